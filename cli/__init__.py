@@ -1,0 +1,1 @@
+"""The `memctl` command: parse, call the door, print."""

@@ -1,0 +1,1 @@
+"""When folds and processors run: drain loop, leases, jobs, outbox, sweeper."""
