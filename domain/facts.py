@@ -1,0 +1,357 @@
+"""Facts: what happened, derived by stage 1 from one stream's events. Never in the log, rebuilt with it.
+
+A fact's id is a UUIDv5 of its stream, its type and what it is about, so it is the same however and whenever the
+events arrived. `evidence` names the events and the spans of characters it rests on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Literal, cast
+from uuid import UUID
+
+import msgspec
+
+from memctl.domain.event import Micros, derived_id
+
+
+class Span(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Characters `start` to `end` (exclusive) of one text field of an event's payload.
+
+    `field` is `text`, or a path into the payload such as `input.command`. `quote_hash` is the first 16 hex digits of
+    sha256 of the quoted characters.
+    """
+
+    event: UUID
+    start: int = 0
+    end: int = 0
+    field: str = "text"
+    quote_hash: str = ""
+
+
+def quote(event: UUID, text: str, start: int = 0, end: int | None = None, field: str = "text") -> Span:
+    """The span of `text[start:end]` in that event, with its hash."""
+    stop = len(text) if end is None else end
+    return Span(event, start, stop, field, quote_hash(text[start:stop]))
+
+
+def quote_hash(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+class Fact(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="type"):
+    """Base of facts. `occurred_at` in microseconds; `location` is the normalised working directory then."""
+
+    id: UUID
+    stream: str
+    occurred_at: Micros
+    location: str = ""
+    subagent: str = ""
+    evidence: tuple[Span, ...] = ()
+
+    @property
+    def agent(self) -> str:
+        return self.stream.split("/", 2)[1]
+
+    @property
+    def session_id(self) -> str:
+        return self.stream.split("/", 2)[2]
+
+
+def fact_id(stream: str, fact_type: str, about: str) -> UUID:
+    """Stable id of the fact of that type about `about` (unique within stream and type)."""
+    return derived_id(f"fact:{stream}:{fact_type}:{about}")
+
+
+class SessionOpened(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="session_opened"):
+    """The stream's first sign of life, or a session taken up again."""
+
+    source: str = ""
+    branch: str = ""
+    model: str = ""
+    agent_version: str = ""
+    repository: str = ""
+    title: str = ""
+
+
+class SessionClosed(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="session_closed"):
+    """The client ended the session."""
+
+    reason: str = ""
+
+
+class SessionTitled(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="session_titled"):
+    """The client gave the session a title or a summary."""
+
+    title: str
+
+
+PromptKind = Literal["opening", "follow_up", "correction", "thanks", "command"]
+
+
+class Prompted(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="prompted"):
+    """A person addressed the agent. `kind` is what the prompt does to the task at hand."""
+
+    text: str
+    kind: PromptKind
+    task: str = ""
+    """Key of the task it belongs to."""
+
+
+class Answered(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="answered"):
+    """The agent's words. `final` marks the last text before the user speaks again; `prompt` is what it answers."""
+
+    text: str
+    prompt: UUID | None = None
+    model: str = ""
+
+
+class Turn(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="turn"):
+    """A prompt with the last words that answered it: what a person would remember of the exchange."""
+
+    prompt: str
+    answer: str = ""
+    task: str = ""
+    files: tuple[str, ...] = ()
+    prompt_id: UUID | None = None
+
+
+class TokensSpent(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="tokens_spent"):
+    """What one API message cost, in tokens."""
+
+    tokens_in: int = 0
+    tokens_out: int = 0
+    tokens_cached: int = 0
+
+
+class ToolUsed(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="tool_used"):
+    """One use of a tool that came back. `summary` is its main argument, at most 300 characters.
+
+    `noise` marks failures that say nothing of the work: a refusal by the user, a cancelled sibling, a file not read
+    yet. `family` is what the tool does: run, edit, read, search, plan, delegate, web or other.
+    """
+
+    tool: str
+    family: str
+    ok: bool
+    noise: bool = False
+    summary: str = ""
+    files: tuple[str, ...] = ()
+    result: str = ""
+    """The first 300 characters of what came back."""
+    duration_ms: int | None = None
+    task: str = ""
+
+
+class CommandRan(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="command_ran"):
+    """A shell command and how it ended. `head` is its canonical head (program and subcommand), paths left out."""
+
+    command: str
+    head: str
+    ok: bool
+    exit_code: int | None = None
+    task: str = ""
+
+
+class TestsRan(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="tests_ran"):
+    """A test runner ran. Counts where its output tells them."""
+
+    runner: str
+    command: str
+    passed: bool
+    count_passed: int | None = None
+    count_failed: int | None = None
+    task: str = ""
+
+
+class FileChanged(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="file_changed"):
+    """An edit, a write or a patch that was applied. Lines counted from the patch where there is one."""
+
+    path: str
+    added: int = 0
+    removed: int = 0
+    created: bool = False
+    before: str = ""
+    after: str = ""
+    """The first 600 characters of what was replaced, and of what stands there now."""
+    task: str = ""
+
+
+class PlanChanged(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="plan_changed"):
+    """The agent's list of steps, as (status, text); status is pending, in_progress or completed."""
+
+    steps: tuple[tuple[str, str], ...]
+    task: str = ""
+
+
+class ErrorOccurred(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="error_occurred"):
+    """An error worth remembering.
+
+    `signature` is a hex digest of error types, message template and own-code frames; `template` the message with
+    paths, numbers, hashes, quotes and addresses replaced; `message` the message as it was (at most 500 characters);
+    `text` the excerpt that shows it (at most 1,500).
+    """
+
+    signature: str
+    error_types: tuple[str, ...] = ()
+    template: str = ""
+    message: str = ""
+    text: str = ""
+    frames: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    tool: str = ""
+    command: str = ""
+    task: str = ""
+    seen_before: bool = False
+    """The same signature occurred earlier in this stream and was not resolved since."""
+
+
+class Edit(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One edit of a solution: at most 600 characters of before and after."""
+
+    path: str
+    before: str = ""
+    after: str = ""
+
+
+class ErrorResolved(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="error_resolved"):
+    """After an error came changes, and what had failed then passed.
+
+    `approach` says how in one line; `explanation` is what the agent said meanwhile (at most 1,500 characters);
+    `command` is what passed; `duration_us` from the error to the passing run.
+    """
+
+    error: UUID
+    signature: str
+    command: str = ""
+    edits: tuple[Edit, ...] = ()
+    explanation: str = ""
+    approach: str = ""
+    duration_us: int = 0
+    task: str = ""
+
+
+class ResolutionRefuted(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="resolution_refuted"):
+    """The same signature failed again soon after it seemed resolved."""
+
+    resolution: UUID
+    signature: str
+
+
+TaskType = Literal["bugfix", "feature", "refactor", "test", "docs", "question", "review", "chore", "unknown"]
+Outcome = Literal["success", "failure", "partial", "unknown"]
+
+
+class TaskOpened(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="task_opened"):
+    """A prompt asked for a piece of work. `task` is its canonical key; `canonical` makes it one across sessions."""
+
+    task: str
+    canonical: str
+    description: str
+    task_type: TaskType = "unknown"
+
+
+class TaskClosed(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="task_closed"):
+    """The piece of work ended in this session: the next one began, or someone said it was done."""
+
+    task: str
+    canonical: str
+    outcome: Outcome
+    by: str
+    """next_prompt, session_end or statement."""
+
+
+class ToolTally(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How often a tool was used, and how often it failed for reasons of its own."""
+
+    tool: str
+    uses: int
+    failures: int = 0
+
+
+class Episode(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="episode"):
+    """One task's work in one session, so far; final once `closed`. `occurred_at` is when it began.
+
+    While it is open, the fact is revised as the work goes on: fold it only where a revision is cheap.
+    """
+
+    task: str
+    canonical: str
+    closed: bool
+    description: str
+    task_type: TaskType = "unknown"
+    ended_at: Micros = Micros(0)
+    steps: int = 0
+    outcome: Outcome = "unknown"
+    why: str = ""
+    """The reason for the outcome, in words."""
+    complexity: float = 0.0
+    """0 to 1, from steps, files and errors."""
+    files: tuple[str, ...] = ()
+    symbols: tuple[str, ...] = ()
+    error_types: tuple[str, ...] = ()
+    signatures: tuple[str, ...] = ()
+    resolved: tuple[str, ...] = ()
+    tools: tuple[ToolTally, ...] = ()
+    plan: tuple[str, ...] = ()
+    decisions: tuple[str, ...] = ()
+    pivots: tuple[str, ...] = ()
+    lines_added: int = 0
+    lines_removed: int = 0
+    tests_passed: bool | None = None
+    feedback: Literal["positive", "negative", "neutral"] = "neutral"
+    problem: str = ""
+    solution: str = ""
+    answer: str = ""
+    """The agent's last words on it, at most 2,000 characters."""
+    tokens: int = 0
+
+
+class DecisionTaken(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="decision_taken"):
+    """The agent or the user settled on something."""
+
+    text: str
+    rationale: str = ""
+    said_by: Literal["user", "agent"] = "agent"
+    task: str = ""
+
+
+InsightKind = Literal["preference", "pattern", "expertise", "fact", "profile"]
+
+
+class InsightFound(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="insight_found"):
+    """A claim that a rule read out of somebody's words. `evidence[0]` is the quote it stands on.
+
+    `canonical` is equal for the same claim; `subject` for claims that can contradict each other; `polarity` is +1 for
+    do and -1 for do not, 0 where neither is meant.
+    """
+
+    kind: InsightKind
+    text: str
+    canonical: str
+    subject: str
+    confidence: float
+    said_by: Literal["user", "agent", "tool"]
+    polarity: int = 0
+    rule: str = ""
+    """Which rule found it."""
+    everywhere: bool = False
+    """Said of the person, not of the project."""
+
+
+def _leaves(cls: type[Fact]) -> list[type[Fact]]:
+    found = []
+    for sub in cls.__subclasses__():
+        found.extend(_leaves(sub) or [sub])
+    return found
+
+
+FACT_TYPES: dict[str, type[Fact]] = {
+    cast(str, cls.__struct_config__.tag): cls for cls in sorted(_leaves(Fact), key=lambda cls: cls.__name__)
+}
+"""Fact classes by their tag, which the store keeps as the fact's type."""
+
+
+def fact_type(fact: Fact) -> str:
+    """The tag of a fact."""
+    return cast(str, fact.__struct_config__.tag)
