@@ -94,7 +94,7 @@ class ToolCalled(Observation, frozen=True, kw_only=True, omit_defaults=True):
     tool: str
     call: str = ""
     """The client's id of this use of the tool."""
-    input: dict[str, Any] = {}
+    input: dict[str, Any] = msgspec.field(default_factory=dict)
     length: int = 0
     """True length of the input as JSON, in characters, where something was capped."""
     message: str = ""
@@ -152,7 +152,7 @@ class NoticeReceived(Observation, frozen=True, kw_only=True, omit_defaults=True)
     kind: str
     text: str = ""
     length: int = 0
-    data: dict[str, Any] = {}
+    data: dict[str, Any] = msgspec.field(default_factory=dict)
 
 
 def session_stream(agent: str, session_id: str) -> str:
@@ -182,5 +182,3 @@ def capped(text: str, limit: int = TEXT_CAP) -> tuple[str, int]:
     head = limit * _HEAD // TEXT_CAP
     left_out = len(text) - limit
     return f"{text[:head]}\n[… {left_out} characters left out …]\n{text[head + left_out :]}", len(text)
-
-

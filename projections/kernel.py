@@ -1,0 +1,153 @@
+"""The projection kernel: what a projection is, what it subscribes to, and how a batch of inputs is folded.
+
+    @projection(row=NoteCount, key=repo_of)
+    def note_counts(row: NoteCount | None, fact: NoteKept | NoteDropped) -> NoteCount | None: ...
+
+The annotation of the second parameter is the subscription: fact classes, `Recorded[Payload]` for events that were
+recorded, `Changed[Row]` for the rows of another projection of stage 2. `None` in means the row is absent, `None` out
+deletes it. The function's name is the projection's name; modules of this package are discovered, none is listed.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+import types
+import typing
+from collections.abc import Callable, Iterable
+from typing import Any, Generic, Literal, TypeVar, Union
+
+import msgspec
+
+from memctl.domain.event import Event, Payload
+from memctl.domain.facts import Fact
+
+R = TypeVar("R")
+P = TypeVar("P", bound=Payload)
+
+Stage = Literal[1, 2]
+Keys = str | Iterable[str] | None
+
+
+class Changed(msgspec.Struct, Generic[R], frozen=True):
+    """A row of an upstream projection is now `row`, or is gone (`None`). Replaces what `key` told before."""
+
+    key: str
+    row: R | None
+
+
+class Recorded(msgspec.Struct, Generic[P], frozen=True):
+    """A statement or outcome as the log recorded it."""
+
+    event: Event
+    payload: P
+
+
+class Projection(msgspec.Struct, frozen=True):
+    """One read model: its name, row type, and fold.
+
+    `key(input)` names the row or rows an input belongs to (`None`: not routed). `indexes` are tuples of field names
+    that queries filter or sort by. Rows stay under 64 KB and hold no position, no `recorded_at`, no NaN.
+    """
+
+    name: str
+    stage: Stage
+    row: type[Any]
+    key: Callable[[Any], Keys]
+    fold: Callable[[Any, Any], Any]
+    facts: frozenset[type[Fact]]
+    recorded: frozenset[type[Payload]]
+    upstream: frozenset[type[Any]]
+    indexes: tuple[tuple[str, ...], ...]
+    doc: str
+    module: str
+
+    def keys(self, item: Any) -> tuple[str, ...]:
+        found = self.key(item)
+        if found is None:
+            return ()
+        return (found,) if isinstance(found, str) else tuple(dict.fromkeys(found))
+
+
+_register: dict[str, Projection] = {}
+
+F = TypeVar("F", bound=Callable[[Any, Any], Any])
+
+
+def projection(
+    *, row: type[Any], key: Callable[[Any], Keys], stage: Stage = 2, indexes: tuple[tuple[str, ...], ...] = ()
+) -> Callable[[F], F]:
+    """Register a fold under its own name."""
+
+    def register(fold: F) -> F:
+        name = fold.__name__
+        if name in _register:
+            raise ValueError(f"projection {name!r} is registered twice")
+        parameter = list(inspect.signature(fold).parameters)[1]
+        hints = typing.get_type_hints(fold, include_extras=False)
+        facts, recorded, upstream = _subscription(name, hints[parameter])
+        if stage == 1 and (recorded or upstream):
+            raise ValueError(f"projection {name!r}: stage 1 folds the facts of one stream and nothing else")
+        doc = (fold.__doc__ or "").strip()
+        _register[name] = Projection(
+            name, stage, row, key, fold, facts, recorded, upstream, indexes, doc, fold.__module__
+        )
+        return fold
+
+    return register
+
+
+def _subscription(
+    name: str, annotation: Any
+) -> tuple[frozenset[type[Fact]], frozenset[type[Payload]], frozenset[type[Any]]]:
+    members = typing.get_args(annotation) if _is_union(annotation) else (annotation,)
+    facts: set[type[Fact]] = set()
+    recorded: set[type[Payload]] = set()
+    upstream: set[type[Any]] = set()
+    for member in members:
+        origin = typing.get_origin(member)
+        if origin is Changed:
+            upstream.add(typing.get_args(member)[0])
+        elif origin is Recorded:
+            recorded.add(typing.get_args(member)[0])
+        elif isinstance(member, type) and issubclass(member, Fact):
+            facts.add(member)
+        else:
+            raise TypeError(f"projection {name!r} cannot subscribe to {member!r}")
+    return frozenset(facts), frozenset(recorded), frozenset(upstream)
+
+
+def _is_union(annotation: Any) -> bool:
+    return typing.get_origin(annotation) in (Union, types.UnionType)
+
+
+def projections(stage: Stage | None = None) -> tuple[Projection, ...]:
+    """Every projection of this package, upstream before downstream, else by name.
+
+    Raises: ValueError where projections of stage 2 read each other in a circle, or a row type nobody makes.
+    """
+    import memctl.projections
+
+    for module in pkgutil.iter_modules(memctl.projections.__path__, "memctl.projections."):
+        importlib.import_module(module.name)
+    return tuple(p for p in _in_order(_register.values()) if stage is None or p.stage == stage)
+
+
+def _in_order(found: Iterable[Projection]) -> list[Projection]:
+    waiting = sorted(found, key=lambda p: (p.stage, p.name))
+    makers = {p.row: p.name for p in waiting}
+    for p in waiting:
+        for row in p.upstream:
+            if row not in makers:
+                raise ValueError(f"projection {p.name!r} reads {row.__name__}, which no projection makes")
+    done: list[Projection] = []
+    names: set[str] = set()
+    while waiting:
+        ready = [p for p in waiting if all(makers[row] in names for row in p.upstream)]
+        if not ready:
+            raise ValueError("projections read each other in a circle: " + ", ".join(p.name for p in waiting))
+        done.append(ready[0])
+        names.add(ready[0].name)
+        waiting.remove(ready[0])
+    return done
