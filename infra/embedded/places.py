@@ -1,0 +1,156 @@
+"""Where one instance keeps its things: a data directory, and a short folder for its sockets."""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+from memctl.domain.errors import MemctlError
+
+SUN_PATH = 107
+"""Longest path of a Unix socket, in bytes (unix(7), without the final NUL)."""
+
+_LONGEST_SOCKET_NAME = len("/.s.PGSQL.5432.lock")
+
+
+class FolderNotPrivate(MemctlError):
+    """{folder} cannot be used: {why}."""
+
+    def __init__(self, folder: Path, why: str) -> None:
+        super().__init__(folder=folder, why=why, hint="remove it, or let MEMCTL_DATA_DIR name another data directory")
+
+
+@dataclass(frozen=True)
+class Places:
+    """The files of the instance that lives in `data`, an absolute path."""
+
+    data: Path
+
+    @property
+    def run(self) -> Path:
+        return self.data / "run"
+
+    @property
+    def log(self) -> Path:
+        return self.data / "log"
+
+    @property
+    def postgres(self) -> Path:
+        return self.data / "postgres"
+
+    @property
+    def valkey(self) -> Path:
+        return self.data / "valkey"
+
+    @property
+    def vectors(self) -> Path:
+        return self.data / "vectors"
+
+    @property
+    def endpoints(self) -> Path:
+        """What the running instance answers on; see `memctl.infra.embedded.endpoints`."""
+        return self.run / "endpoints.json"
+
+    @property
+    def keys(self) -> Path:
+        """Tokens and ports, kept from one `up` to the next."""
+        return self.data / "keys.json"
+
+    @property
+    def lock(self) -> Path:
+        """Held while an `up` or `down` is at work. It stays: removing a lock file lets two hold it."""
+        return self.data / "lock"
+
+    @property
+    def supervisor_record(self) -> Path:
+        return self.run / "supervisor.pid"
+
+    @property
+    def sockets(self) -> Path:
+        return socket_folder(self.data)
+
+    def record_of(self, program: str) -> Path:
+        return self.run / f"{program}.pid"
+
+    def make(self) -> None:
+        """Create what is missing, private to us. Raises FolderNotPrivate where another user owns the place."""
+        for folder in (self.data, self.run, self.log, self.sockets):
+            make_private(folder)
+
+
+def socket_folder(data: Path) -> Path:
+    """The folder for the sockets of the instance in `data`: the same for every process of this user that asks.
+
+    Not inside `data`: a socket's path ends at 107 bytes. The user's runtime folder is used where it is there, and
+    found without XDG_RUNTIME_DIR, which cron and services lack; else /tmp, where `make_private` refuses a folder that
+    another user laid in wait.
+    """
+    user = os.geteuid()
+    name = "memctl-" + sha256(os.fsencode(os.path.realpath(data))).hexdigest()[:16]
+    runtime = Path(f"/run/user/{user}")
+    if _is_private(runtime):
+        return runtime / name
+    return Path("/tmp") / f"{name}-{user}"  # noqa: S108 - TMPDIR may differ between processes, and may be long
+
+
+def make_private(folder: Path) -> None:
+    """Create `folder` with mode 0700, or check that it is a folder of ours and close it to others.
+
+    Folders above it are created the same way where they are missing and never changed where they exist.
+    """
+    try:
+        _make_missing(folder)
+        found = folder.lstat()
+    except OSError as failure:
+        raise FolderNotPrivate(folder, failure.strerror or str(failure)) from failure
+    if stat.S_ISLNK(found.st_mode) and folder.parent == Path("/tmp"):  # noqa: S108
+        raise FolderNotPrivate(folder, "it is a symbolic link in a folder that everyone may write to")
+    found = folder.stat()
+    if not stat.S_ISDIR(found.st_mode):
+        raise FolderNotPrivate(folder, "it is not a folder")
+    if found.st_uid != os.geteuid():
+        raise FolderNotPrivate(folder, f"it belongs to the user with number {found.st_uid}")
+    if stat.S_IMODE(found.st_mode) != 0o700:
+        folder.chmod(0o700)
+
+
+def write_private(file: Path, text: str) -> None:
+    """Write a file that only we may read, whole or not at all, and on disk once this returns."""
+    new = file.with_name(f".{file.name}.new")
+    new.unlink(missing_ok=True)
+    handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+    with os.fdopen(handle, "w") as written:
+        written.write(text)
+        written.flush()
+        os.fsync(written.fileno())
+    new.replace(file)
+    sync_folder(file.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make renames inside `folder` durable."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _make_missing(folder: Path) -> None:
+    missing = []
+    while not folder.is_dir() and not folder.is_symlink():
+        missing.append(folder)
+        folder = folder.parent
+    for new in reversed(missing):
+        new.mkdir(mode=0o700, exist_ok=True)
+
+
+def _is_private(folder: Path) -> bool:
+    try:
+        found = folder.stat()
+    except OSError:
+        return False
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and stat.S_IMODE(found.st_mode) == 0o700

@@ -1,0 +1,106 @@
+"""Processes known for certain: a pid means nothing without the moment its process started."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+from dataclasses import dataclass
+from pathlib import Path
+
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+@dataclass(frozen=True)
+class Process:
+    """One process. `started` is in clock ticks since boot `boot`, which together no later process shares."""
+
+    pid: int
+    started: int
+    boot: str
+
+    @classmethod
+    def of(cls, pid: int) -> Process | None:
+        """The process that has this pid now; None where there is none, or only a zombie."""
+        fields = _stat(pid)
+        if fields is None or fields[0] in "ZX":
+            return None
+        return cls(pid, int(fields[19]), _boot_id())
+
+    @classmethod
+    def recorded(cls, record: Path) -> Process | None:
+        """What `record` wrote to this file; None where the file is missing or torn."""
+        try:
+            pid, started, boot = record.read_text().split()
+            return cls(int(pid), int(started), boot)
+        except (FileNotFoundError, ValueError):
+            return None
+
+    def record(self, record: Path) -> None:
+        torn = record.with_name(record.name + ".new")
+        torn.write_text(f"{self.pid} {self.started} {self.boot}\n")
+        torn.replace(record)
+
+    def lives(self) -> bool:
+        return Process.of(self.pid) == self
+
+    def age(self) -> float:
+        """Seconds since it started, by the clock that stops for nothing but suspension."""
+        with open("/proc/uptime") as uptime:
+            return max(0.0, float(uptime.read().split()[0]) - self.started / _TICKS)
+
+    def resident(self) -> int:
+        """Resident memory in bytes; 0 once it is gone."""
+        try:
+            with open(f"/proc/{self.pid}/statm") as statm:
+                return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        except OSError:
+            return 0
+
+    def end(self, first: signal.Signals = signal.SIGTERM, patience: float = 10.0) -> bool:
+        """Ask it to end, insist after `patience` seconds, and wait until it is gone.
+
+        Signals go through a pidfd, so a pid that passes to another process in between is never hit. False where it
+        would not go even then (stuck in the kernel, or not ours to signal).
+        """
+        try:
+            handle = os.pidfd_open(self.pid)
+        except ProcessLookupError:
+            return True
+        try:
+            if not self.lives():
+                return True
+            for demand, seconds in ((first, patience), (signal.SIGKILL, 10.0)):
+                with contextlib.suppress(ProcessLookupError):
+                    signal.pidfd_send_signal(handle, demand)
+                if select.select([handle], [], [], seconds)[0]:
+                    return True
+            return not self.lives()
+        except PermissionError:
+            return False
+        finally:
+            os.close(handle)
+
+
+def children(pid: int) -> list[Process]:
+    """The living child processes of `pid`."""
+    found = []
+    for entry in os.listdir("/proc"):
+        if entry.isdigit() and (fields := _stat(int(entry))) and int(fields[1]) == pid:
+            found.append(Process.of(int(entry)))
+    return [child for child in found if child]
+
+
+def _stat(pid: int) -> list[str] | None:
+    """The fields of /proc/PID/stat from the state on; the name before them may hold spaces and brackets."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as stat:
+            return stat.read().rpartition(b") ")[2].decode().split()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+
+
+def _boot_id() -> str:
+    with open("/proc/sys/kernel/random/boot_id") as boot_id:
+        return boot_id.read().strip()

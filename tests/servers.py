@@ -1,0 +1,111 @@
+"""Real servers for tests: our own embedded ones, or those that MEMCTL_TEST_DATABASE_URL and _REDIS_URL name.
+
+Our own die with the test run, even when it is killed, and leave no file behind when it ends.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+from uuid import uuid4
+
+import psycopg
+import redis
+from psycopg import sql
+
+from memctl.infra.embedded.postgres import start_postgres
+from memctl.infra.embedded.valkey import start_valkey
+
+
+@contextlib.contextmanager
+def postgres_server() -> Iterator[str]:
+    """URL of a Postgres in which we may create databases; it names a database that exists."""
+    if given := os.environ.get("MEMCTL_TEST_DATABASE_URL"):
+        yield given.replace("postgresql+psycopg:", "postgresql:", 1)
+        return
+    with tempfile.TemporaryDirectory(prefix="memctl-test-") as folder, start_postgres(Path(folder) / "pg") as server:
+        yield server.url
+
+
+@contextlib.contextmanager
+def redis_server() -> Iterator[str]:
+    """URL of a Redis or Valkey; see `empty_redis` for a database in it."""
+    if given := os.environ.get("MEMCTL_TEST_REDIS_URL"):
+        yield given
+        return
+    with tempfile.TemporaryDirectory(prefix="memctl-test-") as folder, start_valkey(Path(folder) / "valkey") as server:
+        yield server.url
+
+
+@contextlib.contextmanager
+def fresh_database(server: str, template: str = "template1") -> Iterator[str]:
+    """URL of a new database made from `template`, dropped on leaving, whoever is still connected to it."""
+    name = f"memctl_test_{uuid4().hex}"
+    made = sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(sql.Identifier(name), sql.Identifier(template))
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(made)
+    try:
+        yield with_database(server, name)
+    finally:
+        with psycopg.connect(server, autocommit=True) as connection:
+            connection.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
+
+
+@contextlib.contextmanager
+def migrated_database(server: str) -> Iterator[str]:
+    """Name of a database with memctl's schema and nobody connected to it: a template for `fresh_database`."""
+    from memctl.infra.log.migrate import migrate
+
+    with fresh_database(server) as url:
+        migrate(url)
+        yield urlsplit(url).path.lstrip("/")
+
+
+@contextlib.contextmanager
+def empty_redis(server: str) -> Iterator[str]:
+    """URL of a database of `server` that was empty and is ours until we leave, when it is emptied again.
+
+    The claim is one key in it, so test runs side by side on one server take different databases.
+    """
+    for number in range(15, -1, -1):
+        url = _with_redis_database(server, number)
+        with contextlib.closing(redis.Redis.from_url(url)) as client:
+            # An empty database and a claim are seen and made in one step, or two runs would both see it empty.
+            claimed = client.eval(
+                "if redis.call('DBSIZE') > 0 then return 0 end redis.call('SET', KEYS[1], 1) return 1",
+                1,
+                "memctl:claimed-by-tests",
+            )
+            if claimed:
+                try:
+                    yield url
+                finally:
+                    client.flushdb()
+                return
+    raise RuntimeError("no database of the test Redis is empty")
+
+
+def with_database(server: str, name: str) -> str:
+    parts = urlsplit(server)
+    # Not urlunsplit: it takes the slashes from a URL without a host, which is what a socket's URL is.
+    return f"{parts.scheme}://{parts.netloc}/{name}" + (f"?{parts.query}" if parts.query else "")
+
+
+def wait_until(holds: Callable[[], object], patience: float = 10.0, what: str = "the condition") -> None:
+    """Look until `holds()` is true; fail after `patience` seconds."""
+    deadline = time.monotonic() + patience
+    while not holds():
+        if time.monotonic() > deadline:
+            raise AssertionError(f"{what} did not come about within {patience:g} s")
+        time.sleep(0.02)
+
+
+def _with_redis_database(server: str, number: int) -> str:
+    if server.startswith("unix:"):
+        return f"{server.partition('?')[0]}?db={number}"
+    return urlsplit(server)._replace(path=f"/{number}").geturl()
