@@ -1,0 +1,47 @@
+"""Migrations of the log and of the tables that steer its readers. Forward only, run before workers start."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from memctl.domain.errors import MemctlError
+from memctl.infra.database import connect, plain_url
+
+_LOCK = 0x6D656D6D69677261  # one migration at a time in a database
+
+
+class NewerSchema(MemctlError):
+    """The database was migrated by a newer version of memctl."""
+
+
+def migrate(database_url: str) -> str:
+    """Bring the schema up to this version's; returns the revision. Safe to call at once from several processes.
+
+    Raises: NewerSchema when the database is ahead of this code, DatabaseUnavailable.
+    """
+    from alembic import command
+    from alembic.config import Config
+    from alembic.script import ScriptDirectory
+    from alembic.util import CommandError
+    from sqlalchemy import create_engine
+
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
+    head = ScriptDirectory.from_config(config).get_current_head()
+    with connect(database_url, name="memctl migrate") as guard:
+        guard.execute("SELECT pg_advisory_lock(%s)", [_LOCK])
+        url = plain_url(database_url).replace("postgres://", "postgresql://", 1)
+        engine = create_engine(url.replace("postgresql://", "postgresql+psycopg://", 1))
+        try:
+            with engine.begin() as connection:
+                config.attributes["connection"] = connection
+                try:
+                    command.upgrade(config, "head")
+                except CommandError as problem:
+                    raise NewerSchema(
+                        f"the database's schema is not one this memctl knows: {problem}",
+                        hint="upgrade memctl, then run `memctl up` again",
+                    ) from problem
+        finally:
+            engine.dispose()
+    return head or ""
