@@ -1,0 +1,188 @@
+"""What memctl is set to, and where each value came from.
+
+In this order: flags, environment `MEMCTL_*`, the nearest `.memctl.toml` at or above the working directory, the user's
+`config.toml`, the running instance (`memctl up`), defaults. The settings themselves stand in `settings_model`.
+Importing this module is cheap; loading settings costs a quarter of a second of imports, so the hook path does not.
+"""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from memctl.domain.errors import MemctlError
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
+
+    from memctl.infra.settings_model import Settings
+
+__all__ = ["NotRunning", "Settings", "SettingsInvalid", "default_data_dir", "load_settings"]
+
+PROJECT_FILE = ".memctl.toml"
+
+_FLAG, _INSTANCE = "flag", "running instance"
+
+Layer = tuple[str, dict[str, Any]]
+"""Where values came from, in words, and the values as a tree of sections."""
+
+
+class SettingsInvalid(MemctlError):
+    """memctl's settings cannot be used: {problems}"""
+
+    exit_code = 2
+
+    def __init__(self, problems: list[str], hint: str | None = None) -> None:
+        joined = problems[0] if len(problems) == 1 else "".join(f"\n- {problem}" for problem in problems)
+        super().__init__(hint=hint, problems=joined)
+
+
+class NotRunning(MemctlError):
+    """memctl is not running: {name} is not set, and no instance runs in {data_dir}."""
+
+    def __init__(self, name: str, data_dir: Path) -> None:
+        super().__init__(name=name, data_dir=data_dir, hint=f"run `memctl up`, or set MEMCTL_{name.upper()}")
+
+
+def load_settings(**flags: object) -> Settings:
+    """The settings in force here and now. A flag that is None counts as not given.
+
+    Raises SettingsInvalid, naming the value, where it came from and what is allowed.
+    """
+    from pydantic import ValidationError
+
+    from memctl.infra.settings_model import Settings
+
+    layers = [
+        (_FLAG, {name: value for name, value in flags.items() if value is not None}),
+        _environment(),
+        *_project(),
+        *_user(),
+    ]
+    values, origins = _merged(layers)
+    try:
+        data_dir = Settings.model_validate(values).data_dir
+        values, origins = _merged([*layers, (_INSTANCE, _running_instance(data_dir))])
+        return Settings.model_validate(values).from_origins(origins)
+    except ValidationError as failure:
+        raise SettingsInvalid(_told(failure, origins, Settings)) from None
+
+
+def default_data_dir() -> Path:
+    import platformdirs
+
+    return platformdirs.user_data_path("memctl", appauthor=False)
+
+
+def user_file() -> Path:
+    """The user's own configuration; it need not exist."""
+    import platformdirs
+
+    return platformdirs.user_config_path("memctl", appauthor=False) / "config.toml"
+
+
+def project_file() -> Path | None:
+    """The nearest `.memctl.toml` at or above the working directory."""
+    try:
+        here = Path.cwd()
+    except FileNotFoundError:  # the working directory was deleted under us
+        return None
+    for folder in (here, *here.parents):
+        if (file := folder / PROJECT_FILE).is_file():
+            return file
+    return None
+
+
+def _environment() -> Layer:
+    from pydantic_settings import EnvSettingsSource, SettingsError
+
+    from memctl.infra.settings_model import Settings
+
+    try:
+        return "environment", EnvSettingsSource(Settings, env_ignore_empty=True)()
+    except SettingsError as failure:
+        raise SettingsInvalid([f"{failure} (from the environment)"]) from None
+
+
+def _project() -> list[Layer]:
+    from memctl.infra.settings_model import PROJECT_MAY_SET
+
+    file = project_file()
+    if file is None:
+        return []
+    values = _read(file)
+    # The file comes with a checkout, and a stranger's checkout must not decide where the user's words are sent.
+    if refused := sorted(set(values) - PROJECT_MAY_SET):
+        raise SettingsInvalid(
+            [f"{file} sets {', '.join(refused)}, which a project may not decide"],
+            hint=f"put it into {user_file()}; a project may set {', '.join(sorted(PROJECT_MAY_SET))}",
+        )
+    return [(str(file), values)]
+
+
+def _user() -> list[Layer]:
+    file = user_file()
+    return [(str(file), _read(file))] if file.is_file() else []
+
+
+def _read(file: Path) -> dict[str, Any]:
+    import tomllib
+
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as failure:
+        why = failure.strerror if isinstance(failure, OSError) else failure
+        raise SettingsInvalid([f"{file} cannot be read: {why}"]) from None
+
+
+def _running_instance(data_dir: Path) -> dict[str, Any]:
+    from memctl.infra.embedded.endpoints import read_endpoints
+    from memctl.infra.embedded.places import Places
+
+    return {**read_endpoints(Places(data_dir))}
+
+
+def _merged(layers: list[Layer]) -> tuple[dict[str, Any], dict[str, str]]:
+    """One tree of values, the first layer that has one deciding; and by dotted name the layer that did."""
+    values: dict[str, Any] = {}
+    origins: dict[str, str] = {}
+
+    def lay(under: dict[str, Any], over: dict[str, Any], origin: str, prefix: str) -> None:
+        for name, value in over.items():
+            if isinstance(value, dict) and isinstance(under.setdefault(name, {}), dict):
+                lay(under[name], value, origin, f"{prefix}{name}.")
+            elif name not in under:
+                under[name] = value
+                origins[prefix + name] = f"{origin} {_variable(prefix + name)}" if origin == "environment" else origin
+
+    for origin, tree in layers:
+        lay(values, tree, origin, "")
+    return values, origins
+
+
+def _variable(name: str) -> str:
+    return "MEMCTL_" + name.replace(".", "__").upper()
+
+
+def _told(failure: ValidationError, origins: dict[str, str], model: type[Settings]) -> list[str]:
+    """Each problem in words, with the place to mend it."""
+    problems = []
+    for error in failure.errors(include_url=False):
+        name = ".".join(str(part) for part in error["loc"])
+        origin = origins.get(name, "default")
+        if error["type"] == "extra_forbidden":
+            near = difflib.get_close_matches(name, model.model_fields, n=1)
+            problems.append(f"{name} ({origin}) is not a setting" + (f"; {near[0]} is" if near else ""))
+        else:
+            # Not the value itself: it may be a password.
+            problems.append(f"{name} ({origin}): {error['msg'].removeprefix('Value error, ')}")
+    return problems
+
+
+def __getattr__(name: str) -> Any:
+    if name == "Settings":
+        from memctl.infra.settings_model import Settings
+
+        return Settings
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

