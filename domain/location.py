@@ -1,0 +1,65 @@
+"""Where work happens: normalised working directories, and the project that a worktree belongs to. Pure text rules."""
+
+from __future__ import annotations
+
+import re
+
+_DRIVE = re.compile(r"([A-Za-z]):(?=/|$)")
+
+# Where tools keep a project's worktrees inside the project: `.worktrees/<name>` (git, by habit),
+# `.claude/worktrees/<name>` (Claude Code; others alike), `.git/worktrees/<name>`, `.conductor/<name>` (Conductor).
+_INSIDE = re.compile(r"(.+?)/(?:\.[A-Za-z0-9_-]+/worktrees|\.worktrees|\.conductor)/[^/]+(?:/.*)?")
+
+# And where they keep them outside: `~/.codex/worktrees/<id>/<project>` (Codex), `~/.cursor/worktrees/<project>/<id>`
+# (Cursor), `~/conductor/workspaces/<project>/<name>` (Conductor).
+_CODEX = re.compile(r"(.+/\.codex/worktrees)/[^/]+/([^/]+)(?:/.*)?")
+_CURSOR = re.compile(r"(.+/\.cursor/worktrees/[^/]+)/[^/]+(?:/.*)?")
+_CONDUCTOR = re.compile(r"(.+/conductor/workspaces/[^/]+)(?:/.*)?")
+
+
+def normalise(cwd: str) -> str:
+    """A working directory as memctl compares it.
+
+    Slashes instead of backslashes, drive letter in upper case, no trailing slash, `.` and `..` folded; nothing else
+    changes, not even case. The root stays `/` (or `C:/`), an empty path stays empty.
+    """
+    path = cwd.strip().replace("\\", "/")
+    root = ""
+    if drive := _DRIVE.match(path):
+        root, path = f"{drive[1].upper()}:/", path[drive.end() :]
+    elif path.startswith("/"):
+        # Exactly two slashes begin a share's name on Windows (and mean something of their own to POSIX).
+        root = "//" if path.startswith("//") and not path.startswith("///") else "/"
+    parts: list[str] = []
+    for part in path.split("/"):
+        if part in ("", "."):
+            continue
+        if part != "..":
+            parts.append(part)
+        elif parts and parts[-1] != "..":
+            parts.pop()
+        elif not root:
+            parts.append(part)
+    return root + "/".join(parts)
+
+
+def project_of(location: str) -> str:
+    """The root path of the project that a normalised location lies in, as far as its text tells.
+
+    A worktree's location leads to the path of the repository it belongs to; any other location is its own project,
+    until the log says more (a git remote, a worktree's root).
+    """
+    for pattern in (_CURSOR, _CONDUCTOR):
+        if outside := pattern.fullmatch(location):
+            return outside[1]
+    if outside := _CODEX.fullmatch(location):
+        return f"{outside[1]}/{outside[2]}"
+    # A worktree may hold worktrees of its own: the first root is the repository.
+    inside = _INSIDE.fullmatch(location)
+    return inside[1] if inside else location
+
+
+def project_name(location: str) -> str:
+    """A short name for people: the last element of the project's path, or the path where it has none."""
+    project = project_of(location)
+    return project.rstrip("/").rpartition("/")[2] or project

@@ -1,0 +1,93 @@
+"""Reading fields of unknown JSON: each function takes whatever stands there and gives the type that is wanted."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from memctl.domain.event import Micros
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+_PLAIN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@#+-]{0,127}")
+_KIND = re.compile(r"[^A-Za-z0-9._:@+-]+")
+_LARGEST = 2**53
+
+
+def mapping(value: Any) -> dict[str, Any]:
+    """The object, or an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def items(value: Any) -> list[Any]:
+    """The list, or an empty one."""
+    return value if isinstance(value, list) else []
+
+
+def string(value: Any) -> str:
+    """The string, or an empty one."""
+    return value if isinstance(value, str) else ""
+
+
+def integer(value: Any) -> int | None:
+    """A whole number that JSON can carry exactly (up to 2**53 either way), else None."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    if not -_LARGEST <= value <= _LARGEST:  # False for NaN as well
+        return None
+    return int(value)
+
+
+def count(value: Any) -> int:
+    """A number of things, 0 where there is none or it makes no sense."""
+    number = integer(value)
+    return number if number is not None and number > 0 else 0
+
+
+def micros(value: Any) -> Micros:
+    """An ISO 8601 time (UTC where it names no zone), or 0 for what is none or lies before 1970."""
+    if not isinstance(value, str):
+        return Micros(0)
+    try:
+        moment = datetime.fromisoformat(value)
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=UTC)
+        return Micros(max(0, (moment - _EPOCH) // _MICROSECOND))
+    except (ValueError, OverflowError):
+        return Micros(0)
+
+
+def identifier(value: Any) -> str:
+    """An id as the client wrote it. One that is overlong or holds odd characters (a path, a newline) becomes a digest,
+    since ids end up in stream names and dedupe keys.
+    """
+    if not isinstance(value, str) or not value:
+        return ""
+    if _PLAIN_ID.fullmatch(value):
+        return value
+    return "x" + hashlib.sha256(value.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def kind(*parts: Any) -> str:
+    """A name to count ignored lines by: the client's own words for it, joined by colons."""
+    words = (_KIND.sub("_", part[:60]) for part in parts if isinstance(part, str) and part)
+    return ":".join(words) or "unknown"
+
+
+def joined(content: Any, *, of: tuple[str, ...] = ("text",)) -> str:
+    """The text of a content field that is a string or a list of blocks: texts by line, `[image]` for each image."""
+    if isinstance(content, str):
+        return content
+    texts: list[str] = []
+    for block in items(content):
+        if isinstance(block, str):
+            texts.append(block)
+            continue
+        block = mapping(block)
+        if block.get("type") in of:
+            texts.append(string(block.get("text")))
+        elif string(block.get("type")).endswith("image"):
+            texts.append("[image]")
+    return "\n".join(texts)
