@@ -199,6 +199,11 @@ END $$;
 """
 
 READERS = """
+CREATE TABLE memctl.installation (
+    only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
+    id       uuid NOT NULL DEFAULT gen_random_uuid()
+);
+INSERT INTO memctl.installation DEFAULT VALUES;
 CREATE TABLE memctl.generations (
     generation  integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     stage       smallint NOT NULL CHECK (stage IN (1, 2)),
@@ -224,15 +229,6 @@ CREATE TABLE memctl.offsets (
     updated_at  timestamptz NOT NULL DEFAULT clock_timestamp(),
     PRIMARY KEY (generation, shard)
 );
-CREATE TABLE memctl.dead_letters (
-    generation integer NOT NULL REFERENCES memctl.generations,
-    space_id   integer NOT NULL,
-    key        text NOT NULL,
-    position   bigint NOT NULL,
-    why        text NOT NULL,
-    since      timestamptz NOT NULL DEFAULT clock_timestamp(),
-    PRIMARY KEY (generation, space_id, key)
-);
 CREATE TABLE memctl.embeddings (
     model     text NOT NULL,
     text_hash bytea NOT NULL,
@@ -254,7 +250,9 @@ CREATE TABLE memctl.cursors (
 
 def upgrade() -> None:
     # The driver's own connection: no placeholders are looked for, so % means what it means in PL/pgSQL.
-    run = op.get_bind().connection.driver_connection.execute
+    driver = op.get_bind().connection.driver_connection
+    assert driver is not None
+    run = driver.execute
     lz4 = run("SELECT 'lz4' = ANY(enumvals) FROM pg_settings WHERE name = 'default_toast_compression'").fetchone()[0]
     for part in (LOG if lz4 else LOG.replace(LZ4, ""), IMMUTABLE, MARK, APPEND, READERS):
         run(part)

@@ -1,0 +1,226 @@
+"""Generations: which build of each stage is live, how far it has read, and who may move it on.
+
+A generation is one build of a stage. A generation of stage 2 is built over the facts of one generation of stage 1.
+Tables carry the generation's number in their name; one row says which two are live.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import pkgutil
+from datetime import timedelta
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from memctl.domain.errors import MemctlError
+from memctl.domain.event import Position
+from memctl.infra import readmodels
+from memctl.infra.database import Connection
+
+Status = Literal["building", "live", "previous", "dropped"]
+
+COMPUTED_WITH = ("msgspec", "rapidfuzz", "pystemmer")
+"""Packages whose versions may change what a fold computes."""
+
+LEASE = timedelta(seconds=15)
+
+
+class LeaseLost(MemctlError):
+    """Another worker took over the lease of shard {shard}; nothing of this batch was written."""
+
+
+class Live(msgspec.Struct, frozen=True):
+    """The generations that queries read now."""
+
+    stage1: int
+    stage2: int
+
+
+class Lease(msgspec.Struct, frozen=True):
+    """The right to move one shard's offset, until it runs out or someone with a higher epoch has it."""
+
+    generation: int
+    shard: int
+    position: Position
+    epoch: int
+    hashes: tuple[int, int]
+
+
+class Offset(msgspec.Struct, frozen=True):
+    """How far one shard of a generation has read, and who holds its lease."""
+
+    generation: int
+    stage: int
+    shard: int
+    position: Position
+    owner: str | None
+
+
+def fingerprint() -> str:
+    """Hash of everything a fold computes with: domain, projections, and the versions of their libraries."""
+    import memctl.domain
+    import memctl.projections
+
+    digest = hashlib.sha256()
+    for package in (memctl.domain, memctl.projections):
+        for module in sorted(pkgutil.iter_modules(package.__path__), key=lambda m: m.name):
+            assert isinstance(module.module_finder.path, str)  # type: ignore[union-attr]
+            source = Path(module.module_finder.path, f"{module.name}.py")  # type: ignore[union-attr]
+            digest.update(f"{package.__name__}.{module.name}\n".encode() + source.read_bytes())
+    for name in COMPUTED_WITH:
+        digest.update(f"{name}={importlib.metadata.version(name)}\n".encode())
+    return digest.hexdigest()[:32]
+
+
+def live(connection: Connection) -> Live:
+    """The live generations; the first are made where there are none yet."""
+    row = connection.execute("SELECT stage1, stage2 FROM memctl.projection_state").fetchone()
+    if row is None:
+        raise MemctlError(
+            "the database has no read models yet", hint="run `memctl up`, or `memctl init` for servers of your own"
+        )
+    return Live(*row)
+
+
+def ensure_live(connection: Connection, shards: int) -> Live:
+    """Make the first generations if there are none. Safe to call at once from several processes."""
+    with connection.transaction():
+        connection.execute("LOCK TABLE memctl.projection_state IN EXCLUSIVE MODE")
+        row = connection.execute("SELECT stage1, stage2 FROM memctl.projection_state").fetchone()
+        if row is not None:
+            return Live(*row)
+        first = create(connection, 1, shards=shards, unlogged=False)
+        second = create(connection, 2, facts_of=first, unlogged=False)
+        connection.execute("INSERT INTO memctl.projection_state (stage1, stage2) VALUES (%s, %s)", [first, second])
+        connection.execute(
+            "UPDATE memctl.generations SET status = 'live', switched_at = clock_timestamp() WHERE generation = ANY(%s)",
+            [[first, second]],
+        )
+        readmodels.finish(connection, 1, first)
+        readmodels.finish(connection, 2, second)
+        return Live(first, second)
+
+
+def create(
+    connection: Connection, stage: Literal[1, 2], *, shards: int = 1, facts_of: int | None = None, unlogged: bool = True
+) -> int:
+    """A new generation of a stage, with its empty tables and its offsets at 0; returns its number."""
+    row = connection.execute(
+        "INSERT INTO memctl.generations (stage, facts_of, status, shards, fingerprint)"
+        " VALUES (%s, %s, 'building', %s, %s) RETURNING generation",
+        [stage, facts_of, shards, fingerprint()],
+    ).fetchone()
+    assert row is not None
+    generation: int = row[0]
+    connection.execute(
+        "INSERT INTO memctl.offsets (generation, shard) SELECT %s, generate_series(0, %s)", [generation, shards - 1]
+    )
+    readmodels.create_tables(connection, stage, generation, unlogged=unlogged)
+    return generation
+
+
+def drop(connection: Connection, generation: int) -> None:
+    """Drop a generation's tables. Its entry stays, as history."""
+    row = connection.execute("SELECT stage FROM memctl.generations WHERE generation = %s", [generation]).fetchone()
+    assert row is not None
+    readmodels.drop_tables(connection, row[0], generation)
+    connection.execute("DELETE FROM memctl.offsets WHERE generation = %s", [generation])
+    connection.execute("UPDATE memctl.generations SET status = 'dropped' WHERE generation = %s", [generation])
+
+
+def generations(connection: Connection, status: Status) -> list[tuple[int, int, int | None]]:
+    """(generation, stage, facts_of) of the generations in that status, oldest first."""
+    found = connection.execute(
+        "SELECT generation, stage, facts_of FROM memctl.generations WHERE status = %s ORDER BY generation", [status]
+    ).fetchall()
+    return [(row[0], row[1], row[2]) for row in found]
+
+
+def switch(connection: Connection, stage1: int, stage2: int) -> Live:
+    """Make these generations the live ones, in the caller's transaction; returns the former ones.
+
+    Raises: MemctlError when one of them has read less than the one it replaces.
+    """
+    row = connection.execute("SELECT stage1, stage2 FROM memctl.projection_state FOR UPDATE").fetchone()
+    assert row is not None
+    former = Live(*row)
+    for old, new in ((former.stage1, stage1), (former.stage2, stage2)):
+        if _lowest(connection, new) < _lowest(connection, old):
+            raise MemctlError(
+                f"generation {new} has read less of the log than generation {old}, which it was to replace",
+                hint="run the replay again",
+            )
+    replaced = [old for old, new in ((former.stage1, stage1), (former.stage2, stage2)) if old != new]
+    connection.execute("UPDATE memctl.generations SET status = 'previous' WHERE generation = ANY(%s)", [replaced])
+    connection.execute(
+        "UPDATE memctl.generations SET status = 'live', switched_at = clock_timestamp() WHERE generation = ANY(%s)",
+        [[stage1, stage2]],
+    )
+    connection.execute("UPDATE memctl.projection_state SET stage1 = %s, stage2 = %s", [stage1, stage2])
+    return former
+
+
+def _lowest(connection: Connection, generation: int) -> Position:
+    row = connection.execute("SELECT min(position) FROM memctl.offsets WHERE generation = %s", [generation]).fetchone()
+    assert row is not None
+    return Position(row[0])
+
+
+def lowest_offset(connection: Connection, generation: int) -> Position:
+    """Up to here every shard of the generation has read."""
+    return _lowest(connection, generation)
+
+
+def offsets(connection: Connection, *generations: int) -> list[Offset]:
+    found = connection.execute(
+        "SELECT o.generation, g.stage, o.shard, o.position, o.owner FROM memctl.offsets o"
+        " JOIN memctl.generations g USING (generation) WHERE o.generation = ANY(%s) ORDER BY 1, 3",
+        [list(generations)],
+    ).fetchall()
+    return [Offset(row[0], row[1], row[2], Position(row[3]), row[4]) for row in found]
+
+
+def hashes_of(shard: int, shards: int) -> tuple[int, int]:
+    """The stream hashes (inclusive) that belong to a shard."""
+    return shard * 256 // shards, (shard + 1) * 256 // shards - 1
+
+
+def acquire(connection: Connection, generation: int, shard: int, owner: str) -> Lease | None:
+    """Take the lease of a shard if nobody holds it, or its holder let it run out. Its epoch grows with each taking."""
+    row = connection.execute(
+        "UPDATE memctl.offsets o SET owner = %s, epoch = epoch + 1, lease_until = clock_timestamp() + %s"
+        " FROM memctl.generations g WHERE g.generation = o.generation AND o.generation = %s AND o.shard = %s"
+        " AND (o.lease_until IS NULL OR o.lease_until < clock_timestamp())"
+        " RETURNING o.position, o.epoch, g.shards",
+        [owner, LEASE, generation, shard],
+    ).fetchone()
+    if row is None:
+        return None
+    return Lease(generation, shard, Position(row[0]), row[1], hashes_of(shard, row[2]))
+
+
+def advance(connection: Connection, lease: Lease, position: Position) -> Lease:
+    """Move the offset by compare-and-set on offset and epoch, in the caller's transaction; renews the lease.
+
+    Raises: LeaseLost when someone else moved it or took the lease, and the caller must roll back.
+    """
+    moved = connection.execute(
+        "UPDATE memctl.offsets SET position = %s, lease_until = clock_timestamp() + %s, updated_at = clock_timestamp()"
+        " WHERE generation = %s AND shard = %s AND position = %s AND epoch = %s",
+        [position, LEASE, lease.generation, lease.shard, lease.position, lease.epoch],
+    )
+    if moved.rowcount != 1:
+        raise LeaseLost(shard=lease.shard)
+    return msgspec.structs.replace(lease, position=position)
+
+
+def release(connection: Connection, lease: Lease) -> None:
+    """Let go of a lease; does nothing when it is someone else's by now."""
+    connection.execute(
+        "UPDATE memctl.offsets SET owner = NULL, lease_until = NULL"
+        " WHERE generation = %s AND shard = %s AND epoch = %s",
+        [lease.generation, lease.shard, lease.epoch],
+    )
