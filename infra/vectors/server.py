@@ -1,0 +1,365 @@
+"""The local vector server: Qdrant's own engine behind the part of Qdrant's REST API that memctl uses.
+
+    python -m memctl.infra.vectors.server --dir DIR --token-file FILE (--port PORT | --uds PATH)
+
+Listens on loopback or a Unix socket only, and wants the token in the `api-key` header. Once it answers, it writes
+`DIR/server.json` (`{"pid": ..., "url": ...}`, or `"uds"`), which is how port 0 becomes known; nothing goes to stdout.
+
+Everything runs on one event loop. The engine holds the interpreter during every call (measured: another thread got a
+fiftieth of its usual speed during an upsert), so threads would bring no parallel work, only races. Instead large writes
+go to the engine in slices, and queries run between them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import hmac
+import logging
+import os
+import shutil
+import signal
+import socket
+import sys
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import orjson
+import qdrant_edge as edge
+import uvicorn
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from memctl.domain.errors import MemctlError
+from memctl.infra.vectors import calls, wire
+from memctl.infra.vectors.shards import NAME, Collection, Collections
+
+log = logging.getLogger("memctl.vectors")
+Call = Callable[[Collection, Any], Awaitable[Any]]  # with the parsed body
+
+# The release of Qdrant whose REST API is spoken here; clients warn when theirs is further than one minor away.
+API_VERSION = "1.18.0"
+
+MAX_BODY_BYTES = 32 << 20  # Qdrant's own default
+FLUSH_AFTER_QUIET_S = 2.0
+FLUSH_AT_POINTS = 20_000  # bounds the log that a restart replays (0.5 s)
+FLUSH_LOOK_S = 0.5
+
+
+class EmptyToken(MemctlError):
+    """The token file {path} is missing or empty."""
+
+    hint = "Write a random token into it, readable by its owner only."
+    path: Path
+
+
+class _AlreadyExists(wire.Refused):
+    status = 409
+
+
+class _TooLarge(wire.Refused):
+    status = 413
+
+
+def application(collections: Collections, token: str, hosts: frozenset[str]) -> ASGIApp:
+    """The ASGI application over open collections. `hosts` are the names a request may call this server by."""
+
+    def answer(result: object, began: float) -> Response:
+        body = {"result": result, "status": "ok", "time": time.perf_counter() - began}
+        return Response(orjson.dumps(body), media_type="application/json")
+
+    async def root(_: Request) -> Response:
+        body = {"title": "memctl vectors, by qdrant-edge", "version": API_VERSION}
+        return Response(orjson.dumps(body), media_type="application/json")
+
+    async def alive(_: Request) -> Response:
+        return PlainTextResponse("healthz check passed")
+
+    async def ready(_: Request) -> Response:
+        # Damaged collections do not make the server unready: they answer 404 until they are built again.
+        lines = [f"damaged and set aside: {name}" for name in collections.damaged()]
+        return PlainTextResponse("\n".join(["all shards are ready", *lines]))
+
+    async def list_names(_: Request) -> Response:
+        began = time.perf_counter()
+        return answer({"collections": [{"name": name} for name in collections.names()]}, began)
+
+    async def exists(request: Request) -> Response:
+        began = time.perf_counter()
+        return answer({"exists": collections.get(request.path_params["name"]) is not None}, began)
+
+    async def create(request: Request) -> Response:
+        began, name = time.perf_counter(), request.path_params["name"]
+        if not NAME.fullmatch(name):
+            raise wire.BadRequest(f"Wrong input: `{name}` is not a collection name: it must match {NAME.pattern}")
+        described = wire.description(await _json(request))
+        if collections.get(name) is not None:
+            raise _AlreadyExists(f"Wrong input: Collection `{name}` already exists!")
+        collections.create(name, described, wire.shard_config(described))
+        return answer(True, began)
+
+    async def remove(request: Request) -> Response:
+        began, collection = time.perf_counter(), collections.get(request.path_params["name"])
+        if collection is None:
+            return answer(False, began)
+        async with collection.writing:
+            if collections.get(collection.name) is not collection:
+                return answer(False, began)
+            gone = collections.remove(collection.name)
+        await asyncio.to_thread(shutil.rmtree, gone, ignore_errors=True)
+        return answer(True, began)
+
+    def on_collection(call: Call, writes: bool = False) -> Callable[[Request], Awaitable[Response]]:
+        async def endpoint(request: Request) -> Response:
+            began = time.perf_counter()
+            body = await _json(request) if request.method != "GET" else None
+            name = request.path_params["name"]
+            collection = collections.get(name)
+            if collection is None:
+                raise wire.NotFound(f"Not found: Collection `{name}` doesn't exist!")
+            try:
+                if not writes:
+                    return answer(await call(collection, body), began)
+                async with collection.writing:
+                    if collections.get(name) is not collection:  # dropped while this request waited
+                        raise wire.NotFound(f"Not found: Collection `{name}` doesn't exist!")
+                    await call(collection, body)
+                return answer({"operation_id": 0, "status": "completed"}, began)
+            except BaseException as why:
+                if type(why).__name__ != "PanicException":
+                    raise
+                # After a panic the engine's own state is unknown. The collection can be built again, so it is not used.
+                collections.give_up(collection, f"the engine panicked: {why}")
+                raise calls.EngineFailed(f"Service internal error: {why}") from why
+
+        return endpoint
+
+    async def drop_index(request: Request) -> Response:
+        field = request.path_params["field"]
+
+        async def call(collection: Collection, _: Any) -> None:
+            collection.apply(edge.UpdateOperation.delete_field_index(field))
+
+        return await on_collection(call, writes=True)(request)
+
+    def reads(path: str, call: Call, method: str = "POST") -> Route:
+        return Route("/collections/{name}" + path, on_collection(call), methods=[method])
+
+    def writes(path: str, call: Call, method: str = "POST") -> Route:
+        return Route("/collections/{name}" + path, on_collection(call, writes=True), methods=[method])
+
+    routes = [
+        Route("/", root, methods=["GET"]),
+        Route("/healthz", alive, methods=["GET"]),
+        Route("/readyz", ready, methods=["GET"]),
+        Route("/collections", list_names, methods=["GET"]),
+        Route("/collections/{name}/exists", exists, methods=["GET"]),
+        Route("/collections/{name}", create, methods=["PUT"]),
+        Route("/collections/{name}", remove, methods=["DELETE"]),
+        reads("", calls.info, "GET"),
+        reads("/points", calls.retrieve),
+        reads("/points/scroll", calls.scroll),
+        reads("/points/count", calls.count),
+        reads("/points/query", calls.query),
+        reads("/points/query/batch", calls.query_batch),
+        writes("/points", calls.upsert, "PUT"),
+        writes("/points/delete", calls.delete),
+        writes("/points/vectors", calls.update_vectors, "PUT"),
+        writes("/points/payload", calls.set_payload),
+        writes("/points/payload", calls.overwrite_payload, "PUT"),
+        writes("/index", calls.create_index, "PUT"),
+        Route("/collections/{name}/index/{field}", drop_index, methods=["DELETE"]),
+    ]
+    app = Starlette(
+        routes=routes,
+        lifespan=lambda _: _serving(collections),
+        exception_handlers={
+            HTTPException: _not_routed,
+            wire.Refused: _refused,
+            Exception: _failed,
+        },
+    )
+    return _guarded(app, token.encode(), hosts)
+
+
+# --- requests in, errors out ---
+
+
+async def _json(request: Request) -> Any:
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > MAX_BODY_BYTES:
+            raise _TooLarge(f"Wrong input: a body may hold at most {MAX_BODY_BYTES} bytes")
+    if not body:
+        return {}
+    try:
+        return orjson.loads(body)
+    except orjson.JSONDecodeError as why:
+        raise wire.BadRequest(f"Format error in JSON body: {why}") from why
+
+
+def _error(status: int, message: str) -> Response:
+    body = {"status": {"error": message}, "time": 0.0}
+    return Response(orjson.dumps(body, option=orjson.OPT_NON_STR_KEYS), status, media_type="application/json")
+
+
+async def _not_routed(_: Request, why: Exception) -> Response:
+    assert isinstance(why, HTTPException)
+    return _error(why.status_code, f"{why.detail}: this server speaks only a part of Qdrant's API")
+
+
+async def _refused(_: Request, why: Exception) -> Response:
+    assert isinstance(why, wire.Refused)
+    return _error(why.status, str(why))
+
+
+async def _failed(_: Request, why: Exception) -> Response:
+    return _error(500, f"Service internal error: {type(why).__name__}: {why}")
+
+
+def _guarded(app: ASGIApp, token: bytes, hosts: frozenset[str]) -> ASGIApp:
+    """Refuse requests that call the server by another name (DNS rebinding) or lack the token.
+
+    The two probes and the version are open, as they are in Qdrant.
+    """
+
+    async def guard(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            headers = {name: value for name, value in scope["headers"] if name in (b"host", b"api-key")}
+            given = headers.get(b"api-key", b"")
+            if headers.get(b"host", b"").decode("latin-1").lower() not in hosts:
+                await _error(403, "Forbidden: this server is not known by that Host")(scope, receive, send)
+                return
+            if scope["path"] not in ("/", "/healthz", "/readyz") and not hmac.compare_digest(given, token):
+                await _error(401, "Invalid API key")(scope, receive, send)
+                return
+        await app(scope, receive, send)
+
+    return guard
+
+
+# --- the process ---
+
+
+@contextlib.asynccontextmanager
+async def _serving(collections: Collections) -> AsyncIterator[None]:
+    flusher = asyncio.create_task(_flush_when_quiet(collections))
+    try:
+        yield
+    finally:
+        flusher.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await flusher
+        collections.close()
+
+
+async def _flush_when_quiet(collections: Collections) -> None:
+    """Flush collections that rest after writes. A flush holds the loop (30 ms after a few points, 250 ms after 20,000),
+    so it waits for a pause in the writing, but not for ever."""
+    while True:
+        await asyncio.sleep(FLUSH_LOOK_S)
+        for collection in collections:
+            quiet = time.monotonic() - collection.written_at >= FLUSH_AFTER_QUIET_S
+            if collection.unflushed and (quiet or collection.unflushed >= FLUSH_AT_POINTS):
+                async with collection.writing:
+                    if collections.get(collection.name) is not collection:
+                        continue
+                    try:
+                        collection.flush()
+                    except Exception:
+                        # The log still holds everything; the next look tries again.
+                        collection.unflushed += 1
+                        log.exception("collection %s was not flushed", collection.name)
+
+
+def serve(folder: Path, token: str, *, port: int = 0, uds: Path | None = None) -> None:
+    """Serve `folder` until SIGTERM or SIGINT; everything is flushed and closed then."""
+    collections = Collections(folder)
+    listener = _listen_unix(uds) if uds else _listen_loopback(port)
+    port = 0 if uds else listener.getsockname()[1]
+    names = ["localhost", "127.0.0.1"]
+    hosts = frozenset([*names, *(f"{name}:{port}" for name in names)])
+    where = {"uds": str(uds)} if uds else {"url": f"http://127.0.0.1:{port}"}
+    announcement = folder / "server.json"
+    _announce(announcement, orjson.dumps({"pid": os.getpid(), **where}))
+    try:
+        config = uvicorn.Config(
+            application(collections, token, hosts),
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            ws="none",
+            timeout_graceful_shutdown=5,
+        )
+        uvicorn.Server(config).run(sockets=[listener])
+    finally:
+        announcement.unlink(missing_ok=True)
+        if uds:
+            uds.unlink(missing_ok=True)
+
+
+def _listen_loopback(port: int) -> socket.socket:
+    listener = socket.create_server(("127.0.0.1", port))
+    listener.setblocking(False)
+    return listener
+
+
+def _listen_unix(path: Path) -> socket.socket:
+    path.unlink(missing_ok=True)  # the folder's lock is held, so a socket left there is nobody's
+    listener = socket.socket(socket.AF_UNIX)
+    previous = os.umask(0o177)
+    try:
+        listener.bind(str(path))
+    finally:
+        os.umask(previous)
+    listener.listen()
+    listener.setblocking(False)
+    return listener
+
+
+def _announce(path: Path, content: bytes) -> None:
+    new = path.with_name(path.name + ".new")
+    new.write_bytes(content)
+    new.rename(path)
+
+
+def _token(path: Path) -> str:
+    token = path.read_text().strip() if path.is_file() else ""
+    if not token:
+        raise EmptyToken(path=path)
+    return token
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="memctl.infra.vectors.server", description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--dir", type=Path, required=True, help="folder of the collections, owned by one server")
+    parser.add_argument("--token-file", type=Path, required=True, help="file that holds the api-key")
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--port", type=int, default=0, help="loopback port; 0 takes a free one (default)")
+    where.add_argument("--uds", type=Path, help="Unix socket instead of a port")
+    options = parser.parse_args()
+    logging.getLogger("uvicorn").setLevel(logging.WARNING)
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s", stream=sys.stderr)
+    os.umask(0o077)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        # uvicorn stops gracefully and then raises the signal again; it must not cut short what is left to do here.
+        signal.signal(number, lambda *_: sys.exit(0))
+    try:
+        serve(options.dir, _token(options.token_file), port=options.port, uds=options.uds)
+    except (MemctlError, OSError) as why:
+        hint = getattr(why, "hint", None)
+        print(f"memctl vectors: {why}" + (f"\nhint: {hint}" if hint else ""), file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,343 @@
+"""memctl's use of Qdrant, the same for the local server and for a real one.
+
+Every function takes a client of `connect` and raises `VectorStoreUnavailable` (or its kind `CollectionMissing`) for
+whatever goes wrong in between. Writes are waited for, and repeating one changes nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, TypedDict, TypeVar, cast
+
+from memctl.infra.vectors import DENSE, SPARSE, CollectionMissing, VectorStoreUnavailable
+
+if TYPE_CHECKING:
+    from qdrant_client import QdrantClient, models
+
+T = TypeVar("T")
+
+WRITE_BATCH = 256  # points a request: about 1.5 MB of JSON at 384 dimensions, of the 32 MB a server takes
+SCROLL_PAGE = 1_000
+KEYWORDS = ("space", "location", "bucket", "kind")  # payload fields that filters match
+RRF_K = 60  # Cormack, Clarke and Büttcher, SIGIR 2009
+
+
+class Payload(TypedDict):
+    """What a point carries beside its vectors; `occurred_at` is milliseconds since 1970."""
+
+    space: str
+    location: str
+    bucket: str
+    kind: str
+    memory_id: str
+    text_hash: str
+    occurred_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class VectorPoint:
+    """One point. `id` is a UUID, `sparse` is `(indices, values)`, `dense` is None until it was embedded."""
+
+    id: str
+    payload: Payload
+    sparse: tuple[Sequence[int], Sequence[float]]
+    dense: Sequence[float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Which points a search may see: one space, and of each other given field any of the values.
+
+    `since` is the first and `before` the first excluded moment, in milliseconds. An empty list matches nothing.
+    """
+
+    space: str
+    locations: Sequence[str] | None = None
+    buckets: Sequence[str] | None = None
+    kinds: Sequence[str] | None = None
+    since: int | None = None
+    before: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A point that was found. `score` is a cosine (dense), a BM25 weight (sparse), or a sum of reciprocal ranks."""
+
+    id: str
+    score: float
+    payload: Payload
+
+
+@dataclass(frozen=True, slots=True)
+class HybridHits:
+    """One ranked list a source, best first; `fused` only when weights were given."""
+
+    dense: list[Hit]
+    sparse: list[Hit]
+    fused: list[Hit]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredPoint:
+    """What a point in the store says of itself, to be compared with what is wanted."""
+
+    id: str
+    memory_id: str
+    text_hash: str
+    has_dense: bool
+
+
+def connect(url: str, api_key: str | None = None, timeout: int = 10) -> QdrantClient:
+    """A client over REST; `timeout` is in seconds and holds for each request. Nothing is asked of the server yet."""
+    from qdrant_client import QdrantClient
+
+    with warnings.catch_warnings():
+        # On loopback the key goes over plain HTTP; a remote server's URL is the user's choice of scheme.
+        warnings.filterwarnings("ignore", message="Api key is used with an insecure connection")
+        return QdrantClient(url=url, api_key=api_key, timeout=timeout, prefer_grpc=False, check_compatibility=False)
+
+
+def ensure_collection(client: QdrantClient, name: str, dimensions: int) -> bool:
+    """Make the collection and its payload indexes where they are absent; True when it was made now.
+
+    Dense vectors are kept as 16-bit floats: half the disk and memory, and on embeddings made by a 4-bit model the
+    rounding (1e-3) changes no ranking that means anything.
+    """
+    from qdrant_client import models
+
+    with _asked("make the collection", name):
+        made = not client.collection_exists(name)
+        if made:
+            try:
+                client.create_collection(
+                    name,
+                    vectors_config={
+                        DENSE: models.VectorParams(
+                            size=dimensions,
+                            distance=models.Distance.COSINE,
+                            datatype=models.Datatype.FLOAT16,
+                            on_disk=True,
+                        )
+                    },
+                    sparse_vectors_config={SPARSE: models.SparseVectorParams(modifier=models.Modifier.IDF)},
+                )
+            except Exception as why:  # another process may have made it meanwhile
+                if getattr(why, "status_code", None) != 409:
+                    raise
+                made = False
+        present = client.get_collection(name).payload_schema
+        for field in KEYWORDS:
+            if field not in present:
+                # The space leads every filter: a real server lays its points out together.
+                schema = models.KeywordIndexParams(
+                    type=models.KeywordIndexType.KEYWORD, is_tenant=True if field == "space" else None
+                )
+                client.create_payload_index(name, field, schema, wait=True)
+        if "occurred_at" not in present:
+            client.create_payload_index(name, "occurred_at", models.PayloadSchemaType.INTEGER, wait=True)
+    return made
+
+
+def list_collections(client: QdrantClient, prefix: str = "") -> list[str]:
+    with _asked("list its collections"):
+        names = (collection.name for collection in client.get_collections().collections)
+        return sorted(name for name in names if name.startswith(prefix))
+
+
+def drop_collection(client: QdrantClient, name: str) -> bool:
+    """False when there was none."""
+    with _asked("drop the collection", name):
+        return client.delete_collection(name)
+
+
+def upsert(client: QdrantClient, name: str, points: Iterable[VectorPoint]) -> None:
+    """Put whole points in place: a point that is sent without its dense vector loses the one it had."""
+    from qdrant_client import models
+
+    for batch in _batches(points):
+        structs = [
+            models.PointStruct(id=point.id, vector=_vectors(point), payload=cast("dict[str, object]", point.payload))
+            for point in batch
+        ]
+        with _asked("write points", name):
+            client.upsert(name, structs, wait=True)
+
+
+def set_dense(client: QdrantClient, name: str, dense: Mapping[str, Sequence[float]]) -> None:
+    """Add dense vectors, by point id, to points that are there. Points deleted meanwhile stay deleted."""
+    from qdrant_client import models
+
+    for batch in _batches(dense.items()):
+        rows = [models.PointVectors(id=id, vector={DENSE: list(vector)}) for id, vector in batch]
+        with _asked("write vectors", name):
+            try:
+                client.update_vectors(name, rows, wait=True)
+            except Exception as why:
+                # Said after the others of the batch were updated.
+                if "No point with id" not in str(why):
+                    raise
+
+
+def delete(client: QdrantClient, name: str, ids: Iterable[str]) -> None:
+    from qdrant_client import models
+
+    for batch in _batches(ids):
+        with _asked("delete points", name):
+            client.delete(name, models.PointIdsList(points=list(batch)), wait=True)
+
+
+def delete_in(client: QdrantClient, name: str, scope: Scope) -> None:
+    """Delete every point of the scope."""
+    from qdrant_client import models
+
+    with _asked("delete points", name):
+        client.delete(name, models.FilterSelector(filter=_filter(scope)), wait=True)
+
+
+def count(client: QdrantClient, name: str, scope: Scope | None = None) -> int:
+    with _asked("count points", name):
+        return client.count(name, count_filter=_filter(scope) if scope else None, exact=True).count
+
+
+def retrieve_present(client: QdrantClient, name: str, ids: Sequence[str]) -> set[str]:
+    """Those of the ids that the store holds: the probe after an erasure."""
+    with _asked("look points up", name):
+        found = client.retrieve(name, ids=list(ids), with_payload=False, with_vectors=False)
+        return {str(record.id) for record in found}
+
+
+def scroll_ids(client: QdrantClient, name: str, scope: Scope | None = None) -> Iterator[StoredPoint]:
+    """Every point in order of id, without its vectors, page by page.
+
+    Two passes, points with a dense vector and points without: asking for the vectors themselves would cost 8 KB a row.
+    """
+    from qdrant_client import models
+
+    embedded = models.HasVectorCondition(has_vector=DENSE)
+    base = _filter(scope) if scope else models.Filter()
+    must = cast("list[models.Condition]", base.must or [])
+    for has_dense, condition in (
+        (True, models.Filter(must=[*must, embedded])),
+        (False, models.Filter(must=must, must_not=embedded)),
+    ):
+        offset: models.ExtendedPointId | None = None
+        while True:
+            with _asked("list its points", name):
+                records, offset = client.scroll(
+                    name,
+                    scroll_filter=condition,
+                    limit=SCROLL_PAGE,
+                    offset=offset,
+                    with_payload=["memory_id", "text_hash"],
+                )
+            for record in records:
+                payload = record.payload or {}
+                yield StoredPoint(str(record.id), payload.get("memory_id", ""), payload.get("text_hash", ""), has_dense)
+            if offset is None:
+                break
+
+
+def hybrid_query(
+    client: QdrantClient,
+    name: str,
+    scope: Scope,
+    *,
+    dense: Sequence[float] | None = None,
+    sparse: tuple[Sequence[int], Sequence[float]] | None = None,
+    limit: int,
+    rrf_weights: tuple[float, float] | None = None,
+) -> HybridHits:
+    """The best `limit` points of the scope by each source, in one round trip.
+
+    The sources come apart, each with its own scores, so that fusion happens, and is explained, in our own rules. With
+    `rrf_weights` (dense, sparse) the server's own reciprocal rank fusion is asked for as well.
+    """
+    from qdrant_client import models
+
+    vectors: dict[str, models.SparseVector | list[float]] = {}
+    if dense is not None:
+        vectors[DENSE] = list(dense)
+    if sparse is not None and sparse[0]:
+        vectors[SPARSE] = _sparse(sparse)
+    condition = _filter(scope)
+    requests = {
+        source: models.QueryRequest(query=vector, using=source, filter=condition, limit=limit, with_payload=True)
+        for source, vector in vectors.items()
+    }
+    if rrf_weights is not None and requests:
+        weights = [weight for source, weight in zip((DENSE, SPARSE), rrf_weights, strict=True) if source in vectors]
+        requests["fused"] = models.QueryRequest(
+            prefetch=[
+                models.Prefetch(query=vector, using=source, filter=condition, limit=limit)
+                for source, vector in vectors.items()
+            ],
+            query=models.RrfQuery(rrf=models.Rrf(k=RRF_K, weights=weights)),
+            limit=limit,
+            with_payload=True,
+        )
+    if not requests:
+        return HybridHits([], [], [])
+    with _asked("search", name):
+        answers = client.query_batch_points(name, list(requests.values()))
+    found = {
+        source: [Hit(str(point.id), point.score, cast("Payload", point.payload)) for point in answer.points]
+        for source, answer in zip(requests, answers, strict=True)
+    }
+    return HybridHits(found.get(DENSE, []), found.get(SPARSE, []), found.get("fused", []))
+
+
+def _vectors(point: VectorPoint) -> models.VectorStruct:
+    vectors: dict[str, models.Vector] = {}
+    # A text without a single word has no sparse vector; an empty one is refused by some servers.
+    if point.sparse[0]:
+        vectors[SPARSE] = _sparse(point.sparse)
+    if point.dense is not None:
+        vectors[DENSE] = list(point.dense)
+    return cast("models.VectorStruct", vectors)
+
+
+def _sparse(vector: tuple[Sequence[int], Sequence[float]]) -> models.SparseVector:
+    from qdrant_client import models
+
+    return models.SparseVector(indices=list(vector[0]), values=list(vector[1]))
+
+
+def _filter(scope: Scope) -> models.Filter:
+    from qdrant_client import models
+
+    must: list[models.Condition] = [models.FieldCondition(key="space", match=models.MatchValue(value=scope.space))]
+    for key, values in (("location", scope.locations), ("bucket", scope.buckets), ("kind", scope.kinds)):
+        if values is not None:
+            must.append(models.FieldCondition(key=key, match=models.MatchAny(any=list(values))))
+    if scope.since is not None or scope.before is not None:
+        moments = models.Range(gte=scope.since, lt=scope.before)
+        must.append(models.FieldCondition(key="occurred_at", range=moments))
+    return models.Filter(must=must)
+
+
+def _batches(things: Iterable[T]) -> Iterator[list[T]]:
+    rest = iter(things)
+    while batch := list(islice(rest, WRITE_BATCH)):
+        yield batch
+
+
+@contextlib.contextmanager
+def _asked(action: str, collection: str | None = None) -> Iterator[None]:
+    """Whatever the client raises becomes one of our errors, saying what was asked."""
+    from httpx import HTTPError
+    from qdrant_client.common.client_exceptions import QdrantException
+    from qdrant_client.http.exceptions import ApiException, UnexpectedResponse
+
+    try:
+        yield
+    except UnexpectedResponse as why:
+        if why.status_code == 404 and collection is not None and b"doesn't exist" in (why.content or b""):
+            raise CollectionMissing(action=action, reason="it is not there", collection=collection) from why
+        said = (why.content or b"").decode("utf-8", "replace")[:500]
+        raise VectorStoreUnavailable(action=action, reason=f"{why.status_code} {said}") from why
+    except (ApiException, QdrantException, HTTPError, OSError) as why:
+        raise VectorStoreUnavailable(action=action, reason=str(why) or type(why).__name__) from why
