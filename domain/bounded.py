@@ -1,0 +1,97 @@
+"""Bounded collections that come out the same whatever the order of arrival.
+
+Each keeps the newest members of a set by `(at, id)`: what was pushed out is older than all that stayed, so it could
+never come back. Texts are cut by what they cost as JSON, so a row's size has a ceiling in every script.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol, TypeVar
+
+import msgspec
+
+BYTES_PER_CHARACTER = 2
+"""A clipped text of `limit` characters costs at most this many times `limit` bytes of JSON. Latin text fits whole."""
+
+_ELLIPSIS = "…"
+_WORST = 6
+"""Bytes of JSON of the most expensive character: a control character, written `\\u001b`."""
+
+
+class Dated(Protocol):
+    """Something that happened at a moment (microseconds) and has an id."""
+
+    @property
+    def at(self) -> int: ...
+    @property
+    def id(self) -> str: ...
+
+
+D = TypeVar("D", bound=Dated)
+
+
+class Seen(msgspec.Struct, frozen=True, array_like=True):
+    """A name, and when it was last seen (microseconds)."""
+
+    name: str
+    at: int
+
+
+def newest(kept: tuple[D, ...], item: D, limit: int) -> tuple[D, ...]:
+    """The newest `limit` of `kept` and `item`, newest first. An item of an id that is kept replaces it."""
+    order = (item.at, item.id)
+    if len(kept) >= limit and order < (kept[-1].at, kept[-1].id) and all(k.id != item.id for k in kept):
+        return kept
+    others = [k for k in kept if k.id != item.id]
+    others.append(item)
+    others.sort(key=lambda k: (k.at, k.id), reverse=True)
+    return tuple(others[:limit])
+
+
+def seen(kept: tuple[Seen, ...], name: str, at: int, limit: int, chars: int = 160) -> tuple[Seen, ...]:
+    """`kept` with `name` seen at `at`: the newest `limit` names, newest first, each cut at `chars` characters."""
+    if not name:
+        return kept
+    name = clipped(name, chars)
+    for old in kept:
+        if old.name == name and old.at >= at:
+            return kept
+    if len(kept) >= limit and (at, name) < (kept[-1].at, kept[-1].name) and all(k.name != name for k in kept):
+        return kept
+    others = [k for k in kept if k.name != name]
+    others.append(Seen(name, at))
+    others.sort(key=lambda k: (k.at, k.name), reverse=True)
+    return tuple(others[:limit])
+
+
+def names(kept: tuple[Seen, ...]) -> tuple[str, ...]:
+    """Just the names, newest first."""
+    return tuple(k.name for k in kept)
+
+
+def clipped(text: str, limit: int) -> str:
+    """The text, cut with an ellipsis to `limit` characters and to `2 * limit` bytes of JSON, at a blank where near."""
+    room = BYTES_PER_CHARACTER * limit
+    if len(text) <= limit and (len(text) * _WORST <= room or _cost(text) <= room):
+        return text
+    fits, too_long = 0, min(len(text), limit)
+    while fits < too_long:
+        middle = (fits + too_long + 1) // 2
+        if middle < limit and _cost(text[:middle]) + 3 <= room:
+            fits = middle
+        else:
+            too_long = middle - 1
+    head = text[:fits]
+    blank = max(head.rfind(" "), head.rfind("\n"))
+    if blank > fits * 0.8:
+        head = head[:blank]
+    return head.rstrip() + _ELLIPSIS
+
+
+def one_line(text: str, limit: int) -> str:
+    """The text on one line, white space folded, cut as `clipped` does."""
+    return clipped(" ".join(text[: limit * 8].split()), limit)
+
+
+def _cost(text: str) -> int:
+    return len(msgspec.json.encode(text)) - 2

@@ -1,0 +1,116 @@
+"""L1: what was extracted from people's and agents' words."""
+
+from __future__ import annotations
+
+import msgspec
+
+from memctl.domain.bounded import Seen, clipped, newest, seen
+from memctl.domain.event import derived_id
+from memctl.domain.facts import InsightFound, InsightKind, Span
+from memctl.domain.graduation import strengthened, tier_of
+from memctl.projections.kernel import projection
+
+
+class Saying(msgspec.Struct, frozen=True):
+    """Once when the claim was made: by whom, with which trust (tier), in which words."""
+
+    at: int
+    id: str
+    tier: int
+    said_by: str
+    text: str
+    subject: str
+    confidence: float
+    span: Span | None = None
+    rule: str = ""
+    stream: str = ""
+
+
+class Insight(msgspec.Struct, frozen=True, kw_only=True):
+    """One claim, however often it was made. Times in microseconds.
+
+    `confidence` grows with the sessions it was made in (`domain.graduation.strengthened`); `sessions` are the newest
+    32 streams; `evidence` the newest 8 sayings; `best` the one most to be trusted, whose words are shown.
+    """
+
+    id: str
+    kind: InsightKind
+    canonical: str
+    polarity: int
+    everywhere: bool
+    location: str
+    """Empty for what holds everywhere."""
+    text: str = ""
+    subject: str = ""
+    said_by: str = ""
+    tier: int = 0
+    confidence: float = 0.0
+    sayings: int = 0
+    first_seen: int = 0
+    last_seen: int = 0
+    best: Saying | None = None
+    strongest: float = 0.0
+    sessions: tuple[Seen, ...] = ()
+    locations: tuple[Seen, ...] = ()
+    evidence: tuple[Saying, ...] = ()
+
+
+def insight_id(kind: str, canonical: str, polarity: int, location: str | None) -> str:
+    """Key of a claim; `location` is None where it holds everywhere."""
+    place = "*" if location is None else f"@{location}"
+    return str(derived_id(f"insight:{kind}\n{polarity}\n{place}\n{canonical}"))
+
+
+def _key(fact: InsightFound) -> str:
+    return insight_id(fact.kind, fact.canonical, fact.polarity, None if fact.everywhere else fact.location)
+
+
+@projection(
+    row=Insight,
+    key=_key,
+    indexes=(("location", "kind", "last_seen"), ("kind", "last_seen"), ("subject",)),
+)
+def insights(row: Insight | None, fact: InsightFound) -> Insight | None:
+    """Claims read out of words (L1): the same claim merges and strengthens."""
+    at = int(fact.occurred_at)
+    saying = Saying(
+        at=at,
+        id=str(fact.id),
+        tier=tier_of(fact.said_by),
+        said_by=fact.said_by,
+        text=clipped(fact.text, 300),
+        subject=clipped(fact.subject, 200),
+        confidence=round(min(max(fact.confidence, 0.0), 1.0), 4) + 0.0,
+        span=fact.evidence[0] if fact.evidence else None,
+        rule=clipped(fact.rule, 60),
+        stream=clipped(fact.stream, 160),
+    )
+    row = row or Insight(
+        id=_key(fact),
+        kind=fact.kind,
+        canonical=clipped(fact.canonical, 300),
+        polarity=fact.polarity,
+        everywhere=fact.everywhere,
+        location="" if fact.everywhere else fact.location,
+        first_seen=at,
+        last_seen=at,
+    )
+    best = max(row.best or saying, saying, key=lambda s: (s.tier, s.at, s.id))
+    sessions = seen(row.sessions, fact.stream, at, 32)
+    strongest = max(row.strongest, saying.confidence)
+    return msgspec.structs.replace(
+        row,
+        text=best.text,
+        subject=best.subject,
+        said_by=best.said_by,
+        tier=best.tier,
+        confidence=strengthened(strongest, len(sessions)),
+        sayings=row.sayings + 1,
+        first_seen=min(row.first_seen, at),
+        last_seen=max(row.last_seen, at),
+        best=best,
+        strongest=strongest,
+        sessions=sessions,
+        locations=seen(row.locations, fact.location, at, 16),
+        evidence=newest(row.evidence, saying, 8),
+    )

@@ -1,0 +1,117 @@
+"""Counts for `memctl stats`: one row for each location and day, so that a correction refolds one day only."""
+
+from __future__ import annotations
+
+import msgspec
+
+from memctl.domain.event import derived_id
+from memctl.domain.facts import (
+    ErrorOccurred,
+    ErrorResolved,
+    FileChanged,
+    Prompted,
+    ResolutionRefuted,
+    SessionOpened,
+    TaskClosed,
+    TaskOpened,
+    TestsRan,
+    TokensSpent,
+    ToolUsed,
+)
+from memctl.projections.kernel import projection
+
+DAY = 86_400_000_000
+"""Microseconds of a day; days are UTC's."""
+
+
+class DayStats(msgspec.Struct, frozen=True, kw_only=True):
+    """What happened at one location on one day. `day` counts from 1970-01-01; durations in microseconds."""
+
+    location: str
+    day: int
+    sessions_opened: int = 0
+    prompts: int = 0
+    corrections: int = 0
+    tool_uses: int = 0
+    tool_failures: int = 0
+    """Failures that say something of the work: refusals and cancelled calls left out."""
+    test_runs: int = 0
+    test_runs_passed: int = 0
+    files_changed: int = 0
+    lines_added: int = 0
+    lines_removed: int = 0
+    errors: int = 0
+    errors_seen_before: int = 0
+    errors_resolved: int = 0
+    resolve_us_total: int = 0
+    resolutions_refuted: int = 0
+    tasks_opened: int = 0
+    tasks_succeeded: int = 0
+    tasks_failed: int = 0
+    tasks_partial: int = 0
+    tasks_unknown: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    tokens_cached: int = 0
+
+
+Counted = (
+    SessionOpened
+    | Prompted
+    | ToolUsed
+    | TestsRan
+    | FileChanged
+    | ErrorOccurred
+    | ErrorResolved
+    | ResolutionRefuted
+    | TaskOpened
+    | TaskClosed
+    | TokensSpent
+)
+
+
+def stats_id(location: str, day: int) -> str:
+    """Key of the counts of that location and day."""
+    return str(derived_id(f"stats:{day}:{location}"))
+
+
+@projection(
+    row=DayStats,
+    key=lambda fact: stats_id(fact.location, fact.occurred_at // DAY),
+    indexes=(("location", "day"), ("day",)),
+)
+def stats(row: DayStats | None, fact: Counted) -> DayStats | None:
+    """Counts by location and day: prompts, tool uses, errors and fixes, tasks by outcome, tokens."""
+    row = row or DayStats(location=fact.location, day=fact.occurred_at // DAY)
+    return msgspec.structs.replace(row, **{name: getattr(row, name) + n for name, n in _counts(fact).items()})
+
+
+def _counts(fact: Counted) -> dict[str, int]:
+    match fact:
+        case ToolUsed():
+            return {"tool_uses": 1, "tool_failures": int(not fact.ok and not fact.noise)}
+        case TokensSpent():
+            return {
+                "tokens_in": fact.tokens_in,
+                "tokens_out": fact.tokens_out,
+                "tokens_cached": fact.tokens_cached,
+            }
+        case Prompted():
+            return {"prompts": 1, "corrections": int(fact.kind == "correction")}
+        case FileChanged():
+            return {"files_changed": 1, "lines_added": fact.added, "lines_removed": fact.removed}
+        case TestsRan():
+            return {"test_runs": 1, "test_runs_passed": int(fact.passed)}
+        case ErrorOccurred():
+            return {"errors": 1, "errors_seen_before": int(fact.seen_before)}
+        case ErrorResolved():
+            return {"errors_resolved": 1, "resolve_us_total": max(fact.duration_us, 0)}
+        case ResolutionRefuted():
+            return {"resolutions_refuted": 1}
+        case TaskOpened():
+            return {"tasks_opened": 1}
+        case TaskClosed():
+            names = {"success": "tasks_succeeded", "failure": "tasks_failed", "partial": "tasks_partial"}
+            return {names.get(fact.outcome, "tasks_unknown"): 1}
+        case SessionOpened():
+            return {"sessions_opened": 1}

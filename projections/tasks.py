@@ -1,0 +1,106 @@
+"""Pieces of work, across sessions."""
+
+from __future__ import annotations
+
+import msgspec
+
+from memctl.domain.bounded import Seen, clipped, newest, seen
+from memctl.domain.event import derived_id
+from memctl.domain.facts import Outcome, TaskClosed, TaskOpened, TaskType
+from memctl.projections.kernel import projection
+
+
+class Opening(msgspec.Struct, frozen=True):
+    """A session took the work up: when, by which fact, in whose words."""
+
+    at: int
+    id: str
+    stream: str
+    description: str
+    task_type: TaskType
+
+
+class Closing(msgspec.Struct, frozen=True):
+    """The work ended in one session, or that session ended."""
+
+    at: int
+    id: str
+    stream: str
+    outcome: Outcome
+    by: str
+
+
+class Task(msgspec.Struct, frozen=True, kw_only=True):
+    """One piece of work at one location. Times in microseconds; `sessions` are streams, newest 32.
+
+    `status` is open while the latest word is an opening, or a session's end that left the work unfinished.
+    `outcome` is that of the latest closing.
+    """
+
+    id: str
+    location: str
+    canonical: str
+    description: str = ""
+    task_type: TaskType = "unknown"
+    status: str = "open"
+    outcome: Outcome = "unknown"
+    opened: int = 0
+    closed: int = 0
+    first_at: int = 0
+    last_at: int = 0
+    first: Opening | None = None
+    latest: Opening | None = None
+    sessions: tuple[Seen, ...] = ()
+    closings: tuple[Closing, ...] = ()
+
+
+def task_id(location: str, canonical: str) -> str:
+    """Key of the piece of work of that canonical description at that location."""
+    return str(derived_id(f"task:{location}\n{canonical}"))
+
+
+def _key(fact: TaskOpened | TaskClosed) -> str:
+    return task_id(fact.location, fact.canonical)
+
+
+@projection(
+    row=Task,
+    key=_key,
+    indexes=(("location", "status", "last_at"), ("location", "last_at"), ("outcome", "last_at")),
+)
+def tasks(row: Task | None, fact: TaskOpened | TaskClosed) -> Task | None:
+    """Pieces of work across sessions: open or done, with their outcomes."""
+    at = int(fact.occurred_at)
+    row = row or Task(
+        id=_key(fact), location=fact.location, canonical=clipped(fact.canonical, 300), first_at=at, last_at=at
+    )
+    sessions = seen(row.sessions, fact.stream, at, 32)
+    first_at, last_at = min(row.first_at, at), max(row.last_at, at)
+    if isinstance(fact, TaskOpened):
+        word = Opening(at, str(fact.id), clipped(fact.stream, 160), clipped(fact.description, 500), fact.task_type)
+        first = min(row.first or word, word, key=lambda o: (o.at, o.id))
+        latest = max(row.latest or word, word, key=lambda o: (o.at, o.id))
+        row = msgspec.structs.replace(row, first=first, latest=latest, opened=row.opened + 1)
+    else:
+        end = Closing(at, str(fact.id), clipped(fact.stream, 160), fact.outcome, clipped(fact.by, 40))
+        row = msgspec.structs.replace(row, closings=newest(row.closings, end, 32), closed=row.closed + 1)
+    return _settled(msgspec.structs.replace(row, sessions=sessions, first_at=first_at, last_at=last_at))
+
+
+def _settled(row: Task) -> Task:
+    """What the openings and closings kept in the row come to."""
+    last = row.closings[0] if row.closings else None
+    done = last is not None and last.by != "session_end" and (row.latest is None or row.latest.at <= last.at)
+    shown = row.first
+    task_type: TaskType = "unknown"
+    for word in (row.latest, row.first):
+        if word is not None and word.task_type != "unknown":
+            task_type = word.task_type
+            break
+    return msgspec.structs.replace(
+        row,
+        description=shown.description if shown else row.canonical,
+        task_type=task_type,
+        status="done" if done else "open",
+        outcome=last.outcome if last else "unknown",
+    )

@@ -1,0 +1,68 @@
+"""The desired state of each vector point; the outbox makes the vector store agree."""
+
+from __future__ import annotations
+
+import hashlib
+
+import msgspec
+
+from memctl.domain.event import derived_id
+from memctl.projections.kernel import Changed, projection
+from memctl.projections.memories import Memory
+
+
+class VectorPoint(msgspec.Struct, frozen=True, kw_only=True):
+    """One point: what to embed, and the payload to filter by. Independent of the embedding model and of the space.
+
+    `dense_text` is one short chunk, the most telling 300 characters; `sparse_text` all that is indexed by word.
+    `text_hash` is the first 16 hex digits of sha256 over both, `dense_hash` over the dense text alone. `occurred_at`
+    in microseconds.
+    """
+
+    id: str
+    memory_id: str
+    chunk: int
+    dense_text: str
+    sparse_text: str
+    text_hash: str
+    dense_hash: str
+    location: str
+    locations: tuple[str, ...]
+    bucket: str
+    kind: str
+    occurred_at: int
+
+
+def point_id(memory_id: str, chunk: int = 0) -> str:
+    """Id of the point of that chunk of a memory: a UUIDv5, as vector stores want."""
+    return str(derived_id(f"point:{memory_id}:{chunk}"))
+
+
+@projection(
+    row=VectorPoint,
+    key=lambda change: point_id(change.key),
+    indexes=(("memory_id",), ("occurred_at",), ("dense_hash",)),
+)
+def vector_points(row: VectorPoint | None, change: Changed[Memory]) -> VectorPoint | None:
+    """What the vector store is to hold: one point a memory, gone when the memory is."""
+    memory = change.row
+    if memory is None:
+        return None
+    return VectorPoint(
+        id=point_id(change.key),
+        memory_id=memory.id,
+        chunk=0,
+        dense_text=memory.gist,
+        sparse_text=memory.search_text,
+        text_hash=_hash(f"{memory.gist}\0{memory.search_text}"),
+        dense_hash=_hash(memory.gist),
+        location=memory.location,
+        locations=memory.locations,
+        bucket=memory.bucket,
+        kind=memory.kind,
+        occurred_at=memory.occurred_at,
+    )
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -1,0 +1,149 @@
+"""L3: claims that passed, one row per subject so that a conflict lives in one row."""
+
+from __future__ import annotations
+
+import msgspec
+
+from memctl.domain.event import derived_id
+from memctl.domain.facts import InsightKind, Span
+from memctl.domain.graduation import Side, superseded
+from memctl.projections.candidates import Candidate
+from memctl.projections.kernel import Changed, projection
+
+CLAIMS = 40
+"""Claims kept about one subject, by rank. (One pushed out comes back when its insight changes.)"""
+
+
+class VerifiedClaim(msgspec.Struct, frozen=True, kw_only=True):
+    """A claim that graduated, with its dates (microseconds). `superseded_by` is the id of the claim that stands."""
+
+    id: str
+    """The insight's."""
+    kind: InsightKind
+    text: str
+    canonical: str
+    polarity: int
+    tier: int
+    said_by: str
+    confidence: float
+    warrant: str
+    sessions: int
+    valid_from: int
+    last_seen: int
+    valid_until: int | None = None
+    superseded_by: str = ""
+    evidence: tuple[Span, ...] = ()
+
+
+class VerifiedKnowledge(msgspec.Struct, frozen=True, kw_only=True):
+    """What is held true about one subject: claims, those that stand first, then by trust and newness.
+
+    `status` is conflicted where claims contradict each other: both sides are kept, with their dates.
+    """
+
+    id: str
+    subject: str
+    location: str
+    everywhere: bool
+    status: str
+    kind: InsightKind
+    text: str
+    tier: int
+    confidence: float
+    first_seen: int
+    last_seen: int
+    claims: tuple[VerifiedClaim, ...]
+
+
+def knowledge_id(subject: str, location: str | None) -> str:
+    """Key of what is known about that subject; `location` is None for what holds everywhere."""
+    place = "*" if location is None else f"@{location}"
+    return str(derived_id(f"knowledge:{place}\n{subject}"))
+
+
+def _key(change: Changed[Candidate]) -> str | None:
+    candidate = change.row
+    if candidate is None or not candidate.ready:
+        return None
+    return knowledge_id(candidate.subject, None if candidate.everywhere else candidate.location)
+
+
+@projection(
+    row=VerifiedKnowledge,
+    key=_key,
+    indexes=(("location", "kind", "last_seen"), ("status", "last_seen")),
+)
+def verified_knowledge(row: VerifiedKnowledge | None, change: Changed[Candidate]) -> VerifiedKnowledge | None:
+    """Claims that passed (L3), by subject: what stands, what it replaced, and since when."""
+    claims = [c for c in (row.claims if row else ()) if c.id != change.key]
+    candidate = change.row
+    if candidate is not None and candidate.ready:
+        claims.append(_claim(candidate))
+    if not claims:
+        return None
+    if row is None:
+        assert candidate is not None
+        home = (candidate.subject, candidate.location, candidate.everywhere)
+    else:
+        home = (row.subject, row.location, row.everywhere)
+    return _settled(home, claims)
+
+
+def _claim(candidate: Candidate) -> VerifiedClaim:
+    return VerifiedClaim(
+        id=candidate.id,
+        kind=candidate.kind,
+        text=candidate.text,
+        canonical=candidate.canonical,
+        polarity=candidate.polarity,
+        tier=candidate.tier,
+        said_by=candidate.said_by,
+        confidence=candidate.confidence,
+        warrant=candidate.warrant,
+        sessions=candidate.sessions,
+        valid_from=candidate.first_seen,
+        last_seen=candidate.last_seen,
+        evidence=tuple(s.span for s in candidate.evidence if s.span is not None)[:2],
+    )
+
+
+def _settled(home: tuple[str, str, bool], claims: list[VerifiedClaim]) -> VerifiedKnowledge:
+    """The row that these claims about one subject come to."""
+    subject, location, everywhere = home
+    sides = [_side(c) for c in claims]
+    gone = superseded(subject, sides)
+    by_id = {c.id: c for c in claims}
+    settled = [
+        msgspec.structs.replace(
+            c,
+            superseded_by=gone.get(c.id, ""),
+            valid_until=max(c.valid_from, by_id[gone[c.id]].last_seen) if c.id in gone else None,
+        )
+        for c in claims
+    ]
+    settled.sort(key=lambda c: (not c.superseded_by, _side(c).rank), reverse=True)
+    head = settled[0]
+    return VerifiedKnowledge(
+        id=knowledge_id(subject, None if everywhere else location),
+        subject=subject,
+        location=location,
+        everywhere=everywhere,
+        status="conflicted" if gone else "verified",
+        kind=head.kind,
+        text=head.text,
+        tier=head.tier,
+        confidence=head.confidence,
+        first_seen=min(c.valid_from for c in settled),
+        last_seen=max(c.last_seen for c in settled),
+        claims=tuple(settled[:CLAIMS]),
+    )
+
+
+def _side(claim: VerifiedClaim) -> Side:
+    return Side(
+        key=claim.id,
+        canonical=claim.canonical,
+        polarity=claim.polarity,
+        tier=claim.tier,
+        last_seen=claim.last_seen,
+    )
