@@ -11,24 +11,23 @@ from __future__ import annotations
 import re
 from typing import Any, TypedDict
 
-from memctl.domain.event import Micros, NewEvent, Payload
+from memctl.domain.event import Micros, NewEvent
 from memctl.domain.location import normalise
 from memctl.domain.observations import (
     Agent,
     ContextCompacted,
     Hunk,
     NoticeReceived,
+    Observation,
     PromptSubmitted,
     ResponseReceived,
     SessionStarted,
     ToolCalled,
     ToolFailed,
     ToolReturned,
-    session_stream,
-    transcript_key,
 )
 from memctl.infra.transcripts.fields import count, identifier, integer, items, joined, kind, mapping, micros, string
-from memctl.infra.transcripts.reading import Unreadable
+from memctl.infra.transcripts.reading import Unreadable, observed
 
 _EXIT_CODE = re.compile(r"(?:Error: )?Exit code (\d{1,10})\b")
 
@@ -149,7 +148,7 @@ class Claude:
         if record.get("operation") != "enqueue" or not text or text.startswith(('{"task_id"', "<task-notification>")):
             return kind("queue-operation", record.get("operation"))
         line = _Line(record, _at(record, "enqueue", place))
-        line.add(NoticeReceived(kind="queued-prompt", text=text, **line.common), actor="user")
+        line.add(NoticeReceived(kind="queued-prompt", text=text, **line.common), "user")
         return line.events
 
 
@@ -188,29 +187,26 @@ class _Line:
         self.location = normalise(string(record.get("cwd")))
         self.events: list[NewEvent] = []
 
-    def add(self, payload: Payload, *, actor: str = "system", block: int = 0) -> None:
+    def add(self, payload: Observation, actor: str = "system") -> None:
         self.events.append(
-            NewEvent(
-                stream=session_stream("claude-code", self.session),
-                payload=payload,
-                occurred_at=self.occurred_at,
-                dedupe_key=transcript_key("claude-code", self.session, self.common["line"], block),
+            observed(
+                payload,
+                agent="claude-code",
+                session=self.session,
                 actor=actor,
+                occurred_at=self.occurred_at,
                 location=self.location,
-                session_id=self.session,
             )
         )
 
     def prompt(self, text: str, *, block: int, meta: bool = False, images: int = 0) -> None:
         if text.startswith(_INTERRUPTED):
-            self.add(
-                NoticeReceived(kind="interrupted", text=text, block=block, **self.common), actor="user", block=block
-            )
+            self.add(NoticeReceived(kind="interrupted", text=text, block=block, **self.common), "user")
             return
         meta = meta or text.startswith(_CLIENT_TEXT)
         actor = "system" if meta else "agent" if self.common["subagent"] else "user"
         payload = PromptSubmitted(text=text, meta=meta, images=images, block=block, **self.common)
-        self.add(payload, actor=actor, block=block)
+        self.add(payload, actor)
 
     def user(self, record: dict[str, Any]) -> list[NewEvent] | str:
         content = mapping(record.get("message")).get("content")
@@ -264,8 +260,7 @@ class _Line:
                 block=index,
                 **self.common,
             ),
-            actor="tool",
-            block=index,
+            "tool",
         )
 
     def assistant(self, record: dict[str, Any]) -> list[NewEvent] | str:
@@ -287,7 +282,7 @@ class _Line:
         for index, block in enumerate(map(mapping, blocks)):
             match block.get("type"):
                 case "text" if text := string(block.get("text")).strip():
-                    payload: Payload = ResponseReceived(text=text, block=index, **tokens, **self.common)
+                    payload: Observation = ResponseReceived(text=text, block=index, **tokens, **self.common)
                 case "thinking" if text := string(block.get("thinking")).strip():
                     payload = ResponseReceived(text=text, kind="thinking", block=index, **tokens, **self.common)
                 case "tool_use" | "server_tool_use" | "mcp_tool_use":
@@ -302,7 +297,7 @@ class _Line:
                 case type:
                     others.append(type)
                     continue
-            self.add(payload, actor="agent", block=index)
+            self.add(payload, "agent")
         return self.events or kind("assistant", *others[:1] or ["empty"])
 
 

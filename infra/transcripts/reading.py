@@ -17,8 +17,8 @@ from typing import Any, BinaryIO, Literal, Protocol
 import msgspec
 import orjson
 
-from memctl.domain.event import NewEvent
-from memctl.domain.observations import Agent
+from memctl.domain.event import Micros, NewEvent
+from memctl.domain.observations import Agent, Observation, session_stream, transcript_key
 
 MAX_LINE = 64 * 1024 * 1024
 """Bytes of the longest line that is parsed. Longer ones are passed over without being loaded, and count as bad."""
@@ -96,6 +96,21 @@ class Format(Protocol):
 
 class Unreadable(ValueError):
     """A line that cannot be kept; the message says why."""
+
+
+def observed(
+    payload: Observation, *, agent: Agent, session: str, actor: str, occurred_at: Micros, location: str
+) -> NewEvent:
+    """A block of a transcript line as an event, under the key that its line and block give it."""
+    return NewEvent(
+        stream=session_stream(agent, session),
+        payload=payload,
+        occurred_at=occurred_at,
+        dedupe_key=transcript_key(agent, session, payload.line, payload.block),
+        actor=actor,
+        location=location,
+        session_id=session,
+    )
 
 
 def raw_lines(file: BinaryIO, start: Checkpoint = START, limit: int = MAX_LINE) -> Iterator[RawLine]:

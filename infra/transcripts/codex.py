@@ -1,0 +1,274 @@
+"""Codex rollouts: JSONL under `~/.codex/sessions`, each line `{timestamp, type, payload}`, no ids of lines.
+
+The first `session_meta` names the session and says where it began; each `turn_context` says the working directory and
+model of what follows. Messages and calls come twice, as `response_item` and as `event_msg`: the response item is kept
+(it is complete and in every version), the `event_msg` ignored as its duplicate.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, TypedDict
+
+import orjson
+
+from memctl.domain.event import Micros, NewEvent
+from memctl.domain.location import normalise
+from memctl.domain.observations import (
+    Agent,
+    ContextCompacted,
+    NoticeReceived,
+    Observation,
+    PromptSubmitted,
+    ResponseReceived,
+    SessionStarted,
+    ToolCalled,
+    ToolFailed,
+    ToolReturned,
+)
+from memctl.infra.transcripts.fields import count, identifier, integer, items, joined, kind, mapping, micros, string
+from memctl.infra.transcripts.reading import Unreadable, observed
+
+_TEXTS = ("input_text", "output_text", "text", "summary_text", "reasoning_text")
+
+# Texts in the user's place that the client put there: instructions, surroundings, skills, news of other agents.
+_INJECTED = re.compile(
+    r"\s*(?:# AGENTS\.md instructions|<(?:environment_context|ENVIRONMENT_CONTEXT|user_instructions|INSTRUCTIONS|"
+    r"skill|turn_aborted|subagent_notification|user_shell_command|permissions instructions|collaboration_mode|"
+    r"goal_context|hook_prompt|model_switch|personality_spec)\b)"
+)
+_SHELL_HEADER = re.compile(
+    r"(?:(?:Chunk ID|Wall time|Process exited with code|Original token count|Exit code|Total output lines):?[^\n]*\n)+"
+    r"(?:Output:\n?|\Z)"
+)
+_EXIT_CODE = re.compile(r"^(?:Process exited with code|Exit code:) (-?\d{1,10})\b", re.MULTILINE)
+_WALL_TIME = re.compile(r"^Wall time: (\d{1,9}(?:\.\d{1,9})?) seconds?", re.MULTILINE)
+_FAILED = ("failed to ", "exec_command failed", "apply_patch verification failed", "execution error")
+
+
+class _Common(TypedDict):
+    line: str
+    agent_version: str
+    branch: str
+    model: str
+    subagent: str
+
+
+class Codex:
+    """The format's reader. It keeps what `session_meta` and the latest `turn_context` said."""
+
+    agent: Agent = "codex"
+    context: tuple[bytes, ...] = (b'"session_meta"', b'"turn_context"')
+
+    def __init__(self) -> None:
+        self._session = ""
+        self._version = self._branch = self._model = self._location = self._subagent = ""
+
+    def recognises(self, record: dict[str, Any]) -> bool:
+        return isinstance(record.get("type"), str) and isinstance(record.get("payload"), dict)
+
+    def read(self, record: dict[str, Any], place: str) -> list[NewEvent] | str:
+        type, payload = record.get("type"), record.get("payload")
+        if not isinstance(payload, dict):
+            # The first rollouts (2025) wrote the payload bare, and the session's facts without a type.
+            payload = record
+            type = "session_meta" if type is None and "id" in record else "response_item"
+        if type == "session_meta":
+            return self._start(payload, micros(record.get("timestamp")), place)
+        if type == "turn_context":
+            self._location = normalise(string(payload.get("cwd"))) or self._location
+            self._model = string(payload.get("model")) or self._model
+            return kind(type)
+        if not self._session:
+            raise Unreadable("no session_meta in front of it")
+        found: list[Observation]
+        common = self._common(place)
+        if type == "response_item":
+            found = self._item(payload, common)
+        elif type == "event_msg":
+            found = self._event(payload, common)
+        elif type == "compacted":
+            found = [ContextCompacted(text=string(payload.get("message")), **common)]
+        else:
+            found = []
+        moment = micros(record.get("timestamp"))
+        return [self._observed(payload, moment) for payload in found] or kind(
+            type, payload.get("type"), payload.get("role")
+        )
+
+    def _common(self, place: str) -> _Common:
+        return _Common(
+            line=place,
+            agent_version=self._version,
+            branch=self._branch,
+            model=self._model,
+            subagent=self._subagent,
+        )
+
+    def _observed(self, payload: Observation, occurred_at: Micros) -> NewEvent:
+        match payload:
+            case PromptSubmitted():
+                actor = "user"
+            case ResponseReceived() | ToolCalled():
+                actor = "agent"
+            case ToolReturned() | ToolFailed():
+                actor = "tool"
+            case _:
+                actor = "system"
+        return observed(
+            payload,
+            agent="codex",
+            session=self._session,
+            actor=actor,
+            occurred_at=occurred_at,
+            location=self._location,
+        )
+
+    def _start(self, meta: dict[str, Any], moment: Micros, place: str) -> list[NewEvent] | str:
+        session = identifier(meta.get("id"))
+        if not session:
+            raise Unreadable("session_meta without an id")
+        if self._session and session != self._session:
+            # A fork begins with a copy of its parent's lines; they count as the fork's own.
+            return kind("session_meta", "other")
+        resumed = bool(self._session)
+        git = mapping(meta.get("git"))
+        self._session = session
+        self._version = string(meta.get("cli_version"))
+        self._branch = string(git.get("branch"))
+        self._location = normalise(string(meta.get("cwd"))) or self._location
+        # A subagent's thread is a session of its own; its source is an object that says so.
+        self._subagent = session if "subagent" in mapping(meta.get("source")) else ""
+        started = SessionStarted(
+            source="fork" if meta.get("forked_from_id") else "resume" if resumed else "startup",
+            repository=string(git.get("repository_url")),
+            commit=string(git.get("commit_hash")),
+            **self._common(place),
+        )
+        return [self._observed(started, micros(meta.get("timestamp")) or moment)]
+
+    def _item(self, item: dict[str, Any], common: _Common) -> list[Observation]:
+        type = string(item.get("type"))
+        call = identifier(item.get("call_id") or item.get("id"))
+        match type:
+            case "message":
+                return self._message(item, common)
+            case "reasoning":
+                texts = [joined(item.get(name), of=_TEXTS) for name in ("summary", "content")]
+                text = "\n".join(text for text in texts if text).strip()
+                return [ResponseReceived(text=text, kind="thinking", **common)] if text else []
+            case "function_call" | "custom_tool_call" | "tool_search_call":
+                tool = string(item.get("name")) or type.removesuffix("_call")
+                given = item.get("arguments") if "arguments" in item else item.get("input")
+                return [ToolCalled(tool=tool, call=call, input=_arguments(given), **common)]
+            case "local_shell_call" | "web_search_call":
+                tool = type.removesuffix("_call")
+                return [ToolCalled(tool=tool, call=call, input=mapping(item.get("action")), **common)]
+            case "function_call_output" | "custom_tool_call_output":
+                return [_outcome(item.get("output"), call, common)]
+            case "tool_search_output":
+                return [ToolReturned(call=call, **common)]  # its listing of tools is the client's, and long
+            case "compaction" | "context_compaction":
+                return [ContextCompacted(text=string(item.get("message")), **common)]
+            case _:
+                return []
+
+    def _message(self, item: dict[str, Any], common: _Common) -> list[Observation]:
+        content = item.get("content")
+        blocks = [{"type": "text", "text": content}] if isinstance(content, str) else items(content)
+        found: list[Observation] = []
+        images = sum(mapping(block).get("type") == "input_image" for block in blocks)
+        for index, block in enumerate(map(mapping, blocks)):
+            text = string(block.get("text")) if block.get("type") in _TEXTS else ""
+            if item.get("role") == "assistant" and text.strip():
+                found.append(ResponseReceived(text=text, block=index, message=identifier(item.get("id")), **common))
+            elif item.get("role") == "user" and text.strip() and not _INJECTED.match(text):
+                found.append(PromptSubmitted(text=text, block=index, images=images, **common))
+                images = 0
+        if images and item.get("role") == "user" and not found:
+            found.append(PromptSubmitted(text="", images=images, **common))
+        return found
+
+    def _event(self, event: dict[str, Any], common: _Common) -> list[Observation]:
+        match event.get("type"):
+            case "token_count":
+                # It follows the message it counts, so it cannot stand on it: a function of the line alone.
+                usage = mapping(mapping(event.get("info")).get("last_token_usage"))
+                cached = count(usage.get("cached_input_tokens"))
+                data = {
+                    "tokens_in": max(0, count(usage.get("input_tokens")) - cached),
+                    "tokens_out": count(usage.get("output_tokens")),
+                    "tokens_cached": cached,
+                }
+                return [NoticeReceived(kind="tokens", data=data, **common)] if any(data.values()) else []
+            case "patch_apply_end":
+                return [_patch(event, common)]
+            case "task_complete" | "turn_complete":
+                duration = integer(event.get("duration_ms"))
+                data = {"duration_ms": duration} if duration is not None else {}
+                return [NoticeReceived(kind="turn-completed", data=data, **common)]
+            case "turn_aborted":
+                return [NoticeReceived(kind="interrupted", text=string(event.get("reason")), **common)]
+            case "error" | "stream_error":
+                return [NoticeReceived(kind="api-error", text=string(event.get("message")), **common)]
+            case "thread_name_updated":
+                return [NoticeReceived(kind="title", text=string(event.get("thread_name")), **common)]
+            case _:
+                return []
+
+
+def _arguments(value: Any) -> dict[str, Any]:
+    """A call's arguments: an object, JSON of an object, or text."""
+    if isinstance(value, str):
+        try:
+            decoded = orjson.loads(value)
+        except orjson.JSONDecodeError:
+            return {"input": value}
+        return decoded if isinstance(decoded, dict) else {"input": value}
+    return mapping(value)
+
+
+def _outcome(output: Any, call: str, common: _Common) -> Observation:
+    """What a call gave back: text, text under the shell's header lines, JSON with metadata, or a list of blocks."""
+    success: Any = None
+    if isinstance(output, dict):
+        success = output.get("success")
+        output = output.get("content")
+    text = joined(output, of=_TEXTS)
+    code: int | None = None
+    duration: int | None = None
+    if text.startswith(('{"output":', '{"metadata":')):
+        metadata = mapping(_arguments(text).get("metadata"))
+        if metadata:
+            text = joined(_arguments(text).get("output"), of=_TEXTS)
+            code = integer(metadata.get("exit_code"))
+            duration = _milliseconds(metadata.get("duration_seconds"))
+    elif header := _SHELL_HEADER.match(text):
+        exit_code, wall_time = _EXIT_CODE.search(header[0]), _WALL_TIME.search(header[0])
+        code = int(exit_code[1]) if exit_code else None
+        duration = _milliseconds(float(wall_time[1])) if wall_time else None
+        text = text[header.end() :]
+    failed = bool(code) or success is False or (code is None and text.startswith(_FAILED))
+    outcome = ToolFailed if failed else ToolReturned
+    return outcome(text=text, call=call, exit_code=code, duration_ms=duration, **common)
+
+
+def _milliseconds(seconds: Any) -> int | None:
+    return integer(round(seconds * 1000, 3)) if isinstance(seconds, (int, float)) else None
+
+
+def _patch(event: dict[str, Any], common: _Common) -> Observation:
+    """What a patch did to files. The call and its outcome have lines of their own; this one has the line numbers."""
+    changes = mapping(event.get("changes"))
+    kinds: dict[str, str] = {}
+    diffs: list[str] = []
+    for path, change in changes.items():
+        change = mapping(change)
+        kinds[path] = string(change.get("type"))
+        diffs.append(f"{path}\n{string(change.get('unified_diff'))}".rstrip("\n"))
+    data = {
+        "call": identifier(event.get("call_id")),
+        "success": event.get("success") is True,
+        "files": kinds,
+    }
+    return NoticeReceived(kind="patch", text="\n".join(diffs), data=data, **common)

@@ -1,0 +1,181 @@
+"""Copilot CLI sessions: JSONL under `~/.copilot/session-state`, each line `{type, data, id, timestamp, parentId}`.
+
+`session.start` names the session, its directory and branch. Calls come twice, as `toolRequests` of the message and as
+`tool.execution_start`: the request is kept (it is there for refused calls too). `hook.*`, `*.turn_*`, `permission.*`
+and the system prompt are not kept.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, TypedDict
+
+from memctl.domain.event import Micros, NewEvent
+from memctl.domain.location import normalise
+from memctl.domain.observations import (
+    Agent,
+    ContextCompacted,
+    NoticeReceived,
+    Observation,
+    PromptSubmitted,
+    ResponseReceived,
+    SessionEnded,
+    SessionStarted,
+    ToolCalled,
+    ToolFailed,
+    ToolReturned,
+)
+from memctl.infra.transcripts.fields import count, identifier, items, joined, kind, mapping, micros, string
+from memctl.infra.transcripts.patches import hunks_of
+from memctl.infra.transcripts.reading import Unreadable, observed
+
+_EXIT_CODE = re.compile(r"<(?:shellId: [^>\n]{1,40} completed|exited) with exit code (-?\d{1,10})>\s*\Z")
+_PATCHED_FILE = re.compile(r"^\+\+\+ (?:b)?(/?[^\n\t]+)", re.MULTILINE)
+
+
+class _Common(TypedDict):
+    line: str
+    parent: str
+    agent_version: str
+    branch: str
+    subagent: str
+
+
+class Copilot:
+    """The format's reader. It keeps what the session's start said."""
+
+    agent: Agent = "copilot-cli"
+    context: tuple[bytes, ...] = (b'"session.start"', b'"session.resume"', b'"session.context_changed"')
+
+    def __init__(self) -> None:
+        self._session = ""
+        self._version = self._branch = self._location = ""
+
+    def recognises(self, record: dict[str, Any]) -> bool:
+        return isinstance(record.get("type"), str) and isinstance(record.get("data"), dict) and "id" in record
+
+    def read(self, record: dict[str, Any], place: str) -> list[NewEvent] | str:
+        type, data = string(record.get("type")), mapping(record.get("data"))
+        if type == "session.start" and not self._session:
+            self._session = identifier(data.get("sessionId"))
+        if not self._session:
+            raise Unreadable("no session.start in front of it")
+        if type in ("session.start", "session.resume", "session.context_changed"):
+            context = mapping(data.get("context")) or data
+            self._version = string(data.get("copilotVersion")) or self._version
+            self._location = normalise(string(context.get("cwd"))) or self._location
+            self._branch = string(context.get("branch")) or self._branch
+        common = _Common(
+            line=identifier(record.get("id")) or place,
+            parent=identifier(record.get("parentId")),
+            agent_version=self._version,
+            branch=self._branch,
+            subagent=identifier(data.get("parentToolCallId")),
+        )
+        found = self._observations(type, data, common)
+        moment = micros(record.get("timestamp"))
+        return [self._observed(payload, moment) for payload in found] or kind(type)
+
+    def _observed(self, payload: Observation, occurred_at: Micros) -> NewEvent:
+        match payload:
+            case PromptSubmitted():
+                actor = "agent" if payload.subagent else "user"
+            case ResponseReceived() | ToolCalled():
+                actor = "agent"
+            case ToolReturned() | ToolFailed():
+                actor = "tool"
+            case _:
+                actor = "system"
+        return observed(
+            payload,
+            agent="copilot-cli",
+            session=self._session,
+            actor=actor,
+            occurred_at=occurred_at,
+            location=self._location,
+        )
+
+    def _observations(self, type: str, data: dict[str, Any], common: _Common) -> list[Observation]:
+        match type:
+            case "session.start" | "session.resume":
+                context = mapping(data.get("context"))
+                source = "startup" if type == "session.start" else "resume"
+                repository, commit = string(context.get("repository")), string(context.get("headCommit"))
+                return [SessionStarted(source=source, repository=repository, commit=commit, **common)]
+            case "session.shutdown":
+                return [SessionEnded(reason=string(data.get("shutdownType")), **common)]
+            case "session.compaction_complete":
+                text, before = string(data.get("summaryContent")), count(data.get("preCompactionTokens"))
+                return [ContextCompacted(text=text, tokens_before=before, **common)]
+            case "session.error":
+                return [NoticeReceived(kind="api-error", text=string(data.get("message")), **common)]
+            case "session.title_changed":
+                return [NoticeReceived(kind="title", text=string(data.get("title")), **common)]
+            case "abort":
+                return [NoticeReceived(kind="interrupted", text=string(data.get("reason")), **common)]
+            case "user.message":
+                attachments = map(mapping, items(data.get("attachments")))
+                images = sum("image" in string(each.get("mimeType") or each.get("type")) for each in attachments)
+                text = string(data.get("content"))
+                return [PromptSubmitted(text=text, images=images, **common)] if text or images else []
+            case "assistant.message":
+                return _message(data, common)
+            case "tool.execution_complete":
+                return [_outcome(data, common)]
+            case _:
+                return []
+
+
+def _message(data: dict[str, Any], common: _Common) -> list[Observation]:
+    """Block 0 is the thought, block 1 the text, further blocks the calls, whether or not the others are there."""
+    message, model = identifier(data.get("apiCallId") or data.get("messageId")), string(data.get("model"))
+    tokens = count(data.get("outputTokens"))
+    found: list[Observation] = []
+    for block, kind_ in enumerate(("thinking", "text")):
+        text = string(data.get("reasoningText" if kind_ == "thinking" else "content")).strip()
+        if text:
+            found.append(
+                ResponseReceived(
+                    text=text,
+                    kind="thinking" if kind_ == "thinking" else "text",
+                    block=block,
+                    message=message,
+                    model=model,
+                    tokens_out=tokens,
+                    **common,
+                )
+            )
+    for block, request in enumerate(map(mapping, items(data.get("toolRequests"))), 2):
+        found.append(
+            ToolCalled(
+                tool=string(request.get("name")),
+                call=identifier(request.get("toolCallId")),
+                input=mapping(request.get("arguments")),
+                block=block,
+                message=message,
+                model=model,
+                tokens_out=tokens,
+                **common,
+            )
+        )
+    return found
+
+
+def _outcome(data: dict[str, Any], common: _Common) -> Observation:
+    result, error = mapping(data.get("result")), data.get("error")
+    text = joined(result.get("content")) or string(mapping(error).get("message")) or string(error)
+    code = _EXIT_CODE.search(text[-200:])
+    details = string(result.get("detailedContent"))
+    patch = hunks_of(details) if details.lstrip().startswith("diff --git ") else ()
+    file = _PATCHED_FILE.search(details) if patch else None
+    failed = data.get("success") is False or bool(code and int(code[1]))
+    outcome = ToolFailed if failed else ToolReturned
+    return outcome(
+        text=text,
+        call=identifier(data.get("toolCallId")),
+        exit_code=int(code[1]) if code else None,
+        file=file[1] if file else "",
+        patch=patch,
+        model=string(data.get("model")),
+        **common,
+    )

@@ -1,0 +1,28 @@
+"""Patches as clients show them, brought to the hunks of `memctl.domain.observations`."""
+
+from __future__ import annotations
+
+import re
+
+from memctl.domain.observations import Hunk
+
+_HEADER = re.compile(r"@@ -(\d{1,9})(?:,\d+)? \+(\d{1,9})(?:,\d+)? @@")
+
+
+def hunks_of(diff: str) -> tuple[Hunk, ...]:
+    """The hunks of a unified diff of one file. What stands in front of the first is left out."""
+    hunks: list[Hunk] = []
+    start: tuple[int, int] | None = None
+    lines: list[str] = []
+    for line in diff.split("\n"):
+        if header := _HEADER.match(line):
+            if start and lines:
+                hunks.append(Hunk(*start, tuple(lines)))
+            start, lines = (int(header[1]), int(header[2])), []
+        elif start and line.startswith(("diff --git ", "Index: ")):
+            break
+        elif start and line[:1] in (" ", "+", "-"):
+            lines.append(line)
+    if start and lines:
+        hunks.append(Hunk(*start, tuple(lines)))
+    return tuple(hunks)
