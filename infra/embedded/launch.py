@@ -1,6 +1,6 @@
 """Become another program that ends when its parent ends, and that may not run as root.
 
-`python -m memctl.infra.embedded.launch [--record FILE] [--leads | --dies SIGNAL] -- PROGRAM ARG…`
+`python -m memctl.infra.embedded.launch [--record FILE] [--leads] -- PROGRAM ARG…`
 
 The process stays the same one through it all, so what the parent waits for and what the record names is the program.
 Imports the standard library only: it runs before each program of the embedded default.
@@ -8,6 +8,7 @@ Imports the standard library only: it runs before each program of the embedded d
 
 from __future__ import annotations
 
+import argparse
 import ctypes
 import os
 import pwd
@@ -37,7 +38,7 @@ def become(argv: list[str], *, record: Path | None = None, dies: signal.Signals 
         assert this is not None
         this.record(record)
     if dies is not None:
-        die_with_parent(dies, int(os.environ.get(PARENT) or os.getppid()))
+        die_with_parent(dies, int(os.environ.pop(PARENT, 0)) or os.getppid())
     os.execvp(argv[0], argv)  # noqa: S606 - no shell is meant
 
 
@@ -136,23 +137,26 @@ def _call(name: str, *arguments: object) -> None:
         raise OSError(number, f"{name}: {os.strerror(number)}")
 
 
+def lead(argv: list[str], record: Path) -> NoReturn:
+    """Become `argv` in the background, outliving whoever started us; children learn its pid from PARENT."""
+    if os.fork() != 0:
+        os._exit(0)
+    os.setsid()
+    os.umask(0o077)
+    os.environ[PARENT] = str(os.getpid())
+    become(argv, record=record, dies=None)
+
+
 def main(arguments: list[str]) -> NoReturn:
     cut = arguments.index("--")
-    options, program = arguments[:cut], arguments[cut + 1 :]
-    record: Path | None = None
-    dies: signal.Signals | None = signal.SIGTERM
-    while options:
-        match options.pop(0):
-            case "--record":
-                record = Path(options.pop(0))
-            case "--dies":
-                dies = signal.Signals[options.pop(0)]
-            case "--leads":
-                dies = None
-                os.environ[PARENT] = str(os.getpid())
-            case unknown:
-                sys.exit(f"launch: unknown option {unknown}")
-    become(program, record=record, dies=dies)
+    options = argparse.ArgumentParser(prog="launch")
+    options.add_argument("--record", type=Path, required=True, help="file that shall name the process")
+    options.add_argument("--leads", action="store_true", help="go to the background and outlive the parent")
+    chosen = options.parse_args(arguments[:cut])
+    program = arguments[cut + 1 :]
+    if chosen.leads:
+        lead(program, chosen.record)
+    become(program, record=chosen.record)
 
 
 if __name__ == "__main__":

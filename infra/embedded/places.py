@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 from dataclasses import dataclass
 from hashlib import sha256
@@ -10,10 +11,8 @@ from pathlib import Path
 
 from memctl.domain.errors import MemctlError
 
-SUN_PATH = 107
-"""Longest path of a Unix socket, in bytes (unix(7), without the final NUL)."""
-
-_LONGEST_SOCKET_NAME = len("/.s.PGSQL.5432.lock")
+_LONGEST = 107 - len("/supervisor.sock.1234567")
+"""Longest socket folder, in bytes: unix(7) ends a socket's path at 107, and this is the longest name used."""
 
 
 class FolderNotPrivate(MemctlError):
@@ -70,7 +69,7 @@ class Places:
 
     @property
     def sockets(self) -> Path:
-        return socket_folder(self.data)
+        return socket_folder(self.run)
 
     def record_of(self, program: str) -> Path:
         return self.run / f"{program}.pid"
@@ -81,19 +80,19 @@ class Places:
             make_private(folder)
 
 
-def socket_folder(data: Path) -> Path:
-    """The folder for the sockets of the instance in `data`: the same for every process of this user that asks.
+def socket_folder(beside: Path) -> Path:
+    """Where servers that belong to the folder `beside` listen: the same place for everyone who asks.
 
-    Not inside `data`: a socket's path ends at 107 bytes. The user's runtime folder is used where it is there, and
-    found without XDG_RUNTIME_DIR, which cron and services lack; else /tmp, where `make_private` refuses a folder that
-    another user laid in wait.
+    Inside it, where only we come in and nobody tidies up. /tmp, under a name that no other folder has, where the path
+    is too long for a socket or has characters that URLs and configurations of servers do not agree on;
+    `make_private` refuses a folder that another user laid in wait there. Not the user's runtime folder: that goes
+    away when they log out, and the servers stay.
     """
-    user = os.geteuid()
-    name = "memctl-" + sha256(os.fsencode(os.path.realpath(data))).hexdigest()[:16]
-    runtime = Path(f"/run/user/{user}")
-    if _is_private(runtime):
-        return runtime / name
-    return Path("/tmp") / f"{name}-{user}"  # noqa: S108 - TMPDIR may differ between processes, and may be long
+    inside = beside / "sockets"
+    if len(os.fsencode(inside)) <= _LONGEST and re.fullmatch(r"[A-Za-z0-9_./-]+", str(inside)):
+        return inside
+    name = sha256(os.fsencode(os.path.realpath(beside))).hexdigest()[:16]
+    return Path("/tmp") / f"memctl-{os.geteuid()}-{name}"  # noqa: S108 - TMPDIR may be long, and differ between processes
 
 
 def make_private(folder: Path) -> None:
@@ -146,11 +145,3 @@ def _make_missing(folder: Path) -> None:
         folder = folder.parent
     for new in reversed(missing):
         new.mkdir(mode=0o700, exist_ok=True)
-
-
-def _is_private(folder: Path) -> bool:
-    try:
-        found = folder.stat()
-    except OSError:
-        return False
-    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and stat.S_IMODE(found.st_mode) == 0o700

@@ -119,7 +119,7 @@ class Cluster:
 
     def serve(self, record: Path | None = None) -> NoReturn:
         """Become the server, which shuts down when our parent ends."""
-        self._drop_stale_lock()
+        self._clear_remains()
         owner = self.data.stat().st_uid
         argv = [_binary("postgres"), "-D", str(self.data), "-c", f"config_file={self.folder / 'postgresql.conf'}"]
         if record is not None:
@@ -166,7 +166,7 @@ class Cluster:
         sync_folder(self.folder)
 
     def _set_password(self, owner: int) -> None:
-        self._drop_stale_lock()
+        self._clear_remains()
         self._configure()
         password = secrets.token_urlsafe(24)
         self._sql(owner, self.data, f"ALTER ROLE {ROLE} PASSWORD '{password}'")
@@ -211,17 +211,25 @@ class Cluster:
             raise PostgresDidNotStart(self.folder, done.stdout or f"{argv[0]} ended with {done.returncode}")
         return done.stdout
 
-    def _drop_stale_lock(self) -> None:
-        """Remove a postmaster.pid whose pid is another program's by now; Postgres only asks if one has the pid."""
+    def _clear_remains(self) -> None:
+        """Clear away what keeps a server from starting after the last one was killed.
+
+        Its lock, where the pid in it is another program's by now (Postgres only asks whether some process has it), and
+        its sessions: one that computes does not notice for minutes that its server is gone, and holds the memory.
+        """
         lock = self.data / "postmaster.pid"
         try:
             pid = int(lock.read_text().split("\n", 1)[0])
         except FileNotFoundError:
-            return
-        except ValueError:
-            pid = 0  # torn by a crash or a full disk
-        if pid == 0 or not _serves(pid, self.data):
-            lock.unlink(missing_ok=True)
+            pid = 0
+        except ValueError:  # torn by a crash or a full disk
+            pid = 0
+            lock.unlink()
+        if pid and _serves(pid, self.data):
+            return  # it lives: Postgres itself will say so
+        lock.unlink(missing_ok=True)
+        for orphan in _servers(self.data):
+            orphan.end(signal.SIGKILL)
 
 
 @dataclass(frozen=True)
@@ -266,13 +274,18 @@ def _binary(name: str) -> str:
 
 
 def _serves(pid: int, data: Path) -> bool:
-    """Whether process `pid` works in `data`, as each Postgres process does in its own."""
+    """Whether process `pid` is a Postgres that works in `data`: every one of its processes has it as its folder."""
     try:
-        return Path(f"/proc/{pid}/cwd").samefile(data)
-    except FileNotFoundError:
+        found = Path(f"/proc/{pid}/cwd").samefile(data)
+        return found and Path(os.readlink(f"/proc/{pid}/exe").removesuffix(" (deleted)")).name == "postgres"
+    except OSError:  # gone, or another user's, who cannot get in here
         return False
-    except PermissionError:
-        return Path(f"/proc/{pid}/comm").read_text().startswith("postgres")
+
+
+def _servers(data: Path) -> list[Process]:
+    """The processes of a Postgres that works in `data`."""
+    found = [Process.of(int(entry)) for entry in os.listdir("/proc") if entry.isdigit() and _serves(int(entry), data)]
+    return [process for process in found if process is not None]
 
 
 def _give(folder: Path, owner: int) -> None:
@@ -290,7 +303,7 @@ def _quote(value: str) -> str:
 
 
 def main(arguments: list[str]) -> NoReturn:
-    folder, sockets, *record = (Path(argument) for argument in arguments)
+    folder, sockets, *record = (Path(argument).absolute() for argument in arguments)
     cluster = Cluster(folder, sockets)
     cluster.make()
     cluster.serve(record[0] if record else None)

@@ -50,13 +50,16 @@ class Process:
         with open("/proc/uptime") as uptime:
             return max(0.0, float(uptime.read().split()[0]) - self.started / _TICKS)
 
-    def resident(self) -> int:
-        """Resident memory in bytes; 0 once it is gone."""
+    def wait(self, patience: float) -> bool:
+        """Wait until it is gone; False where it is not after `patience` seconds."""
         try:
-            with open(f"/proc/{self.pid}/statm") as statm:
-                return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-        except OSError:
-            return 0
+            handle = os.pidfd_open(self.pid)
+        except ProcessLookupError:
+            return True
+        try:
+            return not self.lives() or bool(select.select([handle], [], [], patience)[0])
+        finally:
+            os.close(handle)
 
     def end(self, first: signal.Signals = signal.SIGTERM, patience: float = 10.0) -> bool:
         """Ask it to end, insist after `patience` seconds, and wait until it is gone.
@@ -83,13 +86,26 @@ class Process:
             os.close(handle)
 
 
-def children(pid: int) -> list[Process]:
-    """The living child processes of `pid`."""
-    found = []
+def memory(process: Process) -> int:
+    """Bytes in use by a process and all that descend from it, a page that n share counted as an n-th for each."""
+    parents: dict[int, list[int]] = {}
     for entry in os.listdir("/proc"):
-        if entry.isdigit() and (fields := _stat(int(entry))) and int(fields[1]) == pid:
-            found.append(Process.of(int(entry)))
-    return [child for child in found if child]
+        if entry.isdigit() and (fields := _stat(int(entry))):
+            parents.setdefault(int(fields[1]), []).append(int(entry))
+    total, family = 0, [process.pid]
+    while family:
+        pid = family.pop()
+        family += parents.get(pid, [])
+        total += _proportional(pid)
+    return total
+
+
+def _proportional(pid: int) -> int:
+    try:
+        with open(f"/proc/{pid}/smaps_rollup") as rollup:
+            return next(int(line.split()[1]) * 1024 for line in rollup if line.startswith("Pss:"))
+    except (OSError, StopIteration):
+        return 0
 
 
 def _stat(pid: int) -> list[str] | None:

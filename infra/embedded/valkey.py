@@ -101,7 +101,7 @@ def binary() -> Path:
 
 
 def main(arguments: list[str]) -> NoReturn:
-    folder, sockets, *record = (Path(argument) for argument in arguments)
+    folder, sockets, *record = (Path(argument).absolute() for argument in arguments)
     Queue(folder, sockets).serve(record[0] if record else None)
 
 

@@ -1,0 +1,301 @@
+"""The one-machine default as a whole: `up`, `down` and `status` of everything that belongs to one data directory."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+import signal
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from memctl.domain.errors import MemctlError
+from memctl.infra.embedded import supervisor
+from memctl.infra.embedded.endpoints import Endpoints, read_endpoints, write_endpoints
+from memctl.infra.embedded.places import Places
+from memctl.infra.embedded.process import Process, memory
+from memctl.infra.embedded.programs import PROGRAMS, Instance, Program, port_is_free, prepare, recalled
+from memctl.infra.embedded.run import LOOK_AGAIN, tail
+
+if TYPE_CHECKING:
+    from memctl.infra.settings_model import Settings
+
+_READY = 30.0
+"""Seconds that a program gets to be ready: recovery after a crash included."""
+
+_CRASHES = 3
+"""Starts that may fail before `up` stops waiting; supervisord goes on trying."""
+
+_ATTEMPTS = 3
+"""How often `up` picks other ports when someone takes one between the choice and its use."""
+
+Tell = Callable[[str], None]
+"""Says to a person what is going on, one line at a time."""
+
+
+class ProgramFailed(MemctlError):
+    """{name} did not become ready: {why}"""
+
+    name: str
+
+    def __init__(self, name: str, why: str, hint: str) -> None:
+        super().__init__(hint=hint, name=name, why=why)
+
+
+class Busy(MemctlError):
+    """Another `memctl up` or `memctl down` is at work in {data_dir}."""
+
+    def __init__(self, data_dir: str) -> None:
+        super().__init__(data_dir=data_dir, hint="wait for it, or end it")
+
+
+@dataclass(frozen=True)
+class ProgramStatus:
+    """`state`: RUNNING (and ready), STARTING (not ready yet), or supervisord's word for why not; ELSEWHERE where the
+    settings name a server of the user's own. Uptime in seconds, memory in bytes with shared pages counted once."""
+
+    name: str
+    state: str
+    pid: int | None = None
+    uptime: float | None = None
+    memory: int | None = None
+
+    @property
+    def well(self) -> bool:
+        return self.state in ("RUNNING", "ELSEWHERE")
+
+
+@dataclass(frozen=True)
+class Status:
+    places: Places
+    running: bool
+    programs: list[ProgramStatus]
+    endpoints: Endpoints
+
+    @property
+    def well(self) -> bool:
+        """Whether all that should run does."""
+        return self.running and all(program.well for program in self.programs)
+
+
+def up(settings: Settings, programs: tuple[Program, ...] = PROGRAMS, tell: Tell = lambda _: None) -> bool:
+    """Have every program run and be ready, and the database at memctl's schema. False where that was so already.
+
+    Programs that the settings place elsewhere are not started. Raises ProgramFailed with the end of its log; what
+    already serves by then is left running.
+    """
+    places = Places(settings.data_dir)
+    places.make()
+    wanted = tuple(program for program in programs if not _elsewhere(program, settings))
+    with _alone(places, tell):
+        instance = prepare(places, wanted) if supervisor.running(places) is None else recalled(places)
+        if supervisor.running(places) is not None:
+            if _unchanged(instance, wanted):
+                return _converge(instance, wanted, settings, tell)
+            tell("the configuration changed: starting everything again")
+        avoid: frozenset[int] = frozenset()
+        for attempt in range(_ATTEMPTS):
+            _stop(places)
+            places.make()
+            instance = prepare(places, wanted, avoid)
+            try:
+                _start(instance, wanted, settings, tell)
+                return True
+            except ProgramFailed as failure:
+                lost = instance.ports.get(failure.name)
+                if lost is None or attempt + 1 == _ATTEMPTS or not _taken_by_another(instance, failure.name):
+                    raise
+                tell(f"port {lost} was taken meanwhile: trying others")
+                avoid |= {lost}
+    raise AssertionError("unreachable")
+
+
+def down(settings: Settings, tell: Tell = lambda _: None) -> bool:
+    """Stop everything and wait until it is gone; no socket and no pid file stays. False where nothing ran."""
+    places = Places(settings.data_dir)
+    if not places.run.is_dir():
+        return False
+    with _alone(places, tell):
+        return _stop(places)
+
+
+def status(settings: Settings, programs: tuple[Program, ...] = PROGRAMS) -> Status:
+    """What runs now, asked of the programs themselves."""
+    places = Places(settings.data_dir)
+    runs = supervisor.running(places) is not None
+    states: dict[str, supervisor.State] = {}
+    if runs:
+        with contextlib.suppress(OSError):
+            states = supervisor.states(places)
+    instance = recalled(places)
+    told = []
+    for program in programs:
+        if _elsewhere(program, settings):
+            told.append(ProgramStatus(program.name, "ELSEWHERE"))
+            continue
+        state = states.get(program.name)
+        process = Process.of(state.pid) if state is not None and state.pid else None
+        if state is None or process is None:
+            told.append(ProgramStatus(program.name, state.state if state else "STOPPED"))
+            continue
+        name = "RUNNING" if program.ready(instance, process) else "STARTING"
+        told.append(ProgramStatus(program.name, name, process.pid, process.age(), memory(process)))
+    return Status(places, runs, told, read_endpoints(places))
+
+
+def _elsewhere(program: Program, settings: Settings) -> bool:
+    return program.elsewhere is not None and settings.configured(program.elsewhere)
+
+
+def _unchanged(instance: Instance, wanted: tuple[Program, ...]) -> bool:
+    """Whether the running supervisord has the configuration that we would write now, and its ports are still ours."""
+    if any(program.has_port and program.name not in instance.ports for program in wanted):
+        return False
+    try:
+        written = (instance.places.run / "supervisord.conf").read_text()
+        states = supervisor.states(instance.places)
+    except OSError:
+        return False
+    if written != supervisor.configuration(instance, wanted) or not read_endpoints(instance.places):
+        return False
+    return not any(
+        program.has_port and states[program.name].state != "RUNNING" and _taken_by_another(instance, program.name)
+        for program in wanted
+    )
+
+
+def _taken_by_another(instance: Instance, name: str) -> bool:
+    recorded = Process.recorded(instance.places.record_of(name))
+    return not port_is_free(instance.ports[name]) and (recorded is None or not recorded.lives())
+
+
+def _converge(instance: Instance, wanted: tuple[Program, ...], settings: Settings, tell: Tell) -> bool:
+    """Start what an earlier `up` did not, or what gave up since."""
+    states = supervisor.states(instance.places)
+    asleep = [program for program in wanted if states[program.name].state not in ("RUNNING", "STARTING")]
+    if not asleep and all(_is_ready(program, instance, states[program.name]) for program in wanted):
+        return False
+    for program in asleep:
+        tell(f"starting {program.name}")
+    _start_programs(instance, wanted, settings)
+    return True
+
+
+def _start(instance: Instance, wanted: tuple[Program, ...], settings: Settings, tell: Tell) -> None:
+    tell(f"starting {', '.join(program.name for program in wanted)} in {instance.places.data}")
+    supervisor.start(instance.places, supervisor.configuration(instance, wanted))
+    try:
+        _start_programs(instance, wanted, settings)
+    except ProgramFailed as failure:
+        if not any(program.after_schema for program in wanted if program.name == failure.name):
+            _stop(instance.places)  # without its servers nothing of memctl can serve
+        raise
+
+
+def _start_programs(instance: Instance, wanted: tuple[Program, ...], settings: Settings) -> None:
+    first = [program for program in wanted if not program.after_schema]
+    then = [program for program in wanted if program.after_schema]
+    for program in first:
+        supervisor.start_program(instance.places, program.name)
+    migrate = _migrations()  # imports that take as long as the servers take to start
+    _await(first, instance)
+    endpoints: Endpoints = {}
+    for program in wanted:
+        endpoints |= program.endpoints(instance)
+    write_endpoints(instance.places, endpoints)
+    migrate(endpoints.get("database_url") or settings.require("database_url"))
+    for program in then:
+        supervisor.start_program(instance.places, program.name)
+    _await(then, instance)
+
+
+def _migrations() -> Callable[[str], object]:
+    import alembic.command  # noqa: F401
+    import psycopg  # noqa: F401
+
+    from memctl.infra.log.migrate import migrate
+
+    return migrate
+
+
+def _await(programs: list[Program], instance: Instance) -> None:
+    """Wait until each is ready. Raises ProgramFailed."""
+    waiting = {program.name: program for program in programs}
+    ends: dict[str, set[int]] = {name: set() for name in waiting}
+    deadline = time.monotonic() + _READY
+    while waiting:
+        try:
+            states = supervisor.states(instance.places)
+        except OSError as failure:
+            raise ProgramFailed("the supervisor", str(failure), _advice(instance, "supervisor")) from failure
+        for name, program in list(waiting.items()):
+            state = states[name]
+            if _is_ready(program, instance, state):
+                del waiting[name]
+            elif state.state in ("BACKOFF", "EXITED", "FATAL"):
+                ends[name].add(state.since)
+            hopeless = len(ends[name]) >= _CRASHES or state.state == "FATAL" or time.monotonic() > deadline
+            if hopeless and name in waiting:
+                said = tail(instance.places.log / f"{name}.log")
+                raise ProgramFailed(name, f"{state.state}\n{said}".strip(), _advice(instance, name))
+        time.sleep(LOOK_AGAIN)
+
+
+def _advice(instance: Instance, name: str) -> str:
+    return f"{instance.places.log / name}.log has the rest; once mended, run `memctl up` again"
+
+
+def _is_ready(program: Program, instance: Instance, state: supervisor.State) -> bool:
+    process = Process.of(state.pid) if state.pid else None
+    return process is not None and program.ready(instance, process)
+
+
+def _stop(places: Places) -> bool:
+    """End all that this data directory's record names, and what it left in the file system."""
+    leader = supervisor.running(places)
+    if leader is not None:
+        with contextlib.suppress(OSError):
+            supervisor.shut_down(places)
+            leader.wait(60.0)
+        leader.end()
+    # After a kill -9 of the supervisor its programs are on their way out; whatever will not go is made to.
+    ran = leader is not None
+    for record in sorted(places.run.glob("*.pid")):
+        recorded = Process.recorded(record)
+        if recorded is not None and recorded.lives():
+            ran = True
+            if not recorded.end(signal.SIGINT if record.stem == "postgres" else signal.SIGTERM):
+                raise MemctlError(
+                    f"process {recorded.pid} ({record.stem}) does not end", hint="end it yourself, then try again"
+                )
+        record.unlink(missing_ok=True)
+    shutil.rmtree(places.sockets, ignore_errors=True)
+    for file in (places.endpoints, places.run / "supervisord.conf", places.run / "vectors.token"):
+        file.unlink(missing_ok=True)
+    return ran
+
+
+@contextlib.contextmanager
+def _alone(places: Places, tell: Tell, patience: float = 120.0) -> Iterator[None]:
+    """One `up` or `down` at a time in one data directory. The lock ends with its holder, however that ends."""
+    handle = os.open(places.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        deadline = time.monotonic() + patience
+        told = False
+        while True:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if not told:
+                    tell("another memctl up or down is at work: waiting for it")
+                    told = True
+                if time.monotonic() > deadline:
+                    raise Busy(str(places.data)) from None
+                time.sleep(LOOK_AGAIN)
+        yield
+    finally:
+        os.close(handle)

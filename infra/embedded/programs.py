@@ -1,0 +1,237 @@
+"""The programs of one instance: how each is started, when it is ready, and what it answers on.
+
+A new program is one entry of PROGRAMS.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import signal
+import socket
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from memctl.infra.embedded.endpoints import Endpoints
+from memctl.infra.embedded.places import Places, write_private
+from memctl.infra.embedded.postgres import STOP as POSTGRES_STOP
+from memctl.infra.embedded.postgres import Cluster
+from memctl.infra.embedded.process import Process
+from memctl.infra.embedded.valkey import Queue
+
+
+@dataclass(frozen=True)
+class Instance:
+    """What programs are told: places, tokens that stay from one `up` to the next, and a loopback port by program."""
+
+    places: Places
+    tokens: dict[str, str] = field(repr=False)
+    ports: dict[str, int]
+
+    @property
+    def cluster(self) -> Cluster:
+        return Cluster(self.places.postgres, self.places.sockets)
+
+    @property
+    def queue(self) -> Queue:
+        return Queue(self.places.valkey, self.places.sockets)
+
+    @property
+    def door(self) -> Path:
+        return self.places.sockets / "door.sock"
+
+    @property
+    def api(self) -> Path:
+        return self.places.sockets / "api.sock"
+
+    @property
+    def vectors_token_file(self) -> Path:
+        return self.places.run / "vectors.token"
+
+    def address(self, program: str) -> str:
+        return f"http://127.0.0.1:{self.ports[program]}"
+
+
+def _nothing(_: Instance) -> Endpoints:
+    return {}
+
+
+@dataclass(frozen=True)
+class Program:
+    """One program of the table.
+
+    `argv` is run in the data directory, so that a path's characters never reach the supervisor's configuration.
+    `elsewhere` is the setting that, once a person set it, means the program runs somewhere else.
+    `after_schema`: start it only once the database has memctl's schema.
+    `ready` is asked with the living process. `endpoints` need not be reachable yet when it is called.
+    """
+
+    name: str
+    argv: Callable[[Instance], list[str]]
+    ready: Callable[[Instance, Process], bool]
+    endpoints: Callable[[Instance], Endpoints] = _nothing
+    elsewhere: str | None = None
+    has_port: bool = False
+    after_schema: bool = True
+    stop: signal.Signals = signal.SIGTERM
+    patience: int = 10  # seconds it may take to stop
+
+
+def _own(program: str, *arguments: str) -> Callable[[Instance], list[str]]:
+    """A verb of memctl's own, started through the launcher."""
+
+    def argv(_: Instance) -> list[str]:
+        return [*_launched(program), *_module("memctl.cli.main"), program, *arguments]
+
+    return argv
+
+
+def _vectors(instance: Instance) -> list[str]:
+    where = ("--dir", instance.places.vectors.name, "--port", str(instance.ports["vectors"]))
+    token = ("--token-file", str(instance.vectors_token_file.relative_to(instance.places.data)))
+    return [*_launched("vectors"), *_module("memctl.infra.vectors.server"), *where, *token]
+
+
+def _server(module: str, name: str) -> Callable[[Instance], list[str]]:
+    def argv(instance: Instance) -> list[str]:
+        return [*_module(module), name, str(instance.places.sockets), f"run/{name}.pid"]
+
+    return argv
+
+
+def _launched(program: str) -> list[str]:
+    return [*_module("memctl.infra.embedded.launch"), "--record", f"run/{program}.pid", "--"]
+
+
+def _module(name: str) -> list[str]:
+    return [sys.executable, "-P", "-m", name]  # -P: a stranger's folder never comes before memctl's own modules
+
+
+def _answers(program: str) -> Callable[[Instance, Process], bool]:
+    """Whether its HTTP server says that it is alive."""
+
+    def ready(instance: Instance, _: Process) -> bool:
+        try:
+            with socket.create_connection(("127.0.0.1", instance.ports[program]), timeout=2.0) as client:
+                client.sendall(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
+                return client.recv(64).split(b" ")[1:2] == [b"200"]
+        except OSError:
+            return False
+
+    return ready
+
+
+def _accepts(instance: Instance, _: Process) -> bool:
+    with socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(2.0)
+        try:
+            client.connect(str(instance.door))
+        except OSError:
+            return False
+        return True
+
+
+def _stays(_: Instance, process: Process) -> bool:
+    """For a program that no one can ask: it did not end in its first second, when imports and settings fail."""
+    return process.age() > 1.0
+
+
+PROGRAMS = (
+    Program(
+        "postgres",
+        _server("memctl.infra.embedded.postgres", "postgres"),
+        lambda instance, process: instance.cluster.ready(process),
+        lambda instance: {"database_url": instance.cluster.url},
+        elsewhere="database_url",
+        after_schema=False,
+        stop=POSTGRES_STOP,
+        patience=30,
+    ),
+    Program(
+        "valkey",
+        _server("memctl.infra.embedded.valkey", "valkey"),
+        lambda instance, process: instance.queue.ready(process),
+        lambda instance: {"redis_url": instance.queue.url},
+        elsewhere="redis_url",
+        after_schema=False,
+    ),
+    Program(
+        "vectors",
+        _vectors,
+        _answers("vectors"),
+        lambda instance: {"qdrant_url": instance.address("vectors"), "qdrant_api_key": instance.tokens["vectors"]},
+        elsewhere="qdrant_url",
+        has_port=True,
+        after_schema=False,
+    ),
+    Program(
+        "door",
+        _own("door"),
+        _accepts,
+        lambda instance: {"door_socket": str(instance.door)},
+        elsewhere="door_socket",
+    ),
+    Program(
+        "api",
+        lambda instance: [*_launched("api"), *_module("memctl.cli.main"), "serve"],
+        _answers("api"),
+        lambda instance: {
+            "api_url": instance.address("api"),
+            "api_token": instance.tokens["api"],
+            "api_socket": str(instance.api),
+        },
+        elsewhere="api_url",
+        has_port=True,
+    ),
+    Program("worker", _own("worker"), _stays),
+)
+"""In the order of their start; they are stopped in the other."""
+
+
+def prepare(places: Places, programs: tuple[Program, ...], avoid: frozenset[int] = frozenset()) -> Instance:
+    """The instance of these places, with the tokens and ports it had before where it had any.
+
+    A port that someone else took meanwhile, or that is to be avoided, is replaced by a free one.
+    """
+    kept = recalled(places)
+    tokens = {name: kept.tokens.get(name) or secrets.token_urlsafe(32) for name in ("api", "vectors")}
+    ports = dict(kept.ports)
+    for name in (program.name for program in programs if program.has_port):
+        before = ports.get(name)
+        if before is None or before in avoid or not port_is_free(before):
+            ports[name] = _free_port()
+    write_private(places.keys, json.dumps({"tokens": tokens, "ports": ports}, indent=2) + "\n")
+    instance = Instance(places, tokens, ports)
+    write_private(instance.vectors_token_file, tokens["vectors"] + "\n")
+    return instance
+
+
+def recalled(places: Places) -> Instance:
+    """The instance as the last `up` left it."""
+    try:
+        known = json.loads(places.keys.read_bytes())
+        return Instance(places, dict(known["tokens"]), {name: int(port) for name, port in known["ports"].items()})
+    except FileNotFoundError:
+        pass
+    except (ValueError, KeyError, TypeError, AttributeError):
+        # Nothing but clients that run right now depends on the old tokens. Set aside, so that someone can look.
+        places.keys.replace(places.keys.with_suffix(".damaged"))
+    return Instance(places, {}, {})
+
+
+def port_is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as servers do: waiting remnants do not count
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+        return True
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

@@ -1,0 +1,192 @@
+"""supervisord as memctl uses it: its configuration, its start, and questions over its Unix socket."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+import xmlrpc.client
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from memctl.infra.embedded.places import Places
+from memctl.infra.embedded.process import Process
+from memctl.infra.embedded.programs import Instance, Program
+from memctl.infra.embedded.run import LOOK_AGAIN, ServerDidNotStart, tail
+
+_PATIENCE = 15.0
+"""Seconds that supervisord gets to start, and to answer."""
+
+_HEAD = """\
+; Written by `memctl up` (memctl {version}); paths are relative to the data directory.
+[supervisord]
+nodaemon = true
+silent = true
+logfile = log/supervisor.log
+logfile_maxbytes = 1MB
+logfile_backups = 2
+pidfile = run/supervisord.pid
+identifier = memctl
+
+[unix_http_server]
+file = {socket}
+chmod = 0700
+
+[rpcinterface:supervisor]
+supervisor.rpcinterface_factory = supervisor.rpcinterface:make_main_rpcinterface
+"""
+
+# A crash is answered after 1 s, 2 s, 3 s, …: what mends itself within an hour (a full disk) needs nobody.
+_PROGRAM = """
+[program:{name}]
+command = {command}
+priority = {priority}
+autostart = false
+autorestart = true
+startsecs = 1
+startretries = 80
+stopsignal = {stop}
+stopwaitsecs = {patience}
+killasgroup = true
+redirect_stderr = true
+stdout_logfile = log/{name}.log
+stdout_logfile_maxbytes = 5MB
+stdout_logfile_backups = 2
+"""
+
+
+@dataclass(frozen=True)
+class State:
+    """One program as supervisord sees it. `since`: when it last started or ended, in seconds since 1970."""
+
+    name: str
+    state: str
+    pid: int
+    since: int
+
+
+def configuration(instance: Instance, programs: tuple[Program, ...]) -> str:
+    from importlib.metadata import version
+
+    places = instance.places
+    text = _HEAD.format(version=version("memctl"), socket=os.path.relpath(_socket(places), places.data))
+    for place, program in enumerate(programs):
+        text += _PROGRAM.format(
+            name=program.name,
+            command=" ".join(_word(word) for word in program.argv(instance)),
+            priority=10 * (place + 1),
+            stop=program.stop.name.removeprefix("SIG"),
+            patience=program.patience,
+        )
+    return text
+
+
+def running(places: Places) -> Process | None:
+    """The instance's supervisord, if it lives."""
+    recorded = Process.recorded(places.supervisor_record)
+    return recorded if recorded is not None and recorded.lives() else None
+
+
+def start(places: Places, text: str) -> None:
+    """Start supervisord in the background with this configuration, and wait until it answers.
+
+    It starts no program by itself. Raises ServerDidNotStart.
+    """
+    log = places.log / "supervisor.err"
+    places.supervisor_record.unlink(missing_ok=True)
+    (places.run / "supervisord.conf").write_text(text)
+    python = [sys.executable, "-P", "-W", "ignore", "-m"]
+    argv = [*python, "memctl.infra.embedded.launch", "--leads", "--record", "run/supervisor.pid", "--"]
+    argv += [*python, "supervisor.supervisord", "-n", "-c", "run/supervisord.conf"]
+    with log.open("wb") as output:
+        subprocess.run(  # noqa: S603
+            argv,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            cwd=places.data,
+            env={**os.environ, "MEMCTL_DATA_DIR": str(places.data)},
+            check=True,
+        )
+    deadline = time.monotonic() + _PATIENCE
+    seen = False
+    while True:
+        alive = running(places) is not None
+        if alive:
+            seen = True
+            with contextlib.suppress(OSError, http.client.HTTPException), talk(places) as supervisor:
+                supervisor.supervisor.getState()
+                return
+        if (seen and not alive) or time.monotonic() > deadline:
+            raise ServerDidNotStart("the supervisor", tail(log) or tail(places.log / "supervisor.log"))
+        time.sleep(LOOK_AGAIN)
+
+
+def states(places: Places) -> dict[str, State]:
+    """Each configured program. Raises OSError where supervisord does not answer."""
+    with talk(places) as supervisor:
+        found: list[dict[str, Any]] = supervisor.supervisor.getAllProcessInfo()
+    return {
+        one["name"]: State(one["name"], one["statename"], one["pid"], max(one["start"], one["stop"])) for one in found
+    }
+
+
+def start_program(places: Places, name: str) -> None:
+    """Have it started now, without waiting; nothing happens to one that runs. One that waits to be tried again after
+    a crash is tried at once."""
+    with talk(places) as supervisor:
+        if supervisor.supervisor.getProcessInfo(name)["statename"] == "BACKOFF":
+            with contextlib.suppress(xmlrpc.client.Fault):  # it was tried again meanwhile
+                supervisor.supervisor.stopProcess(name)
+        with contextlib.suppress(xmlrpc.client.Fault):
+            supervisor.supervisor.startProcess(name, False)
+
+
+def shut_down(places: Places) -> None:
+    """Have supervisord stop its programs, the last first, and end; without waiting."""
+    with talk(places) as supervisor:
+        supervisor.supervisor.shutdown()
+
+
+@contextlib.contextmanager
+def talk(places: Places) -> Iterator[Any]:
+    """A connection to supervisord. Raises OSError where it does not answer in time."""
+    with xmlrpc.client.ServerProxy("http://localhost", transport=_Transport(_socket(places))) as supervisor:
+        yield supervisor
+
+
+class _Transport(xmlrpc.client.Transport):
+    def __init__(self, path: str) -> None:
+        super().__init__()
+        self._path = path
+
+    def make_connection(self, host: Any) -> http.client.HTTPConnection:
+        return _UnixConnection(self._path)
+
+
+class _UnixConnection(http.client.HTTPConnection):
+    def __init__(self, path: str) -> None:
+        super().__init__("localhost")
+        self._path = path
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(_PATIENCE)
+        self.sock.connect(self._path)
+
+
+def _socket(places: Places) -> str:
+    return str(places.sockets / "supervisor.sock")
+
+
+def _word(word: str) -> str:
+    """One word of a command, safe from shlex, from the file's comments and from supervisor's expansions."""
+    if re.search(r"[\n\r]", word):
+        raise ValueError(f"a line break in a program's path: {word!r}")
+    return re.sub(r"([^A-Za-z0-9_./:=@%-])", r"\\\1", word).replace("%", "%%")
