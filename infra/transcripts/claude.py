@@ -16,7 +16,6 @@ from memctl.domain.location import normalise
 from memctl.domain.observations import (
     Agent,
     ContextCompacted,
-    Hunk,
     NoticeReceived,
     Observation,
     PromptSubmitted,
@@ -27,6 +26,7 @@ from memctl.domain.observations import (
     ToolReturned,
 )
 from memctl.infra.transcripts.fields import count, identifier, integer, items, joined, kind, mapping, micros, string
+from memctl.infra.transcripts.patches import structured_hunks
 from memctl.infra.transcripts.reading import Unreadable, observed
 
 _EXIT_CODE = re.compile(r"(?:Error: )?Exit code (\d{1,10})\b")
@@ -256,7 +256,7 @@ class _Line:
                 duration_ms=duration,
                 interrupted=extra.get("interrupted") is True,
                 file=string(extra.get("filePath")) or string(mapping(extra.get("file")).get("filePath")),
-                patch=_hunks(extra.get("structuredPatch")),
+                patch=structured_hunks(extra.get("structuredPatch")),
                 block=index,
                 **self.common,
             ),
@@ -299,12 +299,3 @@ class _Line:
                     continue
             self.add(payload, "agent")
         return self.events or kind("assistant", *others[:1] or ["empty"])
-
-
-def _hunks(value: Any) -> tuple[Hunk, ...]:
-    hunks = []
-    for hunk in map(mapping, items(value)):
-        lines = tuple(line for line in items(hunk.get("lines")) if isinstance(line, str))
-        if lines:
-            hunks.append(Hunk(count(hunk.get("oldStart")), count(hunk.get("newStart")), lines))
-    return tuple(hunks)

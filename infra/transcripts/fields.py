@@ -14,6 +14,7 @@ _MICROSECOND = timedelta(microseconds=1)
 _PLAIN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@#+-]{0,127}")
 _KIND = re.compile(r"[^A-Za-z0-9._:@+-]+")
 _LARGEST = 2**53
+_MAX_DEPTH = 256
 
 
 def mapping(value: Any) -> dict[str, Any]:
@@ -91,3 +92,18 @@ def joined(content: Any, *, of: tuple[str, ...] = ("text",)) -> str:
         elif string(block.get("type")).endswith("image"):
             texts.append("[image]")
     return "\n".join(texts)
+
+
+def shallow(value: Any) -> bool:
+    """Whether nesting stays within 256 levels, which every later reader can walk."""
+    level = [value]
+    for _ in range(_MAX_DEPTH):
+        level = [
+            inner
+            for outer in level
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+            if isinstance(inner, (dict, list))
+        ]
+        if not level:
+            return True
+    return False

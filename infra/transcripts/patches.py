@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from memctl.domain.observations import Hunk
+from memctl.infra.transcripts.fields import count, items, mapping
 
 _HEADER = re.compile(r"@@ -(\d{1,9})(?:,\d+)? \+(\d{1,9})(?:,\d+)? @@")
 
@@ -25,4 +27,14 @@ def hunks_of(diff: str) -> tuple[Hunk, ...]:
             lines.append(line)
     if start and lines:
         hunks.append(Hunk(*start, tuple(lines)))
+    return tuple(hunks)
+
+
+def structured_hunks(value: Any) -> tuple[Hunk, ...]:
+    """Hunks given as objects of `oldStart`, `newStart` and `lines`, as Claude Code gives them."""
+    hunks = []
+    for hunk in map(mapping, items(value)):
+        lines = tuple(line for line in items(hunk.get("lines")) if isinstance(line, str))
+        if lines:
+            hunks.append(Hunk(count(hunk.get("oldStart")), count(hunk.get("newStart")), lines))
     return tuple(hunks)

@@ -19,13 +19,13 @@ import orjson
 
 from memctl.domain.event import Micros, NewEvent
 from memctl.domain.observations import Agent, Observation, session_stream, transcript_key
+from memctl.infra.transcripts.fields import shallow
 
 MAX_LINE = 64 * 1024 * 1024
 """Bytes of the longest line that is parsed. Longer ones are passed over without being loaded, and count as bad."""
 
 _MAX_TORN = 8 * 1024 * 1024
 _MAX_RECOVERIES = 32
-_MAX_DEPTH = 256
 _TAIL = 4096
 
 _json = json.JSONDecoder()
@@ -254,7 +254,7 @@ def _recovered(data: bytes, format: Format) -> tuple[list[dict[str, Any]], str]:
         except (ValueError, RecursionError) as error:
             why = why or _why(error)
         else:
-            if isinstance(value, dict) and (not why or format.recognises(value)) and _shallow(value):
+            if isinstance(value, dict) and (not why or format.recognises(value)) and shallow(value):
                 records.append(value)
                 position = end
                 continue
@@ -270,18 +270,3 @@ def _why(error: Exception) -> str:
     if isinstance(error, json.JSONDecodeError):
         return f"not JSON: {error.msg} at character {error.pos + 1}"
     return "nested too deeply" if isinstance(error, RecursionError) else "holds a number too large"
-
-
-def _shallow(value: Any) -> bool:
-    """Whether nesting stays within what every later reader can walk."""
-    level = [value]
-    for _ in range(_MAX_DEPTH):
-        level = [
-            inner
-            for outer in level
-            for inner in (outer.values() if isinstance(outer, dict) else outer)
-            if isinstance(inner, (dict, list))
-        ]
-        if not level:
-            return True
-    return False

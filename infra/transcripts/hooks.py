@@ -1,0 +1,217 @@
+"""Hook deliveries: what Claude Code (and Codex, in nearly the same shapes) hands to a hook on stdin.
+
+The delivery carries no time, so the hook stamps it. Unknown hooks and fields never fail: they are ignored by kind.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, TypedDict
+
+import msgspec
+import orjson
+
+from memctl.domain.event import Micros, NewEvent
+from memctl.domain.location import normalise
+from memctl.domain.observations import (
+    Agent,
+    ContextCompacted,
+    NoticeReceived,
+    Observation,
+    PromptSubmitted,
+    ResponseReceived,
+    SessionEnded,
+    SessionStarted,
+    ToolCalled,
+    ToolFailed,
+    ToolReturned,
+    Via,
+    hook_key,
+    session_stream,
+)
+from memctl.infra.transcripts.fields import identifier, integer, items, joined, kind, mapping, shallow, string
+from memctl.infra.transcripts.patches import structured_hunks
+
+_EXIT_CODE = re.compile(r"(?:Error: )?(?:Command failed with exit code|Exit code:?) (\d{1,10})\b")
+_MAX_PAYLOAD = 64 * 1024 * 1024
+
+
+# Fields of an answer that other fields of the event hold, or that repeat the call's input or the file.
+_ELSEWHERE = frozenset(
+    """content exit_code filePath interrupted isImage newString noOutputExpected oldString originalFile stderr stdout
+    structuredPatch""".split()
+)
+
+
+class ParsedHook(msgspec.Struct, frozen=True):
+    """What became of one delivery: events, or the kind it is ignored as, or why it is bad."""
+
+    events: tuple[NewEvent, ...] = ()
+    kind: str = ""
+    why: str = ""
+
+
+class _Common(TypedDict):
+    via: Via
+    line: str
+    agent_version: str
+    model: str
+    subagent: str
+    subagent_type: str
+
+
+def parse_hook(
+    raw: bytes, delivery_id: str, received_at: Micros, agent: Agent = "claude-code", event_name: str = ""
+) -> ParsedHook:
+    """The events of one delivery, under `hook:<delivery id>` (further ones `:1`, `:2`).
+
+    `event_name` is the hook that ran, for clients whose payload does not name it. Never raises.
+    """
+    if len(raw) > _MAX_PAYLOAD:
+        return ParsedHook(why=f"payload of {len(raw)} bytes is longer than {_MAX_PAYLOAD}")
+    try:
+        payload = orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        try:  # lone surrogates, bytes that are not UTF-8, NaN
+            payload = json.loads(raw.decode("utf-8", "replace"))
+        except (ValueError, RecursionError) as error:
+            return ParsedHook(why=f"not JSON: {type(error).__name__}")
+    if not isinstance(payload, dict):
+        return ParsedHook(why=f"not an object but {type(payload).__name__}")
+    if not shallow(payload):
+        return ParsedHook(why="nested too deeply")
+    name = string(payload.get("hook_event_name")) or event_name
+    session = identifier(payload.get("session_id"))
+    if not session:
+        return ParsedHook(why="names no session")
+    common = _Common(
+        via="hook",
+        line="",
+        agent_version=string(payload.get("version")),
+        model=string(payload.get("model")),
+        subagent=identifier(payload.get("agent_id")),
+        subagent_type=string(payload.get("agent_type")),
+    )
+    found = _observations(name, payload, common)
+    if not found:
+        return ParsedHook(kind=kind("hook", name))
+    location = normalise(string(payload.get("cwd")))
+    return ParsedHook(
+        events=tuple(
+            NewEvent(
+                stream=session_stream(agent, session),
+                payload=observation,
+                occurred_at=received_at,
+                dedupe_key=hook_key(delivery_id) + (f":{index}" if index else ""),
+                actor=actor,
+                location=location,
+                session_id=session,
+            )
+            for index, (observation, actor) in enumerate(found)
+        )
+    )
+
+
+def _observations(name: str, payload: dict[str, Any], common: _Common) -> list[tuple[Observation, str]]:
+    match name:
+        case "SessionStart":
+            return [(SessionStarted(source=string(payload.get("source")), **common), "system")]
+        case "SessionEnd":
+            return [(SessionEnded(reason=string(payload.get("reason")), **common), "system")]
+        case "UserPromptSubmit":
+            text = string(payload.get("prompt"))
+            actor = "agent" if common["subagent"] else "user"
+            return [(PromptSubmitted(text=text, **common), actor)] if text else []
+        case "PostToolUse":
+            return [(_called(payload, common), "agent"), (_returned(payload, common), "tool")]
+        case "PostToolUseFailure":
+            return [(_called(payload, common), "agent"), (_failed(payload, common), "tool")]
+        case "PermissionDenied":
+            text = string(payload.get("reason"))
+            denied = ToolFailed(text=text, tool=_tool(payload), call=_call(payload), **common)
+            return [(_called(payload, common), "agent"), (denied, "system")]
+        case "Stop" | "SubagentStop":
+            text = string(payload.get("last_assistant_message")).strip()
+            return [(ResponseReceived(text=text, **common), "agent")] if text else []
+        case "StopFailure":
+            text = string(payload.get("error_details")) or string(payload.get("last_assistant_message"))
+            data = {"error": string(payload.get("error"))}
+            return [(NoticeReceived(kind="api-error", text=text, data=data, **common), "system")]
+        case "PreCompact":
+            # The boundary itself: the summary comes with PostCompact, or with the transcript.
+            return [(ContextCompacted(trigger=string(payload.get("trigger")), **common), "system")]
+        case "PostCompact":
+            text, trigger = string(payload.get("compact_summary")), string(payload.get("trigger"))
+            return [(ContextCompacted(text=text, trigger=trigger, **common), "system")] if text else []
+        case "TaskCreated" | "TaskCompleted":
+            data = {"task": string(payload.get("task_id")), "description": string(payload.get("task_description"))}
+            what = "task-created" if name == "TaskCreated" else "task-completed"
+            return [(NoticeReceived(kind=what, text=string(payload.get("task_subject")), data=data, **common), "agent")]
+        case _:
+            # PreToolUse and PermissionRequest come before the outcome and say nothing more; PostToolBatch and
+            # MessageDisplay repeat; the rest (Notification, ConfigChange, …) is about the client's own doings.
+            return []
+
+
+def _tool(payload: dict[str, Any]) -> str:
+    return string(payload.get("tool_name"))
+
+
+def _call(payload: dict[str, Any]) -> str:
+    return identifier(payload.get("tool_use_id"))
+
+
+def _called(payload: dict[str, Any], common: _Common) -> ToolCalled:
+    given = payload.get("tool_input")
+    given = {"input": given} if isinstance(given, str) else mapping(given)
+    return ToolCalled(tool=_tool(payload), call=_call(payload), input=given, **common)
+
+
+def _returned(payload: dict[str, Any], common: _Common) -> ToolReturned:
+    response = payload.get("tool_response")
+    details = mapping(response)
+    return ToolReturned(
+        text=_text(response),
+        tool=_tool(payload),
+        call=_call(payload),
+        exit_code=integer(details.get("exit_code")),
+        duration_ms=integer(payload.get("duration_ms")),
+        interrupted=details.get("interrupted") is True,
+        file=string(details.get("filePath")) or string(mapping(details.get("file")).get("filePath")),
+        patch=structured_hunks(details.get("structuredPatch")),
+        **common,
+    )
+
+
+def _failed(payload: dict[str, Any], common: _Common) -> ToolFailed:
+    error = payload.get("error")
+    text = error if isinstance(error, str) else _text(error)
+    code = _EXIT_CODE.match(text)
+    return ToolFailed(
+        text=text,
+        tool=_tool(payload),
+        call=_call(payload),
+        exit_code=int(code[1]) if code else None,
+        duration_ms=integer(payload.get("duration_ms")),
+        interrupted=payload.get("is_interrupt") is True,
+        **common,
+    )
+
+
+def _text(response: Any) -> str:
+    """A tool's answer as the agent saw it, as far as the structured answer tells."""
+    if isinstance(response, (str, list)):
+        return joined(response)
+    details = mapping(response)
+    streams = [string(details.get(name)) for name in ("stdout", "stderr")]
+    if any(streams):
+        return "\n".join(text for text in streams if text)
+    file = mapping(details.get("file"))
+    for text in (joined(details.get("content")), string(file.get("content")), string(details.get("result"))):
+        if text:
+            return text
+    if names := [name for name in items(details.get("filenames")) if isinstance(name, str)]:
+        return "\n".join(names)
+    rest = {name: value for name, value in details.items() if name not in _ELSEWHERE}
+    return json.dumps(rest, ensure_ascii=False, sort_keys=True, default=str) if rest else ""
