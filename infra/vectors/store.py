@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-WRITE_BATCH = 256  # points a request: about 1.5 MB of JSON at 384 dimensions, of the 32 MB a server takes
+WRITE_BATCH = 64  # points a request: the local server is busy with one for about 20 ms, during which no query is answered
 SCROLL_PAGE = 1_000
 KEYWORDS = ("space", "location", "bucket", "kind")  # payload fields that filters match
 RRF_K = 60  # Cormack, Clarke and Büttcher, SIGIR 2009

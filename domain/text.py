@@ -1,0 +1,165 @@
+"""Text as rules see it: the canonical form that keys are made of, and the words that lexical search is made of."""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+import zlib
+from collections import Counter
+from collections.abc import Iterator
+from functools import lru_cache
+
+import Stemmer
+
+# --- canonical text ---
+
+# Punctuation that carries meaning inside code, and `_`, which belongs to words there.
+_CODE_MARKS = "+#./!=<>-"
+_APOSTROPHE = re.compile(r"(?<=[^\W\d_])['’](?=[^\W\d_])")
+_OPERATOR = re.compile(r"[!=]=+|<=+>?|>=+|=>|->|<-|<<|>>|[+/-]=")
+_LEADING = re.compile(r"--?|(?:\.{0,2}/)+|[.#]")  # a flag, a path, a dot file, a number of an issue
+_TRAILING = re.compile(r"\++|#")  # C++, C#
+
+
+class _Keeping(dict[int, str | int]):
+    """A table for `str.translate`: letters, marks, digits and the characters given stay, all else becomes a space."""
+
+    def __init__(self, characters: str) -> None:
+        super().__init__((ord(character), character) for character in characters)
+
+    def __missing__(self, code: int) -> str | int:
+        kept: str | int = code if unicodedata.category(chr(code))[0] in "LMN" else " "
+        self[code] = kept
+        return kept
+
+
+_CANONICAL = _Keeping("_" + _CODE_MARKS)
+
+
+def canonical(text: str) -> str:
+    """One spelling for texts that differ only in form: NFKC, lower case, no punctuation, single spaces.
+
+    Inside tokens of code `+ # . _ - / ! = < >` stay, so C, C++ and C# remain three things, and so do `--no-verify` and
+    `verify`. Idempotent, and the same for every Unicode spelling of one text.
+    """
+    composed = _APOSTROPHE.sub("", unicodedata.normalize("NFKC", text))
+    lowered = unicodedata.normalize("NFKC", composed.lower())
+    return " ".join(filter(None, map(_canonical_word, lowered.translate(_CANONICAL).split())))
+
+
+def _canonical_word(word: str) -> str:
+    core = word.strip(_CODE_MARKS)
+    if not core.strip("_"):
+        return word if _OPERATOR.fullmatch(word) else ""
+    before, after = word.split(core, 1) if not word.startswith(core) else ("", word[len(core) :])
+    if _LEADING.fullmatch(before):
+        core = before + core
+    if trailing := _TRAILING.match(after):
+        core += trailing[0]
+    if after.startswith(">") and ("<" in core or before == "<"):
+        core = (before if before == "<" else "") + core + ">"  # List<T>, <div>
+    return core
+
+
+# --- words ---
+
+# BM25 (Robertson and Zaragoza, "The Probabilistic Relevance Framework", 2009). The index multiplies by the IDF.
+BM25_K1 = 1.2
+BM25_B = 0.75
+BM25_AVERAGE_LENGTH = 64.0  # tokens of a memory; a fixed number, so that a document's vector never depends on others
+
+_LONGEST_TOKEN = 64  # characters; longer ones are encoded data, which nobody types into a search
+_WORDS = _Keeping("_.-/:+#")
+_JOINTS = "_.-/:+#"
+_JOINT = re.compile(r"[_.\-/:+#]+")
+# Scripts written without spaces between words, or whose words end in particles: cut into pairs of characters.
+_PAIRED = r"\u1100-\u11ff\u3040-\u30ff\u3130-\u318f\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
+_RUN = re.compile(rf"[{_PAIRED}]+|[^{_PAIRED}]+")
+_PAIRED_START = re.compile(rf"[{_PAIRED}]")
+_CASES = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[^A-Z]+|[A-Z]+")
+_SHORT_NAME = re.compile(r"[A-Za-z](?:\+\+|#)")  # C++, C#: what is left of them without their marks is one letter
+_ENGLISH = Stemmer.Stemmer("english", 0)  # no cache of its own: it is not made for threads, and ours below is
+
+_STOP_TEXT = """
+a about above after again all am an and any are as at be because been before being below between both but by can could
+did do does doing down during each few for from further had has have having he her here hers him his how i if in into
+is it its just me more most my no nor not now of off on once only or other our ours out over own same she should so
+some such than that the their theirs them then there these they this those through to too under until up very was we
+were what when where which while who whom why will with would you your yours im ive id dont doesnt didnt isnt wasnt
+cant wont thats
+"""
+_STOP_WORDS = frozenset(_STOP_TEXT.split())
+
+
+def tokens(text: str) -> list[str]:
+    """The words of a text for lexical search, in order, repeated as they repeat.
+
+    English words are lowered and stemmed, and stop words dropped; identifiers and paths are cut at case, `_ . - / :`
+    and given whole as well; Hangul, Kana and Han are cut into pairs of characters; numbers stay.
+    """
+    composed = _APOSTROPHE.sub("", unicodedata.normalize("NFKC", text))
+    return [token for word in composed.translate(_WORDS).split() for token in _word_tokens(word)]
+
+
+def sparse(text: str) -> tuple[list[int], list[float]]:
+    """A document's sparse vector: sorted 32-bit indices of its tokens, and their BM25 weights without the IDF."""
+    counts = Counter(map(_index, tokens(text)))
+    length = counts.total()
+    norm = BM25_K1 * (1 - BM25_B + BM25_B * length / BM25_AVERAGE_LENGTH)
+    indices = sorted(counts)
+    return indices, [counts[index] * (BM25_K1 + 1) / (counts[index] + norm) for index in indices]
+
+
+def sparse_query(text: str) -> tuple[list[int], list[float]]:
+    """A query's sparse vector: each token once, with weight 1."""
+    indices = sorted(set(map(_index, tokens(text))))
+    return indices, [1.0] * len(indices)
+
+
+def estimate_tokens(text: str) -> int:
+    """About how many tokens a language model counts, on the high side: four ASCII characters a token, two of other
+    alphabets, and each Hangul, Kana or Han character one."""
+    wide = sum(character >= "\u1100" for character in text)
+    ascii_ = sum(character < "\x80" for character in text)
+    return math.ceil(ascii_ / 4 + (len(text) - wide - ascii_) / 2 + wide)
+
+
+def _index(token: str) -> int:
+    return zlib.crc32(token.encode("utf-8", "surrogatepass"))
+
+
+@lru_cache(maxsize=1 << 16)
+def _word_tokens(word: str) -> tuple[str, ...]:
+    found: list[str] = []
+    runs = _RUN.findall(word)
+    for run in runs:
+        if _PAIRED_START.match(run):
+            found += _pairs(run, alone=len(runs) == 1)
+        else:
+            found += _name_tokens(run)
+    return tuple(token for token in found if len(token) <= _LONGEST_TOKEN)
+
+
+def _pairs(run: str, alone: bool) -> Iterator[str]:
+    if len(run) > 1:
+        yield from (run[k : k + 2] for k in range(len(run) - 1))
+    elif alone:  # else it is a particle at the end of a foreign word
+        yield run
+
+
+def _name_tokens(run: str) -> Iterator[str]:
+    """A path whole, each of its segments whole, and what the segments are made of."""
+    if short := _SHORT_NAME.match(run):
+        yield short[0].lower()
+    run = run.strip(_JOINTS)
+    segments = [segment.strip(_JOINTS) for segment in re.split(r"[/:]+", run)]
+    if len(segments) > 1:
+        yield run.lower()
+    for segment in segments:
+        pieces = [piece.lower() for part in _JOINT.split(segment) for piece in _CASES.findall(part)]
+        if len(pieces) > 1:
+            yield segment.lower()
+        for piece in pieces:
+            if piece not in _STOP_WORDS:
+                yield _ENGLISH.stemWord(piece) if piece.isascii() and piece.isalpha() else piece
