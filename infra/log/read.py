@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 from uuid import UUID
 
-from memctl.domain.event import Event, Micros, Position, decode_payload
+from memctl.domain.event import Event, Micros, Payload, Position, decode_payload, event_types
 from memctl.infra.database import Connection
 
 _COLUMNS = """position, event_id, space_id, stream, type, schema_version,
@@ -15,6 +15,9 @@ _COLUMNS = """position, event_id, space_id, stream, type, schema_version,
 
 _RANGE = f"""SELECT {_COLUMNS} FROM memctl.events
     WHERE position > %s AND position <= %s AND stream_hash BETWEEN %s AND %s ORDER BY position LIMIT %s"""
+
+_TYPES = f"""SELECT {_COLUMNS} FROM memctl.events
+    WHERE position > %s AND position <= %s AND type = ANY(%s) ORDER BY position"""
 
 _STREAMS = f"""SELECT {_COLUMNS} FROM memctl.events
     WHERE (space_id, stream) IN (SELECT * FROM unnest(%s::int4[], %s::text[])) AND position <= %s
@@ -46,6 +49,15 @@ def read_range(
     Raises: UnknownEventType or FutureSchemaVersion rather than skip an event.
     """
     rows = connection.execute(_RANGE, [after, upto, *hashes, limit], binary=True)
+    return [_event(row) for row in rows if row[12] is not None]
+
+
+def read_types(
+    connection: Connection, payloads: Iterable[type[Payload]], after: Position, upto: Position
+) -> list[Event]:
+    """Events of those types with `after < position <= upto`, in order of position. Never pass beyond the mark."""
+    names = [name for name, entry in event_types().items() if entry.payload in set(payloads)]
+    rows = connection.execute(_TYPES, [after, upto, names], binary=True)
     return [_event(row) for row in rows if row[12] is not None]
 
 

@@ -1,0 +1,207 @@
+"""Facts and routes: what stage 1 hands to stage 2, and which rows each source of stage 2 went to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+import msgspec
+from psycopg import sql
+from psycopg.types.json import Jsonb
+
+from memctl.domain.event import Position
+from memctl.domain.facts import FACT_TYPES, Fact, fact_type
+from memctl.infra.database import Connection
+
+SourceKey = tuple[int, UUID]
+"""Space, and id of a fact, a recorded event, or an upstream row."""
+
+_decoders = {tag: msgspec.json.Decoder(cls) for tag, cls in FACT_TYPES.items()}
+
+
+class FactChange(msgspec.Struct, frozen=True):
+    """A fact as it stands now; None when it was retracted."""
+
+    space_id: int
+    id: UUID
+    fact: Fact | None
+
+
+class Route(msgspec.Struct, frozen=True):
+    """Where a source went: `keys` are `projection:key`. Upstream rows carry their projection and key."""
+
+    keys: tuple[str, ...]
+    upstream: str | None = None
+    upstream_key: str | None = None
+
+
+def assert_facts(connection: Connection, generation: int, at: Position, facts: Iterable[tuple[int, Fact]]) -> None:
+    """Assert or revise facts (space, fact) as of the position; equal ones stay as they were, with their `at`."""
+    given = list(facts)
+    if not given:
+        return
+    connection.execute(
+        sql.SQL(
+            "INSERT INTO memctl.facts_g{g} AS f (space_id, id, stream, type, at, payload)"
+            " SELECT space_id, id, stream, type, %b, payload::jsonb"
+            " FROM unnest(%b::int4[], %b::uuid[], %b::text[], %b::text[], %b::text[])"
+            " AS i(space_id, id, stream, type, payload)"
+            " ON CONFLICT (space_id, id) DO UPDATE SET at = excluded.at, type = excluded.type,"
+            " payload = excluded.payload WHERE f.payload IS DISTINCT FROM excluded.payload"
+        ).format(g=sql.SQL(str(generation))),
+        [
+            at,
+            [space for space, _ in given],
+            [fact.id for _, fact in given],
+            [fact.stream for _, fact in given],
+            [fact_type(fact) for _, fact in given],
+            [msgspec.json.encode(fact).decode() for _, fact in given],
+        ],
+    )
+
+
+def copy_facts(connection: Connection, generation: int, at: Position, facts: Iterable[tuple[int, Fact]]) -> None:
+    """Put facts into an empty generation by COPY."""
+    statement = sql.SQL(
+        "COPY memctl.facts_g{g} (space_id, id, stream, type, at, payload) FROM STDIN WITH (FORMAT binary)"
+    ).format(g=sql.SQL(str(generation)))
+    with connection.cursor() as cursor, cursor.copy(statement) as copy:
+        copy.set_types(["int4", "uuid", "text", "text", "int8", "jsonb"])
+        for space_id, fact in facts:
+            payload = Jsonb(msgspec.json.encode(fact), _as_is)
+            copy.write_row((space_id, fact.id, fact.stream, fact_type(fact), at, payload))
+
+
+def retract_others(
+    connection: Connection, generation: int, at: Position, kept: Mapping[tuple[int, str], Sequence[UUID]]
+) -> None:
+    """Retract the facts of whole streams that are not among those kept."""
+    for (space_id, stream), ids in kept.items():
+        connection.execute(
+            sql.SQL(
+                "UPDATE memctl.facts_g{g} SET payload = NULL, at = %b"
+                " WHERE space_id = %b AND stream = %b AND payload IS NOT NULL AND NOT id = ANY(%b::uuid[])"
+            ).format(g=sql.SQL(str(generation))),
+            [at, space_id, stream, list(ids)],
+        )
+
+
+def batch_end(connection: Connection, generation: int, after: Position, upto: Position, limit: int) -> Position:
+    """Up to which `at` a batch of about `limit` changes reaches; facts of one `at` are never parted."""
+    row = connection.execute(
+        sql.SQL("SELECT at FROM memctl.facts_g{g} WHERE at > %s AND at <= %s ORDER BY at OFFSET %s LIMIT 1").format(
+            g=sql.SQL(str(generation))
+        ),
+        [after, upto, limit],
+    ).fetchone()
+    return Position(row[0]) if row else upto
+
+
+def read_changes(connection: Connection, generation: int, after: Position, upto: Position) -> list[FactChange]:
+    """Facts asserted, revised or retracted with `after < at <= upto`, as they stand now."""
+    found = connection.execute(
+        sql.SQL(
+            "SELECT space_id, id, type, payload FROM memctl.facts_g{g} WHERE at > %s AND at <= %s ORDER BY at, id"
+        ).format(g=sql.SQL(str(generation))),
+        [after, upto],
+        binary=True,
+    )
+    return [_change(row) for row in found]
+
+
+def scan_facts(connection: Connection, generation: int, size: int) -> Iterator[list[FactChange]]:
+    """Every fact of a generation in batches, through a server-side cursor inside a transaction of `connection`."""
+    with connection.cursor(name="scan_facts") as cursor:
+        cursor.itersize = size
+        cursor.execute(
+            sql.SQL("SELECT space_id, id, type, payload FROM memctl.facts_g{g} WHERE payload IS NOT NULL").format(
+                g=sql.SQL(str(generation))
+            ),
+            binary=True,
+        )
+        while rows := cursor.fetchmany(size):
+            yield [_change(row) for row in rows]
+
+
+def read_facts(connection: Connection, generation: int, keys: Sequence[SourceKey]) -> dict[SourceKey, Fact]:
+    """Facts by id, as they stand now; retracted ones are left out."""
+    if not keys:
+        return {}
+    found = connection.execute(
+        sql.SQL(
+            "SELECT f.space_id, f.id, f.type, f.payload FROM memctl.facts_g{g} f"
+            " JOIN unnest(%b::int4[], %b::uuid[]) AS k(space_id, id) USING (space_id, id) WHERE f.payload IS NOT NULL"
+        ).format(g=sql.SQL(str(generation))),
+        [[key[0] for key in keys], [key[1] for key in keys]],
+        binary=True,
+    )
+    return {(row[0], row[1]): _decoders[row[2]].decode(row[3]) for row in found}
+
+
+def read_routes(connection: Connection, generation: int, sources: Sequence[SourceKey]) -> dict[SourceKey, Route]:
+    """Where these sources went so far."""
+    if not sources:
+        return {}
+    found = connection.execute(
+        sql.SQL(
+            "SELECT r.space_id, r.source, r.keys, r.upstream, r.upstream_key FROM memctl.routes_g{g} r"
+            " JOIN unnest(%b::int4[], %b::uuid[]) AS k(space_id, source) USING (space_id, source)"
+        ).format(g=sql.SQL(str(generation))),
+        [[key[0] for key in sources], [key[1] for key in sources]],
+        binary=True,
+    )
+    return {(row[0], row[1]): Route(tuple(row[2]), row[3], row[4]) for row in found}
+
+
+def routed_to(connection: Connection, generation: int, keys: Sequence[str]) -> dict[SourceKey, Route]:
+    """Every source that went to one of these `projection:key`s, in any space."""
+    found = connection.execute(
+        sql.SQL(
+            "SELECT space_id, source, keys, upstream, upstream_key FROM memctl.routes_g{g} WHERE keys && %b::text[]"
+        ).format(g=sql.SQL(str(generation))),
+        [list(keys)],
+        binary=True,
+    )
+    return {(row[0], row[1]): Route(tuple(row[2]), row[3], row[4]) for row in found}
+
+
+def save_routes(connection: Connection, generation: int, routes: Mapping[SourceKey, Route]) -> None:
+    """Record where sources go from now on; those that go nowhere are forgotten."""
+    if not routes:
+        return
+    items = list(routes.items())
+    gone = [key for key, route in items if not route.keys]
+    if gone:
+        connection.execute(
+            sql.SQL(
+                "DELETE FROM memctl.routes_g{g} r USING unnest(%b::int4[], %b::uuid[]) AS k(space_id, source)"
+                " WHERE r.space_id = k.space_id AND r.source = k.source"
+            ).format(g=sql.SQL(str(generation))),
+            [[key[0] for key in gone], [key[1] for key in gone]],
+        )
+    put = [(key, route) for key, route in items if route.keys]
+    connection.execute(
+        sql.SQL(
+            "INSERT INTO memctl.routes_g{g} (space_id, source, upstream, upstream_key, keys)"
+            " SELECT space_id, source, upstream, upstream_key, string_to_array(keys, E'\\x01')"
+            " FROM unnest(%b::int4[], %b::uuid[], %b::text[], %b::text[], %b::text[])"
+            " AS i(space_id, source, upstream, upstream_key, keys)"
+            " ON CONFLICT (space_id, source) DO UPDATE SET keys = excluded.keys"
+        ).format(g=sql.SQL(str(generation))),
+        [
+            [key[0] for key, _ in put],
+            [key[1] for key, _ in put],
+            [route.upstream for _, route in put],
+            [route.upstream_key for _, route in put],
+            ["\x01".join(route.keys) for _, route in put],
+        ],
+    )
+
+
+def _change(row: tuple[Any, ...]) -> FactChange:
+    return FactChange(row[0], row[1], None if row[3] is None else _decoders[row[2]].decode(row[3]))
+
+
+def _as_is(data: bytes) -> bytes:
+    return data

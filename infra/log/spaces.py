@@ -1,0 +1,26 @@
+"""Spaces: whose memory it is (a team, a tenant). The embedded default has one."""
+
+from __future__ import annotations
+
+from memctl.infra.database import Connection
+
+
+def space_id(connection: Connection, name: str) -> int:
+    """Number of the space of that name, which is made where it is new."""
+    row = connection.execute("SELECT space_id FROM memctl.spaces WHERE name = %s", [name]).fetchone()
+    if row is None:
+        connection.execute("INSERT INTO memctl.spaces (name) VALUES (%s) ON CONFLICT (name) DO NOTHING", [name])
+        row = connection.execute("SELECT space_id FROM memctl.spaces WHERE name = %s", [name]).fetchone()
+        assert row is not None
+    return int(row[0])
+
+
+def space_names(connection: Connection) -> dict[int, str]:
+    return {row[0]: row[1] for row in connection.execute("SELECT space_id, name FROM memctl.spaces")}
+
+
+def installation(connection: Connection) -> str:
+    """Eight hex digits that tell this database's memctl from others on the same Redis or Qdrant."""
+    row = connection.execute("SELECT id FROM memctl.installation").fetchone()
+    assert row is not None
+    return str(row[0]).replace("-", "")[:8]

@@ -1,0 +1,59 @@
+"""Wake-ups through Redis. Truth is in Postgres offsets: a lost wake-up costs latency and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from redis import Redis
+    from rq import Queue
+
+DRAIN = "memctl.workers.jobs.drain"
+"""The one job there is: it carries a stage and a shard, and reads everything else from Postgres."""
+
+COALESCE_MS = 2000
+"""A second wake-up for the same shard within this time is not queued, unless the job has begun to read since."""
+
+Shard = tuple[int, int]
+"""Stage and shard."""
+
+
+def connect(url: str) -> Redis:
+    """A client that gives up soon: whoever wakes must not wait for a queue that is down."""
+    from redis import Redis
+    from redis.backoff import NoBackoff
+    from redis.retry import Retry
+
+    return Redis.from_url(url, socket_connect_timeout=1, socket_timeout=2, retry=Retry(NoBackoff(), 0))
+
+
+def connect_waiting(url: str) -> Redis:
+    """A client for a worker that blocks until there is a job."""
+    from redis import Redis
+
+    return Redis.from_url(url, socket_connect_timeout=5, health_check_interval=30)
+
+
+def queue(redis: Redis, installation: str) -> Queue:
+    from rq import Queue
+
+    return Queue(f"memctl-{installation}", connection=redis)
+
+
+def wake(redis: Redis, installation: str, shards: Iterable[Shard]) -> None:
+    """Queue a drain for each shard that has none waiting. Raises: redis.exceptions.RedisError."""
+    for stage, shard in shards:
+        if redis.set(_key(installation, stage, shard), b"1", nx=True, px=COALESCE_MS):
+            queue(redis, installation).enqueue_call(
+                DRAIN, args=(stage, shard), result_ttl=0, failure_ttl=300, ttl=600, timeout=120
+            )
+
+
+def answered(redis: Redis, installation: str, stage: int, shard: int) -> None:
+    """A drain is about to read: wake-ups from now on are for what comes after."""
+    redis.delete(_key(installation, stage, shard))
+
+
+def _key(installation: str, stage: int, shard: int) -> str:
+    return f"memctl:{installation}:wake:{stage}:{shard}"

@@ -1,0 +1,77 @@
+"""Stage 1: one stream's events become facts, and its rows are folded from them.
+
+A pure function of the set of the stream's events. Events that sort last extend the state; any other asks for the
+whole stream to be folded anew, which is the same function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from memctl.domain.derive import StreamFacts, derive
+from memctl.domain.event import Event
+from memctl.domain.facts import Fact
+from memctl.projections.kernel import Projection, projections
+
+RowOf = tuple[str, str]
+"""Name of a projection, and key of a row."""
+
+
+class Delta(msgspec.Struct):
+    """What a batch changed in one stream: facts by id, and rows (None: deleted)."""
+
+    facts: dict[UUID, Fact]
+    rows: dict[RowOf, Any]
+
+
+class StreamState:
+    """A stream's facts so far, and the rows folded from them."""
+
+    def __init__(self, facts: StreamFacts) -> None:
+        self._facts = facts
+        self._rows: dict[RowOf, Any] = {}
+        self.events = 0
+
+    def extend(self, events: Sequence[Event]) -> Delta | None:
+        """Fold further events. None when they do not all sort last: then this state is of no more use."""
+        if not self._facts.extend(events):
+            return None
+        return self.drain(len(events))
+
+    def drain(self, events: int) -> Delta:
+        self.events += events
+        delta = Delta({}, {})
+        for fact in self._facts.drain():
+            delta.facts[fact.id] = fact
+            for p in _subscribers().get(type(fact), ()):
+                for key in p.keys(fact):
+                    at = (p.name, key)
+                    row = p.fold(self._rows.get(at), fact)
+                    delta.rows[at] = row
+                    if row is None:
+                        self._rows.pop(at, None)
+                    else:
+                        self._rows[at] = row
+        return delta
+
+
+def fold_stream(stream: str, events: Iterable[Event]) -> tuple[StreamState, Delta]:
+    """All events of a stream, in any order: its state, with everything that stands in it as the delta."""
+    known = list(events)
+    state = StreamState(derive(stream, known))
+    return state, state.drain(len(known))
+
+
+_by_fact: dict[type[Fact], tuple[Projection, ...]] = {}
+
+
+def _subscribers() -> dict[type[Fact], tuple[Projection, ...]]:
+    if not _by_fact:
+        for p in projections(1):
+            for fact in p.facts:
+                _by_fact[fact] = (*_by_fact.get(fact, ()), p)
+    return _by_fact

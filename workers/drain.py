@@ -1,0 +1,90 @@
+"""The drain loop: take a shard's lease, fold batches until it has caught up or its time is over, let go."""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+
+from memctl.infra import generations
+from memctl.infra.database import Connection, connect
+from memctl.infra.generations import LeaseLost
+from memctl.infra.log.mark import move_mark
+from memctl.workers.stage1 import Stage1
+from memctl.workers.stage2 import Stage2
+
+BUDGET_S = 4.0
+"""How long one drain goes on before it lets others have their turn."""
+
+
+class Drainer:
+    """Drains shards over one connection of its own, which is opened anew after a fault. Not for several threads."""
+
+    def __init__(self, database_url: str, batch: int = 2000) -> None:
+        self._url = database_url
+        self._owner = f"{socket.gethostname()}:{os.getpid()}:{id(self):x}"
+        self._batch = batch
+        self._connection: Connection | None = None
+        self._stage1 = Stage1(batch)
+        self._stage2 = Stage2(batch * 2)
+
+    @property
+    def connection(self) -> Connection:
+        if self._connection is None or self._connection.closed:
+            self._connection = connect(self._url, name="memctl worker")
+        return self._connection
+
+    def drain(self, stage: int, shard: int, budget_s: float = BUDGET_S) -> bool:
+        """Fold what one shard has not read yet. True when the offset moved.
+
+        Nothing happens where another worker holds the lease, or the shard no longer exists.
+        """
+        connection = self.connection
+        live = generations.live(connection)
+        generation = live.stage1 if stage == 1 else live.stage2
+        lease = generations.acquire(connection, generation, shard, self._owner)
+        if lease is None:
+            return False
+        began = lease.position
+        deadline = time.monotonic() + budget_s
+        try:
+            while time.monotonic() < deadline:
+                if stage == 1:
+                    upto = move_mark(connection)
+                    if lease.position >= upto:
+                        break
+                    lease = self._stage1.drain_batch(connection, lease, upto)
+                else:
+                    upto = generations.lowest_offset(connection, live.stage1)
+                    if lease.position >= upto:
+                        break
+                    lease = self._stage2.drain_batch(connection, lease, live.stage1, upto)
+        except LeaseLost:
+            return True
+        except BaseException:
+            self.close()
+            raise
+        generations.release(connection, lease)
+        return lease.position > began
+
+    def behind(self) -> list[tuple[int, int]]:
+        """Shards (stage, shard) that have not read all they may, after the mark was moved."""
+        connection = self.connection
+        upto = move_mark(connection)
+        live = generations.live(connection)
+        lowest = generations.lowest_offset(connection, live.stage1)
+        found = generations.offsets(connection, live.stage1, live.stage2)
+        return [(o.stage, o.shard) for o in found if o.position < (upto if o.stage == 1 else lowest)]
+
+    def close(self) -> None:
+        """Drop the connection: whatever transaction was open is rolled back, leases run out."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+
+def catch_up(drainer: Drainer) -> None:
+    """Drain everything, in this process, until no shard is behind. Raises whatever a fold raises."""
+    while behind := drainer.behind():
+        for stage, shard in behind:
+            drainer.drain(stage, shard)

@@ -1,0 +1,60 @@
+"""What the queue calls. The worker process sets up its drainer once; a bare `rq worker` gets one on first use."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from memctl.infra import queue
+from memctl.workers.drain import Drainer
+
+if TYPE_CHECKING:
+    from redis import Redis
+
+
+class Wakes:
+    """This process' end of the queue: its drainer, and whom to tell when stage 2 has moved."""
+
+    def __init__(
+        self, drainer: Drainer, redis: Redis, installation: str, moved: Callable[[], None] = lambda: None
+    ) -> None:
+        self.drainer = drainer
+        self.redis = redis
+        self.installation = installation
+        self.moved = moved
+
+    def drain(self, stage: int, shard: int) -> None:
+        from redis.exceptions import RedisError
+
+        with contextlib.suppress(RedisError):
+            queue.answered(self.redis, self.installation, stage, shard)
+        if not self.drainer.drain(stage, shard):
+            return
+        if stage == 2:
+            self.moved()
+            return
+        with contextlib.suppress(RedisError):  # the sweeper sees it too
+            queue.wake(self.redis, self.installation, [(2, 0)])
+
+
+_wakes: Wakes | None = None
+
+
+def set_up(wakes: Wakes) -> None:
+    global _wakes
+    _wakes = wakes
+
+
+def drain(stage: int, shard: int) -> None:
+    """Drain one shard: the job that `memctl.infra.queue.wake` queues."""
+    if _wakes is None:
+        from memctl.infra.log.spaces import installation
+        from memctl.infra.settings import load_settings
+
+        settings = load_settings()
+        drainer = Drainer(settings.require("database_url"))
+        redis = queue.connect(settings.require("redis_url"))
+        set_up(Wakes(drainer, redis, installation(drainer.connection)))
+    assert _wakes is not None
+    _wakes.drain(stage, shard)

@@ -1,0 +1,320 @@
+"""The outbox: makes Qdrant agree with `vector_points`. Sparse vectors at once, dense ones as they are embedded.
+
+A queued point is taken off only if its version is still the one that was written, so a change in between is written
+again, and a late write cannot bring back what is gone. Only one process at a time does this for a generation.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import msgspec
+from psycopg import sql
+
+from memctl.domain.text import sparse
+from memctl.infra import generations, readmodels
+from memctl.infra.database import Connection, connect
+from memctl.infra.log.spaces import installation, space_names
+from memctl.infra.readmodels import RowKey
+from memctl.infra.vectors import VectorStoreUnavailable, store
+from memctl.projections.kernel import Projection, projections
+from memctl.projections.vector_points import VectorPoint
+
+if TYPE_CHECKING:
+    from qdrant_client import QdrantClient
+
+    from memctl.infra.embedders import Embedder
+
+log = logging.getLogger("memctl.outbox")
+
+DIMENSIONS = 384
+"""Of the dense vectors, where no embedder says otherwise."""
+
+SYNC_BATCH = 256
+EMBED_BATCH = 8
+
+_LOCK = 0x6F757462  # "outb"
+
+
+class Queued(msgspec.Struct, frozen=True):
+    """A point whose desired state has to be written, or (`dense`) whose dense vector is missing."""
+
+    key: RowKey
+    version: int
+
+
+def collection_of(connection: Connection, generation: int) -> str:
+    """Name of a generation's collection in Qdrant."""
+    return f"memctl-{installation(connection)}-g{generation}"
+
+
+def points_projection() -> Projection:
+    return next(p for p in projections(2) if p.name == readmodels.OUTBOX_OF)
+
+
+class Outbox:
+    """Writes one generation's queued points to its collection."""
+
+    def __init__(
+        self, connection: Connection, client: QdrantClient, generation: int, model: str, dimensions: int = DIMENSIONS
+    ) -> None:
+        self._connection = connection
+        self._client = client
+        self._generation = generation
+        self._model = model
+        self._points = points_projection()
+        self.collection = collection_of(connection, generation)
+        if store.ensure_collection(client, self.collection, dimensions):
+            self._queue_all()
+
+    def sync(self) -> int:
+        """Write one batch of queued points, with the dense vectors that the cache holds; returns how many."""
+        queued = self._take(dense=False, limit=SYNC_BATCH)
+        if not queued:
+            return 0
+        keys = [q.key for q in queued]
+        rows = readmodels.load(self._connection, self._points, self._generation, keys)
+        names = space_names(self._connection)
+        cached = self.cached([row.dense_hash for row in rows.values()])
+        store.upsert(
+            self._client,
+            self.collection,
+            [_point(row, names[key[0]], cached.get(row.dense_hash)) for key, row in rows.items()],
+        )
+        gone = [key[1] for key in keys if key not in rows]
+        if gone:
+            store.delete(self._client, self.collection, gone)
+        self._done([q for q in queued if q.key not in rows or not self._model or rows[q.key].dense_hash in cached])
+        self._await_dense([q for q in queued if q.key in rows and self._model and rows[q.key].dense_hash not in cached])
+        return len(queued)
+
+    def embed(self, embedder: Embedder) -> int:
+        """Embed one small batch of points that wait for a dense vector, newest first; returns how many."""
+        queued = self._take(dense=True, limit=EMBED_BATCH)
+        if not queued:
+            return 0
+        rows = readmodels.load(self._connection, self._points, self._generation, [q.key for q in queued])
+        cached = self.cached([row.dense_hash for row in rows.values()])
+        missing = {row.dense_hash: row.dense_text for row in rows.values() if row.dense_hash not in cached}
+        if missing:
+            vectors = embedder.embed_passages(list(missing.values()))
+            fresh = {key: _bytes(vector) for key, vector in zip(missing, vectors, strict=True)}
+            self._connection.execute(
+                "INSERT INTO memctl.embeddings (model, text_hash, vector)"
+                " SELECT %b, h, v FROM unnest(%b::bytea[], %b::bytea[]) AS e(h, v) ON CONFLICT DO NOTHING",
+                [self._model, [bytes.fromhex(key) for key in fresh], list(fresh.values())],
+            )
+            cached.update({key: _floats(vector) for key, vector in fresh.items()})
+        store.set_dense(self._client, self.collection, {key[1]: cached[row.dense_hash] for key, row in rows.items()})
+        self._done(queued)
+        return len(queued)
+
+    def backlog(self) -> tuple[int, int]:
+        """Points to be written, and points that wait for their dense vector."""
+        return backlog(self._connection, self._generation)
+
+    def cached(self, hashes: Sequence[str]) -> dict[str, list[float]]:
+        """Dense vectors by dense hash, as far as the cache holds them."""
+        if not self._model or not hashes:
+            return {}
+        found = self._connection.execute(
+            "SELECT text_hash, vector FROM memctl.embeddings WHERE model = %b AND text_hash = ANY(%b::bytea[])",
+            [self._model, [bytes.fromhex(h) for h in hashes]],
+            binary=True,
+        )
+        return {bytes(row[0]).hex(): _floats(row[1]) for row in found}
+
+    def _take(self, *, dense: bool, limit: int) -> list[Queued]:
+        order = sql.SQL("DESC" if dense else "ASC")
+        found = self._connection.execute(
+            sql.SQL(
+                "SELECT space_id, key, version FROM memctl.outbox_g{g} WHERE dense = %s ORDER BY version {o} LIMIT %s"
+            ).format(g=sql.SQL(str(self._generation)), o=order),
+            [dense, limit],
+        )
+        return [Queued((row[0], row[1]), row[2]) for row in found]
+
+    def _done(self, written: Sequence[Queued]) -> None:
+        self._still(
+            written,
+            "DELETE FROM memctl.outbox_g{g} o USING unnest(%b::int4[], %b::text[], %b::int8[]) AS k(space_id, key, v)"
+            " WHERE o.space_id = k.space_id AND o.key = k.key AND o.version = k.v",
+        )
+
+    def _await_dense(self, written: Sequence[Queued]) -> None:
+        self._still(
+            written,
+            "UPDATE memctl.outbox_g{g} o SET dense = true"
+            " FROM unnest(%b::int4[], %b::text[], %b::int8[]) AS k(space_id, key, v)"
+            " WHERE o.space_id = k.space_id AND o.key = k.key AND o.version = k.v",
+        )
+
+    def _still(self, written: Sequence[Queued], statement: str) -> None:
+        if written:
+            self._connection.execute(
+                sql.SQL(statement).format(g=sql.SQL(str(self._generation))),
+                [[q.key[0] for q in written], [q.key[1] for q in written], [q.version for q in written]],
+            )
+
+    def _queue_all(self) -> None:
+        """The collection is new: everything that should stand in it is queued."""
+        self._connection.execute(
+            sql.SQL(
+                "INSERT INTO memctl.outbox_g{g} (space_id, key) SELECT space_id, key FROM memctl.{p}_g{g}"
+                " ON CONFLICT (space_id, key) DO UPDATE SET dense = false"
+            ).format(g=sql.SQL(str(self._generation)), p=sql.SQL(readmodels.OUTBOX_OF))
+        )
+
+
+def backlog(connection: Connection, generation: int) -> tuple[int, int]:
+    """Points to be written, and points that wait for their dense vector."""
+    row = connection.execute(
+        sql.SQL(
+            "SELECT count(*) FILTER (WHERE NOT dense), count(*) FILTER (WHERE dense) FROM memctl.outbox_g{g}"
+        ).format(g=sql.SQL(str(generation)))
+    ).fetchone()
+    assert row is not None
+    return row[0], row[1]
+
+
+@contextmanager
+def only_one(connection: Connection, generation: int) -> Iterator[bool]:
+    """Whether this process is the one that writes a generation's points, for as long as the block lasts."""
+    row = connection.execute("SELECT pg_try_advisory_lock(%s, %s)", [_LOCK, generation]).fetchone()
+    mine = bool(row and row[0])
+    try:
+        yield mine
+    finally:
+        if mine and not connection.closed:
+            connection.execute("SELECT pg_advisory_unlock(%s, %s)", [_LOCK, generation])
+
+
+class OutboxLoop:
+    """Keeps the live generation's collection in step, until told to stop: one thread writes, one embeds."""
+
+    def __init__(self, database_url: str, qdrant_url: str, qdrant_api_key: str | None, embedder: str) -> None:
+        self._database_url = database_url
+        self._qdrant = (qdrant_url, qdrant_api_key)
+        self._embedder_name = embedder
+        self._stop = threading.Event()
+        self._moved = threading.Event()
+        self._embed = threading.Event()
+        self._threads: list[threading.Thread] = []
+
+    def start(self) -> None:
+        self._threads = [
+            threading.Thread(target=self._write_loop, name="outbox", daemon=True),
+            threading.Thread(target=self._embed_loop, name="embedder", daemon=True),
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def moved(self) -> None:
+        """Stage 2 has moved: there may be points to write."""
+        self._moved.set()
+
+    def stop(self) -> None:
+        self._stop.set()
+        self._moved.set()
+        self._embed.set()
+        for thread in self._threads:
+            thread.join(timeout=10)
+
+    def _write_loop(self) -> None:
+        self._until_stopped(self._write, self._moved)
+
+    def _embed_loop(self) -> None:
+        if self._embedder_name == "none":
+            return
+        self._until_stopped(self._embed_some, self._embed)
+
+    def _until_stopped(self, work: object, signal: threading.Event) -> None:
+        assert callable(work)
+        pause = 1.0
+        while not self._stop.is_set():
+            try:
+                work()
+                pause = 1.0
+            except VectorStoreUnavailable as problem:
+                log.warning("the vector store does not answer (%s); trying again in %.0f s", problem, pause)
+                pause = min(pause * 2, 30.0)
+            except Exception:
+                log.exception("vectors could not be written; trying again in %.0f s", pause)
+                pause = min(pause * 2, 30.0)
+            signal.wait(pause)
+            signal.clear()
+
+    def _write(self) -> None:
+        with connect(self._database_url, name="memctl outbox") as connection:
+            client = store.connect(*self._qdrant)
+            try:
+                while not self._stop.is_set():
+                    generation = generations.live(connection).stage2
+                    with only_one(connection, generation) as mine:
+                        if mine:
+                            outbox = Outbox(connection, client, generation, self._model())
+                            while not self._stop.is_set() and outbox.sync():
+                                self._embed.set()
+                    self._moved.wait(1.0)
+                    self._moved.clear()
+            finally:
+                client.close()
+
+    def _embed_some(self) -> None:
+        from memctl.infra.embedders import load_embedder
+
+        with connect(self._database_url, name="memctl embedder") as connection:
+            generation = generations.live(connection).stage2
+            if not backlog(connection, generation)[1]:
+                return
+            embedder = load_embedder(self._embedder_name)
+            if embedder is None:
+                return
+            client = store.connect(*self._qdrant)
+            try:
+                outbox = Outbox(connection, client, generation, embedder.name, embedder.dimensions)
+                while not self._stop.is_set() and outbox.embed(embedder):
+                    if generations.live(connection).stage2 != generation:
+                        return
+            finally:
+                client.close()
+
+    def _model(self) -> str:
+        from memctl.infra.embedders import load_embedder
+
+        embedder = load_embedder(self._embedder_name)
+        return embedder.name if embedder is not None else ""
+
+
+def _point(row: VectorPoint, space: str, dense: list[float] | None) -> store.VectorPoint:
+    return store.VectorPoint(
+        id=row.id,
+        payload={
+            "space": space,
+            "location": list(row.locations),
+            "bucket": row.bucket,
+            "kind": row.kind,
+            "memory_id": row.memory_id,
+            "text_hash": row.text_hash,
+            "occurred_at": row.occurred_at // 1000,
+        },
+        sparse=sparse(row.sparse_text),
+        dense=dense,
+    )
+
+
+def _bytes(vector: Sequence[float]) -> bytes:
+    import numpy
+
+    return numpy.asarray(vector, dtype="<f4").tobytes()
+
+
+def _floats(data: bytes) -> list[float]:
+    import numpy
+
+    found: list[float] = numpy.frombuffer(bytes(data), dtype="<f4").tolist()
+    return found

@@ -1,0 +1,68 @@
+"""The worker process: an RQ worker for wake-ups, the sweeper, the outbox and the embedder."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import threading
+from typing import Any
+
+from memctl.infra import generations, queue
+from memctl.infra.log.spaces import installation
+from memctl.infra.settings import Settings
+from memctl.workers import jobs
+from memctl.workers.drain import Drainer
+from memctl.workers.outbox import OutboxLoop
+from memctl.workers.sweeper import Sweeper
+
+log = logging.getLogger("memctl.worker")
+
+
+QUEUE_PAUSE_S = 2.0
+"""Between attempts to reach a queue that is down; the sweeper drains meanwhile."""
+
+
+def run_worker(settings: Settings) -> None:
+    """Work until SIGTERM or SIGINT: a batch under way is finished first. Raises: DatabaseUnavailable."""
+    database_url = settings.require("database_url")
+    redis_url = settings.require("redis_url")
+    drainer = Drainer(database_url, settings.read_batch)
+    generations.ensure_live(drainer.connection, settings.stage1_shards)
+    here = installation(drainer.connection)
+    outbox = OutboxLoop(database_url, settings.require("qdrant_url"), settings.qdrant_api_key, settings.embedder)
+    jobs.set_up(jobs.Wakes(drainer, queue.connect(redis_url), here, outbox.moved))
+
+    stop = threading.Event()
+    sweeper = Sweeper(Drainer(database_url, settings.read_batch), queue.connect(redis_url), here, outbox.moved)
+    sweeping = threading.Thread(target=sweeper.run, args=[stop], name="sweeper", daemon=True)
+    sweeping.start()
+    outbox.start()
+    try:
+        _answer_wakes(redis_url, here, stop)
+    finally:
+        stop.set()
+        outbox.stop()
+        sweeping.join(timeout=10)
+
+
+def _answer_wakes(redis_url: str, installation: str, stop: threading.Event) -> None:
+    """Run an RQ worker, and another when the queue went away, until a signal asks to stop."""
+    from redis.exceptions import RedisError
+    from rq import SimpleWorker
+
+    class Answering(SimpleWorker):
+        """One job at a time in this process: forking for each costs five times the latency."""
+
+        def request_stop(self, signum: Any, frame: Any) -> None:
+            stop.set()
+            super().request_stop(signum, frame)
+
+    signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    signal.signal(signal.SIGINT, lambda *_: stop.set())
+    while not stop.is_set():
+        try:
+            wakes = queue.connect_waiting(redis_url)
+            Answering([queue.queue(wakes, installation)], connection=wakes).work(logging_level="WARNING")
+        except RedisError as problem:
+            log.warning("the queue does not answer: %s", problem)
+        stop.wait(QUEUE_PAUSE_S)
