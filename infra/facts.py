@@ -110,14 +110,26 @@ def read_changes(connection: Connection, generation: int, after: Position, upto:
     return [_change(row) for row in found]
 
 
-def scan_facts(connection: Connection, generation: int, size: int) -> Iterator[list[FactChange]]:
-    """Every fact of a generation in batches, through a server-side cursor inside a transaction of `connection`."""
+def count_facts(connection: Connection, generation: int, upto: Position) -> int:
+    """How many facts stood at a position."""
+    row = connection.execute(
+        sql.SQL("SELECT count(*) FROM memctl.facts_g{g} WHERE payload IS NOT NULL AND at <= %s").format(
+            g=sql.SQL(str(generation))
+        ),
+        [upto],
+    ).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def scan_facts(connection: Connection, generation: int, upto: Position, size: int) -> Iterator[list[FactChange]]:
+    """Every fact as of a position in batches, through a server-side cursor inside a transaction of `connection`."""
     with connection.cursor(name="scan_facts") as cursor:
-        cursor.itersize = size
         cursor.execute(
-            sql.SQL("SELECT space_id, id, type, payload FROM memctl.facts_g{g} WHERE payload IS NOT NULL").format(
-                g=sql.SQL(str(generation))
-            ),
+            sql.SQL(
+                "SELECT space_id, id, type, payload FROM memctl.facts_g{g} WHERE payload IS NOT NULL AND at <= %s"
+            ).format(g=sql.SQL(str(generation))),
+            [upto],
             binary=True,
         )
         while rows := cursor.fetchmany(size):

@@ -174,6 +174,13 @@ def lowest_offset(connection: Connection, generation: int) -> Position:
     return _lowest(connection, generation)
 
 
+def shards(connection: Connection, generation: int) -> int:
+    """How many shards a generation has."""
+    row = connection.execute("SELECT shards FROM memctl.generations WHERE generation = %s", [generation]).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
 def offsets(connection: Connection, *generations: int) -> list[Offset]:
     found = connection.execute(
         "SELECT o.generation, g.stage, o.shard, o.position, o.owner FROM memctl.offsets o"
@@ -215,6 +222,18 @@ def advance(connection: Connection, lease: Lease, position: Position) -> Lease:
     if moved.rowcount != 1:
         raise LeaseLost(shard=lease.shard)
     return msgspec.structs.replace(lease, position=position)
+
+
+def renew(connection: Connection, lease: Lease) -> Lease:
+    """Hold on to a lease for its full time from now. Raises: LeaseLost."""
+    held = connection.execute(
+        "UPDATE memctl.offsets SET lease_until = clock_timestamp() + %s"
+        " WHERE generation = %s AND shard = %s AND epoch = %s",
+        [LEASE, lease.generation, lease.shard, lease.epoch],
+    )
+    if held.rowcount != 1:
+        raise LeaseLost(shard=lease.shard)
+    return lease
 
 
 def release(connection: Connection, lease: Lease) -> None:

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import msgspec
 from psycopg import sql
+from psycopg.types.json import Jsonb
 
 from memctl.infra.database import Connection
 from memctl.projections.kernel import Projection, projections
@@ -198,6 +199,21 @@ def save(
         )
 
 
+def copy_rows(
+    connection: Connection, p: Projection, generation: int, rows: Iterable[tuple[int, str, str, bytes]]
+) -> None:
+    """Put rows of stage 1 (space, key, stream, JSON) into an empty generation by COPY."""
+    with (
+        connection.cursor() as cursor,
+        cursor.copy(
+            _literal(f"COPY {table(p.name, generation)} (space_id, key, stream, row) FROM STDIN WITH (FORMAT binary)")
+        ) as copy,
+    ):
+        copy.set_types(["int4", "text", "text", "jsonb"])
+        for space_id, key, stream, row in rows:
+            copy.write_row((space_id, key, stream, Jsonb(row, _as_is)))
+
+
 def delete_streams_rows(
     connection: Connection, p: Projection, generation: int, kept: Mapping[tuple[int, str], Sequence[str]]
 ) -> None:
@@ -259,3 +275,7 @@ def queue_points(connection: Connection, generation: int, keys: Iterable[RowKey]
             ),
             [[key[0] for key in wanted], [key[1] for key in wanted]],
         )
+
+
+def _as_is(data: bytes) -> bytes:
+    return data

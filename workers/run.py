@@ -55,7 +55,7 @@ def _answer_wakes(redis_url: str, installation: str, stop: threading.Event) -> N
 
         def request_stop(self, signum: Any, frame: Any) -> None:
             stop.set()
-            super().request_stop(signum, frame)
+            super().request_stop(signum, frame)  # type: ignore[no-untyped-call]  # rq is untyped here
 
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     signal.signal(signal.SIGINT, lambda *_: stop.set())

@@ -66,15 +66,19 @@ class Stage2:
         self._rows: OrderedDict[tuple[str, RowKey], tuple[Any, bytes]] = OrderedDict()
         self._seen: tuple[int, Position, int] | None = None
 
+    def recorded_types(self) -> list[type[Payload]]:
+        """Payload types of recorded events that some projection folds."""
+        return list(self._register.by_payload)
+
     def drain_batch(self, connection: Connection, lease: Lease, facts_of: int, upto: Position) -> Lease:
         """Fold one batch of changes up to a position that every shard of stage 1 has reached.
 
         Raises: LeaseLost, and then nothing was written.
         """
         end = facts.batch_end(connection, facts_of, lease.position, upto, self._batch)
-        changes = [_of_fact(c) for c in facts.read_changes(connection, facts_of, lease.position, end)]
-        types = list(self._register.by_payload)
-        recorded = [_of_event(e) for e in read_types(connection, types, lease.position, end)] if types else []
+        changes = [of_fact(c) for c in facts.read_changes(connection, facts_of, lease.position, end)]
+        types = self.recorded_types()
+        recorded = [of_event(e) for e in read_types(connection, types, lease.position, end)] if types else []
         return self.fold(connection, lease, facts_of, [*changes, *recorded], end)
 
     def fold(
@@ -268,11 +272,13 @@ def _row_source(projection: str, key: RowKey) -> SourceKey:
     return key[0], derived_id(f"row:{projection}:{key[0]}:{key[1]}")
 
 
-def _of_fact(change: FactChange) -> Source:
+def of_fact(change: FactChange) -> Source:
+    """A changed fact as something to fold."""
     return Source((change.space_id, change.id), change.fact)
 
 
-def _of_event(event: Event) -> Source:
+def of_event(event: Event) -> Source:
+    """A recorded event as something to fold."""
     return Source((event.space_id, event.event_id), Recorded(event, event.payload))
 
 

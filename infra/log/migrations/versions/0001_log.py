@@ -235,14 +235,12 @@ CREATE TABLE memctl.embeddings (
     vector    bytea NOT NULL,
     PRIMARY KEY (model, text_hash)
 );
-CREATE TABLE memctl.cursors (
-    space_id   integer NOT NULL,
-    path       text NOT NULL,
-    size       bigint NOT NULL,
-    modified   bigint NOT NULL,
-    head_hash  bytea NOT NULL,
-    tail_hash  bytea NOT NULL,
-    lines      bigint NOT NULL,
+CREATE TABLE memctl.checkpoints (
+    space_id integer NOT NULL REFERENCES memctl.spaces,
+    path     text NOT NULL,
+    "offset" bigint NOT NULL,
+    lines    bigint NOT NULL,
+    digest   text NOT NULL,
     PRIMARY KEY (space_id, path)
 );
 """

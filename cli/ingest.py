@@ -1,0 +1,138 @@
+"""`memctl ingest`: transcripts and folders of them, or one hook payload on stdin."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from memctl.api.ingest import Account
+
+
+@click.command()
+@click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
+@click.option("--stdin", "from_stdin", is_flag=True, help="Take one hook payload from standard input; always exits 0.")
+@click.option("--agent", default="claude-code", show_default=True, help="The client whose hook payload it is.")
+@click.option("--event", default="", help="The hook that ran, where the payload does not say.")
+@click.option("--follow", is_flag=True, help="Go on as the files grow, until interrupted.")
+@click.option("--again", is_flag=True, help="Read files from their start, also where they were read before.")
+@click.option("--json", "as_json", is_flag=True, help="Print the account as JSON.")
+def ingest(
+    paths: tuple[Path, ...], from_stdin: bool, agent: str, event: str, follow: bool, again: bool, as_json: bool
+) -> None:
+    """Read transcripts (files or folders) of Claude Code, Codex and Copilot CLI into the log.
+
+    Without PATHS, the folders where these clients keep theirs. What was read before is not read again, and a line
+    that was told before is a duplicate: running this twice adds nothing. The account at the end tells every line.
+    """
+    if from_stdin:
+        if paths or follow:
+            raise click.UsageError("--stdin takes one hook payload, and no PATHS or --follow")
+        _deliver(agent, event)
+        return
+    from memctl.api.commands import Intake
+    from memctl.api.ingest import Account
+    from memctl.api.ingest import follow as follow_files
+    from memctl.infra.settings import load_settings
+    from memctl.infra.transcripts.files import default_sources, discover
+
+    for path in paths:
+        if not path.expanduser().exists():
+            raise click.UsageError(f"{path} does not exist")
+    sources = list(paths) or default_sources()
+    if not sources:
+        raise click.UsageError(
+            "no sessions of Claude Code, Codex or Copilot CLI were found here: name a file or folder"
+        )
+    account = Account()
+    with Intake(load_settings()) as intake:
+        try:
+            _with_progress(intake, sources, list(discover(sources)), again, account)
+            if follow:
+                click.echo("following; Ctrl-C ends it", err=True)
+                follow_files(intake, sources, account, lambda a: click.echo(f"{a.new} new events", err=True))
+        except KeyboardInterrupt:
+            if not follow:
+                raise
+    if as_json:
+        import json
+
+        click.echo(json.dumps(account.as_json(), indent=2, ensure_ascii=False))
+    else:
+        _print(account)
+
+
+def _with_progress(intake: Any, sources: list[Path], files: list[Path], again: bool, account: Account) -> None:
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+
+    from memctl.api.ingest import ingest as ingest_files
+
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn(),
+               TimeRemainingColumn())  # fmt: skip
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as bar:
+        task = bar.add_task("reading", total=sum(path.stat().st_size for path in files))
+        ingest_files(intake, sources, again=again, account=account, progress=lambda path, size: bar.advance(task, size))
+
+
+def _print(account: Account) -> None:
+    rate = account.read_bytes / 1e6 / account.seconds if account.seconds else 0.0
+    unchanged = f" ({account.unchanged} unchanged)" if account.unchanged else ""
+    click.echo(f"{account.files} files{unchanged}, {account.lines} lines, {account.read_bytes / 1e6:.1f} MB"
+               f" in {account.seconds:.1f} s ({rate:.1f} MB/s)")  # fmt: skip
+    click.echo(f"events: {account.new} new, {account.duplicate} duplicate, {account.variant} variant")
+    for name, number in account.types.most_common():
+        click.echo(f"  {number:>8}  {name}")
+    ignored = sum(account.ignored.values())
+    click.echo(f"lines: {account.with_events} with events, {ignored} ignored, {account.blank} blank,"
+               f" {account.incomplete} incomplete, {len(account.bad)} bad")  # fmt: skip
+    for name, number in account.ignored.most_common():
+        click.echo(f"  {number:>8}  ignored  {name}")
+    for line in account.bad:
+        click.echo(f"  bad  {line.file}:{line.line}  {line.why}")
+
+
+def _deliver(agent: str, event: str) -> None:
+    """Hand one hook payload to the door, or to the spool. Never fails, never prints: an agent is waiting."""
+    import os
+    import time
+
+    from memctl.infra.spool import Delivery, spool
+
+    try:
+        payload = sys.stdin.buffer.read()
+        delivery = Delivery(os.urandom(16).hex(), time.time_ns() // 1000, agent, event, payload)
+        if not _through_door(delivery):
+            spool(_data_dir() / "spool", delivery)
+    except Exception:  # noqa: S110 - a hook must never disturb the agent; `memctl status` shows what waits
+        pass
+
+
+def _through_door(delivery: Any) -> bool:
+    import json
+    import socket
+
+    from memctl.infra.settings import load_settings
+
+    try:
+        door = load_settings().door_socket
+        if door is None:
+            return False
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
+            client.settimeout(5.0)
+            client.connect(str(door))
+            client.sendall(delivery.encode())
+            with client.makefile("rb") as answers:
+                return bool(json.loads(answers.readline() or b"{}").get("ok"))
+    except Exception:  # whatever kept it out, the spool takes it
+        return False
+
+
+def _data_dir() -> Path:
+    from memctl.infra.settings import load_settings
+
+    return load_settings().data_dir

@@ -1,0 +1,88 @@
+"""The entry point: commands are imported when they are asked for, and errors become exit codes here only."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import Any
+
+import click
+
+from memctl.domain.errors import MemctlError
+
+COMMANDS = {
+    "up": "memctl.cli.up:up",
+    "down": "memctl.cli.up:down",
+    "status": "memctl.cli.up:status",
+    "init": "memctl.cli.processes:init",
+    "ingest": "memctl.cli.ingest:ingest",
+    "search": "memctl.cli.read:search",
+    "show": "memctl.cli.read:show",
+    "history": "memctl.cli.read:history",
+    "bugs": "memctl.cli.read:bugs",
+    "insights": "memctl.cli.read:insights",
+    "episodes": "memctl.cli.read:episodes",
+    "stats": "memctl.cli.read:stats",
+    "events": "memctl.cli.read:events",
+    "replay": "memctl.cli.replay:replay",
+    "config": "memctl.cli.processes:config",
+    "worker": "memctl.cli.processes:worker",
+    "serve": "memctl.cli.processes:serve",
+    "door": "memctl.cli.processes:door",
+}
+"""Where each command lives, in the order in which help lists them."""
+
+
+class Commands(click.Group):
+    """A group whose commands are modules that are imported on use."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in COMMANDS:
+            return None
+        module, _, attribute = COMMANDS[name].partition(":")
+        command = getattr(importlib.import_module(module), attribute)
+        assert isinstance(command, click.Command)
+        return command
+
+
+@click.command(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="memctl", prog_name="memctl")
+def memctl() -> None:
+    """Memory for coding agents that can be trusted: an immutable log, and everything known is rebuilt from it."""
+
+
+def run() -> None:
+    """Run the command line; errors that a person can act on end it with their message, their hint and their code."""
+    try:
+        memctl.main(standalone_mode=False)
+    except click.exceptions.Abort:
+        click.echo("aborted", err=True)
+        sys.exit(1)
+    except click.exceptions.Exit as ended:
+        sys.exit(ended.exit_code)
+    except click.ClickException as problem:
+        problem.show()
+        sys.exit(problem.exit_code)
+    except MemctlError as problem:
+        click.echo(f"error: {problem}", err=True)
+        if problem.hint:
+            click.echo(f"hint: {problem.hint}", err=True)
+        sys.exit(problem.exit_code)
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except BrokenPipeError:  # whoever read our output has had enough
+        _silence(sys.stdout)
+        sys.exit(0)
+
+
+def _silence(stream: Any) -> None:
+    import os
+
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+if __name__ == "__main__":
+    run()

@@ -1,0 +1,87 @@
+"""`memctl worker | serve | door`: plain foreground processes for any supervisor; `init` and `config` beside them."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from memctl.infra.settings import Settings
+
+
+def _settings() -> Settings:
+    from memctl.infra.settings import load_settings
+
+    settings = load_settings()
+    logging.basicConfig(
+        level=settings.log_level.upper(), stream=sys.stderr, format="%(asctime)s %(name)s %(levelname)s %(message)s"
+    )
+    logging.getLogger("httpx").setLevel(logging.WARNING)
+    logging.getLogger("httpcore").setLevel(logging.WARNING)
+    return settings
+
+
+@click.command()
+def worker() -> None:
+    """Fold events into read models and vectors (foreground; run as many as wanted)."""
+    from memctl.workers.run import run_worker
+
+    run_worker(_settings())
+
+
+@click.command()
+def serve() -> None:
+    """Answer queries over HTTP and a Unix socket (foreground)."""
+    from memctl.api.serve import run_api
+
+    run_api(_settings())
+
+
+@click.command()
+def door() -> None:
+    """Take hook deliveries over a Unix socket (foreground)."""
+    from memctl.api.door import run_door
+
+    run_door(_settings())
+
+
+@click.command()
+def init() -> None:
+    """Bring the schema of the database up to this version; harmless to repeat.
+
+    For servers of your own (MEMCTL_DATABASE_URL). `memctl up` does this by itself.
+    """
+    from memctl.infra import generations
+    from memctl.infra.database import connect
+    from memctl.infra.log.migrate import migrate
+
+    settings = _settings()
+    url = settings.require("database_url")
+    revision = migrate(url)
+    with connect(url) as connection:
+        live = generations.ensure_live(connection, settings.stage1_shards)
+    click.echo(f"schema {revision}, generations {live.stage1} and {live.stage2}", err=True)
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, with secrets in it, for scripts.")
+def config(as_json: bool) -> None:
+    """Show the settings in force, and where each came from."""
+    import json
+
+    settings = _settings()
+    values = settings.model_dump(mode="json")
+    if as_json:
+        click.echo(json.dumps(values, indent=2))
+        return
+    width = max(map(len, values))
+    for name, value in values.items():
+        shown = "(hidden; --json shows it)" if value and _secret(name, value) else value
+        click.echo(f"{name:<{width}}  {shown if shown is not None else '-'}  [{settings.origin(name)}]")
+
+
+def _secret(name: str, value: object) -> bool:
+    return name.endswith(("_token", "_key")) or (isinstance(value, str) and "://" in value and "@" in value)
