@@ -103,6 +103,8 @@ def make_private(folder: Path) -> None:
     try:
         _make_missing(folder)
         found = folder.lstat()
+    except FileExistsError:
+        raise FolderNotPrivate(folder, "it is not a folder") from None
     except OSError as failure:
         raise FolderNotPrivate(folder, failure.strerror or str(failure)) from failure
     if stat.S_ISLNK(found.st_mode) and folder.parent == Path("/tmp"):  # noqa: S108

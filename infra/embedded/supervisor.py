@@ -23,6 +23,9 @@ from memctl.infra.embedded.run import LOOK_AGAIN, ServerDidNotStart, tail
 _PATIENCE = 15.0
 """Seconds that supervisord gets to start, and to answer."""
 
+_ALREADY_STARTED = 60
+"""supervisor.xmlrpc.Faults.ALREADY_STARTED"""
+
 _HEAD = """\
 ; Written by `memctl up` (memctl {version}); paths are relative to the data directory.
 [supervisord]
@@ -139,13 +142,16 @@ def states(places: Places) -> dict[str, State]:
 
 def start_program(places: Places, name: str) -> None:
     """Have it started now, without waiting; nothing happens to one that runs. One that waits to be tried again after
-    a crash is tried at once."""
+    a crash is tried at once. Raises ServerDidNotStart where supervisord cannot even try."""
     with talk(places) as supervisor:
         if supervisor.supervisor.getProcessInfo(name)["statename"] == "BACKOFF":
             with contextlib.suppress(xmlrpc.client.Fault):  # it was tried again meanwhile
                 supervisor.supervisor.stopProcess(name)
-        with contextlib.suppress(xmlrpc.client.Fault):
+        try:
             supervisor.supervisor.startProcess(name, False)
+        except xmlrpc.client.Fault as fault:
+            if fault.faultCode != _ALREADY_STARTED:
+                raise ServerDidNotStart(name, fault.faultString) from fault
 
 
 def shut_down(places: Places) -> None:
