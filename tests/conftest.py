@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,8 +17,6 @@ sys.path.insert(0, str(Path(__file__).parent))
 @pytest.fixture(autouse=True)
 def _nothing_of_this_machine(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
     """No test reads or changes the memory or the configuration of whoever runs it."""
-    import os
-
     for name in [name for name in os.environ if name.startswith("MEMCTL_") and not name.startswith("MEMCTL_TEST_")]:
         monkeypatch.delenv(name)
     home = tmp_path_factory.getbasetemp() / "home"
@@ -76,4 +76,13 @@ def redis_url(_redis_server: str) -> Iterator[str]:
         yield url
 
 
-# Place for the vector server: a session fixture over `vector_server.vector_server`, and a fresh collection per test.
+@pytest.fixture(scope="session")
+def vectors() -> Iterator[tuple[str, str]]:
+    """URL and token of the local vector server. Collections are the test's own business: name them uniquely."""
+    import vector_server
+
+    with (
+        tempfile.TemporaryDirectory(prefix="memctl-test-") as folder,
+        vector_server.vector_server(Path(folder)) as found,
+    ):
+        yield found

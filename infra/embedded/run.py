@@ -12,6 +12,7 @@ from pathlib import Path
 
 from memctl.domain.errors import MemctlError
 from memctl.infra.embedded.launch import PARENT
+from memctl.infra.embedded.places import open_log
 from memctl.infra.embedded.process import Process
 
 LOOK_AGAIN = 0.02
@@ -41,7 +42,7 @@ def running(
     with the end of its log.
     """
     environment = {**os.environ, PARENT: str(os.getpid())}
-    with log.open("ab") as output:
+    with open_log(log) as output:
         popen = subprocess.Popen(  # noqa: S603
             argv, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=environment, start_new_session=True
         )

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from memctl.infra.embedded.places import Places
+from memctl.infra.embedded.places import Places, open_log, write_private
 from memctl.infra.embedded.process import Process
 from memctl.infra.embedded.programs import Instance, Program
 from memctl.infra.embedded.run import LOOK_AGAIN, ServerDidNotStart, tail
@@ -103,11 +103,12 @@ def start(places: Places, text: str) -> None:
     """
     log = places.log / "supervisor.err"
     places.supervisor_record.unlink(missing_ok=True)
-    (places.run / "supervisord.conf").write_text(text)
+    write_private(places.run / "supervisord.conf", text)
+    log.unlink(missing_ok=True)
     python = [sys.executable, "-P", "-W", "ignore", "-m"]
     argv = [*python, "memctl.infra.embedded.launch", "--leads", "--record", "run/supervisor.pid", "--"]
     argv += [*python, "supervisor.supervisord", "-n", "-c", "run/supervisord.conf"]
-    with log.open("wb") as output:
+    with open_log(log) as output:
         subprocess.run(  # noqa: S603
             argv,
             stdin=subprocess.DEVNULL,

@@ -102,7 +102,10 @@ def binary() -> Path:
 
 def main(arguments: list[str]) -> NoReturn:
     folder, sockets, *record = (Path(argument).absolute() for argument in arguments)
-    Queue(folder, sockets).serve(record[0] if record else None)
+    try:
+        Queue(folder, sockets).serve(record[0] if record else None)
+    except MemctlError as failure:
+        sys.exit(f"{failure}\n{failure.hint or ''}".strip())
 
 
 if __name__ == "__main__":
