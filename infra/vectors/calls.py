@@ -36,18 +36,7 @@ async def upsert(collection: Collection, body: Any) -> None:
 
 async def update_vectors(collection: Collection, body: Any) -> None:
     rows = wire.point_vectors(body, collection.dense, collection.sparse)
-    missing = None
-    for rows_slice in _slices(rows):
-        try:
-            collection.apply(edge.UpdateOperation.update_vectors(rows_slice), len(rows_slice))
-        except Exception as why:
-            # The engine has then updated the points that exist. Later slices must not be skipped for it.
-            if "No point with id" not in str(why):
-                raise _engine_refused(why) from why
-            missing = why
-        await asyncio.sleep(0)
-    if missing is not None:
-        raise _engine_refused(missing)
+    await _in_slices(collection, rows, edge.UpdateOperation.update_vectors)
 
 
 async def delete(collection: Collection, body: Any) -> None:

@@ -38,6 +38,8 @@ NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
 
 _FORMAT = 1
 _SHARD, _DESCRIPTION, _CHECKPOINT = "shard", "collection.json", "checkpoint.json"
+# Ids, vectors and payloads, which only ever grow in a segment that takes writes. (Its journals come and go.)
+_GROWING = re.compile(r"mutable_id_tracker\..+|chunk_\d+\.mmap|page_\d+\.dat")
 # What the engine says when the machine, not the shard, is at fault. Such a shard is intact and must not be set aside.
 _MACHINE_AT_FAULT = re.compile(
     r"No space left|Too many open files|Permission denied|Cannot allocate memory|Read-only file system"
@@ -91,8 +93,8 @@ class Collection:
         """Bring segments to disk, shorten the engine's log, and note what the files must at least hold from now on."""
         self.unflushed = 0
         self.shard.flush()
-        sizes = dict(_growing_files(self.folder / _SHARD))
-        _write_atomically(self.folder / _CHECKPOINT, orjson.dumps({"format": _FORMAT, "sizes": sizes}))
+        checkpoint = {"format": _FORMAT, "sizes": _sizes(self.folder / _SHARD)}
+        _write_atomically(self.folder / _CHECKPOINT, orjson.dumps(checkpoint))
 
     def close(self) -> None:
         self.flush()
@@ -207,25 +209,21 @@ def _load(path: Path) -> Collection:
 
 def _check_sizes(path: Path) -> None:
     """Compare with the last checkpoint: the engine opens a shard whose files were cut short or deleted as if empty."""
-    sizes = dict(_growing_files(path / _SHARD))
-    if not sizes:
+    if not any((path / _SHARD / "segments").glob("*/segment.json")):
         raise _Damaged("the shard holds no segment")
     try:
         checkpoint = (path / _CHECKPOINT).read_bytes()
     except FileNotFoundError:  # killed before its first flush
         return
+    sizes = _sizes(path / _SHARD)
     for name, size in orjson.loads(checkpoint)["sizes"].items():
         if sizes.get(name, -1) < size:
             raise _Damaged(f"{name} is missing or shorter than its {size} bytes at the last checkpoint")
 
 
-def _growing_files(shard: Path) -> Iterator[tuple[str, int]]:
-    # Appendable segments only grow between rewrites of the whole shard; their small JSON files are rewritten in place.
-    for folder, _, files in os.walk(shard / "segments"):
-        for name in files:
-            if not name.endswith(".json"):
-                file = Path(folder, name)
-                yield str(file.relative_to(shard)), file.stat().st_size
+def _sizes(shard: Path) -> dict[str, int]:
+    files = (file for file in (shard / "segments").rglob("*") if _GROWING.fullmatch(file.name))
+    return {str(file.relative_to(shard)): file.stat().st_size for file in files}
 
 
 def _own(folder: Path) -> int:

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-WRITE_BATCH = 64  # points a request: the local server is busy with one for about 20 ms, during which no query is answered
+WRITE_BATCH = (
+    64  # points a request: the local server is busy with one for about 20 ms, during which no query is answered
+)
 SCROLL_PAGE = 1_000
 KEYWORDS = ("space", "location", "bucket", "kind")  # payload fields that filters match
 RRF_K = 60  # Cormack, Clarke and Büttcher, SIGIR 2009
@@ -170,16 +172,20 @@ def upsert(client: QdrantClient, name: str, points: Iterable[VectorPoint]) -> No
 def set_dense(client: QdrantClient, name: str, dense: Mapping[str, Sequence[float]]) -> None:
     """Add dense vectors, by point id, to points that are there. Points deleted meanwhile stay deleted."""
     from qdrant_client import models
+    from qdrant_client.http.exceptions import UnexpectedResponse
 
     for batch in _batches(dense.items()):
         rows = [models.PointVectors(id=id, vector={DENSE: list(vector)}) for id, vector in batch]
         with _asked("write vectors", name):
             try:
                 client.update_vectors(name, rows, wait=True)
-            except Exception as why:
-                # Said after the others of the batch were updated.
-                if "No point with id" not in str(why):
+            except UnexpectedResponse as why:
+                # Qdrant gives up somewhere in a batch that names a point it does not have.
+                if b"No point with id" not in (why.content or b""):
                     raise
+                present = retrieve_present(client, name, [str(row.id) for row in rows])
+                if rows := [row for row in rows if row.id in present]:
+                    client.update_vectors(name, rows, wait=True)
 
 
 def delete(client: QdrantClient, name: str, ids: Iterable[str]) -> None:

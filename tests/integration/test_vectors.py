@@ -1,0 +1,559 @@
+"""The local vector server as a real process, driven through qdrant-client by the adapter memctl uses."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import math
+import random
+import subprocess
+import sys
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from qdrant_client import QdrantClient, models
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from vector_server import ServerProcess, vector_server_process
+
+from memctl.infra.vectors import CollectionMissing, VectorStoreUnavailable, store
+from memctl.infra.vectors.store import Payload, Scope, VectorPoint
+
+DIMENSIONS = 8
+HERE = Scope("here")
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    with vector_server_process(tmp_path_factory.mktemp("shared")) as process:
+        yield process
+
+
+@pytest.fixture
+def own_server(tmp_path: Path) -> Iterator[ServerProcess]:
+    """For tests that kill the server or damage its files."""
+    with vector_server_process(tmp_path) as process:
+        yield process
+
+
+@pytest.fixture
+def client(server: ServerProcess) -> Iterator[QdrantClient]:
+    client = store.connect(server.url, server.token)
+    yield client
+    client.close()
+
+
+@pytest.fixture
+def name(client: QdrantClient) -> Iterator[str]:
+    name = f"points_{uuid.uuid4().hex}"
+    assert store.ensure_collection(client, name, DIMENSIONS)
+    yield name
+    store.drop_collection(client, name)
+
+
+def a_point(seed: int, *, dense: bool = True, **payload: Any) -> VectorPoint:
+    chance = random.Random(seed)
+    sparse = sorted(chance.sample(range(40), 6))
+    given: Payload = {
+        "space": "here",
+        "location": f"place {seed % 3}",
+        "bucket": "EPISODIC",
+        "kind": "turn",
+        "memory_id": f"memory {seed}",
+        "text_hash": f"{seed:064x}",
+        "occurred_at": 1_700_000_000_000 + seed,
+    }
+    given.update(payload)  # type: ignore[typeddict-item]
+    return VectorPoint(
+        str(uuid.UUID(int=seed + 1)),
+        given,
+        (sparse, [chance.uniform(0.5, 2) for _ in sparse]),
+        [chance.gauss(0, 1) for _ in range(DIMENSIONS)] if dense else None,
+    )
+
+
+def cosine(one: list[float], other: list[float]) -> float:
+    return sum(a * b for a, b in zip(one, other, strict=True)) / (math.hypot(*one) * math.hypot(*other))
+
+
+def ids(hits: list[store.Hit]) -> list[str]:
+    return [hit.id for hit in hits]
+
+
+def eventually(condition: Callable[[], bool], seconds: float = 20.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "the condition did not come true in time"
+        time.sleep(0.02)
+
+
+def raw(server: ServerProcess, method: str, path: str, body: object = None, **headers: str) -> tuple[int, str]:
+    connection = http.client.HTTPConnection(server.url.removeprefix("http://"), timeout=10)
+    sent = body if isinstance(body, bytes) else json.dumps(body)
+    connection.request(method, path, sent if body is not None else None, {"api-key": server.token, **headers})
+    response = connection.getresponse()
+    answer = response.status, response.read().decode()
+    connection.close()
+    return answer
+
+
+# --- what is found ---
+
+
+def test_a_hybrid_query_ranks_each_source_as_brute_force_does(client: QdrantClient, name: str) -> None:
+    points = [a_point(k) for k in range(200)]
+    store.upsert(client, name, points)
+    dense = [random.Random("query").gauss(0, 1) for _ in range(DIMENSIONS)]
+    words = [1, 2, 3]
+    found = store.hybrid_query(client, name, HERE, dense=dense, sparse=(words, [1.0] * 3), limit=10)
+
+    by_cosine = {point.id: cosine(dense, list(point.dense or ())) for point in points}
+    best = sorted(by_cosine, key=lambda id: -by_cosine[id])[:10]
+    assert [hit.score for hit in found.dense] == pytest.approx([by_cosine[id] for id in best], abs=2e-3)
+    assert [by_cosine[hit.id] for hit in found.dense] == pytest.approx([hit.score for hit in found.dense], abs=2e-3)
+
+    holding = {word: sum(word in point.sparse[0] for point in points) for word in words}
+    idf = {word: math.log((200 - n + 0.5) / (n + 0.5) + 1) for word, n in holding.items()}
+    by_words = {
+        point.id: sum(idf[word] * value for word, value in zip(*point.sparse, strict=True) if word in idf)
+        for point in points
+    }
+    best = sorted(by_words, key=lambda id: -by_words[id])[:10]
+    assert ids(found.sparse) == best
+    assert [hit.score for hit in found.sparse] == pytest.approx([by_words[id] for id in best], rel=1e-4)
+    assert found.sparse[0].payload == next(point.payload for point in points if point.id == best[0])
+    assert found.fused == []
+
+
+def test_the_server_fuses_by_weighted_reciprocal_ranks_when_asked(client: QdrantClient, name: str) -> None:
+    store.upsert(client, name, [a_point(k) for k in range(50)])
+    query: dict[str, Any] = {"dense": [1.0] * DIMENSIONS, "sparse": ([1, 2, 3], [1.0] * 3), "limit": 20}
+    by_meaning = store.hybrid_query(client, name, HERE, rrf_weights=(1.0, 0.001), **query)
+    assert ids(by_meaning.fused)[:5] == ids(by_meaning.dense)[:5]
+    by_words = store.hybrid_query(client, name, HERE, rrf_weights=(0.001, 1.0), **query)
+    assert ids(by_words.fused)[:5] == ids(by_words.sparse)[:5]
+
+
+def test_a_query_by_one_source_returns_that_source_only(client: QdrantClient, name: str) -> None:
+    store.upsert(client, name, [a_point(1)])
+    found = store.hybrid_query(client, name, HERE, sparse=(list(a_point(1).sparse[0]), [1.0] * 6), limit=5)
+    assert (ids(found.sparse), found.dense) == ([a_point(1).id], [])
+    assert store.hybrid_query(client, name, HERE, limit=5) == store.HybridHits([], [], [])
+    assert store.hybrid_query(client, name, HERE, sparse=([], []), limit=5) == store.HybridHits([], [], [])
+
+
+def test_a_point_is_found_by_words_before_it_is_embedded_and_by_meaning_after(client: QdrantClient, name: str) -> None:
+    point = a_point(7, dense=False)
+    store.upsert(client, name, [point])
+    query: dict[str, Any] = {"dense": [1.0] * DIMENSIONS, "sparse": (list(point.sparse[0]), [1.0] * 6), "limit": 5}
+    before = store.hybrid_query(client, name, HERE, **query)
+    assert (ids(before.dense), ids(before.sparse)) == ([], [point.id])
+    store.set_dense(client, name, {point.id: [1.0] * DIMENSIONS})
+    after = store.hybrid_query(client, name, HERE, **query)
+    assert (ids(after.dense), ids(after.sparse)) == ([point.id], [point.id])
+    assert after.dense[0].score == pytest.approx(1, abs=2e-3)
+    assert after.dense[0].payload == point.payload
+
+
+def test_a_dense_vector_that_comes_late_does_not_bring_a_deleted_point_back(client: QdrantClient, name: str) -> None:
+    store.upsert(client, name, [a_point(k, dense=False) for k in range(100)])
+    store.delete(client, name, [a_point(0).id])
+    store.set_dense(client, name, {a_point(k).id: [1.0] * DIMENSIONS for k in range(100)})
+    assert [point.has_dense for point in store.scroll_ids(client, name)] == [True] * 99
+    assert store.retrieve_present(client, name, [a_point(0).id, a_point(1).id]) == {a_point(1).id}
+
+
+# --- filters ---
+
+
+@pytest.mark.parametrize(
+    ("scope", "expected"),
+    [
+        (Scope("here"), {0, 1, 2, 3}),
+        (Scope("there"), {4}),
+        (Scope("nowhere"), set()),
+        (Scope("here", locations=["place 0"]), {0, 3}),
+        (Scope("here", locations=["place 0", "place 2"]), {0, 2, 3}),
+        (Scope("here", locations=[]), set()),
+        (Scope("here", kinds=["error"]), {2}),
+        (Scope("here", buckets=["FACT"], kinds=["turn"]), {3}),
+        (Scope("here", since=1_700_000_000_001, before=1_700_000_000_003), {1, 2}),
+    ],
+)
+def test_a_scope_lets_only_its_own_points_through(
+    client: QdrantClient, name: str, scope: Scope, expected: set[int]
+) -> None:
+    given: dict[int, dict[str, Any]] = {2: {"kind": "error"}, 3: {"bucket": "FACT"}, 4: {"space": "there"}}
+    points = [a_point(k, **given.get(k, {})) for k in range(5)]
+    store.upsert(client, name, points)
+    wanted = {points[k].id for k in expected}
+    words = (list(range(40)), [1.0] * 40)
+    found = store.hybrid_query(client, name, scope, dense=[1.0] * DIMENSIONS, sparse=words, limit=10)
+    assert set(ids(found.dense)) == wanted
+    assert set(ids(found.sparse)) == wanted
+    assert {point.id for point in store.scroll_ids(client, name, scope)} == wanted
+    assert store.count(client, name, scope) == len(wanted)
+
+
+def test_should_must_not_and_ids_combine(client: QdrantClient, name: str) -> None:
+    store.upsert(client, name, [a_point(k) for k in range(6)])
+    condition = models.Filter(
+        should=[
+            models.FieldCondition(key="location", match=models.MatchValue(value="place 0")),
+            models.HasIdCondition(has_id=[a_point(1).id, a_point(2).id]),
+        ],
+        must_not=[models.FieldCondition(key="memory_id", match=models.MatchAny(any=["memory 2", "memory 3"]))],
+    )
+    records, following = client.scroll(name, scroll_filter=condition, limit=10)
+    assert ({str(record.id) for record in records}, following) == ({a_point(0).id, a_point(1).id}, None)
+
+
+def test_deleting_a_scope_deletes_nothing_else(client: QdrantClient, name: str) -> None:
+    store.upsert(client, name, [a_point(k) for k in range(9)])
+    store.delete_in(client, name, Scope("here", locations=["place 1"]))
+    assert {point.id for point in store.scroll_ids(client, name)} == {a_point(k).id for k in range(9) if k % 3 != 1}
+
+
+# --- what is kept ---
+
+
+def test_every_point_is_listed_once_over_many_pages(
+    client: QdrantClient, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store, "SCROLL_PAGE", 7)
+    store.upsert(client, name, [a_point(k, dense=k % 2 == 0) for k in range(100)])
+    listed = list(store.scroll_ids(client, name))
+    assert sorted(point.id for point in listed) == [a_point(k).id for k in range(100)]
+    assert {(point.text_hash, point.has_dense) for point in listed} == {(f"{k:064x}", k % 2 == 0) for k in range(100)}
+
+
+def test_an_upsert_replaces_the_whole_point_and_may_be_repeated(client: QdrantClient, name: str) -> None:
+    store.upsert(client, name, [a_point(1), a_point(2)])
+    again = VectorPoint(a_point(1).id, a_point(9).payload, ([5], [1.0]))
+    for _ in range(2):
+        store.upsert(client, name, [again])
+    [record] = client.retrieve(name, [again.id], with_vectors=True)
+    assert record.payload == again.payload
+    assert record.vector == {"sparse": models.SparseVector(indices=[5], values=[1.0])}
+    assert store.count(client, name) == 2
+
+
+def test_payloads_are_set_and_overwritten(client: QdrantClient, name: str) -> None:
+    store.upsert(client, name, [a_point(1)])
+    client.set_payload(name, {"kind": "error"}, points=[a_point(1).id])
+    assert client.retrieve(name, [a_point(1).id])[0].payload == {**a_point(1).payload, "kind": "error"}
+    client.overwrite_payload(name, {"kind": "fix", "nested": {"한": [1, None, True]}}, points=[a_point(1).id])
+    assert client.retrieve(name, [a_point(1).id])[0].payload == {"kind": "fix", "nested": {"한": [1, None, True]}}
+
+
+def test_a_collection_is_made_once_listed_and_dropped(client: QdrantClient) -> None:
+    name = f"made_{uuid.uuid4().hex}"
+    assert store.ensure_collection(client, name, DIMENSIONS)
+    assert not store.ensure_collection(client, name, DIMENSIONS)
+    info = client.get_collection(name)
+    assert sorted(info.payload_schema) == ["bucket", "kind", "location", "occurred_at", "space"]
+    assert store.list_collections(client, "made_") == [name]
+    assert store.drop_collection(client, name)
+    assert not store.drop_collection(client, name)
+    assert store.list_collections(client, "made_") == []
+    with pytest.raises(CollectionMissing):
+        store.count(client, name)
+
+
+# --- refusals ---
+
+
+def test_a_wrong_key_is_refused(server: ServerProcess) -> None:
+    for key in ("wrong", None):
+        stranger = store.connect(server.url, key)
+        with pytest.raises(VectorStoreUnavailable, match="401"):
+            store.list_collections(stranger)
+        stranger.close()
+    assert raw(server, "GET", "/readyz", **{"api-key": ""})[0] == 200
+
+
+def test_a_request_under_another_host_name_is_refused(server: ServerProcess) -> None:
+    assert raw(server, "GET", "/collections", Host="evil.example")[0] == 403
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "status"),
+    [
+        ("PUT", "/points", {"points": [{"id": "x", "vector": {}}]}, 400),
+        ("PUT", "/points", {"points": [{"id": 1, "vector": {"dense": [1.0]}}]}, 400),
+        ("PUT", "/points", {"points": [{"id": 1, "vector": {"dense": [1e39] * DIMENSIONS}}]}, 400),
+        ("PUT", "/points", {"points": [{"id": 1, "vector": {"dense": ["1"] * DIMENSIONS}}]}, 400),
+        ("PUT", "/points", {"points": [{"id": 1, "vector": {"other": [1.0]}}]}, 400),
+        ("PUT", "/points", {"points": [{"id": 1, "vector": {"sparse": {"indices": [1, 1], "values": [1, 1]}}}]}, 400),
+        ("PUT", "/points", {"points": [{"id": 1, "vector": {"sparse": {"indices": [-1], "values": [1]}}}]}, 400),
+        ("PUT", "/points", {"points": [{"id": 1, "vector": {}, "payload": {"a": "\ud800"}}]}, 400),
+        ("PUT", "/points", {"points": [{"id": 1, "vector": {}}], "shard_key": "a"}, 400),
+        ("PUT", "/points", [], 400),
+        ("PUT", "/points", b"{", 400),
+        ("PUT", "/points", b"[" * 100_000, 400),
+        ("PUT", "/points", b" " * (33 << 20), 413),
+        ("POST", "/points/query", {"query": [1.0], "using": "dense"}, 400),
+        ("POST", "/points/query", {"query": [1.0], "using": "other"}, 400),
+        ("POST", "/points/query", {"query": "8f5b8a4e-0000-4000-8000-000000000000"}, 400),
+        ("POST", "/points/query", {"limit": -1}, 400),
+        ("POST", "/points/query", {"filter": {"must": [{"key": "a", "match": {"text": "b"}}]}}, 400),
+        ("POST", "/points/query", {"filter": {"must": [{"key": "a"}]}}, 400),
+        ("POST", "/points/query", {"filter": {"mustt": []}}, 400),
+        ("POST", "/points/scroll", {"offset": "x"}, 400),
+        ("POST", "/points/delete", {}, 400),
+        ("POST", "/facet", {"key": "a"}, 404),
+        ("PATCH", "", {}, 405),
+    ],
+)
+def test_what_is_not_understood_is_refused_in_qdrants_own_form_and_changes_nothing(
+    server: ServerProcess, client: QdrantClient, name: str, method: str, path: str, body: object, status: int
+) -> None:
+    got, answer = raw(server, method, f"/collections/{name}{path}", body)
+    assert got == status, answer
+    assert json.loads(answer)["status"]["error"]
+    assert store.count(client, name) == 0
+
+
+def test_a_batch_with_one_bad_point_is_refused_whole(server: ServerProcess, client: QdrantClient, name: str) -> None:
+    good = {"id": 1, "vector": {"dense": [1.0] * DIMENSIONS}}
+    status, _ = raw(server, "PUT", f"/collections/{name}/points", {"points": [good, {"id": 2, "vector": [1.0]}]})
+    assert (status, store.count(client, name)) == (400, 0)
+
+
+@pytest.mark.parametrize("bad", ["..%2Fescape", ".hidden", "a%00b", "a%2Fb", "x" * 200])
+def test_a_collection_cannot_be_named_out_of_its_folder(server: ServerProcess, bad: str) -> None:
+    body = {"vectors": {"size": 4, "distance": "Cosine"}}
+    assert raw(server, "PUT", f"/collections/{bad}", body)[0] in (400, 404, 405)
+    assert not (server.folder / "escape").exists()
+
+
+def test_a_server_that_is_not_there_is_reported_as_unavailable() -> None:
+    client = store.connect("http://127.0.0.1:9", "key", timeout=1)
+    with pytest.raises(VectorStoreUnavailable, match="did not list its collections"):
+        store.list_collections(client)
+    client.close()
+
+
+# --- many at once ---
+
+
+def test_concurrent_writes_and_queries_lose_nothing(server: ServerProcess, client: QdrantClient, name: str) -> None:
+    failures: list[BaseException] = []
+    done = threading.Event()
+
+    def write(first: int) -> None:
+        mine = store.connect(server.url, server.token)
+        try:
+            for start in range(first, first + 300, 50):
+                store.upsert(mine, name, [a_point(k) for k in range(start, start + 50)])
+                store.delete(mine, name, [a_point(k).id for k in range(start, start + 50, 10)])
+        except BaseException as why:
+            failures.append(why)
+        finally:
+            mine.close()
+
+    def search() -> None:
+        mine = store.connect(server.url, server.token)
+        try:
+            while not done.is_set():
+                words = (list(range(40)), [1.0] * 40)
+                found = store.hybrid_query(mine, name, HERE, dense=[1.0] * DIMENSIONS, sparse=words, limit=5)
+                assert all(hit.payload["space"] == "here" for hit in [*found.dense, *found.sparse])
+        except BaseException as why:
+            failures.append(why)
+        finally:
+            mine.close()
+
+    writers = [threading.Thread(target=write, args=(first,)) for first in (0, 300, 600)]
+    readers = [threading.Thread(target=search) for _ in range(2)]
+    for thread in [*writers, *readers]:
+        thread.start()
+    for thread in writers:
+        thread.join()
+    done.set()
+    for thread in readers:
+        thread.join()
+    assert failures == []
+    assert {point.id for point in store.scroll_ids(client, name)} == {a_point(k).id for k in range(900) if k % 10}
+
+
+# --- killed, damaged, restarted ---
+
+
+def test_nothing_acknowledged_is_lost_by_kill_9(own_server: ServerProcess) -> None:
+    client = store.connect(own_server.url, own_server.token)
+    store.ensure_collection(client, "kept", DIMENSIONS)
+    for round in range(3):
+        acknowledged = {point.id for point in store.scroll_ids(client, "kept")}
+        started = threading.Event()
+        server, first = own_server, round * 10_000
+
+        def write(client: QdrantClient = client, first: int = first, kept: set[str] = acknowledged) -> None:
+            for start in range(first, first + 10_000, 20):
+                points = [a_point(k) for k in range(start, start + 20)]
+                try:
+                    store.upsert(client, "kept", points)
+                except VectorStoreUnavailable:
+                    return
+                kept.update(point.id for point in points)
+                if len(kept) > 100:
+                    started.set()  # noqa: B023
+
+        writer = threading.Thread(target=write)
+        writer.start()
+        assert started.wait(20)
+        server.kill()
+        writer.join()
+        client.close()
+        server.start()
+        client = store.connect(server.url, server.token)
+        present = {point.id for point in store.scroll_ids(client, "kept")}
+        assert acknowledged <= present
+        assert len(present) <= len(acknowledged) + 20, "at most the unanswered request may have been applied besides"
+        assert "damaged" not in server.log
+    client.close()
+
+
+def test_deletes_and_dense_vectors_survive_kill_9(own_server: ServerProcess) -> None:
+    client = store.connect(own_server.url, own_server.token)
+    store.ensure_collection(client, "kept", DIMENSIONS)
+    store.upsert(client, "kept", [a_point(k, dense=False) for k in range(100)])
+    store.set_dense(client, "kept", {a_point(k).id: [1.0] * DIMENSIONS for k in range(50)})
+    store.delete(client, "kept", [a_point(k).id for k in range(0, 100, 2)])
+    own_server.kill()
+    own_server.start()
+    client = store.connect(own_server.url, own_server.token)
+    listed = {point.id: point.has_dense for point in store.scroll_ids(client, "kept")}
+    assert listed == {a_point(k).id: k < 50 for k in range(1, 100, 2)}
+    client.close()
+
+
+def test_a_graceful_stop_keeps_everything_and_leaves_no_announcement(own_server: ServerProcess) -> None:
+    client = store.connect(own_server.url, own_server.token)
+    store.ensure_collection(client, "kept", DIMENSIONS)
+    store.upsert(client, "kept", [a_point(k) for k in range(100)])
+    client.close()
+    assert own_server.stop() == 0
+    assert not (own_server.folder / "server.json").exists()
+    own_server.start()
+    client = store.connect(own_server.url, own_server.token)
+    assert store.count(client, "kept") == 100
+    client.close()
+
+
+def flushed_collection(server: ServerProcess, name: str) -> Path:
+    """A collection of 100 points that the server has flushed, whole on disk; the server is stopped."""
+    client = store.connect(server.url, server.token)
+    store.ensure_collection(client, name, DIMENSIONS)
+    store.upsert(client, name, [a_point(k) for k in range(100)])
+    client.close()
+    server.stop()
+    return server.folder / "collections" / name
+
+
+DAMAGE: dict[str, Callable[[Path], object]] = {
+    "segment description cut": lambda path: cut(next(path.glob("shard/segments/*/segment.json"))),
+    "id mappings cut": lambda path: cut(next(path.glob("shard/segments/*/mutable_id_tracker.mappings"))),
+    "vectors deleted": lambda path: next(path.glob("shard/segments/*/vector_storage-dense/**/*.mmap")).unlink(),
+    "log overwritten": lambda path: [file.write_bytes(b"x" * 64) for file in path.glob("shard/wal/open-*")],
+    "description unreadable": lambda path: (path / "collection.json").write_text("{"),
+    "description gone": lambda path: (path / "collection.json").unlink(),
+    "segments gone": lambda path: [cut(f, gone=True) for f in path.glob("shard/segments/**/*") if f.is_file()],
+}
+
+
+def cut(file: Path, gone: bool = False) -> None:
+    if gone:
+        file.unlink()
+    else:
+        file.write_bytes(file.read_bytes()[:5])
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_damaged_collection_is_set_aside_and_can_be_built_again(own_server: ServerProcess, damage: str) -> None:
+    path = flushed_collection(own_server, "hurt")
+    DAMAGE[damage](path)
+    left = {str(file.relative_to(path)) for file in path.rglob("*") if "journal" not in file.name}
+    own_server.start()
+    client = store.connect(own_server.url, own_server.token)
+    with pytest.raises(CollectionMissing):
+        store.count(client, "hurt")
+
+    [aside] = (own_server.folder / "damaged").iterdir()
+    assert aside.name.startswith("hurt.")
+    assert left <= {str(file.relative_to(aside)) for file in aside.rglob("*")}
+    assert f"damaged and set aside: {aside.name}" in raw(own_server, "GET", "/readyz")[1]
+    assert "collection hurt is damaged" in own_server.log
+
+    assert store.ensure_collection(client, "hurt", DIMENSIONS)
+    store.upsert(client, "hurt", [a_point(1)])
+    assert store.count(client, "hurt") == 1
+    client.close()
+
+
+def test_an_undamaged_neighbour_goes_on_answering(own_server: ServerProcess) -> None:
+    flushed_collection(own_server, "well")
+    own_server.start()
+    DAMAGE["description gone"](flushed_collection(own_server, "hurt"))
+    own_server.start()
+    client = store.connect(own_server.url, own_server.token)
+    assert store.list_collections(client) == ["well"]
+    assert store.count(client, "well") == 100
+    client.close()
+
+
+def test_what_was_half_made_or_half_deleted_is_gone_after_a_start(own_server: ServerProcess) -> None:
+    path = flushed_collection(own_server, "kept")
+    left = own_server.folder / "tmp" / "half.0"
+    left.mkdir(parents=True)
+    (left / "collection.json").write_text("{}")
+    own_server.start()
+    assert not left.exists()
+    assert path.exists()
+
+
+def test_a_second_server_over_the_same_folder_is_refused_and_does_no_harm(own_server: ServerProcess) -> None:
+    second = subprocess.run(own_server.command(), capture_output=True, text=True, timeout=30, check=False)
+    assert second.returncode == 1
+    assert "Another vector server owns" in second.stderr
+    assert second.stdout == ""
+    assert raw(own_server, "GET", "/collections")[0] == 200
+
+
+def test_files_are_closed_to_others(own_server: ServerProcess) -> None:
+    flushed_collection(own_server, "private")
+    open_to_others = [
+        str(path) for path in own_server.folder.rglob("*") if not path.is_symlink() and path.stat().st_mode & 0o077
+    ]
+    assert open_to_others == []
+
+
+def test_resting_writes_are_flushed_so_that_the_log_stays_short(own_server: ServerProcess) -> None:
+    client = store.connect(own_server.url, own_server.token)
+    store.ensure_collection(client, "kept", DIMENSIONS)
+    store.upsert(client, "kept", [a_point(1)])
+    client.close()
+    eventually((own_server.folder / "collections" / "kept" / "checkpoint.json").exists)
+
+
+def test_the_server_also_listens_on_a_unix_socket_of_its_owner(tmp_path: Path) -> None:
+    import httpx
+
+    process = ServerProcess(tmp_path)
+    path = Path(f"/tmp/mv-{uuid.uuid4().hex[:12]}.sock")
+    child = subprocess.Popen(process.command("--uds", str(path)), stderr=subprocess.DEVNULL)
+    try:
+        eventually((process.folder / "server.json").exists)
+        assert json.loads((process.folder / "server.json").read_text()) == {"pid": child.pid, "uds": str(path)}
+        assert path.stat().st_mode & 0o077 == 0
+        with httpx.Client(transport=httpx.HTTPTransport(uds=str(path)), base_url="http://localhost") as web:
+            assert web.get("/collections", headers={"api-key": process.token}).json()["result"] == {"collections": []}
+    finally:
+        child.terminate()
+        child.wait(20)
+    assert not path.exists()

@@ -1,0 +1,59 @@
+"""Sparse vectors of documents and queries."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memctl.domain.text import BM25_AVERAGE_LENGTH, BM25_B, BM25_K1, sparse, sparse_query, tokens
+
+TEXTS = st.text(st.one_of(st.characters(), st.sampled_from("ab cd_Ef./가나 \0\ud800")), max_size=60)
+
+
+@given(TEXTS)
+def test_indices_are_sorted_unique_and_fit_32_bits(text: str) -> None:
+    for indices, values in (sparse(text), sparse_query(text)):
+        assert indices == sorted(set(indices))
+        assert all(0 <= index < 1 << 32 for index in indices)
+        assert len(indices) == len(values)
+        assert all(0 < value < BM25_K1 + 1 for value in values)
+
+
+@given(TEXTS)
+def test_a_query_has_the_indices_of_its_text_and_weight_one(text: str) -> None:
+    assert sparse_query(text) == (sparse(text)[0], [1.0] * len(set(sparse(text)[0])))
+
+
+def test_weights_are_bm25_without_the_idf() -> None:
+    text = "cache cache miss"
+    assert tokens(text) == ["cach", "cach", "miss"]
+    norm = BM25_K1 * (1 - BM25_B + BM25_B * 3 / BM25_AVERAGE_LENGTH)
+    expected = sorted([2 * (BM25_K1 + 1) / (2 + norm), (BM25_K1 + 1) / (1 + norm)])
+    assert sorted(sparse(text)[1]) == pytest.approx(expected)
+
+
+def test_a_word_weighs_less_in_a_longer_document() -> None:
+    index = sparse("cache")[0][0]
+    weights = [dict(zip(*sparse("cache" + " disk" * more), strict=True))[index] for more in (0, 10, 100)]
+    assert weights == sorted(weights, reverse=True)
+    assert len(set(weights)) == 3
+
+
+def test_a_text_without_words_has_an_empty_vector() -> None:
+    assert sparse("the of ... \0") == ([], [])
+    assert sparse_query("?") == ([], [])
+
+
+def test_indices_are_the_same_in_every_process() -> None:
+    code = "from memctl.domain.text import sparse; print(sparse('오류 in parse_json')[0])"
+    results = {
+        subprocess.run(
+            [sys.executable, "-c", code], env={"PYTHONHASHSEED": seed}, capture_output=True, text=True, check=True
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert results == {f"{sparse('오류 in parse_json')[0]}\n"}
