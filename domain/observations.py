@@ -19,6 +19,14 @@ Via = Literal["transcript", "hook"]
 TEXT_CAP = 16_000
 """Characters of one text that are kept: the first 10,000 and the last 6,000 of longer ones."""
 
+CONTEXT_BLOCK_OPEN = "<memctl-context>"
+CONTEXT_BLOCK_CLOSE = "</memctl-context>"
+"""Around all text that memctl puts in front of an agent (injected context, answers of its MCP tools), so that it is
+known again when a client plays it back."""
+
+OWN_TOOL_PREFIX = "mcp__memctl__"
+"""How clients name the tools of memctl's MCP server."""
+
 _HEAD = 10_000
 
 

@@ -39,8 +39,10 @@ _MAX_PAYLOAD = 64 * 1024 * 1024
 
 # Fields of an answer that other fields of the event hold, or that repeat the call's input or the file.
 _ELSEWHERE = frozenset(
-    """content exit_code filePath interrupted isImage newString noOutputExpected oldString originalFile stderr stdout
-    structuredPatch""".split()
+    (
+        *("content", "stdout", "stderr", "filePath", "interrupted", "exit_code"),
+        *("structuredPatch", "originalFile", "oldString", "newString", "isImage", "noOutputExpected"),
+    )
 )
 
 

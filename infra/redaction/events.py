@@ -1,0 +1,281 @@
+"""What every event passes on its way into the log: cleaned, redacted, marked, and only then capped.
+
+A secret that capping would cut in half must not survive, hence the order.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from memctl.domain.event import NewEvent
+from memctl.domain.observations import (
+    CONTEXT_BLOCK_OPEN,
+    TEXT_CAP,
+    Hunk,
+    NoticeReceived,
+    Observation,
+    ToolCalled,
+    ToolOutcome,
+    capped,
+)
+from memctl.infra.redaction.text import Redactor, clean, default_redactor, drop_private
+
+OBJECT_CAP = 2 * TEXT_CAP
+"""Characters of all strings of one nested object that are kept."""
+
+_MAX_DEPTH = 32
+_OTHER_CAP = 4096
+"""Characters of a file name, a title, a branch, and whatever else is no text."""
+
+_HUGE = 256 * 1024
+"""Characters from which on a text is redacted only around the parts that capping keeps."""
+
+_MARGIN = 64 * 1024
+_SMALLEST, _LARGEST = -(2**63), 2**63 - 1
+
+# Claude Code names the server of a plugin `plugin_<plugin>_<server>`.
+_OWN_TOOL = re.compile(r"mcp__(?:plugin_memctl_)?memctl__")
+
+
+class Prepared(msgspec.Struct, frozen=True):
+    """Events as they may be stored, and how many of each kind were cut out of them."""
+
+    events: list[NewEvent]
+    redactions: dict[str, int]
+
+
+def prepare(event: NewEvent) -> NewEvent:
+    """One event as it may be stored: every string of it clean, without secrets and private blocks, and capped; and
+    marked `injected` where it holds memctl's own words. An event that needs none of it is given back itself.
+    """
+    return _prepared(event, default_redactor(), Counter())
+
+
+def prepare_all(events: Iterable[NewEvent], redactor: Redactor | None = None) -> Prepared:
+    """`prepare` for many, with a count of what was cut out."""
+    counts: Counter[str] = Counter()
+    redactor = redactor or default_redactor()
+    return Prepared([_prepared(event, redactor, counts) for event in events], dict(counts))
+
+
+def _prepared(event: NewEvent, redactor: Redactor, counts: Counter[str]) -> NewEvent:
+    payload, location = event.payload, event.location
+    strings = [location]
+    odd = _collect(payload, strings)
+    joined = "\n".join(strings)
+    try:
+        suspect = odd or "\0" in joined or redactor.suspects(joined.encode())
+    except UnicodeEncodeError:  # a lone surrogate
+        suspect = True
+    if suspect:
+        rewrite = _Rewrite(redactor, counts)
+        payload, location = rewrite.value(payload), rewrite.text(location)
+    if isinstance(payload, Observation):
+        # What is short altogether has no part that is too long.
+        changes = _capped(payload) if len(joined) > _OTHER_CAP else {}
+        if not payload.injected and (CONTEXT_BLOCK_OPEN in joined or _OWN_TOOL.match(getattr(payload, "tool", ""))):
+            changes["injected"] = True
+        if changes:
+            payload = msgspec.structs.replace(payload, **changes)
+    if payload is event.payload and location == event.location:
+        return event
+    return msgspec.structs.replace(event, payload=payload, location=location)
+
+
+def _collect(value: Any, strings: list[str], key: str = "", depth: int = 0) -> bool:
+    """Gather every string, those of objects with their keys. Whether something cannot be stored as it stands."""
+    if isinstance(value, str):
+        strings.append(f'"{key}": "{value}"' if key else value)
+        return False
+    if isinstance(value, dict):
+        strings.extend(value)
+        odd = depth > _MAX_DEPTH
+        for name, inner in value.items():
+            if inner.__class__ is not bool and inner is not None and not odd:
+                odd = _collect(inner, strings, name, depth + 1)
+        return odd
+    if isinstance(value, Hunk):
+        strings.extend(value.lines)
+        return False
+    if isinstance(value, (list, tuple)):
+        odd = depth > _MAX_DEPTH
+        for inner in value:
+            if not odd:
+                odd = _collect(inner, strings, key, depth + 1)
+        return odd
+    if isinstance(value, msgspec.Struct):
+        odd = False
+        for inner in msgspec.structs.astuple(value):
+            if inner.__class__ is str:
+                strings.append(inner)
+            elif inner and inner is not True:
+                odd |= _collect(inner, strings)
+        return odd
+    if isinstance(value, float):
+        return not math.isfinite(value)
+    return isinstance(value, int) and not _SMALLEST <= value <= _LARGEST
+
+
+class _Rewrite:
+    """Any value, with every string in it cleaned and redacted, and numbers that JSON cannot carry turned to text."""
+
+    def __init__(self, redactor: Redactor, counts: Counter[str]) -> None:
+        self._redactor = redactor
+        self._counts = counts
+
+    def value(self, value: Any, key: str = "", depth: int = 0) -> Any:
+        if isinstance(value, str):
+            return self.text(value, key)
+        if isinstance(value, (dict, list, tuple)) and depth > _MAX_DEPTH:
+            return "[… nested too deeply …]"
+        if isinstance(value, dict):
+            return {self.text(name): self.value(inner, name, depth + 1) for name, inner in value.items()}
+        if isinstance(value, (list, tuple)):
+            return value.__class__(self.value(inner, key, depth + 1) for inner in value)
+        if isinstance(value, Hunk):
+            # A key spans lines: they are one text.
+            lines = "\n".join(value.lines)
+            redacted = self.text(lines)
+            return value if redacted == lines else Hunk(value.old_start, value.new_start, tuple(redacted.split("\n")))
+        if isinstance(value, msgspec.Struct):
+            fields = {name: (old, self.value(old)) for name in value.__struct_fields__ if (old := getattr(value, name))}
+            changes = {name: new for name, (old, new) in fields.items() if new != old}
+            return msgspec.structs.replace(value, **changes) if changes else value
+        if isinstance(value, float):
+            return value if math.isfinite(value) else str(value)
+        if isinstance(value, int) and not _SMALLEST <= value <= _LARGEST:
+            return f"{value:e}" if abs(value) < 10**300 else "[… number too large …]"
+        return value
+
+    def text(self, text: str, key: str = "") -> str:
+        text, private = drop_private(clean(text))
+        if private:
+            self._counts["private"] += private
+        if len(text) > _HUGE:
+            return self._ends(text)
+        before, after = (f'"{key}": "', '"') if key else ("", "")
+        text, counts = self._redactor.redact(text, before, after)
+        self._counts.update(counts)
+        return text
+
+    def _ends(self, text: str) -> str:
+        """A huge text of which capping keeps the ends: those are redacted, with margins in which to see a secret that
+        the cut would part, and the middle is left out here.
+        """
+        head, head_counts = self._redactor.redact(text[: TEXT_CAP + _MARGIN])
+        tail, tail_counts = self._redactor.redact(text[-TEXT_CAP - _MARGIN :])
+        if len(head) < TEXT_CAP or len(tail) < TEXT_CAP:
+            head, head_counts = self._redactor.redact(text)
+            tail, tail_counts = "", Counter()
+        self._counts.update(head_counts + tail_counts)
+        return head + tail
+
+
+def _capped(payload: Observation) -> dict[str, Any]:
+    """The fields of an observation that are too long, as they are kept."""
+    changes: dict[str, Any] = {}
+    for name in payload.__struct_fields__:
+        value = getattr(payload, name)
+        if value.__class__ is str and len(value) > _OTHER_CAP:
+            if name != "text":
+                changes[name] = _cut(value, _OTHER_CAP)
+            elif len(value) > TEXT_CAP and not getattr(payload, "length", 0):
+                changes["text"], changes["length"] = capped(value)
+    if isinstance(payload, ToolCalled) and not payload.length:
+        given = _bounded(payload.input)
+        if given is not payload.input:
+            changes["input"] = given
+            changes["length"] = len(msgspec.json.encode(payload.input).decode())
+    elif isinstance(payload, NoticeReceived):
+        data = _bounded(payload.data)
+        if data is not payload.data:
+            changes["data"] = data
+    elif isinstance(payload, ToolOutcome) and payload.patch:
+        patch = _shortened(payload.patch)
+        if patch != payload.patch:
+            changes["patch"] = patch
+    return changes
+
+
+def _cut(text: str, limit: int) -> str:
+    # The slack is longer than the note of what was left out: what was cut once is not cut again.
+    return text if len(text) <= limit + 64 else capped(text, limit)[0]
+
+
+def _bounded(value: dict[str, Any]) -> dict[str, Any]:
+    """An object whose strings, and keys, stay within `OBJECT_CAP`; itself where they do."""
+    if _size(value) <= OBJECT_CAP and _longest(value) <= TEXT_CAP + 64:
+        return value
+    left = [OBJECT_CAP]
+
+    def bounded(value: Any) -> Any:
+        if left[0] <= 0:
+            return None
+        if isinstance(value, str):
+            value = _cut(value, min(TEXT_CAP, left[0]))
+            left[0] -= len(value)
+            return value
+        if isinstance(value, dict):
+            kept: dict[str, Any] = {}
+            for name, inner in value.items():
+                left[0] -= len(name) + 4
+                if left[0] <= 0:
+                    break
+                kept[_cut(name, _OTHER_CAP)] = bounded(inner)
+            return kept
+        if isinstance(value, (list, tuple)):
+            listed = []
+            for inner in value:
+                left[0] -= 4
+                if left[0] <= 0:
+                    break
+                listed.append(bounded(inner))
+            return listed
+        return value
+
+    kept: dict[str, Any] = bounded(value)
+    return kept
+
+
+def _size(value: Any) -> int:
+    if isinstance(value, str):
+        return len(value)
+    if isinstance(value, dict):
+        return sum(len(name) + 4 + _size(inner) for name, inner in value.items())
+    if isinstance(value, (list, tuple)):
+        return sum(4 + _size(inner) for inner in value)
+    return 0
+
+
+def _longest(value: Any) -> int:
+    if isinstance(value, str):
+        return len(value)
+    if isinstance(value, dict):
+        return max((max(len(name), _longest(inner)) for name, inner in value.items()), default=0)
+    if isinstance(value, (list, tuple)):
+        return max(map(_longest, value), default=0)
+    return 0
+
+
+def _shortened(patch: tuple[Hunk, ...]) -> tuple[Hunk, ...]:
+    """The patch's first hunks, as far as `TEXT_CAP` characters go."""
+    left = TEXT_CAP
+    kept: list[Hunk] = []
+    for hunk in patch:
+        lines = []
+        for line in hunk.lines:
+            left -= len(line) + 1
+            if left < 0:
+                break
+            lines.append(line)
+        if lines:
+            kept.append(hunk if len(lines) == len(hunk.lines) else Hunk(hunk.old_start, hunk.new_start, tuple(lines)))
+        if left < 0:
+            break
+    return tuple(kept)

@@ -1,0 +1,63 @@
+"""The rules that secrets are known by: Nosey Parker's, and memctl's own for what those leave out."""
+
+from __future__ import annotations
+
+import re
+from importlib.resources import files
+from typing import Any
+
+import msgspec
+
+_FLAGS = re.compile(r"\(\?([imsx]+)\)")
+
+
+class Rule(msgspec.Struct, frozen=True):
+    """One shape of secret. Every group of the pattern is a part of the secret.
+
+    `pattern` is read by Hyperscan and, over UTF-8 bytes, by `re`. `examples` hold what it must find, and
+    `negative_examples` what it must not.
+    """
+
+    id: str
+    marker: str
+    pattern: str
+    examples: tuple[str, ...] = ()
+    negative_examples: tuple[str, ...] = ()
+    unless: str = ""
+    """What a cut value may not be (a placeholder), and with `must` what it must hold: for `re` alone."""
+    must: str = ""
+
+    def compiled(self) -> re.Pattern[bytes]:
+        """The pattern for `re`, which takes flags only at its start."""
+        flags = "".join(sorted(set("".join(_FLAGS.findall(self.pattern)))))
+        source = _FLAGS.sub("", self.pattern)
+        return re.compile((f"(?{flags}){source}" if flags else source).encode())
+
+
+def load_rules(*, everything: bool = False) -> list[Rule]:
+    """The rules in use; with `everything` also those of Nosey Parker that memctl leaves out."""
+    import yaml
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    folder = files("memctl.infra.redaction") / "shapes"
+    own: dict[str, Any] = yaml.load((folder / "memctl.yml").read_bytes(), Loader=loader)  # noqa: S506 (a safe loader)
+    left_out = set() if everything else set(own["leave_out"])
+    rules = [_rule(each, own["markers"]) for each in own["rules"]]
+    for file in sorted((folder / "noseyparker").iterdir(), key=lambda file: file.name):
+        if file.name.endswith(".yml"):
+            theirs = yaml.load(file.read_bytes(), Loader=loader)["rules"]  # noqa: S506
+            rules += [_rule(each, own["markers"]) for each in theirs if each["id"] not in left_out]
+    return rules
+
+
+def _rule(each: dict[str, Any], markers: dict[str, str]) -> Rule:
+    name = re.sub(r"[^a-z0-9]+", "-", re.sub(r"\(.*?\)", "", each["name"]).lower()).strip("-")
+    return Rule(
+        id=each["id"],
+        marker=markers.get(each["id"], name),
+        pattern=each["pattern"],
+        examples=tuple(each.get("examples") or ()),
+        negative_examples=tuple((each.get("negative_examples") or []) + (each.get("non_examples") or [])),
+        unless=each.get("unless", ""),
+        must=each.get("must", ""),
+    )

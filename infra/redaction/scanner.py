@@ -1,0 +1,82 @@
+"""Which rules a text may break: one pass of Hyperscan over all of them, or `re` where Hyperscan is missing."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import platform
+import tempfile
+import threading
+from collections.abc import Callable, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+Scan = Callable[[bytes], set[int]]
+"""Indices of the patterns that occur in some bytes. Safe to call from several threads."""
+
+
+def scanner(patterns: Sequence[str], compiled: Sequence[Callable[[bytes], object]], cache: Path | None = None) -> Scan:
+    """A scan for patterns. `compiled` are their searches by `re`, for where Hyperscan cannot be imported.
+
+    Compiling takes Hyperscan about a second of CPU; in `cache`, a folder, the result is kept for the next process.
+    """
+    try:
+        return _hyperscan(patterns, cache)
+    except ImportError:
+        return lambda data: {index for index, search in enumerate(compiled) if search(data)}
+
+
+def _hyperscan(patterns: Sequence[str], cache: Path | None) -> Scan:
+    import hyperscan
+
+    def compiled() -> Any:
+        database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
+        database.compile(
+            expressions=[pattern.encode() for pattern in patterns],
+            ids=list(range(len(patterns))),
+            elements=len(patterns),
+            flags=[hyperscan.HS_FLAG_SINGLEMATCH] * len(patterns),
+        )
+        return database
+
+    database = _cached(patterns, cache, compiled) if cache else compiled()
+    local = threading.local()
+
+    def scan(data: bytes) -> set[int]:
+        found: set[int] = set()
+        # A scratch space serves one scan at a time.
+        scratch = getattr(local, "scratch", None)
+        if scratch is None:
+            scratch = local.scratch = hyperscan.Scratch(database)
+        database.scan(data, match_event_handler=_note, context=found, scratch=scratch)
+        return found
+
+    return scan
+
+
+def _note(index: int, start: int, end: int, flags: int, found: set[int]) -> None:
+    found.add(index)
+
+
+def _cached(patterns: Sequence[str], folder: Path, compiled: Callable[[], Any]) -> Any:
+    """The database as an earlier process left it, if it was made of the same patterns by the same Hyperscan here."""
+    import hyperscan
+
+    made_of = "\n".join([version("hyperscan"), platform.platform(), platform.processor(), *patterns])
+    file = folder / f"rules-{hashlib.sha256(made_of.encode()).hexdigest()[:16]}.hsdb"
+    try:
+        stored = file.read_bytes()
+        if hashlib.sha256(stored[32:]).digest() == stored[:32]:
+            return hyperscan.loadb(stored[32:], hyperscan.HS_MODE_BLOCK)
+    except (OSError, hyperscan.HyperscanError):
+        pass
+    database = compiled()
+    data = hyperscan.dumpb(database)
+    with contextlib.suppress(OSError):  # a cache that cannot be written costs time only
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=folder, delete=False) as written:  # created 0600
+            written.write(hashlib.sha256(data).digest() + data)
+        os.replace(written.name, file)
+    return database

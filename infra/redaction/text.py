@@ -1,0 +1,193 @@
+"""Redacting one text: cleaned of what no database takes, private blocks dropped, secrets cut out."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable
+from functools import lru_cache
+from pathlib import Path
+
+from memctl.infra.redaction.rules import Rule, load_rules
+from memctl.infra.redaction.scanner import scanner
+
+PRIVATE = "[private]"
+"""What stands where a private block stood."""
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_PRIVATE_TAG = re.compile(r"<(/?)private>", re.IGNORECASE)
+_MARKER = re.compile(rb"\[redacted:[a-z0-9-]+\]")
+
+# JSON inside of text: an escaped line break in front of a key hides its word boundary, an escaped quote or equals sign
+# its assignment. Any number of backslashes counts as one, for JSON inside of JSON.
+_ESCAPE = re.compile(rb"""\\+(?:([nrtbf"'/])|u00([0-7][0-9A-Fa-f]))|\\{2,}""")
+_CODE = re.compile(rb"\\u00([0-7][0-9A-Fa-f])")
+_ESCAPED = (
+    (rb"\n", b"\n"),
+    (rb"\r", b"\r"),
+    (rb"\t", b"\t"),
+    (rb"\b", b"\b"),
+    (rb"\f", b"\f"),
+    (rb"\"", b'"'),
+    (rb"\'", b"'"),
+    (rb"\/", b"/"),
+)
+
+_ROUNDS = 4
+
+
+def clean(text: str) -> str:
+    """The text without NUL, and with U+FFFD for each lone surrogate. (NUL is taken out, not replaced, so that UTF-16
+    read as UTF-8 cannot hide a secret between its zeros.)
+    """
+    return _SURROGATE.sub("\ufffd", text.replace("\0", ""))
+
+
+def drop_private(text: str) -> tuple[str, int]:
+    """The text with `[private]` for each `<private>…</private>`, and how many. Blocks nest; an unclosed one reaches to
+    the end of the text.
+    """
+    kept: list[str] = []
+    dropped, depth, position = 0, 0, 0
+    for tag in _PRIVATE_TAG.finditer(text):
+        if not tag[1]:
+            if not depth:
+                kept += (text[position : tag.start()], PRIVATE)
+                dropped += 1
+            depth += 1
+        elif depth:
+            depth -= 1
+            position = tag.end()
+    if not dropped:
+        return text, 0
+    return "".join(kept) + ("" if depth else text[position:]), dropped
+
+
+class Redactor:
+    """The rules, ready to use. Safe to share between threads.
+
+    `cache` is a folder that keeps Hyperscan's compiled rules for the next process.
+    """
+
+    def __init__(self, rules: Iterable[Rule] | None = None, cache: Path | None = None) -> None:
+        self._rules = list(rules) if rules is not None else load_rules()
+        self._patterns = [rule.compiled() for rule in self._rules]
+        self._unless = [re.compile(rule.unless.encode()) if rule.unless else None for rule in self._rules]
+        self._must = [re.compile(rule.must.encode()) if rule.must else None for rule in self._rules]
+        # Private blocks are cut elsewhere, but seen in the same pass.
+        searches = [pattern.search for pattern in self._patterns] + [re.compile(rb"(?i)<private>").search]
+        self._scan = scanner([rule.pattern for rule in self._rules] + ["(?i)<private>"], searches, cache)
+
+    def suspects(self, data: bytes) -> bool:
+        """Whether UTF-8 text may hold a secret or a private block. False is certain."""
+        return bool(self._scan(data)) or (b"\\" in data and bool(self._scan(_unescaped(data))))
+
+    def redact(self, text: str, before: str = "", after: str = "") -> tuple[str, Counter[str]]:
+        """The text with `[redacted:<kind>]` for each secret, and how many of each kind.
+
+        `before` and `after` are what stands around the text (its key in an object), which a rule may go by.
+        The text is cleaned; private blocks are not looked for.
+        """
+        counts: Counter[str] = Counter()
+        text = clean(text)
+        head, tail = clean(before).encode(), clean(after).encode()
+        data = text.encode()
+        # What a cut leaves may show a neighbour that shared a delimiter with it; nothing found ends it.
+        for _ in range(_ROUNDS):
+            spans = self._spans(head + data + tail, len(head), len(head) + len(data))
+            if not spans:
+                break
+            pieces: list[bytes] = []
+            position = 0
+            for start, end, marker in spans:
+                pieces += (data[position:start], f"[redacted:{marker}]".encode())
+                counts[marker] += 1
+                position = end
+            data = b"".join(pieces) + data[position:]
+        return (data.decode("utf-8", "replace"), counts) if counts else (text, counts)
+
+    def _spans(self, data: bytes, start: int, end: int) -> list[tuple[int, int, str]]:
+        """What to cut between two offsets: offsets from `start` on, sorted, none touching another."""
+        found: list[tuple[int, int, str]] = []
+        for index in self._scan(data):
+            found += self._matches(index, data)
+        if b"\\" in data:
+            view = _unescaped(data)
+            indices = self._scan(view)
+            if indices:
+                origin = _Origin(data)
+                for index in indices:
+                    found += [(origin(low), origin(high), marker) for low, high, marker in self._matches(index, view)]
+        if not found:
+            return []
+        markers = [match.span() for match in _MARKER.finditer(data)]
+        spans: list[tuple[int, int, str]] = []
+        for low, high, marker in sorted(found):
+            low, high = max(low, start), min(high, end)
+            if low >= high or any(first <= low and high <= last for first, last in markers):
+                continue
+            for first, last in markers:  # a marker is cut whole or not at all
+                if first < high and low < last:
+                    low, high = min(low, first), max(high, last)
+            if spans and low <= spans[-1][1] - 1:
+                first, last, name = spans[-1]
+                spans[-1] = (first, max(last, high), name)
+            else:
+                spans.append((low, high, marker))
+        return [(low - start, high - start, marker) for low, high, marker in spans]
+
+    def _matches(self, index: int, data: bytes) -> list[tuple[int, int, str]]:
+        if index == len(self._rules):
+            return []
+        pattern, unless, must = self._patterns[index], self._unless[index], self._must[index]
+        marker = self._rules[index].marker
+        found: list[tuple[int, int, str]] = []
+        for match in pattern.finditer(data):
+            for group in range(1, pattern.groups + 1):
+                value = match[group]
+                if not value or (unless and unless.search(value)) or (must and not must.search(value)):
+                    continue
+                found.append((*match.span(group), marker))
+        return found
+
+
+def _unescaped(data: bytes) -> bytes:
+    """What `_ESCAPE` matches, each as the one byte it stands for. (Replacing by hand is 20 times faster.)"""
+    while b"\\\\" in data:
+        data = data.replace(b"\\\\", b"\\")
+    for escape, byte in _ESCAPED:
+        data = data.replace(escape, byte)
+    return _CODE.sub(lambda code: bytes((int(code[1], 16),)), data) if b"\\u00" in data else data
+
+
+class _Origin:
+    """Offsets in unescaped bytes, brought back to the bytes they came from."""
+
+    def __init__(self, data: bytes) -> None:
+        self._views, self._sources = [0], [0]
+        shrunk = 0
+        for escape in _ESCAPE.finditer(data):
+            # Each escape becomes one byte.
+            self._views.append(escape.start() - shrunk)
+            self._sources.append(escape.start())
+            shrunk += len(escape[0]) - 1
+            self._views.append(escape.end() - shrunk)
+            self._sources.append(escape.end())
+
+    def __call__(self, offset: int) -> int:
+        at = bisect_right(self._views, offset) - 1
+        return self._sources[at] + offset - self._views[at]
+
+
+@lru_cache(maxsize=1)
+def default_redactor() -> Redactor:
+    """The rules that memctl ships, compiled once a process."""
+    return Redactor()
+
+
+def redact(text: str) -> tuple[str, dict[str, int]]:
+    """The text as it may be kept, and how many of each kind were cut out of it (`private` among them)."""
+    text, private = drop_private(clean(text))
+    text, counts = default_redactor().redact(text)
+    return text, dict(counts) | ({"private": private} if private else {})
