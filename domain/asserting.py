@@ -1,0 +1,54 @@
+"""How stage 1 asserts facts: their ids, their evidence, and the list they are handed out from."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar, cast
+
+from memctl.domain.facts import Fact, Span, fact_id, quote
+from memctl.domain.ordering import Placed
+
+F = TypeVar("F", bound=Fact)
+
+
+class Assertions:
+    """The facts of one stream that were not handed out yet."""
+
+    def __init__(self, stream: str) -> None:
+        self.stream = stream
+        self.location = ""
+        """The last working directory that an event named: some events name none."""
+        self._facts: list[Fact] = []
+        self._counts: dict[str, int] = {}
+
+    def drain(self) -> list[Fact]:
+        drained, self._facts = self._facts, []
+        return drained
+
+    def add(self, fact: Fact) -> None:
+        self._facts.append(fact)
+
+    def make(self, cls: type[F], placed: Placed, about: str, *spans: Span, **fields: Any) -> F:
+        """Assert a fact about `about` at an event's place, on the evidence of these spans or the whole event."""
+        fact = cls(
+            id=fact_id(self.stream, cast(str, cls.__struct_config__.tag), about),
+            stream=self.stream,
+            occurred_at=placed.when,
+            location=self.location,
+            subagent=placed.payload.subagent,
+            evidence=spans or (Span(placed.cite),),
+            **fields,
+        )
+        self._facts.append(fact)
+        return fact
+
+    def nth(self, what: str) -> str:
+        """`what` with how often it has come: the k-th of equal things keeps its name, whoever tells it."""
+        count = self._counts[what] = self._counts.get(what, 0) + 1
+        return f"{what}:{count}"
+
+
+def span_of(placed: Placed, text: str, start: int = 0, end: int | None = None) -> Span:
+    """The span of `text[start:end]` in the cited event; the whole event where it was another that told the text."""
+    if getattr(placed.event.payload, "text", None) != text:
+        return Span(placed.cite)
+    return quote(placed.cite, text, start, end)

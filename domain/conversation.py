@@ -1,0 +1,265 @@
+"""The talk between a user and an agent: prompts, answers, turns, and the tasks and episodes they open and close."""
+
+from __future__ import annotations
+
+from memctl.domain.asserting import Assertions, span_of
+from memctl.domain.decisions import Decision, decisions_by_agent, decisions_by_user
+from memctl.domain.episodes import EpisodeSoFar
+from memctl.domain.event import Micros
+from memctl.domain.facts import (
+    Answered,
+    DecisionTaken,
+    Prompted,
+    PromptKind,
+    Span,
+    TaskClosed,
+    TaskOpened,
+    Turn,
+    fact_id,
+)
+from memctl.domain.observations import PromptSubmitted, ResponseReceived
+from memctl.domain.ordering import Placed, text_digest
+from memctl.domain.prompts import FRESH_START, Said, is_complaint, is_thanks, kind_of, said_in, words_in
+from memctl.domain.tasks import canonical_of, description_of, task_key, task_type_of
+
+RESTED = 4 * 3_600_000_000
+"""After this many microseconds without a word, a request is more likely a new task."""
+
+LONGEST_TEXT = 8_000
+"""Characters of a prompt or an answer that a fact keeps; the event has the rest."""
+
+
+class _OpenTurn:
+    """A prompt, and what answered it so far."""
+
+    def __init__(self, prompt: Prompted) -> None:
+        self.prompt = prompt
+        self.answer = ""
+        self.answered: Span | None = None
+        self.answer_place: Placed | None = None
+        self.files: dict[str, None] = {}
+        self.dirty = True
+
+    def fact(self) -> Turn:
+        spans = self.prompt.evidence[:1]
+        return Turn(
+            id=fact_id(self.prompt.stream, "turn", str(self.prompt.id)),
+            stream=self.prompt.stream,
+            occurred_at=self.prompt.occurred_at,
+            location=self.prompt.location,
+            evidence=(*spans, self.answered) if self.answered is not None else spans,
+            prompt=self.prompt.text,
+            answer=self.answer,
+            task=self.prompt.task,
+            files=tuple(self.files)[:20],
+            prompt_id=self.prompt.id,
+        )
+
+
+class Conversation:
+    """What was said in one stream, and the task that is open."""
+
+    def __init__(self, assertions: Assertions) -> None:
+        self._assert = assertions
+        self._turn: _OpenTurn | None = None
+        self._about: set[str] = set()
+        self._last_prompt = Micros(0)
+        self._fresh = False
+        self.episode: EpisodeSoFar | None = None
+
+    @property
+    def task(self) -> str:
+        """Key of the open task; empty where there is none."""
+        return self.episode.task if self.episode is not None else ""
+
+    def flush(self) -> None:
+        """Hand out the open turn and episode as they stand, where they have changed."""
+        if self._turn is not None and self._turn.dirty:
+            self._turn.dirty = False
+            self._assert.add(self._turn.fact())
+        if self.episode is not None and self.episode.dirty:
+            self.episode.dirty = False
+            self._assert.add(self.episode.fact(closed=False))
+
+    # --- the user ---
+
+    def prompted(self, placed: Placed, seen: PromptSubmitted) -> None:
+        if seen.subagent or seen.meta or seen.injected:
+            return
+        said = said_in(seen.text)
+        if said.by == "command":
+            self._fresh = self._fresh or said.command in FRESH_START
+            self._say(placed, seen.text, said.words, "command")
+        elif said.by == "user":
+            self._hear(placed, seen.text, said)
+
+    def refused(self, placed: Placed, text: str, start: int, end: int) -> None:
+        """The user refused a use of a tool, and said why: `text[start:end]`."""
+        words = text[start:end].strip()
+        if not words:
+            return
+        self._feel(words)
+        kind: PromptKind = "correction" if is_complaint(words) else "follow_up"
+        self._say(placed, text, words, kind, start, end)
+        self._about |= words_in(words)
+
+    def interrupted(self, when: Micros) -> None:
+        if self.episode is not None:
+            self.episode.interrupted_at = self.episode.steps
+            self.episode.touch(when)
+
+    def _hear(self, placed: Placed, text: str, said: Said) -> None:
+        kind = self._kind(said, placed.when)
+        self._feel(said.words)
+        description = description_of(said.words)
+        if self.episode is not None and kind == "opening" and canonical_of(description) == self.episode.canonical:
+            kind = "follow_up"  # the same prompt once more, after an interruption
+        self._end_turn()
+        if kind == "opening":
+            self._close(placed)
+        start = len(text) - len(said.text.lstrip())
+        end = start + len(said.text.strip())
+        about_prompt = self._about_prompt(text)
+        if kind == "opening":
+            self._open(placed, text, said, description, about_prompt, start, end)
+        prompt = self._say(placed, text, said.words, kind, start, end, about_prompt)
+        if kind == "opening" and self.episode is not None:
+            self._assert.make(
+                TaskOpened,
+                placed,
+                about_prompt,
+                *prompt.evidence,
+                task=self.episode.task,
+                canonical=self.episode.canonical,
+                description=self.episode.description,
+                task_type=self.episode.task_type,
+            )
+        self._turn = _OpenTurn(prompt)
+        self._about |= words_in(said.words)
+        self._last_prompt = placed.when
+        self._fresh = False
+        for index, decision in enumerate(decisions_by_user(said.text)):
+            self.decided(placed, text, decision, f"{about_prompt}:{index}", "user")
+
+    def _kind(self, said: Said, when: Micros) -> PromptKind:
+        episode = self.episode
+        if episode is None or self._fresh:
+            return "opening" if said.command else kind_of(said.words, open_task=False, about=frozenset(), rested=True)
+        if said.command and len(said.words.split()) < 3:
+            return "follow_up"
+        rested = when - self._last_prompt > RESTED or (
+            episode.committed_at is not None and episode.committed_at >= (episode.changed_at or 0)
+        )
+        about = self._about | {word[:7] for path in episode.files for word in words_in(path)}
+        if self._turn is not None:
+            about |= words_in(self._turn.answer)
+        return kind_of(said.words, open_task=True, about=frozenset(about), rested=rested)
+
+    def _feel(self, words: str) -> None:
+        if self.episode is not None:
+            if is_complaint(words):
+                self.episode.heard("negative")
+            elif is_thanks(words):
+                self.episode.heard("positive")
+
+    def _about_prompt(self, text: str) -> str:
+        return self._assert.nth(f"prompt:{text_digest(text).hex()}")
+
+    def _say(
+        self,
+        placed: Placed,
+        text: str,
+        words: str,
+        kind: PromptKind,
+        start: int = 0,
+        end: int | None = None,
+        about: str = "",
+    ) -> Prompted:
+        if self.episode is not None:
+            self.episode.prompts += 1
+            self.episode.touch(placed.when)
+        span = span_of(placed, text, start, end)
+        about = about or self._about_prompt(text)
+        return self._assert.make(Prompted, placed, about, span, text=words[:LONGEST_TEXT], kind=kind, task=self.task)
+
+    def decided(self, placed: Placed, text: str, decision: Decision, about: str, said_by: str) -> None:
+        span = span_of(placed, text, decision.start, decision.end)
+        self._assert.make(
+            DecisionTaken,
+            placed,
+            about,
+            span,
+            text=decision.text,
+            rationale=decision.rationale,
+            said_by=said_by,
+            task=self.task,
+        )
+        if self.episode is not None:
+            self.episode.decided(decision.text, decision.rationale)
+
+    # --- the agent ---
+
+    def answered(self, placed: Placed, seen: ResponseReceived) -> None:
+        """The agent said something aloud."""
+        about = self._assert.nth(f"answer:{text_digest(seen.text).hex()}")
+        span = span_of(placed, seen.text)
+        prompt = self._turn.prompt.id if self._turn is not None else None
+        text = seen.text[:LONGEST_TEXT]
+        self._assert.make(Answered, placed, about, span, text=text, prompt=prompt, model=seen.model)
+        if seen.subagent:
+            return
+        if self._turn is not None:
+            self._turn.answer, self._turn.answered, self._turn.answer_place = text, span, placed
+            self._turn.dirty = True
+        if self.episode is not None:
+            self.episode.answer, self.episode.answered = seen.text[:2_000], span
+            self.episode.touch(placed.when)
+        for index, decision in enumerate(decisions_by_agent(seen.text)):
+            self.decided(placed, seen.text, decision, f"{about}:{index}", "agent")
+
+    def worked_on(self, path: str) -> None:
+        if self._turn is not None and path not in self._turn.files:
+            self._turn.files[path] = None
+            self._turn.dirty = True
+
+    # --- tasks ---
+
+    def _open(self, placed: Placed, text: str, said: Said, description: str, about: str, start: int, end: int) -> None:
+        canonical = canonical_of(description)
+        location = self._assert.location
+        self._about = set()
+        self.episode = EpisodeSoFar(
+            id=fact_id(self._assert.stream, "episode", about),
+            stream=self._assert.stream,
+            task=task_key(location, canonical),
+            canonical=canonical,
+            description=description,
+            task_type=task_type_of(said.words, description),
+            began=placed.when,
+            location=location,
+            opening=span_of(placed, text, start, end),
+            ended=placed.when,
+        )
+
+    def _close(self, placed: Placed) -> None:
+        episode = self.episode
+        if episode is None:
+            return
+        closed = episode.fact(closed=True)
+        self._assert.add(closed)
+        self._assert.make(
+            TaskClosed,
+            placed,
+            str(episode.id),
+            task=episode.task,
+            canonical=episode.canonical,
+            outcome=closed.outcome,
+            by="next_prompt",
+        )
+        self.episode = None
+
+    def _end_turn(self) -> None:
+        if self._turn is not None:
+            if self._turn.dirty:
+                self._assert.add(self._turn.fact())
+            self._turn = None

@@ -1,0 +1,78 @@
+"""Decisions, read out of what the agent and the user said."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+MOST = 3
+"""Decisions that are taken from one text."""
+
+_AGENT = re.compile(
+    r"(?:^|(?<=[.!?:]\s)|(?<=\n))[ \t*>-]*(?P<text>(?:(?:So|Therefore|OK|Okay|Given (?:this|that)|Instead|For now),? )?"
+    r"(?:(?:I'll|I will|We'll|we'll|Let's|let's) (?:go with|use|stick with|keep|switch to|opt for|take|adopt)\b|"
+    r"(?:I|We|we)(?:'ve| have)? (?:decided|chose|opted|settled|went with|am going with|'m going with)\b|Going with\b|"
+    r"\**Decision:?\**:?)[^\n]{8,280}?)(?=[.!?](?:\s|$)|\n|$)"
+)
+_USER = re.compile(
+    r"(?:^|(?<=[.!?,:]\s)|(?<=\n))\W*(?P<text>(?:(?:let'?s|we'?ll|we will|we should|i'?ll|please) (?:go with|use|stick with|keep|switch to|do option)\b|"
+    r"i (?:like|prefer|choose|pick|want|vote for) (?:the )?(?:option|approach|idea|first|second)\b|option [0-9a-d]\b|"
+    r"(?:go|going) with\b|we decided\b|(?:let'?s|rather) not\b)[^\n]{0,280}?)(?=[.!?](?:\s|$)|\n|$)|"
+    r"(?P<korean>[^\n.!?]{2,150}(?:로|으로) (?:하자|가자|갑시다|합시다|결정|진행하자|정하자)[^\n.!?]{0,40})",
+    re.I,
+)
+_WHY = re.compile(
+    r"\b(?:because|since|so that|as it|to (?:avoid|keep|ensure|prevent|reduce|match)|which (?:is|keeps|avoids|makes))\b.*|(?:때문|위해).*",
+    re.I,
+)
+_ANSWER = re.compile(r'"(?P<question>[^"\n]{3,300})"="(?P<answer>[^"\n]{1,300})"')
+
+
+class Decision(NamedTuple):
+    """One decision. Characters `start` to `end` of the text say it."""
+
+    text: str
+    rationale: str
+    start: int
+    end: int
+
+
+def decisions_by_agent(text: str) -> list[Decision]:
+    """What the agent settled on, as its words say."""
+    if (
+        "'ll " not in text
+        and "ecided" not in text
+        and "go" not in text
+        and "chose" not in text
+        and "ecision" not in text
+        and "et's" not in text
+    ):
+        return []
+    return _read(_AGENT, text)
+
+
+def decisions_by_user(text: str) -> list[Decision]:
+    """What the user settled on, as the prompt says."""
+    return _read(_USER, text)
+
+
+def decisions_in_answers(text: str) -> list[Decision]:
+    """What the user answered to the agent's questions, as the client reports it."""
+    return [
+        Decision(f"{found['question']} {found['answer']}"[:300], "", found.start(), found.end())
+        for found in list(_ANSWER.finditer(text))[:MOST]
+    ]
+
+
+def _read(pattern: re.Pattern[str], text: str) -> list[Decision]:
+    decided: list[Decision] = []
+    for found in pattern.finditer(text[:8_000]):
+        name = "text" if found["text"] else "korean"
+        words = " ".join(found[name].split()).strip("* ")
+        if len(words) < 12:
+            continue
+        why = _WHY.search(words)
+        decided.append(Decision(words[:300], why[0][:200] if why else "", *found.span(name)))
+        if len(decided) == MOST:
+            break
+    return decided

@@ -1,0 +1,144 @@
+"""Stage 1: from the events of one stream to facts, purely.
+
+The facts are a function of the set of events: what came in which order, in which batches, twice or in two versions,
+changes nothing (`memctl.domain.ordering`). `conversation` reads what was said, `work` what was done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from memctl.domain.asserting import Assertions
+from memctl.domain.conversation import Conversation
+from memctl.domain.event import Event
+from memctl.domain.facts import Fact, SessionClosed, SessionOpened, SessionTitled, TokensSpent
+from memctl.domain.observations import (
+    NoticeReceived,
+    Observation,
+    PromptSubmitted,
+    ResponseReceived,
+    SessionEnded,
+    SessionStarted,
+    ToolCalled,
+    ToolOutcome,
+)
+from memctl.domain.ordering import Ordering, Placed, text_digest
+from memctl.domain.work import Work
+
+
+def derive(stream: str, events: Iterable[Event]) -> StreamFacts:
+    """The facts of a whole stream from its events, in any order, at once."""
+    facts = StreamFacts(stream)
+    facts.extend(list(events))
+    return facts
+
+
+class StreamFacts:
+    """Facts of one stream, folded from its events in order."""
+
+    def __init__(self, stream: str) -> None:
+        self.stream = stream
+        self._ordering = Ordering()
+        self._assert = Assertions(stream)
+        self._talk = Conversation(self._assert)
+        self._work = Work(self._assert, self._talk)
+        self._opened = False
+        self._waiting: list[Placed] = []
+        self._spent: dict[str, tuple[int, int, int]] = {}
+
+    def extend(self, events: Sequence[Event]) -> bool:
+        """Fold further events of this stream.
+
+        False when one of them does not sort last, pairs with an earlier one (a hook delivery and its transcript block),
+        or is another version of one: then nothing was changed, and the caller derives the whole stream anew.
+        """
+        placed = self._ordering.place(events)
+        if placed is None:
+            return False
+        for each in placed:
+            self._fold(each)
+        return True
+
+    def drain(self) -> list[Fact]:
+        """Facts asserted since the last call, in order of happening.
+
+        All are final but the open `Turn` and `Episode`, which come again under the same id when they have changed.
+        """
+        self._talk.flush()
+        return self._assert.drain()
+
+    def _fold(self, placed: Placed) -> None:
+        seen = placed.payload
+        if seen.injected:
+            return
+        self._assert.location = placed.event.location or self._assert.location
+        if not self._opened:
+            if placed.when <= 0:
+                # Lines without a time sort first: they wait for the first that tells when the session began.
+                self._waiting.append(placed)
+                return
+            self._opened = True
+            self._open(placed, seen)
+            waiting, self._waiting = self._waiting, []
+            for earlier in waiting:
+                self._fold(earlier._replace(when=placed.when))
+        elif isinstance(seen, SessionStarted):
+            self._open(placed, seen)
+        match seen:
+            case ToolCalled():
+                self._spend(placed, seen.message, seen.tokens_in, seen.tokens_out, seen.tokens_cached)
+                self._work.called(seen)
+            case ToolOutcome():
+                self._work.came_back(placed, seen)
+            case ResponseReceived():
+                self._spend(placed, seen.message, seen.tokens_in, seen.tokens_out, seen.tokens_cached)
+                self._work.told(seen.text, thought=seen.kind == "thinking")
+                if seen.kind == "text":
+                    self._talk.answered(placed, seen)
+            case PromptSubmitted():
+                self._talk.prompted(placed, seen)
+            case NoticeReceived():
+                self._notice(placed, seen)
+            case SessionEnded():
+                self._assert.make(SessionClosed, placed, self._assert.nth("closed"), reason=seen.reason)
+            case _:
+                pass
+
+    def _open(self, placed: Placed, seen: Observation) -> None:
+        started = seen if isinstance(seen, SessionStarted) else SessionStarted()
+        self._assert.make(
+            SessionOpened,
+            placed,
+            self._assert.nth(f"opened:{started.source}"),
+            source=started.source,
+            branch=seen.branch,
+            model=seen.model,
+            agent_version=seen.agent_version,
+            repository=started.repository,
+            title=started.title,
+        )
+
+    def _notice(self, placed: Placed, seen: NoticeReceived) -> None:
+        if seen.kind == "title" and seen.text:
+            about = self._assert.nth(f"title:{text_digest(seen.text).hex()}")
+            self._assert.make(SessionTitled, placed, about, title=seen.text[:300])
+        elif seen.kind == "tokens":
+            spent = (seen.data.get(name) for name in ("tokens_in", "tokens_out", "tokens_cached"))
+            self._spend(placed, "", *(n if isinstance(n, int) else 0 for n in spent))
+        elif seen.kind == "interrupted":
+            self._talk.interrupted(placed.when)
+
+    def _spend(self, placed: Placed, message: str, *tokens: int) -> None:
+        """Count what a message cost. Every block of it repeats the counts, and later ones may know more."""
+        before = self._spent.get(message, (0, 0, 0)) if message else (0, 0, 0)
+        counts = tuple(max(now, old) for now, old in zip(tokens, before, strict=True))
+        more = tuple(now - old for now, old in zip(counts, before, strict=True))
+        if not any(more):
+            return
+        if message:
+            self._spent[message] = (counts[0], counts[1], counts[2])
+        about = self._assert.nth(f"message:{message}") if message else str(placed.cite)
+        self._assert.make(TokensSpent, placed, about, tokens_in=more[0], tokens_out=more[1], tokens_cached=more[2])
+        if self._talk.episode is not None:
+            self._talk.episode.tokens += more[0] + more[1]
+            self._talk.episode.dirty = True

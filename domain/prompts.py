@@ -1,0 +1,187 @@
+"""What stands in a user's place in a transcript, and what a user's own words do to the task at hand."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal, NamedTuple
+
+from memctl.domain.facts import PromptKind
+from memctl.domain.shell_words import words_of
+
+_CLIENT_TAGS = (
+    "system-reminder|ide_opened_file|ide_selection|ide_diagnostics|task-notification|local-command-stdout|"
+    "local-command-stderr|local-command-caveat|bash-stdout|bash-stderr|command-message|command-contents|"
+    "environment_context|user_instructions|INSTRUCTIONS|system_notification|current_datetime|turn_aborted|"
+    "user-prompt-submit-hook|new-diagnostics|permissions instructions|collaboration_mode|session-start-hook|"
+    "post-tool-use-hook|function_results|teammate-message|memctl-context"
+)
+_CLIENT_BLOCK = re.compile(rf"<(?P<tag>{_CLIENT_TAGS})(?:\s[^>]*)?>.*?(?:</(?P=tag)>|\Z)", re.DOTALL)
+_CLIENT_TEXT = re.compile(
+    r"\s*(?:\[Request interrupted by user|Caveat: The messages below|This session is being continued from a previous|"
+    r"# AGENTS\.md instructions|API Error|Stop hook feedback|Base directory for this skill|\[Image: |"
+    r"Continue from where you left off|<retrieval_status>|Unknown (?:slash command|skill): |Goodbye!|No response requested)"
+)
+_COMMAND = re.compile(r"<command-name>\s*/?(?P<name>[^<]*?)\s*</command-name>")
+_ARGUMENTS = re.compile(r"<command-args>(?P<args>.*?)(?:</command-args>|\Z)", re.DOTALL)
+_TYPED_COMMAND = re.compile(r"\s*/(?P<name>[a-z][\w:-]{1,40})(?:\s+(?P<args>\S.*))?\s*\Z", re.DOTALL)
+_SHELL = re.compile(r"\s*<bash-input>(?P<command>.*?)</bash-input>", re.DOTALL)
+
+_BUILT_IN = words_of(
+    "add-dir agents bashes bug clear compact config context cost copy doctor effort exit export extra-usage fast "
+    "feedback fork help hooks ide init-verifiers insights install-github-app keybindings login logout mcp memory "
+    "mobile model new output-style permissions plan plugin plugins privacy-settings quit reload-plugins "
+    "release-notes remote-control remote-env rename resume rewind sandbox skills stats status statusline "
+    "terminal-setup theme todos upgrade usage vim voice approvals diff mention prompts undo"
+)
+"""Commands of the client itself: they ask for no work."""
+
+FRESH_START = frozenset({"clear", "new", "resume"})
+
+
+class Said(NamedTuple):
+    """What a prompt is. `text` is as long as the prompt, with all that the user did not say blanked, so that places in
+    it are places in the prompt; `words` is that without blanks around.
+    """
+
+    by: Literal["user", "command", "client"]
+    text: str
+    words: str
+    command: str = ""
+
+
+def said_in(prompt: str) -> Said:
+    """Tell a user's own words from what the client put in their place."""
+    if _CLIENT_TEXT.match(prompt):
+        return Said("client", "", "")
+    if shell := _SHELL.match(prompt):
+        command = shell["command"].strip()
+        return Said("command", "", f"! {command}", "!") if command else Said("client", "", "")
+    if named := _COMMAND.search(prompt):
+        given = _ARGUMENTS.search(prompt)
+        return _command(prompt, named["name"], given.span("args") if given else (0, 0))
+    if prompt.lstrip()[:1] == "/" and (typed := _TYPED_COMMAND.match(prompt)):
+        return _command(prompt, typed["name"], typed.span("args") if typed["args"] else (0, 0))
+    text = _CLIENT_BLOCK.sub(lambda block: " " * len(block[0]), prompt) if "<" in prompt else prompt
+    words = text.strip()
+    return Said("user", text, words) if words else Said("client", "", "")
+
+
+def _command(prompt: str, name: str, args: tuple[int, int]) -> Said:
+    start, end = args
+    given = prompt[start:end].strip()
+    words = f"/{name} {given}".strip()
+    if name.split(":")[-1] in _BUILT_IN:
+        return Said("command", "", words, name)
+    return Said("user", " " * start + prompt[start:end] + " " * (len(prompt) - end), words, name)
+
+
+_THANKS = re.compile(
+    r"\W*(?:(?:ok(?:ay)?|yes|yeah|ah|oh|wow|haha)[,.! ]+)?(?:many thanks|thanks|thank you|thank u|thx|tysm|ty\b|great|perfect|"
+    r"awesome|excellent|fantastic|wonderful|amazing|brilliant|nice|cool|lovely|love it|good (?:job|work|stuff)|well done|"
+    r"(?:it |that |this |now it )?works(?: now| great| perfectly| well)?\b|(?:looks|all|sounds) good|lgtm|success|"
+    r"that (?:did it|fixed it|was it|solved it)|👍|🎉|🙏|❤|💯|"
+    r"고마워|고맙|감사|땡큐|완벽|훌륭|좋네|좋다|좋아|잘했|잘 했|최고|굿|잘 ?(?:된다|되네|돼|됩니다|동작))",
+    re.I,
+)
+_COMPLAINT = re.compile(
+    r"\W*(?:no+\b(?! need| problem| worries)|nope|nah|wrong|incorrect|wait\b|stop\b|hmm+ no|that(?:'s| is|s)? (?:not|wrong|incorrect|n't)|"
+    r"this (?:is|isn't|does) ?(?:not|n't|wrong|still)|not (?:what|quite|right|like|that|really)|i (?:meant|mean\b|didn'?t|did not|said|asked|was talking|never|told)|"
+    r"you (?:should(?:n'?t| not)? have|forgot|missed|didn'?t|did not|broke|removed|deleted|were supposed|misunder|just should|keep)|"
+    r"(?:please )?(?:undo|revert|roll ?back)\b|don'?t (?:do|change|touch|add|use|remove|commit|push|stash)|do not |actually,? (?:no|that|it|this|i)|"
+    r"(?:it |that |this )?(?:is |'s )?still (?:not|n't|fail|broken|an? (?:issue|error|problem)|get|see|show|doesn|does|happen|the same|there|wrong)|"
+    r"(?:it |that |this )?(?:does ?n'?t|did ?n'?t|is ?n'?t|does not|did not) (?:work|help|fix|compile|build|run|look)|"
+    r"(?:it|that|this) (?:failed|fails|broke|crashe[sd])\b|why (?:did|are|would|do) you\b|instead of |"
+    r"uh ?oh|ugh\b|argh|but (?:you|that|it|this|i) |same (?:error|issue|problem)|"
+    r"아니|아냐|아뇨|틀렸|틀린|잘못|그게 아니|이게 아니|그거 말고|말고|되돌|원래대로|취소|안 ?(?:돼|되|됩|된다)|여전히|아직도|왜 (?:자꾸|이렇게|그렇게)|하지 ?마)",
+    re.I,
+)
+_CONTINUES = re.compile(
+    r"\W*(?:and\b|also\b|then\b|now (?:do|also|let|the same|we|commit|push|can)|ok(?:ay)?\b|k\b|yes\b|yeah\b|yep\b|yup\b|sure\b|right\b|alright|"
+    r"go (?:ahead|on|for)|continue|proceed|carry on|keep going|do (?:it|that|so|this|the same|both|all|[0-9])|let'?s (?:do|go|try|keep|use|see|address|fix|implement|also|adjust|add)\b|"
+    r"done\b|(?:please )?(?:commit|push|merge|rebase|run|rerun|retry|try|test|deploy|release|publish|save|format|lint)\b(?!\S)|"
+    r"so\b|but\b|or\b|because|if so|in that case|what about|how about|what if|did (?:you|we)|are we|have (?:you|we)|does (?:it|this|that)|is (?:it|this|that)|"
+    r"was (?:it|this|that)|can (?:it|this|that)|could (?:it|this|that|we)|should (?:it|this|that|we)|do (?:we|you)|can we|"
+    r"(?:use|apply|address|include|mention|ensure|make sure|move|rename|keep|remove|drop|delete|add|update|change) (?:it|that|this|these|those|them|the (?:first|second|last|same|other|prior|comment|test|above))|"
+    r"(?:the|that|those|these|this|it|they)\b|almost|"
+    r"option|(?:[0-9]+|[a-d])(?:[.,) ]|$)|그리고|또|이제|계속|네\b|넵|응\b|어\b|그래|좋아|커밋|푸시|그럼|그러면|그건|이건|그거|이거|추가로|진행|해줘$)",
+    re.I,
+)
+_NEW_WORK = re.compile(
+    r"\W*(?:implement the following plan|new (?:task|feature|topic|issue|bug)|next (?:task|up|thing|issue|:)|(?:let'?s |now )?(?:move|switch) (?:on |over )?to\b|"
+    r"(?:on to|onto) the next|different (?:topic|question|task)|unrelated|separately|another (?:task|thing|bug|issue|question)|"
+    r"i'?d like to work on|i want to work on|let'?s work on|let'?s start|"
+    r"다음 (?:작업|과제|태스크|일|으로)|새로운|다른 (?:작업|질문|문제|얘기)|별개로)",
+    re.I,
+)
+_ASKS = re.compile(
+    r"\b(?:please|can you|could you|would you|help me|i want|i need|i'd like|we need|we should|you should|let's|"
+    r"implement|add|create|write|build|make|fix|debug|investigate|find|check|look|review|refactor|rename|move|remove|"
+    r"delete|update|upgrade|change|replace|migrate|convert|extract|document|explain|describe|summari[sz]e|analy[sz]e|"
+    r"set ?up|configure|install|deploy|release|publish|run|test|generate|design|plan|improve|optimi[sz]e|support|"
+    r"enable|disable|integrate|port|clean|simplify|split|merge|rebase|commit|push|show|tell|give|read|search|ensure|"
+    r"consider|respond|address|log|bring|restore|get|use|put|spawn)\b|\?|"
+    r"(?:해 ?줘|해 ?주세요|해라|하자|할까|해 ?봐|줘\b|주세요|부탁|만들|고쳐|고치|수정|추가|구현|작성|삭제|제거|변경|바꿔|바꾸|확인|검토|설명|"
+    r"알려|찾아|분석|정리|개선|테스트|리팩토링|설치|설정|왜|어떻게|무엇|뭐|어디|인가요|나요|까요)",
+    re.I,
+)
+_WORD = re.compile(r"[A-Za-z][A-Za-z0-9_]{3,}|[가-힣]{2,}")
+_COMMON = words_of(
+    "this that with from have will would could should there their they them then than what when where which while "
+    "about into your just also only some more make sure does please need want like been were here over very much "
+    "file files code test tests using used line lines change changes update added adding implement following plan "
+    "check look know think thing things still case same other because first second work working right good okay"
+)
+
+
+def words_in(text: str) -> frozenset[str]:
+    """The words of a text that tell what it is about."""
+    found = (word.lower() for word in _WORD.findall(text[:20_000]))
+    return frozenset(word[:7] for word in found if word not in _COMMON)
+
+
+def length_of(words: str) -> int:
+    """Length in words; three Hangul characters count as one, as long as a sentence of ten counts as three."""
+    hangul = sum("가" <= c <= "힣" for c in words)
+    return len(words.split()) if hangul * 2 < len(words) else max(len(words.split()), hangul // 3)
+
+
+def is_thanks(words: str) -> bool:
+    """Whether the words praise or thank."""
+    return bool(_THANKS.match(words)) and not _COMPLAINT.match(words)
+
+
+def is_complaint(words: str) -> bool:
+    """Whether the words say that something went wrong, or is not what was meant."""
+    return bool(_COMPLAINT.match(words))
+
+
+def asks_for_work(words: str) -> bool:
+    """Whether the words ask for something."""
+    return bool(_ASKS.search(words))
+
+
+def kind_of(words: str, *, open_task: bool, about: frozenset[str], rested: bool) -> PromptKind:
+    """What a user's words do to the task at hand.
+
+    `about` holds the words that the task has been about; `rested` says that its work was committed, or lies hours back.
+    """
+    length = length_of(words)
+    thanks = _THANKS.match(words)
+    if thanks and length_of(words[thanks.end() :]) <= 4 and not _ASKS.search(words[thanks.end() :]):
+        return "thanks"
+    if not open_task:
+        return "opening" if length >= 3 or asks_for_work(words) else "follow_up"
+    if _NEW_WORK.match(words):
+        return "opening"
+    if _COMPLAINT.match(words):
+        return "correction"
+    if thanks or length <= 4 or not asks_for_work(words):
+        return "follow_up"
+    own = words_in(words)
+    shared = len(own & about) / len(own) if own else 1.0
+    if _CONTINUES.match(words):
+        # A long request that shares nothing is a new one, however it begins.
+        return "opening" if rested and length >= 12 and shared < 0.15 else "follow_up"
+    if length < 7 and not rested:
+        return "follow_up"
+    return "opening" if shared < (0.4 if rested else 0.25) else "follow_up"

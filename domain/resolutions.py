@@ -1,0 +1,320 @@
+"""Errors and what resolved them: a command fails, something is changed, and what had failed passes.
+
+What counts as "what had failed": the same head, alone or in a chain, behind another `cd`; for tests a run that
+includes the failed one; for compile errors anything that compiles.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from memctl.domain.facts import Edit, ErrorOccurred
+from memctl.domain.shell import changes_of, heads_of, is_reading, proves, runner_of
+
+OPEN = 64
+"""Errors that stay open at most; of more, the oldest are given up."""
+
+REACH = 400
+"""Uses of tools after which an open error is given up."""
+
+RETRY_REACH = 8
+"""Uses of tools within which another way to call the same program resolves a wrong call."""
+
+_COMPILING = ("go compile", "rustc", "compile", "TS", "E0")
+_CHECKED = ("golangci-lint", "biome", "ruff", "mypy", "lint", "markdownlint", "diagnostic")
+_TREE = re.compile(
+    r"(?:\S+ )*?git (?:-\S+ \S+ )*(?:checkout|switch|restore|reset|stash|merge|rebase|pull|clean|cherry-pick|revert|am|apply|rm|mv)\b"
+)
+_SLIGHT = re.compile(r"(?:\S+ )*?(?:git|mkdir|touch|kill|pkill|killall|export|chmod \+x /tmp|rm (?:-\w+ )*/tmp)\b")
+
+
+class Step(NamedTuple):
+    """Something that changed the world: an edit, or a command that changes things."""
+
+    at: int
+    edit: Edit | None
+    ran: str
+
+
+class Told(NamedTuple):
+    """What the agent said, and after how many uses of tools. A thought is believed less."""
+
+    at: int
+    text: str
+    thought: bool
+
+
+class OpenError(msgspec.Struct):
+    """An error that nothing has resolved yet."""
+
+    fact: ErrorOccurred
+    command: str
+    heads: tuple[str, ...]
+    at: int
+    """Uses of tools before it."""
+    gone: int | None = None
+    """When a further run of its command no longer showed it."""
+
+
+class Resolved(NamedTuple):
+    """How an open error was resolved."""
+
+    error: OpenError
+    edits: tuple[Edit, ...]
+    ran: tuple[str, ...]
+    explanation: str
+    approach: str
+
+
+class Resolutions:
+    """The open errors of a stream, and what happened since."""
+
+    def __init__(self) -> None:
+        self._open: list[OpenError] = []
+        self._steps: list[Step] = []
+        self._told: list[Told] = []
+
+    def told(self, at: int, text: str, *, thought: bool) -> None:
+        if self._open and text:
+            self._told.append(Told(at, text[:6_000], thought))
+            del self._told[:-200]
+
+    def edited(self, at: int, edits: Iterable[Edit]) -> None:
+        if self._open:
+            self._steps.extend(Step(at, edit, "") for edit in edits)
+            del self._steps[:-600]
+
+    def ran(self, at: int, changes: Iterable[str]) -> None:
+        """Commands that change things were run."""
+        if self._open:
+            self._steps.extend(Step(at, None, change) for change in changes)
+            del self._steps[:-600]
+
+    def is_open(self, signature: str) -> bool:
+        return any(error.fact.signature == signature for error in self._open)
+
+    def failed(self, at: int, command: str, errors: Sequence[ErrorOccurred]) -> None:
+        """A command failed and showed these errors: what it no longer shows is gone, though not proved."""
+        heads = heads_of(command)
+        shown = {error.signature for error in errors}
+        for known in self._open:
+            if known.gone is None and known.fact.signature not in shown and set(_culprits(known)) & set(heads):
+                known.gone = at
+        self._open.extend(OpenError(error, command, heads, at) for error in errors)
+        del self._open[:-OPEN]
+
+    def passed(self, at: int, command: str) -> list[Resolved]:
+        """A command went well: what of the open errors that resolves."""
+        if not self._open:
+            return []
+        heads = heads_of(command)
+        found: list[Resolved] = []
+        left: list[OpenError] = []
+        for error in self._open:
+            if at - error.at > REACH:
+                continue
+            resolved = self._resolve(error, at, command, heads)
+            if resolved is None:
+                left.append(error)
+            else:
+                found.append(resolved)
+        self._open = left
+        if not left:
+            self._steps.clear()
+            self._told.clear()
+        return found
+
+    def _resolve(self, error: OpenError, at: int, command: str, heads: tuple[str, ...]) -> Resolved | None:
+        same = covers(command, heads, error)
+        misused = (
+            "usage" in error.fact.error_types and at - error.at <= RETRY_REACH and _same_program(heads, error.heads)
+        )
+        if not same and not misused:
+            return None
+        until = at if error.gone is None else error.gone
+        within = [step for step in self._steps if error.at < step.at <= until]
+        edits = [step.edit for step in within if step.edit is not None]
+        already = changes_of(error.command)
+        ran = list(dict.fromkeys(s.ran for s in within if s.ran and s.ran not in already and _matters(s.ran, error)))
+        if not edits and not ran:
+            if not misused or error.command == command:
+                return None
+            approach = f"ran `{_short(command)}` instead of `{_short(error.command)}`"
+            return Resolved(error, (), (command,), self._explain(error, until, []), approach[:300])
+        chosen = _chosen(edits, error)
+        explanation = self._explain(
+            error, until, [step.at for step in within if step.edit is not None or step.ran in ran]
+        )
+        return Resolved(error, chosen, tuple(ran[:5]), explanation, _approach(explanation, chosen, ran))
+
+    def _explain(self, error: OpenError, until: int, changed_at: Sequence[int]) -> str:
+        """The agent's sentences that explain, else what it said just before the first change."""
+        said = [told for told in self._told if error.at <= told.at <= until]
+        found: list[str] = []
+        for thought in (False, True):
+            for told in said:
+                if told.thought == thought:
+                    found.extend(s for s in sentences(told.text) if _EXPLAINS.search(s) and s not in found)
+            if found:
+                break
+        if not found and changed_at:
+            before = [told for told in said if not told.thought and told.at <= changed_at[0]]
+            found = sentences(before[-1].text)[:2] if before else []
+        kept, length = [], 0
+        for sentence in found[:8]:
+            if length + len(sentence) > 1_400:
+                break
+            kept.append(sentence)
+            length += len(sentence) + 1
+        return " ".join(kept)
+
+
+_EXPLAINS = re.compile(
+    r"\b(?:the (?:actual |real |root |underlying |main )?(?:issue|problem|cause|bug|error|failure|reason|culprit|fix|solution)s?\b(?: here| now)? (?:is|are|was|were|comes?|came|happens?|occurs?|seems|lies)|"
+    r"because\b|root cause|caused by|due to|turns out|it turned out|that'?s why|this is why|which means|so that|"
+    r"(?:fails?|failed|failing|broke|breaks) (?:because|since|as|when|due)|(?:needs?|has|have) to (?:be|use|have|call|match)|should (?:be|use|have|call)|instead of|"
+    r"doesn'?t (?:exist|match|have|support|include|implement|handle)|isn'?t (?:set|used|defined|exported|available|needed)|"
+    r"(?:is|was|were|are) (?:missing|undefined|unused|outdated|stale|wrong|incorrect|not (?:set|used|defined|exported)))\b|"
+    r"때문|원인은|문제는|이유는|해야 (?:합니다|한다)|없어서|누락",
+    re.I,
+)  # fmt: skip
+_SENTENCE = re.compile(r"(?<=[.!?。:])\s+(?=[A-Z`\"'(*\d가-힣-])|\n+")
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences of a text, code blocks left out, each on one line and at most 400 characters."""
+    text = re.sub(r"```.*?(?:```|\Z)", " ", text, flags=re.DOTALL) if "```" in text else text
+    found = (" ".join(part.split()).strip("*-# ") for part in _SENTENCE.split(text))
+    return [part[:400] for part in found if len(part) > 12]
+
+
+def _culprits(error: OpenError) -> tuple[str, ...]:
+    """Heads of the failed command that may have printed the error."""
+    heads = tuple(head for head in error.heads if not is_reading(head)) or error.heads
+    if len(heads) < 2:
+        return heads
+    types = error.fact.error_types
+    if "test failure" in types or "panic" in types:
+        fitting = tuple(head for head in heads if runner_of(head))
+    elif any(t.startswith(_CHECKED) for t in types):
+        fitting = tuple(head for head in heads if proves(head) == "check" and not re.search(r"fmt|format", head))
+    elif any(t.startswith(_COMPILING) for t in types):
+        fitting = tuple(head for head in heads if proves(head))
+    elif any(t.startswith(("git", "conflict")) for t in types):
+        fitting = tuple(head for head in heads if head.startswith("git "))
+    else:
+        fitting = ()
+    return fitting or heads
+
+
+_SCRIPTS = (
+    "mise run",
+    "make",
+    "npm run",
+    "pnpm run",
+    "yarn run",
+    "bun run",
+    "just",
+    "task",
+    "rake",
+    "npm test",
+    "pnpm test",
+    "yarn test",
+    "bun test",
+)
+
+
+def covers(command: str, heads: tuple[str, ...], error: OpenError) -> bool:
+    """Whether a passing run of `command` shows that what printed the error is in order."""
+    culprits = _culprits(error)
+    types = error.fact.error_types
+    if all(is_reading(head) for head in error.heads):
+        return _bare(command) == _bare(error.command)
+    shared = set(culprits) & set(heads)
+    if "test failure" in types:
+        if not shared and not (
+            any(runner_of(h) and h.startswith(_SCRIPTS) for h in heads) and "" not in map(runner_of, culprits)
+        ):
+            return False
+        return (bool(shared) or not filters_of(command)) and _includes(command, error)
+    if shared:
+        return True
+    if any(t.startswith(_COMPILING) for t in types):
+        programs = {head.split(" ")[0] for head in culprits}
+        return any(
+            proves(h) in ("test", "build", "check") and (h.split(" ")[0] in programs) and not re.search("fmt|format", h)
+            for h in heads
+        )
+    return False
+
+
+def _same_program(heads: tuple[str, ...], others: tuple[str, ...]) -> bool:
+    return bool({head.split(" ")[0] for head in heads} & {head.split(" ")[0] for head in others})
+
+
+def _bare(command: str) -> str:
+    return re.sub(
+        r"^cd \S+ *(?:&&|;) *| 2>&1| *\|\| true| *\| *(?:head|tail|cat)\b[^|;&]*$", "", command.strip()
+    ).strip()
+
+
+_FILTER = re.compile(
+    r"(?:\s-run[= ]|\s-k[= ]|\s-t[= ]|\s--grep[= ]|\s-g[= ]|--test-name-pattern[= ]|--testNamePattern[= ]|--filter[= ]|--tests[= ]|::)(?:'([^']*)'|\"([^\"]*)\"|(\S+))"
+)
+
+
+def filters_of(command: str) -> tuple[str, ...]:
+    """The names of tests that a run was narrowed to."""
+    found: list[str] = []
+    for match in _FILTER.finditer(command):
+        given = match[1] or match[2] or match[3] or ""
+        found.extend(part for name in given.split("|") if (part := name.strip("^$()'\" ").split("/")[0]))
+    return tuple(found)
+
+
+def _includes(command: str, error: OpenError) -> bool:
+    """Whether a run includes the failed test: it is not narrowed, or narrowed as the failed one, or names it."""
+    narrowed = filters_of(command)
+    if not narrowed or (set(filters_of(error.command)) <= set(narrowed) and filters_of(error.command)):
+        return True
+    names = " ".join(error.fact.frames)
+    return any(name in names for name in narrowed) if names else True
+
+
+def _matters(change: str, error: OpenError) -> bool:
+    """Whether a command may have mended the error: git's own dealings and the like mend only errors of git."""
+    if any(head.startswith("git ") for head in _culprits(error)) or not _SLIGHT.match(change):
+        return True
+    return bool(_TREE.match(change))
+
+
+def _chosen(edits: Sequence[Edit], error: OpenError) -> tuple[Edit, ...]:
+    """At most 8 edits: those of files that the error names first, then the latest, in order of time."""
+    unique = list({(e.path, e.before, e.after): e for e in edits}.values())
+    if len(unique) <= 8:
+        return tuple(unique)
+    named = {path.rpartition("/")[2] for path in error.fact.files}
+    ranked = sorted(range(len(unique)), key=lambda i: (unique[i].path.rpartition("/")[2] not in named, -i))[:8]
+    return tuple(unique[i] for i in sorted(ranked))
+
+
+def _approach(explanation: str, edits: Sequence[Edit], ran: Sequence[str]) -> str:
+    """How in one line: what was changed, and why where that was said; at most 300 characters."""
+    paths = list(dict.fromkeys(edit.path.rpartition("/")[2] for edit in edits))
+    what = []
+    if paths:
+        what.append("edited " + ", ".join(paths[:4]) + (f" and {len(paths) - 4} more" if len(paths) > 4 else ""))
+    if ran:
+        what.append("ran " + ", ".join(f"`{_short(change)}`" for change in ran[:2]))
+    done = "; ".join(what)
+    why = sentences(explanation)[:1]
+    return (f"{why[0][:200].rstrip('.: ')} ({done})" if why else done)[:300]
+
+
+def _short(command: str) -> str:
+    line = " ".join(command.split())
+    return line if len(line) <= 80 else line[:79] + "…"

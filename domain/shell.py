@@ -1,0 +1,243 @@
+"""What a shell command is: its parts, their heads, whether they run tests, only read, or change things.
+
+A head is program and subcommand without paths and options: `go test`, `npm run build`, `deploy.sh`. Wrappers
+(`sudo`, `timeout 60`, `npx`, `uv run`) and settings (`cd`, `export`, `X=1`) are seen through.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import NamedTuple
+
+from memctl.domain.shell_words import (
+    BUILDING,
+    CHANGING,
+    CHECKING,
+    IN_PLACE,
+    INTERPRETERS,
+    OPTIONS_WITH_VALUE,
+    READERS,
+    READING_HEADS,
+    RUNNERS_OF_TOOLS,
+    RUNS_SCRIPTS,
+    SETTING,
+    SYNONYMS,
+    TESTING,
+    TWO_LEVELS,
+    WITH_SUBCOMMAND,
+    WRAPPERS,
+)
+
+_LONGEST = 6_000
+"""Characters of a command that are looked at: what follows is the body of a document or script."""
+
+
+class Part(NamedTuple):
+    """One simple command of a line. `after` is the operator before it: empty, `&&`, `||`, `;`, `|` or `&`."""
+
+    words: tuple[str, ...]
+    head: str
+    after: str = ""
+
+
+_HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w+)\1([^\n]*)\n(?s:.*?)(?:\n[ \t]*\2(?=\s|\)|$)|\Z)")
+_TOKEN = re.compile(
+    r"""(?P<skip>[ \t\r]+|\\\n|(?<![^\s;&|])\#[^\n]*)
+      | (?P<redirect>\d*(?:>>?|<<<|<)&?-?\s*(?:\d(?![\w.])|"[^"]*"|'[^']*'|[^\s;&|<>()]+)?|&>>?\s*[^\s;&|]+)
+      | (?P<op>&&|\|\||\|&|[;&|\n()])
+      | (?P<word>(?:'[^']*'?|"(?:\\.|[^"\\])*"?|\$\((?:[^()]|\([^()]*\))*\)?|`[^`]*`?|\\.|[^\s'"\\;&|<>()`])+)
+      | (?P<other>.)""",
+    re.VERBOSE | re.DOTALL,
+)
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
+
+
+@lru_cache(maxsize=4096)
+def parts_of(command: str) -> tuple[Part, ...]:
+    """The simple commands of a command line, in order. Bodies of here-documents are left out."""
+    text = command[:_LONGEST]
+    if "<<" in text:
+        text = _HEREDOC.sub(r" \3\n", text)
+    found: list[Part] = []
+    words: list[str] = []
+    after = ""
+    for token in _TOKEN.finditer(text):
+        kind = token.lastgroup
+        if kind == "word":
+            words.append(token[0])
+        elif kind == "op":
+            if words:
+                found.append(Part(tuple(words), _head(words), after))
+                words = []
+            operator = token[0].strip("()") or ";"
+            after = ";" if operator == "\n" else "|" if operator == "|&" else operator
+    if words:
+        found.append(Part(tuple(words), _head(words), after))
+    return tuple(found)
+
+
+def _bare(word: str) -> str:
+    if len(word) > 1 and word[0] in "'\"" and word[-1] == word[0]:
+        return word[1:-1]
+    return word
+
+
+def _name(word: str) -> str:
+    name = _bare(word).replace("\\", "/").rstrip("/").rpartition("/")[2].lower()
+    return name.removesuffix(".exe")
+
+
+def _past_options(words: list[str], at: int, program: str) -> int:
+    """Index of the first word from `at` on that is no option (nor an option's value)."""
+    takes = OPTIONS_WITH_VALUE.get(program, set())
+    while at < len(words) and words[at].startswith(("-", "+")):
+        at += 2 if words[at] in takes else 1
+    return at
+
+
+def _head(words: list[str]) -> str:
+    at = 0
+    while at < len(words):
+        word = _bare(words[at])
+        if _ASSIGNMENT.match(word) or word in WRAPPERS:
+            at = _past_options(words, at + 1, word)
+            continue
+        if word in ("timeout", "gtimeout"):
+            at = _past_options(words, at + 1, "timeout") + 1
+            continue
+        program = SYNONYMS.get(_name(word), _name(word))
+        second = _bare(words[at + 1]) if at + 1 < len(words) else ""
+        taken = RUNNERS_OF_TOOLS.get(f"{program} {second}") or RUNNERS_OF_TOOLS.get(program)
+        if taken:
+            further = _past_options(words, at + taken, f"{program} {second}" if taken > 1 else program)
+            if further < len(words):
+                at = further
+                continue
+        return _with_subcommand(program, words, at)
+    return ""
+
+
+def _with_subcommand(program: str, words: list[str], at: int) -> str:
+    following = _past_options(words, at + 1, program)
+    first = _bare(words[following]) if following < len(words) else ""
+    if program in ("python", "python3"):
+        if "-m" in words[at + 1 : following + 1]:
+            module = words.index("-m", at) + 1
+            name = _bare(words[module]) if module < len(words) else ""
+            if name in ("pytest", "mypy", "ruff", "black", "pip", "tox", "nox"):
+                return _with_subcommand(name, words, module)
+            return f"python -m {name}".rstrip()
+        if any(_bare(w) == "-c" for w in words[at + 1 : at + 3]):
+            return "python -c"
+    if program == "node" and "--test" in words:
+        return "node --test"
+    if program == "sh" and ("-c" in words[at + 1 : at + 3] or "-lc" in words[at + 1 : at + 3]):
+        inner = _bare(words[-1]) if len(words) > at + 2 else ""
+        return next((part.head for part in parts_of(inner) if part.head not in SETTING), "sh")
+    if program == "wsl":
+        rest = [w for w in words[at + 1 :] if w not in ("-e", "--exec", "--")]
+        return _head(rest) if rest else "wsl"
+    if program in INTERPRETERS or program == "sh":
+        return f"{program} {_name(first)}".rstrip() if first and not first.startswith("-") else program
+    if program not in WITH_SUBCOMMAND or not first:
+        return program
+    if program in RUNS_SCRIPTS and first in RUNS_SCRIPTS[program]:
+        script = _past_options(words, following + 1, program)
+        name = _bare(words[script]) if script < len(words) else ""
+        name = _name(name) if "/" in name else name
+        return f"{program} run {name}".rstrip()
+    if program in RUNS_SCRIPTS and "/" in first:
+        return f"{program} {_name(first)}"
+    head = f"{program} {first}" if re.fullmatch(r"[\w:.@-]+", first) else program
+    if first in TWO_LEVELS.get(program, ()):
+        second = _past_options(words, following + 1, program)
+        if second < len(words) and re.fullmatch(r"[a-z][a-z-]*", _bare(words[second])):
+            head += f" {_bare(words[second])}"
+    return head
+
+
+def heads_of(command: str) -> tuple[str, ...]:
+    """Heads of what a command does, in order: settings left out, and filters behind a pipe."""
+    return tuple(
+        dict.fromkeys(
+            part.head
+            for part in parts_of(command)
+            if part.head and part.head not in SETTING and not (part.after == "|" and part.head.split(" ")[0] in READERS)
+        )
+    )
+
+
+def head_of(command: str) -> str:
+    """The canonical head: of the first part that does something, else of the first."""
+    heads = heads_of(command)
+    doing = next((head for head in heads if not is_reading(head)), "")
+    if doing or heads:
+        return doing or heads[0]
+    return next((part.head for part in parts_of(command) if part.head), "")
+
+
+def is_reading(head: str) -> bool:
+    """Whether a head shows or looks for text: what it prints is a quotation."""
+    program = head.split(" ", 1)[0]
+    return program in READERS or head in READING_HEADS
+
+
+def only_reads(command: str) -> bool:
+    """Whether all a command does is to show text or settings."""
+    return all(is_reading(head) for head in heads_of(command))
+
+
+def changes_of(command: str) -> tuple[str, ...]:
+    """The parts of a command that change files, settings or what is installed, as they were written."""
+    found = []
+    for part in parts_of(command):
+        head = part.head
+        if not head or not CHANGING.match(head):
+            continue
+        needed = IN_PLACE.get(head) or IN_PLACE.get(head.split(" ", 1)[0])
+        if needed and needed != ("*",) and not any(w == n or w.startswith(f"{n}.") for w in part.words for n in needed):
+            continue
+        if needed == ("*",) and len([w for w in part.words if not w.startswith("-")]) < 4:
+            continue
+        found.append(" ".join(part.words)[:200])
+    return tuple(found)
+
+
+_WRITTEN = re.compile(r"(?:^|[\s;&|])(?:cat|tee)\b[^|;&\n]*?(?:>{1,2}|tee (?:-a )?)\s*(['\"]?)([\w./~@+-]+)\1[^\n]*<<|"
+                      r"<<-?\s*['\"]?\w+['\"]?\s*>{1,2}\s*(['\"]?)([\w./~@+-]+)\3")  # fmt: skip
+
+
+def written_by(command: str) -> tuple[str, ...]:
+    """Files that a command writes by a here-document or edits in place."""
+    found: dict[str, None] = {}
+    if "<<" in command:
+        for match in _WRITTEN.finditer(command[:_LONGEST]):
+            found[match[2] or match[4]] = None
+    if "sed" in command or "perl" in command:
+        for part in parts_of(command):
+            in_place = part.head in ("sed", "perl") and any(w.startswith(("-i", "-pi")) for w in part.words)
+            last = _bare(part.words[-1])
+            if in_place and len(part.words) > 2 and re.fullmatch(r"[\w./~@+-]*[./][\w./~@+-]+", last):
+                found[last] = None
+    return tuple(path for path in found if not path.startswith("/dev/"))
+
+
+def runner_of(head: str) -> str:
+    """Which test runner a head is: pytest, go, cargo, js, script and so on; empty where it runs no tests."""
+    match = TESTING.match(head)
+    return (match.lastgroup or "") if match else ""
+
+
+def proves(head: str) -> str:
+    """What a passing run of this head shows to be in order: test, check, build, or empty."""
+    if runner_of(head):
+        return "test"
+    if CHECKING.search(head):
+        return "check"
+    return "build" if BUILDING.search(head) else ""
+
+
+def is_commit(command: str) -> bool:
+    """Whether a command commits or pushes."""
+    return any(part.head in ("git commit", "git push", "gh pr create", "gh pr merge") for part in parts_of(command))

@@ -1,0 +1,175 @@
+"""Errors in the output of tools, and the signature by which the same error is known again in another run."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable
+
+import msgspec
+
+from memctl.domain.error_shapes import ERROR_WORDS, PLAIN, SHAPES, STRONG, WRAPPER, Shown
+from memctl.domain.shell import head_of, only_reads, parts_of
+from memctl.domain.templates import plain, template_of
+
+MOST = 8
+"""Errors that are taken from one output."""
+
+
+class SeenError(msgspec.Struct, frozen=True):
+    """One error in a text. Characters `start` to `end` show it (of the text without colour codes, see `plain`).
+
+    `signature`: 16 hex digits, equal for the same error in another run. `message` at most 500 characters, `text` (the
+    excerpt) at most 1,500.
+    """
+
+    signature: str
+    error_types: tuple[str, ...]
+    template: str
+    message: str
+    text: str
+    frames: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    start: int = 0
+    end: int = 0
+
+
+_NOISE = re.compile(
+    r"(?:<tool_use_error>)?(?:"
+    r"The user doesn't want to (?:proceed|take this action)|User (?:rejected|declined|chose not)|"
+    r"The tool use was rejected|Sibling tool call errored|\[?Request interrupted|Interrupted by user|"
+    r"File has not been read yet|File has been (?:modified|unexpectedly modified)|File (?:content )?\(.{1,40}\) exceeds|"
+    r"String to replace not found|Found \d+ matches of the string|No changes to make|"
+    r"File does not exist|Path does not exist|Directory does not exist|EISDIR|"
+    r"InputValidationError|Input validation error|Unknown skill|No such tool|Unknown tool|"
+    r"Cancelled: parallel tool call|This command requires approval|Permission to use|Permission (?:for|denied by)|"
+    r"Hook PreToolUse|Denied by|Exit plan mode\?|Blocked:|Command was aborted|rejected by user|aborted by user|"
+    r"failed to find expected lines|apply_patch verification failed|Invalid Context|MCP error -32602"
+    r")",
+)
+"""Failures of handling a tool, refusals and cancellations: they say nothing of the work."""
+
+
+def is_noise(text: str) -> bool:
+    """Whether a tool's failure says nothing of the work: a refusal, a cancelled sibling, a file not read yet."""
+    return _NOISE.match(text.lstrip()[:200]) is not None
+
+
+_HEADER = re.compile(r"\A(?:<tool_use_error>)?(?:(?:Error: )?Exit code:? \d+\n?)?")
+
+
+def signature_of(text: str, command: str = "") -> list[SeenError]:
+    """The errors that a text shows, in order of their places; also for an error that somebody typed or pasted.
+
+    `command` is what printed it, where that is known. Empty when nothing looks like an error.
+    """
+    found = errors_in(text, command, failed=True)
+    if found or not text.strip():
+        return found
+    return [_seen(Shown(0, len(text), ("error",), _first_line(text)), plain(text))] if len(text) < 300 else []
+
+
+def errors_in(text: str, command: str, *, failed: bool, exit_code: int | None = None) -> list[SeenError]:
+    """The errors that a command's output shows, at most 8, distinct by signature, in order of their places.
+
+    With `failed` false, only what nothing but a failure prints is believed: the command said it went well, or a pipe
+    hid how it went.
+    """
+    text = plain(text)
+    reads = bool(command) and only_reads(command)
+    if reads and not failed:
+        return []
+    shown = list(_shown(text, STRONG if not failed else PLAIN))
+    if reads:
+        # What a reader prints is a quotation; what it says in its own name is an error.
+        shown = [s for s in shown if s.types[0] in ("file", "usage", "git", "command not found", "shell")]
+    elif failed and not shown:
+        shown = list(_shown(text, WRAPPER))
+        if not shown or not any(s.weight > WRAPPER for s in shown):
+            shown = _by_words(text) or shown[:1] or _by_exit(command, text, exit_code)
+    found: dict[str, SeenError] = {}
+    for each in shown:
+        error = _seen(each, text)
+        found.setdefault(error.signature, error)
+        if len(found) == MOST:
+            break
+    return list(found.values())
+
+
+def _shown(text: str, least: int) -> Iterable[Shown]:
+    candidates: list[Shown] = []
+    for shape in SHAPES:
+        if any(hint in text for hint in shape.hints):
+            candidates.extend(s for s in shape.find(text) if s.weight >= least)
+    if least == WRAPPER:
+        candidates = [s for s in candidates if s.weight == WRAPPER]
+    # An earlier shape of the list knows more; what lies inside what it found is its own.
+    taken: list[Shown] = []
+    for each in candidates:
+        if not any(each.start < other.end and other.start < each.end for other in taken):
+            taken.append(each)
+    strong = [s for s in taken if s.weight == STRONG]
+    return sorted(strong or taken, key=lambda s: s.start)
+
+
+def _by_words(text: str) -> list[Shown]:
+    """The first line that reads like an error."""
+    body = _HEADER.match(text)
+    at = body.end() if body else 0
+    for line in text[at : at + 12_000].split("\n"):
+        stripped = line.strip()
+        if (
+            len(stripped) > 3
+            and ERROR_WORDS.search(stripped)
+            and not stripped.startswith(("ok ", "✓", "hint:", "//", "#"))
+        ):
+            return [Shown(at, at + len(line), ("error",), stripped[:500], weight=PLAIN)]
+        at += len(line) + 1
+    return []
+
+
+def _by_exit(command: str, text: str, exit_code: int | None) -> list[Shown]:
+    head = head_of(command) if command else ""
+    if not head or exit_code in (None, 0, 130, 141, 143):
+        return []
+    body = _HEADER.sub("", text, count=1).strip()
+    return (
+        [Shown(0, min(len(text), 300), ("exit",), f"{head} exited with code {exit_code}", weight=PLAIN)] if body else []
+    )
+
+
+_TESTED = re.compile(r" \(\d+(?:\.\d+)?m?s\)| \[\d+(?:\.\d+)?m?s\]")
+
+
+def _seen(shown: Shown, text: str) -> SeenError:
+    message = shown.message.strip()[:500]
+    template = template_of(_TESTED.sub("", message))
+    types = tuple(t for t in dict.fromkeys(shown.types) if t)
+    digest = hashlib.sha256(
+        "\0".join((*(t.lower() for t in types), "", template, "", *shown.frames)).encode("utf-8", "replace")
+    )
+    start = text.rfind("\n", 0, shown.start) + 1
+    end = min(max(shown.end, start), start + 1_200)
+    more = text.find("\n", min(len(text), end + 200), end + 300)
+    excerpt = text[start : more if more > 0 else min(len(text), end + 200)]
+    return SeenError(
+        signature=digest.hexdigest()[:16],
+        error_types=types,
+        template=template,
+        message=message,
+        text=excerpt.strip("\n")[:1_500],
+        frames=shown.frames,
+        files=tuple(dict.fromkeys(f.replace("\\", "/") for f in shown.files)),
+        start=start,
+        end=end,
+    )
+
+
+def _first_line(text: str) -> str:
+    return next((line.strip() for line in plain(text).split("\n") if line.strip()), "")
+
+
+def hides_exit(command: str) -> bool:
+    """Whether a command's exit code may be that of a filter or of a later, unrelated part."""
+    parts = parts_of(command)
+    return any(later.after in ("|", ";", "||") for later in parts[1:])

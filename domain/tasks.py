@@ -1,0 +1,112 @@
+"""Tasks as prompts open them: description, type, and the key that makes one task of several sessions' work."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+
+from memctl.domain.facts import TaskType
+from memctl.domain.text import canonical
+
+LONGEST = 200
+"""Characters of a description, and of a canonical key."""
+
+_PLAN = re.compile(r"\s*implement the following plan:?\s*", re.I)
+_HEADING = re.compile(r"^#{1,3} +(?:(?:implementation )?plan:? +)?(?P<title>\S.*)$", re.I | re.MULTILINE)
+_POLITE = re.compile(
+    r"^(?:\W*(?:hi|hello|hey|ok(?:ay)?|so|alright|now|please|pls|great|thanks|thank you|perfect|cool|nice|yes|yeah|and|also|then)\b[,.!: ]*)+",
+    re.I,
+)
+_SENTENCE_END = re.compile(r"(?<=[.!?。？！])\s+(?=\S)|\n\s*\n|\n(?=\s*[-*#\d])")
+
+
+def description_of(words: str) -> str:
+    """What the task is, in the prompt's own first sentence or two, at most 200 characters.
+
+    A plan is called by its title; a pasted error or link is kept when nothing else was said.
+    """
+    text = words
+    if plan := _PLAN.match(text):
+        text = text[plan.end() :]
+        if title := _HEADING.search(text[:400]):
+            return _cut(title["title"].strip(" #*"))
+    text = text.strip()
+    polite = _POLITE.match(text)
+    if polite and len(text) - polite.end() > 15:
+        text = text[polite.end() :]
+    text = text.lstrip("#*->` \t\n")
+    sentences = [" ".join(part.split()) for part in _SENTENCE_END.split(text[:2_000]) if part and part.strip()]
+    if not sentences:
+        return _cut(" ".join(text.split()))
+    found = sentences[0]
+    for sentence in sentences[1:3]:
+        if len(found) >= 60 or len(found) + len(sentence) + 1 > LONGEST:
+            break
+        found += " " + sentence
+    return _cut(found)
+
+
+def _cut(text: str) -> str:
+    if len(text) <= LONGEST:
+        return text
+    head = text[: LONGEST - 1]
+    blank = head.rfind(" ")
+    return (head[:blank] if blank > LONGEST * 0.6 else head).rstrip(" ,;:") + "…"
+
+
+def canonical_of(description: str) -> str:
+    """The canonical key of a task: equal for descriptions that differ in form only. At most 200 characters."""
+    return canonical(description)[:LONGEST].strip() or description.strip()[:LONGEST].lower()
+
+
+def task_key(location: str, canonical_key: str) -> str:
+    """16 hex digits that name a task by location and canonical key, in every session alike."""
+    return hashlib.sha256(f"{location}\0{canonical_key}".encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+_TYPES: tuple[tuple[TaskType, re.Pattern[str]], ...] = (
+    ("review", re.compile(r"\b(?:review(?!s? comments?| feedback)|code review|audit|critique)\b|리뷰|검토", re.I)),
+    ("bugfix", re.compile(
+        r"\b(?:fix(?:e[sd])?|bugs?|bugfix|hotfix|debug|broken|crash(?:e[sd]|ing)?|fail(?:s|ed|ing|ure|ures)?|errors?|exception|regression|"
+        r"not working|doesn'?t work|does not work|won'?t|wrong|incorrect(?:ly)?|root cause|troubleshoot|investigate why|hangs?|leaks?|flaky|"
+        r"conflicts?|stuck|missing)\b|버그|오류|에러|고쳐|고치|안 ?(?:돼|되|됨)|실패|문제", re.I)),
+    ("test", re.compile(r"\b(?:(?:unit|integration|e2e|end-to-end|regression)? ?tests?|test coverage|test suite|lacks? test|specs?)\b|테스트", re.I)),
+    ("docs", re.compile(r"\b(?:readme|docs?|documentation|document(?:ed)?|changelog|docstrings?|comments?|explain in|guide|tutorial|skill\.md|agents\.md|claude\.md)\b|문서|주석", re.I)),
+    ("refactor", re.compile(
+        r"\b(?:refactor(?:ing)?|rename|clean ?up|simplif(?:y|ied)|dedup\w*|deduplicate|consolidat\w+|restructure|reorgani[sz]e|extract|"
+        r"inline|move|replace|rewrite|migrate|convert|split)\b|리팩토링|리팩터|정리|이름 변경", re.I)),
+    ("feature", re.compile(
+        r"\b(?:add|implement|create|build|support|introduce|develop|new feature|feature|enable|allow|extend|integrate|make it|make the|"
+        r"write|generate|design|enhance|improve|optimi[sz]e|redesign|increase|propagate|display|show)\b|추가|구현|만들|생성|기능|개선", re.I)),
+    ("chore", re.compile(
+        r"\b(?:commit|push|merge|rebase|pull|checkout|branch|release|publish|deploy|bump|upgrade|update|dependenc\w+|install|configure|config|set ?up|ci\b|pipeline|"
+        r"lint|format|version|remove|delete|clean|restore|rename|enable|run)\b|커밋|푸시|배포|설치|설정|업데이트|삭제|제거", re.I)),
+)  # fmt: skip
+_QUESTION = re.compile(
+    r"\W*(?:how|what|why|where|when|which|who|is|are|was|were|does|do|did|has|have|should|would|can (?:i|we|it|this)|could (?:i|we|it|this)|"
+    r"(?:can|could) you (?:explain|tell|describe|show me how)|explain|tell me|describe|어떻게|무엇|뭐|왜|어디|언제|누가)\b|.*(?:인가요|나요|까요|뭐야|뭔가요|설명해)",
+    re.I,
+)
+_DOES = re.compile(
+    r"\b(?:fix|add|implement|create|write|update|remove|refactor|change|please|can you|could you)\b|해 ?줘|해 ?주세요|고쳐|만들|추가",
+    re.I,
+)
+
+
+def task_type_of(words: str, description: str) -> TaskType:
+    """What sort of work a prompt asks for, by what it names first."""
+    head = description or words[:LONGEST]
+    if _QUESTION.match(head) and not _DOES.search(head):
+        return "question"
+    found = [(match.start(), rank, name) for rank, (name, rule) in enumerate(_TYPES) if (match := rule.search(head))]
+    if not found:
+        found = [
+            (match.start(), rank, name)
+            for rank, (name, rule) in enumerate(_TYPES)
+            if (match := rule.search(words[:1_000]))
+        ]
+    if not found:
+        return "question" if "?" in words[:500] else "unknown"
+    # What stands first says what to do; of what stands near it, the more telling sort counts.
+    first = min(at for at, _, _ in found)
+    return min((rank, name) for at, rank, name in found if at <= first + 12)[1]

@@ -1,0 +1,268 @@
+"""What an agent did: uses of tools, commands, tests, changed files, plans, errors and what resolved them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from memctl.domain.asserting import Assertions, span_of
+from memctl.domain.conversation import Conversation
+from memctl.domain.decisions import decisions_in_answers
+from memctl.domain.event import Micros
+from memctl.domain.facts import (
+    CommandRan,
+    Edit,
+    ErrorOccurred,
+    ErrorResolved,
+    FileChanged,
+    PlanChanged,
+    ResolutionRefuted,
+    Span,
+    TestsRan,
+    ToolUsed,
+)
+from memctl.domain.observations import ToolCalled, ToolFailed, ToolOutcome
+from memctl.domain.ordering import Placed
+from memctl.domain.resolutions import Resolutions
+from memctl.domain.runners import run_of_tests
+from memctl.domain.shell import changes_of, head_of, is_commit, only_reads
+from memctl.domain.signatures import SeenError, errors_in, hides_exit, is_noise
+from memctl.domain.templates import plain
+from memctl.domain.tools import (
+    StepList,
+    changes_of_use,
+    command_of,
+    family_of,
+    files_of,
+    summary_of,
+    symbols_in,
+)
+
+REFUTED_STEPS, REFUTED_WITHIN = 60, 2 * 3_600_000_000
+"""An error that comes back within so many uses of tools and microseconds was not resolved after all."""
+
+LONGEST_COMMAND = 2_000
+"""Characters of a command that a fact keeps; the event has the rest."""
+
+_STILL_RUNNING = re.compile(r"Process running with session ID (\d+)")
+_IN_BACKGROUND = re.compile(r"Command (?:running in background|was manually backgrounded)")
+_USER_SAID = re.compile(r"the user said:\s*(?P<words>\S.*?)(?:\n\nNote: |\Z)", re.DOTALL)
+
+
+class Work:
+    """The uses of tools of one stream, and the errors they left open."""
+
+    def __init__(self, assertions: Assertions, conversation: Conversation) -> None:
+        self._assert = assertions
+        self._talk = conversation
+        self._calls: dict[str, ToolCalled] = {}
+        self._uses = 0
+        self._running: dict[str, str] = {}
+        """Commands that go on in the background, by the client's id of the process."""
+        self._steps = StepList()
+        self._resolutions = Resolutions()
+        self._resolved: dict[str, tuple[ErrorResolved, int]] = {}
+
+    def called(self, seen: ToolCalled) -> None:
+        if seen.call:
+            self._calls[seen.call] = seen
+
+    def told(self, text: str, *, thought: bool) -> None:
+        self._resolutions.told(self._uses, text, thought=thought)
+
+    def came_back(self, placed: Placed, seen: ToolOutcome) -> None:
+        """A use of a tool ended: all that it says, in one go."""
+        self._uses += 1
+        call = self._calls.pop(seen.call, None)
+        tool = seen.tool or (call.tool if call is not None else "")
+        given: dict[str, Any] = call.input if call is not None else {}
+        about = seen.call or str(placed.cite)
+        family = family_of(tool)
+        failed = isinstance(seen, ToolFailed)
+        command = self._command(tool, given, seen) if family == "run" else ""
+        noise = failed and (is_noise(seen.text) or seen.interrupted)
+        errors = [] if noise else _errors(family, command, seen, failed)
+        # Exit 1 of what looks for something is an answer.
+        noise = noise or (failed and not errors and bool(command) and only_reads(command))
+        ok = not failed and not (errors and family == "run")
+        use = self._assert.make(
+            ToolUsed,
+            placed,
+            about,
+            tool=tool,
+            family=family,
+            ok=ok,
+            noise=noise,
+            summary=summary_of(given),
+            files=files_of(family, given, seen.file),
+            result=" ".join(seen.text[:600].split())[:300],
+            duration_ms=seen.duration_ms,
+            task=self._talk.task,
+        )
+        episode = self._talk.episode
+        if episode is not None:
+            episode.used(tool, ok=ok or noise)
+            episode.touch(placed.when)
+        if noise:
+            if refusal := _USER_SAID.search(seen.text):
+                self._talk.refused(placed, seen.text, *refusal.span("words"))
+            return
+        if not failed:
+            self._changed(placed, about, family, tool, given, seen)
+            self._planned(placed, about, tool, given, seen)
+        occurred = self._erred(placed, about, use, command, seen.text, errors)
+        if command and not self._goes_on(seen, given, command):
+            self._ran(placed, about, command, seen, ok, occurred)
+
+    def _command(self, tool: str, given: dict[str, Any], seen: ToolOutcome) -> str:
+        process = given.get("session_id", given.get("bash_id", given.get("shellId")))
+        if process is not None and str(process) in self._running:
+            return self._running[str(process)]
+        return command_of(given)
+
+    def _goes_on(self, seen: ToolOutcome, given: dict[str, Any], command: str) -> bool:
+        """Whether the command has not ended: then what it printed proves nothing yet."""
+        if running := _STILL_RUNNING.search(seen.text[:300]):
+            self._running[running[1]] = command
+            return True
+        return given.get("run_in_background") is True or _IN_BACKGROUND.match(seen.text) is not None
+
+    # --- changes ---
+
+    def _changed(
+        self, placed: Placed, about: str, family: str, tool: str, given: dict[str, Any], seen: ToolOutcome
+    ) -> None:
+        episode = self._talk.episode
+        edits = []
+        for index, change in enumerate(changes_of_use(family, tool, given, seen.patch, seen.file)):
+            self._assert.make(FileChanged, placed, f"{about}:{index}", task=self._talk.task, **change._asdict())
+            edits.append(Edit(change.path, change.before, change.after))
+            self._talk.worked_on(change.path)
+            if episode is not None:
+                episode.changed(change.path, change.added, change.removed, symbols_in(change.after))
+        self._resolutions.edited(self._uses, edits)
+
+    def _planned(self, placed: Placed, about: str, tool: str, given: dict[str, Any], seen: ToolOutcome) -> None:
+        steps = self._steps.after(tool, given, seen.text)
+        if steps is not None:
+            self._assert.make(PlanChanged, placed, about, steps=steps, task=self._talk.task)
+            if self._talk.episode is not None:
+                self._talk.episode.plan = steps
+        if tool.lower() == "askuserquestion":
+            for index, decision in enumerate(decisions_in_answers(seen.text)):
+                self._talk.decided(placed, seen.text, decision, f"{about}:{index}", "user")
+
+    # --- commands, errors, fixes ---
+
+    def _ran(
+        self, placed: Placed, about: str, command: str, seen: ToolOutcome, ok: bool, errors: Sequence[ErrorOccurred]
+    ) -> None:
+        task, episode = self._talk.task, self._talk.episode
+        short = command[:LONGEST_COMMAND]
+        head = head_of(command)
+        self._assert.make(
+            CommandRan, placed, about, command=short, head=head, ok=ok, exit_code=seen.exit_code, task=task
+        )
+        tests = run_of_tests(command, seen.text)
+        if tests is not None and (ok or any("test failure" in error.error_types for error in errors) or not errors):
+            self._assert.make(TestsRan, placed, about, command=short, passed=ok, task=task, **tests._asdict())
+            if episode is not None:
+                episode.tests_passed, episode.tested_at = ok, episode.steps
+        if not ok:
+            self._resolutions.failed(self._uses, command, errors)
+            if episode is not None and errors:
+                episode.failed_at = episode.steps
+            return
+        self._resolutions.ran(self._uses, changes_of(command))
+        self._resolve(placed, command)
+        if episode is not None:
+            if episode.failed_at is not None and not episode.unresolved:
+                episode.failed_at = None
+            if is_commit(command):
+                episode.committed_at = episode.steps
+
+    def _erred(
+        self, placed: Placed, about: str, use: ToolUsed, command: str, text: str, errors: Sequence[SeenError]
+    ) -> list[ErrorOccurred]:
+        occurred = []
+        episode = self._talk.episode
+        for error in errors:
+            fact = self._assert.make(
+                ErrorOccurred,
+                placed,
+                f"{about}:{error.signature}",
+                _span(placed, text, error),
+                signature=error.signature,
+                error_types=error.error_types,
+                template=error.template,
+                message=error.message,
+                text=error.text,
+                frames=error.frames,
+                files=error.files,
+                tool=use.tool,
+                command=command[:LONGEST_COMMAND],
+                task=self._talk.task,
+                seen_before=self._resolutions.is_open(error.signature),
+            )
+            occurred.append(fact)
+            self._refute(placed, fact)
+            if episode is not None:
+                episode.erred(error.signature, error.error_types, error.message)
+        return occurred
+
+    def _refute(self, placed: Placed, error: ErrorOccurred) -> None:
+        known = self._resolved.pop(error.signature, None)
+        if known is None:
+            return
+        resolution, at = known
+        soon = self._uses - at <= REFUTED_STEPS and placed.when - resolution.occurred_at <= REFUTED_WITHIN
+        if soon:
+            self._assert.make(
+                ResolutionRefuted,
+                placed,
+                str(resolution.id),
+                *error.evidence,
+                resolution=resolution.id,
+                signature=error.signature,
+            )
+
+    def _resolve(self, placed: Placed, command: str) -> None:
+        for resolved in self._resolutions.passed(self._uses, command):
+            error = resolved.error.fact
+            fact = self._assert.make(
+                ErrorResolved,
+                placed,
+                str(error.id),
+                *error.evidence,
+                Span(placed.cite),
+                error=error.id,
+                signature=error.signature,
+                command=command[:LONGEST_COMMAND],
+                edits=resolved.edits,
+                explanation=resolved.explanation,
+                approach=resolved.approach,
+                duration_us=Micros(placed.when - error.occurred_at),
+                task=error.task,
+            )
+            self._resolved[error.signature] = (fact, self._uses)
+            if self._talk.episode is not None:
+                self._talk.episode.resolve(error.signature, resolved.approach)
+
+
+def _errors(family: str, command: str, seen: ToolOutcome, failed: bool) -> list[SeenError]:
+    if family == "run":
+        if failed or (command and hides_exit(command)):
+            return errors_in(seen.text, command, failed=failed, exit_code=seen.exit_code)
+    elif failed and family in ("web", "other", "delegate"):
+        return errors_in(seen.text, "", failed=True)
+    return []
+
+
+def _span(placed: Placed, text: str, error: SeenError) -> Span:
+    if plain(text) == text:
+        return span_of(placed, text, error.start, error.end)
+    # Colour codes lie between: cite the message where it stands unbroken.
+    first = error.message.split("\n", 1)[0]
+    at = text.find(first)
+    return span_of(placed, text, at, at + len(first)) if at >= 0 else Span(placed.cite)
