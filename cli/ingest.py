@@ -11,6 +11,8 @@ import click
 if TYPE_CHECKING:
     from memctl.api.ingest import Account
 
+EXAMPLE = Path(__file__).parents[1] / "infra" / "example" / "session.jsonl"
+
 
 @click.command()
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
@@ -19,14 +21,25 @@ if TYPE_CHECKING:
 @click.option("--event", default="", help="The hook that ran, where the payload does not say.")
 @click.option("--follow", is_flag=True, help="Go on as the files grow, until interrupted.")
 @click.option("--again", is_flag=True, help="Read files from their start, also where they were read before.")
+@click.option("--example", is_flag=True, help="Read the example session that comes with memctl.")
+@click.option("--wait", is_flag=True, help="Wait until what was read can be searched.")
 @click.option("--json", "as_json", is_flag=True, help="Print the account as JSON.")
 def ingest(
-    paths: tuple[Path, ...], from_stdin: bool, agent: str, event: str, follow: bool, again: bool, as_json: bool
+    paths: tuple[Path, ...],
+    from_stdin: bool,
+    agent: str,
+    event: str,
+    follow: bool,
+    again: bool,
+    example: bool,
+    wait: bool,
+    as_json: bool,
 ) -> None:
     """Read transcripts (files or folders) of Claude Code, Codex and Copilot CLI into the log.
 
-    Without PATHS, the folders where these clients keep theirs. What was read before is not read again, and a line
-    that was told before is a duplicate: running this twice adds nothing. The account at the end tells every line.
+    Without PATHS, the folders where these clients keep theirs (exit 3 if there are none). What was read before is
+    not read again, and a line that was told before is a duplicate: running this twice adds nothing. The account at
+    the end tells every line.
     """
     if from_stdin:
         if paths or follow:
@@ -42,15 +55,17 @@ def ingest(
     for path in paths:
         if not path.expanduser().exists():
             raise click.UsageError(f"{path} does not exist")
-    sources = list(paths) or default_sources()
-    if not sources:
-        raise click.UsageError(
-            "no sessions of Claude Code, Codex or Copilot CLI were found here: name a file or folder"
-        )
+    sources = [EXAMPLE] if example else list(paths) or default_sources()
+    files = list(discover(sources))
+    if not files and not follow:
+        click.echo("no sessions of Claude Code, Codex or Copilot CLI found: name a file or folder", err=True)
+        raise click.exceptions.Exit(3)
     account = Account()
     with Intake(load_settings()) as intake:
         try:
-            _with_progress(intake, sources, list(discover(sources)), again, account)
+            _with_progress(intake, files, again, account)
+            if wait:
+                _wait(intake)
             if follow:
                 click.echo("following; Ctrl-C ends it", err=True)
                 follow_files(intake, sources, account, lambda a: click.echo(f"{a.new} new events", err=True))
@@ -65,7 +80,18 @@ def ingest(
         _print(account)
 
 
-def _with_progress(intake: Any, sources: list[Path], files: list[Path], again: bool, account: Account) -> None:
+def _wait(intake: Any) -> None:
+    from rich.console import Console
+
+    from memctl.api.progress import caught_up
+
+    console = Console(stderr=True)
+    with console.status("folding") as shown:
+        for waiting in caught_up(intake.connection):
+            shown.update(f"folding: {waiting.events} positions and {waiting.points} points to go")
+
+
+def _with_progress(intake: Any, files: list[Path], again: bool, account: Account) -> None:
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
@@ -76,7 +102,7 @@ def _with_progress(intake: Any, sources: list[Path], files: list[Path], again: b
     console = Console(stderr=True)
     with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as bar:
         task = bar.add_task("reading", total=sum(path.stat().st_size for path in files))
-        ingest_files(intake, sources, again=again, account=account, progress=lambda path, size: bar.advance(task, size))
+        ingest_files(intake, files, again=again, account=account, progress=lambda path, size: bar.advance(task, size))
 
 
 def _print(account: Account) -> None:

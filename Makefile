@@ -1,0 +1,40 @@
+# memctl: bare `make` lists the targets.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+LINKS := .links/memctl
+
+.DEFAULT_GOAL := help
+.PHONY: help run test check clean
+
+help: ## List the targets
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | expand -t 12
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: $(BIN)/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	@touch $@
+
+$(VENV)/.installed-dev: $(BIN)/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@ $(VENV)/.installed
+
+$(LINKS):
+	@mkdir -p .links && ln -sfn .. $(LINKS)
+
+run: $(VENV)/.installed ## Install, start memctl, read your sessions (or the example), show what was learnt
+	@PATH="$(abspath $(BIN)):$$PATH" sh infra/first_run.sh
+
+test: $(VENV)/.installed-dev ## Install what the tests need, then run them
+	$(BIN)/pytest -n 2 --dist loadfile
+
+check: $(VENV)/.installed-dev $(LINKS) ## Lint, formatting, types, and the direction of imports
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy -p memctl.domain -p memctl.projections -p memctl.infra -p memctl.workers -p memctl.api -p memctl.cli
+	$(BIN)/pytest -q tests/unit/test_house.py
+
+clean: ## Remove what these targets made
+	rm -rf $(VENV) .links build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

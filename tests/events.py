@@ -1,0 +1,47 @@
+"""Histories for tests, built from events."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from memctl.domain.event import Micros, NewEvent
+from memctl.domain.observations import Observation, PromptSubmitted, event_id_of, session_stream, transcript_key
+
+AGENT = "claude-code"
+NOON = 1_772_452_800_000_000
+"""2026-03-02T12:00:00Z, in microseconds."""
+
+
+def observed(
+    payload: Observation, *, session: str = "s1", at: int = 0, actor: str = "user", location: str = "/home/dana/ledger"
+) -> NewEvent:
+    """A transcript's block, `at` seconds past noon, under the key of its line and block."""
+    return NewEvent(
+        stream=session_stream(AGENT, session),
+        payload=payload,
+        occurred_at=Micros(NOON + at * 1_000_000),
+        dedupe_key=transcript_key(AGENT, session, payload.line, payload.block),
+        actor=actor,
+        location=location,
+        session_id=session,
+    )
+
+
+def prompt(number: int, text: str | None = None, *, session: str = "s1", at: int | None = None) -> NewEvent:
+    """The `number`-th prompt of a session."""
+    said = f"please look into number {number} of the list" if text is None else text
+    payload = PromptSubmitted(line=f"{session}-line-{number}", text=said)
+    return observed(payload, session=session, at=number if at is None else at)
+
+
+def until(holds: Callable[[], bool], *, within_s: float = 20.0) -> None:
+    """Look again and again until something holds. Fails after `within_s` seconds."""
+    deadline = time.monotonic() + within_s
+    while not holds():
+        assert time.monotonic() < deadline, f"did not come to hold within {within_s} s"
+        time.sleep(0.01)
+
+
+def id_of(event: NewEvent, space_id: int = 1) -> str:
+    return str(event_id_of(space_id, event.dedupe_key))

@@ -1,0 +1,252 @@
+"""The log on a real Postgres: append, duplicates, variants, immutability, the mark."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import psycopg
+import pytest
+from events import prompt, until
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from memctl.domain.event import NewEvent, Position
+from memctl.domain.observations import PromptSubmitted
+from memctl.infra.database import Connection, connect
+from memctl.infra.log.append import append, append_bulk
+from memctl.infra.log.mark import mark, move_mark
+from memctl.infra.log.migrate import migrate
+from memctl.infra.log.read import read_events, read_range
+from memctl.infra.log.spaces import space_id
+
+NUMBERS = itertools.count()
+
+
+@pytest.fixture
+def log(database_url: str) -> Connection:
+    return connect(database_url)
+
+
+def read_all(log: Connection) -> list[str]:
+    return [e.payload.text for e in read_range(log, Position(0), move_mark(log), limit=100_000)]  # type: ignore[attr-defined]
+
+
+def test_events_are_read_in_the_order_of_their_positions(log: Connection) -> None:
+    done = append(log, 1, [prompt(1, "one"), prompt(2, "two")])
+    assert [entry.status for entry in done] == ["new", "new"]
+    assert done[0].position < done[1].position
+    assert read_all(log) == ["one", "two"]
+
+
+@pytest.mark.parametrize("put", [append, append_bulk])
+def test_the_same_delivery_is_a_duplicate_and_returns_the_first_position(log: Connection, put: object) -> None:
+    assert callable(put)
+    first = put(log, 1, [prompt(1, "one")])
+    again = put(log, 1, [prompt(2, "two"), prompt(1, "one"), prompt(2, "two")])
+    assert [entry.status for entry in again] == ["new", "duplicate", "duplicate"]
+    assert again[1].position == first[0].position
+    assert again[2].position == again[0].position
+    assert read_all(log) == ["one", "two"]
+
+
+def test_another_payload_under_one_key_is_kept_beside_it_as_a_variant(log: Connection) -> None:
+    append(log, 1, [prompt(1, "one")])
+    done = append(log, 1, [prompt(1, "one, grown"), prompt(1, "one, grown"), prompt(1, "one")])
+    assert [entry.status for entry in done] == ["variant", "duplicate", "duplicate"]
+    first, variant = read_range(log, Position(0), move_mark(log), limit=10)
+    assert variant.variant_of == first.event_id
+    assert variant.delivery_id == first.delivery_id
+
+
+def test_whichever_variant_came_first_reading_by_id_gives_the_same_one(log: Connection) -> None:
+    team = space_id(log, "team")
+    append(log, 1, [prompt(1, "short")])
+    append(log, 1, [prompt(1, "the longer telling")])
+    append(log, team, [prompt(1, "the longer telling")])
+    append(log, team, [prompt(1, "short")])
+    texts = []
+    for space in (1, team):
+        ids = [e.delivery_id for e in read_range(log, Position(0), move_mark(log), limit=10) if e.space_id == space]
+        texts += [e.payload.text for e in read_events(log, space, ids[:1]).values()]  # type: ignore[attr-defined]
+    assert texts == ["the longer telling", "the longer telling"]
+
+
+def test_spaces_do_not_see_each_others_keys(log: Connection) -> None:
+    append(log, 1, [prompt(1, "one")])
+    assert append(log, space_id(log, "team"), [prompt(1, "one")])[0].status == "new"
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE memctl.events SET actor = 'someone else'",
+        "DELETE FROM memctl.events",
+        "TRUNCATE memctl.events CASCADE",
+    ],
+)
+def test_what_is_in_the_log_cannot_be_changed(log: Connection, statement: str) -> None:
+    append(log, 1, [prompt(1, "one")])
+    with pytest.raises(psycopg.errors.RestrictViolation):
+        log.execute(statement)
+    assert read_all(log) == ["one"]
+
+
+def test_the_triggers_that_guard_the_log_fire_also_in_a_replica_session(log: Connection) -> None:
+    found = log.execute(
+        "SELECT tgname, tgenabled::text FROM pg_trigger WHERE tgrelid = 'memctl.events'::regclass AND NOT tgisinternal"
+    ).fetchall()
+    assert sorted(found) == [
+        ("events_hold_positions", "A"),
+        ("events_no_change", "A"),
+        ("events_no_truncate", "A"),
+    ]
+
+
+def test_a_rolled_back_append_was_never_there(log: Connection) -> None:
+    with log.transaction(force_rollback=True):
+        assert append(log, 1, [prompt(1, "one")])[0].status == "new"
+    assert append(log, 1, [prompt(1, "one")])[0].status == "new"
+    assert read_all(log) == ["one"]
+
+
+def test_the_mark_of_an_empty_log_is_nought(log: Connection) -> None:
+    assert move_mark(log) == mark(log) == 0
+
+
+def test_the_mark_waits_for_a_writer_that_has_a_position_but_no_commit(database_url: str, log: Connection) -> None:
+    with connect(database_url, autocommit=False) as slow:
+        held = append(slow, 1, [prompt(1, "slow")])[0].position
+        done = append(log, 1, [prompt(2, "fast")])[0].position
+        assert held < done
+        assert move_mark(log, patience_s=0.05) < held
+        assert read_all(log) == []
+        slow.commit()
+    assert move_mark(log) >= done
+    assert read_all(log) == ["slow", "fast"]
+
+
+def test_the_first_event_of_an_empty_log_is_not_skipped(database_url: str, log: Connection) -> None:
+    with connect(database_url, autocommit=False) as slow:
+        append(slow, 1, [prompt(1, "first")])
+        assert move_mark(log, patience_s=0.05) == 0
+        slow.commit()
+    assert read_all(log) == ["first"]
+
+
+def test_a_long_transaction_that_appends_nothing_does_not_hold_the_mark(database_url: str, log: Connection) -> None:
+    with connect(database_url, autocommit=False) as other:
+        other.execute("CREATE TEMPORARY TABLE unrelated (n int)")
+        other.execute("SELECT pg_advisory_xact_lock_shared(12345)")
+        position = append(log, 1, [prompt(1, "one")])[0].position
+        assert move_mark(log, patience_s=0.0) == position
+
+
+def test_writers_that_come_after_are_not_waited_for(database_url: str, log: Connection) -> None:
+    with connect(database_url, autocommit=False) as early, connect(database_url, autocommit=False) as late:
+        first = append(early, 1, [prompt(1, "early")])[0].position
+        reached: list[int] = []
+
+        def move() -> None:
+            with connect(database_url, name="mover") as mover:
+                reached.append(move_mark(mover, patience_s=20))
+
+        mover = threading.Thread(target=move)
+        mover.start()
+        waits = "SELECT 1 FROM pg_stat_activity WHERE application_name = 'mover' AND query LIKE '%position_holders()%'"
+        until(lambda: log.execute(waits).fetchone() is not None)
+        append(late, 1, [prompt(2, "late")])
+        early.commit()
+        mover.join(15)
+        assert reached
+        assert reached[0] >= first
+
+
+def test_twelve_writers_with_rollbacks_leave_no_event_unread(database_url: str, log: Connection) -> None:
+    writers, batches = 12, 60
+    ended = threading.Event()
+    read: list[str] = []
+
+    def write(writer: int) -> list[str]:
+        luck = random.Random(writer)
+        kept = []
+        with connect(database_url, autocommit=False) as mine:
+            for batch in range(batches):
+                texts = [f"{writer}:{batch}:{n}" for n in range(luck.randint(1, 8))]
+                for number, text in enumerate(texts):
+                    append(mine, 1, [prompt(batch * 10 + number, text, session=f"w{writer}")])
+                if luck.random() < 0.1:
+                    mine.rollback()
+                else:
+                    mine.commit()
+                    kept += texts
+        return kept
+
+    def read_on() -> None:
+        at = Position(0)
+        with connect(database_url) as reader:
+            while True:
+                last_round = ended.is_set()
+                upto = move_mark(reader)
+                while found := read_range(reader, at, upto, limit=100):
+                    read.extend(e.payload.text for e in found)  # type: ignore[attr-defined]
+                    at = found[-1].position
+                at = max(at, upto)
+                if last_round:
+                    return
+
+    reader = threading.Thread(target=read_on)
+    reader.start()
+    with ThreadPoolExecutor(writers) as pool:
+        kept = [text for texts in pool.map(write, range(writers)) for text in texts]
+    ended.set()
+    reader.join(60)
+    assert sorted(read) == sorted(kept)
+
+
+def test_two_appends_of_the_same_keys_at_once_store_each_once(database_url: str, log: Connection) -> None:
+    events = [prompt(n) for n in range(300)]
+
+    def put(order: int) -> int:
+        mine = list(events)
+        random.Random(order).shuffle(mine)
+        with connect(database_url) as connection:
+            for _ in range(20):
+                try:
+                    return sum(entry.status == "new" for entry in append(connection, 1, mine))
+                except psycopg.errors.DeadlockDetected:
+                    continue
+        raise AssertionError("twenty deadlocks in a row")
+
+    with ThreadPoolExecutor(4) as pool:
+        assert sum(pool.map(put, range(4))) == len(events)
+    assert len(read_all(log)) == len(events)
+
+
+def test_migrating_again_changes_nothing(database_url: str, log: Connection) -> None:
+    append(log, 1, [prompt(1, "one")])
+    assert migrate(database_url) == migrate(database_url)
+    assert read_all(log) == ["one"]
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.tuples(st.integers(0, 5), st.text(max_size=20)), max_size=12))
+def test_a_text_is_kept_as_it_is_whatever_it_holds(log: Connection, tellings: list[tuple[int, str]]) -> None:
+    session = f"h{next(NUMBERS)}"
+    events: list[NewEvent] = []
+    for number, text in tellings:
+        text = text.encode("utf-8", "replace").decode().replace("\0", "\ufffd")
+        events.append(prompt(number, text, session=session))
+    append(log, 1, events)
+    stored: dict[str, set[str]] = {}
+    for event in read_range(log, Position(0), move_mark(log), limit=100_000):
+        if event.session_id == session:
+            assert isinstance(event.payload, PromptSubmitted)
+            stored.setdefault(event.payload.line, set()).add(event.payload.text)
+    told: dict[str, set[str]] = {}
+    for given_event in events:
+        assert isinstance(given_event.payload, PromptSubmitted)
+        told.setdefault(given_event.payload.line, set()).add(given_event.payload.text)
+    assert stored == told

@@ -1,0 +1,81 @@
+"""The house: which room may import which, and that what is packaged is what is there."""
+
+from __future__ import annotations
+
+import ast
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+ROOMS = ("domain", "projections", "infra", "workers", "api", "cli")
+MAY_IMPORT = {
+    "domain": {"domain"},
+    "projections": {"domain", "projections"},
+    "infra": {"domain", "projections", "infra"},
+    "workers": {"domain", "projections", "infra", "workers"},
+    "api": {"domain", "projections", "infra", "workers", "api"},
+    "cli": set(ROOMS),
+}
+NOT_IN_DOMAIN = {"sqlalchemy", "psycopg", "redis", "rq", "qdrant_client", "socket", "subprocess", "time", "random"}
+
+
+def sources(room: str) -> list[Path]:
+    return sorted(path for path in (ROOT / room).rglob("*.py") if "__pycache__" not in path.parts)
+
+
+def imports(path: Path) -> set[str]:
+    """Every module that a file imports, also inside functions."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, f"{path}: import by full name, not relatively"
+            found.add(node.module or "")
+    return found
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_room_imports_only_the_rooms_below_it(room: str) -> None:
+    for path in sources(room):
+        for module in imports(path):
+            if module.split(".")[0] == "memctl":
+                parts = module.split(".")
+                assert len(parts) > 1, f"{path} imports the bare namespace"
+                assert parts[1] in MAY_IMPORT[room], f"{path.relative_to(ROOT)} imports {module}"
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_no_room_imports_another_by_its_bare_name(room: str) -> None:
+    for path in sources(room):
+        for module in imports(path):
+            assert module.split(".")[0] not in ROOMS, f"{path.relative_to(ROOT)} imports {module}"
+
+
+def test_the_domain_and_the_projections_know_no_clock_and_no_outside_world() -> None:
+    for room in ("domain", "projections"):
+        for path in sources(room):
+            outside = {module.split(".")[0] for module in imports(path)} & NOT_IN_DOMAIN
+            assert not outside, f"{path.relative_to(ROOT)} imports {outside}"
+
+
+def test_the_packages_listed_are_the_packages_on_disk() -> None:
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        settings = tomllib.load(file)["tool"]["setuptools"]
+    there = {
+        "memctl." + ".".join(path.parent.relative_to(ROOT).parts)
+        for room in ROOMS
+        for path in (ROOT / room).rglob("__init__.py")
+    }
+    assert set(settings["packages"]) == there
+    for package in there:
+        top = package.split(".")[1]
+        assert settings["package-dir"][f"memctl.{top}"] == top
+
+
+def test_every_module_says_what_it_is_for() -> None:
+    for room in ROOMS:
+        for path in sources(room):
+            assert ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))), f"{path.relative_to(ROOT)}"
