@@ -28,8 +28,13 @@ def postgres_server() -> Iterator[str]:
     if given := os.environ.get("MEMCTL_TEST_DATABASE_URL"):
         yield given.replace("postgresql+psycopg:", "postgresql:", 1)
         return
-    with tempfile.TemporaryDirectory(prefix="memctl-test-") as folder, start_postgres(Path(folder) / "pg") as server:
-        yield server.url
+    with tempfile.TemporaryDirectory(prefix="memctl-test-") as name:
+        folder = Path(name) / "pg"
+        folder.mkdir(mode=0o700)
+        # A killed server loses nothing by this, only a machine without power does; databases are made in half the time.
+        (folder / "local.conf").write_text("fsync = off\n")
+        with start_postgres(folder) as server:
+            yield server.url
 
 
 @contextlib.contextmanager

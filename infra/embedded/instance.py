@@ -23,7 +23,7 @@ from memctl.infra.embedded.run import LOOK_AGAIN, tail
 if TYPE_CHECKING:
     from memctl.infra.settings_model import Settings
 
-_READY = 30.0
+_READY = 60.0
 """Seconds that a program gets to be ready: recovery after a crash included."""
 
 _CRASHES = 3
