@@ -220,6 +220,11 @@ def _climb(
             placed[step] = _Line(max(times[step], above.raised), above.depth + 1, times[step], parents[step])
 
 
+def preferred(variants: Iterable[Event]) -> Event:
+    """Of several events of one delivery, the one that counts whichever arrived first."""
+    return min(variants, key=_version)
+
+
 def _version(event: Event) -> tuple[int, bytes]:
     """Of several versions of one delivery the least counts: the longest text, then the lowest hash."""
     stored = msgspec.json.encode(event.payload, order="sorted")
