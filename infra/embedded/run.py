@@ -15,7 +15,7 @@ from memctl.infra.embedded.launch import PARENT
 from memctl.infra.embedded.places import open_log
 from memctl.infra.embedded.process import Process
 
-LOOK_AGAIN = 0.02
+LOOK_AGAIN = 0.05
 """Seconds between two looks at something that is about to be ready."""
 
 

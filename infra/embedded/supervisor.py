@@ -124,7 +124,7 @@ def start(places: Places, text: str) -> None:
         alive = running(places) is not None
         if alive:
             seen = True
-            with contextlib.suppress(OSError, http.client.HTTPException), talk(places) as supervisor:
+            with contextlib.suppress(OSError), talk(places) as supervisor:
                 supervisor.supervisor.getState()
                 return
         if (seen and not alive) or time.monotonic() > deadline:
@@ -163,9 +163,12 @@ def shut_down(places: Places) -> None:
 
 @contextlib.contextmanager
 def talk(places: Places) -> Iterator[Any]:
-    """A connection to supervisord. Raises OSError where it does not answer in time."""
+    """A connection to supervisord. Raises OSError where it does not answer in time, or refuses."""
     with xmlrpc.client.ServerProxy("http://localhost", transport=_Transport(_socket(places))) as supervisor:
-        yield supervisor
+        try:
+            yield supervisor
+        except (xmlrpc.client.Error, http.client.HTTPException) as failure:  # it is about to end, for instance
+            raise ConnectionError(f"the supervisor refused: {failure}") from failure
 
 
 class _Transport(xmlrpc.client.Transport):
