@@ -29,6 +29,10 @@ LONGEST_TEXT = 8_000
 """Characters of a prompt or an answer that a fact keeps; the event has the rest."""
 
 
+_NO_WORDS = "No response requested."
+"""What Claude Code writes in the agent's place after a command of its own."""
+
+
 class _OpenTurn:
     """A prompt, and what answered it so far."""
 
@@ -201,6 +205,8 @@ class Conversation:
 
     def answered(self, placed: Placed, seen: ResponseReceived) -> None:
         """The agent said something aloud."""
+        if seen.text.strip() == _NO_WORDS:
+            return
         about = self._assert.nth(f"answer:{text_digest(seen.text).hex()}")
         span = span_of(placed, seen.text)
         prompt = self._turn.prompt.id if self._turn is not None else None

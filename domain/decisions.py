@@ -9,16 +9,16 @@ MOST = 3
 """Decisions that are taken from one text."""
 
 _AGENT = re.compile(
-    r"(?:^|(?<=[.!?:]\s)|(?<=\n))[ \t*>-]*(?P<text>(?:(?:So|Therefore|OK|Okay|Given (?:this|that)|Instead|For now),? )?"
-    r"(?:(?:I'll|I will|We'll|we'll|Let's|let's) (?:go with|use|stick with|keep|switch to|opt for|take|adopt)\b|"
-    r"(?:I|We|we)(?:'ve| have)? (?:decided|chose|opted|settled|went with|am going with|'m going with)\b|Going with\b|"
-    r"\**Decision:?\**:?)[^\n]{8,280}?)(?=[.!?](?:\s|$)|\n|$)"
+    r"(?:(?:So|Therefore|OK|Okay|Given (?:this|that)|Instead|For now),? )?"
+    r"(?:(?:I'll|I will|We'll|we'll|Let's|let's) (?:go with|stick with|keep|switch to|opt for|adopt)\b|"
+    r"(?:I|We|we)(?:'ve| have)? (?:decided (?:to|on|against)|chose|opted|settled|went with|am going with|'m going with)\b|"
+    r"Going with\b|\*{0,2}Decision:\*{0,2} )[^\n]{8,280}?(?=[.!?](?:\s|$)|\n|$)"
 )
 _USER = re.compile(
-    r"(?:^|(?<=[.!?,:]\s)|(?<=\n))\W*(?P<text>(?:(?:let'?s|we'?ll|we will|we should|i'?ll|please) (?:go with|use|stick with|keep|switch to|do option)\b|"
+    r"(?:^|(?<=[.!?,:]\s)|(?<=\n))\W*(?:(?:(?:let'?s|we'?ll|we will|we should|i'?ll|please) (?:go with|use|stick with|keep|switch to|do option)\b|"
     r"i (?:like|prefer|choose|pick|want|vote for) (?:the )?(?:option|approach|idea|first|second)\b|option [0-9a-d]\b|"
     r"(?:go|going) with\b|we decided\b|(?:let'?s|rather) not\b)[^\n]{0,280}?)(?=[.!?](?:\s|$)|\n|$)|"
-    r"(?P<korean>[^\n.!?]{2,150}(?:로|으로) (?:하자|가자|갑시다|합시다|결정|진행하자|정하자)[^\n.!?]{0,40})",
+    r"(?:[^\n.!?]{2,150}(?:로|으로) (?:하자|가자|갑시다|합시다|결정|진행하자|정하자)[^\n.!?]{0,40})",
     re.I,
 )
 _WHY = re.compile(
@@ -39,15 +39,6 @@ class Decision(NamedTuple):
 
 def decisions_by_agent(text: str) -> list[Decision]:
     """What the agent settled on, as its words say."""
-    if (
-        "'ll " not in text
-        and "ecided" not in text
-        and "go" not in text
-        and "chose" not in text
-        and "ecision" not in text
-        and "et's" not in text
-    ):
-        return []
     return _read(_AGENT, text)
 
 
@@ -67,12 +58,14 @@ def decisions_in_answers(text: str) -> list[Decision]:
 def _read(pattern: re.Pattern[str], text: str) -> list[Decision]:
     decided: list[Decision] = []
     for found in pattern.finditer(text[:8_000]):
-        name = "text" if found["text"] else "korean"
-        words = " ".join(found[name].split()).strip("* ")
+        if text[found.start() - 1 : found.start()].isalnum():
+            continue
+        start = found.end() - len(found[0].lstrip(" \t\n*>-.!?,:"))
+        words = " ".join(text[start : found.end()].split())
         if len(words) < 12:
             continue
         why = _WHY.search(words)
-        decided.append(Decision(words[:300], why[0][:200] if why else "", *found.span(name)))
+        decided.append(Decision(words[:300], why[0][:200] if why else "", start, found.end()))
         if len(decided) == MOST:
             break
     return decided

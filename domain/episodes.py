@@ -8,7 +8,7 @@ from uuid import UUID
 import msgspec
 
 from memctl.domain.event import Micros
-from memctl.domain.facts import Episode, Outcome, Span, TaskType, ToolTally
+from memctl.domain.facts import Episode, FilePatch, Outcome, Span, TaskType, ToolTally
 from memctl.domain.resolutions import sentences
 
 FILES, NAMES, LINES = 60, 40, 12
@@ -33,7 +33,7 @@ class EpisodeSoFar(msgspec.Struct):
     ended: Micros = Micros(0)
     steps: int = 0
     prompts: int = 0
-    files: dict[str, None] = msgspec.field(default_factory=dict)
+    files: dict[str, FilePatch] = msgspec.field(default_factory=dict)
     symbols: dict[str, None] = msgspec.field(default_factory=dict)
     error_types: dict[str, None] = msgspec.field(default_factory=dict)
     signatures: dict[str, None] = msgspec.field(default_factory=dict)
@@ -59,6 +59,8 @@ class EpisodeSoFar(msgspec.Struct):
     feedback_at: int = 0
     problem: str = ""
     solution: str = ""
+    gotchas: dict[str, None] = msgspec.field(default_factory=dict)
+    tips: dict[str, None] = msgspec.field(default_factory=dict)
     answer: str = ""
     answered: Span | None = None
     tokens: int = 0
@@ -73,8 +75,12 @@ class EpisodeSoFar(msgspec.Struct):
         self.tools[tool] = (uses + 1, failures + (not ok))
         self.steps += 1
 
-    def changed(self, path: str, added: int, removed: int, symbols: tuple[str, ...]) -> None:
-        _keep(self.files, (path,), FILES)
+    def changed(self, path: str, added: int, removed: int, symbols: tuple[str, ...], *, created: bool) -> None:
+        path = path[:300]
+        before = self.files.get(path, FilePatch(path))
+        if path in self.files or len(self.files) < FILES:
+            created = created or before.created
+            self.files[path] = FilePatch(path, before.added + added, before.removed + removed, created)
         _keep(self.symbols, symbols, NAMES)
         self.added += added
         self.removed += removed
@@ -93,10 +99,13 @@ class EpisodeSoFar(msgspec.Struct):
         self.error_at = self.steps
         self.problem = self.problem or message[:300]
 
-    def resolve(self, signature: str, approach: str) -> None:
+    def resolve(self, signature: str, message: str, approach: str, explanation: str) -> None:
         self.unresolved.pop(signature, None)
         _keep(self.resolved, (signature,), NAMES)
         self.solution = approach
+        first = message.split("\n", 1)[0]
+        _keep(self.gotchas, (f"{first[:140]} → {approach[:150]}",), LINES // 2)
+        _keep(self.tips, tuple(sentences(explanation)[:1]), LINES // 2)
 
     def decided(self, text: str, rationale: str) -> None:
         if len(self.decisions) < LINES and text not in self.decisions:
@@ -137,7 +146,8 @@ class EpisodeSoFar(msgspec.Struct):
         if changed:
             if self.resolved and not self.unresolved:
                 return "success", "what had failed passed after the changes"
-            return "unknown", f"{len(self.files)} files changed; no test, commit or word of the user tells how it went"
+            files = "1 file" if len(self.files) == 1 else f"{len(self.files)} files"
+            return "unknown", f"{files} changed; no test, commit or word of the user tells how it went"
         if closed and self.answer:
             return "success", "answered, and nobody objected"
         return "unknown", "nothing tells how it went"
@@ -182,12 +192,18 @@ class EpisodeSoFar(msgspec.Struct):
             plan=tuple(text for _, text in self.plan[:NAMES]),
             decisions=tuple(self.decisions),
             pivots=tuple(self.pivots),
+            patches=tuple(self.files.values()),
             lines_added=self.added,
             lines_removed=self.removed,
             tests_passed=self.tests_passed,
             feedback=self.feedback,
             problem=self.problem,
             solution=self.solution or (" ".join(sentences(self.answer)[:2])[:300] if self.files else ""),
+            gotchas=(
+                *self.gotchas,
+                *(f"{message[:140]} (not resolved)" for message in list(self.unresolved.values())[-3:]),
+            ),
+            tips=tuple(self.tips),
             answer=self.answer[:2_000],
             tokens=self.tokens,
         )

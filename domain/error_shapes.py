@@ -48,9 +48,13 @@ def _base(path: str) -> str:
     return path.replace("\\", "/").rpartition("/")[2]
 
 
+_PREFIX = r"^(?:\[[\w:.@/-]{2,40}\] |[\w@/.-]{2,40} ?\| |[\w@/.-]{2,40}:[\w-]{2,20}: )?"
+"""What task runners put before each line: `[lint:go] `, `web | `, `web:build: `."""
+
+
 def lines(name: str, hints: tuple[str, ...], pattern: str, kind: str = "", weight: int = STRONG) -> Shape:
     """A shape of single lines. Groups: `msg`, and where there are such `type`, `file`, `frame`."""
-    regex = re.compile(pattern, re.MULTILINE)
+    regex = re.compile(pattern.replace("^", _PREFIX, 1) if pattern.startswith("^") else pattern, re.MULTILINE)
     groups = regex.groupindex
 
     def find(text: str) -> Iterator[Shown]:
@@ -121,6 +125,8 @@ def _go_tests(text: str) -> Iterator[Shown]:
         # Logs come first: the last telling line is what made the test fail.
         told = telling[-1] if telling else None
         message = told["msg"].strip() if told else f"{name} failed"
+        if len(message) < 25 and len(telling) > 1:
+            message = f"{telling[-2]['msg'].strip()}\n{message}"
         stop = max(block.end(), told.end()) if told else block.end()
         yield Shown(block.start(), stop, ("test failure",), message, (name,), (told["file"],) if told else ())
 
@@ -290,9 +296,9 @@ SHAPES: tuple[Shape, ...] = (
     lines("tsc", ("error TS",), r"^(?P<file>[^\s(:][^(:\n]*?)(?:\(\d+,\d+\)|:\d+:\d+)(?: -|:) error (?P<type>TS\d+): (?P<msg>.+)$"),
     lines("tsc", ("error TS",), r"^error (?P<type>TS\d+): (?P<msg>.+)$"),
     lines("golangci-lint", (".go:",),
-          r"^(?:[\w:\[\] ]+\| )?(?P<file>[\w./@+-]+\.go):\d+(?::\d+)?: (?P<msg>[^\n]+) \((?P<type>[a-z]\w+)\)$", "golangci-lint"),
+          r"^(?P<file>(?:[A-Za-z]:)?[\w./\\@+-]+\.go):\d+(?::\d+)?: (?P<msg>[^\n]+) \((?P<type>[a-z]\w+)\)$", "golangci-lint"),
     lines("go compile", (".go:",),
-          r"^(?:vet: |[\w:\[\] ]+\| )?(?P<file>(?:\.{0,2}/)?[\w./@+-]+\.go):\d+:\d+: (?P<msg>[^\n]+)$", "go compile"),
+          r"^(?:vet: )?(?P<file>(?:[A-Za-z]:)?[\w./\\@+-]+\.go):\d+:\d+: (?P<msg>(?!too many errors)[^\n]+)$", "go compile"),
     lines("mypy", (".py:",), r"^(?P<file>[\w./\\-]+\.pyi?):\d+(?::\d+)?: error: (?P<msg>.+?)(?:  \[(?P<type>[\w-]+)\])?$", "mypy"),
     lines("ruff", (".py:",), r"^(?P<file>[\w./\\-]+\.pyi?):\d+:\d+: (?P<type>[A-Z]{1,4}\d{2,4}) (?P<msg>.+)$", "ruff"),
     lines("ruff", ("--> ",), r"^(?P<type>[A-Z]{1,4}\d{2,4}) (?:\[\*\] )?(?P<msg>.+)\n +--> (?P<file>[^\s:]+):\d+:\d+$", "ruff"),
@@ -314,8 +320,9 @@ SHAPES: tuple[Shape, ...] = (
     lines("shell", ("command not found", ": not found"),
           r"^(?:\S*sh|\(eval\)|\S+\.sh)(?:: line \d+|:\d+)?: (?P<msg>command not found: \S+|[^\s:]+: (?:command )?not found)$",
           "command not found"),
-    lines("shell syntax", ("parse error", "syntax error", "unexpected EOF", "no matches found", "unbound variable", "bad substitution"),
-          r"^(?:\S*sh|\(eval\)|\S+\.sh)(?:: -c)?(?:: line \d+|:\d+)?: (?P<msg>.*(?:parse error|syntax error|unexpected EOF|no matches found|unbound variable|bad substitution).*)$",
+    lines("shell syntax", ("parse error", "syntax error", "unexpected EOF", "no matches found", "unbound variable", "bad subst"),
+          r"^(?:\S*sh|\(eval\)|\S+\.sh)(?:: -c)?(?:: line \d+|:\d+)?: (?P<msg>.*(?:parse error|syntax error|unexpected EOF|"
+          r"no matches found|unbound variable|bad substitution).*)$",
           "shell"),
     lines("http", ("HTTP ",), r"^(?:gh: |\w+: )?(?P<msg>.*\((?P<type>HTTP [45]\d\d)\).*)$", "", PLAIN),
     lines("http", ("HTTP ",), r"^(?:gh: |error: )?(?P<type>HTTP [45]\d\d): (?P<msg>.+?)(?: \(https?:.*)?$", "", PLAIN),
@@ -329,8 +336,8 @@ SHAPES: tuple[Shape, ...] = (
           r"subcommand|command)|[Ii]llegal option|[Ii]nvalid option|unexpected argument|No such option|if any flags in the group).*)$",
           "usage", PLAIN),
     lines("git", ("fatal: ",), r"^fatal: (?P<msg>.+)$", "git", PLAIN),
-    lines("file", ("No such file", "ermission denied", "s a directory", "ot a directory", "ile exists", "not permitted", "no space left"),
-          r"^(?P<msg>(?:[\w./()\[\]-]+: ).*(?:No such file or directory|[Pp]ermission denied|[Ii]s a directory|[Nn]ot a directory|"
+    lines("file", ("o such file", "ermission denied", "s a directory", "ot a directory", "ile exists", "not permitted", "o space left"),
+          r"^(?P<msg>(?:[\w./()\[\]-]+:(?:\d+:)? ).*(?:[Nn]o such file or directory|[Pp]ermission denied|[Ii]s a directory|[Nn]ot a directory|"
           r"File exists|Operation not permitted|[Nn]o space left on device).*)$", "file", PLAIN),
     lines("process", ("Segmentation fault", "core dumped", "timed out after", "Killed", "out of memory"),
           r"^(?P<msg>.*(?:Segmentation fault|core dumped|[Cc]ommand timed out after|Killed(?:: 9)?$|out of memory).*)$", "process", PLAIN),

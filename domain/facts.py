@@ -269,6 +269,15 @@ class ToolTally(msgspec.Struct, frozen=True, omit_defaults=True):
     failures: int = 0
 
 
+class FilePatch(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What an episode did to one file: lines added and removed over all its changes."""
+
+    path: str
+    added: int = 0
+    removed: int = 0
+    created: bool = False
+
+
 class Episode(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="episode"):
     """One task's work in one session, so far; final once `closed`. `occurred_at` is when it began.
 
@@ -296,12 +305,17 @@ class Episode(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="episode"
     plan: tuple[str, ...] = ()
     decisions: tuple[str, ...] = ()
     pivots: tuple[str, ...] = ()
+    patches: tuple[FilePatch, ...] = ()
     lines_added: int = 0
     lines_removed: int = 0
     tests_passed: bool | None = None
     feedback: Literal["positive", "negative", "neutral"] = "neutral"
     problem: str = ""
     solution: str = ""
+    gotchas: tuple[str, ...] = ()
+    """Errors that came up and what resolved them, and errors that stayed."""
+    tips: tuple[str, ...] = ()
+    """Why the resolutions worked, in the agent's words."""
     answer: str = ""
     """The agent's last words on it, at most 2,000 characters."""
     tokens: int = 0

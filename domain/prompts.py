@@ -124,6 +124,11 @@ _ASKS = re.compile(
     r"알려|찾아|분석|정리|개선|테스트|리팩토링|설치|설정|왜|어떻게|무엇|뭐|어디|인가요|나요|까요)",
     re.I,
 )
+_REFERS = re.compile(
+    r"\b(?:this|that|it|these|those|them|they|the (?:new|added|above|prior|previous|last|same|other|changes?|results?)|"
+    r"as well|too|also|again)\b|이거|그거|이것|그것|저것|방금|위에|같은",
+    re.I,
+)
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9_]{3,}|[가-힣]{2,}")
 _COMMON = words_of(
     "this that with from have will would could should there their they them then than what when where which while "
@@ -181,7 +186,7 @@ def kind_of(words: str, *, open_task: bool, about: frozenset[str], rested: bool)
     shared = len(own & about) / len(own) if own else 1.0
     if _CONTINUES.match(words):
         # A long request that shares nothing is a new one, however it begins.
-        return "opening" if rested and length >= 12 and shared < 0.15 else "follow_up"
-    if length < 7 and not rested:
+        return "opening" if rested and length >= 20 and shared < 0.1 else "follow_up"
+    if length < (7 if not rested else 5) or (length < 16 and _REFERS.search(words)):
         return "follow_up"
     return "opening" if shared < (0.4 if rested else 0.25) else "follow_up"

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import msgspec
 
 from memctl.domain.facts import Edit, ErrorOccurred
-from memctl.domain.shell import changes_of, heads_of, is_reading, proves, runner_of
+from memctl.domain.shell import changes_of, heads_of, is_reading, parts_of, proves, runner_of
 
 OPEN = 64
 """Errors that stay open at most; of more, the oldest are given up."""
@@ -130,9 +130,7 @@ class Resolutions:
 
     def _resolve(self, error: OpenError, at: int, command: str, heads: tuple[str, ...]) -> Resolved | None:
         same = covers(command, heads, error)
-        misused = (
-            "usage" in error.fact.error_types and at - error.at <= RETRY_REACH and _same_program(heads, error.heads)
-        )
+        misused = "usage" in error.fact.error_types and at - error.at <= RETRY_REACH and set(heads) & set(error.heads)
         if not same and not misused:
             return None
         until = at if error.gone is None else error.gone
@@ -145,34 +143,51 @@ class Resolutions:
                 return None
             approach = f"ran `{_short(command)}` instead of `{_short(error.command)}`"
             return Resolved(error, (), (command,), self._explain(error, until, []), approach[:300])
-        chosen = _chosen(edits, error)
+        chosen = _chosen(_relevant(edits, error), error)
         explanation = self._explain(
             error, until, [step.at for step in within if step.edit is not None or step.ran in ran]
         )
         return Resolved(error, chosen, tuple(ran[:5]), explanation, _approach(explanation, chosen, ran))
 
     def _explain(self, error: OpenError, until: int, changed_at: Sequence[int]) -> str:
-        """The agent's sentences that explain, else what it said just before the first change."""
+        """The agent's sentences that explain, those about this error first; else what it said before the first change."""
         said = [told for told in self._told if error.at <= told.at <= until]
-        found: list[str] = []
+        about = _names_in(error.fact)
         for thought in (False, True):
-            for told in said:
-                if told.thought == thought:
-                    found.extend(s for s in sentences(told.text) if _EXPLAINS.search(s) and s not in found)
-            if found:
+            found = [s for told in said if told.thought == thought for s in sentences(told.text) if _explains(s)]
+            to_the_point = [s for s in found if about & set(_NAME.findall(s.lower()))]
+            if found := to_the_point or (found if not thought else []):
                 break
         if not found and changed_at:
             before = [told for told in said if not told.thought and told.at <= changed_at[0]]
-            found = sentences(before[-1].text)[:2] if before else []
-        kept, length = [], 0
-        for sentence in found[:8]:
-            if length + len(sentence) > 1_400:
+            found = [s for s in sentences(before[-1].text) if not _ANNOUNCES.match(s)][:2] if before else []
+        kept: dict[str, None] = {}
+        for sentence in found:
+            if sum(map(len, kept)) + len(sentence) > 1_400 or len(kept) == 6:
                 break
-            kept.append(sentence)
-            length += len(sentence) + 1
+            kept[sentence] = None
         return " ".join(kept)
 
 
+def _explains(sentence: str) -> bool:
+    return bool(_EXPLAINS.search(sentence)) and not _ANNOUNCES.match(sentence)
+
+
+def _names_in(error: ErrorOccurred) -> set[str]:
+    """The names that an error's message, types, frames and files hold, without everybody's words."""
+    told = " ".join((error.message, *error.error_types, *error.frames, *(f.rpartition("/")[2] for f in error.files)))
+    return set(_NAME.findall(told.lower())) - _EVERYBODYS
+
+
+_NAME = re.compile(r"[a-z_][a-z0-9_]{3,}")
+_EVERYBODYS = frozenset(
+    ["this", "that", "with", "from", "error", "failed", "test", "tests", "expected", "have", "could"]
+)
+_ANNOUNCES = re.compile(
+    r"(?:(?:now|next|first|then|good|great|ok(?:ay)?|perfect|alright)[,.!]? +)*(?:let me|let's|i'll|i will|i'm going to|i(?:'m| am) (?:now )?)"
+    r"(?: also| now| first| just)* *(?:run|rerun|re-run|check|checking|verify|look|see|read|reading|test|continue|view|examine|find|search)\b",
+    re.I,
+)
 _EXPLAINS = re.compile(
     r"\b(?:the (?:actual |real |root |underlying |main )?(?:issue|problem|cause|bug|error|failure|reason|culprit|fix|solution)s?\b(?: here| now)? (?:is|are|was|were|comes?|came|happens?|occurs?|seems|lies)|"
     r"because\b|root cause|caused by|due to|turns out|it turned out|that'?s why|this is why|which means|so that|"
@@ -241,7 +256,9 @@ def covers(command: str, heads: tuple[str, ...], error: OpenError) -> bool:
         ):
             return False
         return (bool(shared) or not filters_of(command)) and _includes(command, error)
-    if shared:
+    if shared and any(proves(head) for head in shared):
+        return True
+    if shared and set(culprits) <= set(heads) and _alike(command, error):
         return True
     if any(t.startswith(_COMPILING) for t in types):
         programs = {head.split(" ")[0] for head in culprits}
@@ -252,8 +269,14 @@ def covers(command: str, heads: tuple[str, ...], error: OpenError) -> bool:
     return False
 
 
-def _same_program(heads: tuple[str, ...], others: tuple[str, ...]) -> bool:
-    return bool({head.split(" ")[0] for head in heads} & {head.split(" ")[0] for head in others})
+def _alike(command: str, error: OpenError) -> bool:
+    """Whether the part that failed was run again: a subcommand or script by its name, a bare program much the same."""
+    wanted = set(_culprits(error))
+    again = [set(part.words) for part in parts_of(command) if part.head in wanted]
+    before = [set(part.words) for part in parts_of(error.command) if part.head in wanted]
+    if any(" " in head or "." in head for head in wanted):
+        return True
+    return any(len(a & b) * 2 >= len(a | b) for a in again for b in before)
 
 
 def _bare(command: str) -> str:
@@ -290,6 +313,19 @@ def _matters(change: str, error: OpenError) -> bool:
     if any(head.startswith("git ") for head in _culprits(error)) or not _SLIGHT.match(change):
         return True
     return bool(_TREE.match(change))
+
+
+def _relevant(edits: Sequence[Edit], error: OpenError) -> Sequence[Edit]:
+    """Where a check or a compiler named a file and that was edited, the edits of it."""
+    if not any(t.startswith((*_COMPILING, *_CHECKED)) for t in error.fact.error_types):
+        return edits
+    named = [edit for edit in edits if any(_same_file(edit.path, path) for path in error.fact.files)]
+    return named or edits
+
+
+def _same_file(path: str, other: str) -> bool:
+    other = other.removeprefix("./")
+    return path == other or path.endswith(f"/{other}") or other.endswith(f"/{path}")
 
 
 def _chosen(edits: Sequence[Edit], error: OpenError) -> tuple[Edit, ...]:

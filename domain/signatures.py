@@ -44,7 +44,7 @@ _NOISE = re.compile(
     r"InputValidationError|Input validation error|Unknown skill|No such tool|Unknown tool|"
     r"Cancelled: parallel tool call|This command requires approval|Permission to use|Permission (?:for|denied by)|"
     r"Hook PreToolUse|Denied by|Exit plan mode\?|Blocked:|Command was aborted|rejected by user|aborted by user|"
-    r"failed to find expected lines|apply_patch verification failed|Invalid Context|MCP error -32602"
+    r"failed to find expected lines|\S+ is temporarily unavailable, so auto mode|apply_patch verification failed|Invalid Context|MCP error -32602"
     r")",
 )
 """Failures of handling a tool, refusals and cancellations: they say nothing of the work."""

@@ -13,11 +13,14 @@ LONGEST = 200
 
 _PLAN = re.compile(r"\s*implement the following plan:?\s*", re.I)
 _HEADING = re.compile(r"^#{1,3} +(?:(?:implementation )?plan:? +)?(?P<title>\S.*)$", re.I | re.MULTILINE)
+_MARK = re.compile(r"^(?:\s*\[\[ ?##.*?\]\]\s*|\s*@\[\w+\]:\s*)+")
 _POLITE = re.compile(
     r"^(?:\W*(?:hi|hello|hey|ok(?:ay)?|so|alright|now|please|pls|great|thanks|thank you|perfect|cool|nice|yes|yeah|and|also|then)\b[,.!: ]*)+",
     re.I,
 )
-_SENTENCE_END = re.compile(r"(?<=[.!?。？！])\s+(?=\S)|\n\s*\n|\n(?=\s*[-*#\d])")
+_SENTENCE_END = re.compile(
+    r"(?<=[.!?。？！])(?<!\bre\.)(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\betc\.)(?<!\bvs\.)\s+(?=\S)|\n\s*\n|\n(?=\s*[-*#\d])"
+)
 
 
 def description_of(words: str) -> str:
@@ -30,7 +33,7 @@ def description_of(words: str) -> str:
         text = text[plan.end() :]
         if title := _HEADING.search(text[:400]):
             return _cut(title["title"].strip(" #*"))
-    text = text.strip()
+    text = _MARK.sub("", text).strip()
     polite = _POLITE.match(text)
     if polite and len(text) - polite.end() > 15:
         text = text[polite.end() :]
@@ -69,7 +72,7 @@ _TYPES: tuple[tuple[TaskType, re.Pattern[str]], ...] = (
     ("bugfix", re.compile(
         r"\b(?:fix(?:e[sd])?|bugs?|bugfix|hotfix|debug|broken|crash(?:e[sd]|ing)?|fail(?:s|ed|ing|ure|ures)?|errors?|exception|regression|"
         r"not working|doesn'?t work|does not work|won'?t|wrong|incorrect(?:ly)?|root cause|troubleshoot|investigate why|hangs?|leaks?|flaky|"
-        r"conflicts?|stuck|missing)\b|버그|오류|에러|고쳐|고치|안 ?(?:돼|되|됨)|실패|문제", re.I)),
+        r"stuck)\b|버그|오류|에러|고쳐|고치|안 ?(?:돼|되|됨)|실패|문제", re.I)),
     ("test", re.compile(r"\b(?:(?:unit|integration|e2e|end-to-end|regression)? ?tests?|test coverage|test suite|lacks? test|specs?)\b|테스트", re.I)),
     ("docs", re.compile(r"\b(?:readme|docs?|documentation|document(?:ed)?|changelog|docstrings?|comments?|explain in|guide|tutorial|skill\.md|agents\.md|claude\.md)\b|문서|주석", re.I)),
     ("refactor", re.compile(
@@ -77,36 +80,37 @@ _TYPES: tuple[tuple[TaskType, re.Pattern[str]], ...] = (
         r"inline|move|replace|rewrite|migrate|convert|split)\b|리팩토링|리팩터|정리|이름 변경", re.I)),
     ("feature", re.compile(
         r"\b(?:add|implement|create|build|support|introduce|develop|new feature|feature|enable|allow|extend|integrate|make it|make the|"
-        r"write|generate|design|enhance|improve|optimi[sz]e|redesign|increase|propagate|display|show)\b|추가|구현|만들|생성|기능|개선", re.I)),
+        r"write|generate|design|enhance|improve|optimi[sz]e|redesign|increase|propagate|display|show|hide)\b|추가|구현|만들|생성|기능|개선", re.I)),
     ("chore", re.compile(
         r"\b(?:commit|push|merge|rebase|pull|checkout|branch|release|publish|deploy|bump|upgrade|update|dependenc\w+|install|configure|config|set ?up|ci\b|pipeline|"
         r"lint|format|version|remove|delete|clean|restore|rename|enable|run)\b|커밋|푸시|배포|설치|설정|업데이트|삭제|제거", re.I)),
 )  # fmt: skip
 _QUESTION = re.compile(
-    r"\W*(?:how|what|why|where|when|which|who|is|are|was|were|does|do|did|has|have|should|would|can (?:i|we|it|this)|could (?:i|we|it|this)|"
-    r"(?:can|could) you (?:explain|tell|describe|show me how)|explain|tell me|describe|어떻게|무엇|뭐|왜|어디|언제|누가)\b|.*(?:인가요|나요|까요|뭐야|뭔가요|설명해)",
+    r"\W*(?:how|what|why|where|when|which|who|is|are|was|were|does|do|did|has|have|should|would|can (?:i|we|it|this)|"
+    r"could (?:i|we|it|this)|(?:can|could) you (?:explain|tell|describe|show me how)|explain|tell me|describe|"
+    r"(?:quick |learning )?q(?:uestion)?:|어떻게|무엇|뭐|왜|어디|언제|누가)\b|.*(?:인가요|나요|까요|뭐야|뭔가요|설명해)",
     re.I,
 )
-_DOES = re.compile(
-    r"\b(?:fix|add|implement|create|write|update|remove|refactor|change|please|can you|could you)\b|해 ?줘|해 ?주세요|고쳐|만들|추가",
+_ORDERS = re.compile(
+    r"\b(?:please|(?:can|could|would) you (?!explain|tell|describe|show)|can we (?:add|fix|do|make|use|have|get)|and (?:fix|add|implement))\b|"
+    r"해 ?줘|해 ?주세요|고쳐|만들어|추가해",
     re.I,
 )
+_QUOTED = re.compile(r"`[^`]*`|\"[^\"\n]*\"|https?://\S+")
 
 
 def task_type_of(words: str, description: str) -> TaskType:
     """What sort of work a prompt asks for, by what it names first."""
     head = description or words[:LONGEST]
-    if _QUESTION.match(head) and not _DOES.search(head):
+    if _QUESTION.match(head) and not _ORDERS.search(head):
         return "question"
-    found = [(match.start(), rank, name) for rank, (name, rule) in enumerate(_TYPES) if (match := rule.search(head))]
-    if not found:
+    for text in (_QUOTED.sub(" ", head), words[:1_000]):
         found = [
-            (match.start(), rank, name)
-            for rank, (name, rule) in enumerate(_TYPES)
-            if (match := rule.search(words[:1_000]))
+            (match.start(), rank, name) for rank, (name, rule) in enumerate(_TYPES) if (match := rule.search(text))
         ]
-    if not found:
-        return "question" if "?" in words[:500] else "unknown"
-    # What stands first says what to do; of what stands near it, the more telling sort counts.
-    first = min(at for at, _, _ in found)
-    return min((rank, name) for at, rank, name in found if at <= first + 12)[1]
+        if found:
+            # What stands first says what to do; of what stands near it, the more telling sort counts: an error further.
+            first = min(at for at, _, _ in found)
+            near = [(rank, name) for at, rank, name in found if at <= first + (45 if name == "bugfix" else 12)]
+            return min(near)[1]
+    return "question" if "?" in words[:500] else "unknown"

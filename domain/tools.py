@@ -27,7 +27,7 @@ _FAMILIES = {
 }
 _FAMILY = {name: family for family, names in _FAMILIES.items() for name in names.split()}
 _MAIN = (
-    "command", "cmd", "file_path", "path", "notebook_path", "pattern", "query", "url", "description", "prompt", "subject",
+    "command", "cmd", "file_path", "notebook_path", "pattern", "query", "url", "path", "description", "prompt", "subject",
     "skill", "input", "chars",
 )  # fmt: skip
 _PATHS = ("file_path", "path", "notebook_path", "filename", "absolute_path", "target_file")

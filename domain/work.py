@@ -140,7 +140,8 @@ class Work:
             edits.append(Edit(change.path, change.before, change.after))
             self._talk.worked_on(change.path)
             if episode is not None:
-                episode.changed(change.path, change.added, change.removed, symbols_in(change.after))
+                names = symbols_in(change.after)
+                episode.changed(change.path, change.added, change.removed, names, created=change.created)
         self._resolutions.edited(self._uses, edits)
 
     def _planned(self, placed: Placed, about: str, tool: str, given: dict[str, Any], seen: ToolOutcome) -> None:
@@ -247,7 +248,7 @@ class Work:
             )
             self._resolved[error.signature] = (fact, self._uses)
             if self._talk.episode is not None:
-                self._talk.episode.resolve(error.signature, resolved.approach)
+                self._talk.episode.resolve(error.signature, error.message, resolved.approach, resolved.explanation)
 
 
 def _errors(family: str, command: str, seen: ToolOutcome, failed: bool) -> list[SeenError]:

@@ -1,0 +1,117 @@
+"""Episodes: one task's work in one session, with its context, course, outcome and lessons (seed 000 §3)."""
+
+from __future__ import annotations
+
+import msgspec
+
+from memctl.domain.facts import Episode, FilePatch, ToolTally
+from memctl.projections.kernel import projection
+
+
+class EpisodeRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One episode. Times in microseconds. `closed` episodes change no more.
+
+    `outcome` is the rule's, with its reason in `why`; a judge's recorded verdict is joined when read, and wins.
+    """
+
+    id: str
+    stream: str
+    agent: str
+    session_id: str
+    location: str
+    task: str
+    canonical: str
+    closed: bool
+    description: str
+    task_type: str
+    started_at: int
+    ended_at: int
+    duration_us: int
+    outcome: str
+    why: str = ""
+    feedback: str = "neutral"
+    complexity: float = 0.0
+    steps: int = 0
+    files: tuple[str, ...] = ()
+    symbols: tuple[str, ...] = ()
+    error_types: tuple[str, ...] = ()
+    signatures: tuple[str, ...] = ()
+    stack_signature: str = ""
+    """Signature of the first error, by which episodes with the same error are found."""
+    resolved: tuple[str, ...] = ()
+    tools: tuple[ToolTally, ...] = ()
+    plan: tuple[str, ...] = ()
+    decisions: tuple[str, ...] = ()
+    pivots: tuple[str, ...] = ()
+    patches: tuple[FilePatch, ...] = ()
+    lines_added: int = 0
+    lines_removed: int = 0
+    tests_passed: bool | None = None
+    problem: str = ""
+    solution: str = ""
+    gotchas: tuple[str, ...] = ()
+    tips: tuple[str, ...] = ()
+    answer: str = ""
+    tokens: int = 0
+
+
+def _id(fact: Episode) -> str:
+    return str(fact.id)
+
+
+@projection(
+    row=EpisodeRow,
+    key=_id,
+    stage=1,
+    indexes=(
+        ("location", "started_at"),
+        ("started_at",),
+        ("outcome", "started_at"),
+        ("task_type", "started_at"),
+        ("task",),
+        ("stream", "started_at"),
+        ("stack_signature",),
+    ),
+)
+def episodes(row: EpisodeRow | None, fact: Episode) -> EpisodeRow:
+    """One task's work in one session: context, course, outcome, and what was learnt."""
+    return EpisodeRow(
+        id=str(fact.id),
+        stream=fact.stream,
+        agent=fact.agent,
+        session_id=fact.session_id,
+        location=fact.location,
+        task=fact.task,
+        canonical=fact.canonical,
+        closed=fact.closed,
+        description=fact.description,
+        task_type=fact.task_type,
+        started_at=fact.occurred_at,
+        ended_at=fact.ended_at,
+        duration_us=max(0, fact.ended_at - fact.occurred_at),
+        outcome=fact.outcome,
+        why=fact.why,
+        feedback=fact.feedback,
+        complexity=fact.complexity,
+        steps=fact.steps,
+        files=fact.files,
+        symbols=fact.symbols,
+        error_types=fact.error_types,
+        signatures=fact.signatures,
+        stack_signature=fact.signatures[0] if fact.signatures else "",
+        resolved=fact.resolved,
+        tools=fact.tools,
+        plan=fact.plan,
+        decisions=fact.decisions,
+        pivots=fact.pivots,
+        patches=fact.patches,
+        lines_added=fact.lines_added,
+        lines_removed=fact.lines_removed,
+        tests_passed=fact.tests_passed,
+        problem=fact.problem,
+        solution=fact.solution,
+        gotchas=fact.gotchas,
+        tips=fact.tips,
+        answer=fact.answer,
+        tokens=fact.tokens,
+    )

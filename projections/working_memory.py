@@ -1,0 +1,212 @@
+"""The live state of a session: what is being done, how far, with which files, what came back lately (seed 000 §2)."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+import msgspec
+
+from memctl.domain.facts import (
+    DecisionTaken,
+    ErrorOccurred,
+    ErrorResolved,
+    Fact,
+    FileChanged,
+    InsightFound,
+    PlanChanged,
+    Prompted,
+    TaskClosed,
+    TaskOpened,
+    ToolUsed,
+)
+from memctl.projections.kernel import projection
+
+TOOL_RESULTS, ERRORS, DISCOVERIES = 10, 5, 10
+"""Sizes of the ring buffers (seed 000 §2: 10, 5, 10)."""
+
+FILES, DECISIONS, STEPS = 30, 12, 40
+
+
+class ActiveFile(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A file in use. `state` is read, edited or created, `before` what it was until the last change of state."""
+
+    path: str
+    state: str
+    before: str = ""
+    accesses: int = 1
+    last_at: int = 0
+
+
+class PlanStep(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A step of the agent's plan; `status` is pending, in_progress or completed."""
+
+    status: str
+    text: str
+
+
+class ToolResult(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a use of a tool gave back, cut short."""
+
+    at: int
+    tool: str
+    ok: bool
+    summary: str = ""
+    result: str = ""
+
+
+class RecentError(msgspec.Struct, frozen=True, omit_defaults=True):
+    """An error, and how it was resolved where it was."""
+
+    at: int
+    id: str
+    signature: str
+    message: str
+    command: str = ""
+    resolution: str = ""
+
+
+class Noted(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Something found out: a claim of the user's, or how an error was resolved."""
+
+    at: int
+    kind: str
+    text: str
+
+
+class Decided(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A decision with what was at hand then: the step, and the files in use."""
+
+    at: int
+    text: str
+    rationale: str = ""
+    said_by: str = ""
+    step: int = 0
+    files: tuple[str, ...] = ()
+
+
+class WorkingMemory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The state of one session now. Times in microseconds; lists newest last, each bounded."""
+
+    stream: str
+    location: str = ""
+    updated_at: int = 0
+    task: str = ""
+    task_description: str = ""
+    task_type: str = ""
+    task_status: str = ""
+    """open or closed."""
+    task_started_at: int = 0
+    last_prompt: str = ""
+    steps: int = 0
+    """Uses of tools in this task."""
+    plan: tuple[PlanStep, ...] = ()
+    current_step: str = ""
+    steps_done: tuple[str, ...] = ()
+    pending: tuple[str, ...] = ()
+    files: tuple[ActiveFile, ...] = ()
+    decisions: tuple[Decided, ...] = ()
+    tool_results: tuple[ToolResult, ...] = ()
+    errors: tuple[RecentError, ...] = ()
+    discoveries: tuple[Noted, ...] = ()
+
+
+Told = (
+    Prompted
+    | TaskOpened
+    | TaskClosed
+    | ToolUsed
+    | FileChanged
+    | PlanChanged
+    | ErrorOccurred
+    | ErrorResolved
+    | DecisionTaken
+    | InsightFound
+)
+
+
+def _stream(fact: Fact) -> str:
+    return fact.stream
+
+
+@projection(row=WorkingMemory, key=_stream, stage=1, indexes=(("location", "updated_at"),))
+def working_memory(row: WorkingMemory | None, fact: Told) -> WorkingMemory:
+    """The live state of each session: task, plan, active files, decisions, recent results, errors and discoveries."""
+    if row is None:
+        row = WorkingMemory(stream=fact.stream)
+    at = fact.occurred_at
+    seen: dict[str, object] = {"updated_at": max(row.updated_at, at), "location": fact.location or row.location}
+    match fact:
+        case Prompted():
+            if fact.kind != "command":
+                seen.update(last_prompt=fact.text[:600])
+        case TaskOpened():
+            seen.update(
+                task=fact.task,
+                task_description=fact.description[:300],
+                task_type=fact.task_type,
+                task_status="open",
+                task_started_at=at,
+                steps=0,
+                plan=(),
+                current_step="",
+                steps_done=(),
+                pending=(),
+            )
+        case TaskClosed():
+            if fact.task == row.task:
+                seen.update(task_status="closed")
+        case ToolUsed():
+            result = ToolResult(at, fact.tool[:60], fact.ok, fact.summary[:200], fact.result[:300])
+            seen.update(steps=row.steps + 1, tool_results=(*row.tool_results, result)[-TOOL_RESULTS:])
+            if fact.ok and fact.family == "read":
+                seen.update(files=_accessed(row.files, fact.files, "read", at))
+        case FileChanged():
+            seen.update(files=_accessed(row.files, (fact.path,), "created" if fact.created else "edited", at))
+        case PlanChanged():
+            plan = tuple(PlanStep(status, text[:200]) for status, text in fact.steps[:STEPS])
+            seen.update(
+                plan=plan,
+                current_step=next((step.text for step in plan if step.status == "in_progress"), ""),
+                steps_done=tuple(step.text for step in plan if step.status == "completed"),
+                pending=tuple(step.text for step in plan if step.status == "pending"),
+            )
+        case ErrorOccurred():
+            error = RecentError(at, str(fact.id), fact.signature, fact.message[:300], fact.command[:200])
+            seen.update(errors=(*row.errors, error)[-ERRORS:])
+        case ErrorResolved():
+            resolved = tuple(
+                msgspec.structs.replace(error, resolution=fact.approach[:300]) if error.id == str(fact.error) else error
+                for error in row.errors
+            )
+            seen.update(errors=resolved, discoveries=_found(row, at, "resolution", fact.approach))
+        case DecisionTaken():
+            recent = tuple(file.path for file in row.files[-5:])
+            decided = Decided(at, fact.text[:300], fact.rationale[:200], fact.said_by, row.steps, recent)
+            seen.update(decisions=(*row.decisions, decided)[-DECISIONS:])
+        case InsightFound():
+            seen.update(discoveries=_found(row, at, fact.kind, fact.text))
+        case _:
+            assert_never(fact)
+    return msgspec.structs.replace(row, **seen)
+
+
+def _found(row: WorkingMemory, at: int, kind: str, text: str) -> tuple[Noted, ...]:
+    kept = tuple(noted for noted in row.discoveries if noted.text != text[:300])
+    return (*kept, Noted(at, kind, text[:300]))[-DISCOVERIES:] if text else row.discoveries
+
+
+def _accessed(files: tuple[ActiveFile, ...], paths: tuple[str, ...], state: str, at: int) -> tuple[ActiveFile, ...]:
+    """The files in use after an access: the latest last, the longest unused pushed out."""
+    kept = list(files)
+    for path in paths[:20]:
+        path = path[:300]
+        known = next((file for file in kept if file.path == path), None)
+        if known is None:
+            kept.append(ActiveFile(path, state, last_at=at))
+            continue
+        kept.remove(known)
+        # Reading what was edited leaves it edited.
+        now = known.state if state == "read" else state
+        before = known.before if now == known.state else known.state
+        kept.append(ActiveFile(path, now, before, known.accesses + 1, at))
+    return tuple(kept[-FILES:])
