@@ -14,6 +14,7 @@ BYTES_PER_CHARACTER = 2
 """A clipped text of `limit` characters costs at most this many times `limit` bytes of JSON. Latin text fits whole."""
 
 _ELLIPSIS = "…"
+_ELLIPSIS_COST = 3
 _WORST = 6
 """Bytes of JSON of the most expensive character: a control character, written `\\u001b`."""
 
@@ -74,16 +75,11 @@ def clipped(text: str, limit: int) -> str:
     room = BYTES_PER_CHARACTER * limit
     if len(text) <= limit and (len(text) * _WORST <= room or _cost(text) <= room):
         return text
-    fits, too_long = 0, min(len(text), limit)
-    while fits < too_long:
-        middle = (fits + too_long + 1) // 2
-        if middle < limit and _cost(text[:middle]) + 3 <= room:
-            fits = middle
-        else:
-            too_long = middle - 1
-    head = text[:fits]
+    head = text[:limit] if len(text) <= limit else text[: limit - 1]
+    while (cost := _cost(head) + _ELLIPSIS_COST) > room:
+        head = head[: min(len(head) * room // cost, len(head) - 1)]
     blank = max(head.rfind(" "), head.rfind("\n"))
-    if blank > fits * 0.8:
+    if blank > len(head) * 0.8:
         head = head[:blank]
     return head.rstrip() + _ELLIPSIS
 

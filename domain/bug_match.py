@@ -39,52 +39,29 @@ _SUFFIX_NAMES = {
     "css": "css", "scss": "css", "vue": "vue", "svelte": "svelte", "dart": "dart", "tf": "terraform", "proto": "proto",
 }  # fmt: skip
 
-# What a command or a path gives away about the tools at work; names are what people call them.
-_FRAMEWORKS = tuple(
-    (re.compile(rf"(?<![\w-])(?:{pattern})(?![\w-])"), name)
-    for pattern, name in (
-        (r"pytest|conftest\.py", "pytest"),
-        (r"vitest", "vitest"),
-        (r"jest", "jest"),
-        (r"playwright", "playwright"),
-        (r"cypress", "cypress"),
-        (r"mocha", "mocha"),
-        (r"go (?:test|build|vet|mod|run|generate)|go\.mod|_test\.go", "go toolchain"),
-        (r"golangci-lint", "golangci-lint"),
-        (r"cargo|Cargo\.toml", "cargo"),
-        (r"tsc|tsconfig\.json", "tsc"),
-        (r"eslint", "eslint"),
-        (r"biome", "biome"),
-        (r"prettier", "prettier"),
-        (r"ruff", "ruff"),
-        (r"mypy", "mypy"),
-        (r"next(?:\.config\.\w+| build| dev)", "next"),
-        (r"vite(?:\.config\.\w+| build)?", "vite"),
-        (r"nest|nest-cli\.json", "nest"),
-        (r"manage\.py|django", "django"),
-        (r"flask", "flask"),
-        (r"fastapi|uvicorn", "fastapi"),
-        (r"rails|Gemfile", "rails"),
-        (r"mvn|pom\.xml", "maven"),
-        (r"gradlew?|build\.gradle(?:\.kts)?", "gradle"),
-        (r"dotnet", "dotnet"),
-        (r"docker(?:-compose)?|Dockerfile|docker-compose\.ya?ml", "docker"),
-        (r"kubectl|helm", "kubernetes"),
-        (r"terraform", "terraform"),
-        (r"pnpm", "pnpm"),
-        (r"yarn", "yarn"),
-        (r"bun", "bun"),
-        (r"npm|npx", "npm"),
-        (r"uv|uvx", "uv"),
-        (r"pip3?", "pip"),
-        (r"poetry", "poetry"),
-        (r"make|Makefile", "make"),
-        (r"mise", "mise"),
-        (r"git", "git"),
-        (r"gh", "gh"),
-        (r"psql|alembic", "postgres"),
-    )
-)
+# What a command's words and a file's name give away about the tools at work; names are what people call them.
+_COMMAND_WORDS = {
+    "pytest": "pytest", "vitest": "vitest", "jest": "jest", "playwright": "playwright", "cypress": "cypress",
+    "mocha": "mocha", "go": "go toolchain", "gofmt": "go toolchain", "golangci-lint": "golangci-lint",
+    "cargo": "cargo", "rustc": "cargo", "tsc": "tsc", "eslint": "eslint", "biome": "biome", "prettier": "prettier",
+    "ruff": "ruff", "mypy": "mypy", "next": "next", "vite": "vite", "nest": "nest", "manage.py": "django",
+    "django-admin": "django", "flask": "flask", "uvicorn": "fastapi", "rails": "rails", "bundle": "bundler",
+    "mvn": "maven", "mvnw": "maven", "gradle": "gradle", "gradlew": "gradle", "dotnet": "dotnet", "docker": "docker",
+    "docker-compose": "docker", "kubectl": "kubernetes", "helm": "kubernetes", "terraform": "terraform",
+    "pnpm": "pnpm", "yarn": "yarn", "bun": "bun", "bunx": "bun", "npm": "npm", "npx": "npm", "uv": "uv", "uvx": "uv",
+    "pip": "pip", "pip3": "pip", "poetry": "poetry", "make": "make", "mise": "mise", "git": "git", "gh": "gh",
+    "psql": "postgres", "alembic": "alembic", "cmake": "cmake", "swift": "swift", "mix": "mix",
+}  # fmt: skip
+_FILE_NAMES = {
+    "conftest.py": "pytest", "go.mod": "go toolchain", "go.sum": "go toolchain", "Cargo.toml": "cargo",
+    "tsconfig.json": "tsc", "nest-cli.json": "nest", "manage.py": "django", "Gemfile": "bundler", "pom.xml": "maven",
+    "build.gradle": "gradle", "build.gradle.kts": "gradle", "Dockerfile": "docker", "docker-compose.yml": "docker",
+    "docker-compose.yaml": "docker", "Makefile": "make", "CMakeLists.txt": "cmake", "mise.toml": "mise",
+    "mix.exs": "mix", "alembic.ini": "alembic",
+}  # fmt: skip
+_FILE_STEMS = {"next.config": "next", "vite.config": "vite", "vitest.config": "vitest", "jest.config": "jest",
+               "playwright.config": "playwright", "eslint.config": "eslint"}  # fmt: skip
+_COMMAND_WORD = re.compile(r"(?<![\w./-])(?:\./)?([\w.-]+)(?![\w/-])")
 
 
 class SeenLike(Protocol):
@@ -161,19 +138,26 @@ def match(query: Shape, pattern: Shape) -> Match:
 
 def file_types_of(paths: Iterable[str]) -> tuple[str, ...]:
     """Languages and formats of the files named, sorted. Frames such as `src/a.py:12 in f` count by their path."""
-    found = set()
-    for path in paths:
-        words = path.split()
-        suffix = splitext(basename(words[0].split(":")[0] if words else ""))[1][1:].lower()
-        if suffix in _SUFFIX_NAMES:
-            found.add(_SUFFIX_NAMES[suffix])
-    return tuple(sorted(found))
+    suffixes = {splitext(_file_name(path))[1][1:].lower() for path in paths}
+    return tuple(sorted({_SUFFIX_NAMES[s] for s in suffixes if s in _SUFFIX_NAMES}))
 
 
 def frameworks_of(command: str, paths: Iterable[str] = ()) -> tuple[str, ...]:
     """Tools and frameworks that a command line or the names of files give away, sorted."""
-    text = "\n".join((command[:600], *(basename(p) for p in paths)))
-    return tuple(sorted({name for pattern, name in _FRAMEWORKS if pattern.search(text)}))
+    found = {_COMMAND_WORDS[w] for w in _COMMAND_WORD.findall(command[:600]) if w in _COMMAND_WORDS}
+    for path in paths:
+        name = _file_name(path)
+        if name.endswith("_test.go"):
+            found.add("go toolchain")
+        for known in (_FILE_NAMES.get(name), _FILE_STEMS.get(splitext(name)[0])):
+            if known is not None:
+                found.add(known)
+    return tuple(sorted(found))
+
+
+def _file_name(frame: str) -> str:
+    """Name of the file in a path or a frame such as `src/a.py:12 in f`."""
+    return basename(frame[:400].split(":", 1)[0].split(" ", 1)[0])
 
 
 def _messages(a: str, b: str) -> float:

@@ -36,7 +36,7 @@ class Sighting(msgspec.Struct, frozen=True):
 class BugPattern(msgspec.Struct, frozen=True, kw_only=True):
     """One kind of error. Times and durations in microseconds.
 
-    The row keeps the newest 32 attempts at a solution and the details of the newest 10; `solutions` groups them.
+    The row keeps the newest 32 attempts at a solution and the details of the newest 8; `solutions` groups them.
     `causes` are what was said to be behind it, newest first. Where only a resolution is known yet, `example` is None.
     """
 
@@ -135,11 +135,12 @@ def _occurred(row: BugPattern, fact: ErrorOccurred, at: int) -> BugPattern:
             command=one_line(fact.command, 300),
         )
     files, types, frameworks, commands = row.files, row.file_types, row.frameworks, row.commands
+    paths = (*fact.files[:8], *fact.frames[:8])
     for path in fact.files[:8]:
         files = seen(files, path, at, 12)
-    for name in file_types_of((*fact.files, *fact.frames)):
+    for name in file_types_of(paths):
         types = seen(types, name, at, 8, 20)
-    for name in frameworks_of(fact.command, (*fact.files, *fact.frames)):
+    for name in frameworks_of(fact.command, paths):
         frameworks = seen(frameworks, name, at, 8, 40)
     commands = seen(commands, one_line(fact.command, 160), at, 8)
     return msgspec.structs.replace(
@@ -159,13 +160,13 @@ def _occurred(row: BugPattern, fact: ErrorOccurred, at: int) -> BugPattern:
 
 def _resolved(row: BugPattern, fact: ErrorResolved, at: int) -> BugPattern:
     fact_id = str(fact.id)
-    paths = tuple(dict.fromkeys(clipped(e.path, 80) for e in fact.edits))
+    paths = tuple(dict.fromkeys(clipped(e.path, 70) for e in fact.edits[:8]))
     detail = Detail(
         at,
         fact_id,
-        explanation=clipped(fact.explanation, 500),
+        explanation=clipped(fact.explanation, 400),
         edits=tuple(
-            Change(clipped(e.path, 120), clipped(e.before, 160), clipped(e.after, 160)) for e in fact.edits[:2]
+            Change(clipped(e.path, 120), clipped(e.before, 140), clipped(e.after, 140)) for e in fact.edits[:2]
         ),
         command=one_line(fact.command, 160),
     )
@@ -174,6 +175,6 @@ def _resolved(row: BugPattern, fact: ErrorResolved, at: int) -> BugPattern:
         resolutions=row.resolutions + 1,
         resolve_us_total=row.resolve_us_total + max(fact.duration_us, 0),
         last_resolved=max(row.last_resolved, at),
-        attempts=newest(row.attempts, Attempt(at, fact_id, one_line(fact.approach, 160), paths[:3]), 32),
-        details=newest(row.details, detail, 10),
+        attempts=newest(row.attempts, Attempt(at, fact_id, one_line(fact.approach, 120), paths[:2]), 32),
+        details=newest(row.details, detail, 8),
     )

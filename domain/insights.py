@@ -1,0 +1,193 @@
+"""Claims that people state in passing: preferences, rules and facts of a project, who they are, corrections.
+
+Rules in English and Korean over single sentences. Precision before recall: what is quoted, pasted, asked, or meant for
+the one task at hand is no claim. A rule says which words must stand where; nothing is guessed from topics.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Literal
+
+import msgspec
+
+from memctl.domain.facts import InsightKind
+from memctl.domain.graduation import DENIED, ONE_ANSWER
+from memctl.domain.insight_rules import RULES, Rule
+from memctl.domain.text import canonical
+
+PASTED_FROM = 1500
+"""Characters from which a message counts as a pasted document."""
+
+_LONGEST, _SHORTEST = 240, 12
+
+
+class Claim(msgspec.Struct, frozen=True):
+    """A claim in somebody's words: `text[start:end]` is the quote.
+
+    `canonical` is equal for the same claim and begins with `not ` where it denies; `subject` is equal for claims that
+    can contradict each other, and begins with `one/` where only one answer is possible. `polarity` is +1 for do, -1 for
+    do not, 0 where neither is meant. `confidence` is the rule's, 0 to 1.
+    """
+
+    kind: InsightKind
+    text: str
+    canonical: str
+    subject: str
+    confidence: float
+    polarity: int
+    rule: str
+    everywhere: bool
+    start: int
+    end: int
+
+
+# Questions of which only one answer is possible: the values rule each other out.
+_ONE_ANSWER = (
+    ("package manager", ("npm", "pnpm", "yarn", "bun")),
+    ("python package manager", ("pip", "uv", "poetry", "pipenv", "conda")),
+    ("indentation", ("tabs", "spaces")),
+    ("quotes", ("single quotes", "double quotes")),
+    ("test runner", ("jest", "vitest", "mocha")),
+    ("python test runner", ("pytest", "unittest")),
+    ("linter", ("eslint", "biome")),
+    ("merge strategy", ("squash", "rebase", "merge commits")),
+)
+_WHOLLY = (
+    r"(?:for (?:everything|all|installs|installing|dependencies|packages|tests|testing|linting)\b.*|instead of .+)"
+)
+_LANGUAGES = {
+    "english": "english", "영어": "english", "korean": "korean", "한국어": "korean", "한글": "korean",
+    "japanese": "japanese", "일본어": "japanese", "german": "german", "french": "french", "spanish": "spanish",
+    "chinese": "chinese",
+}  # fmt: skip
+_LANGUAGE = re.compile(r"^(?:answer|reply|respond|speak|talk|write)\b.* in (\w+)$|^(한국어|한글|영어|일본어)로")
+
+_FENCE = re.compile(r"^(?:```|~~~).*?^(?:```|~~~)[^\n]*$|^(?:```|~~~).*\Z", re.DOTALL | re.MULTILINE)
+_TAGGED = re.compile(r"<([A-Za-z][\w-]*)\b[^<>\n]*>.*?</\1>", re.DOTALL)
+_PASTED_LINE = re.compile(
+    r"""^(?:\s*(?:>|\||\$\s|❯|➜|%\s|\#{1,6}\s|at\s+\S+\(|\+{1,3}\s|-{3}|@@|\d+[:→|]\s?|\[\d{2,4}[-:/]|\d{4}-\d\d-\d\d
+        |(?:error|warning|info|debug|fatal|note|hint|usage|traceback|file)\b[\w\s"']*[:(])
+        |\ {4,}\S|\t+\S|\s*[-*•⏺✓✗⎿]\s*\*\*)""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_SENTENCE = re.compile(r"[^.!?\n;。]+(?:[.!?](?![\s)\"'”’]|$)[^.!?\n;。]*)*[.!?。]*")
+_QUESTION = re.compile(
+    r"""\?\s*$|^(?:why|what|how|when|where|who|which|is|are|was|were|do(?!\s+not)|does|did|can|could|would|should|shall|will|have|has
+        |isn'?t|aren'?t|don'?t\s+(?:we|you|i)|can'?t|won'?t|any\s+idea|wondering|maybe|perhaps|if|unless|although|i\s+(?:think|guess|wonder|feel))\b
+        |(?:까요|나요|니|까|죠|는지|건가요?)\s*[?]?\s*$|,?\s(?:right|no|correct|ok|okay)\s*[?.]*$""",
+    re.IGNORECASE | re.VERBOSE,
+)
+# Words that tie a sentence to the one task at hand.
+_ONE_OFF = re.compile(
+    r"""\b(?:this\s+(?:time|file|function|test|branch|pr|commit|change|task|step|case|one|session|bug|error|issue|line|method|class|plan)
+        |for\s+now|right\s+now|just\s+(?:this|now|once)|(?:un)?til\s+\w+|yet|today|tomorrow|here|above|below|the\s+following
+        |these|those|that\s+(?:file|function|test|branch|pr|commit|change|one)|line\s+\d+|first\s+(?:release|step|version)
+        |step\s+\d|phase\s+\d|the\s+(?:above|last|latest|previous|next|current|first|second|other|same)\b)\b
+        |(?:이번|지금|일단|방금|이거|이것|그거|여기|위에|아래)""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_ENDS_OPEN = re.compile(r"(?:[:,(]|\b(?:and|or|but|because|so|the|a|to|of|with|for|in))\s*$", re.IGNORECASE)
+
+
+def claims_in(text: str, *, said_by: Literal["user", "agent"]) -> list[Claim]:
+    """Claims stated in a message, in order, each once.
+
+    Nothing is read out of pasted documents (from 1,500 characters on, and plans handed over), code, quotations, logs,
+    tagged blocks, questions, or what is tied to the task at hand. An agent's words are read for nothing yet: what it
+    says of a project is its inference, and its promises are not the user's wishes.
+    """
+    if said_by == "agent" or len(text) >= PASTED_FROM or _is_document(text):
+        return []
+    found: list[Claim] = []
+    known: set[str] = set()
+    for start, end in _sentences(_blanked(text)):
+        claim = _claim(text[start:end], start)
+        if claim is not None and claim.canonical not in known:
+            known.add(claim.canonical)
+            found.append(claim)
+    return found
+
+
+def _is_document(text: str) -> bool:
+    """A plan, a spec, a report: headings or many bullets. People do not state who they are in those."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    headings = sum(bool(re.match(r"\s{0,3}#{1,6}\s\S", line)) for line in lines)
+    bullets = sum(bool(re.match(r"\s*(?:[-*•]|\d+[.)])\s", line)) for line in lines)
+    return headings >= 2 or bullets >= 6 or text.lstrip()[:40].lower().startswith("implement the following plan")
+
+
+def _blanked(text: str) -> str:
+    """The text with all that is not the speaker's own prose turned into blanks, offsets kept."""
+
+    def blank(match: re.Match[str]) -> str:
+        return re.sub(r"[^\n]", " ", match.group())
+
+    text = _TAGGED.sub(blank, _FENCE.sub(blank, text))
+    lines = text.split("\n")
+    return "\n".join(" " * len(line) if _PASTED_LINE.match(line) else line for line in lines)
+
+
+def _sentences(text: str) -> Iterator[tuple[int, int]]:
+    """Spans of sentences, list marks and brackets left out."""
+    for match in _SENTENCE.finditer(text):
+        start, end = match.span()
+        head = re.match(r"[\s\-*•(\[\"'“‘]*(?:\d+[.)]\s+)?", text[start:end])
+        start += head.end() if head else 0
+        while end > start and text[end - 1] in " \t)]\"'”’":
+            end -= 1
+        if _weight(text[start:end]) >= _SHORTEST and end - start <= _LONGEST:
+            yield start, end
+
+
+def _weight(text: str) -> int:
+    """Length, with a syllable of Hangul counted twice."""
+    return len(text) + len(re.findall(r"[가-힣]", text))
+
+
+def _claim(sentence: str, start: int) -> Claim | None:
+    if _QUESTION.search(sentence) or _ENDS_OPEN.search(sentence):
+        return None
+    for rule in RULES:
+        match = rule.pattern.match(sentence)
+        if match is None:
+            continue
+        what = match["what"].strip(" \t.!`'\"")
+        if _ONE_OFF.search(sentence) or not 2 <= len(what) <= 200:
+            return None
+        return _made(rule, sentence, what, start)
+    return None
+
+
+def _made(rule: Rule, sentence: str, what: str, start: int) -> Claim | None:
+    said = canonical(what)
+    if not said:
+        return None
+    subject, said = _subject(said, rule.polarity)
+    return Claim(
+        kind=rule.kind,
+        text=" ".join(sentence.split()),
+        canonical=f"{DENIED}{said}" if rule.polarity < 0 else said,
+        subject=subject,
+        confidence=rule.confidence,
+        polarity=rule.polarity,
+        rule=rule.name,
+        everywhere=rule.everywhere,
+        start=start,
+        end=start + len(sentence),
+    )
+
+
+def _subject(said: str, polarity: int) -> tuple[str, str]:
+    """Subject of what was said, and its canonical form: the bare answer where it answers a question of one answer."""
+    bare = re.sub(r"^(?:use|using|uses|prefer|run|to use)\s+", "", said)
+    language = _LANGUAGE.match(said)
+    name = _LANGUAGES.get(language[1] or language[2]) if language else None
+    if name is not None:
+        return f"{ONE_ANSWER}language of answers", name
+    for question, answers in _ONE_ANSWER:
+        for answer in answers:
+            if polarity and re.fullmatch(rf"{re.escape(answer)}(?: {_WHOLLY})?", bare):
+                return f"{ONE_ANSWER}{question}", answer
+    return bare, said

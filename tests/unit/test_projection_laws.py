@@ -1,0 +1,345 @@
+"""Laws that every projection keeps, over the register: a projection written tomorrow is held to them unasked."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import json
+import math
+import random
+import types
+import typing
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Literal, Union
+from uuid import UUID
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memctl.domain.event import Event, Micros, Payload, Position, type_of
+from memctl.domain.facts import FACT_TYPES, Fact
+from memctl.projections.kernel import Changed, Projection, Recorded, projections
+
+ROW_LIMIT = 64 * 1024
+STAGE_2 = projections(2)
+Table = dict[str, Any]
+Tables = dict[str, Table]
+
+# Few words, so that keys meet; some that hurt: an empty one, Hangul, quotes, a control character, a long one.
+WORDS = (
+    "",
+    "a",
+    "use pnpm",
+    "not use pnpm",
+    "one/package manager",
+    "테스트를 항상 먼저 돌려",
+    'say "x"\x1b[0m',
+    "word " * 200,
+)
+NASTY = ("plain text ", "한국어 문장 ", "\x1b\x01", '"\\', "😀 tab\t")
+SHORT = {"signature", "field", "quote_hash", "location"}
+"""Texts that stage 1 makes itself, and working directories: never as long as a text somebody wrote."""
+EPOCH = 1_700_000_000_000_000
+
+
+def made(hint: Any, rng: random.Random, name: str = "", long: bool = False) -> Any:
+    """A value of that type; `long` makes texts and tuples much longer than any row may keep."""
+    origin, args = typing.get_origin(hint), typing.get_args(hint)
+    if origin is Literal:
+        return rng.choice(args)
+    if origin in (Union, types.UnionType):
+        return made(rng.choice(args), rng, name, long)
+    if origin is tuple:
+        if args[-1] is Ellipsis:
+            return tuple(made(args[0], rng, "", long) for _ in range(40 if long else rng.randint(0, 3)))
+        return tuple(made(arg, rng, "", long) for arg in args)
+    if hint is type(None):
+        return None
+    if hint is bool:
+        return rng.random() < 0.5
+    if hint is str and name == "stream":
+        return f"session/claude-code/{rng.randint(1, 5)}"
+    if hint is str and long and name in SHORT:
+        return f"/home/dev/{rng.getrandbits(64):016x}"
+    if hint is str:
+        return rng.choice(NASTY) * 300 + str(rng.random()) if long else rng.choice(WORDS)
+    if hint in (int, Micros):
+        return EPOCH + rng.randint(0, 50) * 3_600_000_000 if name.endswith(("_at", "_seen")) else rng.randint(0, 9)
+    if hint is float:
+        return rng.choice((0.0, -0.0, 0.25, 0.7, 1.0))
+    if hint is UUID:
+        return UUID(int=rng.getrandbits(128))
+    if hint is dict or origin is dict:
+        return {}
+    if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
+        return struct(hint, rng, long)
+    raise AssertionError(f"the generator knows no {hint!r}")
+
+
+def struct(cls: type[Any], rng: random.Random, long: bool = False) -> Any:
+    hints = typing.get_type_hints(cls)
+    return cls(**{f.name: made(hints[f.name], rng, f.name, long) for f in msgspec.structs.fields(cls)})
+
+
+def recorded(cls: type[Payload], rng: random.Random, long: bool = False) -> Recorded[Any]:
+    payload = struct(cls, rng, long)
+    key = str(rng.random())
+    event = Event(
+        position=Position(rng.randint(1, 10**6)),
+        event_id=UUID(int=rng.getrandbits(128)),
+        space_id=1,
+        stream="session/claude-code/1",
+        type=type_of(payload).name,
+        occurred_at=made(Micros, rng, "_at"),
+        recorded_at=made(Micros, rng, "_at"),
+        actor="user",
+        location=rng.choice(WORDS),
+        session_id="1",
+        dedupe_key=key,
+        payload=payload,
+    )
+    return Recorded(event, payload)
+
+
+def inputs_of(found: Sequence[Projection], rng: random.Random, count: int) -> list[Any]:
+    facts = sorted({f for p in found for f in p.facts}, key=lambda cls: cls.__name__)
+    payloads = sorted({r for p in found for r in p.recorded}, key=lambda cls: cls.__name__)
+    makers: list[Callable[[], Any]] = [lambda cls=cls: struct(cls, rng) for cls in facts]
+    makers += [lambda cls=cls: recorded(cls, rng) for cls in payloads]
+    return [rng.choice(makers)() for _ in range(count)]
+
+
+def takes(p: Projection, item: Any) -> bool:
+    if isinstance(item, Recorded):
+        return type(item.payload) in p.recorded
+    return type(item) in p.facts
+
+
+class MiniKernel:
+    """Stage 2 as the kernel's contract has it: batches, downstream changes, refolds after a retraction."""
+
+    def __init__(self) -> None:
+        self.tables: Tables = {p.name: {} for p in STAGE_2}
+        self.inputs: list[Any] = []
+
+    def batch(self, items: Sequence[Any]) -> None:
+        self.inputs += items
+        self._run(lambda p: [(key, item) for item in items if takes(p, item) for key in p.keys(item)], {})
+
+    def retract(self, gone: Sequence[Any]) -> None:
+        self.inputs = [i for i in self.inputs if not any(i is g for g in gone)]
+        stale = {p.name: {k for item in gone if takes(p, item) for k in p.keys(item)} for p in STAGE_2}
+
+        def again(p: Projection) -> list[tuple[str, Any]]:
+            return [(k, i) for i in self.inputs if takes(p, i) for k in p.keys(i) if k in stale[p.name]]
+
+        self._run(again, stale)
+
+    def _run(self, work: Callable[[Projection], list[tuple[str, Any]]], stale: dict[str, set[str]]) -> None:
+        before: Tables = {}
+        for p in STAGE_2:
+            table = self.tables[p.name]
+            old: Table = {}
+            for key in stale.get(p.name, ()):
+                old[key] = table.pop(key, None)
+            for key, item in [*work(p), *self._from_upstream(p, before, stale.get(p.name, set()))]:
+                old.setdefault(key, table.get(key))
+                row = p.fold(table.get(key), item)
+                if row is None:
+                    table.pop(key, None)
+                else:
+                    table[key] = row
+            before[p.name] = {k: row for k, row in old.items() if row != table.get(k)}
+
+    def _from_upstream(self, p: Projection, before: Tables, stale: set[str]) -> Iterable[tuple[str, Any]]:
+        for up in STAGE_2:
+            if up.row not in p.upstream:
+                continue
+            table = self.tables[up.name]
+            for source, old in before[up.name].items():
+                new = table.get(source)
+                held = set(p.keys(Changed(source, old))) if old is not None else set()
+                holds = set(p.keys(Changed(source, new))) if new is not None else set()
+                yield from ((key, Changed(source, None)) for key in sorted(held - holds))
+                yield from ((key, Changed(source, new)) for key in sorted(holds))
+            for source, row in table.items():
+                if source not in before[up.name]:
+                    yield from ((key, Changed(source, row)) for key in p.keys(Changed(source, row)) if key in stale)
+
+
+def folded(items: Sequence[Any], cuts: Sequence[int] = ()) -> Tables:
+    kernel = MiniKernel()
+    edges = [0, *sorted(cuts), len(items)]
+    for start, end in itertools.pairwise(edges):
+        kernel.batch(items[start:end])
+    return kernel.tables
+
+
+def assert_clean(value: Any, where: str) -> None:
+    """No NaN, no infinity, no -0.0, no random order, no field that names a place in the log."""
+    if isinstance(value, msgspec.Struct):
+        for name in value.__struct_fields__:
+            assert name not in {"position", "recorded_at"}, f"{where}.{name}"
+            assert_clean(getattr(value, name), f"{where}.{name}")
+    elif isinstance(value, float):
+        assert math.isfinite(value), where
+        assert str(value) != "-0.0", where
+    elif isinstance(value, (list, tuple)):
+        for i, member in enumerate(value):
+            assert_clean(member, f"{where}[{i}]")
+    elif isinstance(value, dict):
+        for key, member in value.items():
+            assert_clean(member, f"{where}[{key}]")
+    else:
+        assert not isinstance(value, (set, frozenset)), f"{where}: a set has no order of its own"
+
+
+def through_jsonb(row: Any) -> Any:
+    """The row after a stay in a `jsonb` column: keys in another order, whole floats perhaps without their point."""
+
+    def stored(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {k: stored(value[k]) for k in sorted(value, key=lambda k: (len(k), k))}
+        if isinstance(value, list):
+            return [stored(v) for v in value]
+        return int(value) if isinstance(value, float) and value.is_integer() else value
+
+    text = json.dumps(stored(json.loads(msgspec.json.encode(row))))
+    return msgspec.json.decode(text.encode(), type=type(row))
+
+
+laws = settings(max_examples=60, deadline=None)
+
+
+def test_the_register_holds_the_read_models_of_stage_2_upstream_first() -> None:
+    names = [p.name for p in STAGE_2]
+    road = ["insights", "candidates", "verified_knowledge", "memories", "vector_points"]
+    assert [n for n in names if n in road] == road
+    assert names.index("bug_patterns") < names.index("memories")
+
+
+@pytest.mark.parametrize("p", projections(), ids=lambda p: p.name)
+def test_a_row_type_can_be_indexed_as_declared_and_is_documented(p: Projection) -> None:
+    fields = {f.name for f in msgspec.structs.fields(p.row)}
+    assert {name for index in p.indexes for name in index} <= fields
+    assert p.doc
+    assert p.row.__doc__
+
+
+@laws
+@given(seed=st.integers(0, 2**32), count=st.integers(1, 30))
+def test_facts_folded_in_any_order_and_in_any_batches_give_the_same_rows(seed: int, count: int) -> None:
+    rng = random.Random(seed)
+    items = inputs_of(STAGE_2, rng, count)
+    expected = folded(items)
+    shuffled = list(items)
+    rng.shuffle(shuffled)
+    assert folded(shuffled, [rng.randint(0, count) for _ in range(3)]) == expected
+
+
+@laws
+@given(seed=st.integers(0, 2**32), count=st.integers(2, 24))
+def test_retracted_facts_leave_no_trace(seed: int, count: int) -> None:
+    rng = random.Random(seed)
+    items = inputs_of(STAGE_2, rng, count)
+    gone = [item for item in items if rng.random() < 0.4]
+    kernel = MiniKernel()
+    half = rng.randint(0, count)
+    kernel.batch(items[:half])
+    kernel.batch(items[half:])
+    kernel.retract(gone)
+    assert kernel.tables == folded([i for i in items if not any(i is g for g in gone)])
+
+
+@laws
+@given(seed=st.integers(0, 2**32), count=st.integers(1, 20))
+def test_rows_are_clean_and_come_back_from_json_as_they_were(seed: int, count: int) -> None:
+    rng = random.Random(seed)
+    for name, table in folded(inputs_of(STAGE_2, rng, count)).items():
+        for row in table.values():
+            assert_clean(row, name)
+            assert through_jsonb(row) == row
+
+
+@laws
+@given(seed=st.integers(0, 2**32), count=st.integers(2, 20))
+def test_a_row_that_was_stored_folds_on_as_one_that_stayed_in_memory(seed: int, count: int) -> None:
+    rng = random.Random(seed)
+    items = inputs_of(STAGE_2, rng, count)
+    half = rng.randint(1, count - 1)
+    kernel = MiniKernel()
+    kernel.batch(items[:half])
+    kernel.tables = {name: {k: through_jsonb(row) for k, row in t.items()} for name, t in kernel.tables.items()}
+    kernel.batch(items[half:])
+    assert kernel.tables == folded(items)
+
+
+def heavy_inputs(p: Projection, rng: random.Random, count: int) -> list[Any]:
+    """Inputs of every kind that meet on one key, each text far longer than a row may keep."""
+    sources = sorted(p.facts | p.recorded | p.upstream, key=lambda cls: cls.__name__)
+    first = next(item for item in (_heavy(p, source, rng) for source in sources * 50) if p.keys(item))
+    pools = [
+        [item for item in (_meeting(p, first, _heavy(p, source, rng)) for _ in range(6)) if item is not None]
+        for source in sources
+    ]
+    pool = [[first], *(kind for kind in pools if kind)]
+    return [_another(rng.choice(rng.choice(pool)), i, rng) for i in range(count)]
+
+
+def _heavy(p: Projection, source: type[Any], rng: random.Random) -> Any:
+    if source in p.recorded:
+        return recorded(source, rng, long=True)
+    if source in p.facts:
+        return struct(source, rng, long=True)
+    upstream = next(up for up in STAGE_2 if up.row is source)
+    return Changed("upstream", _upstream_row(upstream.name, rng.randint(1, 8)))
+
+
+@functools.cache
+def _upstream_row(name: str, seed: int) -> Any:
+    return heavy_row(next(p for p in STAGE_2 if p.name == name), random.Random(seed), 60)
+
+
+def _meeting(p: Projection, first: Any, item: Any) -> Any:
+    """The item, with what the key hangs on taken from the first one; None where the two cannot meet."""
+    if isinstance(item, Fact) and isinstance(first, Fact):
+        shared = {f.name for f in msgspec.structs.fields(item)} & {f.name for f in msgspec.structs.fields(first)}
+        shared -= {"id", "evidence", "text"}
+        item = msgspec.structs.replace(item, **{name: getattr(first, name) for name in shared})
+    elif isinstance(item, Changed) and type(item.row) is type(getattr(first, "row", None)):
+        item = first
+    return item if set(p.keys(item)) & set(p.keys(first)) else None
+
+
+def _another(item: Any, i: int, rng: random.Random) -> Any:
+    if isinstance(item, Changed):
+        row = msgspec.structs.replace(item.row, id=f"{i:036}") if hasattr(item.row, "id") else item.row
+        return Changed(f"{i:036}", row)
+    if isinstance(item, Fact):
+        return msgspec.structs.replace(
+            item, id=UUID(int=rng.getrandbits(128)), occurred_at=Micros(item.occurred_at + i)
+        )
+    return item
+
+
+def heavy_row(p: Projection, rng: random.Random, count: int) -> Any:
+    """The row that `count` heavy inputs come to, its size checked on the way."""
+    row: Any = None
+    for i, item in enumerate(heavy_inputs(p, rng, count)):
+        row = p.fold(row, item)
+        if row is not None and (i % 500 == 0 or i == count - 1):
+            assert len(msgspec.json.encode(row)) < ROW_LIMIT
+    return row
+
+
+@pytest.mark.parametrize("p", STAGE_2, ids=lambda p: p.name)
+def test_a_row_stays_under_its_limit_after_ten_thousand_inputs(p: Projection) -> None:
+    row = heavy_row(p, random.Random(7), 10_000 if p.facts else 1_000)
+    assert row is not None
+    assert_clean(row, p.name)
+
+
+def test_every_fact_has_a_type_of_its_own() -> None:
+    assert len({cls.__struct_config__.tag for cls in FACT_TYPES.values()}) == len(FACT_TYPES)
