@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -25,11 +26,12 @@ def _settings() -> Settings:
 
 
 @click.command()
-def worker() -> None:
+@click.option("--ready-file", type=click.Path(path_type=Path), help="Write the process id there once it works.")
+def worker(ready_file: Path | None) -> None:
     """Fold events into read models and vectors (foreground; run as many as wanted)."""
     from memctl.workers.run import run_worker
 
-    run_worker(_settings())
+    run_worker(_settings(), ready_file)
 
 
 @click.command()

@@ -31,7 +31,7 @@ def up(data_dir: Path | None) -> None:
     started = instance.up(settings, tell=_tell)
     _tell("memctl is running" if started else "memctl is already running")
     if api_url := load_settings(data_dir=data_dir).api_url:
-        _tell(f"API and viewer: {api_url}")
+        _tell(f"API: {api_url}")
 
 
 @click.command()

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import os
 import signal
 import threading
+from pathlib import Path
 from typing import Any
 
 from memctl.infra import generations, queue
@@ -22,8 +24,11 @@ QUEUE_PAUSE_S = 2.0
 """Between attempts to reach a queue that is down; the sweeper drains meanwhile."""
 
 
-def run_worker(settings: Settings) -> None:
-    """Work until SIGTERM or SIGINT: a batch under way is finished first. Raises: DatabaseUnavailable."""
+def run_worker(settings: Settings, ready_file: Path | None = None) -> None:
+    """Work until SIGTERM or SIGINT: a batch under way is finished first.
+
+    `ready_file` gets the process id once everything is set up. Raises: DatabaseUnavailable.
+    """
     database_url = settings.require("database_url")
     redis_url = settings.require("redis_url")
     drainer = Drainer(database_url, settings.read_batch)
@@ -37,6 +42,8 @@ def run_worker(settings: Settings) -> None:
     sweeping = threading.Thread(target=sweeper.run, args=[stop], name="sweeper", daemon=True)
     sweeping.start()
     outbox.start()
+    if ready_file is not None:
+        ready_file.write_text(str(os.getpid()))
     try:
         _answer_wakes(redis_url, here, stop)
     finally:

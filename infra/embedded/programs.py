@@ -133,10 +133,15 @@ def _accepts(instance: Instance, _: Process) -> bool:
         return True
 
 
-def _stays(_: Instance, process: Process) -> bool:
-    """For a program that no one can ask: it did not end in its first second, when imports and settings fail."""
-    return process.age() > 1.0
+def _says_so(instance: Instance, process: Process) -> bool:
+    """Whether the worker of this very process has written that it works."""
+    try:
+        return (instance.places.run / WORKER_READY).read_text() == str(process.pid)
+    except OSError:
+        return False
 
+
+WORKER_READY = "worker.ready"
 
 PROGRAMS = (
     Program(
@@ -185,7 +190,7 @@ PROGRAMS = (
         elsewhere="api_url",
         has_port=True,
     ),
-    Program("worker", _own("worker"), _stays),
+    Program("worker", _own("worker", "--ready-file", f"run/{WORKER_READY}"), _says_so),
 )
 """In the order of their start; they are stopped in the other."""
 
