@@ -11,18 +11,21 @@ MOST = 3
 _AGENT = re.compile(
     r"(?:(?:So|Therefore|OK|Okay|Given (?:this|that)|Instead|For now),? )?"
     r"(?:(?:I'll|I will|We'll|we'll|Let's|let's) (?:go with|stick with|keep|switch to|opt for|adopt)\b|"
-    r"(?:I|We|we)(?:'ve| have)? (?:decided (?:to|on|against)|chose|opted|settled|went with|am going with|'m going with)\b|"
+    r"(?:I|We|we)(?:'ve| have)? (?:decided (?:to|on|against)|chose|opted|settled|went with|am going with|'m going "
+    r"with)\b|"
     r"Going with\b|\*{0,2}Decision:\*{0,2} )[^\n]{8,280}?(?=[.!?](?:\s|$)|\n|$)"
 )
 _USER = re.compile(
-    r"(?:^|(?<=[.!?,:]\s)|(?<=\n))\W*(?:(?:(?:let'?s|we'?ll|we will|we should|i'?ll|please) (?:go with|use|stick with|keep|switch to|do option)\b|"
+    r"(?:^|(?<=[.!?,:]\s)|(?<=\n))\W*(?:(?:(?:let'?s|we'?ll|we will|we should|i'?ll|please) (?:go with|use|stick "
+    r"with|keep|switch to|do option)\b|"
     r"i (?:like|prefer|choose|pick|want|vote for) (?:the )?(?:option|approach|idea|first|second)\b|option [0-9a-d]\b|"
     r"(?:go|going) with\b|we decided\b|(?:let'?s|rather) not\b)[^\n]{0,280}?)(?=[.!?](?:\s|$)|\n|$)|"
     r"(?:[^\n.!?]{2,150}(?:로|으로) (?:하자|가자|갑시다|합시다|결정|진행하자|정하자)[^\n.!?]{0,40})",
     re.I,
 )
 _WHY = re.compile(
-    r"\b(?:because|since|so that|as it|to (?:avoid|keep|ensure|prevent|reduce|match)|which (?:is|keeps|avoids|makes))\b.*|(?:때문|위해).*",
+    r"\b(?:because|since|so that|as it|to (?:avoid|keep|ensure|prevent|reduce|match)|which (?:is|keeps|avoids|"
+    r"makes))\b.*|(?:때문|위해).*",
     re.I,
 )
 _ANSWER = re.compile(r'"(?P<question>[^"\n]{3,300})"="(?P<answer>[^"\n]{1,300})"')

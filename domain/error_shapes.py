@@ -34,12 +34,13 @@ class Shape(NamedTuple):
 _LIBRARY = re.compile(
     r"site-packages|dist-packages|node_modules|/usr/lib|/usr/local/(?:lib|go)|lib/python3|lib\\python|<frozen|<string>|"
     r"node:internal|internal/|/rustc/|\.cargo/registry|/go/pkg/mod|/gomodcache|/opt/homebrew/|bun:|\.rustup|importlib|"
-    r"runpy\.py|(?:^|[ /])(?:java|javax|jdk|sun|kotlin|scala|org\.junit|org\.gradle|com\.sun)[./]|asyncio/|unittest/|_pytest|pluggy"
+    r"runpy\.py|(?:^|[ /])(?:java|javax|jdk|sun|kotlin|scala|org\.junit|org\.gradle|com\.sun)[./]|asyncio/|"
+    r"unittest/|_pytest|pluggy"
 )
 
 
 def own_frames(frames: list[tuple[str, str]], limit: int = 3) -> tuple[str, ...]:
-    """`file:function` of the innermost own-code frames, innermost first; frames are (path, function), innermost first."""
+    """`file:function` of the innermost own-code frames. Frames are (path, function); both innermost first."""
     own = [f"{_base(path)}:{name}" for path, name in frames if not _LIBRARY.search(path)]
     return tuple(dict.fromkeys(own))[:limit]
 
@@ -120,7 +121,7 @@ def _go_tests(text: str) -> Iterator[Shown]:
             # With -v the words come before the verdict.
             start = max(text.rfind(f"=== RUN   {name}", 0, block.start()), found[index - 1].end() if index else 0, 0)
             start = max(start, block.start() - 4_000)
-            details = [d for d in _GO_DETAIL.finditer(text, start, block.start())]
+            details = list(_GO_DETAIL.finditer(text, start, block.start()))
         telling = [d for d in details if _TELLING.search(d["msg"])] or details
         # Logs come first: the last telling line is what made the test fail.
         told = telling[-1] if telling else None
@@ -156,7 +157,8 @@ def _go_panics(text: str) -> Iterator[Shown]:
 
 _STACKED = re.compile(
     r"^[ \t]*(?:Uncaught (?:\w+ )?|Unhandled (?:\w+ )?|Caused by: |Exception in thread \"[^\"]*\" |\[cause\]: )?"
-    r"(?P<type>(?:[a-zA-Z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Rejection|Failure))(?: \[(?P<code>\w+)\])?(?:: (?P<msg>.*))?\n"
+    r"(?P<type>(?:[a-zA-Z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Rejection|Failure))(?: \[(?P<code>\w+)\])?(?:: "
+    r"(?P<msg>.*))?\n"
     r"(?P<stack>(?:.*\n){0,3}?(?:[ \t]+at .+\n?)+)",
     re.MULTILINE,
 )
@@ -182,7 +184,8 @@ def _stacks(text: str) -> Iterator[Shown]:
 
 _RUST = re.compile(r"^error(?:\[(?P<type>E\d+)\])?: (?P<msg>.+)\n[ \t]*--> (?P<file>[^\s:]+):\d+:\d+", re.MULTILINE)
 _RUST_PANIC = re.compile(
-    r"^thread '(?P<frame>[^']*)'(?: \(\d+\))? panicked at (?:'(?P<old>[^']*)', )?(?P<file>[^\s:]+):\d+:\d+:?\n?(?P<msg>.*)$",
+    r"^thread '(?P<frame>[^']*)'(?: \(\d+\))? panicked at (?:'(?P<old>[^']*)', "
+    r")?(?P<file>[^\s:]+):\d+:\d+:?\n?(?P<msg>.*)$",
     re.MULTILINE,
 )
 
@@ -197,7 +200,8 @@ def _rust(text: str) -> Iterator[Shown]:
 
 
 _BIOME = re.compile(
-    r"^[ \t]*(?:at )?(?P<file>[^\s:]+\.\w+)(?::\d+:\d+)? (?P<type>(?:lint|format|parse|assist|organizeImports|check)(?:/\S+)?)"
+    r"^[ \t]*(?:at )?(?P<file>[^\s:]+\.\w+)(?::\d+:\d+)? (?P<type>(?:lint|format|parse|assist|organizeImports|"
+    r"check)(?:/\S+)?)"
     r"(?: +[A-Z]+)* +━+\n(?:[ \t]*\n)*[ \t]+[×!✖⚠] (?P<msg>.+)$",
     re.MULTILINE,
 )
@@ -244,7 +248,8 @@ _JS_TEST = re.compile(
     re.MULTILINE,
 )
 _JS_WORDS = re.compile(
-    r"^[ \t]*(?:error: )?(?P<msg>(?:AssertionError|TypeError|ReferenceError|SyntaxError|Error|expect\(|Expected|ENOENT)\b.*"
+    r"^[ \t]*(?:error: )?(?P<msg>(?:AssertionError|TypeError|ReferenceError|SyntaxError|Error|expect\(|Expected|"
+    r"ENOENT)\b.*"
     r"(?:\n\s*\n?[ \t]*(?:Expected|Received)[^\n]*){0,2})$",
     re.MULTILINE,
 )
@@ -267,7 +272,8 @@ def _js_tests(text: str) -> Iterator[Shown]:
 
 _NPM_CODE = re.compile(r"^npm (?:ERR!|error) code (?P<type>\S+)$", re.MULTILINE)
 _NPM_WORDS = re.compile(
-    r"^npm (?:ERR!|error) (?!code |errno |syscall |path |A complete log|command |Lifecycle|signal |cwd |notsup )(?:\d+ )?(?P<msg>\S.+)$",
+    r"^npm (?:ERR!|error) (?!code |errno |syscall |path |A complete log|command |Lifecycle|signal |cwd |notsup "
+    r")(?:\d+ )?(?P<msg>\S.+)$",
     re.MULTILINE,
 )
 
@@ -293,35 +299,48 @@ SHAPES: tuple[Shape, ...] = (
     lines("rust test", (" ... FAILED",), r"^test (?P<frame>\S+) \.\.\. (?P<msg>FAILED)$", "test failure"),
     lines("python syntax", ("SyntaxError", "IndentationError", "TabError"),
           r"^(?P<type>SyntaxError|IndentationError|TabError): (?P<msg>.+)$"),
-    lines("tsc", ("error TS",), r"^(?P<file>[^\s(:][^(:\n]*?)(?:\(\d+,\d+\)|:\d+:\d+)(?: -|:) error (?P<type>TS\d+): (?P<msg>.+)$"),
+    lines("tsc", ("error TS",), r"^(?P<file>[^\s(:][^(:\n]*?)(?:\(\d+,\d+\)|:\d+:\d+)(?: -|:) error "
+                                r"(?P<type>TS\d+): (?P<msg>.+)$"),
     lines("tsc", ("error TS",), r"^error (?P<type>TS\d+): (?P<msg>.+)$"),
     lines("golangci-lint", (".go:",),
-          r"^(?P<file>(?:[A-Za-z]:)?[\w./\\@+-]+\.go):\d+(?::\d+)?: (?P<msg>[^\n]+) \((?P<type>[a-z]\w+)\)$", "golangci-lint"),
+          r"^(?P<file>(?:[A-Za-z]:)?[\w./\\@+-]+\.go):\d+(?::\d+)?: "
+          r"(?P<msg>[^\n]+) \((?P<type>[a-z]\w+)\)$", "golangci-lint"),
     lines("go compile", (".go:",),
-          r"^(?:vet: )?(?P<file>(?:[A-Za-z]:)?[\w./\\@+-]+\.go):\d+:\d+: (?P<msg>(?!too many errors)[^\n]+)$", "go compile"),
-    lines("mypy", (".py:",), r"^(?P<file>[\w./\\-]+\.pyi?):\d+(?::\d+)?: error: (?P<msg>.+?)(?:  \[(?P<type>[\w-]+)\])?$", "mypy"),
+          r"^(?:vet: )?(?P<file>(?:[A-Za-z]:)?[\w./\\@+-]+\.go):\d+:\d+: (?P<msg>(?!too many "
+          r"errors)[^\n]+)$", "go compile"),
+    lines("mypy", (".py:",), r"^(?P<file>[\w./\\-]+\.pyi?):\d+(?::\d+)?: error: (?P<msg>.+?)(?: "
+                             r" \[(?P<type>[\w-]+)\])?$", "mypy"),
     lines("ruff", (".py:",), r"^(?P<file>[\w./\\-]+\.pyi?):\d+:\d+: (?P<type>[A-Z]{1,4}\d{2,4}) (?P<msg>.+)$", "ruff"),
-    lines("ruff", ("--> ",), r"^(?P<type>[A-Z]{1,4}\d{2,4}) (?:\[\*\] )?(?P<msg>.+)\n +--> (?P<file>[^\s:]+):\d+:\d+$", "ruff"),
+    lines("ruff", ("--> ",), r"^(?P<type>[A-Z]{1,4}\d{2,4}) (?:\[\*\] )?(?P<msg>.+)\n +--> "
+                             r"(?P<file>[^\s:]+):\d+:\d+$", "ruff"),
     lines("compiler", ("error: ",),
           r"^(?P<file>(?:[A-Za-z]:)?[\w./\\+-]+\.\w{1,5}):\d+(?::\d+)?: (?:fatal )?error: (?P<msg>.+)$", "compile"),
-    lines("eslint", (" error ",), r"^[ \t]+\d+:\d+[ \t]+error[ \t]+(?P<msg>\S.*?)[ \t]{2,}(?P<type>[@\w./-]+)[ \t]*$", "lint"),
-    lines("markdownlint", (" MD",), r"^(?P<file>\S+\.mdx?):\d+(?::\d+)? (?:error )?(?P<type>MD\d+)\S* (?P<msg>.+)$", "markdownlint"),
+    lines("eslint", (" error ",),
+          r"^[ \t]+\d+:\d+[ \t]+error[ \t]+(?P<msg>\S.*?)[ \t]{2,}(?P<type>[@\w./-]+)[ \t]*$", "lint"),
+    lines("markdownlint", (" MD",), r"^(?P<file>\S+\.mdx?):\d+(?::\d+)? (?:error )?(?P<type>MD\d+)\S* "
+                                    r"(?P<msg>.+)$", "markdownlint"),
     lines("diagnostic", (":",), r"^(?P<file>[\w./-]+\.[a-z]{1,5}):\d+:\d+: (?P<msg>\S.+?)(?: \[(?P<type>[\w./-]+)\])?$",
           "diagnostic", PLAIN),
     lines("maven", ("[ERROR] ",), r"^\[ERROR\] (?P<file>\S+\.\w+):\[\d+,\d+\] (?P<msg>.+)$", "compile"),
-    lines("msbuild", (": error ",), r"^[ \t]*(?P<file>[^\s(]+)\(\d+,\d+\): error (?P<type>[A-Z]+\d+): (?P<msg>.+?)(?: \[[^\]]+\])?$"),
+    lines("msbuild", (": error ",), r"^[ \t]*(?P<file>[^\s(]+)\(\d+,\d+\): error (?P<type>[A-Z]+\d+): "
+                                    r"(?P<msg>.+?)(?: \[[^\]]+\])?$"),
     lines("pnpm", ("ERR_PNPM_",), r"^[ \t]*(?P<type>ERR_PNPM_\w+)\s+(?P<msg>.+)$"),
-    lines("pip", ("ERROR: ",), r"^ERROR: (?P<msg>(?:Could not|No matching|Cannot|Failed|Package|Ignored|Invalid|Exception).+)$", "pip"),
+    lines("pip", ("ERROR: ",), r"^ERROR: (?P<msg>(?:Could not|No matching|Cannot|Failed|Package|Ignored|Invalid|"
+                               r"Exception).+)$", "pip"),
     lines("docker", ("Error response from daemon", "failed to solve"),
           r"^(?:docker: )?(?:Error response from daemon|ERROR: failed to solve): (?P<msg>.+?)\.?$", "docker"),
     lines("merge conflict", ("CONFLICT (",), r"^CONFLICT \((?P<type>[^)]+)\): (?P<msg>.+)$", "conflict"),
-    lines("push rejected", (" ! [",), r"^ ! \[(?P<type>remote rejected|rejected)\]\s+.*?(?P<msg>\([^)]+\))$", "git push"),
+    lines("push rejected", (" ! [",), r"^ ! \[(?P<type>remote rejected|"
+                                      r"rejected)\]\s+.*?(?P<msg>\([^)]+\))$", "git push"),
     lines("hook", ("hook id:",), r"^- hook id: (?P<msg>.+)$", "pre-commit hook", WRAPPER),
     lines("shell", ("command not found", ": not found"),
-          r"^(?:\S*sh|\(eval\)|\S+\.sh)(?:: line \d+|:\d+)?: (?P<msg>command not found: \S+|[^\s:]+: (?:command )?not found)$",
+          r"^(?:\S*sh|\(eval\)|\S+\.sh)(?:: line \d+|:\d+)?: (?P<msg>command not found: \S+|[^\s:]+: (?:command "
+          r")?not found)$",
           "command not found"),
-    lines("shell syntax", ("parse error", "syntax error", "unexpected EOF", "no matches found", "unbound variable", "bad subst"),
-          r"^(?:\S*sh|\(eval\)|\S+\.sh)(?:: -c)?(?:: line \d+|:\d+)?: (?P<msg>.*(?:parse error|syntax error|unexpected EOF|"
+    lines("shell syntax",
+          ("parse error", "syntax error", "unexpected EOF", "no matches found", "unbound variable", "bad subst"),
+          r"^(?:\S*sh|\(eval\)|\S+\.sh)(?:: -c)?(?:: line \d+|:\d+)?: (?P<msg>.*(?:parse error|syntax error|"
+          r"unexpected EOF|"
           r"no matches found|unbound variable|bad substitution).*)$",
           "shell"),
     lines("http", ("HTTP ",), r"^(?:gh: |\w+: )?(?P<msg>.*\((?P<type>HTTP [45]\d\d)\).*)$", "", PLAIN),
@@ -329,33 +348,45 @@ SHAPES: tuple[Shape, ...] = (
     lines("graphql", ("GraphQL: ",), r"^GraphQL: (?P<msg>.+)$", "GraphQL", PLAIN),
     lines("curl", ("curl: (",), r"^curl: \((?P<type>\d+)\) (?P<msg>.+)$", "curl"),
     lines("postgres", ("ERROR:  ", "FATAL:  "), r"^(?:psql:\S* )?(?:ERROR|FATAL):  (?P<msg>.+)$", "sql", PLAIN),
-    lines("sql", ("SQLSTATE", "near \""), r"^(?P<msg>.*(?:SQLSTATE\[?\w+|near \"[^\"]*\": syntax error).*)$", "sql", PLAIN),
+    lines("sql", ("SQLSTATE", "near \""), r"^(?P<msg>.*(?:SQLSTATE\[?\w+|near \"[^\"]*\": syntax "
+                                          r"error).*)$", "sql", PLAIN),
     lines("go", ("go: ",), r"^go: (?P<msg>(?!downloading|finding|added|upgraded|extracting|found).+)$", "go", PLAIN),
-    lines("usage", ("nknown", "nrecognized", "llegal option", "nvalid option", "unexpected argument", "No such option", "if any flags in"),
-          r"^(?P<msg>.*(?:[Uu]nknown (?:shorthand )?(?:option|flag|command|subcommand|argument|JSON field)|[Uu]nrecognized (?:option|argument|"
-          r"subcommand|command)|[Ii]llegal option|[Ii]nvalid option|unexpected argument|No such option|if any flags in the group).*)$",
+    lines("usage",
+          ("nknown", "nrecognized", "llegal option", "nvalid option", "unexpected argument", "No such option", "if any flags in"),
+          r"^(?P<msg>.*(?:[Uu]nknown (?:shorthand )?(?:option|flag|command|subcommand|argument|JSON field)|"
+          r"[Uu]nrecognized (?:option|argument|"
+          r"subcommand|command)|[Ii]llegal option|[Ii]nvalid option|unexpected argument|No such option|if any "
+          r"flags in the group).*)$",
           "usage", PLAIN),
     lines("git", ("fatal: ",), r"^fatal: (?P<msg>.+)$", "git", PLAIN),
-    lines("file", ("o such file", "ermission denied", "s a directory", "ot a directory", "ile exists", "not permitted", "o space left"),
-          r"^(?P<msg>(?:[\w./()\[\]-]+:(?:\d+:)? ).*(?:[Nn]o such file or directory|[Pp]ermission denied|[Ii]s a directory|[Nn]ot a directory|"
+    lines("file",
+          ("o such file", "ermission denied", "s a directory", "ot a directory", "ile exists", "not permitted", "o space left"),
+          r"^(?P<msg>(?:[\w./()\[\]-]+:(?:\d+:)? ).*(?:[Nn]o such file or directory|[Pp]ermission denied|[Ii]s a "
+          r"directory|[Nn]ot a directory|"
           r"File exists|Operation not permitted|[Nn]o space left on device).*)$", "file", PLAIN),
     lines("process", ("Segmentation fault", "core dumped", "timed out after", "Killed", "out of memory"),
-          r"^(?P<msg>.*(?:Segmentation fault|core dumped|[Cc]ommand timed out after|Killed(?:: 9)?$|out of memory).*)$", "process", PLAIN),
+          r"^(?P<msg>.*(?:Segmentation fault|core dumped|[Cc]ommand timed out after|Killed(?:: 9)?$|out of "
+          r"memory).*)$", "process", PLAIN),
     lines("named", ("Error: ", "Exception: "),
           r"^[ \t]*(?:Uncaught |Unhandled )?(?P<type>(?:\w+\.)*[A-Z]\w*(?:Error|Exception)): (?P<msg>.+)$", "", PLAIN),
     lines("error line", ("rror: ", "ERROR: ", "rror ", "ERROR "),
-          r"^[ \t]*(?:\[[\w: .-]+\] )?(?:[✗✘❌×✖] ?)?(?:error|Error|ERROR|fatal error)(?:\[[\w-]+\])?:? +(?P<msg>(?!task failed|\d+ \(|Command failed with|script \").+)$",
+          r"^[ \t]*(?:\[[\w: .-]+\] )?(?:[✗✘❌×✖] ?)?(?:error|Error|ERROR|fatal error)(?:\[[\w-]+\])?:? "
+          r"+(?P<msg>(?!task failed|\d+ \(|Command failed with|script \").+)$",
           "error", PLAIN),
     lines("crossed", ("✗", "✘", "❌", "×", "✖", "❯"), r"^[ \t]*(?:✗|✘|❌|×|✖)[ \t]*(?P<msg>\S.+)$", "error", PLAIN),
-    lines("go test package", ("FAIL\t",), r"^FAIL\t(?P<msg>\S+)(?: \[(?P<type>[\w ]+)\]|\t[\d.]+s)?.*$", "test failure", WRAPPER),
+    lines("go test package", ("FAIL\t",), r"^FAIL\t(?P<msg>\S+)(?: \[(?P<type>[\w ]+)\]|"
+                                          r"\t[\d.]+s)?.*$", "test failure", WRAPPER),
     lines("make", ("*** ",), r"^g?make(?:\[\d+\])?: \*\*\* (?P<msg>.+)$", "make", WRAPPER),
-    lines("script", ("exited with code", "ELIFECYCLE", "Command failed with", "ERROR task failed", "BUILD FAILED", "exit status"),
-          r"^(?P<msg>.*(?:exited with code \d+|ELIFECYCLE.*|Command failed with exit code \d+|ERROR task failed|BUILD FAILED.*|^exit status \d+))$",
+    lines("script",
+          ("exited with code", "ELIFECYCLE", "Command failed with", "ERROR task failed", "BUILD FAILED", "exit status"),
+          r"^(?P<msg>.*(?:exited with code \d+|ELIFECYCLE.*|Command failed with exit code \d+|ERROR task failed|"
+          r"BUILD FAILED.*|^exit status \d+))$",
           "failed", WRAPPER),
 )  # fmt: skip
 
 ERROR_WORDS = re.compile(
-    r"\b(?:errors?|failed|failure|fatal|cannot|can't|could not|couldn't|unable|refus\w+|invalid|not found|denied|unknown|"
+    r"\b(?:errors?|failed|failure|fatal|cannot|can't|could not|couldn't|unable|refus\w+|invalid|not found|denied|"
+    r"unknown|"
     r"unexpected|missing|undefined|abort\w*|conflict\w*|panic|exception|not allowed|rejected|does not exist|ignored|"
     r"illegal|unsupported|no such|already exists|did not match)\b|✗|❌|✖",
     re.I,

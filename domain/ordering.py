@@ -15,7 +15,14 @@ from uuid import UUID
 import msgspec
 
 from memctl.domain.event import Event, Micros
-from memctl.domain.observations import Observation, PromptSubmitted, ResponseReceived, ToolCalled, ToolOutcome
+from memctl.domain.observations import (
+    Observation,
+    PromptSubmitted,
+    ResponseReceived,
+    SessionStarted,
+    ToolCalled,
+    ToolOutcome,
+)
 
 Key = tuple[int, int, int, bytes]
 """Raised time in microseconds, depth under its parents (or line ordinal), block, delivery id."""
@@ -242,6 +249,8 @@ def _telling(seen: Observation) -> bytes | None:
         return b"p" + text_digest(seen.text)
     if isinstance(seen, ResponseReceived) and seen.kind == "text":
         return b"r" + text_digest(seen.text)
+    if isinstance(seen, SessionStarted):
+        return b"s" + seen.source.encode("utf-8", "surrogatepass")
     return None
 
 

@@ -19,7 +19,8 @@ _CLIENT_BLOCK = re.compile(rf"<(?P<tag>{_CLIENT_TAGS})(?:\s[^>]*)?>.*?(?:</(?P=t
 _CLIENT_TEXT = re.compile(
     r"\s*(?:\[Request interrupted by user|Caveat: The messages below|This session is being continued from a previous|"
     r"# AGENTS\.md instructions|API Error|Stop hook feedback|Base directory for this skill|\[Image: |"
-    r"Continue from where you left off|<retrieval_status>|Unknown (?:slash command|skill): |Goodbye!|No response requested)"
+    r"Continue from where you left off|<retrieval_status>|Unknown (?:slash command|skill): |Goodbye!|No response "
+    r"requested)"
 )
 _COMMAND = re.compile(r"<command-name>\s*/?(?P<name>[^<]*?)\s*</command-name>")
 _ARGUMENTS = re.compile(r"<command-args>(?P<args>.*?)(?:</command-args>|\Z)", re.DOTALL)
@@ -76,39 +77,56 @@ def _command(prompt: str, name: str, args: tuple[int, int]) -> Said:
 
 
 _THANKS = re.compile(
-    r"\W*(?:(?:ok(?:ay)?|yes|yeah|ah|oh|wow|haha)[,.! ]+)?(?:many thanks|thanks|thank you|thank u|thx|tysm|ty\b|great|perfect|"
-    r"awesome|excellent|fantastic|wonderful|amazing|brilliant|nice|cool|lovely|love it|good (?:job|work|stuff)|well done|"
+    r"\W*(?:(?:ok(?:ay)?|yes|yeah|ah|oh|wow|haha)[,.! ]+)?(?:many thanks|thanks|thank you|thank u|thx|tysm|ty\b|"
+    r"great|perfect|"
+    r"awesome|excellent|fantastic|wonderful|amazing|brilliant|nice|cool|lovely|love it|good (?:job|work|stuff)|"
+    r"well done|"
     r"(?:it |that |this |now it )?works(?: now| great| perfectly| well)?\b|(?:looks|all|sounds) good|lgtm|success|"
     r"that (?:did it|fixed it|was it|solved it)|👍|🎉|🙏|❤|💯|"
     r"고마워|고맙|감사|땡큐|완벽|훌륭|좋네|좋다|좋아|잘했|잘 했|최고|굿|잘 ?(?:된다|되네|돼|됩니다|동작))",
     re.I,
 )
 _COMPLAINT = re.compile(
-    r"\W*(?:no+\b(?! need| problem| worries)|nope|nah|wrong|incorrect|wait\b|stop\b|hmm+ no|that(?:'s| is|s)? (?:not|wrong|incorrect|n't)|"
-    r"this (?:is|isn't|does) ?(?:not|n't|wrong|still)|not (?:what|quite|right|like|that|really)|i (?:meant|mean\b|didn'?t|did not|said|asked|was talking|never|told)|"
-    r"you (?:should(?:n'?t| not)? have|forgot|missed|didn'?t|did not|broke|removed|deleted|were supposed|misunder|just should|keep)|"
-    r"(?:please )?(?:undo|revert|roll ?back)\b|don'?t (?:do|change|touch|add|use|remove|commit|push|stash)|do not |actually,? (?:no|that|it|this|i)|"
-    r"(?:it |that |this )?(?:is |'s )?still (?:not|n't|fail|broken|an? (?:issue|error|problem)|get|see|show|doesn|does|happen|the same|there|wrong)|"
+    r"\W*(?:no+\b(?! need| problem| worries)|nope|nah|wrong|incorrect|wait\b|stop\b|hmm+ no|that(?:'s| is|s)? "
+    r"(?:not|wrong|incorrect|n't)|"
+    r"this (?:is|isn't|does) ?(?:not|n't|wrong|still)|not (?:what|quite|right|like|that|really)|i (?:meant|mean\b|"
+    r"didn'?t|did not|said|asked|was talking|never|told)|"
+    r"you (?:should(?:n'?t| not)? have|forgot|missed|didn'?t|did not|broke|removed|deleted|were supposed|misunder|"
+    r"just should|keep)|"
+    r"(?:please )?(?:undo|revert|roll ?back)\b|don'?t (?:do|change|touch|add|use|remove|commit|push|stash)|do not "
+    r"|actually,? (?:no|that|it|this|i)|"
+    r"(?:it |that |this )?(?:is |'s )?still (?:not|n't|fail|broken|an? (?:issue|error|problem)|get|see|show|doesn|"
+    r"does|happen|the same|there|wrong)|"
     r"(?:it |that |this )?(?:does ?n'?t|did ?n'?t|is ?n'?t|does not|did not) (?:work|help|fix|compile|build|run|look)|"
     r"(?:it|that|this) (?:failed|fails|broke|crashe[sd])\b|why (?:did|are|would|do) you\b|instead of |"
     r"uh ?oh|ugh\b|argh|but (?:you|that|it|this|i) |same (?:error|issue|problem)|"
-    r"아니|아냐|아뇨|틀렸|틀린|잘못|그게 아니|이게 아니|그거 말고|말고|되돌|원래대로|취소|안 ?(?:돼|되|됩|된다)|여전히|아직도|왜 (?:자꾸|이렇게|그렇게)|하지 ?마)",
+    r"아니|아냐|아뇨|틀렸|틀린|잘못|그게 아니|이게 아니|그거 말고|말고|되돌|"
+    r"원래대로|취소|안 ?(?:돼|되|됩|된다)|여전히|아직도|왜 (?:자꾸|이렇게|그렇게)|하지 ?마)",
     re.I,
 )
 _CONTINUES = re.compile(
-    r"\W*(?:and\b|also\b|then\b|now (?:do|also|let|the same|we|commit|push|can)|ok(?:ay)?\b|k\b|yes\b|yeah\b|yep\b|yup\b|sure\b|right\b|alright|"
-    r"go (?:ahead|on|for)|continue|proceed|carry on|keep going|do (?:it|that|so|this|the same|both|all|[0-9])|let'?s (?:do|go|try|keep|use|see|address|fix|implement|also|adjust|add)\b|"
-    r"done\b|(?:please )?(?:commit|push|merge|rebase|run|rerun|retry|try|test|deploy|release|publish|save|format|lint)\b(?!\S)|"
-    r"so\b|but\b|or\b|because|if so|in that case|what about|how about|what if|did (?:you|we)|are we|have (?:you|we)|does (?:it|this|that)|is (?:it|this|that)|"
-    r"was (?:it|this|that)|can (?:it|this|that)|could (?:it|this|that|we)|should (?:it|this|that|we)|do (?:we|you)|can we|"
-    r"(?:use|apply|address|include|mention|ensure|make sure|move|rename|keep|remove|drop|delete|add|update|change) (?:it|that|this|these|those|them|the (?:first|second|last|same|other|prior|comment|test|above))|"
+    r"\W*(?:and\b|also\b|then\b|now (?:do|also|let|the same|we|commit|push|can)|ok(?:ay)?\b|k\b|yes\b|yeah\b|"
+    r"yep\b|yup\b|sure\b|right\b|alright|"
+    r"go (?:ahead|on|for)|continue|proceed|carry on|keep going|do (?:it|that|so|this|the same|both|all|[0-9])|"
+    r"let'?s (?:do|go|try|keep|use|see|address|fix|implement|also|adjust|add)\b|"
+    r"done\b|(?:please )?(?:commit|push|merge|rebase|run|rerun|retry|try|test|deploy|release|publish|save|format|"
+    r"lint)\b(?!\S)|"
+    r"so\b|but\b|or\b|because|if so|in that case|what about|how about|what if|did (?:you|we)|are we|have (?:you|"
+    r"we)|does (?:it|this|that)|is (?:it|this|that)|"
+    r"was (?:it|this|that)|can (?:it|this|that)|could (?:it|this|that|we)|should (?:it|this|that|we)|do (?:we|"
+    r"you)|can we|"
+    r"(?:use|apply|address|include|mention|ensure|make sure|move|rename|keep|remove|drop|delete|add|update|"
+    r"change) (?:it|that|this|these|those|them|the (?:first|second|last|same|other|prior|comment|test|above))|"
     r"(?:the|that|those|these|this|it|they)\b|almost|"
-    r"option|(?:[0-9]+|[a-d])(?:[.,) ]|$)|그리고|또|이제|계속|네\b|넵|응\b|어\b|그래|좋아|커밋|푸시|그럼|그러면|그건|이건|그거|이거|추가로|진행|해줘$)",
+    r"option|(?:[0-9]+|[a-d])(?:[.,) ]|$)|그리고|또|이제|계속|네\b|넵|응\b|어\b|"
+    r"그래|좋아|커밋|푸시|그럼|그러면|그건|이건|그거|이거|추가로|진행|해줘$)",
     re.I,
 )
 _NEW_WORK = re.compile(
-    r"\W*(?:implement the following plan|new (?:task|feature|topic|issue|bug)|next (?:task|up|thing|issue|:)|(?:let'?s |now )?(?:move|switch) (?:on |over )?to\b|"
-    r"(?:on to|onto) the next|different (?:topic|question|task)|unrelated|separately|another (?:task|thing|bug|issue|question)|"
+    r"\W*(?:implement the following plan|new (?:task|feature|topic|issue|bug)|next (?:task|up|thing|issue|:)|"
+    r"(?:let'?s |now )?(?:move|switch) (?:on |over )?to\b|"
+    r"(?:on to|onto) the next|different (?:topic|question|task)|unrelated|separately|another (?:task|thing|bug|"
+    r"issue|question)|"
     r"i'?d like to work on|i want to work on|let'?s work on|let'?s start|"
     r"다음 (?:작업|과제|태스크|일|으로)|새로운|다른 (?:작업|질문|문제|얘기)|별개로)",
     re.I,
@@ -120,7 +138,8 @@ _ASKS = re.compile(
     r"set ?up|configure|install|deploy|release|publish|run|test|generate|design|plan|improve|optimi[sz]e|support|"
     r"enable|disable|integrate|port|clean|simplify|split|merge|rebase|commit|push|show|tell|give|read|search|ensure|"
     r"consider|respond|address|log|bring|restore|get|use|put|spawn)\b|\?|"
-    r"(?:해 ?줘|해 ?주세요|해라|하자|할까|해 ?봐|줘\b|주세요|부탁|만들|고쳐|고치|수정|추가|구현|작성|삭제|제거|변경|바꿔|바꾸|확인|검토|설명|"
+    r"(?:해 ?줘|해 ?주세요|해라|하자|할까|해 ?봐|줘\b|주세요|부탁|만들|고쳐|고치|수정|추가|"
+    r"구현|작성|삭제|제거|변경|바꿔|바꾸|확인|검토|설명|"
     r"알려|찾아|분석|정리|개선|테스트|리팩토링|설치|설정|왜|어떻게|무엇|뭐|어디|인가요|나요|까요)",
     re.I,
 )

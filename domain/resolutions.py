@@ -27,7 +27,8 @@ RETRY_REACH = 8
 _COMPILING = ("go compile", "rustc", "compile", "TS", "E0")
 _CHECKED = ("golangci-lint", "biome", "ruff", "mypy", "lint", "markdownlint", "diagnostic")
 _TREE = re.compile(
-    r"(?:\S+ )*?git (?:-\S+ \S+ )*(?:checkout|switch|restore|reset|stash|merge|rebase|pull|clean|cherry-pick|revert|am|apply|rm|mv)\b"
+    r"(?:\S+ )*?git (?:-\S+ \S+ )*(?:checkout|switch|restore|reset|stash|merge|rebase|pull|clean|cherry-pick|"
+    r"revert|am|apply|rm|mv)\b"
 )
 _SLIGHT = re.compile(r"(?:\S+ )*?(?:git|mkdir|touch|kill|pkill|killall|export|chmod \+x /tmp|rm (?:-\w+ )*/tmp)\b")
 
@@ -150,7 +151,7 @@ class Resolutions:
         return Resolved(error, chosen, tuple(ran[:5]), explanation, _approach(explanation, chosen, ran))
 
     def _explain(self, error: OpenError, until: int, changed_at: Sequence[int]) -> str:
-        """The agent's sentences that explain, those about this error first; else what it said before the first change."""
+        """The agent's sentences that explain, best those about this error; else what it said before the change."""
         said = [told for told in self._told if error.at <= told.at <= until]
         about = _names_in(error.fact)
         for thought in (False, True):
@@ -184,16 +185,22 @@ _EVERYBODYS = frozenset(
     ["this", "that", "with", "from", "error", "failed", "test", "tests", "expected", "have", "could"]
 )
 _ANNOUNCES = re.compile(
-    r"(?:(?:now|next|first|then|good|great|ok(?:ay)?|perfect|alright)[,.!]? +)*(?:let me|let's|i'll|i will|i'm going to|i(?:'m| am) (?:now )?)"
-    r"(?: also| now| first| just)* *(?:run|rerun|re-run|check|checking|verify|look|see|read|reading|test|continue|view|examine|find|search)\b",
+    r"(?:(?:now|next|first|then|good|great|ok(?:ay)?|perfect|alright)[,.!]? +)*(?:let me|let's|i'll|i will|i'm "
+    r"going to|i(?:'m| am) (?:now )?)"
+    r"(?: also| now| first| just)* *(?:run|rerun|re-run|check|checking|verify|look|see|read|reading|test|continue|"
+    r"view|examine|find|search)\b",
     re.I,
 )
 _EXPLAINS = re.compile(
-    r"\b(?:the (?:actual |real |root |underlying |main )?(?:issue|problem|cause|bug|error|failure|reason|culprit|fix|solution)s?\b(?: here| now)? (?:is|are|was|were|comes?|came|happens?|occurs?|seems|lies)|"
+    r"\b(?:the (?:actual |real |root |underlying |main )?(?:issue|problem|cause|bug|error|failure|reason|culprit|"
+    r"fix|solution)s?\b(?: here| now)? (?:is|are|was|were|comes?|came|happens?|occurs?|seems|lies)|"
     r"because\b|root cause|caused by|due to|turns out|it turned out|that'?s why|this is why|which means|so that|"
-    r"(?:fails?|failed|failing|broke|breaks) (?:because|since|as|when|due)|(?:needs?|has|have) to (?:be|use|have|call|match)|should (?:be|use|have|call)|instead of|"
-    r"doesn'?t (?:exist|match|have|support|include|implement|handle)|isn'?t (?:set|used|defined|exported|available|needed)|"
-    r"(?:is|was|were|are) (?:missing|undefined|unused|outdated|stale|wrong|incorrect|not (?:set|used|defined|exported)))\b|"
+    r"(?:fails?|failed|failing|broke|breaks) (?:because|since|as|when|due)|(?:needs?|has|have) to (?:be|use|have|"
+    r"call|match)|should (?:be|use|have|call)|instead of|"
+    r"doesn'?t (?:exist|match|have|support|include|implement|handle)|isn'?t (?:set|used|defined|exported|"
+    r"available|needed)|"
+    r"(?:is|was|were|are) (?:missing|undefined|unused|outdated|stale|wrong|incorrect|not (?:set|used|defined|"
+    r"exported)))\b|"
     r"때문|원인은|문제는|이유는|해야 (?:합니다|한다)|없어서|누락",
     re.I,
 )  # fmt: skip
@@ -286,7 +293,8 @@ def _bare(command: str) -> str:
 
 
 _FILTER = re.compile(
-    r"(?:\s-run[= ]|\s-k[= ]|\s-t[= ]|\s--grep[= ]|\s-g[= ]|--test-name-pattern[= ]|--testNamePattern[= ]|--filter[= ]|--tests[= ]|::)(?:'([^']*)'|\"([^\"]*)\"|(\S+))"
+    r"(?:\s-run[= ]|\s-k[= ]|\s-t[= ]|\s--grep[= ]|\s-g[= ]|--test-name-pattern[= ]|--testNamePattern[= ]|"
+    r"--filter[= ]|--tests[= ]|::)(?:'([^']*)'|\"([^\"]*)\"|(\S+))"
 )
 
 

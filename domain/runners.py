@@ -8,8 +8,10 @@ from typing import NamedTuple
 from memctl.domain.shell import heads_of, runner_of
 
 _RUNNERS = (
-    ("pytest", re.compile(r"^=+ .*(?:\d+ (?:passed|failed|error)|no tests ran).* =+$|^\d+ (?:passed|failed).* in [\d.]+s", re.MULTILINE)),
-    ("go", re.compile(r"^(?:ok  |FAIL)\t\S+|^--- (?:FAIL|PASS): |^(?:\[\S+\] )?\$ go test|^(?:PASS|FAIL)$", re.MULTILINE)),
+    ("pytest", re.compile(r"^=+ .*(?:\d+ (?:passed|failed|error)|no tests ran).* =+$|^\d+ (?:passed|failed).* in "
+                          r"[\d.]+s", re.MULTILINE)),
+    ("go", re.compile(r"^(?:ok  |FAIL)\t\S+|^--- (?:FAIL|PASS): |^(?:\[\S+\] )?\$ go test|^(?:PASS|"
+                      r"FAIL)$", re.MULTILINE)),
     ("cargo", re.compile(r"^test result: ", re.MULTILINE)),
     ("bun", re.compile(r"^bun test v|^ *\d+ (?:pass|fail)$", re.MULTILINE)),
     ("jest", re.compile(r"^Tests: +.*\d+ total", re.MULTILINE)),

@@ -44,7 +44,8 @@ SETTING = words_of(
     "local alias ulimit umask trap shopt"
 )
 WITH_SUBCOMMAND = words_of(
-    "git go cargo rustup docker podman kubectl helm gh glab mise asdf make just task npm pnpm yarn bun deno pip pip3 uv "
+    "git go cargo rustup docker podman kubectl helm gh glab mise asdf make just task npm pnpm yarn bun deno pip "
+    "pip3 uv "
     "poetry pdm hatch conda brew apt apt-get dnf yum apk systemctl terraform aws gcloud az dotnet mvn gradle gradlew "
     "bundle rails rake mix composer php artisan swift xcodebuild flutter dart nx turbo lerna moon bazel buck2 supabase "
     "alembic django-admin manage.py prisma firebase vercel netlify wrangler entire tofu ansible sbt lein cabal stack "
@@ -119,8 +120,10 @@ SYNONYMS = {
 }
 
 READERS = words_of(
-    "cat bat head tail less more grep egrep fgrep rg ag ack sed awk jq yq ls ll tree find fd stat file wc sort uniq cut "
-    "tr diff cmp comm column xxd od strings nl tac rev which whereis type man help ps pgrep lsof du df env printenv date "
+    "cat bat head tail less more grep egrep fgrep rg ag ack sed awk jq yq ls ll tree find fd stat file wc sort "
+    "uniq cut "
+    "tr diff cmp comm column xxd od strings nl tac rev which whereis type man help ps pgrep lsof du df env "
+    "printenv date "
     "hostname uname whoami id test [ [[ basename dirname realpath readlink tee xargs echo printf sqlite3 md5sum "
     "sha256sum shasum osascript open code pbcopy pbpaste git-diff base64 tput seq nproc free uptime"
 )
@@ -152,7 +155,8 @@ CHANGING = re.compile(
     r"tag|prune|update-ref|symbolic-ref)|"
     r"rm|mv|cp|ln|chmod|chown|patch|sed|perl|rsync|unzip|tar|install|truncate|dd|tee|kill|pkill|killall|mkdir|touch|"
     r"docker (?:build|pull|rm|rmi|run|compose \w+|start|stop|restart|volume \w+|network \w+|system)|"
-    r"(?:systemctl|service) \S+|alembic (?:upgrade|revision|stamp|downgrade)|make (?:\S*(?:fmt|format|gen|clean|install|"
+    r"(?:systemctl|service) \S+|alembic (?:upgrade|revision|stamp|downgrade)|make (?:\S*(?:fmt|format|gen|clean|"
+    r"install|"
     r"deps|setup|tidy|vendor|proto)\S*)|apply_patch|createdb|dropdb|psql|export)\Z"
 )
 IN_PLACE = {
@@ -177,7 +181,8 @@ IN_PLACE = {
 TESTING = re.compile(
     r"(?:(?P<pytest>pytest|python -m unittest|python -m pytest|tox\b.*|nox\b.*|manage\.py test|django-admin test)|"
     r"(?P<go>go test|gotestsum|ginkgo)|(?P<cargo>cargo (?:test|nextest\b.*))|"
-    r"(?P<js>(?:npm|pnpm|yarn|bun|deno) (?:test|t)|jest|vitest|mocha|ava|tap|playwright|cypress|karma|jasmine|node --test)|"
+    r"(?P<js>(?:npm|pnpm|yarn|bun|deno) (?:test|t)|jest|vitest|mocha|ava|tap|playwright|cypress|karma|jasmine|"
+    r"node --test)|"
     r"(?P<script>(?:npm|pnpm|yarn|bun|deno|composer) run(?:-script)? \S*(?:test|spec|e2e)\S*|"
     r"(?:mise run|make|just|task|rake|turbo|nx|moon|nox|deno task|invoke|bazel) \S*(?:test|spec|check|e2e|ci)\S*)|"
     r"(?P<ruby>rspec|rails test|minitest)|(?P<jvm>(?:mvn|gradle|sbt) \S*(?:test|verify|check)\S*)|"

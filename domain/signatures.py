@@ -38,13 +38,15 @@ _NOISE = re.compile(
     r"(?:<tool_use_error>)?(?:"
     r"The user doesn't want to (?:proceed|take this action)|User (?:rejected|declined|chose not)|"
     r"The tool use was rejected|Sibling tool call errored|\[?Request interrupted|Interrupted by user|"
-    r"File has not been read yet|File has been (?:modified|unexpectedly modified)|File (?:content )?\(.{1,40}\) exceeds|"
+    r"File has not been read yet|File has been (?:modified|unexpectedly modified)|File (?:content )?\(.{1,40}\) "
+    r"exceeds|"
     r"String to replace not found|Found \d+ matches of the string|No changes to make|"
     r"File does not exist|Path does not exist|Directory does not exist|EISDIR|"
     r"InputValidationError|Input validation error|Unknown skill|No such tool|Unknown tool|"
     r"Cancelled: parallel tool call|This command requires approval|Permission to use|Permission (?:for|denied by)|"
     r"Hook PreToolUse|Denied by|Exit plan mode\?|Blocked:|Command was aborted|rejected by user|aborted by user|"
-    r"failed to find expected lines|\S+ is temporarily unavailable, so auto mode|apply_patch verification failed|Invalid Context|MCP error -32602"
+    r"failed to find expected lines|\S+ is temporarily unavailable, so auto mode|apply_patch verification failed|"
+    r"Invalid Context|MCP error -32602"
     r")",
 )
 """Failures of handling a tool, refusals and cancellations: they say nothing of the work."""

@@ -15,7 +15,8 @@ _PLAN = re.compile(r"\s*implement the following plan:?\s*", re.I)
 _HEADING = re.compile(r"^#{1,3} +(?:(?:implementation )?plan:? +)?(?P<title>\S.*)$", re.I | re.MULTILINE)
 _MARK = re.compile(r"^(?:\s*\[\[ ?##.*?\]\]\s*|\s*@\[\w+\]:\s*)+")
 _POLITE = re.compile(
-    r"^(?:\W*(?:hi|hello|hey|ok(?:ay)?|so|alright|now|please|pls|great|thanks|thank you|perfect|cool|nice|yes|yeah|and|also|then)\b[,.!: ]*)+",
+    r"^(?:\W*(?:hi|hello|hey|ok(?:ay)?|so|alright|now|please|pls|great|thanks|thank you|perfect|cool|nice|yes|"
+    r"yeah|and|also|then)\b[,.!: ]*)+",
     re.I,
 )
 _SENTENCE_END = re.compile(
@@ -70,29 +71,40 @@ def task_key(location: str, canonical_key: str) -> str:
 _TYPES: tuple[tuple[TaskType, re.Pattern[str]], ...] = (
     ("review", re.compile(r"\b(?:review(?!s? comments?| feedback)|code review|audit|critique)\b|리뷰|검토", re.I)),
     ("bugfix", re.compile(
-        r"\b(?:fix(?:e[sd])?|bugs?|bugfix|hotfix|debug|broken|crash(?:e[sd]|ing)?|fail(?:s|ed|ing|ure|ures)?|errors?|exception|regression|"
-        r"not working|doesn'?t work|does not work|won'?t|wrong|incorrect(?:ly)?|root cause|troubleshoot|investigate why|hangs?|leaks?|flaky|"
+        r"\b(?:fix(?:e[sd])?|bugs?|bugfix|hotfix|debug|broken|crash(?:e[sd]|ing)?|fail(?:s|ed|ing|ure|ures)?|"
+        r"errors?|exception|regression|"
+        r"not working|doesn'?t work|does not work|won'?t|wrong|incorrect(?:ly)?|root cause|troubleshoot|"
+        r"investigate why|hangs?|leaks?|flaky|"
         r"stuck)\b|버그|오류|에러|고쳐|고치|안 ?(?:돼|되|됨)|실패|문제", re.I)),
-    ("test", re.compile(r"\b(?:(?:unit|integration|e2e|end-to-end|regression)? ?tests?|test coverage|test suite|lacks? test|specs?)\b|테스트", re.I)),
-    ("docs", re.compile(r"\b(?:readme|docs?|documentation|document(?:ed)?|changelog|docstrings?|comments?|explain in|guide|tutorial|skill\.md|agents\.md|claude\.md)\b|문서|주석", re.I)),
+    ("test", re.compile(r"\b(?:(?:unit|integration|e2e|end-to-end|regression)? ?tests?|test coverage|test suite|"
+                        r"lacks? test|specs?)\b|테스트", re.I)),
+    ("docs", re.compile(r"\b(?:readme|docs?|documentation|document(?:ed)?|changelog|docstrings?|comments?|explain "
+                        r"in|guide|tutorial|skill\.md|agents\.md|claude\.md)\b|문서|주석", re.I)),
     ("refactor", re.compile(
-        r"\b(?:refactor(?:ing)?|rename|clean ?up|simplif(?:y|ied)|dedup\w*|deduplicate|consolidat\w+|restructure|reorgani[sz]e|extract|"
+        r"\b(?:refactor(?:ing)?|rename|clean ?up|simplif(?:y|ied)|dedup\w*|deduplicate|consolidat\w+|restructure|"
+        r"reorgani[sz]e|extract|"
         r"inline|move|replace|rewrite|migrate|convert|split)\b|리팩토링|리팩터|정리|이름 변경", re.I)),
     ("feature", re.compile(
-        r"\b(?:add|implement|create|build|support|introduce|develop|new feature|feature|enable|allow|extend|integrate|make it|make the|"
-        r"write|generate|design|enhance|improve|optimi[sz]e|redesign|increase|propagate|display|show|hide)\b|추가|구현|만들|생성|기능|개선", re.I)),
+        r"\b(?:add|implement|create|build|support|introduce|develop|new feature|feature|enable|allow|extend|"
+        r"integrate|make it|make the|"
+        r"write|generate|design|enhance|improve|optimi[sz]e|redesign|increase|propagate|display|show|hide)\b|추가|"
+        r"구현|만들|생성|기능|개선", re.I)),
     ("chore", re.compile(
-        r"\b(?:commit|push|merge|rebase|pull|checkout|branch|release|publish|deploy|bump|upgrade|update|dependenc\w+|install|configure|config|set ?up|ci\b|pipeline|"
-        r"lint|format|version|remove|delete|clean|restore|rename|enable|run)\b|커밋|푸시|배포|설치|설정|업데이트|삭제|제거", re.I)),
+        r"\b(?:commit|push|merge|rebase|pull|checkout|branch|release|publish|deploy|bump|upgrade|update|"
+        r"dependenc\w+|install|configure|config|set ?up|ci\b|pipeline|"
+        r"lint|format|version|remove|delete|clean|restore|rename|enable|run)\b|"
+        r"커밋|푸시|배포|설치|설정|업데이트|삭제|제거", re.I)),
 )  # fmt: skip
 _QUESTION = re.compile(
     r"\W*(?:how|what|why|where|when|which|who|is|are|was|were|does|do|did|has|have|should|would|can (?:i|we|it|this)|"
     r"could (?:i|we|it|this)|(?:can|could) you (?:explain|tell|describe|show me how)|explain|tell me|describe|"
-    r"(?:quick |learning )?q(?:uestion)?:|어떻게|무엇|뭐|왜|어디|언제|누가)\b|.*(?:인가요|나요|까요|뭐야|뭔가요|설명해)",
+    r"(?:quick |learning )?q(?:uestion)?:|어떻게|무엇|뭐|왜|어디|언제|누가)\b|"
+    r".*(?:인가요|나요|까요|뭐야|뭔가요|설명해)",
     re.I,
 )
 _ORDERS = re.compile(
-    r"\b(?:please|(?:can|could|would) you (?!explain|tell|describe|show)|can we (?:add|fix|do|make|use|have|get)|and (?:fix|add|implement))\b|"
+    r"\b(?:please|(?:can|could|would) you (?!explain|tell|describe|show)|can we (?:add|fix|do|make|use|have|get)|"
+    r"and (?:fix|add|implement))\b|"
     r"해 ?줘|해 ?주세요|고쳐|만들어|추가해",
     re.I,
 )

@@ -8,24 +8,30 @@ import unicodedata
 ANSI = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
 
 _EXTENSIONS = (
-    "py|pyi|js|jsx|ts|tsx|mjs|cjs|mts|cts|go|rs|java|kt|kts|scala|c|h|cc|cpp|hpp|cxx|cs|fs|rb|php|swift|m|mm|sh|bash|zsh|"
+    "py|pyi|js|jsx|ts|tsx|mjs|cjs|mts|cts|go|rs|java|kt|kts|scala|c|h|cc|cpp|hpp|cxx|cs|fs|rb|php|swift|m|mm|sh|"
+    "bash|zsh|"
     "ps1|sql|md|mdx|rst|txt|json|jsonl|json5|yaml|yml|toml|ini|cfg|conf|lock|mod|sum|xml|html|css|scss|vue|svelte|"
-    "gradle|properties|proto|graphql|tf|dart|ex|exs|erl|hs|ml|lua|r|jl|log|csv|env|pdf|png|svg|zip|gz|tar|so|dll|exe|db|sqlite"
+    "gradle|properties|proto|graphql|tf|dart|ex|exs|erl|hs|ml|lua|r|jl|log|csv|env|pdf|png|svg|zip|gz|tar|so|dll|"
+    "exe|db|sqlite"
 )
 
 _VARYING = re.compile(
     rf"""(?P<url>\b[a-z][a-z0-9+.-]{{1,12}}://[^\s'"`<>)\]]+)
-    | (?P<email>\b[\w.+-]+@[\w-]+\.[\w.-]+\b)
+    | (?P<email>\b[\w.+-]+@[\w-]+\.[A-Za-z][\w.-]+\b)
     | (?P<id>\b[0-9a-fA-F]{{8}}-(?:[0-9a-fA-F]{{4}}-){{3}}[0-9a-fA-F]{{12}}\b)
     | (?P<q>(?<!\w)'[^'\n]{{0,300}}?'(?!\w) | "[^"\n]{{0,300}}?" | `[^`\n]{{0,300}}?` | [‘“][^’”\n]{{0,300}}?[’”])
-    | (?P<path>(?:(?<![\w/])[A-Za-z]:[\\/]|(?<![\w<])(?:~|\.{{1,2}})?/|(?<![\w./])[\w.@+-]+[\\/](?=[\w.@+-]+[\\/]|[\w@+-]+\.(?:{_EXTENSIONS})\b))
+    | (?P<path>(?:(?<![\w/])[A-Za-z]:[\\/]
+                | (?<![\w<])(?:~|\.{{1,2}})?/
+                | (?<![\w./])[\w.@+-]+[\\/](?=[\w.@+-]+[\\/]|[\w@+-]+\.(?:{_EXTENSIONS})\b))
         [^\s'"`:;,()<>\[\]{{}}|]*(?::\d+(?::\d+)?)?
         | (?<![\w.])[\w@+-][\w.@+-]*\.(?:{_EXTENSIONS})\b(?::\d+(?::\d+)?)?)
-    | (?P<time>\b\d{{4}}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?\b|\b\d\d:\d\d:\d\d(?:[.,]\d+)?\b)
+    | (?P<time>\b\d{{4}}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?\b
+        | \b\d\d:\d\d:\d\d(?:[.,]\d+)?\b)
     | (?P<addr>\b0x[0-9a-fA-F]+\b)
     | (?P<hash>\b(?=[0-9a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]{{7,64}}\b)
     | (?P<v>(?<![\w.])v?\d+\.\d+\.\d+(?:[-+.][\w.]+)?\b)
-    | (?P<n>(?<![\w.])[+-]?\d+(?:[.,_:]\d+)*(?:\s?(?:ms|µs|us|ns|s|sec|secs|seconds?|m|min|minutes?|h|hours?|[KMG]?i?B|%)\b)?)
+    | (?P<n>(?<![\w.])[+-]?\d+(?:[.,_:]\d+)*
+        (?:\s?(?:ms|µs|us|ns|s|sec|secs|seconds?|m|min|minutes?|h|hours?|[KMG]?i?B|%)\b)?)
     """,
     re.VERBOSE,
 )

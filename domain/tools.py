@@ -13,12 +13,14 @@ EXCERPT = 600
 """Characters of before and after that are kept of an edit."""
 
 _FAMILIES = {
-    "run": "bash shell exec exec_command local_shell run_shell_command powershell run_terminal_cmd run_command terminal "
+    "run": "bash shell exec exec_command local_shell run_shell_command powershell run_terminal_cmd run_command "
+    "terminal "
     "write_stdin execute_command read_bash write_bash stop_bash killshell bashoutput unified_exec container.exec",
     "edit": "edit write multiedit notebookedit apply_patch str_replace create str_replace_editor write_file edit_file "
     "replace create_file insert search_replace str_replace_based_edit_tool delete_file",
     "read": "read view read_file notebookread read_many_files view_image cat open_file",
-    "search": "grep glob ls rg search find_file list_directory search_file_content codebase_search list_dir file_search "
+    "search": "grep glob ls rg search find_file list_directory search_file_content codebase_search list_dir "
+    "file_search "
     "grep_search toolsearch tool_search",
     "plan": "todowrite todoread taskcreate taskupdate tasklist taskget update_plan exitplanmode enterplanmode "
     "askuserquestion write_todos",
@@ -27,8 +29,8 @@ _FAMILIES = {
 }
 _FAMILY = {name: family for family, names in _FAMILIES.items() for name in names.split()}
 _MAIN = (
-    "command", "cmd", "file_path", "notebook_path", "pattern", "query", "url", "path", "description", "prompt", "subject",
-    "skill", "input", "chars",
+    "command", "cmd", "file_path", "notebook_path", "pattern", "query", "url", "path", "description", "prompt",
+    "subject", "skill", "input", "chars",
 )  # fmt: skip
 _PATHS = ("file_path", "path", "notebook_path", "filename", "absolute_path", "target_file")
 
@@ -241,7 +243,8 @@ class StepList:
 
 _SYMBOL = re.compile(
     r"^[ \t]*(?:export |default |public |private |protected |static |async |pub(?:\([a-z]+\))? |final |abstract )*"
-    r"(?:def|func(?: \([^)]*\))?|function\*?|class|interface|struct|enum|trait|fn|type|impl|module|const(?= \w+ = (?:async )?\())\s+"
+    r"(?:def|func(?: \([^)]*\))?|function\*?|class|interface|struct|enum|trait|fn|type|impl|module|const(?= \w+ = "
+    r"(?:async )?\())\s+"
     r"([A-Za-z_]\w{2,})",
     re.MULTILINE,
 )
