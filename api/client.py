@@ -1,0 +1,183 @@
+"""Asking a running memctl: the read API over HTTP, with the standard library alone, so that a command is quick."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Mapping
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, urlencode, urlsplit
+
+from memctl.domain.errors import MemctlError
+
+if TYPE_CHECKING:
+    from memctl.infra.settings import Settings
+
+PATIENCE_S = 30.0
+
+
+class Unreachable(MemctlError):
+    """memctl does not answer at {url}: {why}"""
+
+    hint = "start it with `memctl up`; `memctl status` tells what is wrong"
+    url: str
+    why: str
+
+
+class Refused(MemctlError):
+    """{detail}"""
+
+    # What the server said, in its own words; `status` is that of HTTP.
+
+    detail: str
+    status: int
+
+
+class NotThere(Refused):
+    """{detail}"""
+
+    exit_code = 3
+
+
+class BadlyAsked(Refused):
+    """{detail}"""
+
+    exit_code = 2
+
+
+class Client:
+    """One connection to the API; not for several threads.
+
+    `url` is the API's, or `socket_path` that of its Unix socket. Every method answers JSON as Python has it, and raises
+    Unreachable, NotThere, BadlyAsked or Refused.
+    """
+
+    def __init__(self, url: str, token: str, *, socket_path: str = "", patience_s: float = PATIENCE_S) -> None:
+        self._url = url
+        self._token = token
+        parts = urlsplit(url)
+        self._connection: HTTPConnection
+        if socket_path:
+            self._url = socket_path
+            self._connection = _UnixConnection(socket_path, patience_s)
+        else:
+            kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
+            self._connection = kind(parts.hostname or "localhost", parts.port, timeout=patience_s)
+        self._prefix = parts.path.rstrip("/")
+
+    @classmethod
+    def of(cls, settings: Settings) -> Client:
+        """A client of the running instance, or of the API that the settings name. Raises: NotRunning."""
+        return cls(settings.require("api_url"), settings.api_token or "")
+
+    def search(
+        self,
+        query: str,
+        *,
+        project: str | None = None,
+        here: str | None = None,
+        limit: int = 5,
+        profile: str = "bounded",
+        explain: bool = False,
+    ) -> dict[str, Any]:
+        """A `views.SearchAnswer`."""
+        asked = {
+            "q": query,
+            "limit": limit,
+            "profile": profile,
+            "explain": explain,
+            **_given(project=project, here=here),
+        }
+        answer: dict[str, Any] = self.post("/v1/search", asked)
+        return answer
+
+    def bugs(
+        self, text: str, *, command: str = "", project: str | None = None, here: str | None = None, limit: int = 5
+    ) -> dict[str, Any]:
+        """A `views.BugAnswer`."""
+        asked = {"text": text, "command": command, "limit": limit, **_given(project=project, here=here)}
+        answer: dict[str, Any] = self.post("/v1/bugs", asked)
+        return answer
+
+    def thing(self, id: str) -> dict[str, Any]:
+        """Whatever has that id: `{"kind": …, "item": …}`."""
+        answer: dict[str, Any] = self.get(f"/v1/things/{quote(id, safe='/')}")
+        return answer
+
+    def page(self, what: str, **asked: Any) -> dict[str, Any]:
+        """One page of `memories`, `history`, `sessions`, `episodes`, `insights` or `knowledge`: a `views.Page`."""
+        answer: dict[str, Any] = self.get(f"/v1/{what}", _given(**asked))
+        return answer
+
+    def stats(self, *, project: str | None = None, here: str | None = None) -> dict[str, Any]:
+        answer: dict[str, Any] = self.get("/v1/stats", _given(project=project, here=here))
+        return answer
+
+    def health(self) -> dict[str, Any]:
+        answer: dict[str, Any] = self.get("/v1/health")
+        return answer
+
+    def get(self, path: str, asked: Mapping[str, Any] | None = None) -> Any:
+        told = {name: str(value).lower() if isinstance(value, bool) else value for name, value in (asked or {}).items()}
+        return self._ask("GET", path + (f"?{urlencode(told)}" if told else ""), None)
+
+    def post(self, path: str, body: Any) -> Any:
+        return self._ask("POST", path, json.dumps(body).encode())
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _ask(self, method: str, target: str, body: bytes | None) -> Any:
+        headers = {"Authorization": f"Bearer {self._token}", "Accept": "application/json"}
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+        try:
+            self._connection.request(method, self._prefix + target, body, headers)
+            response = self._connection.getresponse()
+            status, content = response.status, response.read()
+        except (OSError, HTTPException) as why:
+            self._connection.close()
+            told = "it took too long" if isinstance(why, TimeoutError) else str(why) or type(why).__name__
+            raise Unreachable(url=self._url, why=told) from why
+        if status == 200:
+            try:
+                return json.loads(content)
+            except ValueError as why:
+                raise Unreachable(url=self._url, why="what answers there is not memctl") from why
+        raise _refusal(status, content)
+
+
+class _UnixConnection(HTTPConnection):
+    """HTTP over a Unix socket."""
+
+    def __init__(self, path: str, patience_s: float) -> None:
+        super().__init__("localhost", timeout=patience_s)
+        self._path = path
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self._path)
+
+
+def _refusal(status: int, content: bytes) -> Refused:
+    try:
+        told = json.loads(content)
+        detail, hint = told.get("detail") or told.get("title") or "", told.get("hint")
+    except (ValueError, AttributeError):
+        detail, hint = "", None
+    kind = {404: NotThere, 422: BadlyAsked, 413: BadlyAsked, 414: BadlyAsked}.get(status, Refused)
+    if status == 401 and not hint:
+        hint = "MEMCTL_API_TOKEN or the running instance has the token; see `memctl config`"
+    return kind(detail=detail or f"memctl answered with status {status}", status=status, hint=hint)
+
+
+def _given(**asked: Any) -> dict[str, Any]:
+    return {name: value for name, value in asked.items() if value is not None}

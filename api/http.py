@@ -1,0 +1,391 @@
+"""The read API over HTTP: routes under `/v1`, each one question of `queries`, `bugs`, `stats` or `search`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any, Literal
+
+import msgspec
+import orjson
+from fastapi import APIRouter, FastAPI, Path, Query, Request, Response
+from pydantic import AwareDatetime, BaseModel, Field, NaiveDatetime
+
+from memctl.api import bugs as bug_queries
+from memctl.api import http_openapi, http_problems, queries, stats
+from memctl.api.pages import LONGEST_PAGE
+from memctl.api.places import Places, places_of
+from memctl.api.reader import Reader, Readers
+from memctl.api.search import MOST_RESULTS, Engine, Question
+from memctl.domain.scoring import PROFILES
+
+Bucket = Literal["PROFILE", "PREFERENCE", "EPISODIC", "SEMANTIC", "FACT"]
+
+LONGEST_QUERY = 8_000
+"""Characters of a query; what is beyond them would not change what is found."""
+
+LONGEST_ERROR = 200_000
+"""Characters of a posted error text."""
+
+Project = Annotated[
+    str | None,
+    Query(max_length=4096, description="A project's name, a path in it, or `*` for all.", examples=["checkout", "*"]),
+]
+Here = Annotated[
+    str | None,
+    Query(max_length=4096, description="Where the caller stands, used where no project is named: an absolute path."),
+]
+Limit = Annotated[int, Query(ge=1, le=LONGEST_PAGE, description="Most items of the answer.")]
+Cursor = Annotated[str | None, Query(max_length=1024, description="`next` of the page before.")]
+Moment = Annotated[
+    AwareDatetime | NaiveDatetime | None,
+    Query(description="ISO 8601; UTC where no zone is given.", examples=["2026-03-01"]),
+]
+Id = Annotated[str, Path(min_length=1, max_length=512, description="An id, or its unambiguous beginning.")]
+
+
+class ErrorText(BaseModel):
+    """An error to be looked up."""
+
+    text: str = Field(min_length=1, max_length=LONGEST_ERROR, examples=["ModuleNotFoundError: No module named 'yaml'"])
+    command: str = Field(default="", max_length=4096, description="What printed it.", examples=["pytest -q"])
+    project: str | None = Field(default=None, max_length=4096)
+    here: str | None = Field(default=None, max_length=4096)
+    limit: int = Field(default=5, ge=1, le=50)
+
+
+class SearchText(BaseModel):
+    """A search whose query is too long for a URL."""
+
+    q: str = Field(min_length=1, max_length=LONGEST_ERROR)
+    project: str | None = Field(default=None, max_length=4096)
+    here: str | None = Field(default=None, max_length=4096)
+    limit: int = Field(default=5, ge=1, le=MOST_RESULTS)
+    profile: str = Field(default="bounded")
+    explain: bool = False
+
+
+def application(readers: Readers, engine: Engine) -> FastAPI:
+    """The API as an ASGI application. Whoever serves it puts `memctl.api.auth.Guard` before it."""
+    app = FastAPI(
+        title="memctl",
+        summary="What a coding agent did, learnt and was told, and the events it rests on.",
+        version="1",
+        openapi_url="/v1/openapi.json",
+        docs_url=None,  # its pages load scripts from elsewhere
+        redoc_url=None,
+    )
+    http_problems.install(app)
+    app.include_router(_probes(readers))
+    app.include_router(_routes(readers, engine), prefix="/v1")
+    app.openapi = lambda: http_openapi.document(app)  # type: ignore[method-assign]
+    return app
+
+
+def _probes(readers: Readers) -> APIRouter:
+    router = APIRouter(tags=["probes"])
+
+    @router.get("/healthz")
+    async def healthz() -> Response:
+        """Whether this process answers."""
+        return json_of({"status": "ok"})
+
+    @router.get("/readyz")
+    def readyz() -> Response:
+        """Whether it can answer questions: the database is there, and has read models."""
+        readers.read(lambda reader: reader.live)
+        return json_of({"status": "ready"})
+
+    return router
+
+
+def _routes(readers: Readers, engine: Engine) -> APIRouter:
+    router = APIRouter()
+
+    def found(request: Request, ask: Callable[[Reader], Any]) -> Response:
+        """The answer with its ETag, or 304 where the caller has it already."""
+
+        def look(reader: Reader) -> tuple[str, Any]:
+            tag = f'"{stats.version_of(reader)}"'
+            return tag, None if _has(request, tag) else ask(reader)
+
+        tag, answer = readers.read(look)
+        if answer is None:
+            return Response(status_code=304, headers={"ETag": tag})
+        return json_of(answer, etag=tag)
+
+    def placed(project: str | None, here: str | None) -> Callable[[Reader], Places]:
+        return lambda reader: places_of(reader, project, here)
+
+    # --- search ---
+
+    def searched(asked: SearchText) -> Response:
+        where = placed(asked.project, asked.here)
+        return json_of(
+            readers.read(
+                lambda reader: engine.search(
+                    reader,
+                    Question(
+                        query=asked.q,
+                        places=where(reader),
+                        now=_now(),
+                        limit=asked.limit,
+                        profile=asked.profile,
+                        explain=asked.explain,
+                    ),
+                )
+            )
+        )
+
+    @router.get("/search", tags=["search"], responses=http_openapi.search())
+    def search(
+        q: Annotated[
+            str, Query(min_length=1, max_length=LONGEST_QUERY, examples=["which port does the dev server use"])
+        ],
+        project: Project = None,
+        here: Here = None,
+        limit: Annotated[int, Query(ge=1, le=MOST_RESULTS)] = 5,
+        profile: Annotated[Literal[*PROFILES], Query(description="How results are scored.")] = "bounded",  # type: ignore[valid-type]
+        explain: bool = False,
+    ) -> Response:
+        """What memory holds about `q`, best first. `class` says how far to trust that it answers the query."""
+        return searched(SearchText(q=q, project=project, here=here, limit=limit, profile=profile, explain=explain))
+
+    @router.post("/search", tags=["search"], responses=http_openapi.search())
+    def search_text(body: SearchText) -> Response:
+        """The same for texts that are too long for a URL."""
+        return searched(body)
+
+    # --- what is remembered ---
+
+    @router.get("/memories", tags=["memory"], responses=http_openapi.page("Memory"))
+    def memories(
+        request: Request,
+        project: Project = None,
+        here: Here = None,
+        bucket: Bucket | None = None,
+        kind: Literal["turn", "episode", "bug_pattern", "knowledge"] | None = None,
+        since: Moment = None,
+        before: Moment = None,
+        limit: Limit = 50,
+        cursor: Cursor = None,
+    ) -> Response:
+        """Memories, newest first, with their evidence."""
+        where = placed(project, here)
+        return found(
+            request,
+            lambda reader: queries.memories(
+                reader,
+                where(reader),
+                bucket=bucket,
+                kind=kind,
+                since=_micros(since),
+                before=_micros(before),
+                limit=limit,
+                cursor=cursor,
+            ),
+        )
+
+    @router.get("/memories/{id}", tags=["memory"], responses=http_openapi.one("Memory"))
+    def memory(request: Request, id: Id) -> Response:
+        """One memory."""
+        return found(request, lambda reader: queries.memory(reader, id))
+
+    @router.get("/history", tags=["memory"], responses=http_openapi.page("Memory"))
+    def history(
+        request: Request, project: Project = None, here: Here = None, limit: Limit = 20, cursor: Cursor = None
+    ) -> Response:
+        """The latest turns: what was asked, and what came of it."""
+        where = placed(project, here)
+        return found(request, lambda reader: queries.history(reader, where(reader), limit=limit, cursor=cursor))
+
+    @router.get("/things/{id:path}", tags=["memory"], responses=http_openapi.one("Thing"))
+    def thing(request: Request, id: Id) -> Response:
+        """A memory, session, episode, bug pattern, claim, task or event, whichever it is."""
+        return found(request, lambda reader: queries.thing(reader, id))
+
+    # --- sessions ---
+
+    @router.get("/sessions", tags=["sessions"], responses=http_openapi.page("Session"))
+    def sessions(
+        request: Request,
+        project: Project = None,
+        here: Here = None,
+        since: Moment = None,
+        before: Moment = None,
+        limit: Limit = 50,
+        cursor: Cursor = None,
+    ) -> Response:
+        """Sessions by their last sign of life, newest first."""
+        where = placed(project, here)
+        return found(
+            request,
+            lambda reader: queries.sessions(
+                reader, where(reader), since=_micros(since), before=_micros(before), limit=limit, cursor=cursor
+            ),
+        )
+
+    @router.get("/sessions/{id:path}", tags=["sessions"], responses=http_openapi.one("Session"))
+    def session(request: Request, id: Id) -> Response:
+        """One session and its working memory; by stream, id, or the beginning of its id."""
+        return found(request, lambda reader: queries.session(reader, id))
+
+    @router.get("/episodes", tags=["sessions"], responses=http_openapi.page("Episode"))
+    def episodes(
+        request: Request,
+        project: Project = None,
+        here: Here = None,
+        type: Annotated[str | None, Query(max_length=40, examples=["bugfix"])] = None,
+        outcome: Literal["success", "failure", "partial", "unknown"] | None = None,
+        file: Annotated[str | None, Query(max_length=1024, description="A part of a file's path.")] = None,
+        since: Moment = None,
+        before: Moment = None,
+        similar: Annotated[
+            str | None, Query(max_length=LONGEST_QUERY, description="Most like this, best first.")
+        ] = None,
+        limit: Limit = 50,
+        cursor: Cursor = None,
+    ) -> Response:
+        """Episodes, newest first: one task's work in one session."""
+        where = placed(project, here)
+        if similar is not None:
+            return json_of(
+                readers.read(
+                    lambda reader: queries.episodes_among(
+                        reader,
+                        where(reader),
+                        engine.episodes_like(reader, similar, where(reader), _now()),
+                        task_type=type,
+                        outcome=outcome,
+                        file=file,
+                        since=_micros(since),
+                        before=_micros(before),
+                        limit=limit,
+                    )
+                )
+            )
+        return found(
+            request,
+            lambda reader: queries.episodes(
+                reader,
+                where(reader),
+                task_type=type,
+                outcome=outcome,
+                file=file,
+                since=_micros(since),
+                before=_micros(before),
+                limit=limit,
+                cursor=cursor,
+            ),
+        )
+
+    # --- claims ---
+
+    @router.get("/insights", tags=["claims"], responses=http_openapi.page("Insight"))
+    def insights(
+        request: Request,
+        project: Project = None,
+        here: Here = None,
+        kind: Literal["preference", "pattern", "expertise", "fact", "profile"] | None = None,
+        limit: Limit = 50,
+        cursor: Cursor = None,
+    ) -> Response:
+        """Claims read out of words, with their level (1 to 4) and what each is still missing."""
+        where = placed(project, here)
+        return found(
+            request, lambda reader: queries.insights(reader, where(reader), kind=kind, limit=limit, cursor=cursor)
+        )
+
+    @router.get("/knowledge", tags=["claims"], responses=http_openapi.page("VerifiedKnowledge"))
+    def knowledge(
+        request: Request,
+        project: Project = None,
+        here: Here = None,
+        kind: Literal["preference", "pattern", "expertise", "fact", "profile"] | None = None,
+        status: Literal["verified", "conflicted"] | None = None,
+        limit: Limit = 50,
+        cursor: Cursor = None,
+    ) -> Response:
+        """What is held true, by subject, with both sides of a conflict."""
+        where = placed(project, here)
+        return found(
+            request,
+            lambda reader: queries.knowledge(
+                reader, where(reader), kind=kind, status=status, limit=limit, cursor=cursor
+            ),
+        )
+
+    # --- bugs ---
+
+    def looked_up(asked: ErrorText) -> Response:
+        def ask(reader: Reader) -> Any:
+            where = places_of(reader, asked.project, asked.here)
+            near = engine.bug_signatures(reader, asked.text, where)
+            return bug_queries.bugs(reader, asked.text, where, command=asked.command, also=near, limit=asked.limit)
+
+        return json_of(readers.read(ask))
+
+    @router.get("/bugs", tags=["bugs"], responses=http_openapi.bugs())
+    def bugs(
+        q: Annotated[str, Query(min_length=1, max_length=LONGEST_QUERY, examples=["KeyError: 'user_id'"])],
+        project: Project = None,
+        here: Here = None,
+        command: Annotated[str, Query(max_length=4096)] = "",
+        limit: Annotated[int, Query(ge=1, le=50)] = 5,
+    ) -> Response:
+        """Known errors like `q`, with what resolved them."""
+        return looked_up(ErrorText(text=q, command=command, project=project, here=here, limit=limit))
+
+    @router.post("/bugs", tags=["bugs"], responses=http_openapi.bugs())
+    def bugs_of_text(body: ErrorText) -> Response:
+        """The same for a long output."""
+        return looked_up(body)
+
+    # --- the log ---
+
+    @router.get("/events/types", tags=["log"])
+    def event_types() -> Response:
+        """Every type of event that may stand in the log."""
+        return json_of(stats.catalogue())
+
+    @router.get("/events/{id}", tags=["log"], responses=http_openapi.one("Event"))
+    def event(id: Id) -> Response:
+        """One event, with its payload."""
+        return json_of(readers.read(lambda reader: queries.event(reader, id)))
+
+    @router.get("/stats", tags=["log"])
+    def statistics(project: Project = None, here: Here = None) -> Response:
+        """Counts, progress of the folds, and sizes."""
+        where = placed(project, here)
+        return json_of(readers.read(lambda reader: stats.stats(reader, where(reader))))
+
+    @router.get("/health", tags=["log"])
+    def health() -> Response:
+        """What works and what is missing: the database, the vector store, the embedder."""
+        readers.read(lambda reader: reader.live)
+        vectors = readers.read(engine.condition)
+        return json_of({"status": "ok" if not vectors else "degraded", "degraded": vectors})
+
+    return router
+
+
+def json_of(answer: Any, *, etag: str | None = None) -> Response:
+    """Any of our structs, or what JSON knows, as a response."""
+    body = orjson.dumps(answer, default=msgspec.to_builtins)
+    return Response(body, media_type="application/json", headers={"ETag": etag} if etag else None)
+
+
+def _now() -> datetime:
+    return datetime.now().astimezone()
+
+
+def _has(request: Request, tag: str) -> bool:
+    told = request.headers.get("if-none-match", "")
+    return told.strip() == "*" or tag in (part.strip().removeprefix("W/") for part in told.split(","))
+
+
+def _micros(at: datetime | None) -> int | None:
+    if at is None:
+        return None
+    whole = at if at.tzinfo else at.replace(tzinfo=UTC)
+    return (whole - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)

@@ -1,0 +1,158 @@
+"""The OpenAPI document: schemas come from the types that are answered with, examples from what they look like."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from memctl.api.views import BugAnswer, Evidence, Found, SearchAnswer, is_moment
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+
+Responses = dict[int | str, dict[str, Any]]
+
+_PROBLEM = {
+    "type": "object",
+    "title": "Problem (RFC 9457)",
+    "required": ["type", "title", "status"],
+    "properties": {
+        "type": {"type": "string"},
+        "title": {"type": "string"},
+        "status": {"type": "integer"},
+        "detail": {"type": "string"},
+        "hint": {"type": "string", "description": "What to do about it."},
+        "errors": {"type": "array", "items": {"type": "object"}},
+    },
+}
+_BAD = {"type": "about:blank", "title": "Not Found", "status": 404, "detail": "Memory holds nothing under '7f3'."}
+
+_EVIDENCE = {
+    "event_id": "5d3c1f0e-6b1c-5f7e-9a51-0d6f4c2b8a11",
+    "source": {"agent": "claude-code", "session": "0f6c…", "line": "a41b…"},
+    "field": "text",
+    "start": 0,
+    "end": 34,
+    "quote": "we always run the tests with -race",
+    "holds": True,
+}
+_FOUND = {
+    "id": "9b0f6a57-3a0e-5a0c-8c8d-3f8a2f1f7a55",
+    "title": "we always run the tests with -race",
+    "text": "we always run the tests with -race",
+    "score": 0.94,
+    "class": "high",
+    "bucket": "PREFERENCE",
+    "kind": "knowledge",
+    "project": "checkout",
+    "occurred_at": "2026-03-02T09:14:07Z",
+    "evidence": [_EVIDENCE],
+    "why": "words and meaning; said by the user",
+    "source": {"projection": "verified_knowledge", "key": "0c6e…"},
+    "status": "verified",
+    "outcome": "",
+    "confidence": 0.9,
+}
+_SEARCHED = {
+    "query": "how do we run the tests",
+    "scope": {"project": "checkout", "chosen": "here", "locations": 2},
+    "intent": "KNOWLEDGE",
+    "profile": "bounded",
+    "degraded": [],
+    "results": [_FOUND],
+    "took_ms": 9.1,
+}
+
+
+def search() -> Responses:
+    return _answers({"$ref": "#/components/schemas/SearchAnswer"}, _SEARCHED)
+
+
+def bugs() -> Responses:
+    return _answers({"$ref": "#/components/schemas/BugAnswer"})
+
+
+def page(of: str) -> Responses:
+    """Answers of a list of things of that schema."""
+    item = {"$ref": f"#/components/schemas/{of}"}
+    schema = {
+        "type": "object",
+        "required": ["items", "next"],
+        "properties": {
+            "items": {"type": "array", "items": item},
+            "next": {"type": ["string", "null"], "description": "Cursor of the next page."},
+            "scope": {"$ref": "#/components/schemas/Scope"},
+        },
+    }
+    return {**_answers(schema), 304: {"description": "The caller has it already (`If-None-Match`)."}}
+
+
+def one(of: str) -> Responses:
+    return {**_answers({"$ref": f"#/components/schemas/{of}"}), 404: _problem("Nothing has that id.")}
+
+
+def document(app: FastAPI) -> dict[str, Any]:
+    """The whole document, made once."""
+    if app.openapi_schema is None:
+        from fastapi.openapi.utils import get_openapi
+
+        made = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes)
+        schemas = made.setdefault("components", {}).setdefault("schemas", {})
+        for own in ("HTTPValidationError", "ValidationError"):
+            schemas.pop(own, None)
+        schemas.update(_schemas())
+        made["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+        made["security"] = [{"token": []}]
+        app.openapi_schema = made
+    return app.openapi_schema
+
+
+def _answers(schema: dict[str, Any], example: Any = None) -> Responses:
+    content: dict[str, Any] = {"schema": schema}
+    if example is not None:
+        content["example"] = example
+    return {
+        200: {"description": "Found.", "content": {"application/json": content}},
+        401: _problem("The token is missing or wrong."),
+        422: _problem("Badly asked."),
+        503: _problem("The database does not answer; try again."),
+    }
+
+
+def _problem(description: str) -> dict[str, Any]:
+    content = {"schema": {"$ref": "#/components/schemas/Problem"}, "example": _BAD}
+    return {"description": description, "content": {"application/problem+json": content}}
+
+
+def _schemas() -> dict[str, Any]:
+    from memctl.projections.kernel import projections
+
+    rows = {p.row.__name__: p.row for p in projections()}
+    types = [SearchAnswer, Found, BugAnswer, Evidence, *rows.values()]
+    _, schemas = msgspec.json.schema_components(types, ref_template="#/components/schemas/{name}")
+    for name in rows:
+        _as_shown(schemas.get(name, {}))
+        # Beside the row's own fields, the doors tell its key, its project, and quotes in place of spans.
+        schemas.get(name, {}).get("properties", {}).update(
+            {
+                "id": {"type": "string"},
+                "evidence": {"type": "array", "items": {"$ref": "#/components/schemas/Evidence"}},
+            }
+        )
+    schemas["Problem"] = _PROBLEM
+    schemas["Thing"] = {
+        "type": "object",
+        "required": ["kind", "item"],
+        "properties": {"kind": {"type": "string"}, "item": {"type": "object"}},
+    }
+    schemas["Event"] = {"type": "object", "properties": {"id": {"type": "string"}, "payload": {"type": "object"}}}
+    return schemas
+
+
+def _as_shown(schema: dict[str, Any]) -> None:
+    """Moments stand in rows as numbers, and are told as ISO 8601."""
+    for name, field in schema.get("properties", {}).items():
+        if is_moment(name) and (field.get("type") == "integer" or "anyOf" in field):
+            field.clear()
+            field.update({"type": ["string", "null"], "format": "date-time"})

@@ -1,0 +1,80 @@
+"""Every error of the API as a problem document (RFC 9457)."""
+
+from __future__ import annotations
+
+import logging
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+
+import orjson
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from memctl.api.auth import LONGEST_BODY, BodyTooLong
+from memctl.api.reader import TooBusy
+from memctl.domain.errors import MemctlError
+from memctl.infra.database import DatabaseUnavailable
+from memctl.infra.vectors import VectorStoreUnavailable
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+    from starlette.requests import Request
+
+log = logging.getLogger("memctl.api")
+
+_STATUS_OF_EXIT = {2: 422, 3: 404}
+"""By the exit code of the command line, which means the same: badly asked, not there."""
+
+_LATER = (DatabaseUnavailable, VectorStoreUnavailable, TooBusy)
+
+
+def problem(status: int, title: str, detail: str = "", **more: Any) -> Response:
+    """A problem document; `more` are members of its own (`hint`, `errors`)."""
+    body = {"type": "about:blank", "title": title, "status": status}
+    if detail:
+        body["detail"] = detail
+    body.update({name: value for name, value in more.items() if value})
+    headers = {"Retry-After": "2"} if status == 503 else None
+    return Response(orjson.dumps(body), status, headers, media_type="application/problem+json")
+
+
+def install(app: FastAPI) -> None:
+    """Make this app answer every error with a problem document."""
+    app.add_exception_handler(MemctlError, _known)
+    app.add_exception_handler(RequestValidationError, _badly_asked)
+    app.add_exception_handler(HTTPException, _of_http)
+    app.add_exception_handler(BodyTooLong, _too_long)
+    app.add_exception_handler(Exception, _unexpected)
+
+
+async def _known(_: Request, why: Exception) -> Response:
+    assert isinstance(why, MemctlError)
+    status = 503 if isinstance(why, _LATER) else _STATUS_OF_EXIT.get(why.exit_code, 500)
+    if status == 500:
+        log.error("a request failed: %s", why, exc_info=why)
+    return problem(status, HTTPStatus(status).phrase, str(why), hint=why.hint)
+
+
+async def _badly_asked(_: Request, why: Exception) -> Response:
+    assert isinstance(why, RequestValidationError)
+    # Not the value given: it may be a secret, and it comes back to whoever reads the log.
+    errors = [{"where": ".".join(str(part) for part in e["loc"]), "why": str(e["msg"])} for e in why.errors()]
+    told = "; ".join(f"{e['where']}: {e['why']}" for e in errors[:3])
+    return problem(422, "Badly asked", told, errors=errors)
+
+
+async def _of_http(_: Request, why: Exception) -> Response:
+    assert isinstance(why, HTTPException)
+    answer = problem(why.status_code, HTTPStatus(why.status_code).phrase, "" if why.detail is None else str(why.detail))
+    answer.headers.update(why.headers or {})
+    return answer
+
+
+async def _too_long(_: Request, why: Exception) -> Response:
+    return problem(413, "Too long", f"a body may have {LONGEST_BODY} bytes")
+
+
+async def _unexpected(_: Request, why: Exception) -> Response:
+    log.error("a request failed unexpectedly", exc_info=why)
+    return problem(500, "Internal error", "memctl failed to answer; its log says why", hint="see `memctl status`")

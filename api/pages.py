@@ -1,0 +1,154 @@
+"""Pages of a read model: rows in the order of one field, newest first, each page continued by key."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import msgspec
+from psycopg import sql
+from psycopg.sql import Composable
+
+from memctl.api.places import Places
+from memctl.api.reader import Reader
+from memctl.domain.errors import MemctlError
+from memctl.infra import readmodels
+from memctl.projections.kernel import Projection, projections
+
+LONGEST_PAGE = 200
+
+
+class BadCursor(MemctlError):
+    """The cursor is not one that memctl gave out."""
+
+    exit_code = 2
+    hint = "Leave it out to begin with the first page."
+
+
+class Keyed(msgspec.Struct, frozen=True):
+    """A row under its key."""
+
+    key: str
+    row: Any
+
+
+class Condition(msgspec.Struct, frozen=True):
+    """A part of a WHERE clause, and the values of its placeholders."""
+
+    clause: Composable
+    values: tuple[Any, ...] = ()
+
+
+@cache
+def projection_named(name: str) -> Projection:
+    """The projection of that name. Raises: KeyError."""
+    found = {p.name: p for p in projections()}
+    return found[name]
+
+
+def table_of(reader: Reader, p: Projection) -> Composable:
+    """The live table of a projection."""
+    generation = reader.live.stage1 if p.stage == 1 else reader.live.stage2
+    return sql.SQL(readmodels.table(p.name, generation))
+
+
+def field_of(p: Projection, name: str) -> Composable:
+    """The expression of a row's field, as the indexes have it."""
+    return sql.SQL(readmodels.expression(p, name))
+
+
+def equal(p: Projection, name: str, value: Any) -> list[Condition]:
+    """The field is `value`; nothing to ask where that is None."""
+    return [] if value is None else [Condition(sql.SQL("{} = %s").format(field_of(p, name)), (value,))]
+
+
+def between(p: Projection, name: str, since: int | None, before: int | None) -> list[Condition]:
+    """The field, in microseconds, is at or after `since` and before `before`."""
+    found = []
+    if since is not None:
+        found.append(Condition(sql.SQL("{} >= %s").format(field_of(p, name)), (since,)))
+    if before is not None:
+        found.append(Condition(sql.SQL("{} < %s").format(field_of(p, name)), (before,)))
+    return found
+
+
+def within(p: Projection, places: Places, *, or_everywhere: bool = False) -> list[Condition]:
+    """The row's location is one of the project's; `or_everywhere` takes rows that hold everywhere too."""
+    if places.locations is None:
+        return []
+    wanted = [*places.locations, ""] if or_everywhere else list(places.locations)
+    return [Condition(sql.SQL("{} = ANY(%s::text[])").format(field_of(p, "location")), (wanted,))]
+
+
+def page(
+    reader: Reader, p: Projection, order: str, conditions: Sequence[Condition], *, limit: int, cursor: str | None = None
+) -> tuple[list[Keyed], str | None]:
+    """Rows by the field `order` (a whole number), highest first, and the next page's cursor.
+
+    Raises: BadCursor.
+    """
+    limit = max(1, min(limit, LONGEST_PAGE))
+    by = field_of(p, order)
+    asked = [Condition(sql.SQL("space_id = %s"), (reader.space_id,)), *conditions]
+    if cursor is not None:
+        asked.append(Condition(sql.SQL("({}, key) < (%s, %s)").format(by), _opened(cursor)))
+    found = reader.connection.execute(
+        sql.SQL("SELECT key, row, {by} FROM {table} WHERE {where} ORDER BY {by} DESC, key DESC LIMIT %s").format(
+            by=by, table=table_of(reader, p), where=sql.SQL(" AND ").join([c.clause for c in asked])
+        ),
+        [*(value for c in asked for value in c.values), limit + 1],
+        binary=True,
+    ).fetchall()
+    rows = [Keyed(key, readmodels.decode_row(p, row)) for key, row, _ in found[:limit]]
+    more = len(found) > limit
+    return rows, _closed(found[limit - 1][2], found[limit - 1][0]) if more else None
+
+
+def one(reader: Reader, p: Projection, key: str) -> Any | None:
+    """The row under exactly that key."""
+    return readmodels.load(reader.connection, p, _generation(reader, p), [(reader.space_id, key)]).get(
+        (reader.space_id, key)
+    )
+
+
+def several(reader: Reader, p: Projection, keys: Sequence[str]) -> dict[str, Any]:
+    """Rows by key; absent ones are left out."""
+    wanted = [(reader.space_id, key) for key in dict.fromkeys(keys)]
+    found = readmodels.load(reader.connection, p, _generation(reader, p), wanted)
+    return {key: row for (_, key), row in found.items()}
+
+
+def keys_from(reader: Reader, p: Projection, prefix: str, limit: int) -> list[str]:
+    """Keys that begin so, in order."""
+    if not prefix:
+        return []
+    found = reader.connection.execute(
+        sql.SQL("SELECT key FROM {} WHERE space_id = %s AND key >= %s AND key < %s ORDER BY key LIMIT %s").format(
+            table_of(reader, p)
+        ),
+        # Keys are compared by code point (COLLATE "C"), so all that begin so lie before the prefix's successor.
+        [reader.space_id, prefix, prefix + "\U0010ffff", limit],
+    )
+    return [row[0] for row in found]
+
+
+def _generation(reader: Reader, p: Projection) -> int:
+    return reader.live.stage1 if p.stage == 1 else reader.live.stage2
+
+
+def _closed(value: int, key: str) -> str:
+    return base64.urlsafe_b64encode(msgspec.json.encode([value, key])).decode().rstrip("=")
+
+
+def _opened(cursor: str) -> tuple[int, str]:
+    try:
+        padded = cursor + "=" * (-len(cursor) % 4)
+        value, key = msgspec.json.decode(base64.b64decode(padded, altchars=b"-_", validate=True), type=tuple[int, str])
+    except (binascii.Error, ValueError, msgspec.DecodeError):
+        raise BadCursor from None
+    if not -(2**63) <= value < 2**63 or "\0" in key:
+        raise BadCursor
+    return value, key

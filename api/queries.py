@@ -1,0 +1,427 @@
+"""What is known, by question: each function answers one over a `Reader`.
+
+Rows are msgspec structs of `memctl.projections`; what is put together here is shaped in `memctl.api.views`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+import msgspec
+from psycopg import sql
+
+from memctl.api.evidence import events_of, evidence_of, origin_of
+from memctl.api.pages import (
+    Condition,
+    Keyed,
+    between,
+    equal,
+    keys_from,
+    one,
+    page,
+    projection_named,
+    several,
+    table_of,
+    within,
+)
+from memctl.api.places import Places
+from memctl.api.reader import Reader
+from memctl.api.views import Evidence, Page, iso, moment, shown
+from memctl.domain.errors import MemctlError
+from memctl.domain.event import Event
+from memctl.domain.facts import Span
+from memctl.domain.location import project_name
+from memctl.domain.memory import memory_id
+from memctl.infra.log.read import read_events
+from memctl.projections.insights import Insight
+from memctl.projections.memories import Memory
+from memctl.projections.verified_knowledge import knowledge_id
+
+_HEX = re.compile(r"[0-9a-f-]+", re.IGNORECASE)
+_MOST_LIKE_IT = 8
+"""Ids that are listed where a prefix is that of several."""
+
+
+class NotFound(MemctlError):
+    """Memory holds nothing under {id!r}."""
+
+    exit_code = 3
+    hint = "Ids come from `memctl search --json` and the lists; their first 6 or so characters are enough."
+    id: str
+
+
+class Ambiguous(MemctlError):
+    """Several things have an id that begins with {id!r}: {candidates}."""
+
+    exit_code = 2
+    hint = "Give a few more characters."
+    id: str
+    candidates: str
+
+
+# --- memories ---
+
+
+def memories(
+    reader: Reader,
+    places: Places,
+    *,
+    bucket: str | None = None,
+    kind: str | None = None,
+    since: int | None = None,
+    before: int | None = None,
+    limit: int = 50,
+    cursor: str | None = None,
+) -> Page:
+    """Memories, newest first, each with its evidence. Times in microseconds."""
+    p = projection_named("memories")
+    conditions = [
+        *within(p, places, or_everywhere=True),
+        *equal(p, "bucket", bucket),
+        *equal(p, "kind", kind),
+        *between(p, "occurred_at", since, before),
+    ]
+    rows, after = page(reader, p, "occurred_at", conditions, limit=limit, cursor=cursor)
+    return Page(_with_evidence(reader, rows), after, places.scope)
+
+
+def history(reader: Reader, places: Places, *, limit: int = 20, cursor: str | None = None) -> Page:
+    """The latest turns: what was asked, and what came of it. Newest first."""
+    return memories(reader, places, kind="turn", limit=limit, cursor=cursor)
+
+
+def memory(reader: Reader, wanted: str) -> dict[str, Any]:
+    """One memory, by id or by the unambiguous beginning of one. Raises: NotFound, Ambiguous."""
+    p = projection_named("memories")
+    return _with_evidence(reader, [Keyed(*_by_prefix(reader, "memories", wanted, one(reader, p, wanted)))])[0]
+
+
+def memories_by_id(reader: Reader, ids: Sequence[str]) -> dict[str, Memory]:
+    """Memories by id; those that are gone are left out."""
+    return several(reader, projection_named("memories"), ids)
+
+
+def _with_evidence(reader: Reader, rows: Sequence[Keyed]) -> list[dict[str, Any]]:
+    """Rows that have `evidence` spans, with the quotes in their place."""
+    spans = [span for keyed in rows for span in spans_of(keyed.row)]
+    events = events_of(reader, spans)
+    found = []
+    for keyed in rows:
+        evidence: list[Evidence] = evidence_of(spans_of(keyed.row), events)
+        item = {"id": keyed.key, **shown(keyed.row), "evidence": msgspec.to_builtins(evidence)}
+        if "location" in item:
+            item["project"] = project_name(item["location"]) if item["location"] else ""
+        found.append(item)
+    return found
+
+
+def spans_of(row: Any) -> tuple[Span, ...]:
+    """The spans a row rests on, however its evidence is kept."""
+    kept = getattr(row, "evidence", ())
+    spans = (each if isinstance(each, Span) else getattr(each, "span", None) for each in kept)
+    return tuple(span for span in spans if span is not None)
+
+
+# --- sessions and episodes ---
+
+
+def sessions(
+    reader: Reader,
+    places: Places,
+    *,
+    since: int | None = None,
+    before: int | None = None,
+    limit: int = 50,
+    cursor: str | None = None,
+) -> Page:
+    """Sessions by their last sign of life, newest first."""
+    p = projection_named("sessions")
+    conditions = [*within(p, places), *between(p, "last_at", since, before)]
+    rows, after = page(reader, p, "last_at", conditions, limit=limit, cursor=cursor)
+    return Page([_session(keyed.key, keyed.row) for keyed in rows], after, places.scope)
+
+
+def session(reader: Reader, wanted: str) -> dict[str, Any]:
+    """One session, by its stream (`session/<agent>/<id>`), its id, or the unambiguous beginning of one.
+
+    Raises: NotFound, Ambiguous.
+    """
+    p = projection_named("sessions")
+    stream = _only(wanted, session_streams(reader, wanted, _MOST_LIKE_IT))
+    row = one(reader, p, stream)
+    if row is None:
+        raise NotFound(id=wanted)
+    working = one(reader, projection_named("working_memory"), stream)
+    return {**_session(stream, row), "working_memory": None if working is None else shown(working)}
+
+
+def session_streams(reader: Reader, wanted: str, limit: int) -> list[str]:
+    """Streams of the sessions whose stream or id is `wanted`, else of those whose id begins so."""
+    p = projection_named("sessions")
+    if not wanted or "\0" in wanted:
+        return []
+    found = reader.connection.execute(
+        sql.SQL(
+            "SELECT key, key = %(wanted)s OR split_part(key, '/', 3) = %(wanted)s FROM {table}"
+            " WHERE space_id = %(space)s AND (key = %(wanted)s OR starts_with(split_part(key, '/', 3), %(wanted)s))"
+            " ORDER BY 2 DESC, 1 LIMIT %(limit)s"
+        ).format(table=table_of(reader, p)),
+        {"wanted": wanted, "space": reader.space_id, "limit": limit},
+    ).fetchall()
+    exact = [key for key, is_it in found if is_it]
+    return exact or [key for key, _ in found]
+
+
+def _session(stream: str, row: Any) -> dict[str, Any]:
+    item = {"id": stream, **shown(row), "project": project_name(row.location) if row.location else ""}
+    del item["changed"]  # digests that only the fold needs
+    return item
+
+
+def episodes(
+    reader: Reader,
+    places: Places,
+    *,
+    task_type: str | None = None,
+    outcome: str | None = None,
+    file: str | None = None,
+    since: int | None = None,
+    before: int | None = None,
+    limit: int = 50,
+    cursor: str | None = None,
+) -> Page:
+    """Episodes by their beginning, newest first. `file` is a part of the path of a file that was worked on."""
+    p = projection_named("episodes")
+    conditions = [
+        *within(p, places),
+        *equal(p, "task_type", task_type),
+        *equal(p, "outcome", outcome),
+        *between(p, "started_at", since, before),
+    ]
+    if file:
+        touches = (
+            "EXISTS (SELECT FROM jsonb_array_elements_text(row->'files') AS f WHERE strpos(lower(f), lower(%s)) > 0)"
+        )
+        conditions.append(Condition(sql.SQL(touches), (file,)))
+    rows, after = page(reader, p, "started_at", conditions, limit=limit, cursor=cursor)
+    return Page(_with_evidence(reader, rows), after, places.scope)
+
+
+def episodes_among(
+    reader: Reader,
+    places: Places,
+    ids: Sequence[str],
+    *,
+    task_type: str | None = None,
+    outcome: str | None = None,
+    file: str | None = None,
+    since: int | None = None,
+    before: int | None = None,
+    limit: int = 50,
+) -> Page:
+    """Those of the episodes of these ids that pass, in the order of the ids."""
+    rows = several(reader, projection_named("episodes"), ids)
+    kept = [
+        Keyed(id, row)
+        for id, row in ((id, rows[id]) for id in ids if id in rows)
+        if (task_type is None or row.task_type == task_type)
+        and (outcome is None or row.outcome == outcome)
+        and (file is None or any(file.lower() in path.lower() for path in row.files))
+        and (since is None or row.started_at >= since)
+        and (before is None or row.started_at < before)
+    ]
+    return Page(_with_evidence(reader, kept[:limit]), None, places.scope)
+
+
+# --- claims ---
+
+
+def insights(
+    reader: Reader, places: Places, *, kind: str | None = None, limit: int = 50, cursor: str | None = None
+) -> Page:
+    """Claims read out of words, by when they were last made: each with its level (1 to 4), and what it is missing."""
+    p = projection_named("insights")
+    conditions = [*within(p, places, or_everywhere=True), *equal(p, "kind", kind)]
+    rows, after = page(reader, p, "last_seen", conditions, limit=limit, cursor=cursor)
+    candidates = several(reader, projection_named("candidates"), [keyed.key for keyed in rows])
+    homes = {keyed.key: _memory_of(keyed.row) for keyed in rows}
+    active = several(reader, projection_named("memories"), list(homes.values()))
+    found = _with_evidence(reader, rows)
+    for item in found:
+        candidate = candidates.get(item["id"])
+        item["level"] = _level(candidate, homes[item["id"]] in active)
+        item["missing"] = list(candidate.missing) if candidate else []
+        item["warrant"] = candidate.warrant if candidate else ""
+    return Page(found, after, places.scope)
+
+
+def _memory_of(insight: Insight) -> str:
+    """Id of the memory that this claim is part of once it has graduated."""
+    place = None if insight.everywhere else insight.location
+    return memory_id("knowledge", knowledge_id(insight.subject, place))
+
+
+def _level(candidate: Any, active: bool) -> int:
+    if candidate is None:
+        return 1
+    if candidate.ready:
+        return 4 if active else 3
+    return 2 if all(check.passed for check in candidate.checks) else 1
+
+
+def knowledge(
+    reader: Reader,
+    places: Places,
+    *,
+    kind: str | None = None,
+    status: str | None = None,
+    limit: int = 50,
+    cursor: str | None = None,
+) -> Page:
+    """What is held true, by subject: claims that stand, what they replaced, and the words they rest on."""
+    p = projection_named("verified_knowledge")
+    conditions = [*within(p, places, or_everywhere=True), *equal(p, "kind", kind), *equal(p, "status", status)]
+    rows, after = page(reader, p, "last_seen", conditions, limit=limit, cursor=cursor)
+    return Page(known(reader, rows), after, places.scope)
+
+
+def known(reader: Reader, rows: Sequence[Keyed]) -> list[dict[str, Any]]:
+    """Verified subjects with the evidence of each of their claims."""
+    events = events_of(reader, [span for keyed in rows for claim in keyed.row.claims for span in claim.evidence])
+    found = []
+    for keyed in rows:
+        item = {"id": keyed.key, **shown(keyed.row)}
+        for claim, told in zip(keyed.row.claims, item["claims"], strict=True):
+            told["evidence"] = msgspec.to_builtins(evidence_of(claim.evidence, events))
+        item["memory_id"] = memory_id("knowledge", keyed.key)
+        found.append(item)
+    return found
+
+
+# --- events ---
+
+
+def event(reader: Reader, wanted: str) -> dict[str, Any]:
+    """One event of the log, by id or by the unambiguous beginning of one, with the payload that stage 1 takes.
+
+    A variant's id leads to its delivery; `variants` counts the payloads that were told under its key.
+    Raises: NotFound (also for what was erased), Ambiguous.
+    """
+    delivery = UUID(_only(wanted, event_ids(reader, wanted, _MOST_LIKE_IT)))
+    row = reader.connection.execute(
+        "SELECT coalesce(variant_of, event_id) FROM memctl.events WHERE space_id = %s AND event_id = %s",
+        [reader.space_id, delivery],
+    ).fetchone()
+    if row is None:
+        raise NotFound(id=wanted)
+    found: Event | None = read_events(reader.connection, reader.space_id, [row[0]]).get(row[0])
+    if found is None:
+        raise NotFound(f"what event {wanted} said was erased", id=wanted, hint="It stays so; only its place is left.")
+    told = reader.connection.execute(
+        "SELECT count(*) FROM memctl.events WHERE space_id = %s AND (event_id = %s OR variant_of = %s)",
+        [reader.space_id, row[0], row[0]],
+    ).fetchone()
+    assert told is not None
+    return {
+        "id": str(found.event_id),
+        "delivery_id": str(found.delivery_id),
+        "position": found.position,
+        "type": found.type,
+        "stream": found.stream,
+        "actor": found.actor,
+        "location": found.location,
+        "occurred_at": iso(moment(found.occurred_at)),
+        "recorded_at": iso(moment(found.recorded_at)),
+        "source": msgspec.to_builtins(origin_of(found)),
+        "variants": told[0],
+        "sources": [str(source) for source in found.sources],
+        "payload": msgspec.to_builtins(found.payload),
+    }
+
+
+def event_ids(reader: Reader, prefix: str, limit: int) -> list[str]:
+    """Ids of events that begin so, variants left out unless the id is whole."""
+    digits = prefix.replace("-", "").lower()
+    if not _HEX.fullmatch(prefix) or not 1 <= len(digits) <= 32:
+        return []
+    whole = len(digits) == 32
+    found = reader.connection.execute(
+        "SELECT event_id FROM memctl.events WHERE space_id = %s AND event_id BETWEEN %s AND %s"
+        " AND (variant_of IS NULL OR %s) ORDER BY event_id LIMIT %s",
+        [reader.space_id, UUID(digits.ljust(32, "0")), UUID(digits.ljust(32, "f")), whole, limit],
+    )
+    return [str(row[0]) for row in found]
+
+
+# --- one thing, whatever it is ---
+
+
+def thing(reader: Reader, wanted: str) -> dict[str, Any]:
+    """A memory, session, episode, bug pattern, claim or event, by id or by the unambiguous beginning of one.
+
+    Answers `{"kind": …, "item": …}`. Raises: NotFound, Ambiguous.
+    """
+    wanted = wanted.strip()
+    if not wanted or "\0" in wanted:
+        raise NotFound(id=wanted)
+    found = [("session", key) for key in session_streams(reader, wanted, _MOST_LIKE_IT)]
+    for kind, name in _THINGS:
+        found += [(kind, key) for key in keys_from(reader, projection_named(name), wanted, _MOST_LIKE_IT)]
+    found += [("event", key) for key in event_ids(reader, wanted, _MOST_LIKE_IT)]
+    exact = [(kind, key) for kind, key in found if key == wanted]
+    kind, key = _only_one(wanted, exact or found)
+    return {"kind": kind, "item": _thing(reader, kind, key)}
+
+
+_THINGS = (
+    ("memory", "memories"),
+    ("episode", "episodes"),
+    ("bug", "bug_patterns"),
+    ("insight", "insights"),
+    ("knowledge", "verified_knowledge"),
+    ("task", "tasks"),
+)
+
+
+def _thing(reader: Reader, kind: str, key: str) -> dict[str, Any]:
+    if kind == "session":
+        return session(reader, key)
+    if kind == "event":
+        return event(reader, key)
+    row = one(reader, projection_named(dict(_THINGS)[kind]), key)
+    if row is None:
+        raise NotFound(id=key)
+    if kind == "knowledge":
+        return known(reader, [Keyed(key, row)])[0]
+    item = _with_evidence(reader, [Keyed(key, row)])[0]
+    if kind == "bug":
+        item["solutions"] = [shown(solution) for solution in row.solutions]
+        item["memory_id"] = memory_id("bug_pattern", key)
+    return item
+
+
+def _by_prefix(reader: Reader, name: str, wanted: str, exact: Any | None) -> tuple[str, Any]:
+    if exact is not None:
+        return wanted, exact
+    p = projection_named(name)
+    key = _only(wanted, keys_from(reader, p, wanted, _MOST_LIKE_IT) if "\0" not in wanted else [])
+    row = one(reader, p, key)
+    if row is None:
+        raise NotFound(id=wanted)
+    return key, row
+
+
+def _only(wanted: str, keys: Sequence[str]) -> str:
+    return _only_one(wanted, [("", key) for key in keys])[1]
+
+
+def _only_one(wanted: str, found: Sequence[tuple[str, str]]) -> tuple[str, str]:
+    if not found:
+        raise NotFound(id=wanted)
+    if len(found) > 1:
+        told = [f"{kind} {key}".strip() for kind, key in found[:_MOST_LIKE_IT]]
+        raise Ambiguous(id=wanted, candidates=", ".join(told))
+    return found[0]

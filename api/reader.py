@@ -1,0 +1,110 @@
+"""Reading: a bounded pool of connections, and one consistent look at the live generation for each request."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TypeVar
+
+import psycopg
+from psycopg import errors
+
+from memctl.domain.errors import MemctlError
+from memctl.infra import generations
+from memctl.infra.database import Connection, connect
+from memctl.infra.generations import Live
+
+T = TypeVar("T")
+
+STATEMENT_MS = 15_000
+"""A query of a reader is ended after this."""
+
+
+NO_SPACE = -1
+"""Number of a space that nothing was kept in."""
+
+
+class TooBusy(MemctlError):
+    """memctl is answering as many requests as it can; try again in a moment."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """One request's look at what is known: a connection in a read-only snapshot, and the generations live in it."""
+
+    connection: Connection
+    live: Live
+    space_id: int
+    space: str
+
+
+class Readers:
+    """At most `size` connections to one database, opened as they are needed. For any number of threads."""
+
+    def __init__(self, database_url: str, space: str, size: int = 8, patience_s: float = 5.0) -> None:
+        self._url = database_url
+        self._space = space
+        self._patience_s = patience_s
+        self._free = threading.BoundedSemaphore(size)
+        self._idle: list[Connection] = []
+        self._lock = threading.Lock()
+        self._closed = False
+
+    def read(self, ask: Callable[[Reader], T]) -> T:
+        """What `ask` answers over one snapshot.
+
+        Asked once more where the connection was lost, or a replay dropped the generation between two statements.
+        Raises: TooBusy, DatabaseUnavailable, and whatever `ask` raises.
+        """
+        try:
+            with self._reader() as reader:
+                return ask(reader)
+        except (errors.UndefinedTable, errors.QueryCanceled, psycopg.OperationalError) as why:
+            if isinstance(why, errors.QueryCanceled):
+                raise TooBusy from why
+        with self._reader() as reader:
+            return ask(reader)
+
+    def close(self) -> None:
+        """Close the idle connections now, and those in use when they come back."""
+        with self._lock:
+            self._closed = True
+            idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.close()
+
+    @contextlib.contextmanager
+    def _reader(self) -> Iterator[Reader]:
+        with self._connection() as connection, connection.transaction():
+            connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            yield reader_of(connection, self._space)
+
+    @contextlib.contextmanager
+    def _connection(self) -> Iterator[Connection]:
+        if not self._free.acquire(timeout=self._patience_s):
+            raise TooBusy
+        try:
+            with self._lock:
+                connection = self._idle.pop() if self._idle else None
+            if connection is None:
+                connection = connect(self._url, name="memctl api", statement_timeout_ms=STATEMENT_MS)
+            try:
+                yield connection
+            finally:
+                with self._lock:
+                    keep = not self._closed and not connection.closed and not connection.broken
+                    if keep:
+                        self._idle.append(connection)
+                if not keep:
+                    connection.close()
+        finally:
+            self._free.release()
+
+
+def reader_of(connection: Connection, space: str) -> Reader:
+    """A look through a connection of the caller's. Raises: MemctlError where there are no read models yet."""
+    row = connection.execute("SELECT space_id FROM memctl.spaces WHERE name = %s", [space]).fetchone()
+    # A space begins with the first event that is kept in it; until then nothing is there to be found.
+    return Reader(connection, generations.live(connection), row[0] if row else NO_SPACE, space)

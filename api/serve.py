@@ -1,0 +1,138 @@
+"""The API's process: one application on a loopback port and, where it is set, on a Unix socket."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import signal
+import socket
+import stat
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from memctl.domain.errors import MemctlError
+from memctl.infra.settings import Settings
+
+log = logging.getLogger("memctl.api")
+
+CONNECTIONS = 8
+"""To the database, and so questions that are answered at once."""
+
+
+class CannotListen(MemctlError):
+    """The API cannot listen on {where}: {why}."""
+
+    where: str
+    why: str
+
+
+class NoToken(MemctlError):
+    """The API needs a token, and api_token is not set."""
+
+    hint = "run `memctl up`, which makes one, or set MEMCTL_API_TOKEN"
+
+
+def run_api(settings: Settings) -> None:
+    """Serve until SIGTERM or SIGINT; requests under way get five seconds to end.
+
+    The port is open before the embedder and the vector store's client are loaded: meanwhile searches go by words.
+    Raises: NotRunning where no database or API is set, NoToken, CannotListen.
+    """
+    import uvicorn
+
+    from memctl.api.auth import Guard, names_of
+    from memctl.api.http import application
+    from memctl.api.reader import Readers
+    from memctl.api.search import Engine
+
+    url = settings.require("api_url")
+    if not settings.api_token:
+        raise NoToken
+    readers = Readers(settings.require("database_url"), settings.space, CONNECTIONS)
+    engine = Engine(settings.qdrant_url, settings.qdrant_api_key, settings.embedder, settings.space)
+    with contextlib.ExitStack() as stack:
+        stack.callback(readers.close)
+        stack.callback(engine.close)
+        listeners = [stack.enter_context(_tcp(url))]
+        if settings.api_socket is not None:
+            listeners.append(stack.enter_context(_unix(settings.api_socket)))
+        threading.Thread(target=engine.warm_up, name="warm-up", daemon=True).start()
+        config = uvicorn.Config(
+            Guard(application(readers, engine), settings.api_token, names_of(url)),
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            date_header=False,
+            ws="none",
+            lifespan="off",
+            timeout_graceful_shutdown=5,
+            h11_max_incomplete_event_size=64 << 10,
+        )
+        # uvicorn raises the signal that ended it once more when it is done: then everything here is to be closed.
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, _end)
+        log.info("listening on %s", url)
+        uvicorn.Server(config).run(sockets=listeners)
+
+
+def _end(*_: object) -> None:
+    raise SystemExit(0)
+
+
+@contextlib.contextmanager
+def _tcp(url: str) -> Iterator[socket.socket]:
+    parts = urlsplit(url)
+    host, port = parts.hostname or "127.0.0.1", parts.port or 80
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        listener = socket.create_server((host, port), family=family, backlog=128)
+    except OSError as why:
+        raise CannotListen(where=f"{host}:{port}", why=why.strerror or str(why)) from why
+    with listener:
+        listener.setblocking(False)
+        yield listener
+
+
+@contextlib.contextmanager
+def _unix(path: Path) -> Iterator[socket.socket]:
+    """A listening socket that only its owner may open; its file goes when we go."""
+    _clear(path)
+    listener = socket.socket(socket.AF_UNIX)
+    with listener:
+        # Bound under a umask and not changed later: there is no moment at which others could open it.
+        before = os.umask(0o177)
+        try:
+            listener.bind(str(path))
+        except OSError as why:
+            raise CannotListen(where=str(path), why=why.strerror or str(why)) from why
+        finally:
+            os.umask(before)
+        ours = path.stat().st_ino
+        listener.listen(128)
+        listener.setblocking(False)
+        try:
+            yield listener
+        finally:
+            with contextlib.suppress(FileNotFoundError):
+                if path.stat().st_ino == ours:  # not the socket of one who came after us
+                    path.unlink()
+
+
+def _clear(path: Path) -> None:
+    """Remove a socket that an ended process left behind. Raises: CannotListen where someone answers on it."""
+    try:
+        if not stat.S_ISSOCK(path.stat().st_mode):
+            raise CannotListen(where=str(path), why="something else is there")
+    except FileNotFoundError:
+        return
+    with socket.socket(socket.AF_UNIX) as probe:
+        probe.settimeout(1.0)
+        try:
+            probe.connect(str(path))
+        except OSError:
+            path.unlink(missing_ok=True)
+        else:
+            raise CannotListen(where=str(path), why="another process listens there")

@@ -1,0 +1,398 @@
+"""The verbs that read: they ask the running memctl and print what it answers. Exit code 3 where nothing is found."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from memctl.cli.output import Cell, Column, line, print_json, print_lines, print_table, safe, size, span, tell, when
+
+if TYPE_CHECKING:
+    from memctl.api.client import Client
+
+NOTHING_FOUND = 3
+
+SHORT_ID = 8
+"""Characters of an id in a table; any unambiguous beginning is understood."""
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _reading(*, limit: int) -> Callable[[F], F]:
+    """The options that every reading verb has."""
+
+    def decorate(command: F) -> F:
+        for option in (
+            click.option("--json", "as_json", is_flag=True, help="Print JSON."),
+            click.option(
+                "--limit", type=click.IntRange(1, 200), default=limit, show_default=True, help="Most items to print."
+            ),
+            click.option(
+                "--project",
+                metavar="NAME|PATH|*",
+                help="Which project; '*' for all. Without it, the one this directory belongs to, if memory knows it.",
+            ),
+        ):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+@click.command()
+@click.argument("query", nargs=-1, required=True)
+@_reading(limit=5)
+@click.option("--profile", default="bounded", show_default=True, help="How results are scored.")
+@click.option("--explain", is_flag=True, help="Say for each result where it ranked, and what its score is made of.")
+@click.pass_context
+def search(
+    context: click.Context,
+    query: tuple[str, ...],
+    project: str | None,
+    limit: int,
+    as_json: bool,
+    profile: str,
+    explain: bool,
+) -> None:
+    """Search what is remembered, best answers first.
+
+    "high" answers can be taken as fact, "suggested" ones are worth a look, "none" are only what came nearest.
+    """
+    with _client() as client:
+        answer = client.search(
+            " ".join(query), **_where(project), limit=min(limit, 50), profile=profile, explain=explain
+        )
+    for missing in answer["degraded"]:
+        tell(f"note: {missing}")
+    results = answer["results"]
+    if as_json:
+        print_json(results)
+    elif results:
+        _tell_scope(answer["scope"])
+        for found in results:
+            _print_found(found)
+    if not results:
+        _nothing(context, answer["scope"], "nothing was found")
+
+
+@click.command()
+@click.argument("id")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def show(id: str, as_json: bool) -> None:
+    """Show one thing whole: a memory, session, episode, bug pattern, claim, task or event.
+
+    ID may be the beginning of an id, as long as only one thing has it.
+    """
+    with _client() as client:
+        answer = client.thing(id)
+    if as_json:
+        print_json(answer)
+    else:
+        _print_thing(answer["kind"], answer["item"])
+
+
+@click.command()
+@_reading(limit=20)
+@click.pass_context
+def history(context: click.Context, project: str | None, limit: int, as_json: bool) -> None:
+    """List the latest turns: what was asked, and where."""
+
+    def row(item: dict[str, Any]) -> list[Cell | str]:
+        return [Cell(item["id"][:SHORT_ID], "cyan"), when(item["occurred_at"]), item["project"], item["title"]]
+
+    columns = [Column("id"), Column("when"), Column("project"), Column("asked", give=True)]
+    _list(context, "history", columns, row, project, limit, as_json)
+
+
+@click.command()
+@click.argument("error", nargs=-1, required=True)
+@_reading(limit=5)
+@click.option("--command", default="", help="What printed the error.")
+@click.pass_context
+def bugs(
+    context: click.Context, error: tuple[str, ...], project: str | None, limit: int, as_json: bool, command: str
+) -> None:
+    """Look an ERROR up: was it seen before, and what resolved it? `-` reads the error from stdin."""
+    text = " ".join(error)
+    if text == "-":
+        text = sys.stdin.buffer.read(200_000).decode("utf-8", "replace")
+    if not text.strip():
+        raise click.UsageError("the error is empty")
+    with _client() as client:
+        answer = client.bugs(text, command=command, **_where(project), limit=min(limit, 50))
+    if as_json:
+        print_json(answer)
+    else:
+        for hit in answer["hits"]:
+            _print_bug(hit)
+    if not answer["hits"]:
+        tell("this error was not seen before" if answer["errors"] else "no error was recognised in that text")
+        context.exit(NOTHING_FOUND)
+
+
+@click.command()
+@_reading(limit=30)
+@click.option("--kind", type=click.Choice(["preference", "pattern", "expertise", "fact", "profile"]))
+@click.pass_context
+def insights(context: click.Context, project: str | None, limit: int, as_json: bool, kind: str | None) -> None:
+    """List claims read out of words, with their level: 1 said, 2 checked, 3 verified, 4 in use."""
+
+    def row(item: dict[str, Any]) -> list[Cell | str]:
+        style = "green" if item["level"] >= 3 else ""
+        level = Cell(f"L{item['level']}", style)
+        return [Cell(item["id"][:SHORT_ID], "cyan"), level, item["kind"], f"{item['confidence']:.2f}", item["text"]]
+
+    columns = [Column("id"), Column("level"), Column("kind"), Column("sure", "right"), Column("claim", give=True)]
+    _list(context, "insights", columns, row, project, limit, as_json, kind=kind)
+
+
+@click.command()
+@_reading(limit=20)
+@click.option("--type", "task_type", help="Type of task: bugfix, feature, refactor, test, docs, question, …")
+@click.option("--outcome", type=click.Choice(["success", "failure", "partial", "unknown"]))
+@click.option("--file", help="Only work on files whose path has this in it.")
+@click.option("--since", metavar="DATE", help="Only from this day on (2026-03-01).")
+@click.option("--similar", metavar="TEXT", help="Those most like this text, best first.")
+@click.pass_context
+def episodes(
+    context: click.Context,
+    project: str | None,
+    limit: int,
+    as_json: bool,
+    task_type: str | None,
+    outcome: str | None,
+    file: str | None,
+    since: str | None,
+    similar: str | None,
+) -> None:
+    """List pieces of work as they went in one session, with how they ended."""
+
+    def row(item: dict[str, Any]) -> list[Cell | str]:
+        style = {"success": "green", "failure": "red", "partial": "yellow"}.get(item["outcome"], "dim")
+        return [
+            Cell(item["id"][:SHORT_ID], "cyan"),
+            when(item["started_at"]),
+            item["task_type"],
+            Cell(item["outcome"], style),
+            item["description"],
+        ]
+
+    columns = [Column("id"), Column("when"), Column("type"), Column("outcome"), Column("work", give=True)]
+    narrowed = {"type": task_type, "outcome": outcome, "file": file, "since": since, "similar": similar}
+    _list(context, "episodes", columns, row, project, limit, as_json, **narrowed)
+
+
+@click.command()
+@_reading(limit=50)
+def stats(project: str | None, limit: int, as_json: bool) -> None:
+    """Count what is remembered, how far it is read, and what it takes on disk."""
+    with _client() as client:
+        answer = client.stats(**_where(project))
+    if as_json:
+        print_json(answer)
+        return
+    _tell_scope(answer["scope"])
+    number = [Column("what"), Column("count", "right")]
+    totals = answer["totals"]
+    told = [(name.replace("_", " "), value) for name, value in totals.items() if not name.endswith("_us_total")]
+    print_table(number, [[name, f"{value:,}"] for name, value in told][:limit])
+    if totals["errors_resolved"]:
+        tell(f"mean time to resolve an error: {span(totals['resolve_us_total'] / 1e6 / totals['errors_resolved'])}")
+    click.echo()
+    print_table([Column("read model"), Column("rows", "right")], _numbers(answer["read_models"]))
+    click.echo()
+    print_table([Column("event"), Column("count", "right")], _numbers(answer["events"]["by_type"]))
+    click.echo()
+    log = answer["log"]
+    behind = [f"stage {s['stage']} shard {s['shard']}: {s['lag']:,} behind" for s in log["shards"] if s["lag"]]
+    print_lines(f"log: position {log['last_position']:,}, mark {log['mark']:,}; {', '.join(behind) or 'all read'}")
+    waiting = answer["outbox"]
+    print_lines(f"vectors: {waiting['to_write']:,} to write, {waiting['waiting_for_dense']:,} to embed")
+    print_lines("on disk: " + ", ".join(f"{name.replace('_', ' ')} {size(n)}" for name, n in answer["bytes"].items()))
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def events(as_json: bool) -> None:
+    """List the types of event that may stand in the log. (This needs no running memctl.)"""
+    from memctl.domain.event import event_types
+
+    if as_json:
+        print_json(
+            [
+                {
+                    "name": entry.name,
+                    "version": entry.version,
+                    "doc": " ".join(entry.doc.split("\n\n")[0].split()),
+                    "fields": list(entry.payload.__struct_fields__),
+                }
+                for entry in event_types().values()
+            ]
+        )
+        return
+    columns = [Column("event"), Column("version", "right"), Column("meaning", give=True)]
+    rows = [[e.name, str(e.version), e.doc.split("\n\n")[0]] for e in event_types().values()]
+    print_table(columns, rows)
+
+
+COMMANDS: list[click.Command] = [search, show, history, bugs, insights, episodes, stats, events]
+
+
+def _client() -> Client:
+    from memctl.api.client import Client
+    from memctl.infra.settings import load_settings
+
+    return Client.of(load_settings())
+
+
+def _where(project: str | None) -> dict[str, Any]:
+    """What the API is told of the place: a project in the user's words, and where the command runs."""
+    if project is not None and project.startswith((".", "~", "/")):
+        project = os.path.abspath(os.path.expanduser(project))
+    try:
+        here = os.getcwd()
+    except FileNotFoundError:  # the working directory was deleted under us
+        here = None
+    return {"project": project, "here": here}
+
+
+def _list(
+    context: click.Context,
+    what: str,
+    columns: list[Column],
+    row: Callable[[dict[str, Any]], list[Cell | str]],
+    project: str | None,
+    limit: int,
+    as_json: bool,
+    **asked: Any,
+) -> None:
+    with _client() as client:
+        answer = client.page(what, **_where(project), limit=limit, **asked)
+    items = answer["items"]
+    if as_json:
+        print_json(items)
+    elif items:
+        _tell_scope(answer["scope"])
+        print_table(columns, [row(item) for item in items])
+    if not items:
+        _nothing(context, answer["scope"], f"no {what} found")
+
+
+def _nothing(context: click.Context, scope: dict[str, Any], message: str) -> None:
+    if scope["project"] is not None:
+        message += f" in project {scope['project']}; --project '*' asks all"
+    tell(message)
+    context.exit(NOTHING_FOUND)
+
+
+def _tell_scope(scope: dict[str, Any]) -> None:
+    """Say what was asked, where the user did not."""
+    if scope["chosen"] == "here":
+        tell(f"project {scope['project']} (--project '*' for all)")
+    elif scope["chosen"] == "everywhere":
+        tell("all projects (memory knows none here)")
+
+
+def _numbers(counts: dict[str, int]) -> list[list[Cell | str]]:
+    return [[name, f"{count:,}"] for name, count in counts.items()]
+
+
+def _print_found(found: dict[str, Any]) -> None:
+    mark = click.style(f"{found['class']:<9}", **_styled(found["class"]))
+    place = f" · {found['project']}" if found["project"] else ""
+    head = f"{found['score']:.2f}  {line(found['title'])}"
+    click.echo(f"{mark} {head}")
+    about = f"{found['id'][:SHORT_ID]} · {found['kind']} · {when(found['occurred_at'])}{place} · {found['why']}"
+    click.echo(click.style(f"          {line(about)}", dim=True))
+    body = _rest(found["text"], found["title"])
+    for each in body[:4]:
+        print_lines(f"          {each}")
+    if "explain" in found:
+        for name, value in found["explain"].items():
+            print_lines(f"          {name}: {value}")
+    click.echo()
+
+
+def _rest(text: str, title: str) -> list[str]:
+    """Lines of a text that its title does not say already, at most 200 characters each."""
+    lines = [line(each) for each in text.splitlines() if each.strip()]
+    if lines and lines[0].rstrip("…").startswith(title.rstrip("…")[:60]) and len(lines[0]) <= len(title) + 1:
+        lines = lines[1:]
+    return [each if len(each) <= 200 else each[:199] + "…" for each in lines]
+
+
+def _styled(name: str) -> dict[str, Any]:
+    styles: dict[str, dict[str, Any]] = {"high": {"fg": "green", "bold": True}, "suggested": {"fg": "yellow"}}
+    return styles.get(name, {"dim": True})
+
+
+def _print_bug(hit: dict[str, Any]) -> None:
+    types = ", ".join(hit["error_types"])
+    title = hit["message"] if hit["message"].startswith(types) else f"{types}: {hit['message']}"
+    click.echo(f"{hit['score']:.2f}  {click.style(line(title), bold=True)}")
+    places = ", ".join(hit["projects"]) or "no project"
+    print_lines(f"      seen {hit['occurrences']} times, last {when(hit['last_seen'])}, in {places}")
+    print_lines(f"      same {', '.join(hit['aspects'])}")
+    best = hit["solution"]
+    if best is None:
+        print_lines("      no way out is known yet")
+    else:
+        print_lines(f"      fix: {line(best['approach'] or best['explanation'])}")
+        lasted = f"held {best['successes']} of {best['uses']} times"
+        took = f"; takes {span(hit['mean_resolve_s'])}" if hit["mean_resolve_s"] else ""
+        print_lines(f"      {lasted}{took}")
+        if best["approach"] and best["explanation"]:
+            print_lines(f"      why: {line(best['explanation'])[:300]}")
+        for edit in best["edits"]:
+            print_lines(f"      edit {line(edit['path'])}")
+            for sign, colour, text in (("-", "red", edit.get("before", "")), ("+", "green", edit.get("after", ""))):
+                for each in text.splitlines()[:6]:
+                    click.echo("        " + click.style(safe(f"{sign} {each}"), fg=colour))
+    click.echo(click.style(f"      {hit['signature']}", dim=True))
+    click.echo()
+
+
+def _print_thing(kind: str, item: dict[str, Any]) -> None:
+    click.echo(click.style(f"{kind} {line(str(item.get('id', '')))}", bold=True))
+    for name, value in item.items():
+        if name in ("id", "evidence", "search_text", "gist") or value in (None, "", [], {}):
+            continue
+        _print_field(name, value, "")
+    for each in item.get("evidence", ()):
+        if not isinstance(each, dict) or "quote" not in each:
+            continue
+        source = each["source"]
+        holds = "" if each["holds"] else click.style(" (no longer reads so)", fg="red")
+        click.echo(
+            f"evidence {line(each['event_id'])[:SHORT_ID]} {line(source['agent'])} {line(source['session'])}{holds}"
+        )
+        for text in each["quote"].splitlines()[:12]:
+            print_lines(f"  > {text}")
+
+
+def _print_field(name: str, value: Any, indent: str) -> None:
+    label = name.replace("_", " ")
+    if isinstance(value, dict):
+        click.echo(f"{indent}{safe(label)}:")
+        for inner, each in value.items():
+            if each not in (None, "", [], {}):
+                _print_field(inner, each, indent + "  ")
+    elif isinstance(value, list):
+        click.echo(f"{indent}{safe(label)}:")
+        for each in value[:20]:
+            if isinstance(each, (dict, list)):
+                told = ", ".join(f"{k}={v}" for k, v in each.items() if v) if isinstance(each, dict) else str(each)
+                print_lines(f"{indent}  - {line(told)[:300]}")
+            else:
+                print_lines(f"{indent}  - {line(str(each))}")
+    elif isinstance(value, str) and "\n" in value:
+        click.echo(f"{indent}{safe(label)}:")
+        for text in value.splitlines():
+            print_lines(f"{indent}  {text}")
+    else:
+        shown = when(value) if isinstance(value, str) and name.endswith(("_at", "_seen")) else str(value)
+        print_lines(f"{indent}{label}: {shown}")

@@ -1,0 +1,379 @@
+"""How candidates of a search are fused, scored and classed. Pure: numbers in, numbers out, all scores in 0 to 1.
+
+A profile is a formula with its numbers in one frozen model. Relevance, calibrated so that it reads like the chance that
+a candidate answers the query, is in charge of the default one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal
+
+import msgspec
+
+Source = Literal["dense", "sparse", "words"]
+Class = Literal["high", "suggested", "none"]
+
+HIGH, SUGGESTED, MARGIN = 0.92, 0.75, 0.03
+"""From these scores on an answer is high, or suggested; a high one is this far above the second."""
+
+LEAST = 0.05
+"""Below this a candidate shares nothing with the query but chance, and is left out."""
+
+RRF_K = 60
+"""Cormack, Clarke and Büttcher, SIGIR 2009."""
+
+
+# --- what is known of a candidate ---
+
+
+class Candidate(msgspec.Struct, frozen=True):
+    """What the sources said of one memory. `ranks` count from 1; `scores` are each source's own.
+
+    `cosine` is that of query and memory, None where it is not known; `words` how much of the query's words it holds
+    (`word_strength`); `matched` how alike the errors are where both are errors (0 to 1); `fuzzy` how alike query and
+    title read (0 to 1).
+    """
+
+    id: str
+    ranks: dict[str, int] = msgspec.field(default_factory=dict)
+    scores: dict[str, float] = msgspec.field(default_factory=dict)
+    cosine: float | None = None
+    words: float = 0.0
+    matched: float = 0.0
+    fuzzy: float = 0.0
+
+    def seen(self, source: Source, rank: int, score: float) -> Candidate:
+        """The candidate, found by a source too. Of two findings by one source the better rank stands."""
+        if self.ranks.get(source, rank + 1) <= rank:
+            return self
+        return msgspec.structs.replace(self, ranks={**self.ranks, source: rank}, scores={**self.scores, source: score})
+
+
+class Standing(msgspec.Struct, frozen=True, kw_only=True):
+    """What speaks for a memory whatever was asked, and how it fits what was.
+
+    `confirmed`: by a person, a run that passed, or L3. `uses` counts recalls, `usefulness` is what they were worth.
+    """
+
+    age_days: float
+    importance: float = 0.5
+    confidence: float = 0.5
+    confirmed: bool = False
+    conflicted: bool = False
+    uses: int = 0
+    usefulness: float = 0.5
+    preferred: bool = True
+    """Its bucket is one that the query's intent is answered from."""
+    in_period: bool | None = None
+    """Whether it happened when the query says; None where the query says no time."""
+
+
+class Known(msgspec.Struct, frozen=True):
+    """A candidate with its standing."""
+
+    candidate: Candidate
+    standing: Standing
+
+
+class Scored(msgspec.Struct, frozen=True):
+    """A candidate with its score, and what that is made of."""
+
+    known: Known
+    score: float
+    parts: Mapping[str, float]
+
+    @property
+    def id(self) -> str:
+        return self.known.candidate.id
+
+
+# --- relevance ---
+
+
+class Calibration(msgspec.Struct, frozen=True):
+    """Logistic regressions that turn what the sources said into the chance that a candidate answers the query.
+
+    Fitted on the questions of LongMemEval's evidence turns, each asked once with and once without its answers in the
+    index, so that the best of nothing comes out low. `both`: intercept, weights of `words` and of the cosine above
+    `cosine_from`; `words_only`: intercept and weight of `words`; `meaning_only`: intercept and weight of that cosine.
+    """
+
+    cosine_from: float = 0.80
+    both: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    words_only: tuple[float, float] = (0.0, 0.0)
+
+
+CALIBRATION = Calibration()
+
+
+def word_strength(bm25: float, words: int, documents: int) -> float:
+    """How much of a query of so many words a document holds, from its BM25 score, comparable between queries and
+    between indexes of different size: the score over √words and the IDF of a word that one document has."""
+    if words < 1 or bm25 <= 0:
+        return 0.0
+    rarest = math.log((documents - 0.5) / 1.5 + 1) if documents > 1 else math.log(4 / 3)
+    return bm25 / (math.sqrt(words) * rarest)
+
+
+def relevance(candidate: Candidate, calibration: Calibration = CALIBRATION) -> float:
+    """0 to 1: the chance that the candidate answers the query. Equal errors are certain."""
+    if candidate.cosine is None:
+        intercept, weight = calibration.words_only
+        chance = _logistic(intercept + weight * candidate.words)
+    else:
+        intercept, by_words, by_meaning = calibration.both
+        chance = _logistic(
+            intercept + by_words * candidate.words + by_meaning * (candidate.cosine - calibration.cosine_from)
+        )
+    return max(chance, candidate.matched)
+
+
+# --- fusion ---
+
+
+def reciprocal_ranks(candidate: Candidate, weights: Mapping[str, float], k: int = RRF_K) -> float:
+    """Weighted reciprocal rank fusion, as a share of what the first of every source would get (0 to 1)."""
+    best = sum(weights.values()) / (k + 1)
+    return (
+        sum(weights.get(source, 0.0) / (k + rank) for source, rank in candidate.ranks.items()) / best if best else 0.0
+    )
+
+
+# --- profiles ---
+
+
+class Profile(msgspec.Struct, frozen=True):
+    """A scoring formula: its name, where it comes from, and the function over (known, those already chosen)."""
+
+    name: str
+    source: str
+    parts: Callable[[Known, float], dict[str, float]]
+    """Summands, or for `bounded` factors, by name. The second argument is the greatest similarity to a chosen one."""
+    product: bool = False
+    diverse: bool = False
+    """Whether results are chosen one by one, each compared with those chosen before."""
+
+
+class Generative(msgspec.Struct, frozen=True):
+    """Park et al., "Generative Agents", 2023, as seed 001 has it."""
+
+    similarity: float = 0.5
+    recency: float = 0.3
+    importance: float = 0.2
+    half_life_days: float = 1.0
+
+
+class ReasoningBank(msgspec.Struct, frozen=True):
+    """Seed 003, §2: similarity, freshness since the memory was last used or made, proof by use, less redundancy."""
+
+    similarity: float = 0.65
+    freshness: float = 0.15
+    proof: float = 0.20
+    redundancy: float = 0.10
+    decay_days: float = 30.0
+    enough_uses: float = 10.0
+
+
+class Social(msgspec.Struct, frozen=True):
+    """Seed 004: a weighted mean of the sources that found it, then recency, relevance and importance."""
+
+    vector: float = 0.5
+    text: float = 0.3
+    graph: float = 0.2
+    recency: float = 0.3
+    relevance: float = 0.5
+    importance: float = 0.2
+    half_life_days: float = 30.0
+
+
+class Axiommind(msgspec.Struct, frozen=True):
+    """Seed 002, §6.2. The seed leaves open how fast recency fades and what a status is worth."""
+
+    semantic: float = 0.4
+    text: float = 0.25
+    recency: float = 0.2
+    status: float = 0.15
+    half_life_days: float = 30.0
+    confirmed: float = 1.0
+    record: float = 0.5
+    conflicted: float = 0.25
+
+
+class HybridSearch(msgspec.Struct, frozen=True):
+    """Seed 001, `hybrid_search`."""
+
+    semantic: float = 0.4
+    fuzzy: float = 0.3
+    keyword: float = 0.3
+
+
+class Bounded(msgspec.Struct, frozen=True):
+    """Relevance, moved by at most 10 % for recency and 5 % for proof and usefulness, so that it stays in charge.
+
+    A memory as old as the half-life is not moved. What lies outside the time or the buckets asked for is held back.
+    """
+
+    recency: float = 0.10
+    proof: float = 0.05
+    half_life_days: float = 60.0
+    other_bucket: float = 0.95
+    other_time: float = 0.80
+
+
+GENERATIVE, REASONINGBANK, SOCIAL = Generative(), ReasoningBank(), Social()
+AXIOMMIND, HYBRID_SEARCH, BOUNDED = Axiommind(), HybridSearch(), Bounded()
+
+
+def reasoningbank(similarity: float, freshness: float, proof: float, redundancy: float) -> float:
+    """0.65·similarity + 0.15·freshness + 0.20·proof − 0.10·redundancy (seed 003)."""
+    n = REASONINGBANK
+    return n.similarity * similarity + n.freshness * freshness + n.proof * proof - n.redundancy * redundancy
+
+
+def _generative(known: Known, _: float) -> dict[str, float]:
+    n = GENERATIVE
+    return {
+        "similarity": n.similarity * relevance(known.candidate),
+        "recency": n.recency * _half_life(known.standing.age_days, n.half_life_days),
+        "importance": n.importance * known.standing.importance,
+    }
+
+
+def _reasoningbank(known: Known, redundancy: float) -> dict[str, float]:
+    n, standing = REASONINGBANK, known.standing
+    return {
+        "similarity": n.similarity * relevance(known.candidate),
+        "freshness": n.freshness * math.exp(-standing.age_days / n.decay_days),
+        "proof": n.proof * min(standing.confidence * math.sqrt(standing.uses / n.enough_uses), 1.0),
+        "redundancy": -n.redundancy * redundancy,
+    }
+
+
+def _social(known: Known, _: float) -> dict[str, float]:
+    n, candidate = SOCIAL, known.candidate
+    found = [(n.vector, semantic(candidate))] if candidate.cosine is not None else []
+    found += [(n.text, lexical(candidate))] if candidate.words > 0 else []
+    weight = sum(w for w, _ in found)
+    mean = max(sum(w * value for w, value in found) / weight if weight else 0.0, candidate.matched)
+    return {
+        "relevance": n.relevance * mean,
+        "recency": n.recency * _half_life(known.standing.age_days, n.half_life_days),
+        "importance": n.importance * known.standing.importance,
+    }
+
+
+def _axiommind(known: Known, _: float) -> dict[str, float]:
+    n, standing = AXIOMMIND, known.standing
+    status = n.conflicted if standing.conflicted else n.confirmed if standing.confirmed else n.record
+    return {
+        "semantic": n.semantic * semantic(known.candidate),
+        "text": n.text * lexical(known.candidate),
+        "recency": n.recency * _half_life(standing.age_days, n.half_life_days),
+        "status": n.status * status,
+    }
+
+
+def _hybrid_search(known: Known, _: float) -> dict[str, float]:
+    n, candidate = HYBRID_SEARCH, known.candidate
+    return {
+        "semantic": n.semantic * semantic(candidate),
+        "fuzzy": n.fuzzy * max(candidate.fuzzy, candidate.matched),
+        "keyword": n.keyword * lexical(candidate),
+    }
+
+
+def _bounded(known: Known, _: float) -> dict[str, float]:
+    n, standing = BOUNDED, known.standing
+    fresh = _half_life(standing.age_days, n.half_life_days)
+    # A confirmed memory is proof enough; usefulness counts as it comes in from use, 0.5 being neutral.
+    worth = max(standing.confidence if standing.confirmed else 0.5, standing.usefulness if standing.uses else 0.0)
+    return {
+        "relevance": relevance(known.candidate),
+        "recency": 1 + n.recency * (2 * fresh - 1),
+        "proof": 1 + n.proof * (2 * worth - 1),
+        "bucket": 1.0 if standing.preferred else n.other_bucket,
+        "time": n.other_time if standing.in_period is False else 1.0,
+    }
+
+
+PROFILES: dict[str, Profile] = {
+    p.name: p
+    for p in (
+        Profile("bounded", "the default", _bounded, product=True),
+        Profile("generative", "001", _generative),
+        Profile("reasoningbank", "003", _reasoningbank, diverse=True),
+        Profile("social", "004", _social),
+        Profile("axiommind", "002", _axiommind),
+        Profile("hybrid_search", "001", _hybrid_search),
+    )
+}
+
+
+def score(given: Sequence[Known], profile: Profile, alike: Callable[[str, str], float], limit: int) -> list[Scored]:
+    """Those worth showing, best first, at most `limit`.
+
+    `alike` is the similarity (0 to 1) of two memories by id; only profiles that want their results unlike each other
+    ask for it.
+    """
+    worth = [known for known in given if relevance(known.candidate) >= LEAST]
+    if not profile.diverse:
+        found = [_scored(known, profile, 0.0) for known in worth]
+        return sorted(found, key=_order)[:limit]
+    chosen: list[Scored] = []
+    # Greedy, among those that could still be chosen: redundancy only ever lowers a score.
+    waiting = [s.known for s in sorted((_scored(known, profile, 0.0) for known in worth), key=_order)][: 4 * limit]
+    while waiting and len(chosen) < limit:
+        told = [
+            _scored(known, profile, max((alike(known.candidate.id, c.id) for c in chosen), default=0.0))
+            for known in waiting
+        ]
+        best = min(told, key=_order)
+        chosen.append(best)
+        waiting.remove(best.known)
+    return chosen
+
+
+def decide(ranked: Sequence[Scored]) -> list[Class]:
+    """The class of each result, best first. Records are at most suggested until a person, a run or L3 confirms them."""
+    classes: list[Class] = []
+    for place, each in enumerate(ranked):
+        runner_up = ranked[1].score if len(ranked) > 1 else 0.0
+        leads = place == 0 and each.score >= HIGH and each.score - runner_up >= MARGIN
+        if leads and each.known.standing.confirmed:
+            classes.append("high")
+        else:
+            classes.append("suggested" if each.score >= SUGGESTED else "none")
+    return classes
+
+
+def semantic(candidate: Candidate) -> float:
+    """Nearness in meaning in 0 to 1: the cosine, stretched over the range that this kind of model uses."""
+    if candidate.cosine is None:
+        return candidate.matched
+    low = CALIBRATION.cosine_from
+    return max(min(max((candidate.cosine - low) / (1 - low), 0.0), 1.0), candidate.matched)
+
+
+def lexical(candidate: Candidate) -> float:
+    """Strength of the words in 0 to 1."""
+    return max(1 - math.exp(-candidate.words), candidate.matched)
+
+
+def _scored(known: Known, profile: Profile, redundancy: float) -> Scored:
+    parts = profile.parts(known, redundancy)
+    value = math.prod(parts.values()) if profile.product else sum(parts.values())
+    return Scored(known, round(min(max(value, 0.0), 1.0), 4), parts)
+
+
+def _order(scored: Scored) -> tuple[float, float, str]:
+    return -scored.score, scored.known.standing.age_days, scored.id
+
+
+def _half_life(age_days: float, half_life_days: float) -> float:
+    return float(0.5 ** (max(age_days, 0.0) / half_life_days))
+
+
+def _logistic(x: float) -> float:
+    return 1 / (1 + math.exp(-max(min(x, 40.0), -40.0)))
