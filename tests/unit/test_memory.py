@@ -1,0 +1,74 @@
+"""What is worth remembering, and the texts that stand for it."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memctl.domain.memory import (
+    GIST,
+    bug_importance,
+    day_of,
+    first_sentences,
+    is_steering,
+    knowledge_importance,
+    search_text,
+    worth_keeping,
+)
+
+
+@pytest.mark.parametrize(
+    "prompt", ["", "y", "Yes please!", "push it now", "#2", "/compact keep the plan", "계속해줘", "👍"]
+)
+def test_prompts_that_only_steer(prompt: str) -> None:
+    assert is_steering(prompt)
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "fix the login bug",
+        "why?!? it fails",
+        "/usr/bin is missing from PATH",
+        "로그인 버그 고쳐줘",
+        "push to the staging remote",
+    ],
+)
+def test_prompts_that_say_something(prompt: str) -> None:
+    assert not is_steering(prompt)
+
+
+def test_short_or_unimportant_candidates_are_dropped_and_hangul_counts_double() -> None:
+    assert worth_keeping("use pnpm now!", 0.2)
+    assert not worth_keeping("use pnpm now!", 0.19)
+    assert not worth_keeping("too short", 0.9)
+    assert worth_keeping("주석을 달아", 0.5)
+
+
+def test_a_known_way_out_weighs_more_than_many_occurrences() -> None:
+    assert bug_importance(1, None) < bug_importance(1000, None) < bug_importance(1, 0.9) <= 1.0
+
+
+def test_the_users_preferences_weigh_most() -> None:
+    assert knowledge_importance("preference", 1.0, True) == 0.95
+    assert knowledge_importance("fact", 0.5, False) == 0.55
+
+
+def test_sentences_are_kept_whole_while_they_fit() -> None:
+    assert first_sentences("Fix it. Then push.\nAnd more", 18) == "Fix it. Then push."
+    assert first_sentences("Version 2.3.2 failed. Why?", 40) == "Version 2.3.2 failed. Why?"
+    assert first_sentences("", 10) == ""
+
+
+@given(st.text(max_size=2000))
+def test_a_gist_is_one_line_within_its_limit(text: str) -> None:
+    gist = first_sentences(text, GIST)
+    assert len(gist) <= GIST
+    assert "\n" not in gist
+
+
+def test_days_are_written_as_people_search_for_them() -> None:
+    assert day_of(1_769_083_200_000_000) == "2026-01-22 January"
+    assert day_of(-(10**18)) == ""
+    assert search_text("a", " ", "b ") == "a\nb"

@@ -1,0 +1,304 @@
+"""The read models of stage 2, each told as a short history."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+import msgspec
+import pytest
+
+from memctl.domain.event import Micros, derived_id
+from memctl.domain.facts import (
+    Edit,
+    Episode,
+    ErrorOccurred,
+    ErrorResolved,
+    Fact,
+    InsightFound,
+    Prompted,
+    ResolutionRefuted,
+    TaskClosed,
+    TaskOpened,
+    ToolUsed,
+    Turn,
+    quote,
+)
+from memctl.projections.bug_patterns import BugPattern, bug_patterns
+from memctl.projections.candidates import Candidate, candidates
+from memctl.projections.insights import Insight, insights
+from memctl.projections.kernel import Changed
+from memctl.projections.memories import Memory, memories
+from memctl.projections.stats import DAY, DayStats, stats
+from memctl.projections.tasks import Task, tasks
+from memctl.projections.vector_points import VectorPoint, vector_points
+from memctl.projections.verified_knowledge import VerifiedKnowledge, verified_knowledge
+
+HOUR = 3_600_000_000
+NOON = 1_769_083_200_000_000  # 2026-01-22T12:00:00Z
+SHOP = "/home/dana/shop"
+
+
+def at(hours: float, session: str = "s1", **more: Any) -> dict[str, Any]:
+    moment = Micros(int(NOON + hours * HOUR))
+    about = derived_id(f"{moment}{session}{sorted(more.items())}")
+    return {"id": about, "stream": f"session/claude-code/{session}", "occurred_at": moment, "location": SHOP}
+
+
+def history(fold: Any, *facts: Fact) -> Any:
+    row = None
+    for fact in facts:
+        row = fold(row, fact)
+    return row
+
+
+def said(hours: float, text: str, canonical: str, polarity: int = 1, **more: Any) -> InsightFound:
+    fields: dict[str, Any] = {
+        "kind": "preference",
+        "subject": "one/package manager",
+        "confidence": 0.8,
+        "said_by": "user",
+        "evidence": (quote(UUID(int=int(hours * 60)), text),),
+    }
+    place = at(hours, str(more.pop("session", "s1")), about=text)
+    return InsightFound(**place, text=text, canonical=canonical, polarity=polarity, **(fields | more))
+
+
+def candidate_of(*facts: InsightFound) -> Candidate:
+    insight: Insight = history(insights, *facts)
+    found = candidates(None, Changed(insight.id, insight))
+    assert found is not None
+    return found
+
+
+def knowledge_of(*found: Candidate) -> VerifiedKnowledge | None:
+    row: VerifiedKnowledge | None = None
+    for candidate in found:
+        row = verified_knowledge(row, Changed(candidate.id, candidate))
+    return row
+
+
+# --- tasks ---
+
+
+def opened(hours: float, session: str = "s1") -> TaskOpened:
+    about = "Add rate limiting to the API"
+    return TaskOpened(
+        **at(hours, session, o=1), task="t", canonical="add rate limiting", description=about, task_type="feature"
+    )
+
+
+def closed(hours: float, by: str, outcome: Any = "success", session: str = "s1") -> TaskClosed:
+    return TaskClosed(**at(hours, session, c=1), task="t", canonical="add rate limiting", outcome=outcome, by=by)
+
+
+def test_a_task_is_open_until_something_but_the_sessions_end_closes_it() -> None:
+    task: Task = history(tasks, opened(0), closed(1, "session_end", "unknown"))
+    assert (task.status, task.outcome, task.description) == ("open", "unknown", "Add rate limiting to the API")
+    task = history(
+        tasks, opened(0), closed(1, "session_end", "unknown"), opened(5, "s2"), closed(6, "next_prompt", session="s2")
+    )
+    assert (task.status, task.outcome, task.opened, task.closed) == ("done", "success", 2, 2)
+    assert [s.name for s in task.sessions] == ["session/claude-code/s2", "session/claude-code/s1"]
+
+
+def test_a_task_taken_up_again_is_open_again() -> None:
+    task: Task = history(tasks, closed(1, "next_prompt"), opened(9, "s2"), opened(0))
+    assert task.status == "open"
+    assert (task.first_at, task.last_at) == (NOON, NOON + 9 * HOUR)
+
+
+# --- the claims' road from L1 to L4 ---
+
+
+def test_a_claim_repeated_in_other_sessions_grows_surer_and_one_repeated_in_a_breath_does_not() -> None:
+    here = history(insights, said(0, "use pnpm", "pnpm"), said(1, "use pnpm!", "pnpm"))
+    there = history(insights, said(0, "use pnpm", "pnpm"), said(1, "use pnpm!", "pnpm", session="s2"))
+    assert (here.sayings, len(here.sessions), here.confidence) == (2, 1, 0.8)
+    assert (there.sayings, len(there.sessions), there.confidence) == (2, 2, 0.84)
+    assert there.text == "use pnpm!"
+
+
+def test_the_users_words_are_shown_even_where_an_agents_are_newer() -> None:
+    row = history(insights, said(0, "always use pnpm", "pnpm"), said(4, "pnpm is used", "pnpm", said_by="agent"))
+    assert (row.text, row.said_by) == ("always use pnpm", "user")
+
+
+def test_an_agents_claim_waits_for_a_third_session() -> None:
+    facts = [said(n, "tests run with pytest", "pytest", said_by="agent", session=f"s{n}") for n in range(3)]
+    waiting, ready = candidate_of(*facts[:2]), candidate_of(*facts)
+    assert not waiting.ready
+    assert "1 more session" in waiting.missing[0]
+    assert (ready.ready, ready.warrant) == (True, "seen in 3 sessions")
+    assert knowledge_of(ready) is not None
+
+
+def test_a_claim_without_a_quote_never_passes() -> None:
+    candidate = candidate_of(said(0, "always use pnpm", "pnpm", evidence=()))
+    assert not candidate.ready
+    assert [c.name for c in candidate.checks if not c.passed] == ["evidence"]
+
+
+def test_both_sides_of_a_conflict_are_kept_with_their_dates_and_the_newer_word_stands() -> None:
+    npm, pnpm = candidate_of(said(0, "always use npm", "npm")), candidate_of(said(24, "always use pnpm", "pnpm"))
+    row = knowledge_of(npm, pnpm)
+    assert row is not None
+    assert row == knowledge_of(pnpm, npm)
+    assert (row.status, row.text) == ("conflicted", "always use pnpm")
+    assert [(c.text, c.superseded_by == pnpm.id, c.valid_until) for c in row.claims] == [
+        ("always use pnpm", False, None),
+        ("always use npm", True, NOON + 24 * HOUR),
+    ]
+
+
+def test_a_claim_that_is_gone_leaves_the_other_side_standing() -> None:
+    npm, pnpm = candidate_of(said(0, "always use npm", "npm")), candidate_of(said(24, "always use pnpm", "pnpm"))
+    row = verified_knowledge(knowledge_of(npm, pnpm), Changed(pnpm.id, None))
+    assert row == knowledge_of(npm)
+    assert row is not None
+    assert (row.status, row.text) == ("verified", "always use npm")
+    assert verified_knowledge(row, Changed(npm.id, None)) is None
+
+
+def test_a_preference_becomes_a_memory_that_tells_what_it_replaced() -> None:
+    npm, pnpm = candidate_of(said(0, "always use npm", "npm")), candidate_of(said(24, "always use pnpm", "pnpm"))
+    row = knowledge_of(npm, pnpm)
+    assert row is not None
+    memory = memories(None, Changed(row.id, row))
+    assert memory is not None
+    assert (memory.bucket, memory.status, memory.location) == ("PREFERENCE", "conflicted", SHOP)
+    assert memory.text == ("always use pnpm\nBefore: always use npm (2026-01-22 to 2026-01-23; user said)")
+    assert memories(memory, Changed(row.id, None)) is None
+
+
+# --- bug patterns ---
+
+CRASH = {
+    "signature": "c0ffee",
+    "error_types": ("TypeError",),
+    "template": "total() got <str>",
+    "message": "total() got 'x'",
+    "files": ("src/pricing.py",),
+    "command": "pytest -q",
+}
+
+
+def fixed(hours: float, approach: str = "Convert the price to a number") -> ErrorResolved:
+    return ErrorResolved(
+        **at(hours, about=approach),
+        error=UUID(int=1),
+        signature="c0ffee",
+        command="pytest -q",
+        edits=(Edit("src/pricing.py", "x", "float(x)"),),
+        explanation="Prices came as text from the form.",
+        approach=approach,
+        duration_us=6 * HOUR,
+    )
+
+
+def pattern_of(*facts: Fact) -> BugPattern:
+    row = history(bug_patterns, *facts)
+    assert isinstance(row, BugPattern)
+    return row
+
+
+def test_an_error_and_its_fix_make_a_pattern_with_a_solution() -> None:
+    pattern = pattern_of(ErrorOccurred(**at(0), **CRASH), fixed(6))
+    assert (pattern.occurrences, pattern.resolutions, pattern.mean_resolve_us) == (1, 1, 6 * HOUR)
+    assert pattern.shape.file_types == ("python",)
+    assert pattern.shape.frameworks == ("pytest",)
+    (solution,) = pattern.solutions
+    assert (solution.approach, solution.uses, solution.success_rate) == ("Convert the price to a number", 1, 0.65)
+    assert solution.conditions == ("`pytest -q` failed", "python files", "pytest")
+
+
+def test_a_fix_that_did_not_last_counts_against_it_even_where_the_refutation_came_first() -> None:
+    fix = fixed(6)
+    refuted = ResolutionRefuted(**at(7), resolution=fix.id, signature="c0ffee")
+    facts: tuple[Fact, ...] = (ErrorOccurred(**at(0), **CRASH), fix, refuted)
+    pattern = pattern_of(*facts)
+    assert pattern == pattern_of(*reversed(facts))
+    assert [(s.successes, s.success_rate) for s in pattern.solutions] == [(0, 0.35)]
+
+
+def test_a_pattern_becomes_a_memory_that_shows_the_way_out() -> None:
+    pattern = pattern_of(ErrorOccurred(**at(0), **CRASH), fixed(6))
+    memory = memories(None, Changed(pattern.signature, pattern))
+    assert memory is not None
+    assert (memory.kind, memory.bucket, memory.outcome) == ("bug_pattern", "FACT", "solved")
+    assert memory.gist == "TypeError: total() got 'x' → Convert the price to a number"
+    assert "Prices came as text" in memory.text
+    assert "shop 2026-01-22 January" in memory.search_text
+    unsolved = pattern_of(ErrorOccurred(**at(0), **CRASH))
+    bare = memories(None, Changed(pattern.signature, unsolved))
+    assert bare is not None
+    assert bare.importance < memory.importance
+
+
+# --- turns and episodes ---
+
+
+@pytest.mark.parametrize(
+    "prompt", ["yes", "ok, continue", "commit and push please", "/clear", "8", "네 진행해줘", "고마워!"]
+)
+def test_a_turn_that_only_steers_makes_no_memory(prompt: str) -> None:
+    assert memories(None, Turn(**at(0), prompt=prompt, answer="Done. " * 100)) is None
+
+
+def test_a_turn_is_remembered_with_its_question_first() -> None:
+    turn = Turn(
+        **at(0),
+        prompt="Why does the checkout time out?\nIt worked last week.",
+        answer="The root cause is the connection pool. It holds 5 connections.",
+        files=("src/pool.py",),
+    )
+    memory = memories(None, turn)
+    assert memory is not None
+    assert (memory.bucket, memory.title) == ("EPISODIC", "Why does the checkout time out? It worked last week.")
+    assert memory.gist.endswith("→ The root cause is the connection pool. It holds 5 connections.")
+    assert memory.text.startswith("Why does the checkout time out?")
+    assert memory.importance == pytest.approx(0.55)
+    assert memory.source.key == str(turn.id)
+
+
+def test_an_episode_is_remembered_by_what_came_of_it_and_revised_while_it_is_open() -> None:
+    begun = Episode(**at(0), task="t", canonical="c", closed=False, description="Make the checkout retry", steps=3)
+    done = msgspec.structs.replace(
+        begun, closed=True, outcome="success", why="tests passed", solution="Retry with backoff.", files=("src/pay.py",)
+    )
+    first, last = memories(None, begun), memories(None, done)
+    assert first is not None
+    assert last is not None
+    assert (first.id, first.outcome) == (last.id, "open")
+    assert last.text.splitlines()[:2] == ["Make the checkout retry", "Outcome: success (tests passed)"]
+    assert last.importance > first.importance
+
+
+def test_a_memory_has_one_point_that_goes_with_it() -> None:
+    memory = memories(None, Turn(**at(0), prompt="Why does the checkout time out?", answer="The pool is too small."))
+    assert isinstance(memory, Memory)
+    point = vector_points(None, Changed(memory.id, memory))
+    assert isinstance(point, VectorPoint)
+    assert UUID(point.id).version == 5
+    assert (point.dense_text, point.sparse_text) == (memory.gist, memory.search_text)
+    again = vector_points(point, Changed(memory.id, msgspec.structs.replace(memory, importance=0.9)))
+    assert again == point
+    assert vector_points(point, Changed(memory.id, None)) is None
+
+
+# --- counts ---
+
+
+def test_a_day_is_counted_by_what_happened_in_it() -> None:
+    row: DayStats = history(
+        stats,
+        Prompted(**at(0), text="no, the other one", kind="correction"),
+        ToolUsed(**at(0), tool="Bash", family="run", ok=False),
+        ToolUsed(**at(0), tool="Edit", family="edit", ok=False, noise=True),
+        ErrorOccurred(**at(1), **CRASH),
+        fixed(2),
+        closed(3, "next_prompt", "partial"),
+    )
+    assert (row.location, row.day) == (SHOP, NOON // DAY)
+    assert (row.prompts, row.corrections, row.tool_uses, row.tool_failures) == (1, 1, 2, 1)
+    assert (row.errors, row.errors_resolved, row.resolve_us_total, row.tasks_partial) == (1, 1, 6 * HOUR, 1)
