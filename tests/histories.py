@@ -1,0 +1,63 @@
+"""Whole sessions for tests: the example session under other names, and the real ones where they lie beside."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from memctl.domain.event import NewEvent
+from memctl.infra import generations, readmodels
+from memctl.infra.database import Connection
+from memctl.infra.redaction import prepare
+from memctl.infra.transcripts.claude import Claude
+from memctl.infra.transcripts.files import discover
+from memctl.infra.transcripts.reading import parse_file, parse_lines, raw_lines
+from memctl.infra.transcripts.sniff import format_of
+from memctl.projections.kernel import projections
+
+ROOT = Path(__file__).parents[1]
+EXAMPLE = ROOT / "infra" / "example" / "session.jsonl"
+REAL = ROOT.parent / "shared" / "data" / "agent-sessions.tar.xz"
+
+_SESSION = "3f6f1d52-6c0e-4b7e-9d6f-2f6b1f6b8a01"
+
+
+def example(number: int = 0, day: int = 2) -> list[NewEvent]:
+    """The example session's events, as a session of its own for each number, on that day of March 2026."""
+    text = EXAMPLE.read_text(encoding="utf-8").replace(_SESSION, f"{number:08d}{_SESSION[8:]}")
+    text = text.replace("2026-03-02T", f"2026-03-{day:02d}T").replace('"uuid": "', f'"uuid": "{number:04d}-')
+    text = text.replace('"parentUuid": "', f'"parentUuid": "{number:04d}-').replace("toolu_ex", f"toolu_{number}ex")
+    parsed = parse_lines(raw_lines(io.BytesIO(text.encode())), Claude())
+    return [prepare(event) for line in parsed for event in line.events]
+
+
+@contextmanager
+def real_sessions() -> Iterator[Path]:
+    """The folder of unpacked real sessions; the test is skipped where there are none."""
+    if not REAL.exists():
+        pytest.skip("the real sessions (../shared/data/agent-sessions.tar.xz) are not on this machine")
+    with tempfile.TemporaryDirectory(prefix="memctl-test-") as folder, tarfile.open(REAL) as archive:
+        archive.extractall(folder, filter="data")
+        yield Path(folder)
+
+
+def events_of(folder: Path) -> Iterator[list[NewEvent]]:
+    """The prepared events of each transcript in a folder."""
+    for path in discover([folder]):
+        format = format_of(path)
+        assert format is not None
+        yield [prepare(event) for parsed in parse_file(path, format) for event in parsed.events]
+
+
+def digests(connection: Connection) -> dict[str, tuple[int, str]]:
+    """Rows and digest of every live read model."""
+    live = generations.live(connection)
+    return {
+        p.name: readmodels.digest(connection, p, live.stage1 if p.stage == 1 else live.stage2) for p in projections()
+    }

@@ -1,0 +1,206 @@
+"""Read models on a real Postgres: the same rows whatever the order, the batches, the shards, the late arrivals."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+
+import psycopg
+import pytest
+from histories import digests, example
+
+from memctl.domain.event import NewEvent
+from memctl.infra import generations
+from memctl.infra.database import Connection, connect
+from memctl.infra.generations import LeaseLost
+from memctl.infra.log.append import append
+from memctl.infra.log.mark import move_mark
+from memctl.workers.drain import Drainer, catch_up
+from memctl.workers.replay import ReplayRunning, replay
+from memctl.workers.stage1 import Stage1
+
+HISTORY = [event for number in range(6) for event in example(number, day=number + 2)]
+
+Digests = dict[str, tuple[int, str]]
+
+
+def fill(url: str, batches: Sequence[Sequence[NewEvent]], *, batch: int = 2000, shards: int = 4) -> Digests:
+    """Append the batches, draining after each, and return what the read models hold then."""
+    with connect(url) as connection:
+        generations.ensure_live(connection, shards)
+        drainer = Drainer(url, batch)
+        for events in batches:
+            append(connection, 1, events)
+            catch_up(drainer)
+        catch_up(drainer)
+        drainer.close()
+        return digests(connection)
+
+
+@pytest.fixture(scope="module")
+def expected(postgres_server: str, _migrated: str) -> Digests:
+    """The read models of the history, folded at once."""
+    import servers
+
+    with servers.fresh_database(postgres_server, template=_migrated) as url:
+        return fill(url, [HISTORY], shards=1)
+
+
+@pytest.fixture
+def filled(database_url: str) -> Iterator[tuple[str, Connection]]:
+    fill(database_url, [HISTORY])
+    with connect(database_url) as connection:
+        yield database_url, connection
+
+
+def test_the_history_leaves_something_in_every_read_model(expected: Digests) -> None:
+    assert {name for name, (rows, _) in expected.items() if not rows} == set()
+
+
+@pytest.mark.parametrize("shards", [1, 4, 16])
+def test_the_number_of_shards_changes_no_row(database_url: str, expected: Digests, shards: int) -> None:
+    assert fill(database_url, [HISTORY], shards=shards) == expected
+
+
+@pytest.mark.parametrize("batch", [1, 7, 5000])
+def test_the_size_of_batches_changes_no_row(database_url: str, expected: Digests, batch: int) -> None:
+    assert fill(database_url, [HISTORY], batch=batch) == expected
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_order_of_arrival_changes_no_row(database_url: str, expected: Digests, seed: int) -> None:
+    luck = random.Random(seed)
+    events = list(HISTORY)
+    luck.shuffle(events)
+    cuts = sorted(luck.sample(range(1, len(events)), 12))
+    batches = [events[start:end] for start, end in zip([0, *cuts], [*cuts, len(events)], strict=True)]
+    assert fill(database_url, batches) == expected
+
+
+def test_one_event_at_a_time_ends_in_the_same_rows(database_url: str) -> None:
+    one = example(1)
+    live = fill(database_url, [[event] for event in one])
+    result = replay(database_url, None, verify=True)
+    assert {c.name: (c.rows, c.digest_rebuilt) for c in result.compared} == live
+    assert result.equal
+
+
+def test_delivering_everything_again_changes_no_row(database_url: str, expected: Digests) -> None:
+    assert fill(database_url, [HISTORY, HISTORY, HISTORY[::-1]]) == expected
+
+
+def test_a_rebuild_ends_in_the_rows_that_were_live(filled: tuple[str, Connection], expected: Digests) -> None:
+    url, connection = filled
+    before = generations.live(connection)
+    result = replay(url, None, verify=True)
+    assert result.equal
+    assert generations.live(connection) != before
+    assert digests(connection) == expected
+
+
+def test_rebuilding_stage_two_leaves_stage_one_alone(filled: tuple[str, Connection], expected: Digests) -> None:
+    url, connection = filled
+    before = generations.live(connection)
+    assert replay(url, None, first_stage=2, verify=True).equal
+    after = generations.live(connection)
+    assert after.stage1 == before.stage1
+    assert after.stage2 != before.stage2
+    assert digests(connection) == expected
+
+
+@pytest.mark.parametrize(
+    ("read_model", "change"),
+    [
+        ("sessions", "UPDATE {table} SET row = jsonb_set(row, '{{prompts}}', '999') WHERE key = %s"),
+        ("bug_patterns", "DELETE FROM {table} WHERE key = %s"),
+        ("memories", "UPDATE {table} SET row = jsonb_set(row, '{{title}}', '\"other\"') WHERE key = %s"),
+    ],
+)
+def test_a_row_that_was_tampered_with_is_found_named_and_mended(
+    filled: tuple[str, Connection], expected: Digests, read_model: str, change: str
+) -> None:
+    url, connection = filled
+    live = generations.live(connection)
+    table = f"memctl.{read_model}_g{live.stage1 if read_model == 'sessions' else live.stage2}"
+    row = connection.execute(f"SELECT key FROM {table} ORDER BY key LIMIT 1").fetchone()  # type: ignore[arg-type]
+    assert row is not None
+    connection.execute(change.format(table=table), row)  # type: ignore[arg-type]
+    result = replay(url, None, verify=True)
+    assert {c.name: c.differing for c in result.compared if not c.equal} == {read_model: (row[0],)}
+    assert digests(connection) == expected
+
+
+def test_what_arrives_after_a_rebuild_is_folded_on_top_of_it(database_url: str, expected: Digests) -> None:
+    half = len(HISTORY) // 2
+    fill(database_url, [HISTORY[:half]])
+    assert replay(database_url, None, verify=True).equal
+    assert fill(database_url, [HISTORY[half:]]) == expected
+    assert replay(database_url, None, verify=True).equal
+
+
+def test_a_worker_whose_lease_was_taken_writes_nothing(database_url: str, expected: Digests) -> None:
+    with connect(database_url) as connection, connect(database_url) as thief:
+        live = generations.ensure_live(connection, 1)
+        append(connection, 1, HISTORY)
+        lease = generations.acquire(connection, live.stage1, 0, "slow")
+        assert lease is not None
+        thief.execute("UPDATE memctl.offsets SET lease_until = clock_timestamp() - interval '1 second'")
+        assert generations.acquire(thief, live.stage1, 0, "thief") is not None
+        with pytest.raises(LeaseLost):
+            Stage1().drain_batch(connection, lease, move_mark(connection))
+        facts = connection.execute(f"SELECT count(*) FROM memctl.facts_g{live.stage1}").fetchone()  # type: ignore[arg-type]
+        assert facts == (0,)
+        thief.execute("UPDATE memctl.offsets SET lease_until = NULL, owner = NULL")
+    assert fill(database_url, [], shards=1) == expected
+
+
+def test_a_held_lease_is_not_given_to_another(database_url: str) -> None:
+    with connect(database_url) as connection:
+        live = generations.ensure_live(connection, 1)
+        assert generations.acquire(connection, live.stage1, 0, "one") is not None
+        assert generations.acquire(connection, live.stage1, 0, "two") is None
+
+
+def test_a_batch_that_fails_leaves_rows_and_offset_as_they_were(database_url: str, expected: Digests) -> None:
+    with connect(database_url) as connection:
+        live = generations.ensure_live(connection, 1)
+        append(connection, 1, HISTORY)
+        connection.execute(  # the last table that stage 1 writes refuses its rows
+            f"ALTER TABLE memctl.working_memory_g{live.stage1} ADD CONSTRAINT refuse CHECK (false) NOT VALID"  # type: ignore[arg-type]
+        )
+        with pytest.raises(psycopg.errors.CheckViolation):
+            Drainer(database_url).drain(1, 0)
+        assert [o.position for o in generations.offsets(connection, live.stage1)] == [0]
+        for name in ("facts", "sessions", "episodes"):
+            count = connection.execute(f"SELECT count(*) FROM memctl.{name}_g{live.stage1}").fetchone()  # type: ignore[arg-type]
+            assert count == (0,)
+        connection.execute(f"ALTER TABLE memctl.working_memory_g{live.stage1} DROP CONSTRAINT refuse")  # type: ignore[arg-type]
+        connection.execute("UPDATE memctl.offsets SET lease_until = NULL")
+    assert fill(database_url, [], shards=1) == expected
+
+
+def test_only_one_replay_runs_at_a_time(filled: tuple[str, Connection]) -> None:
+    url, _ = filled
+    with connect(url) as other:
+        other.execute("SELECT pg_advisory_lock(%s, 0)", [0x7265706C])
+        with pytest.raises(ReplayRunning):
+            replay(url, None)
+
+
+def test_a_replay_that_fails_leaves_the_live_rows_and_no_tables_behind(
+    filled: tuple[str, Connection], expected: Digests
+) -> None:
+    url, connection = filled
+    before = generations.live(connection)
+
+    def stop_at_the_facts(what: str, done: int, of: int) -> None:
+        if what == "facts":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        replay(url, None, progress=stop_at_the_facts)
+    assert generations.live(connection) == before
+    assert generations.generations(connection, "building") == []
+    tables = connection.execute("SELECT count(*) FROM pg_tables WHERE tablename ~ '_g[3-9]$'").fetchone()
+    assert tables == (0,)
+    assert digests(connection) == expected
