@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 NONE = "none"
 
-# Characters of a passage that are embedded. Time grows with length; see docs/decisions for what it buys.
+# Characters of a passage that are embedded; time grows with them. On turns of talk (298 turns, 110 questions of
+# LongMemEval) hit@1 and hit@5 were .536 and .773 with 160, .709 and .964 with 320 at half the speed, and .709 and .955
+# with 480 at a third.
 CHUNK_CHARACTERS = 320
 
 
