@@ -159,12 +159,11 @@ def _at(record: dict[str, Any], what: str, place: str) -> str:
 
 
 def _started(record: dict[str, Any], hook: dict[str, Any], place: str) -> list[NewEvent]:
-    """A session start, known by the client's SessionStart hooks. Each of several hooks leaves a line, all with one
-    tool use id: it names the start, so that they are one event.
+    """A session start, known by the client's SessionStart hooks alone. Each of several hooks leaves a line with its own
+    uuid and time, so that one start may be told more than once.
     """
-    line = _Line({**record, "uuid": hook.get("toolUseID") or record.get("toolUseID"), "parentUuid": None}, place)
-    source = string(hook.get("hookName")).partition(":")[2]
-    line.add(SessionStarted(source=source, **line.common))
+    line = _Line(record, place)
+    line.add(SessionStarted(source=string(hook.get("hookName")).partition(":")[2], **line.common))
     return line.events
 
 

@@ -1,0 +1,66 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memctl.domain.location import normalise, project_name, project_of
+
+
+@pytest.mark.parametrize(
+    ("cwd", "location"),
+    [
+        ("D:\\oh-my-posh\\src\\", "D:/oh-my-posh/src"),
+        ("d:/Work", "D:/Work"),
+        ("C:\\", "C:/"),
+        ("/Users/Ann/Code/", "/Users/Ann/Code"),
+        ("/a/./b/../c//d", "/a/c/d"),
+        ("/..", "/"),
+        ("/", "/"),
+        ("../x/..", ".."),
+        ("\\\\server\\share\\x", "//server/share/x"),
+        ("  ", ""),
+        ("", ""),
+    ],
+)
+def test_a_working_directory_is_brought_to_one_spelling(cwd: str, location: str) -> None:
+    assert normalise(cwd) == location
+
+
+@given(st.text())
+def test_normalising_twice_changes_nothing(cwd: str) -> None:
+    once = normalise(cwd)
+    assert normalise(once) == once
+
+
+@pytest.mark.parametrize(
+    ("location", "project"),
+    [
+        ("/work/cli/.worktrees/2", "/work/cli"),
+        ("/work/cli/.worktrees/2/cmd/x", "/work/cli"),
+        ("/work/cli/.claude/worktrees/feature", "/work/cli"),
+        ("/work/cli/.claude/worktrees/a/.worktrees/b", "/work/cli"),
+        ("/work/cli/.git/worktrees/x", "/work/cli"),
+        ("/work/cli/.conductor/lisbon/src", "/work/cli"),
+        ("/home/ann/.codex/worktrees/3f2a/agentv/src", "/home/ann/.codex/worktrees/agentv"),
+        ("/home/ann/.cursor/worktrees/agentv/q1/src", "/home/ann/.cursor/worktrees/agentv"),
+        ("/home/ann/conductor/workspaces/agentv/oslo", "/home/ann/conductor/workspaces/agentv"),
+        ("D:/oh-my-posh", "D:/oh-my-posh"),
+        ("/work/worktrees/x", "/work/worktrees/x"),
+        ("/work/cli/.worktrees", "/work/cli/.worktrees"),
+        ("", ""),
+    ],
+)
+def test_a_worktree_belongs_to_its_repository(location: str, project: str) -> None:
+    assert project_of(location) == project
+
+
+@given(st.text(alphabet="ab./wortes-", max_size=60))
+def test_a_project_is_its_own_project(location: str) -> None:
+    project = project_of(normalise(location))
+    assert project_of(project) == project or "worktrees" in project
+
+
+def test_a_project_is_named_by_the_end_of_its_path() -> None:
+    assert project_name("/work/cli/.worktrees/2") == "cli"
+    assert project_name("C:/") == "C:"
+    assert project_name("") == ""
+    assert project_name("/") == "/"

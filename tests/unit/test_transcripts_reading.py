@@ -1,0 +1,236 @@
+"""Lines: torn, long, odd, unfinished; and no input at all that breaks a parser."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memctl.infra.redaction import prepare
+from memctl.infra.transcripts.claude import Claude
+from memctl.infra.transcripts.codex import Codex
+from memctl.infra.transcripts.copilot import Copilot
+from memctl.infra.transcripts.files import default_sources, discover
+from memctl.infra.transcripts.reading import (
+    START,
+    Format,
+    Parsed,
+    checkpoint,
+    parse_file,
+    parse_lines,
+    raw_lines,
+    resume,
+)
+from memctl.infra.transcripts.sniff import sniff
+
+FORMATS = (Claude, Codex, Copilot)
+
+
+def prompt(text: str, uuid: str = "u-1") -> bytes:
+    return json.dumps({"type": "user", "uuid": uuid, "sessionId": "s", "message": {"content": text}}).encode()
+
+
+def parse(data: bytes, format: type[Format] = Claude, limit: int = 1 << 20) -> list[Parsed]:
+    return list(parse_lines(raw_lines(io.BytesIO(data), limit=limit), format()))
+
+
+def texts(parsed: list[Parsed]) -> list[str]:
+    return [getattr(event.payload, "text", "") for line in parsed for event in line.events]
+
+
+def test_two_objects_run_together_are_both_read() -> None:
+    (line,) = parse(prompt("a") + prompt("b", "u-2") + b"\n")
+    assert (line.outcome, line.why) == ("events", "")
+    assert texts([line]) == ["a", "b"]
+
+
+def test_a_whole_object_behind_a_torn_one_is_read_and_the_rest_said_to_be_bad() -> None:
+    (line,) = parse(prompt("torn")[:-20] + prompt("whole", "u-2") + b"\n")
+    assert line.outcome == "events"
+    assert texts([line]) == ["whole"]
+    assert line.why.startswith("not JSON")
+
+
+def test_an_object_inside_a_torn_line_is_not_taken_for_the_line() -> None:
+    (line,) = parse(b'{"type":"user","message":{"content":[{"type":"text","text":"inner"}]},"uui\n')
+    assert (line.outcome, line.events) == ("bad", ())
+
+
+def test_a_line_breaks_at_newlines_only() -> None:
+    (line,) = parse(prompt("a\u2028b\u0085c").decode().encode().replace(b"\\u2028", "\u2028".encode()) + b"\n")
+    assert texts([line]) == ["a\u2028b\u0085c"]
+
+
+def test_an_unfinished_last_line_waits() -> None:
+    first, second = parse(prompt("a") + b"\n" + prompt("b", "u-2")[:-1])
+    assert (first.outcome, second.outcome, second.why) == ("events", "incomplete", "")
+    assert parse(prompt("a"))[0].outcome == "events"  # whole but for its newline
+
+
+def test_an_overlong_line_is_passed_over_and_the_next_one_read() -> None:
+    long, next_one = parse(prompt("x" * 5000) + b"\n" + prompt("b", "u-2") + b"\n", limit=1000)
+    assert long.outcome == "bad"
+    assert "longer than" in long.why
+    assert texts([next_one]) == ["b"]
+    assert next_one.number == 2
+
+
+def test_blank_lines_are_counted_as_such() -> None:
+    assert [line.outcome for line in parse(b"\n \r\n" + prompt("a") + b"\r\n")] == ["blank", "blank", "events"]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b'{"type":"user","uuid":"u","sessionId":"s","message":{"content":"lone \\ud800 surrogate"}}',
+        b'{"type":"user","uuid":"u","sessionId":"s","message":{"content":"not utf-8 \xff\xfe"}}',
+        b'{"type":"user","uuid":"u","sessionId":"s","message":{"content":"nul \\u0000"}}',
+    ],
+)
+def test_odd_characters_are_cleaned_and_the_line_kept(data: bytes) -> None:
+    (line,) = parse(data + b"\n")
+    (event,) = line.events
+    stored = getattr(prepare(event).payload, "text", "")
+    assert "\0" not in stored
+    assert stored.encode()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"[" * 100_000 + b"]" * 100_000,
+        b'{"type":"user","sessionId":"s","x":' + b"[" * 5000 + b"]" * 5000 + b"}",
+        b'{"type":"user","sessionId":"s","x":' + b"9" * 10_000 + b"}",
+        b"17",
+        b'"text"',
+        b"null",
+        b"not json",
+        b"\0\0\0",
+        b'{"' * 1000,
+    ],
+)
+def test_what_is_no_line_is_bad_and_says_why(data: bytes) -> None:
+    (line,) = parse(data + b"\n")
+    assert line.outcome == "bad"
+    assert line.why
+
+
+def test_a_growing_file_gives_each_event_as_the_whole_does(tmp_path: Path) -> None:
+    path = tmp_path / "s.jsonl"
+    data = b"".join(prompt(f"text {n}", f"u-{n}") + b"\n" for n in range(5))
+    path.write_bytes(data)
+    whole = [event for line in parse_file(path, Claude()) for event in line.events]
+    found, last = [], START
+    for end in range(0, len(data) + 1, 7):
+        path.write_bytes(data[:end])
+        start = resume(path, last)
+        assert start == last
+        for line in parse_file(path, Claude(), start):
+            found += line.events
+            if data[:end].endswith(b"\n") or line.end < end:
+                last = checkpoint(path, line.end, line.number)
+    path.write_bytes(data)
+    found += [event for line in parse_file(path, Claude(), resume(path, last)) for event in line.events]
+    assert list(dict.fromkeys(event.dedupe_key for event in found)) == [event.dedupe_key for event in whole]
+    assert {event.dedupe_key: event for event in found} == {event.dedupe_key: event for event in whole}
+
+
+def test_a_file_that_was_rewritten_is_read_from_its_start(tmp_path: Path) -> None:
+    path = tmp_path / "s.jsonl"
+    path.write_bytes(prompt("a") + b"\n")
+    last = checkpoint(path, path.stat().st_size, 1)
+    path.write_bytes(prompt("b") + b"\n" + prompt("c", "u-2") + b"\n")
+    assert resume(path, last) == START
+    path.write_bytes(b"")
+    assert resume(path, last) == START
+
+
+def test_transcripts_are_found_by_content_and_links_end(tmp_path: Path) -> None:
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    (tmp_path / "a" / "one.jsonl").write_bytes(prompt("a") + b"\n")
+    (tmp_path / "a" / "b" / "two.jsonl").write_bytes(
+        b'{"timestamp":"2026-01-01T00:00:00Z","type":"session_meta","payload":{"id":"c"}}\n'
+    )
+    (tmp_path / "a" / "other.jsonl").write_bytes(b'{"some":"data"}\n')
+    (tmp_path / "a" / "odd.jsonl").write_bytes(b"\0\1\2")
+    (tmp_path / "a" / "notes.txt").write_bytes(prompt("a") + b"\n")
+    (tmp_path / "a" / "loop").symlink_to(tmp_path, target_is_directory=True)
+    (tmp_path / "a" / "again.jsonl").symlink_to(tmp_path / "a" / "one.jsonl")
+    (tmp_path / "a" / "gone.jsonl").symlink_to(tmp_path / "nowhere")
+    found = list(discover([tmp_path, tmp_path / "a"]))
+    assert sorted(path.resolve().name for path in found) == ["one.jsonl", "two.jsonl"]
+    assert list(discover([tmp_path / "a" / "notes.txt"])) == [tmp_path / "a" / "notes.txt"]
+    assert sniff(tmp_path / "a" / "b" / "two.jsonl") is Codex
+    with pytest.raises(FileNotFoundError):
+        list(discover([tmp_path / "nowhere"]))
+
+
+def test_default_sources_are_the_folders_that_exist(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "XDG_CONFIG_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    (tmp_path / ".claude" / "projects").mkdir(parents=True)
+    (tmp_path / ".copilot" / "session-state").mkdir(parents=True)
+    (tmp_path / "codex" / "sessions").mkdir(parents=True)
+    monkeypatch.setenv("CODEX_HOME", str(tmp_path / "codex"))
+    assert default_sources(tmp_path) == [
+        tmp_path / ".claude" / "projects",
+        tmp_path / "codex" / "sessions",
+        tmp_path / ".copilot" / "session-state",
+    ]
+
+
+HEADS: dict[type[Format], bytes] = {
+    Claude: b"",
+    Codex: b'{"type":"session_meta","payload":{"id":"c"}}\n',
+    Copilot: b'{"type":"session.start","data":{"sessionId":"p"},"id":"e"}\n',
+}
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=12), inner, max_size=4),
+    max_leaves=12,
+)
+KNOWN = """
+    type uuid sessionId message content text tool_use tool_result user assistant progress data attachment
+    system subtype usage id name input toolUseResult structuredPatch lines is_error timestamp cwd payload
+    response_item event_msg function_call function_call_output arguments output message role call_id action
+    changes info user.message assistant.message tool.execution_complete toolRequests result error context
+    agent_progress session_meta turn_context compacted token_count patch_apply_end queue-operation enqueue
+    operation
+"""
+WORDS = st.sampled_from(KNOWN.split())
+LIKELY = st.recursive(
+    WORDS | JSON,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(WORDS, inner, max_size=6),
+    max_leaves=20,
+)
+
+
+def accounted(data: bytes, format: type[Format]) -> None:
+    lines = parse(data, format)
+    assert len(lines) == data.count(b"\n") + (not data.endswith(b"\n") and bool(data))
+    for line in lines:
+        assert bool(line.events) == (line.outcome == "events")
+        assert bool(line.kind) == (line.outcome == "ignored")
+        for event in line.events:
+            prepare(event)
+
+
+@pytest.mark.parametrize("format", FORMATS)
+@settings(deadline=None)
+@given(data=st.binary(max_size=300))
+def test_no_bytes_break_a_parser(format: type[Format], data: bytes) -> None:
+    accounted(HEADS[format] + data, format)
+
+
+@pytest.mark.parametrize("format", FORMATS)
+@settings(deadline=None)
+@given(value=LIKELY)
+def test_no_object_breaks_a_parser(format: type[Format], value: Any) -> None:
+    record = value if isinstance(value, dict) else {"type": "user", "sessionId": "s", "message": value}
+    data = HEADS[format] + json.dumps({"sessionId": "s", "payload": record, "data": record, **record}).encode() + b"\n"
+    accounted(data, format)
