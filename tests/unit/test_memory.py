@@ -14,6 +14,7 @@ from memctl.domain.memory import (
     is_steering,
     knowledge_importance,
     search_text,
+    telling,
     worth_keeping,
 )
 
@@ -59,6 +60,12 @@ def test_sentences_are_kept_whole_while_they_fit() -> None:
     assert first_sentences("Fix it. Then push.\nAnd more", 18) == "Fix it. Then push."
     assert first_sentences("Version 2.3.2 failed. Why?", 40) == "Version 2.3.2 failed. Why?"
     assert first_sentences("", 10) == ""
+
+
+def test_an_answer_is_told_by_what_it_says_and_not_by_how_it_begins() -> None:
+    answer = "Done! Here's a summary:\n\n## Changes\n```go\nx := 1\n```\n| a | b |\n- **Fixed** the retry loop."
+    assert telling(answer, 200) == "Fixed the retry loop."
+    assert telling("Done!", 200) == "Done!"
 
 
 @given(st.text(max_size=2000))
