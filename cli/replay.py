@@ -71,6 +71,8 @@ def _print(result: Replayed, verified: bool) -> None:
         f" in {result.seconds:.1f} s ({rate:,.0f} events/s)",
         err=verified,
     )
+    if result.outdated:
+        click.echo("the live rows had been folded by other rules: there was nothing to compare with", err=True)
     for c in result.compared:
         verdict = "equal" if c.equal else "DIFFERS"
         waiting = f", {c.without_dense} without dense" if c.without_dense else ""
@@ -93,6 +95,7 @@ def _print_json(result: Replayed) -> None:
         "facts": result.facts,
         "seconds": round(result.seconds, 3),
         "equal": result.equal,
+        "outdated": result.outdated,
         "read_models": read_models,
     }
     click.echo(json.dumps(shown, indent=2))

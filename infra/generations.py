@@ -6,6 +6,7 @@ Tables carry the generation's number in their name; one row says which two are l
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import importlib.metadata
 import pkgutil
@@ -59,6 +60,7 @@ class Offset(msgspec.Struct, frozen=True):
     owner: str | None
 
 
+@functools.cache
 def fingerprint() -> str:
     """Hash of everything a fold computes with: domain, projections, and the versions of their libraries."""
     import memctl.domain
@@ -83,6 +85,15 @@ def live(connection: Connection) -> Live:
             "the database has no read models yet", hint="run `memctl up`, or `memctl init` for servers of your own"
         )
     return Live(*row)
+
+
+def stale(connection: Connection) -> bool:
+    """Whether the live read models were folded by other rules than this code's: then it must not fold into them."""
+    found = live(connection)
+    rows = connection.execute(
+        "SELECT fingerprint FROM memctl.generations WHERE generation = ANY(%s)", [[found.stage1, found.stage2]]
+    ).fetchall()
+    return any(row[0] != fingerprint() for row in rows)
 
 
 def ensure_live(connection: Connection, shards: int) -> Live:

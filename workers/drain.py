@@ -25,6 +25,7 @@ class Drainer:
         self._owner = f"{socket.gethostname()}:{os.getpid()}:{id(self):x}"
         self._batch = batch
         self._connection: Connection | None = None
+        self._checked: generations.Live | None = None
         self._stage1 = Stage1(batch)
         self._stage2 = Stage2(batch * 2)
 
@@ -37,10 +38,15 @@ class Drainer:
     def drain(self, stage: int, shard: int, budget_s: float = BUDGET_S) -> bool:
         """Fold what one shard has not read yet. True when the offset moved.
 
-        Nothing happens where another worker holds the lease, or the shard no longer exists.
+        Nothing happens where another worker holds the lease, the shard no longer exists, or the live read models
+        were folded by other rules: those are rebuilt, not mixed.
         """
         connection = self.connection
         live = generations.live(connection)
+        if self._checked != live:
+            if generations.stale(connection):
+                return False
+            self._checked = live
         generation = live.stage1 if stage == 1 else live.stage2
         lease = generations.acquire(connection, generation, shard, self._owner)
         if lease is None:
@@ -84,7 +90,10 @@ class Drainer:
 
 
 def catch_up(drainer: Drainer) -> None:
-    """Drain everything, in this process, until no shard is behind. Raises whatever a fold raises."""
+    """Drain everything, in this process, until no shard is behind. Raises whatever a fold raises.
+
+    Meant for one process by itself: it waits for as long as another holds a lease.
+    """
     while behind := drainer.behind():
         for stage, shard in behind:
             drainer.drain(stage, shard)

@@ -87,6 +87,8 @@ class Replayed(msgspec.Struct):
     seconds: float = 0.0
     compared: list[Comparison] = msgspec.field(default_factory=list)
     former: Live | None = None
+    outdated: bool = False
+    """The live rows had been folded by other rules; there was nothing to compare with."""
 
     @property
     def equal(self) -> bool:
@@ -121,6 +123,7 @@ def replay(
 ) -> Replayed:
     """Rebuild from a stage on and switch to what was built; the former generation is kept for a way back.
 
+    Where the live rows were folded by other rules than this code's, everything is rebuilt, and nothing compared.
     `qdrant` None leaves the vectors to the workers. Killed at any moment, it leaves the live read models as they were,
     and what it had built is cleared away by the next one. Raises: ReplayRunning, WorkersHoldOn, UnknownEventType,
     or whatever a fold raises on an event it cannot take.
@@ -161,7 +164,10 @@ class _Replay:
     def build(self, first_stage: Literal[1, 2], verify: bool) -> Replayed:
         connection = self._connection
         live = generations.live(connection)
-        result = Replayed(move_mark(connection))
+        outdated = generations.stale(connection)
+        if outdated:
+            first_stage = 1
+        result = Replayed(move_mark(connection), outdated=outdated)
         stage1, shards = live.stage1, generations.shards(connection, live.stage1)
         if first_stage == 1:
             stage1 = generations.create(connection, 1, shards=shards)
@@ -177,8 +183,8 @@ class _Replay:
 
         built = Live(stage1, stage2)
         with self._held(live) as held:
-            result.position = self._meet(live, built, held, shards)
-            if verify:
+            result.position = self._meet(None if outdated else live, built, held, shards)
+            if verify and not outdated:
                 result.compared = self._compare(live, built, first_stage)
             with connection.transaction():
                 for lease in held:
@@ -270,26 +276,26 @@ class _Replay:
                 for lease in held:
                     generations.release(self._connection, lease)
 
-    def _meet(self, live: Live, built: Live, held: list[Lease], shards: int) -> Position:
-        """Bring live and built offsets to one position; returns it."""
+    def _meet(self, live: Live | None, built: Live, held: list[Lease], shards: int) -> Position:
+        """Bring live and built offsets to one position; returns it. Outdated live ones (None) stay where they are."""
         upto = move_mark(self._connection)
         stage1 = Stage1()
         for index, lease in enumerate(held):
-            if lease.generation == live.stage1:
+            if live is not None and lease.generation == live.stage1:
                 while lease.position < upto:
                     lease = stage1.drain_batch(self._connection, lease, upto)
                 held[index] = generations.renew(self._connection, lease)
-        if built.stage1 != live.stage1:
+        if live is None or built.stage1 != live.stage1:
             self._drain_stage1(built.stage1, shards, upto)
         stage2 = Stage2()
         for index, lease in enumerate(held):
-            if lease.generation == live.stage2:
+            if live is not None and lease.generation == live.stage2:
                 while lease.position < upto:
                     lease = stage2.drain_batch(self._connection, lease, live.stage1, upto)
                 held[index] = generations.renew(self._connection, lease)
         self._drain_stage2(built.stage2, built.stage1, upto)
         if self._qdrant is not None:
-            for generation in (live.stage2, built.stage2):
+            for generation in (built.stage2, *([live.stage2] if live is not None else [])):
                 self._write_points(self._qdrant, generation)
         return upto
 

@@ -14,11 +14,14 @@ from memctl.infra.log.spaces import installation
 from memctl.infra.settings import Settings
 from memctl.workers import jobs
 from memctl.workers.drain import Drainer
-from memctl.workers.outbox import OutboxLoop
+from memctl.workers.outbox import DIMENSIONS, OutboxLoop
 from memctl.workers.sweeper import Sweeper
 
 log = logging.getLogger("memctl.worker")
 
+
+REBUILD_PAUSE_S = 10.0
+"""Between attempts at a rebuild."""
 
 QUEUE_PAUSE_S = 2.0
 """Between attempts to reach a queue that is down; the sweeper drains meanwhile."""
@@ -42,6 +45,8 @@ def run_worker(settings: Settings, ready_file: Path | None = None) -> None:
     sweeping = threading.Thread(target=sweeper.run, args=[stop], name="sweeper", daemon=True)
     sweeping.start()
     outbox.start()
+    rebuilding = threading.Thread(target=_rebuild_if_stale, args=[settings, stop], name="rebuild", daemon=True)
+    rebuilding.start()
     if ready_file is not None:
         ready_file.write_text(str(os.getpid()))
     try:
@@ -50,6 +55,36 @@ def run_worker(settings: Settings, ready_file: Path | None = None) -> None:
         stop.set()
         outbox.stop()
         sweeping.join(timeout=10)
+
+
+def _rebuild_if_stale(settings: Settings, stop: threading.Event) -> None:
+    """Where the rules have changed since the live rows were folded, rebuild; the old rows are served meanwhile."""
+    from memctl.infra.database import connect
+    from memctl.infra.embedders import load_embedder
+    from memctl.infra.vectors import store
+    from memctl.workers.replay import ReplayRunning, replay
+
+    url = settings.require("database_url")
+    while not stop.is_set():
+        try:
+            with connect(url, name="memctl rebuild") as connection:
+                if not generations.stale(connection):
+                    return
+            log.warning("the rules have changed: rebuilding the read models")
+            embedder = load_embedder(settings.embedder)
+            client = store.connect(settings.require("qdrant_url"), settings.qdrant_api_key)
+            done = replay(
+                url,
+                client,
+                model=embedder.name if embedder else "",
+                dimensions=embedder.dimensions if embedder else DIMENSIONS,
+            )
+            log.warning("rebuilt from %d events in %.1f s", done.events, done.seconds)
+        except ReplayRunning:
+            log.info("another process is rebuilding")
+        except Exception:
+            log.exception("the rebuild failed; the old rows are served, and it is tried again")
+        stop.wait(REBUILD_PAUSE_S)
 
 
 def _answer_wakes(redis_url: str, installation: str, stop: threading.Event) -> None:

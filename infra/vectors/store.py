@@ -29,10 +29,11 @@ RRF_K = 60  # Cormack, Clarke and Büttcher, SIGIR 2009
 
 
 class Payload(TypedDict):
-    """What a point carries beside its vectors; `occurred_at` is milliseconds since 1970."""
+    """What a point carries beside its vectors: `location` every place it was met in (none: it holds everywhere),
+    `occurred_at` in milliseconds since 1970."""
 
     space: str
-    location: str
+    location: list[str]
     bucket: str
     kind: str
     memory_id: str

@@ -58,7 +58,7 @@ def a_point(seed: int, *, dense: bool = True, **payload: Any) -> VectorPoint:
     sparse = sorted(chance.sample(range(40), 6))
     given: Payload = {
         "space": "here",
-        "location": f"place {seed % 3}",
+        "location": [f"place {seed % 3}"],
         "bucket": "EPISODIC",
         "kind": "turn",
         "memory_id": f"memory {seed}",
