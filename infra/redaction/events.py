@@ -33,10 +33,6 @@ _MAX_DEPTH = 32
 _OTHER_CAP = 4096
 """Characters of a file name, a title, a branch, and whatever else is no text."""
 
-_HUGE = 256 * 1024
-"""Characters from which on a text is redacted only around the parts that capping keeps."""
-
-_MARGIN = 64 * 1024
 _SMALLEST, _LARGEST = -(2**63), 2**63 - 1
 
 # Claude Code names the server of a plugin `plugin_<plugin>_<server>`.
@@ -157,24 +153,10 @@ class _Rewrite:
         text, private = drop_private(clean(text))
         if private:
             self._counts["private"] += private
-        if len(text) > _HUGE:
-            return self._ends(text)
         before, after = (f'"{key}": "', '"') if key else ("", "")
         text, counts = self._redactor.redact(text, before, after)
         self._counts.update(counts)
         return text
-
-    def _ends(self, text: str) -> str:
-        """A huge text of which capping keeps the ends: those are redacted, with margins in which to see a secret that
-        the cut would part, and the middle is left out here.
-        """
-        head, head_counts = self._redactor.redact(text[: TEXT_CAP + _MARGIN])
-        tail, tail_counts = self._redactor.redact(text[-TEXT_CAP - _MARGIN :])
-        if len(head) < TEXT_CAP or len(tail) < TEXT_CAP:
-            head, head_counts = self._redactor.redact(text)
-            tail, tail_counts = "", Counter()
-        self._counts.update(head_counts + tail_counts)
-        return head + tail
 
 
 def _capped(payload: Observation) -> dict[str, Any]:

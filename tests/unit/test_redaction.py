@@ -1,0 +1,305 @@
+"""Secrets here are made up, or published as examples by the rules' authors."""
+
+from __future__ import annotations
+
+import base64
+import builtins
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memctl.domain.event import Micros, NewEvent, Payload
+from memctl.domain.observations import (
+    CONTEXT_BLOCK_CLOSE,
+    CONTEXT_BLOCK_OPEN,
+    OWN_TOOL_PREFIX,
+    TEXT_CAP,
+    Hunk,
+    NoticeReceived,
+    PromptSubmitted,
+    ToolCalled,
+    ToolReturned,
+)
+from memctl.infra.redaction import PRIVATE, Redactor, default_redactor, prepare, prepare_all, redact
+from memctl.infra.redaction.rules import Rule, load_rules
+
+DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
+KEY = "AKIA" + "DEADBEEFDEADBEEF"
+MARK = "[redacted:aws-access-key]"
+PEM = "-----BEGIN RSA PRIVATE KEY-----\n" + "\n".join(["MIIEogIBAAKCAQEAjosMtDUqbE1/8zxZac1t8fkh2SxGuMXHk9"] * 6)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _rules_are_compiled_once() -> None:
+    default_redactor()
+
+
+def event(payload: Payload, location: str = "/work") -> NewEvent:
+    return NewEvent(
+        stream="session/codex/s",
+        payload=payload,
+        occurred_at=Micros(1),
+        dedupe_key="k",
+        actor="user",
+        location=location,
+    )
+
+
+def test_a_secret_is_replaced_by_its_kind_and_nothing_else_changes() -> None:
+    assert redact(f"use {KEY}, please") == (f"use {MARK}, please", {"aws-access-key": 1})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The password must have eight characters; ask for a token.",
+        "def login(user: str, password: str, token: str | None = None) -> Session:",
+        'const apiKey = process.env.API_KEY ?? "";',
+        "commit 4e480f9057dbe4b7313ef9b16c371d756767002d",
+        "018427c2-6807-4b10-b33b-3bfc78dd5c73 sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca4",
+        "https://example.com:8443/a@b?c=d",
+        "git@github.com:org/repo.git",
+        "max_tokens=100000, tokens: 12345678, PASSED=1234567",
+        "비밀번호를 입력하세요. トークン “—…” 🙂\u2028",
+    ],
+)
+def test_a_text_without_secrets_is_left_as_it_is(text: str) -> None:
+    assert redact(text) == (text, {})
+    given = event(PromptSubmitted(text=text))
+    assert prepare(given) is given
+
+
+def test_the_rules_authors_examples_are_found_in_prompts_in_objects_and_in_escaped_json() -> None:
+    missed: list[tuple[str, str, str]] = []
+    for rule in load_rules():
+        for example in rule.examples:
+            nested = json.dumps(json.dumps({"note": f"x\n{example}\ny"}, ensure_ascii=False), ensure_ascii=False)
+            for way, payload in (
+                ("text", PromptSubmitted(text=example)),
+                ("object", ToolCalled(tool="Write", input={"edits": [{"content": f"x\n{example}\ny"}]})),
+                ("escaped", PromptSubmitted(text=nested)),
+            ):
+                if not prepare_all([event(payload)]).redactions:
+                    missed.append((rule.id, way, example))
+    assert not missed
+
+
+def test_what_a_rule_of_memctls_own_must_not_take_is_left() -> None:
+    for rule in load_rules():
+        if rule.id.startswith("memctl."):
+            alone = Redactor([rule])
+            for example in rule.negative_examples:
+                assert alone.redact(example) == (example, {}), rule.id
+
+
+def test_of_published_rules_only_those_for_public_names_are_left_out() -> None:
+    everything, used = load_rules(everything=True), {rule.id for rule in load_rules()}
+    left_out = [rule for rule in everything if rule.id not in used]
+    examples = sum(len(rule.examples) for rule in everything)
+    missed = [(rule.id, example) for rule in left_out for example in rule.examples if not redact(example)[1]]
+    assert {id for id, _ in missed} <= {
+        "np.age.1",
+        "np.arn.1",
+        "np.gcs.1",
+        "np.gcs.2",
+        "np.s3.1",
+        "np.s3.2",
+        "np.shopify.1",
+    }
+    assert len(missed) / examples < 0.04
+
+
+@pytest.mark.parametrize(
+    ("text", "secret"),
+    [
+        (f'{{"env": "line\\n{KEY}"}}', KEY),
+        (f'"a\\\\nb\\\\n{KEY}\\\\n"', KEY),
+        (f"tab\\t{KEY}\\r\\n", KEY),
+        ('{\\"password\\": \\"hunter22\\"}', "hunter22"),
+        ("GITHUB_TOKEN\\u003dghx0123456789abcdef", "ghx0123456789abcdef"),
+        ("aws_secret_access_key=abcdefghij\\/bcdefghijabcdefghij0123456789", "bcdefghijabcdefghij0123456789"),
+    ],
+)
+def test_escapes_hide_nothing(text: str, secret: str) -> None:
+    redacted, counts = redact(text)
+    assert secret not in redacted
+    assert counts
+
+
+def test_a_backslash_that_is_part_of_a_secret_does_not_save_it() -> None:
+    redacted, _ = redact('password = "ab\\next22"')
+    assert "next22" not in redacted
+
+
+def test_the_key_of_a_value_tells_that_it_is_secret() -> None:
+    secret = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"
+    given = event(ToolCalled(tool="Bash", input={"env": {"AWS_SECRET_ACCESS_KEY": secret, "HOME": "/root"}}))
+    prepared = prepare(given)
+    assert isinstance(prepared.payload, ToolCalled)
+    assert prepared.payload.input == {"env": {"AWS_SECRET_ACCESS_KEY": "[redacted:aws-secret-key]", "HOME": "/root"}}
+
+
+def test_every_string_of_an_event_is_looked_at() -> None:
+    payload = ToolReturned(
+        text=KEY, tool=KEY, file=f"/w/{KEY}.txt", branch=KEY, patch=(Hunk(1, 1, (" a", f"+{KEY}")),), line=KEY, call=KEY
+    )
+    prepared = prepare(event(payload, location=f"/w/{KEY}"))
+    stored = msgspec.json.encode(prepared.payload) + prepared.location.encode()
+    assert KEY.encode() not in stored
+    assert stored.count(MARK.encode()) == 8
+    named = prepare(event(NoticeReceived(kind="x", data={KEY: {"deep": [[KEY]]}})))
+    assert KEY.encode() not in msgspec.json.encode(named.payload)
+
+
+def test_a_private_key_is_cut_from_patches_numbered_lines_and_where_its_end_is_missing() -> None:
+    numbered = "\n".join(f"{number:6}→{line}" for number, line in enumerate(PEM.split("\n"), 1))
+    patch = (Hunk(1, 1, tuple("+" + line for line in PEM.split("\n"))),)
+    for payload in (PromptSubmitted(text=PEM), PromptSubmitted(text=numbered), ToolReturned(patch=patch)):
+        stored = msgspec.json.encode(prepare(event(payload)).payload)
+        assert b"MIIEog" not in stored
+        assert b"SxGuMXHk9" not in stored
+
+
+def test_neighbouring_secrets_that_share_a_delimiter_are_all_cut() -> None:
+    redacted, counts = redact(" ".join([KEY] * 3) + f",{KEY}")
+    assert KEY not in redacted
+    assert counts == {"aws-access-key": 4}
+
+
+@settings(deadline=None)
+@given(
+    st.text(max_size=80), st.sampled_from(["", f" {KEY} ", "password='hunter22'", "\n" + PEM, "postgres://a:b1c2@h/d"])
+)
+def test_redacting_twice_changes_nothing(text: str, secret: str) -> None:
+    once, _ = redact(text + secret)
+    assert redact(once) == (once, {})
+
+
+@pytest.mark.parametrize(
+    ("text", "kept", "blocks"),
+    [
+        ("a <private>b</private> c", f"a {PRIVATE} c", 1),
+        ("a <PRIVATE>b\nb</Private> c <private>d</private>", f"a {PRIVATE} c {PRIVATE}", 2),
+        ("a <private>b <private>c</private> d</private> e", f"a {PRIVATE} e", 1),
+        ("a <private>b", f"a {PRIVATE}", 1),
+        ("a </private> b", "a </private> b", 0),
+    ],
+)
+def test_private_blocks_are_dropped(text: str, kept: str, blocks: int) -> None:
+    assert redact(text) == (kept, {"private": blocks} if blocks else {})
+    prepared = prepare(event(PromptSubmitted(text=text)))
+    assert isinstance(prepared.payload, PromptSubmitted)
+    assert prepared.payload.text == kept
+
+
+def test_what_no_database_takes_is_cleaned() -> None:
+    given = event(ToolCalled(tool="x", input={"a\0": ["\ud800", 2**70, float("nan"), {"b": 1.5}]}))
+    prepared = prepare(given)
+    assert isinstance(prepared.payload, ToolCalled)
+    assert prepared.payload.input == {"a": ["\ufffd", "1.180592e+21", "nan", {"b": 1.5}]}
+    assert redact("\0".join(KEY)) == (MARK, {"aws-access-key": 1})
+
+
+def test_deep_nesting_ends() -> None:
+    value: Any = "x"
+    for _ in range(250):
+        value = {"a": value}
+    assert b"nested too deeply" in msgspec.json.encode(prepare(event(ToolCalled(tool="x", input=value))).payload)
+
+
+@pytest.mark.parametrize("size", [TEXT_CAP * 2, 600_000])
+@pytest.mark.parametrize("shift", [-30, -10, 0, 10])
+def test_a_secret_that_the_cap_would_cut_in_half_does_not_survive(size: int, shift: int) -> None:
+    for at in (10_000 + shift, size - 6_000 + shift):
+        text = "." * at + f" {KEY} " + "." * (size - at)
+        prepared = prepare(event(PromptSubmitted(text=text)))
+        assert isinstance(prepared.payload, PromptSubmitted)
+        for part in range(6, len(KEY) + 1):
+            assert KEY[:part] not in prepared.payload.text
+        assert KEY[-8:] not in prepared.payload.text
+        assert prepared.payload.length >= size
+        assert len(prepared.payload.text) < TEXT_CAP + 100
+
+
+def test_long_things_are_capped_once() -> None:
+    lines = tuple("+" + "x" * 99 for _ in range(1000))
+    for payload in (
+        PromptSubmitted(text="y" * 50_000),
+        ToolCalled(tool="Write", input={"content": "y" * 50_000, "more": ["z" * 20_000] * 5, "n": 1}),
+        ToolReturned(file="/" * 9000, patch=(Hunk(1, 1, lines), Hunk(5, 5, lines))),
+        NoticeReceived(kind="k", data={str(n): "v" * 500 for n in range(900)}),
+    ):
+        once = prepare(event(payload))
+        assert len(msgspec.json.encode(once.payload)) < 40_000
+        assert prepare(once) == once
+    call = prepare(event(ToolCalled(tool="Write", input={"content": "y" * 50_000})))
+    assert isinstance(call.payload, ToolCalled)
+    assert call.payload.length == 50_014
+
+
+def test_memctls_own_words_are_marked() -> None:
+    own = event(PromptSubmitted(text=f"{CONTEXT_BLOCK_OPEN}\nyou once…\n{CONTEXT_BLOCK_CLOSE}\nfix it"))
+    tool = event(ToolCalled(tool=f"{OWN_TOOL_PREFIX}search"))
+    plugin = event(ToolCalled(tool="mcp__plugin_memctl_memctl__search"))
+    other = event(ToolCalled(tool="mcp__linear__search"))
+    injected = [prepare(each).payload for each in (own, tool, plugin, other)]
+    assert [getattr(payload, "injected", None) for payload in injected] == [True, True, True, False]
+
+
+def test_without_hyperscan_the_same_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = builtins.__import__
+
+    def without(name: str, *args: Any, **kwargs: Any) -> Any:
+        if name == "hyperscan":
+            raise ImportError(name)
+        return real(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    plain = Redactor()
+    monkeypatch.undo()
+    for text in (f"use {KEY}", 'password = "hunter22"', "nothing here", PEM):
+        assert plain.redact(text) == default_redactor().redact(text)
+
+
+def test_compiled_rules_are_kept_for_the_next_process_and_damage_is_noticed(tmp_path: Path) -> None:
+    rules = [Rule(id="t", marker="t", pattern="(t[0-9]{6})")]
+    for _ in range(2):
+        assert Redactor(rules, cache=tmp_path).redact("t123456")[0] == "[redacted:t]"
+    (kept,) = tmp_path.iterdir()
+    assert kept.stat().st_mode & 0o077 == 0
+    kept.write_bytes(kept.read_bytes()[:-9])
+    assert Redactor(rules, cache=tmp_path).redact("t123456")[0] == "[redacted:t]"
+    blocked = tmp_path / "file"
+    blocked.write_bytes(b"")
+    assert Redactor(rules, cache=blocked).redact("t123456")[0] == "[redacted:t]"
+
+
+def test_known_leaks_are_found() -> None:
+    folder = DATA / "secrets-leaky-repo"
+    if not folder.is_dir():
+        pytest.skip(f"no data at {folder}")
+    clean = []
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and ".leaky-meta" not in path.parts and path.stat().st_size < 100_000:
+            text = path.read_bytes().decode("utf-8", "replace")
+            if not redact(text)[1]:
+                clean.append(path.name)
+    # Not secret, or without any shape to know it by (a bare key, positional fields, arguments of a call).
+    assert set(clean) <= {
+        ".gitattributes", "LICENSE", "README.md", "id_rsa.pub", "master.key", "salesforce.js", ".pgpass", ".esmtprc",
+        "high-entropy-misc.txt", "key4.db", "cert9.db",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "filler", ["a" * 200_000, " " * 200_000, "password=" * 20_000, "://a:" * 40_000, "\\" * 200_000, "A1" * 90_000]
+)
+def test_no_text_takes_long(filler: str) -> None:
+    # Quadratic searches would take minutes here.
+    redact(filler)
+    redact(base64.b64encode(filler.encode()[:100_000]).decode() + KEY)
