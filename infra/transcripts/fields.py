@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
 from memctl.domain.event import Micros
@@ -73,8 +74,12 @@ def identifier(value: Any) -> str:
 
 def kind(*parts: Any) -> str:
     """A name to count ignored lines by: the client's own words for it, joined by colons."""
-    words = (_KIND.sub("_", part[:60]) for part in parts if isinstance(part, str) and part)
-    return ":".join(words) or "unknown"
+    return _kind(tuple(part[:60] for part in parts if isinstance(part, str) and part))
+
+
+@lru_cache(maxsize=1024)
+def _kind(words: tuple[str, ...]) -> str:
+    return ":".join(_KIND.sub("_", word) for word in words) or "unknown"
 
 
 def joined(content: Any, *, of: tuple[str, ...] = ("text",)) -> str:

@@ -50,12 +50,14 @@ class Parsed(msgspec.Struct, frozen=True):
 
     `outcome` says how the line counts. `why` is set where something in it could not be read, which happens beside
     events too: of two objects run together in one line, one may be whole. An `incomplete` last line (its writer is
-    still at it) counts as nothing yet: a later read gets it.
+    still at it) counts as nothing yet: a later read gets it. Reading goes on behind the last `whole` line: one that no
+    newline ends may grow, even where it gave events already.
     """
 
     number: int
     offset: int
     end: int
+    whole: bool
     outcome: Literal["events", "ignored", "bad", "blank", "incomplete"]
     events: tuple[NewEvent, ...] = ()
     kind: str = ""
@@ -190,18 +192,19 @@ def _digest(file: BinaryIO, offset: int) -> str:
 
 
 def _parse(line: RawLine, format: Format) -> Parsed:
-    at = (line.number, line.offset, line.end)
-    if line.data is None:
+    at = (line.number, line.offset, line.end, line.whole)
+    data = line.data
+    if data is None:
         if not line.whole:
             return Parsed(*at, "incomplete")
         return Parsed(*at, "bad", why=f"line of {line.end - line.offset} bytes is longer than {MAX_LINE}")
-    if not line.data.strip(b" \t\r"):
+    if not data or data.isspace():
         return Parsed(*at, "blank" if line.whole else "incomplete")
-    records, why = _records(line.data, format)
+    records, why = _records(data, format)
     if not records and not line.whole:
         return Parsed(*at, "incomplete")
     events: list[NewEvent] = []
-    kinds: list[str] = []
+    kind = ""
     for index, record in enumerate(records):
         place = f"#{line.number}" if not index else f"#{line.number}.{index}"
         try:
@@ -210,16 +213,16 @@ def _parse(line: RawLine, format: Format) -> Parsed:
             why = why or str(error)
             continue
         if isinstance(found, str):
-            kinds.append(found)
+            kind = kind or found
         else:
-            events.extend(found)
+            events += found
     if not line.whole:
         why = ""  # what is missing of it will be read when it is there
     if events:
         return Parsed(*at, "events", tuple(events), why=why)
-    if why or not kinds:
-        return Parsed(*at, "bad", why=why)
-    return Parsed(*at, "ignored", kind=kinds[0])
+    if why or not kind:
+        return Parsed(*at, "bad", why=why or "unreadable so far")
+    return Parsed(*at, "ignored", kind=kind)
 
 
 def _records(data: bytes, format: Format) -> tuple[list[dict[str, Any]], str]:

@@ -69,7 +69,8 @@ def test_a_line_breaks_at_newlines_only() -> None:
 def test_an_unfinished_last_line_waits() -> None:
     first, second = parse(prompt("a") + b"\n" + prompt("b", "u-2")[:-1])
     assert (first.outcome, second.outcome, second.why) == ("events", "incomplete", "")
-    assert parse(prompt("a"))[0].outcome == "events"  # whole but for its newline
+    (alone,) = parse(prompt("a"))  # whole but for its newline: taken, and read again
+    assert (alone.outcome, alone.whole) == ("events", False)
 
 
 def test_an_overlong_line_is_passed_over_and_the_next_one_read() -> None:
@@ -132,7 +133,7 @@ def test_a_growing_file_gives_each_event_as_the_whole_does(tmp_path: Path) -> No
         assert start == last
         for line in parse_file(path, Claude(), start):
             found += line.events
-            if data[:end].endswith(b"\n") or line.end < end:
+            if line.whole:
                 last = checkpoint(path, line.end, line.number)
     path.write_bytes(data)
     found += [event for line in parse_file(path, Claude(), resume(path, last)) for event in line.events]
