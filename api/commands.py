@@ -7,18 +7,32 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Self
 
+import msgspec
+import psycopg
+from psycopg.errors import DeadlockDetected, SerializationFailure
+
 from memctl.domain.event import NewEvent
 from memctl.infra import generations, queue
-from memctl.infra.database import Connection, connect
+from memctl.infra.database import Connection, DatabaseUnavailable, connect
 from memctl.infra.log.append import Appended, append, append_bulk
 from memctl.infra.log.spaces import installation, space_id
-from memctl.infra.redaction import prepare
+from memctl.infra.redaction import Redactor, prepare_all
 from memctl.infra.settings import Settings
 
 log = logging.getLogger("memctl.commands")
 
+DEADLOCKS = 10
+"""Attempts at a batch that others append at the same time."""
+
 BULK = 200
 """From this many events on, a batch is staged by COPY."""
+
+
+class Recorded(msgspec.Struct, frozen=True):
+    """What became of a batch: one entry for each event, in order, and what was redacted, by kind."""
+
+    appended: tuple[Appended, ...]
+    redactions: dict[str, int]
 
 
 class Intake:
@@ -30,15 +44,31 @@ class Intake:
         generations.ensure_live(self.connection, settings.stage1_shards)
         self._redis = queue.connect(settings.redis_url) if settings.redis_url else None
         self._installation = installation(self.connection)
+        self._redactor = Redactor(cache=settings.data_dir / "cache")
 
-    def record(self, events: Sequence[NewEvent]) -> list[Appended]:
-        """Redact and append; what is returned is committed. One entry for each event, in order."""
-        prepared = [prepare(event) for event in events]
-        put = append_bulk if len(prepared) >= BULK else append
-        done = put(self.connection, self.space_id, prepared)
-        if any(entry.status != "duplicate" for entry in done):
+    def record(self, events: Sequence[NewEvent]) -> Recorded:
+        """Redact and append; what is returned is committed."""
+        prepared = prepare_all(events, self._redactor)
+        appended = self._append(prepared.events)
+        if any(entry.status != "duplicate" for entry in appended):
             self._wake()
-        return done
+        return Recorded(tuple(appended), dict(prepared.redactions))
+
+    def _append(self, events: Sequence[NewEvent]) -> list[Appended]:
+        put = append_bulk if len(events) >= BULK else append
+        for attempt in range(1, DEADLOCKS + 1):
+            try:
+                return put(self.connection, self.space_id, events)
+            except (DeadlockDetected, SerializationFailure):
+                # Somebody appends the same keys in another order; one of us has to begin again.
+                if attempt == DEADLOCKS:
+                    raise
+            except psycopg.OperationalError as problem:
+                raise DatabaseUnavailable(
+                    f"Postgres went away: {str(problem).strip()}",
+                    hint="run this again once it is back: what was appended is kept, and nothing is doubled",
+                ) from problem
+        raise AssertionError("unreachable")
 
     def _wake(self) -> None:
         if self._redis is None:

@@ -108,7 +108,7 @@ class Committer(threading.Thread):
                 answers[-1]["ignored"] = parsed.kind
             events.extend(parsed.events)
             owners.extend([index] * len(parsed.events))
-        for owner, done in zip(owners, self._intake.record(events), strict=True):
+        for owner, done in zip(owners, self._intake.record(events).appended, strict=True):
             answers[owner]["duplicate" if done.status == "duplicate" else "new"] += 1
         return answers
 

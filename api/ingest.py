@@ -50,6 +50,8 @@ class Account(msgspec.Struct):
     variant: int = 0
     types: Counter[str] = msgspec.field(default_factory=Counter)
     """New events by type."""
+    redacted: Counter[str] = msgspec.field(default_factory=Counter)
+    """Secrets and private parts that were replaced by markers, by kind."""
     ignored: Counter[str] = msgspec.field(default_factory=Counter)
     bad: list[BadLine] = msgspec.field(default_factory=list)
     seconds: float = 0.0
@@ -66,6 +68,7 @@ class Account(msgspec.Struct):
             "with_events": self.with_events,
             "blank": self.blank,
             "incomplete": self.incomplete,
+            "redacted": dict(self.redacted.most_common()),
             "ignored": dict(self.ignored.most_common()),
             "bad": [msgspec.to_builtins(line) for line in self.bad],
             "seconds": round(self.seconds, 3),
@@ -143,7 +146,7 @@ def _ingest_file(intake: Intake, path: Path, again: bool, account: Account, prog
         pending.extend(parsed.events)
         if parsed.outcome == "incomplete":
             break
-        if not _ended(path, parsed):  # its newline will come: until then it is read again each time
+        if not parsed.whole:  # its newline will come: until then it is read again each time
             break
         held += parsed.end - parsed.offset
         reached, lines = parsed.end, parsed.number
@@ -153,14 +156,6 @@ def _ingest_file(intake: Intake, path: Path, again: bool, account: Account, prog
         account.unchanged += 1
         return
     commit()
-
-
-def _ended(path: Path, parsed: Parsed) -> bool:
-    if parsed.end < path.stat().st_size:
-        return True
-    with path.open("rb") as file:
-        file.seek(parsed.end - 1)
-        return file.read(1) == b"\n"
 
 
 def _count(account: Account, path: Path, parsed: Parsed) -> None:
@@ -182,7 +177,9 @@ def _count(account: Account, path: Path, parsed: Parsed) -> None:
 def _append(intake: Intake, events: list[NewEvent], account: Account) -> None:
     if not events:
         return
-    for event, done in zip(events, intake.record(events), strict=True):
+    recorded = intake.record(events)
+    account.redacted.update(recorded.redactions)
+    for event, done in zip(events, recorded.appended, strict=True):
         if done.status == "new":
             account.new += 1
             account.types[event.type] += 1

@@ -113,6 +113,8 @@ def _print(account: Account) -> None:
     click.echo(f"events: {account.new} new, {account.duplicate} duplicate, {account.variant} variant")
     for name, number in account.types.most_common():
         click.echo(f"  {number:>8}  {name}")
+    if account.redacted:
+        click.echo("redacted: " + ", ".join(f"{n} {kind}" for kind, n in account.redacted.most_common()))
     ignored = sum(account.ignored.values())
     click.echo(f"lines: {account.with_events} with events, {ignored} ignored, {account.blank} blank,"
                f" {account.incomplete} incomplete, {len(account.bad)} bad")  # fmt: skip
