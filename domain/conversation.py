@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from memctl.domain.asserting import Assertions, span_of
 from memctl.domain.decisions import Decision, decisions_by_agent, decisions_by_user
 from memctl.domain.episodes import EpisodeSoFar
@@ -9,6 +11,7 @@ from memctl.domain.event import Micros
 from memctl.domain.facts import (
     Answered,
     DecisionTaken,
+    InsightFound,
     Prompted,
     PromptKind,
     Span,
@@ -17,6 +20,7 @@ from memctl.domain.facts import (
     Turn,
     fact_id,
 )
+from memctl.domain.insights import claims_in
 from memctl.domain.observations import PromptSubmitted, ResponseReceived
 from memctl.domain.ordering import Placed, text_digest
 from memctl.domain.prompts import FRESH_START, Said, is_complaint, is_thanks, kind_of, said_in, words_in
@@ -39,6 +43,7 @@ class _OpenTurn:
     def __init__(self, prompt: Prompted) -> None:
         self.prompt = prompt
         self.answer = ""
+        self.whole_answer = ""
         self.answered: Span | None = None
         self.answer_place: Placed | None = None
         self.files: dict[str, None] = {}
@@ -104,8 +109,10 @@ class Conversation:
             return
         self._feel(words)
         kind: PromptKind = "correction" if is_complaint(words) else "follow_up"
-        self._say(placed, text, words, kind, start, end)
+        about = self._about_prompt(words)
+        self._say(placed, text, words, kind, start, end, about)
         self._about |= words_in(words)
+        self._claimed(placed, text, text[start:end], start, about, "user")
 
     def interrupted(self, when: Micros) -> None:
         if self.episode is not None:
@@ -144,6 +151,7 @@ class Conversation:
         self._fresh = False
         for index, decision in enumerate(decisions_by_user(said.text)):
             self.decided(placed, text, decision, f"{about_prompt}:{index}", "user")
+        self._claimed(placed, text, said.text, 0, about_prompt, "user")
 
     def _kind(self, said: Said, when: Micros) -> PromptKind:
         episode = self.episode
@@ -201,6 +209,28 @@ class Conversation:
         if self.episode is not None:
             self.episode.decided(decision.text, decision.rationale)
 
+    def _claimed(
+        self, placed: Placed, text: str, words: str, offset: int, about: str, said_by: Literal["user", "agent"]
+    ) -> None:
+        """Assert the claims in `words`, which stand in `text` from `offset` on."""
+        for claim in claims_in(words, said_by=said_by):
+            span = span_of(placed, text, offset + claim.start, offset + claim.end)
+            self._assert.make(
+                InsightFound,
+                placed,
+                f"{about}:{claim.canonical}",
+                span,
+                kind=claim.kind,
+                text=claim.text,
+                canonical=claim.canonical,
+                subject=claim.subject,
+                confidence=claim.confidence,
+                said_by=said_by,
+                polarity=claim.polarity,
+                rule=claim.rule,
+                everywhere=claim.everywhere,
+            )
+
     # --- the agent ---
 
     def answered(self, placed: Placed, seen: ResponseReceived) -> None:
@@ -216,6 +246,7 @@ class Conversation:
             return
         if self._turn is not None:
             self._turn.answer, self._turn.answered, self._turn.answer_place = text, span, placed
+            self._turn.whole_answer = seen.text
             self._turn.dirty = True
         if self.episode is not None:
             self.episode.answer, self.episode.answered = seen.text[:2_000], span
@@ -266,6 +297,9 @@ class Conversation:
 
     def _end_turn(self) -> None:
         if self._turn is not None:
-            if self._turn.dirty:
-                self._assert.add(self._turn.fact())
-            self._turn = None
+            turn, self._turn = self._turn, None
+            if turn.dirty:
+                self._assert.add(turn.fact())
+            if turn.answer_place is not None:
+                about = f"answer:{turn.prompt.id}"
+                self._claimed(turn.answer_place, turn.whole_answer, turn.whole_answer, 0, about, "agent")

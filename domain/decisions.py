@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+LONGEST_PROMPT = 1_500
+"""Characters of a prompt that is still taken for somebody's own words."""
+
 MOST = 3
 """Decisions that are taken from one text."""
 
@@ -16,13 +19,14 @@ _AGENT = re.compile(
     r"Going with\b|\*{0,2}Decision:\*{0,2} )[^\n]{8,280}?(?=[.!?](?:\s|$)|\n|$)"
 )
 _USER = re.compile(
-    r"(?:^|(?<=[.!?,:]\s)|(?<=\n))\W*(?:(?:(?:let'?s|we'?ll|we will|we should|i'?ll|please) (?:go with|use|stick "
-    r"with|keep|switch to|do option)\b|"
+    r"(?:^|(?<=[.!?,:]\s)|(?<=\n))\W*(?:(?:and|so|ok(?:ay)?|yes|yeah|then|but|well|sure)[, ]+)*"
+    r"(?:(?:let'?s|we'?ll|we will|we should|i'?ll|please) (?:go with|use|stick with|keep|switch to|do option)\b|"
     r"i (?:like|prefer|choose|pick|want|vote for) (?:the )?(?:option|approach|idea|first|second)\b|option [0-9a-d]\b|"
-    r"(?:go|going) with\b|we decided\b|(?:let'?s|rather) not\b)[^\n]{0,280}?)(?=[.!?](?:\s|$)|\n|$)|"
-    r"(?:[^\n.!?]{2,150}(?:로|으로) (?:하자|가자|갑시다|합시다|결정|진행하자|정하자)[^\n.!?]{0,40})",
+    r"(?:go|going) with\b|we decided\b|(?:let'?s|rather) not\b)[^\n]{0,280}?(?=[.!?](?:\s|$)|\n|$)",
     re.I,
 )
+_KOREAN = re.compile(r"(?<![^\n.!?])[^\n.!?]{2,150}?로 (?:하자|가자|갑시다|합시다|결정|진행하자|정하자)[^\n.!?]{0,40}")
+_LEAD = re.compile(r"[\s*>\-.!?,:]*(?:(?:and|so|ok(?:ay)?|yes|yeah|then|but|well|sure)[, ]+)*", re.I)
 _WHY = re.compile(
     r"\b(?:because|since|so that|as it|to (?:avoid|keep|ensure|prevent|reduce|match)|which (?:is|keeps|avoids|"
     r"makes))\b.*|(?:때문|위해).*",
@@ -46,8 +50,11 @@ def decisions_by_agent(text: str) -> list[Decision]:
 
 
 def decisions_by_user(text: str) -> list[Decision]:
-    """What the user settled on, as the prompt says."""
-    return _read(_USER, text)
+    """What the user settled on, as the prompt says. Long prompts are documents, whose options nobody has chosen yet."""
+    if len(text) > LONGEST_PROMPT:
+        return []
+    found = _read(_USER, text)
+    return (found + _read(_KOREAN, text))[:MOST] if "로 " in text else found
 
 
 def decisions_in_answers(text: str) -> list[Decision]:
@@ -63,7 +70,8 @@ def _read(pattern: re.Pattern[str], text: str) -> list[Decision]:
     for found in pattern.finditer(text[:8_000]):
         if text[found.start() - 1 : found.start()].isalnum():
             continue
-        start = found.end() - len(found[0].lstrip(" \t\n*>-.!?,:"))
+        lead = _LEAD.match(text, found.start(), found.end())
+        start = lead.end() if lead else found.start()
         words = " ".join(text[start : found.end()].split())
         if len(words) < 12:
             continue

@@ -7,12 +7,13 @@ from uuid import UUID
 
 import msgspec
 
+from memctl.domain.bounded import clipped
 from memctl.domain.event import Micros
 from memctl.domain.facts import Episode, FilePatch, Outcome, Span, TaskType, ToolTally
 from memctl.domain.resolutions import sentences
 
-FILES, NAMES, LINES = 60, 40, 12
-"""How many files, names (symbols, signatures, steps of the plan) and lines (decisions, pivots) an episode keeps."""
+FILES, PATCHES, NAMES, LINES = 32, 24, 30, 10
+"""How many files, patches, names (symbols, signatures, steps of the plan) and lines (decisions, pivots) are kept."""
 
 PIVOT_STEPS = 5
 """More steps than this between one error and the next are a change of strategy (seed 001)."""
@@ -76,7 +77,7 @@ class EpisodeSoFar(msgspec.Struct):
         self.steps += 1
 
     def changed(self, path: str, added: int, removed: int, symbols: tuple[str, ...], *, created: bool) -> None:
-        path = path[:300]
+        path = clipped(path, 200)
         before = self.files.get(path, FilePatch(path))
         if path in self.files or len(self.files) < FILES:
             created = created or before.created
@@ -109,7 +110,7 @@ class EpisodeSoFar(msgspec.Struct):
 
     def decided(self, text: str, rationale: str) -> None:
         if len(self.decisions) < LINES and text not in self.decisions:
-            self.decisions.append(text[:300])
+            self.decisions.append(clipped(text, 200))
             self.pivot(f"Decision: {text}", rationale)
 
     def pivot(self, description: str, reason: str) -> None:
@@ -184,15 +185,15 @@ class EpisodeSoFar(msgspec.Struct):
             signatures=tuple(self.signatures),
             resolved=tuple(self.resolved),
             tools=tuple(
-                ToolTally(tool, uses, failures)
+                ToolTally(clipped(tool, 60), uses, failures)
                 for tool, (uses, failures) in sorted(self.tools.items(), key=lambda item: (-item[1][0], item[0]))[
                     :NAMES
                 ]
             ),
-            plan=tuple(text for _, text in self.plan[:NAMES]),
+            plan=tuple(clipped(text, 140) for _, text in self.plan[:NAMES]),
             decisions=tuple(self.decisions),
             pivots=tuple(self.pivots),
-            patches=tuple(self.files.values()),
+            patches=tuple(self.files.values())[:PATCHES],
             lines_added=self.added,
             lines_removed=self.removed,
             tests_passed=self.tests_passed,
@@ -204,7 +205,7 @@ class EpisodeSoFar(msgspec.Struct):
                 *(f"{message[:140]} (not resolved)" for message in list(self.unresolved.values())[-3:]),
             ),
             tips=tuple(self.tips),
-            answer=self.answer[:2_000],
+            answer=clipped(self.answer, 2_000),
             tokens=self.tokens,
         )
 
@@ -214,4 +215,4 @@ def _keep(names: dict[str, None], more: tuple[str, ...], limit: int) -> None:
         if len(names) >= limit:
             return
         if name:
-            names[name[:300]] = None
+            names[clipped(name, 300)] = None

@@ -99,7 +99,7 @@ def _tracebacks(text: str) -> Iterator[Shown]:
 
 
 _GO_TEST = re.compile(r"^(?P<indent>[ \t]*)--- FAIL: (?P<name>\S+)(?: \([\d.]+s\))?$", re.MULTILINE)
-_GO_DETAIL = re.compile(r"^[ \t]+(?P<file>[\w./-]+\.go):\d+: ?(?P<msg>.*(?:\n[ \t]{6,}\S.*){0,6})$", re.MULTILINE)
+_GO_DETAIL = re.compile(r"^[ \t]+(?P<file>[\w./-]+\.go):\d+: ?(?P<msg>.*(?:\n[ \t]{6,}.*){0,6})$", re.MULTILINE)
 _TELLING = re.compile(
     r"expect|want|got\b|fail|error|unexpected|should|mismatch|not |nil|panic|missing|wrong|timeout|timed out|differ",
     re.I,
@@ -352,7 +352,8 @@ SHAPES: tuple[Shape, ...] = (
                                           r"error).*)$", "sql", PLAIN),
     lines("go", ("go: ",), r"^go: (?P<msg>(?!downloading|finding|added|upgraded|extracting|found).+)$", "go", PLAIN),
     lines("usage",
-          ("nknown", "nrecognized", "llegal option", "nvalid option", "unexpected argument", "No such option", "if any flags in"),
+          ("nknown", "nrecognized", "llegal option", "nvalid option", "unexpected argument", "No such option",
+           "if any flags in"),
           r"^(?P<msg>.*(?:[Uu]nknown (?:shorthand )?(?:option|flag|command|subcommand|argument|JSON field)|"
           r"[Uu]nrecognized (?:option|argument|"
           r"subcommand|command)|[Ii]llegal option|[Ii]nvalid option|unexpected argument|No such option|if any "
@@ -360,7 +361,8 @@ SHAPES: tuple[Shape, ...] = (
           "usage", PLAIN),
     lines("git", ("fatal: ",), r"^fatal: (?P<msg>.+)$", "git", PLAIN),
     lines("file",
-          ("o such file", "ermission denied", "s a directory", "ot a directory", "ile exists", "not permitted", "o space left"),
+          ("o such file", "ermission denied", "s a directory", "ot a directory", "ile exists", "not permitted",
+           "o space left"),
           r"^(?P<msg>(?:[\w./()\[\]-]+:(?:\d+:)? ).*(?:[Nn]o such file or directory|[Pp]ermission denied|[Ii]s a "
           r"directory|[Nn]ot a directory|"
           r"File exists|Operation not permitted|[Nn]o space left on device).*)$", "file", PLAIN),

@@ -144,7 +144,8 @@ _ASKS = re.compile(
     re.I,
 )
 _REFERS = re.compile(
-    r"\b(?:this|that|it|these|those|them|they|the (?:new|added|above|prior|previous|last|same|other|changes?|results?)|"
+    r"\b(?:this|it|these|those|them|they|(?:do|did|does|is|was|about|like|to|for|of|in|with|on|after|by|all) that|"
+    r"that(?=\W*$)|the (?:new|added|above|prior|previous|last|same|other|changes?|results?)|"
     r"as well|too|also|again)\b|이거|그거|이것|그것|저것|방금|위에|같은",
     re.I,
 )

@@ -27,7 +27,7 @@ RETRY_REACH = 8
 _COMPILING = ("go compile", "rustc", "compile", "TS", "E0")
 _CHECKED = ("golangci-lint", "biome", "ruff", "mypy", "lint", "markdownlint", "diagnostic")
 _TREE = re.compile(
-    r"(?:\S+ )*?git (?:-\S+ \S+ )*(?:checkout|switch|restore|reset|stash|merge|rebase|pull|clean|cherry-pick|"
+    r"(?:\S+ )*?git (?:-\S+ \S+ )*(?:checkout|switch|restore|reset|merge|rebase|pull|clean|cherry-pick|"
     r"revert|am|apply|rm|mv)\b"
 )
 _SLIGHT = re.compile(r"(?:\S+ )*?(?:git|mkdir|touch|kill|pkill|killall|export|chmod \+x /tmp|rm (?:-\w+ )*/tmp)\b")
@@ -283,7 +283,7 @@ def _alike(command: str, error: OpenError) -> bool:
     before = [set(part.words) for part in parts_of(error.command) if part.head in wanted]
     if any(" " in head or "." in head for head in wanted):
         return True
-    return any(len(a & b) * 2 >= len(a | b) for a in again for b in before)
+    return any(len(a & b) * 2 > len(a | b) for a in again for b in before)
 
 
 def _bare(command: str) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 import msgspec
 
 from memctl.domain.error_shapes import ERROR_WORDS, PLAIN, SHAPES, STRONG, WRAPPER, Shown
-from memctl.domain.shell import head_of, only_reads, parts_of
+from memctl.domain.shell import head_of, is_reading, only_reads, parts_of
 from memctl.domain.templates import plain, template_of
 
 MOST = 8
@@ -84,11 +84,10 @@ def errors_in(text: str, command: str, *, failed: bool, exit_code: int | None = 
     shown = list(_shown(text, STRONG if not failed else PLAIN))
     if reads:
         # What a reader prints is a quotation; what it says in its own name is an error.
-        shown = [s for s in shown if s.types[0] in ("file", "usage", "git", "command not found", "shell")]
+        shown = [s for s in shown if s.types[0].startswith(_OF_READERS)]
     elif failed and not shown:
-        shown = list(_shown(text, WRAPPER))
-        if not shown or not any(s.weight > WRAPPER for s in shown):
-            shown = _by_words(text) or shown[:1] or _by_exit(command, text, exit_code)
+        wrappers = list(_shown(text, WRAPPER))
+        shown = _by_words(text, wrappers) or wrappers[:1] or _by_exit(command, text, exit_code)
     found: dict[str, SeenError] = {}
     for each in shown:
         error = _seen(each, text)
@@ -96,6 +95,9 @@ def errors_in(text: str, command: str, *, failed: bool, exit_code: int | None = 
         if len(found) == MOST:
             break
     return list(found.values())
+
+
+_OF_READERS = ("file", "usage", "git", "command not found", "shell", "HTTP", "GraphQL", "curl", "npm", "docker")
 
 
 def _shown(text: str, least: int) -> Iterable[Shown]:
@@ -114,24 +116,27 @@ def _shown(text: str, least: int) -> Iterable[Shown]:
     return sorted(strong or taken, key=lambda s: s.start)
 
 
-def _by_words(text: str) -> list[Shown]:
-    """The first line that reads like an error."""
+def _by_words(text: str, wrappers: list[Shown]) -> list[Shown]:
+    """The first line that reads like an error, and is none of the reports that something failed further up."""
     body = _HEADER.match(text)
     at = body.end() if body else 0
     for line in text[at : at + 12_000].split("\n"):
         stripped = line.strip()
-        if (
-            len(stripped) > 3
-            and ERROR_WORDS.search(stripped)
-            and not stripped.startswith(("ok ", "✓", "hint:", "//", "#"))
-        ):
+        telling = len(stripped) > 3 and ERROR_WORDS.search(stripped) and not stripped.startswith(_HARMLESS)
+        if telling and not any(w.start < at + len(line) and at < w.end for w in wrappers):
             return [Shown(at, at + len(line), ("error",), stripped[:500], weight=PLAIN)]
         at += len(line) + 1
     return []
 
 
+_HARMLESS = ("ok ", "✓", "hint:", "//", "#")
+
+
 def _by_exit(command: str, text: str, exit_code: int | None) -> list[Shown]:
     head = head_of(command) if command else ""
+    parts = parts_of(command)
+    if parts and parts[-1].after == "|" and is_reading(parts[-1].head):
+        return []  # the exit code of a filter that found nothing
     if not head or exit_code in (None, 0, 130, 141, 143):
         return []
     body = _HEADER.sub("", text, count=1).strip()

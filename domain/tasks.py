@@ -11,6 +11,9 @@ from memctl.domain.text import canonical
 LONGEST = 200
 """Characters of a description, and of a canonical key."""
 
+SHORTEST_PARAGRAPH = 15
+"""Characters of a first paragraph that says what is wanted by itself."""
+
 _PLAN = re.compile(r"\s*implement the following plan:?\s*", re.I)
 _HEADING = re.compile(r"^#{1,3} +(?:(?:implementation )?plan:? +)?(?P<title>\S.*)$", re.I | re.MULTILINE)
 _MARK = re.compile(r"^(?:\s*\[\[ ?##.*?\]\]\s*|\s*@\[\w+\]:\s*)+")
@@ -39,7 +42,10 @@ def description_of(words: str) -> str:
     if polite and len(text) - polite.end() > 15:
         text = text[polite.end() :]
     text = text.lstrip("#*->` \t\n")
-    sentences = [" ".join(part.split()) for part in _SENTENCE_END.split(text[:2_000]) if part and part.strip()]
+    paragraph = re.split(r"\n\s*\n", text[:2_000], maxsplit=1)[0]
+    if len(paragraph) < SHORTEST_PARAGRAPH:
+        paragraph = text[:2_000]
+    sentences = [" ".join(part.split()) for part in _SENTENCE_END.split(paragraph) if part and part.strip()]
     if not sentences:
         return _cut(" ".join(text.split()))
     found = sentences[0]

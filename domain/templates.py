@@ -29,6 +29,7 @@ _VARYING = re.compile(
         | \b\d\d:\d\d:\d\d(?:[.,]\d+)?\b)
     | (?P<addr>\b0x[0-9a-fA-F]+\b)
     | (?P<hash>\b(?=[0-9a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]{{7,64}}\b)
+    | (?P<host>\b\d{{1,3}}(?:\.\d{{1,3}}){{3}}(?::\d+)?\b)
     | (?P<v>(?<![\w.])v?\d+\.\d+\.\d+(?:[-+.][\w.]+)?\b)
     | (?P<n>(?<![\w.])[+-]?\d+(?:[.,_:]\d+)*
         (?:\s?(?:ms|µs|us|ns|s|sec|secs|seconds?|m|min|minutes?|h|hours?|[KMG]?i?B|%)\b)?)

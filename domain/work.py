@@ -111,9 +111,12 @@ class Work:
         if not failed:
             self._changed(placed, about, family, tool, given, seen)
             self._planned(placed, about, tool, given, seen)
+        ended = bool(command) and not self._goes_on(seen, given, command)
+        if ended:
+            self._ran(placed, about, command, seen, ok, errors)
         occurred = self._erred(placed, about, use, command, seen.text, errors)
-        if command and not self._goes_on(seen, given, command):
-            self._ran(placed, about, command, seen, ok, occurred)
+        if ended:
+            self._settle(placed, command, ok, occurred)
 
     def _command(self, tool: str, given: dict[str, Any], seen: ToolOutcome) -> str:
         process = given.get("session_id", given.get("bash_id", given.get("shellId")))
@@ -157,7 +160,7 @@ class Work:
     # --- commands, errors, fixes ---
 
     def _ran(
-        self, placed: Placed, about: str, command: str, seen: ToolOutcome, ok: bool, errors: Sequence[ErrorOccurred]
+        self, placed: Placed, about: str, command: str, seen: ToolOutcome, ok: bool, errors: Sequence[SeenError]
     ) -> None:
         task, episode = self._talk.task, self._talk.episode
         short = command[:LONGEST_COMMAND]
@@ -170,6 +173,10 @@ class Work:
             self._assert.make(TestsRan, placed, about, command=short, passed=ok, task=task, **tests._asdict())
             if episode is not None:
                 episode.tests_passed, episode.tested_at = ok, episode.steps
+
+    def _settle(self, placed: Placed, command: str, ok: bool, errors: Sequence[ErrorOccurred]) -> None:
+        """What a command's end says of the errors that are open."""
+        episode = self._talk.episode
         if not ok:
             self._resolutions.failed(self._uses, command, errors)
             if episode is not None and errors:

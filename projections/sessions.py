@@ -7,6 +7,7 @@ from typing import assert_never
 
 import msgspec
 
+from memctl.domain.bounded import clipped, one_line
 from memctl.domain.facts import (
     Answered,
     CommandRan,
@@ -121,8 +122,9 @@ def sessions(row: Session | None, fact: Told) -> Session:
         seen["location"] = row.location or fact.location
     match fact:
         case SessionOpened():
+            # The first sign of life of a session that began unseen has no source: what follows may name it.
             seen.update(
-                starts=row.starts + 1,
+                starts=max(row.starts + bool(fact.source), 1),
                 ended_at=None,
                 end_reason="",
                 branch=fact.branch or row.branch,
@@ -134,15 +136,15 @@ def sessions(row: Session | None, fact: Told) -> Session:
         case SessionClosed():
             seen.update(ended_at=fact.occurred_at, end_reason=fact.reason)
         case SessionTitled():
-            seen.update(title=fact.title)
+            seen.update(title=clipped(fact.title, 300))
         case Prompted():
             if fact.kind != "command":
                 seen.update(prompts=row.prompts + 1, corrections=row.corrections + (fact.kind == "correction"))
-                seen.update(first_prompt=row.first_prompt or " ".join(fact.text[:600].split())[:300])
+                seen.update(first_prompt=row.first_prompt or one_line(fact.text, 300))
         case Answered():
             seen.update(answers=row.answers + 1)
             if not fact.subagent:
-                seen.update(summary=fact.text[:600], model=fact.model or row.model)
+                seen.update(summary=clipped(fact.text, 600), model=fact.model or row.model)
         case ToolUsed():
             seen.update(
                 tool_calls=row.tool_calls + 1,

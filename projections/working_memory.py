@@ -6,6 +6,7 @@ from typing import assert_never
 
 import msgspec
 
+from memctl.domain.bounded import clipped, one_line
 from memctl.domain.facts import (
     DecisionTaken,
     ErrorOccurred,
@@ -24,7 +25,8 @@ from memctl.projections.kernel import projection
 TOOL_RESULTS, ERRORS, DISCOVERIES = 10, 5, 10
 """Sizes of the ring buffers (seed 000 §2: 10, 5, 10)."""
 
-FILES, DECISIONS, STEPS = 30, 12, 40
+FILES, DECISIONS, STEPS, DONE = 24, 10, 30, 12
+"""Files, decisions, steps of the plan, and steps done that a row keeps."""
 
 
 class ActiveFile(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -74,7 +76,7 @@ class Noted(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Decided(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A decision with what was at hand then: the step, and the files in use."""
+    """A decision with what was at hand then: the step, and the names of the files in use."""
 
     at: int
     text: str
@@ -138,11 +140,11 @@ def working_memory(row: WorkingMemory | None, fact: Told) -> WorkingMemory:
     match fact:
         case Prompted():
             if fact.kind != "command":
-                seen.update(last_prompt=fact.text[:600])
+                seen.update(last_prompt=clipped(fact.text, 600))
         case TaskOpened():
             seen.update(
                 task=fact.task,
-                task_description=fact.description[:300],
+                task_description=clipped(fact.description, 200),
                 task_type=fact.task_type,
                 task_status="open",
                 task_started_at=at,
@@ -156,32 +158,40 @@ def working_memory(row: WorkingMemory | None, fact: Told) -> WorkingMemory:
             if fact.task == row.task:
                 seen.update(task_status="closed")
         case ToolUsed():
-            result = ToolResult(at, fact.tool[:60], fact.ok, fact.summary[:200], fact.result[:300])
+            result = ToolResult(
+                at, clipped(fact.tool, 60), fact.ok, one_line(fact.summary, 160), one_line(fact.result, 240)
+            )
             seen.update(steps=row.steps + 1, tool_results=(*row.tool_results, result)[-TOOL_RESULTS:])
             if fact.ok and fact.family == "read":
                 seen.update(files=_accessed(row.files, fact.files, "read", at))
         case FileChanged():
             seen.update(files=_accessed(row.files, (fact.path,), "created" if fact.created else "edited", at))
         case PlanChanged():
-            plan = tuple(PlanStep(status, text[:200]) for status, text in fact.steps[:STEPS])
+            plan = tuple(PlanStep(status, one_line(text, 140)) for status, text in fact.steps[:STEPS])
             seen.update(
                 plan=plan,
                 current_step=next((step.text for step in plan if step.status == "in_progress"), ""),
-                steps_done=tuple(step.text for step in plan if step.status == "completed"),
-                pending=tuple(step.text for step in plan if step.status == "pending"),
+                steps_done=tuple(one_line(step.text, 100) for step in plan if step.status == "completed")[-DONE:],
+                pending=tuple(one_line(step.text, 100) for step in plan if step.status == "pending")[:DONE],
             )
         case ErrorOccurred():
-            error = RecentError(at, str(fact.id), fact.signature, fact.message[:300], fact.command[:200])
+            error = RecentError(
+                at, str(fact.id), fact.signature, one_line(fact.message, 240), one_line(fact.command, 160)
+            )
             seen.update(errors=(*row.errors, error)[-ERRORS:])
         case ErrorResolved():
             resolved = tuple(
-                msgspec.structs.replace(error, resolution=fact.approach[:300]) if error.id == str(fact.error) else error
+                msgspec.structs.replace(error, resolution=one_line(fact.approach, 240))
+                if error.id == str(fact.error)
+                else error
                 for error in row.errors
             )
             seen.update(errors=resolved, discoveries=_found(row, at, "resolution", fact.approach))
         case DecisionTaken():
-            recent = tuple(file.path for file in row.files[-5:])
-            decided = Decided(at, fact.text[:300], fact.rationale[:200], fact.said_by, row.steps, recent)
+            recent = tuple(clipped(file.path.rpartition("/")[2], 80) for file in row.files[-3:])
+            decided = Decided(
+                at, one_line(fact.text, 200), one_line(fact.rationale, 120), fact.said_by, row.steps, recent
+            )
             seen.update(decisions=(*row.decisions, decided)[-DECISIONS:])
         case InsightFound():
             seen.update(discoveries=_found(row, at, fact.kind, fact.text))
@@ -191,15 +201,17 @@ def working_memory(row: WorkingMemory | None, fact: Told) -> WorkingMemory:
 
 
 def _found(row: WorkingMemory, at: int, kind: str, text: str) -> tuple[Noted, ...]:
-    kept = tuple(noted for noted in row.discoveries if noted.text != text[:300])
-    return (*kept, Noted(at, kind, text[:300]))[-DISCOVERIES:] if text else row.discoveries
+    if not text:
+        return row.discoveries
+    noted = Noted(at, kind, one_line(text, 240))
+    return (*(known for known in row.discoveries if known.text != noted.text), noted)[-DISCOVERIES:]
 
 
 def _accessed(files: tuple[ActiveFile, ...], paths: tuple[str, ...], state: str, at: int) -> tuple[ActiveFile, ...]:
     """The files in use after an access: the latest last, the longest unused pushed out."""
     kept = list(files)
     for path in paths[:20]:
-        path = path[:300]
+        path = clipped(path, 160)
         known = next((file for file in kept if file.path == path), None)
         if known is None:
             kept.append(ActiveFile(path, state, last_at=at))

@@ -1,0 +1,681 @@
+"""Stage 1: what a stream's events tell, whatever the order, the batches and the tellers they came in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memctl.domain.derive import StreamFacts, derive
+from memctl.domain.event import Event, Micros, Payload, Position, type_of
+from memctl.domain.facts import (
+    Answered,
+    CommandRan,
+    DecisionTaken,
+    Episode,
+    ErrorOccurred,
+    ErrorResolved,
+    Fact,
+    FileChanged,
+    InsightFound,
+    PlanChanged,
+    Prompted,
+    ResolutionRefuted,
+    SessionOpened,
+    SessionTitled,
+    Span,
+    TaskClosed,
+    TaskOpened,
+    TokensSpent,
+    ToolUsed,
+    Turn,
+    quote_hash,
+)
+from memctl.domain.facts import TestsRan as RanTests  # pytest takes what begins with Test for its own
+from memctl.domain.observations import (
+    Hunk,
+    NoticeReceived,
+    PromptSubmitted,
+    ResponseReceived,
+    SessionStarted,
+    ToolCalled,
+    ToolFailed,
+    ToolReturned,
+    capped,
+    event_id_of,
+    hook_key,
+    transcript_key,
+)
+
+STREAM = "session/claude-code/s1"
+START = 1_760_000_000_000_000
+SECOND = 1_000_000
+DATA = Path(__file__).parents[3] / "shared" / "data"
+
+
+class Session:
+    """Writes a session's events, one second apart, each line under the one before."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self._line = ""
+
+    def tell(self, payload: Payload, actor: str = "agent", *, after: float = 1, hook: str = "") -> Event:
+        number = len(self.events) + 1
+        when = Micros((self.events[-1].occurred_at if self.events else START) + int(after * SECOND))
+        if hook:
+            key = hook_key(hook)
+            payload = msgspec.structs.replace(payload, via="hook")
+        else:
+            line = f"line-{number:03}"
+            key = transcript_key("claude-code", "s1", line, 0)
+            payload = msgspec.structs.replace(payload, line=line, parent=self._line)
+            self._line = line
+        told = event(payload, key, when, number, actor)
+        self.events.append(told)
+        return told
+
+    def user(self, text: str, **fields: Any) -> Event:
+        return self.tell(PromptSubmitted(text=text, **fields), "user")
+
+    def says(self, text: str, **fields: Any) -> Event:
+        return self.tell(ResponseReceived(text=text, **fields))
+
+    def runs(self, command: str, output: str = "", exit_code: int = 0) -> Event:
+        return self.uses("Bash", {"command": command}, output, failed=exit_code != 0, exit_code=exit_code or None)
+
+    def edits(self, path: str, old: str, new: str) -> Event:
+        hunk = Hunk(1, 1, (*(f"-{line}" for line in old.split("\n")), *(f"+{line}" for line in new.split("\n"))))
+        given = {"file_path": path, "old_string": old, "new_string": new}
+        return self.uses("Edit", given, "updated", file=path, patch=(hunk,))
+
+    def uses(self, tool: str, given: dict[str, Any], output: str, *, failed: bool = False, **outcome: Any) -> Event:
+        call = f"call-{len(self.events) + 1}"
+        self.tell(ToolCalled(tool=tool, call=call, input=given))
+        came = ToolFailed if failed else ToolReturned
+        return self.tell(came(text=output, call=call, **outcome), "tool")
+
+
+def event(payload: Payload, key: str, when: int, position: int = 1, actor: str = "agent", **more: Any) -> Event:
+    return Event(
+        position=Position(position),
+        event_id=more.pop("event_id", event_id_of(1, key)),
+        space_id=1,
+        stream=STREAM,
+        type=type_of(payload).name,
+        occurred_at=Micros(when),
+        recorded_at=Micros(when),
+        actor=actor,
+        location="/work/shop",
+        session_id="s1",
+        dedupe_key=key,
+        payload=payload,
+        **more,
+    )
+
+
+def facts_of(events: Sequence[Event]) -> list[Fact]:
+    return derive(STREAM, events).drain()
+
+
+def only(facts: Sequence[Fact], *kinds: type[Fact]) -> list[Any]:
+    return [fact for fact in facts if isinstance(fact, kinds)]
+
+
+TRACEBACK = """Exit code 1
+F                                                                    [100%]
+=================================== FAILURES ===================================
+____________________________ test_total_of_empty_cart __________________________
+    def test_total_of_empty_cart():
+>       assert Cart().total() == 0
+E       TypeError: unsupported operand type(s) for +: 'NoneType' and 'int'
+tests/test_cart.py:12: TypeError
+=========================== short test summary info ============================
+FAILED tests/test_cart.py::test_total_of_empty_cart - TypeError: unsupported operand type(s) for +: 'NoneType' and 'int'
+1 failed, 11 passed in 0.41s
+"""
+
+
+@pytest.fixture
+def repaired() -> Session:
+    """An opening prompt, a failing test, an explanation, an edit, the passing test, a commit, and thanks."""
+    session = Session()
+    session.tell(SessionStarted(source="startup", branch="main"), "system")
+    session.user("Fix the total of an empty cart: it crashes.")
+    session.runs("cd /work/shop && pytest -q", TRACEBACK, exit_code=1)
+    session.says("The issue is that `total` starts from None because the cart has no discount. I'll start from 0.")
+    session.edits("/work/shop/cart.py", "    total = self.discount", "    total = self.discount or 0")
+    session.runs("pytest -q", "............ [100%]\n12 passed in 0.40s")
+    session.says("Fixed: an empty cart now totals 0.")
+    session.user("thanks!")
+    session.says("You're welcome.")
+    return session
+
+
+def test_a_session_with_an_error_a_fix_and_thanks_tells_these_facts(repaired: Session) -> None:
+    facts = facts_of(repaired.events)
+    assert [type(fact) for fact in facts] == [
+        SessionOpened,
+        Prompted,
+        TaskOpened,
+        ToolUsed,
+        CommandRan,
+        RanTests,
+        ErrorOccurred,
+        Answered,
+        ToolUsed,
+        FileChanged,
+        ToolUsed,
+        CommandRan,
+        RanTests,
+        ErrorResolved,
+        Answered,
+        Turn,
+        Prompted,
+        Answered,
+        Turn,
+        Episode,
+    ]
+    opened, asked, task = only(facts, SessionOpened, Prompted, TaskOpened)[:3]
+    assert (opened.source, opened.branch, opened.location) == ("startup", "main", "/work/shop")
+    assert (asked.kind, asked.task) == ("opening", task.task)
+    assert (task.description, task.task_type) == ("Fix the total of an empty cart: it crashes.", "bugfix")
+
+    failed, passed = only(facts, RanTests)
+    assert (failed.runner, failed.passed, failed.count_failed, failed.count_passed) == ("pytest", False, 1, 11)
+    assert (passed.passed, passed.count_passed) == (True, 12)
+
+    [error] = only(facts, ErrorOccurred)
+    assert error.error_types == ("test failure", "TypeError")
+    assert error.template == "unsupported operand type(s) for +: <q> and <q>"
+    assert error.frames == ("test_cart.py::test_total_of_empty_cart",)
+    assert error.command == "cd /work/shop && pytest -q"
+
+    [changed] = only(facts, FileChanged)
+    assert (changed.path, changed.added, changed.removed) == ("/work/shop/cart.py", 1, 1)
+
+    [fix] = only(facts, ErrorResolved)
+    assert (fix.error, fix.signature, fix.command) == (error.id, error.signature, "pytest -q")
+    assert [edit.path for edit in fix.edits] == ["/work/shop/cart.py"]
+    assert fix.explanation.startswith("The issue is that `total` starts from None because")
+    assert fix.duration_us == 5 * SECOND
+
+    [_, thanks] = only(facts, Prompted)
+    assert thanks.kind == "thanks"
+    [first, second] = only(facts, Turn)
+    assert (first.answer, first.files) == ("Fixed: an empty cart now totals 0.", ("/work/shop/cart.py",))
+    assert second.prompt == "thanks!"
+
+    [episode] = only(facts, Episode)
+    assert (episode.outcome, episode.why, episode.feedback) == ("success", "the user was content", "positive")
+    assert (episode.closed, episode.steps, episode.tests_passed) == (False, 3, True)
+    assert (episode.signatures, episode.resolved) == ((error.signature,), (error.signature,))
+    assert (episode.lines_added, episode.lines_removed) == (1, 1)
+
+
+def test_evidence_quotes_the_cited_event(repaired: Session) -> None:
+    texts = {told.delivery_id: getattr(told.payload, "text", "") for told in repaired.events}
+    quoted = [span for fact in facts_of(repaired.events) for span in fact.evidence if span.quote_hash]
+    assert len(quoted) >= 8
+    for span in quoted:
+        assert quote_hash(texts[span.event][span.start : span.end]) == span.quote_hash
+    [error] = only(facts_of(repaired.events), ErrorOccurred)
+    [span] = error.evidence
+    assert texts[span.event][span.start : span.end].startswith("FAILED tests/test_cart.py::test_total_of_empty_cart")
+
+
+def test_the_next_opening_prompt_closes_task_and_episode(repaired: Session) -> None:
+    repaired.user(
+        "Implement the following plan:\n\n# Plan: Export invoices as PDF\n\n## Context\n\nCustomers ask for it."
+    )
+    facts = facts_of(repaired.events)
+    [closed] = only(facts, TaskClosed)
+    assert (closed.outcome, closed.by) == ("success", "next_prompt")
+    done, begun = only(facts, Episode)
+    assert done.closed
+    assert not begun.closed
+    assert (begun.description, begun.task_type) == ("Export invoices as PDF", "feature")
+
+
+def test_what_the_client_puts_in_the_users_place_is_no_prompt() -> None:
+    session = Session()
+    session.user(
+        "<command-name>/clear</command-name>\n<command-message>clear</command-message>\n<command-args></command-args>"
+    )
+    session.user("<local-command-stdout></local-command-stdout>", meta=True)
+    session.user("<task-notification>\n<task-id>1</task-id>\n</task-notification>")
+    session.user("[Request interrupted by user]")
+    session.user("This session is being continued from a previous conversation that ran out of context.")
+    session.user("remember: use pnpm", injected=True)
+    session.user("<ide_opened_file>cart.py</ide_opened_file>Rename the cart to basket everywhere please")
+    session.user("Do it in the tests too", subagent="a1")
+    kinds = [(fact.kind, fact.text) for fact in only(facts_of(session.events), Prompted)]
+    assert kinds == [("command", "/clear"), ("opening", "Rename the cart to basket everywhere please")]
+
+
+def test_why_a_user_refused_a_tool_is_a_prompt_and_no_error() -> None:
+    session = Session()
+    session.user("Add a discount to the cart please")
+    refusal = (
+        "The user doesn't want to proceed with this tool use. The tool use was rejected. "
+        "To tell you how to proceed, the user said:\nno, put it into a new module"
+    )
+    session.uses("Edit", {"file_path": "cart.py", "old_string": "a", "new_string": "b"}, refusal, failed=True)
+    facts = facts_of(session.events)
+    assert [(fact.kind, fact.text) for fact in only(facts, Prompted)][1:] == [
+        ("correction", "no, put it into a new module")
+    ]
+    [use] = only(facts, ToolUsed)
+    assert (use.ok, use.noise) == (False, True)
+    assert not only(facts, ErrorOccurred, FileChanged)
+
+
+@pytest.mark.parametrize(
+    ("tool", "given", "output"),
+    [
+        ("Bash", {"command": "grep -rn TODO src"}, "Exit code 1"),
+        ("Bash", {"command": "pytest"}, "<tool_use_error>Sibling tool call errored</tool_use_error>"),
+        ("Edit", {"file_path": "a.py"}, "<tool_use_error>File has not been read yet. Read it first</tool_use_error>"),
+        ("Edit", {"file_path": "a.py"}, "<tool_use_error>String to replace not found in file.\nString: error: x"),
+        ("Read", {"file_path": "a.py"}, "<tool_use_error>File does not exist.</tool_use_error>"),
+    ],
+)
+def test_noise_is_no_error(tool: str, given: dict[str, Any], output: str) -> None:
+    session = Session()
+    session.uses(tool, given, output, failed=True, exit_code=1)
+    [use] = only(facts_of(session.events), ToolUsed)
+    assert use.noise
+    assert not only(facts_of(session.events), ErrorOccurred)
+
+
+@pytest.mark.parametrize(
+    "command", ["cat build.log", "git diff HEAD~1", "grep -n Error -A3 app.log; ls", "sed -n 1,50p notes.md | head"]
+)
+def test_an_error_that_a_document_quotes_is_no_error(command: str) -> None:
+    session = Session()
+    session.runs(command, 'Traceback (most recent call last):\n  File "a.py", line 1, in <module>\nValueError: boom\n')
+    assert not only(facts_of(session.events), ErrorOccurred)
+
+
+def test_a_pipe_that_hides_the_exit_code_does_not_hide_the_failure() -> None:
+    session = Session()
+    session.runs(
+        "go test ./... 2>&1 | tail -5",
+        "--- FAIL: TestCart (0.01s)\n    cart_test.go:9: got 3, want 4\nFAIL\nFAIL\tshop\t0.02s",
+    )
+    facts = facts_of(session.events)
+    [error] = only(facts, ErrorOccurred)
+    assert error.frames == ("TestCart",)
+    [ran] = only(facts, CommandRan)
+    assert (ran.ok, ran.head) == (False, "go test")
+
+
+def test_an_error_that_comes_back_soon_refutes_its_resolution(repaired: Session) -> None:
+    repaired.runs("pytest -q", TRACEBACK, exit_code=1)
+    facts = facts_of(repaired.events)
+    [refuted] = only(facts, ResolutionRefuted)
+    [fix] = only(facts, ErrorResolved)
+    assert (refuted.resolution, refuted.signature) == (fix.id, fix.signature)
+    [first, again] = only(facts, ErrorOccurred)
+    assert first.signature == again.signature
+    assert not again.seen_before
+
+
+def test_nothing_is_resolved_where_nothing_was_changed() -> None:
+    session = Session()
+    session.runs("pytest -q", TRACEBACK, exit_code=1)
+    session.runs("pytest -q", "12 passed in 0.40s")
+    assert not only(facts_of(session.events), ErrorResolved)
+
+
+def test_a_passing_run_of_other_tests_resolves_nothing() -> None:
+    session = Session()
+    session.runs("pytest -q", TRACEBACK, exit_code=1)
+    session.edits("/work/shop/cart.py", "a", "b")
+    session.runs("pytest -q -k invoice", "3 passed in 0.10s")
+    assert not only(facts_of(session.events), ErrorResolved)
+    session.runs("pytest -q -k 'empty_cart or invoice'", "4 passed in 0.10s")
+    assert not only(facts_of(session.events), ErrorResolved), "only `|` joins names"
+    session.runs("pytest -q -k empty_cart", "1 passed in 0.10s")
+    assert len(only(facts_of(session.events), ErrorResolved)) == 1
+
+
+def test_a_command_that_changes_things_can_be_the_fix() -> None:
+    session = Session()
+    session.runs(
+        "go build ./...", "Exit code 1\ngo: updates to go.mod needed; to update it:\n\tgo mod tidy", exit_code=1
+    )
+    session.runs("go mod tidy")
+    session.runs("cd cmd && go build ./...")
+    [fix] = only(facts_of(session.events), ErrorResolved)
+    assert fix.approach == "ran `go mod tidy`"
+
+
+def test_each_step_of_a_plan_keeps_its_state() -> None:
+    session = Session()
+    session.uses("TaskCreate", {"subject": "Write the parser"}, "Task #1 created successfully: Write the parser")
+    session.uses("TaskCreate", {"subject": "Test it"}, "Task #2 created successfully: Test it")
+    session.uses("TaskUpdate", {"taskId": "1", "status": "completed"}, "Updated task #1 status")
+    session.uses("TodoWrite", {"todos": [{"content": "Ship", "status": "in_progress"}]}, "ok")
+    plans = [fact.steps for fact in only(facts_of(session.events), PlanChanged)]
+    assert plans[-2:] == [
+        (("completed", "Write the parser"), ("pending", "Test it")),
+        (("in_progress", "Ship"),),
+    ]
+
+
+def test_subagents_open_no_task_and_their_work_counts_for_the_open_one() -> None:
+    session = Session()
+    session.user("Refactor the cart module into smaller pieces")
+    session.user("Look for usages of the cart", subagent="a1")
+    session.tell(ToolCalled(tool="Write", call="w1", input={"file_path": "x.py", "content": "a\nb"}, subagent="a1"))
+    session.tell(ToolReturned(call="w1", text="ok", subagent="a1"), "tool")
+    session.says("I found three usages.", subagent="a1")
+    facts = facts_of(session.events)
+    assert len(only(facts, TaskOpened)) == len(only(facts, Prompted)) == len(only(facts, Turn)) == 1
+    [changed] = only(facts, FileChanged)
+    [task] = only(facts, TaskOpened)
+    assert (changed.task, changed.subagent, changed.created, changed.added) == (task.task, "a1", True, 2)
+    [turn] = only(facts, Turn)
+    assert turn.answer == ""
+
+
+def test_a_message_counts_its_tokens_once() -> None:
+    session = Session()
+    session.says("First I look.", message="m1", tokens_in=100, tokens_out=5)
+    session.says("Then I leap.", message="m1", tokens_in=100, tokens_out=40)
+    session.says("Done.", message="m2", tokens_in=7, tokens_out=1)
+    spent = only(facts_of(session.events), TokensSpent)
+    assert [(fact.tokens_in, fact.tokens_out) for fact in spent] == [(100, 5), (0, 35), (7, 1)]
+
+
+def test_a_title_without_a_time_waits_for_the_sessions_beginning() -> None:
+    session = Session()
+    session.user("Add a wish list to the shop please")
+    title = event(NoticeReceived(kind="title", text="Wish list", line="#3"), "transcript:claude-code:s1:#3:0", 0)
+    facts = facts_of([*session.events, title])
+    assert [type(fact) for fact in facts][:2] == [SessionOpened, SessionTitled]
+    assert all(fact.occurred_at > START for fact in facts)
+
+
+def test_claims_and_decisions_are_quoted_from_the_prompt() -> None:
+    session = Session()
+    said = session.user(
+        "Always use pnpm instead of npm in this project. And let's go with option 2 for the cart layout."
+    )
+    facts = facts_of(session.events)
+    [insight] = only(facts, InsightFound)
+    [decision] = only(facts, DecisionTaken)
+    text = said.payload.text  # type: ignore[attr-defined]
+    for fact in (insight, decision):
+        [span] = fact.evidence
+        assert span.event == said.delivery_id
+        assert quote_hash(text[span.start : span.end]) == span.quote_hash
+    assert "pnpm" in insight.canonical
+    assert (decision.said_by, decision.text) == ("user", "let's go with option 2 for the cart layout")
+
+
+# --- one telling in several events ---
+
+
+def hooks_of(events: Sequence[Event]) -> list[Event]:
+    """What hooks would have delivered of these events, a little later than the transcript says."""
+    told = []
+    for number, each in enumerate(events):
+        payload = each.payload
+        if isinstance(payload, (PromptSubmitted, ToolCalled, ToolReturned, ToolFailed, SessionStarted)) or (
+            isinstance(payload, ResponseReceived) and payload.kind == "text"
+        ):
+            payload = msgspec.structs.replace(payload, via="hook", line="", parent="", block=0)
+            if isinstance(payload, (ToolReturned, ToolFailed)):
+                payload = msgspec.structs.replace(payload, duration_ms=1_234)
+            key = hook_key(f"{number:032x}")
+            told.append(event(payload, key, each.occurred_at + 100_000, 1_000 + number, each.actor))
+    return told
+
+
+def bare(facts: Sequence[Fact]) -> list[dict[str, Any]]:
+    """Facts without their evidence and times: what they say."""
+    said = []
+    for fact in facts:
+        fields = msgspec.structs.asdict(fact) | {"kind_of_fact": type(fact).__name__}
+        for name in ("evidence", "occurred_at", "ended_at", "duration_ms", "duration_us"):
+            fields.pop(name, None)
+        said.append(fields)
+    return said
+
+
+def test_hooks_and_transcript_tell_each_fact_once(repaired: Session) -> None:
+    hooks = hooks_of(repaired.events)
+    alone, both = facts_of(repaired.events), facts_of([*hooks, *repaired.events])
+    assert bare(both) == bare(alone)
+    assert [fact.evidence for fact in both] == [fact.evidence for fact in alone], (
+        "the transcript is cited once it is in"
+    )
+    assert {fact.duration_ms for fact in only(both, ToolUsed)} == {1_234}, "the hook fills the gaps"
+    assert bare(facts_of(hooks)) == bare(alone), "hooks alone tell the same"
+
+
+def test_the_kth_telling_pairs_with_the_kth_of_the_same_words() -> None:
+    session = Session()
+    for _ in range(3):
+        session.user("commit")
+        session.says("Committed.")
+    hooks = [each for each in hooks_of(session.events) if isinstance(each.payload, PromptSubmitted)]
+    facts = only(facts_of([*session.events, *hooks[:2]]), Prompted)
+    assert len(facts) == 3
+    assert len({fact.id for fact in facts}) == 3
+
+
+def test_a_transcript_block_after_its_hook_asks_for_a_new_derivation(repaired: Session) -> None:
+    hooks = hooks_of(repaired.events)
+    state = derive(STREAM, hooks)
+    before = state.drain()
+    assert not state.extend(repaired.events[:2])
+    assert state.drain() == []
+    assert state.extend(hooks), "what was refused changed nothing, and duplicates are harmless"
+    assert state.drain() == []
+    assert before
+
+
+def test_of_two_versions_the_longest_text_counts_and_then_the_lowest_hash() -> None:
+    session = Session()
+    session.user("Add a wish list")
+    first = session.events[0]
+    longer = msgspec.structs.replace(
+        first,
+        event_id=event_id_of(1, "variant"),
+        variant_of=first.event_id,
+        payload=msgspec.structs.replace(first.payload, text="Add a wish list to the shop"),  # type: ignore[type-var]
+    )
+    for order in ([first, longer], [longer, first]):
+        [prompt] = only(facts_of(order), Prompted)
+        assert prompt.text == "Add a wish list to the shop"
+        assert prompt.evidence[0].event == first.event_id
+    state = derive(STREAM, [first])
+    assert not state.extend([longer])
+
+
+# --- the laws ---
+
+
+def final(facts: Sequence[Fact]) -> dict[Any, Fact]:
+    """The last version of each fact."""
+    return {fact.id: fact for fact in facts}
+
+
+def fed(events: Sequence[Event], cuts: Sequence[int]) -> dict[Any, Fact]:
+    """The facts after feeding the events in these batches, deriving anew whenever that is asked for."""
+    state = StreamFacts(STREAM)
+    known: dict[Any, Fact] = {}
+    borders = sorted({0, len(events), *(cut % (len(events) + 1) for cut in cuts)})
+    for start, end in pairwise(borders):
+        if not state.extend(events[start:end]):
+            state, known = derive(STREAM, events[:end]), {}
+        known |= final(state.drain())
+    return known
+
+
+TEXTS = st.sampled_from(
+    [
+        "Fix the login please, it fails",
+        "commit",
+        "thanks",
+        "no, that's wrong",
+        "Implement the following plan:\n# Plan: B",
+        "<system-reminder>x</system-reminder>",
+        "고마워",
+        "always use tabs",
+        "",
+    ]
+)
+OUTPUTS = st.sampled_from(
+    [
+        "",
+        "ok",
+        TRACEBACK,
+        "3 passed in 0.1s",
+        "Exit code 1\nerror: bad thing",
+        "The user doesn't want to proceed",
+        "a.go:1:2: undefined: x",
+    ]
+)
+COMMANDS = st.sampled_from(
+    ["pytest -q", "go build ./...", "git commit -m x", "cat a | head", "npm install", "", "rm -rf x &&"]
+)
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> list[Event]:
+    """Events of a session: clocks that lie, parents that are missing or run in circles, hooks, ordinals, duplicates."""
+    events: list[Event] = []
+    for number in range(draw(st.integers(1, 14))):
+        when = START + draw(st.integers(-3, 12)) * SECOND
+        shape = draw(st.sampled_from(["uuid", "uuid", "ordinal", "hook"]))
+        line = {"uuid": f"u{number}", "ordinal": f"#{number + 1}", "hook": ""}[shape]
+        parent = f"u{draw(st.integers(0, 14))}" if shape == "uuid" and draw(st.booleans()) else ""
+        base: dict[str, Any] = {
+            "via": "hook" if shape == "hook" else "transcript",
+            "line": line,
+            "parent": parent,
+            "block": draw(st.integers(0, 1)),
+            "subagent": draw(st.sampled_from(["", "", "", "a1"])),
+        }
+        call = f"c{draw(st.integers(0, 4))}" if draw(st.integers(0, 5)) else ""
+        kind = draw(st.sampled_from(["prompt", "says", "called", "returned", "failed", "started", "title"]))
+        payload: Payload
+        if kind == "prompt":
+            payload = PromptSubmitted(text=draw(TEXTS), **base)
+        elif kind == "says":
+            payload = ResponseReceived(
+                text=draw(TEXTS), message=draw(st.sampled_from(["", "m1"])), tokens_out=number, **base
+            )
+        elif kind == "called":
+            payload = ToolCalled(
+                tool=draw(st.sampled_from(["Bash", "Edit"])),
+                call=call,
+                input={"command": draw(COMMANDS), "file_path": "a.py"},
+                **base,
+            )
+        elif kind == "started":
+            payload = SessionStarted(source=draw(st.sampled_from(["startup", "resume"])), **base)
+        elif kind == "title":
+            payload, when = NoticeReceived(kind="title", text=draw(TEXTS), **base), draw(st.sampled_from([0, when]))
+        else:
+            payload = (ToolReturned if kind == "returned" else ToolFailed)(text=draw(OUTPUTS), call=call, **base)
+        key = hook_key(f"{number}") if shape == "hook" else transcript_key("claude-code", "s1", line, base["block"])
+        events.append(event(payload, key, when, number))
+        if draw(st.integers(0, 6)) == 0 and hasattr(payload, "text"):
+            other = msgspec.structs.replace(payload, text=draw(TEXTS))
+            variant = {"event_id": event_id_of(1, f"{key}~{number}"), "variant_of": events[-1].event_id}
+            events.append(event(other, key, when, number, **variant))
+    return events
+
+
+@settings(max_examples=120, deadline=None)
+@given(histories(), st.randoms(use_true_random=False), st.lists(st.integers(0, 20), max_size=6))
+def test_facts_are_a_function_of_the_set_of_events(events: list[Event], random: Any, cuts: list[int]) -> None:
+    facts = facts_of(events)
+    whole = final(facts)
+    assert len(whole) == len(facts), "each id once"
+    moments = [fact.occurred_at for fact in facts if not isinstance(fact, (Turn, Episode))]
+    assert moments == sorted(moments)
+    shuffled = [*events, *random.choices(events, k=3)]
+    random.shuffle(shuffled)
+    assert final(facts_of(shuffled)) == whole
+    assert fed(shuffled, cuts) == whole
+    assert fed(events, range(len(events))) == whole
+
+
+@pytest.fixture(scope="module")
+def real_sessions() -> dict[str, list[Event]]:
+    archive = DATA / "agent-sessions.tar.xz"
+    if not archive.exists():
+        pytest.skip(f"no real sessions at {archive}")
+    return _read(archive)
+
+
+def _read(archive: Path) -> dict[str, list[Event]]:
+    import tarfile
+    import tempfile
+
+    from memctl.infra.transcripts.reading import parse_file
+    from memctl.infra.transcripts.sniff import format_of
+
+    streams: dict[str, list[Event]] = {}
+    seen = set()
+    with tempfile.TemporaryDirectory() as folder, tarfile.open(archive) as tar:
+        tar.extractall(folder, filter="data")
+        paths = sorted(Path(folder).rglob("*.jsonl"))
+        # A few of each project, smaller ones: the whole takes long on a busy machine.
+        for path in [path for path in paths if path.stat().st_size < 250_000][::4]:
+            format = format_of(path)
+            if format is None:
+                continue
+            for parsed in parse_file(path, format):
+                for new in parsed.events:
+                    if new.dedupe_key in seen:
+                        continue
+                    seen.add(new.dedupe_key)
+                    payload = new.payload
+                    if isinstance(text := getattr(payload, "text", None), str):
+                        payload = msgspec.structs.replace(payload, text=capped(text)[0])
+                    told = event(payload, new.dedupe_key, new.occurred_at, len(seen), new.actor)
+                    streams.setdefault(new.stream, []).append(msgspec.structs.replace(told, stream=new.stream))
+    return streams
+
+
+def test_real_sessions_keep_the_laws(real_sessions: dict[str, list[Event]]) -> None:
+    assert len(real_sessions) > 10
+    for stream, events in real_sessions.items():
+        facts = derive(stream, events).drain()
+        whole = final(facts)
+        assert len(whole) == len(facts)
+        assert final(derive(stream, events[::-1]).drain()) == whole
+        state, known = StreamFacts(stream), {}
+        for start in range(0, len(events), 7):
+            if not state.extend(events[start : start + 7]):
+                state, known = derive(stream, events[: start + 7]), {}
+            known |= final(state.drain())
+        assert known == whole
+        with_hooks = [*hooks_of(events), *events]
+        assert {fact.id for fact in derive(stream, with_hooks).drain()} == set(whole)
+
+
+def test_spans_of_real_sessions_quote_their_events(real_sessions: dict[str, list[Event]]) -> None:
+    checked = 0
+    for stream, events in real_sessions.items():
+        texts = {each.delivery_id: getattr(each.payload, "text", "") for each in events}
+        spans: list[Span] = [
+            span for fact in derive(stream, events).drain() for span in fact.evidence if span.quote_hash
+        ]
+        for span in spans:
+            assert quote_hash(texts[span.event][span.start : span.end]) == span.quote_hash
+        checked += len(spans)
+    assert checked > 200

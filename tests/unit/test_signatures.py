@@ -1,0 +1,208 @@
+# ruff: noqa: E501 - outputs stand as the tools print them
+"""Errors in outputs: what is recognised, and by which signature it is known again."""
+
+from __future__ import annotations
+
+import pytest
+
+from memctl.domain.signatures import errors_in, is_noise, signature_of
+from memctl.domain.templates import template_of
+
+TRACEBACK = """Traceback (most recent call last):
+  File "{root}/app/main.py", line {line}, in <module>
+    main()
+  File "{root}/app/orders.py", line 8{line}, in load
+    return json.load(open(path))
+  File "/usr/lib/python3.11/json/__init__.py", line 293, in load
+    return loads(fp.read(),
+json.decoder.JSONDecodeError: Expecting value: line 1 column {line} (char {line})
+"""
+
+SHAPES = [
+    ("python", "python app.py", TRACEBACK.format(root="/home/a", line=3), "JSONDecodeError", "Expecting value"),
+    ("syntax", "python a.py", '  File "a.py", line 3\n    if x\n        ^\nSyntaxError: expected \':\'', "SyntaxError", "expected"),
+    ("pytest", "pytest", "FAILED tests/test_a.py::test_b - AssertionError: assert 1 == 2", "AssertionError", "assert 1 == 2"),
+    ("go compile", "go build ./...", "# shop/cart\ncart/cart.go:12:3: undefined: total", "go compile", "undefined: total"),
+    ("go test", "go test ./...", "--- FAIL: TestCart (0.00s)\n    cart_test.go:9: got 3, want 4\nFAIL", "test failure", "got 3, want 4"),
+    ("go panic", "go run .", "panic: runtime error: index out of range [5] with length 3\n\ngoroutine 1 [running]:\nmain.total(...)\n\t/w/cart.go:9 +0x1d\nmain.main()\n\t/w/main.go:3\n", "panic", "index out of range"),
+    ("golangci", "golangci-lint run", "cmd/a.go:19:13: G304: Potential file inclusion via variable (gosec)\n\tx\n1 issues:", "golangci-lint/gosec", "G304"),
+    ("mise prefix", "mise run lint", "[lint:go] cmd/a.go:19:13: G104: Errors unhandled (gosec)", "golangci-lint/gosec", "G104"),
+    ("rust", "cargo build", "error[E0308]: mismatched types\n  --> src/main.rs:4:18\n   |\n", "E0308", "mismatched types"),
+    ("rust panic", "cargo test", "thread 'tests::adds' panicked at src/lib.rs:12:9:\nassertion failed: ok", "panic", "assertion failed"),
+    ("tsc", "npx tsc --noEmit", "src/a.ts(12,5): error TS2322: Type 'string' is not assignable to type 'number'.", "TS2322", "not assignable"),
+    ("tsc pretty", "tsc", "src/a.ts:12:5 - error TS2304: Cannot find name 'x'.", "TS2304", "Cannot find name"),
+    ("eslint", "eslint .", "/w/a.js\n  3:7  error  'x' is defined but never used  no-unused-vars\n\n1 problem", "lint/no-unused-vars", "never used"),
+    ("biome", "biome check", "src/a.ts:3:7 lint/style/useConst  FIXABLE  ━━━━━━━━\n\n  × This let declares a constant.\n", "biome/lint/style/useConst", "declares a constant"),
+    ("mypy", "mypy .", 'a.py:3: error: Incompatible return value type (got "str")  [return-value]', "mypy/return-value", "Incompatible"),
+    ("ruff", "ruff check", "a.py:1:8: F401 `os` imported but unused", "ruff/F401", "imported but unused"),
+    ("java", "java App", 'Exception in thread "main" java.lang.NullPointerException: name is null\n\tat shop.Cart.add(Cart.java:12)\n\tat shop.Main.main(Main.java:3)', "NullPointerException", "name is null"),
+    ("javac", "javac A.java", "A.java:3: error: cannot find symbol", "compile", "cannot find symbol"),
+    ("gcc", "make", "src/a.c:3:5: error: 'x' undeclared (first use in this function)\nmake: *** [Makefile:3: a.o] Error 1", "compile", "undeclared"),
+    ("node", "node a.js", "TypeError: Cannot read properties of undefined (reading 'id')\n    at total (/w/cart.js:3:9)\n    at node:internal/main:1:1\n", "TypeError", "Cannot read properties"),
+    ("npm", "npm install", "npm error code ERESOLVE\nnpm error ERESOLVE unable to resolve dependency tree\nnpm error A complete log", "npm/ERESOLVE", "unable to resolve"),
+    ("pnpm", "pnpm i", " ERR_PNPM_OUTDATED_LOCKFILE  Cannot install with frozen-lockfile", "ERR_PNPM_OUTDATED_LOCKFILE", "Cannot install"),
+    ("bun test", "bun test", "error: expect(received).toBe(expected)\n\nExpected: 2\nReceived: 1\n\n(fail) cart > adds [0.53ms]\n", "test failure", "expect(received).toBe"),
+    ("jest", "npx jest", "  ● cart › adds\n\n    expect(received).toBe(expected)\n\n    Expected: 2\n", "test failure", "expect(received)"),
+    ("pip", "pip install x", "ERROR: Could not find a version that satisfies the requirement x (from versions: none)", "pip", "Could not find a version"),
+    ("docker", "docker run x", "docker: Error response from daemon: pull access denied for x.", "docker", "pull access denied"),
+    ("git", "git push", "fatal: not a git repository (or any of the parent directories): .git", "git", "not a git repository"),
+    ("rejected", "git push", "To github.com:a/b.git\n ! [rejected]        main -> main (fetch first)\nerror: failed to push", "git push/rejected", "fetch first"),
+    ("conflict", "git merge x", "Auto-merging a.go\nCONFLICT (content): Merge conflict in a.go\nAutomatic merge failed", "conflict/content", "Merge conflict"),
+    ("not found", "foo", "bash: line 1: foo: command not found", "command not found", "foo: command not found"),
+    ("zsh", "foo", "(eval):1: command not found: foo", "command not found", "command not found: foo"),
+    ("no file", "cp a b", "cp: cannot stat 'a': No such file or directory", "file", "cannot stat"),
+    ("sql", "psql -c x", 'ERROR:  relation "users" does not exist\nLINE 1: select', "sql", "does not exist"),
+    ("usage", "gh run view 1", 'Unknown JSON field: "actor"\nAvailable fields:', "usage", "Unknown JSON field"),
+    ("http", "gh pr view 1", "HTTP 401: Bad credentials (https://api.github.com/graphql)", "HTTP 401", "Bad credentials"),
+    ("curl", "curl x", "curl: (7) Failed to connect to localhost port 8080", "curl/7", "Failed to connect"),
+    ("make", "make x", "make: *** No rule to make target 'x'.  Stop.", "make", "No rule to make target"),
+    ("by words", "./deploy.sh", "==> Checking\nMetadata branch not found\n", "error", "Metadata branch not found"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "command", "output", "type", "message"), SHAPES, ids=[shape[0] for shape in SHAPES])
+def test_errors_of_common_tools_are_recognised(name: str, command: str, output: str, type: str, message: str) -> None:
+    [error, *others] = errors_in(output, command, failed=True, exit_code=1)
+    assert type in error.error_types, others
+    assert message in error.message
+    assert not others
+    assert signature_of(output, command) == [error]
+    assert output[error.start : error.end].strip()
+
+
+SAME = [
+    ("another user, line and column", TRACEBACK.format(root="/home/a", line=3), TRACEBACK.format(root="/Users/b/w", line=41)),
+    ("another duration", "--- FAIL: TestCart (0.01s)\n    cart_test.go:9: timed out after 3s", "--- FAIL: TestCart (2.13s)\n    cart_test.go:14: timed out after 5s"),
+    ("another commit", "fatal: bad object 082c2c4495629bd585a0", "fatal: bad object 5ba11807b4e0ede9a99"),
+    ("another port", "Error: listen EADDRINUSE: address already in use :::3000", "Error: listen EADDRINUSE: address already in use :::8080"),
+    ("another quoted name", "error: unknown option 'abc'", "error: unknown option 'xyz'"),
+    ("another address and version", "Error: bad pointer 0xc000123 in v1.2.3", "Error: bad pointer 0x7fff01 in v2.0.11-rc1"),
+    ("colours", "src/a.ts(1,5): error TS2322: Bad type.", "src/b.ts(9,1): \x1b[31merror\x1b[0m TS2322: Bad type."),
+    ("another operating system", "Error: cannot open /home/a/x.db", "Error: cannot open C:\\Users\\b\\x.db"),
+    ("another place in the output", "FAILED tests/test_a.py::test_b - ValueError: boom", "1 passed\nFAILED tests/test_a.py::test_b - ValueError: boom\n== 1 failed"),
+    ("another id and time", "Error: job 7f9c24e8-3b1a-4d7e-9f10-aa11bb22cc33 died at 2026-01-13T12:37:04Z", "Error: job 00000000-3b1a-4d7e-9f10-aa11bb22cc34 died at 2025-12-01T00:00:00Z"),
+]  # fmt: skip
+
+DIFFERENT = [
+    ("type", "TypeError: bad operand", "ValueError: bad operand"),
+    ("message", "error: cannot lock ref", "error: cannot open ref"),
+    ("test", "FAILED tests/test_a.py::test_b - ValueError: boom", "FAILED tests/test_a.py::test_c - ValueError: boom"),
+    ("linter", "a.go:1:2: bad thing (gosec)", "a.go:1:2: bad thing (revive)"),
+    ("compiler code", "src/a.ts(1,5): error TS2322: Bad type.", "src/a.ts(1,5): error TS2345: Bad type."),
+    ("status", "HTTP 401: Bad request", "HTTP 404: Bad request"),
+    ("identifier", "a.go:1:2: undefined: total", "a.go:1:2: undefined: sum"),
+    (
+        "own frame",
+        TRACEBACK.format(root="/home/a", line=3),
+        TRACEBACK.format(root="/home/a", line=3).replace("in load\n    return json", "in save\n    return json"),
+    ),
+]
+
+
+def signatures(text: str) -> list[str]:
+    return [error.signature for error in signature_of(text)]
+
+
+@pytest.mark.parametrize(("what", "one", "other"), SAME, ids=[pair[0] for pair in SAME])
+def test_the_same_error_in_another_run_has_the_same_signature(what: str, one: str, other: str) -> None:
+    assert len(signatures(one)) == 1
+    assert signatures(one) == signatures(other)
+
+
+@pytest.mark.parametrize(("what", "one", "other"), DIFFERENT, ids=[pair[0] for pair in DIFFERENT])
+def test_other_errors_have_other_signatures(what: str, one: str, other: str) -> None:
+    assert len(signatures(one)) == len(signatures(other)) == 1
+    assert signatures(one) != signatures(other)
+
+
+def test_library_frames_are_no_part_of_a_signature() -> None:
+    [error] = signature_of(TRACEBACK.format(root="/home/a", line=3))
+    assert error.frames == ("orders.py:load", "main.py:<module>")
+    assert error.files == ("/home/a/app/orders.py", "/home/a/app/main.py")
+
+
+def test_a_chain_of_exceptions_is_one_error_of_both_types() -> None:
+    chain = (
+        "Traceback (most recent call last):\n  File \"a.py\", line 1, in f\nKeyError: 'x'\n\n"
+        "During handling of the above exception, another exception occurred:\n\n"
+        'Traceback (most recent call last):\n  File "a.py", line 3, in g\napp.MissingColumn: no column x\n'
+    )
+    [error] = signature_of(chain)
+    assert error.error_types == ("MissingColumn", "KeyError")
+
+
+def test_distinct_errors_of_one_output_are_several_and_at_most_eight() -> None:
+    output = "\n".join(f"cart/a{i}.go:{i}:3: undefined: name{'x' * i}" for i in range(1, 30))
+    found = errors_in(output, "go build ./...", failed=True)
+    assert len({error.signature for error in found}) == len(found) == 8
+    repeated = "\n".join(f"cart/a.go:{i}:3: undefined: total" for i in range(30))
+    assert len(errors_in(repeated, "go build ./...", failed=True)) == 1
+
+
+def test_a_failure_further_up_is_told_only_where_nothing_else_is() -> None:
+    output = (
+        "[lint] ERROR task failed\n\na.go:1:2: Error return value is not checked (errcheck)\nmake: *** [lint] Error 1"
+    )
+    [error] = errors_in(output, "make lint", failed=True)
+    assert error.error_types == ("golangci-lint/errcheck",)
+    [error] = errors_in("[lint] ERROR task failed", "mise run lint", failed=True)
+    assert error.error_types == ("failed",)
+
+
+@pytest.mark.parametrize(
+    ("command", "output"),
+    [
+        ("grep -rn panic .", "a.go:1: panic: oh no\ngoroutine 1"),
+        ("cat CHANGELOG.md", "Error: fixed the crash\nTypeError: x"),
+        ("git log -5", "fatal: fixed\nerror: no"),
+        ("go test ./... | tail -3", "ok  \tshop/cart\t0.02s\nok  \tshop/errors\t0.01s"),
+        ("pytest | tail -3", "12 passed, 1 warning in 0.41s (0 errors)"),
+        ("npm run build; ls", "warning: 0 errors found\nbuilt in 2s"),
+    ],
+)
+def test_a_quotation_or_a_good_run_shows_no_error(command: str, output: str) -> None:
+    assert errors_in(output, command, failed=False) == []
+
+
+def test_a_search_that_found_nothing_is_no_error() -> None:
+    assert errors_in("", "grep -rn x .", failed=True, exit_code=1) == []
+    assert errors_in("Exit code 1\n---\n---", "git config --get x; echo ---", failed=True, exit_code=1) == []
+
+
+def test_what_a_person_pastes_finds_the_same_signature() -> None:
+    seen = errors_in(TRACEBACK.format(root="/home/a", line=3), "python -m app.main 2>&1", failed=True)
+    pasted = signature_of("I get this again:\n\n" + TRACEBACK.format(root="/srv", line=9) + "\nany idea?")
+    assert [error.signature for error in pasted] == [error.signature for error in seen]
+    assert signature_of("") == signature_of("  \n") == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The user doesn't want to proceed with this tool use. The tool use was rejected",
+        "<tool_use_error>Sibling tool call errored</tool_use_error>",
+        "<tool_use_error>File has not been read yet. Read it first before writing to it.</tool_use_error>",
+        "String to replace not found in file.",
+        "claude-x[1m] is temporarily unavailable, so auto mode cannot determine the safety of Bash right now.",
+    ],
+)
+def test_refusals_and_mishandled_tools_are_noise(text: str) -> None:
+    assert is_noise(text)
+    assert not is_noise(f"Exit code 1\n{text}")
+
+
+def test_templates_keep_what_tells_an_error_apart() -> None:
+    assert template_of("cannot open /a/b.py:12: it's gone") == "cannot open <path>: it's gone"
+    assert template_of("E0308 in src/a.rs at 10.0.0.1:80 after 3.2 s") == "e0308 in <path> at <host> after <n>"
+    assert template_of("don't use C++ and read/write") == "don't use c++ and read/write"
+
+
+def test_a_long_or_hostile_output_is_read_in_time() -> None:
+    import time
+
+    outputs = ["\n" * 16_000, "a" * 16_000, "error: " * 2_300, "at " * 5_000, "(" * 16_000, "'" * 16_000, "x:1:" * 4_000,
+               "Traceback (most recent call last):\n" * 440, "--- FAIL: T (1s)\n" * 900, "  × x\n━━ ━━\n" * 1_000]  # fmt: skip
+    for output in outputs:
+        began = time.process_time()
+        errors_in(output, "make", failed=True, exit_code=2)
+        assert time.process_time() - began < 2, output[:40]
