@@ -131,6 +131,8 @@ class StreamFacts:
     def _spend(self, placed: Placed, message: str, *tokens: int) -> None:
         """Count what a message cost. Every block of it repeats the counts, and later ones may know more."""
         before = self._spent.get(message, (0, 0, 0)) if message else (0, 0, 0)
+        if tokens == before:
+            return
         counts = tuple(max(now, old) for now, old in zip(tokens, before, strict=True))
         more = tuple(now - old for now, old in zip(counts, before, strict=True))
         if not any(more):

@@ -150,6 +150,7 @@ _REFERS = re.compile(
     re.I,
 )
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9_]{3,}|[가-힣]{2,}")
+_HANGUL = re.compile(r"[가-힣]")
 _COMMON = words_of(
     "this that with from have will would could should there their they them then than what when where which while "
     "about into your just also only some more make sure does please need want like been were here over very much "
@@ -166,7 +167,7 @@ def words_in(text: str) -> frozenset[str]:
 
 def length_of(words: str) -> int:
     """Length in words; three Hangul characters count as one, as long as a sentence of ten counts as three."""
-    hangul = sum("가" <= c <= "힣" for c in words)
+    hangul = len(_HANGUL.findall(words))
     return len(words.split()) if hangul * 2 < len(words) else max(len(words.split()), hangul // 3)
 
 

@@ -53,7 +53,7 @@ _TOKEN = re.compile(
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=256)
 def parts_of(command: str) -> tuple[Part, ...]:
     """The simple commands of a command line, in order. Bodies of here-documents are left out."""
     text = command[:_LONGEST]
