@@ -13,7 +13,7 @@ from memctl.api.places import Places
 from memctl.api.reader import Reader
 from memctl.api.views import BugAnswer, BugHit, Evidence, each_shown, moment, shown
 from memctl.domain.bounded import names
-from memctl.domain.bug_match import MATCHES_ABOVE, Match, match, shape_of
+from memctl.domain.bug_match import MATCHES_ABOVE, Match, Shape, match, shape_of
 from memctl.domain.location import project_name
 from memctl.domain.memory import memory_id
 from memctl.domain.signatures import SeenError, signature_of
@@ -57,7 +57,7 @@ def like(
     known: dict[str, BugPattern] = several(
         reader, p, [*(e.signature for e in errors), *also, *(_of_types(reader, types) if types else ())]
     )
-    shapes = [shape_of(error, command) for error in errors]
+    shapes = [_asked(error, command) for error in errors]
     allowed = None if places.locations is None else set(places.locations)
     found = []
     for pattern in known.values():
@@ -68,6 +68,13 @@ def like(
             found.append(Likeness(pattern, best))
     found.sort(key=lambda f: (-f.match.score, -f.pattern.resolutions, -f.pattern.last_seen, f.pattern.signature))
     return found
+
+
+def _asked(error: SeenError, command: str) -> Shape:
+    """What the error is compared by. A type that only says "error" is none: it must not speak against others."""
+    shape = shape_of(error, command)
+    told = tuple(t for t in shape.error_types if t.lower() not in _SAYS_NOTHING)
+    return msgspec.structs.replace(shape, error_types=told)
 
 
 _SAYS_NOTHING = frozenset(("error", "exit", ""))

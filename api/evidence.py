@@ -22,8 +22,8 @@ def events_of(reader: Reader, spans: Iterable[Span]) -> dict[UUID, Event]:
 
 
 def evidence_of(spans: Sequence[Span], events: Mapping[UUID, Event]) -> list[Evidence]:
-    """The spans' quotes, cut from `events`."""
-    return [_cut(span, events.get(span.event)) for span in spans]
+    """The spans' quotes, cut from `events`; the same quote once."""
+    return [_cut(span, events.get(span.event)) for span in dict.fromkeys(spans)]
 
 
 def field_text(payload: Any, path: str) -> str | None:

@@ -109,21 +109,21 @@ def page(
 
 def one(reader: Reader, p: Projection, key: str) -> Any | None:
     """The row under exactly that key."""
-    return readmodels.load(reader.connection, p, _generation(reader, p), [(reader.space_id, key)]).get(
-        (reader.space_id, key)
-    )
+    return several(reader, p, [key]).get(key)
 
 
 def several(reader: Reader, p: Projection, keys: Sequence[str]) -> dict[str, Any]:
     """Rows by key; absent ones are left out."""
-    wanted = [(reader.space_id, key) for key in dict.fromkeys(keys)]
-    found = readmodels.load(reader.connection, p, _generation(reader, p), wanted)
+    # Postgres has no NUL in its texts, and so no such key.
+    wanted = [(reader.space_id, key) for key in dict.fromkeys(keys) if "\0" not in key]
+    generation = reader.live.stage1 if p.stage == 1 else reader.live.stage2
+    found = readmodels.load(reader.connection, p, generation, wanted)
     return {key: row for (_, key), row in found.items()}
 
 
 def keys_from(reader: Reader, p: Projection, prefix: str, limit: int) -> list[str]:
     """Keys that begin so, in order."""
-    if not prefix:
+    if not prefix or "\0" in prefix:
         return []
     found = reader.connection.execute(
         sql.SQL("SELECT key FROM {} WHERE space_id = %s AND key >= %s AND key < %s ORDER BY key LIMIT %s").format(
@@ -133,10 +133,6 @@ def keys_from(reader: Reader, p: Projection, prefix: str, limit: int) -> list[st
         [reader.space_id, prefix, prefix + "\U0010ffff", limit],
     )
     return [row[0] for row in found]
-
-
-def _generation(reader: Reader, p: Projection) -> int:
-    return reader.live.stage1 if p.stage == 1 else reader.live.stage2
 
 
 def _closed(value: int, key: str) -> str:

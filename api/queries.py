@@ -407,7 +407,7 @@ def _by_prefix(reader: Reader, name: str, wanted: str, exact: Any | None) -> tup
     if exact is not None:
         return wanted, exact
     p = projection_named(name)
-    key = _only(wanted, keys_from(reader, p, wanted, _MOST_LIKE_IT) if "\0" not in wanted else [])
+    key = _only(wanted, keys_from(reader, p, wanted, _MOST_LIKE_IT))
     row = one(reader, p, key)
     if row is None:
         raise NotFound(id=wanted)

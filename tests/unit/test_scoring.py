@@ -1,0 +1,226 @@
+"""Scoring: the seeds' worked example, bounds that hold for every input, classes, and what a query asks for."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, timezone
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memctl.domain import scoring
+from memctl.domain.intent import understand
+from memctl.domain.scoring import PROFILES, Candidate, Known, Scored, Standing, decide, relevance, score, word_strength
+
+shares = st.floats(0, 1)
+candidates = st.builds(
+    Candidate,
+    id=st.uuids().map(str),
+    cosine=st.none() | st.floats(-1, 1),
+    words=st.floats(0, 20),
+    matched=shares,
+    fuzzy=shares,
+)
+standings = st.builds(
+    Standing,
+    age_days=st.floats(0, 40_000),
+    importance=shares,
+    confidence=shares,
+    confirmed=st.booleans(),
+    conflicted=st.booleans(),
+    uses=st.integers(0, 10_000),
+    usefulness=shares,
+    preferred=st.booleans(),
+    in_period=st.none() | st.booleans(),
+)
+known = st.builds(Known, candidates, standings)
+NOW = datetime(2026, 8, 19, 15, 0, tzinfo=UTC)  # a Wednesday
+
+
+def found(value: float, *, id: str = "a", confirmed: bool = True) -> Scored:
+    return Scored(Known(Candidate(id), Standing(age_days=0, confirmed=confirmed)), value, {})
+
+
+def ranked(given: list[Known], name: str = "bounded", limit: int = 10) -> list[Scored]:
+    return score(given, PROFILES[name], lambda a, b: 0.0, limit)
+
+
+# --- profiles ---
+
+
+def test_reasoningbank_gives_the_seeds_worked_example() -> None:
+    assert scoring.reasoningbank(0.87, 0.72, 1.0, 0.10) == pytest.approx(0.864, abs=0.001)
+
+
+def test_reasoningbank_takes_less_of_what_is_like_what_was_chosen() -> None:
+    three = [Known(Candidate(id, cosine=0.95 - n / 100, words=1.0), Standing(age_days=1)) for n, id in enumerate("abc")]
+    twins = score(three, PROFILES["reasoningbank"], lambda a, b: float({a, b} == {"a", "b"}), 3)
+    assert twins[0].id == "a"
+    assert twins[[each.id for each in twins].index("b")].parts["redundancy"] == pytest.approx(-0.10)
+    alone = score(three, PROFILES["reasoningbank"], lambda a, b: 0.0, 3)
+    assert [each.id for each in alone] == ["a", "b", "c"]
+
+
+def test_generative_halves_its_recency_each_day() -> None:
+    fresh, old = (PROFILES["generative"].parts(Known(Candidate("a"), Standing(age_days=age)), 0.0) for age in (0, 1))
+    assert fresh["recency"] == pytest.approx(0.3)
+    assert old["recency"] == pytest.approx(0.15)
+
+
+def test_social_takes_the_weighted_mean_of_the_sources_that_found_it() -> None:
+    both = Candidate("a", cosine=0.9, words=1.0)
+    parts = PROFILES["social"].parts(Known(both, Standing(age_days=0)), 0.0)
+    mean = (0.5 * scoring.semantic(both) + 0.3 * scoring.lexical(both)) / 0.8
+    assert parts["relevance"] == pytest.approx(0.5 * mean)
+
+
+@pytest.mark.parametrize("name", PROFILES)
+@given(given=st.lists(known, max_size=8, unique_by=lambda k: k.candidate.id))
+def test_scores_lie_between_0_and_1_and_come_best_first(name: str, given: list[Known]) -> None:
+    scores = [each.score for each in ranked(given, name)]
+    assert all(0 <= value <= 1 for value in scores)
+    if not PROFILES[name].diverse:
+        assert scores == sorted(scores, reverse=True)
+
+
+@given(known)
+def test_recency_and_proof_move_relevance_only_within_their_bounds(each: Known) -> None:
+    parts = PROFILES["bounded"].parts(each, 0.0)
+    assert 0.9 <= parts["recency"] <= 1.1
+    assert 0.95 <= parts["proof"] <= 1.05
+
+
+@given(st.lists(known, max_size=8, unique_by=lambda k: k.candidate.id), st.randoms())
+def test_the_order_of_candidates_changes_nothing(given: list[Known], random: Random) -> None:
+    shuffled = list(given)
+    random.shuffle(shuffled)
+    assert [each.id for each in ranked(shuffled)] == [each.id for each in ranked(given)]
+
+
+# --- relevance ---
+
+
+@given(candidates, st.floats(0, 5))
+def test_more_of_the_words_never_makes_a_memory_less_relevant(candidate: Candidate, more: float) -> None:
+    richer = Candidate("b", cosine=candidate.cosine, words=candidate.words + more, matched=candidate.matched)
+    assert relevance(richer) >= relevance(candidate)
+
+
+def test_the_same_error_is_certain() -> None:
+    assert relevance(Candidate("a", matched=1.0)) == 1.0
+
+
+def test_the_nearest_of_what_has_nothing_to_do_with_the_query_is_not_shown() -> None:
+    assert ranked([Known(Candidate("a", cosine=0.80), Standing(age_days=0))]) == []
+
+
+def test_strength_of_words_is_comparable_between_small_and_large_indexes() -> None:
+    # One word, held once by one document of average length, has the weight 1 and the greatest IDF there is.
+    small, large = (word_strength(idf, 1, n) for idf, n in ((1.3863, 5), (11.1068, 100_000)))
+    assert small == pytest.approx(1.0, abs=0.01)
+    assert large == pytest.approx(1.0, abs=0.01)
+
+
+@given(st.floats(-10, 100), st.integers(0, 50), st.integers(0, 10**7))
+def test_strength_of_words_is_never_negative_and_never_fails(bm25: float, words: int, documents: int) -> None:
+    assert word_strength(bm25, words, documents) >= 0
+
+
+# --- fusion ---
+
+
+def test_the_first_of_every_source_gets_the_whole_of_the_reciprocal_ranks() -> None:
+    first = Candidate("a").seen("dense", 1, 0.9).seen("sparse", 1, 12.0)
+    assert scoring.reciprocal_ranks(first, {"dense": 0.5, "sparse": 0.5}) == pytest.approx(1.0)
+    second = Candidate("b").seen("dense", 1, 0.9)
+    assert scoring.reciprocal_ranks(second, {"dense": 0.5, "sparse": 0.5}) == pytest.approx(0.5)
+
+
+def test_of_two_findings_by_one_source_the_better_rank_stands() -> None:
+    candidate = Candidate("a").seen("dense", 3, 0.8).seen("dense", 1, 0.9).seen("dense", 2, 0.85)
+    assert (candidate.ranks, candidate.scores) == ({"dense": 1}, {"dense": 0.9})
+
+
+# --- classes ---
+
+
+def test_a_high_answer_is_confirmed_and_stands_clear_of_the_second() -> None:
+    assert decide([found(0.95), found(0.80)]) == ["high", "suggested"]
+    assert decide([found(0.95), found(0.93)]) == ["suggested", "suggested"]
+    assert decide([found(0.91), found(0.30)]) == ["suggested", "none"]
+    assert decide([found(0.74)]) == ["none"]
+    assert decide([]) == []
+
+
+def test_a_record_that_nobody_confirmed_is_at_most_suggested() -> None:
+    assert decide([found(0.99, confirmed=False)]) == ["suggested"]
+
+
+# --- understanding ---
+
+
+@pytest.mark.parametrize(
+    ("query", "intent"),
+    [
+        ("TypeError: 'NoneType' object is not iterable", "DEBUG"),
+        ("테스트가 실패하는 이유", "DEBUG"),
+        ("which code style do I prefer", "PREFERENCE"),
+        ("내 이름", "PROFILE"),
+        ("what did we decide about the queue", "RECALL"),
+        ("어제 뭐 했지", "RECALL"),
+        ("how does the outbox work", "KNOWLEDGE"),
+        ("rounding of invoices", "GENERAL"),
+    ],
+)
+def test_rules_tell_what_a_query_asks_for(query: str, intent: str) -> None:
+    assert understand(query, NOW).intent == intent
+
+
+@pytest.mark.parametrize(
+    ("query", "since", "before"),
+    [
+        ("yesterday", "2026-08-18", "2026-08-19"),
+        ("어제 고친 것", "2026-08-18", "2026-08-19"),
+        ("what broke last week", "2026-08-10", "2026-08-17"),
+        ("지난주", "2026-08-10", "2026-08-17"),
+        ("last friday", "2026-08-14", "2026-08-15"),
+        ("last wednesday", "2026-08-12", "2026-08-13"),
+        ("in March", "2026-03-01", "2026-04-01"),
+        ("in December", "2025-12-01", "2026-01-01"),
+        ("in december 2024", "2024-12-01", "2025-01-01"),
+        ("5월에 배포", "2026-05-01", "2026-06-01"),
+        ("three weeks ago", "2026-07-26", "2026-08-02"),
+        ("on 2026-02-28", "2026-02-28", "2026-03-01"),
+        ("작년", "2025-01-01", "2026-01-01"),
+    ],
+)
+def test_words_that_tell_a_time_become_a_period(query: str, since: str, before: str) -> None:
+    period = understand(query, NOW).period
+    assert period is not None
+    told = [datetime.fromtimestamp(at / 1e6, UTC).date().isoformat() for at in (period.since, period.before)]
+    assert told == [since, before]
+
+
+@pytest.mark.parametrize(
+    "query", ["2026-02-30 rollout", "may I ask", "the march of progress", "version 1.2.3", "오일 교환"]
+)
+def test_what_only_looks_like_a_time_is_none(query: str) -> None:
+    assert understand(query, NOW).period is None
+
+
+def test_yesterday_is_that_of_the_caller() -> None:
+    seoul = timezone(timedelta(hours=9))
+    period = understand("yesterday", datetime(2026, 8, 20, 1, 0, tzinfo=seoul)).period
+    assert period is not None
+    assert datetime.fromtimestamp(period.since / 1e6, UTC) == datetime(2026, 8, 18, 15, 0, tzinfo=UTC)
+
+
+def test_the_words_of_the_time_are_left_out_of_what_is_searched_for() -> None:
+    assert understand("what broke last week in CI", NOW).content == "what broke in CI"
+
+
+@given(st.text(max_size=200))
+def test_any_text_is_understood(text: str) -> None:
+    understood = understand(text, NOW)
+    assert understood.period is None or understood.period.since < understood.period.before
