@@ -34,7 +34,7 @@ def postgres_server() -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def _migrated(postgres_server: str) -> Iterator[str]:
+def migrated_template(postgres_server: str) -> Iterator[str]:
     import servers
 
     with servers.migrated_database(postgres_server) as name:
@@ -51,11 +51,11 @@ def postgres_url(postgres_server: str) -> Iterator[str]:
 
 
 @pytest.fixture
-def database_url(postgres_server: str, _migrated: str) -> Iterator[str]:
+def database_url(postgres_server: str, migrated_template: str) -> Iterator[str]:
     """URL of a database of the test's own that has memctl's schema and no event."""
     import servers
 
-    with servers.fresh_database(postgres_server, template=_migrated) as url:
+    with servers.fresh_database(postgres_server, template=migrated_template) as url:
         yield url
 
 

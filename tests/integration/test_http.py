@@ -103,8 +103,8 @@ def _free_port() -> int:
 
 
 @pytest.fixture(scope="module")
-def memory(postgres_server: str, _migrated: str, vectors: tuple[str, str]) -> Iterator[Remembered]:
-    with remembered(postgres_server, _migrated, vectors) as found:
+def memory(postgres_server: str, migrated_template: str, vectors: tuple[str, str]) -> Iterator[Remembered]:
+    with remembered(postgres_server, migrated_template, vectors) as found:
         yield found
 
 
@@ -436,7 +436,7 @@ def test_show_of_an_unknown_id_says_so_with_code_3(verb: Any) -> None:
 
 
 def test_an_error_on_stdin_is_looked_up(verb: Any) -> None:
-    code, out, _ = verb("bugs", "-", stdin="E   ModuleNotFoundError: No module named 'ledger'\n")
+    code, out, _ = verb("bugs", "-", stdin="ModuleNotFoundError: No module named 'ledger'\n")
     assert code == 0
     assert "fix:" in out
     code, out, err = verb("bugs", "panic: runtime error: index out of range [9]")

@@ -38,11 +38,11 @@ def fill(url: str, batches: Sequence[Sequence[NewEvent]], *, batch: int = 2000, 
 
 
 @pytest.fixture(scope="module")
-def expected(postgres_server: str, _migrated: str) -> Digests:
+def expected(postgres_server: str, migrated_template: str) -> Digests:
     """The read models of the history, folded at once."""
     import servers
 
-    with servers.fresh_database(postgres_server, template=_migrated) as url:
+    with servers.fresh_database(postgres_server, template=migrated_template) as url:
         return fill(url, [HISTORY], shards=1)
 
 

@@ -30,8 +30,8 @@ EVERYWHERE = Places(None, "everywhere", None)
 
 
 @pytest.fixture(scope="module")
-def memory(postgres_server: str, _migrated: str, vectors: tuple[str, str]) -> Iterator[Remembered]:
-    with remembered(postgres_server, _migrated, vectors) as found:
+def memory(postgres_server: str, migrated_template: str, vectors: tuple[str, str]) -> Iterator[Remembered]:
+    with remembered(postgres_server, migrated_template, vectors) as found:
         yield found
 
 

@@ -1,0 +1,233 @@
+"""The whole of memctl as its user meets it: up, ingest, search, replay, hooks, down. Real processes throughout."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from events import until
+from histories import ROOT
+
+HOOKS = ROOT.parent / "shared" / "data" / "hook-samples"
+
+
+class Memctl:
+    """The command line on one data directory, with `home` as the user's home."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.data = home / "memory"
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("MEMCTL_")}
+        self.environment = {
+            **kept,
+            "HOME": str(home),
+            "XDG_CONFIG_HOME": str(home / "config"),
+            "MEMCTL_DATA_DIR": str(self.data),
+            "MEMCTL_EMBEDDER": "none",
+        }
+
+    def __call__(self, *arguments: str, code: int = 0, stdin: bytes = b"") -> str:
+        done = subprocess.run(
+            [sys.executable, "-m", "memctl.cli.main", *arguments],
+            env=self.environment,
+            cwd=self.home,
+            input=stdin,
+            capture_output=True,
+            timeout=180,
+            check=False,
+        )
+        said = done.stderr.decode()
+        assert done.returncode == code, f"{arguments}: exit {done.returncode}\n{done.stdout.decode()}\n{said}"
+        self.said = said
+        return done.stdout.decode()
+
+    def json(self, *arguments: str, code: int = 0) -> Any:
+        return json.loads(self(*arguments, "--json", code=code))
+
+
+@pytest.fixture(scope="module")
+def memctl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memctl]:
+    memctl = Memctl(tmp_path_factory.mktemp("home"))
+    try:
+        memctl("up")
+        memctl("ingest", "--example", "--wait")
+        yield memctl
+    finally:
+        memctl("down")
+
+
+def test_everything_runs_and_says_so(memctl: Memctl) -> None:
+    status = memctl.json("status")
+    assert {program["name"] for program in status["programs"]} == {
+        "postgres", "valkey", "vectors", "door", "api", "worker",
+    }  # fmt: skip
+    assert all(program["well"] for program in status["programs"])
+
+
+def test_a_second_up_changes_nothing(memctl: Memctl) -> None:
+    before = [program["pid"] for program in memctl.json("status")["programs"]]
+    memctl("up")
+    assert [program["pid"] for program in memctl.json("status")["programs"]] == before
+
+
+def test_ingesting_again_adds_nothing_and_the_account_is_what_scripts_rely_on(memctl: Memctl) -> None:
+    account = memctl.json("ingest", "--example", "--again")
+    assert account["files"] == 1
+    assert account["events"]["new"] == 0
+    assert account["events"]["duplicate"] > 20
+    assert account["bad"] == []
+    assert isinstance(account["ignored"], dict)
+
+
+def test_a_search_finds_the_work_with_evidence_that_holds(memctl: Memctl) -> None:
+    hits = memctl.json("search", "csv export of monthly totals")
+    assert hits
+    top = hits[0]
+    assert set(top) >= {"id", "text", "score", "class", "bucket", "project", "occurred_at", "evidence"}
+    assert top["class"] in ("high", "suggested", "none")
+    assert "CSV export" in top["text"]
+    for evidence in top["evidence"]:
+        assert set(evidence) >= {"event_id", "source", "start", "end", "quote"}
+        assert set(evidence["source"]) >= {"agent", "session", "line"}
+        assert evidence["holds"]
+        assert evidence["quote"]
+
+
+def test_an_error_that_occurred_is_recognised_with_its_fix(memctl: Memctl) -> None:
+    answer = memctl.json("bugs", "TypeError: unsupported operand type(s) for *: 'float' and 'decimal.Decimal'")
+    hit = answer["hits"][0]
+    assert hit["score"] > 0.5
+    assert any("totals.py" in edit["path"] for edit in hit["solution"]["edits"])
+
+
+def test_what_was_never_seen_is_not_found_and_the_exit_code_says_so(memctl: Memctl) -> None:
+    memctl("bugs", "error[E0382]: borrow of moved value: `quux`", code=3)
+
+
+def test_what_a_user_said_about_the_project_is_known(memctl: Memctl) -> None:
+    claims = memctl.json("insights")
+    assert any("Decimal" in claim["text"] for claim in claims)
+
+
+@pytest.mark.parametrize("verb", ["history", "episodes", "stats", "events"])
+def test_every_reading_verb_answers_in_words_and_in_json(memctl: Memctl, verb: str) -> None:
+    assert memctl(verb).strip()
+    assert memctl.json(verb)
+
+
+def test_an_id_of_any_answer_can_be_shown(memctl: Memctl) -> None:
+    hit = memctl.json("search", "csv export of monthly totals")[0]
+    assert memctl.json("show", hit["id"])
+    assert memctl("show", hit["evidence"][0]["event_id"]).strip()
+    memctl("show", "ffffffff-0000", code=3)
+
+
+def test_a_replay_ends_in_what_was_live(memctl: Memctl) -> None:
+    shown = memctl.json("replay", "--all", "--verify")
+    models = shown["read_models"]
+    assert set(models) >= {
+        "sessions", "working_memory", "tasks", "episodes", "insights", "verified_knowledge", "bug_patterns",
+        "memories", "vector_points", "vectors",
+    }  # fmt: skip
+    for model in models.values():
+        assert set(model) >= {"rows", "digest_live", "digest_rebuilt", "equal"}
+        assert model["equal"]
+    assert models["vectors"]["rows"] == models["vector_points"]["rows"] > 0
+
+
+def test_a_corrupted_row_is_named_and_gone_after_the_replay(memctl: Memctl) -> None:
+    url = memctl.json("config")["database_url"]
+    with psycopg.connect(url, autocommit=True) as connection:
+        live = connection.execute("SELECT stage2 FROM memctl.projection_state").fetchone()
+        assert live is not None
+        changed = connection.execute(
+            f'UPDATE memctl.bug_patterns_g{live[0]} SET row = row || \'{{"template": "other"}}\''
+            f" WHERE key = (SELECT min(key) FROM memctl.bug_patterns_g{live[0]}) RETURNING key"
+        ).fetchone()
+        assert changed is not None
+    shown = memctl.json("replay", "bug_patterns", "--verify", code=1)
+    assert changed[0] in shown["read_models"]["bug_patterns"]["differing"]
+    assert memctl.json("replay", "bug_patterns", "--verify")["equal"]
+
+
+def test_an_unknown_read_model_is_refused_with_those_that_exist(memctl: Memctl) -> None:
+    memctl("replay", "nonsense", code=2)
+    assert "bug_patterns" in memctl.said
+
+
+def hook(text: str) -> bytes:
+    return json.dumps(
+        {
+            "hook_event_name": "UserPromptSubmit",
+            "session_id": "hook-session",
+            "cwd": "/home/dana/ledger",
+            "prompt": text,
+        }
+    ).encode()
+
+
+def stored(memctl: Memctl, text: str) -> int:
+    with psycopg.connect(memctl.json("config")["database_url"]) as connection:
+        row = connection.execute("SELECT count(*) FROM memctl.events WHERE payload->>'text' = %s", [text]).fetchone()
+        assert row is not None
+        return int(row[0])
+
+
+def test_a_hook_payload_is_kept_and_nothing_is_printed(memctl: Memctl) -> None:
+    assert memctl("ingest", "--stdin", stdin=hook("please keep this prompt")) == ""
+    assert memctl.said == ""
+    assert stored(memctl, "please keep this prompt") == 1
+
+
+@pytest.mark.parametrize("payload", [b"", b"not json", b"[]", b"{}", b"\xff\xfe", b'{"hook_event_name": "Brandnew"}'])
+def test_a_hook_that_cannot_be_understood_never_disturbs_the_agent(memctl: Memctl, payload: bytes) -> None:
+    assert memctl("ingest", "--stdin", stdin=payload) == ""
+    assert memctl.said == ""
+
+
+def test_every_documented_hook_payload_is_taken(memctl: Memctl) -> None:
+    samples = sorted(HOOKS.glob("*.input.*.json"))
+    if not samples:
+        pytest.skip("the hook samples (../shared/data/hook-samples) are not on this machine")
+    for sample in samples[:8]:
+        assert memctl("ingest", "--stdin", stdin=sample.read_bytes()) == ""
+        assert memctl.said == ""
+
+
+def test_a_hook_whose_door_is_down_is_spooled_and_drained_once(memctl: Memctl) -> None:
+    door = next(p for p in memctl.json("status")["programs"] if p["name"] == "door")["pid"]
+    os.kill(door, signal.SIGSTOP)
+    os.kill(door, signal.SIGKILL)
+    said = f"said while the door was down, {time.time_ns()}"
+    assert memctl("ingest", "--stdin", stdin=hook(said)) == ""
+    until(lambda: stored(memctl, said) == 1, within_s=60)
+    until(lambda: not list((memctl.data / "spool").glob("*.delivery")))
+    assert stored(memctl, said) == 1
+
+
+def test_help_lists_only_commands_that_exist_and_each_has_help(memctl: Memctl) -> None:
+    from memctl.cli.main import COMMANDS
+
+    listed = memctl("--help")
+    for name in COMMANDS:
+        assert f"  {name} " in listed
+        assert memctl(name, "--help").startswith("Usage:")
+
+
+def test_a_command_that_is_not_there_is_a_usage_error(memctl: Memctl) -> None:
+    memctl("frobnicate", code=2)
+
+
+def test_without_a_running_memctl_a_search_says_what_to_do(memctl: Memctl, tmp_path: Path) -> None:
+    other = Memctl(tmp_path)
+    other("search", "anything", code=1)
+    assert "memctl up" in other.said
