@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import orjson
+from starlette.exceptions import HTTPException
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -79,10 +80,6 @@ class Guard:
         return same and scheme.lower() == b"bearer"
 
 
-class BodyTooLong(Exception):
-    """A body without a stated length went on past the limit."""
-
-
 class _Limited:
     def __init__(self, receive: Receive) -> None:
         self._receive = receive
@@ -92,7 +89,8 @@ class _Limited:
         message = await self._receive()
         self._left -= len(message.get("body", b""))
         if self._left < 0:
-            raise BodyTooLong
+            # An error of HTTP's own: whoever reads the body passes that on as it is.
+            raise HTTPException(413, f"a body may have {LONGEST_BODY} bytes")
         return message
 
 

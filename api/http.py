@@ -230,7 +230,7 @@ def _routes(readers: Readers, engine: Engine) -> APIRouter:
         """One session and its working memory; by stream, id, or the beginning of its id."""
         return found(request, lambda reader: queries.session(reader, id))
 
-    @router.get("/episodes", tags=["sessions"], responses=http_openapi.page("Episode"))
+    @router.get("/episodes", tags=["sessions"], responses=http_openapi.page("EpisodeRow"))
     def episodes(
         request: Request,
         project: Project = None,

@@ -102,6 +102,12 @@ def document(app: FastAPI) -> dict[str, Any]:
         for own in ("HTTPValidationError", "ValidationError"):
             schemas.pop(own, None)
         schemas.update(_schemas())
+        for operations in made["paths"].values():
+            for operation in operations.values():
+                operation["responses"] |= {
+                    "401": _problem("The token is missing or wrong."),
+                    "422": _problem("Badly asked."),
+                }
         made["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
         made["security"] = [{"token": []}]
         app.openapi_schema = made
@@ -114,8 +120,6 @@ def _answers(schema: dict[str, Any], example: Any = None) -> Responses:
         content["example"] = example
     return {
         200: {"description": "Found.", "content": {"application/json": content}},
-        401: _problem("The token is missing or wrong."),
-        422: _problem("Badly asked."),
         503: _problem("The database does not answer; try again."),
     }
 

@@ -11,7 +11,6 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from memctl.api.auth import LONGEST_BODY, BodyTooLong
 from memctl.api.reader import TooBusy
 from memctl.domain.errors import MemctlError
 from memctl.infra.database import DatabaseUnavailable
@@ -44,7 +43,6 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(MemctlError, _known)
     app.add_exception_handler(RequestValidationError, _badly_asked)
     app.add_exception_handler(HTTPException, _of_http)
-    app.add_exception_handler(BodyTooLong, _too_long)
     app.add_exception_handler(Exception, _unexpected)
 
 
@@ -69,10 +67,6 @@ async def _of_http(_: Request, why: Exception) -> Response:
     answer = problem(why.status_code, HTTPStatus(why.status_code).phrase, "" if why.detail is None else str(why.detail))
     answer.headers.update(why.headers or {})
     return answer
-
-
-async def _too_long(_: Request, why: Exception) -> Response:
-    return problem(413, "Too long", f"a body may have {LONGEST_BODY} bytes")
 
 
 async def _unexpected(_: Request, why: Exception) -> Response:

@@ -20,7 +20,7 @@ from psycopg import sql
 
 from memctl.api import bugs
 from memctl.api.evidence import events_of, evidence_of
-from memctl.api.pages import projection_named, several, table_of
+from memctl.api.pages import field_of, projection_named, several, table_of
 from memctl.api.places import Places
 from memctl.api.reader import Reader
 from memctl.api.views import Found, SearchAnswer, SourceRow, moment
@@ -69,8 +69,9 @@ _PATIENCE_S = 3
 _SCANNED = 5_000
 """Newest memories that are looked through where there is no vector store."""
 
-_COUNT_FOR_S, _FEW = 60.0, 1_000
-"""How long a count of the points is good for, once there are more than a few."""
+_FEW = 1_000
+_COUNT_FOR_S, _COUNT_FEW_FOR_S = 60.0, 5.0
+"""How long a count of the points is good for, and while there are few."""
 
 _LONGEST = 2_000
 """Characters of a query that words are taken from; the embedder reads fewer."""
@@ -251,8 +252,8 @@ class Engine:
         documents = self._documents(client, name)
         period = meant.period if meant else None
         scopes = [store.Scope(self._space, locations=places.locations, kinds=list(kinds) or None)]
-        if places.locations is not None and not kinds:
-            # What holds everywhere has no location to filter by: claims are asked for again, and others' dropped.
+        if places.locations is not None and not kinds and _something_holds_everywhere(reader):
+            # It has no location to filter by: claims are asked for again, and those of other projects dropped.
             scopes.append(store.Scope(self._space, kinds=["knowledge"]))
         if period is not None:
             # A time is a preference, not a filter; but what happened then must be among the candidates.
@@ -280,7 +281,7 @@ class Engine:
         from memctl.infra.vectors import store
 
         known, count, at = self._counted
-        if known != collection or time.monotonic() - at > _COUNT_FOR_S or count < _FEW:
+        if known != collection or time.monotonic() - at > (_COUNT_FOR_S if count > _FEW else _COUNT_FEW_FOR_S):
             count = store.count(client, collection)
             self._counted = (collection, count, time.monotonic())
         return count
@@ -400,11 +401,23 @@ class _Gathered:
                 id = hit.payload["memory_id"]
                 had = self.candidates.get(id, Candidate(id)).seen(source, rank, hit.score)
                 if source == "sparse":
-                    strength = word_strength(hit.score, len(self.looked_for), documents)
+                    strength = word_strength(hit.score, len(self.looked_for), max(documents, len(sparse)))
                     had = msgspec.structs.replace(had, words=max(had.words, strength))
                 if had.cosine is None or id in near:
                     had = msgspec.structs.replace(had, cosine=near.get(id, farthest))
                 self.candidates[id] = had
+
+
+def _something_holds_everywhere(reader: Reader) -> bool:
+    p = projection_named("memories")
+    here, kind = field_of(p, "location"), field_of(p, "kind")
+    row = reader.connection.execute(
+        sql.SQL("SELECT EXISTS (SELECT FROM {} WHERE space_id = %s AND {} = '' AND {} = 'knowledge')").format(
+            table_of(reader, p), here, kind
+        ),
+        [reader.space_id],
+    ).fetchone()
+    return bool(row and row[0])
 
 
 _MIDDLING = 0.6

@@ -65,7 +65,8 @@ _SIGNS: dict[Intent, tuple[str, ...]] = {
     ),
     "KNOWLEDGE": (
         r"\bhow (?:do|does|to|can|is|are|should)\b|\bwhat (?:is|are|does)\b|\bwhere (?:is|are|do|does)\b",
-        r"\bwhich\b|\bwhy (?:do|does|is|are)\b|\b(?:explain|documentation|architecture|meaning of|difference between)\b",
+        r"\bwhich\b|\bwhy (?:do|does|is|are)\b",
+        r"\b(?:explain|documentation|architecture|meaning of|difference between)\b",
         r"어떻게|무엇|뭐야|뭔가|뭐지|어디|왜|설명|방법|구조",
     ),
 }
