@@ -1,0 +1,129 @@
+"""The projection kernel: subscriptions from annotations, and an order in which every row is ready when it is read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+import pytest
+
+from memctl.domain.facts import Prompted, Turn
+from memctl.domain.observations import NoticeReceived
+from memctl.projections import kernel
+from memctl.projections.kernel import Changed, Recorded, projection, projections
+
+
+class Count(msgspec.Struct, frozen=True):
+    n: int = 0
+
+
+class Echo(msgspec.Struct, frozen=True):
+    n: int = 0
+
+
+@pytest.fixture(autouse=True)
+def _register() -> Iterator[None]:
+    projections()
+    before = dict(kernel._register)
+    yield
+    kernel._register.clear()
+    kernel._register.update(before)
+
+
+def test_the_annotation_is_the_subscription() -> None:
+    @projection(row=Count, key=lambda item: "all")
+    def counts(row: Count | None, item: Prompted | Turn | Recorded[NoticeReceived] | Changed[Echo]) -> Count | None:
+        return row
+
+    made = kernel._register["counts"]
+    assert made.facts == {Prompted, Turn}
+    assert made.recorded == {NoticeReceived}
+    assert made.upstream == {Echo}
+
+
+def test_a_single_class_is_a_subscription_too() -> None:
+    @projection(row=Count, key=lambda item: "all", stage=1)
+    def counts(row: Count | None, item: Prompted) -> Count | None:
+        return row
+
+    assert kernel._register["counts"].facts == {Prompted}
+
+
+def test_what_is_no_input_is_refused_where_it_is_written() -> None:
+    with pytest.raises(TypeError, match="cannot subscribe"):
+
+        @projection(row=Count, key=lambda item: "all")
+        def counts(row: Count | None, item: int) -> Count | None:
+            return row
+
+
+def test_stage_one_folds_nothing_but_facts() -> None:
+    with pytest.raises(ValueError, match="facts of one stream"):
+
+        @projection(row=Count, key=lambda item: "all", stage=1)
+        def counts(row: Count | None, item: Prompted | Changed[Echo]) -> Count | None:
+            return row
+
+
+def test_a_name_is_taken_once() -> None:
+    def counts(row: Count | None, item: Prompted) -> Count | None:
+        return row
+
+    projection(row=Count, key=lambda item: "all")(counts)
+    with pytest.raises(ValueError, match="twice"):
+        projection(row=Echo, key=lambda item: "all")(counts)
+
+
+def test_upstream_comes_before_downstream_whatever_the_names() -> None:
+    @projection(row=Echo, key=lambda item: "all")
+    def a_last(row: Echo | None, item: Changed[Count]) -> Echo | None:
+        return row
+
+    @projection(row=Count, key=lambda item: "all")
+    def z_first(row: Count | None, item: Prompted) -> Count | None:
+        return row
+
+    order = [p.name for p in projections(2)]
+    assert order.index("z_first") < order.index("a_last")
+
+
+def test_a_circle_is_refused() -> None:
+    @projection(row=Echo, key=lambda item: "all")
+    def one(row: Echo | None, item: Changed[Count]) -> Echo | None:
+        return row
+
+    @projection(row=Count, key=lambda item: "all")
+    def two(row: Count | None, item: Changed[Echo]) -> Count | None:
+        return row
+
+    with pytest.raises(ValueError, match="circle"):
+        projections()
+
+
+def test_reading_rows_that_nobody_makes_is_refused() -> None:
+    @projection(row=Echo, key=lambda item: "all")
+    def one(row: Echo | None, item: Changed[Count]) -> Echo | None:
+        return row
+
+    with pytest.raises(ValueError, match="no projection makes"):
+        projections()
+
+
+@pytest.mark.parametrize(
+    ("given", "keys"), [(None, ()), ("a", ("a",)), (["a", "b", "a"], ("a", "b")), (iter("ab"), ("a", "b"))]
+)
+def test_a_key_may_be_none_one_or_several(given: object, keys: tuple[str, ...]) -> None:
+    @projection(row=Count, key=lambda item: item)
+    def counts(row: Count | None, item: Prompted) -> Count | None:
+        return row
+
+    assert kernel._register["counts"].keys(given) == keys
+
+
+def test_the_read_models_of_this_memctl_are_discovered() -> None:
+    assert {p.name for p in projections()} >= {
+        "sessions", "working_memory", "tasks", "episodes", "insights", "candidates", "verified_knowledge",
+        "bug_patterns", "memories", "vector_points",
+    }  # fmt: skip
+    for p in projections():
+        assert p.doc, p.name
