@@ -57,7 +57,8 @@ def memctl() -> None:
 def run() -> None:
     """Run the command line; errors that a person can act on end it with their message, their hint and their code."""
     try:
-        memctl.main(standalone_mode=False)
+        code = memctl.main(standalone_mode=False)  # what ctx.exit was given, else what the command returned
+        sys.exit(code if isinstance(code, int) else 0)
     except click.exceptions.Abort:
         click.echo("aborted", err=True)
         sys.exit(1)

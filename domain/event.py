@@ -132,7 +132,7 @@ def decode_payload(name: str, version: int, data: bytes) -> Payload:
     raw: dict[str, Any] = msgspec.json.decode(data)
     for step in range(version + 1, entry.version + 1):
         raw = entry.upcasts[step](raw)
-    return cast(Payload, msgspec.convert(raw, entry.payload))
+    return msgspec.convert(raw, entry.payload)
 
 
 class NewEvent(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,6 +1,7 @@
 """The rules by which claims are read out of sentences: which words must stand where, in English and Korean.
 
-A pattern is matched from the start of one sentence; its group `what` is what is claimed. The first rule that matches
+A pattern is matched from the start of one sentence; its group `what` is what is claimed, and `skip` what is no part of
+the claim though it stands before it. The first rule that matches
 decides. A new rule needs an example in the tests, and a near miss.
 """
 
@@ -134,7 +135,8 @@ RULES = (
         "we use",
         "fact",
         r"""^(?:(?:and|but|so|also|no|here|note|btw|\()[\s,]*){0,2}we\s+(?:(?:now|only|always|already|usually|explicitly)\s+)?use\s+
-            (?P<what>(?!it\b|that\b|this\b|them\b|these\b|the\ same\b|a\b|an\b)\S+(?:\s+\S+){0,4}?\s+(?:for|to|as|in|with)\s+\S.+
+            (?P<what>(?!it\b|that\b|this\b|them\b|these\b|the\ same\b|a\b|an\b)
+            \S+(?:\s+\S+){0,4}?\s+(?:for|to|as|in|with)\s+\S.+
             |[`'"]?[\w@./+#-]{2,30}[`'"]?[.!]?)$""",
         1,
         0.75,
@@ -180,7 +182,7 @@ RULES = (
     _rule(
         "where possible",
         "preference",
-        rf"{_LEAD}(?:.{{0,120}}[,;]\s+)?(?P<what>{_HABIT}\s+[^,;]{{3,80}}?\s(?:where|when|if)(?:ver)?\s+possible)\b.*$",
+        rf"{_LEAD}(?P<skip>.{{0,120}}[,;]\s+)?(?P<what>{_HABIT}\s+[^,;]{{3,80}}?\s(?:where|when|if)(?:ver)?\s+possible)\b.*$",
         1,
         0.65,
     ),

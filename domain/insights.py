@@ -79,6 +79,7 @@ _QUESTION = re.compile(
         |(?:까요|나요|니|까|죠|는지|건가요?)\s*[?]?\s*$|,?\s(?:right|no|correct|ok|okay)\s*[?.]*$""",
     re.IGNORECASE | re.VERBOSE,
 )
+_FILLER = re.compile(r"(?:(?:yes|no|nope|ok|okay|and|but|also|so|well|btw|actually)[\s,:;-]+)+", re.IGNORECASE)
 # Words that tie a sentence to the one task at hand.
 _ONE_OFF = re.compile(
     r"""\b(?:this\s+(?:time|file|function|test|branch|pr|commit|change|task|step|case|one|session|bug|error|issue|line|method|class|plan)
@@ -135,10 +136,18 @@ def _sentences(text: str) -> Iterator[tuple[int, int]]:
         start, end = match.span()
         head = re.match(r"[\s\-*•(\[\"'“‘]*(?:\d+[.)]\s+)?", text[start:end])
         start += head.end() if head else 0
-        while end > start and text[end - 1] in " \t)]\"'”’":
+        while end > start and (text[end - 1].isspace() or _dangles(text[start:end])):
             end -= 1
         if _weight(text[start:end]) >= _SHORTEST and end - start <= _LONGEST:
             yield start, end
+
+
+def _dangles(sentence: str) -> bool:
+    """Whether its last character closes what was opened before the sentence."""
+    opener = {")": "(", "]": "[", "”": "“", "’": "‘"}.get(sentence[-1])
+    if opener is not None:
+        return sentence.count(opener) < sentence.count(sentence[-1])
+    return sentence[-1] in "\"'" and sentence.count(sentence[-1]) % 2 == 1
 
 
 def _weight(text: str) -> int:
@@ -156,7 +165,11 @@ def _claim(sentence: str, start: int) -> Claim | None:
         what = match["what"].strip(" \t.!`'\"")
         if _ONE_OFF.search(sentence) or not 2 <= len(what) <= 200:
             return None
-        return _made(rule, sentence, what, start)
+        if match.groupdict().get("skip"):
+            return _made(rule, match["what"], what, start + match.start("what"))
+        filler = _FILLER.match(sentence)
+        skipped = filler.end() if filler else 0
+        return _made(rule, sentence[skipped:], what, start + skipped)
     return None
 
 

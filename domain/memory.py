@@ -52,6 +52,18 @@ _REASONED = re.compile(
     re.IGNORECASE,
 )
 _SENTENCE = re.compile(r".+?(?:[.!?。](?=\s|$)|\n|$)", re.DOTALL)
+# What an answer may hold beside sentences, and the sentences that say nothing.
+_FENCE = re.compile(r"^[ \t]*(?:```|~~~).*?(?:^[ \t]*(?:```|~~~)[^\n]*$|\Z)", re.DOTALL | re.MULTILINE)
+_TABLE_ROW = re.compile(r"^[ \t]*\|.*$|^[ \t]*[-=|: ]{4,}$", re.MULTILINE)
+_MARKS = re.compile(r"^[ \t]*(?:#{1,6}|>|[-*•]|\d+[.)])[ \t]+|\*\*|__", re.MULTILINE)
+_PLEASANTRY = re.compile(
+    r"""(?:
+        (?:all\ )?done|perfect|great|excellent|good(?:\ (?:question|point|catch|idea))?|sure|yes|ok(?:ay)?
+        |you'?re\ (?:absolutely\ )?right|here(?:'s|\ is|\ are)\b.*|now\ let\ me\b.*|let\ me\b.*
+        |i(?:'ll|\ will)\b.*|summary|changes(?:\ made)?|what\ (?:i\ did|changed)
+    )[\s.!:,]*""",
+    re.IGNORECASE | re.VERBOSE,
+)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -138,6 +150,16 @@ def first_sentences(text: str, limit: int) -> str:
         if len(found) >= limit:
             break
     return one_line(found, limit)
+
+
+def telling(answer: str, limit: int) -> str:
+    """The first sentences of an answer that tell something: code, tables, marks of Markdown and pleasantries left out.
+
+    Falls back on the first sentences of all where nothing else is left.
+    """
+    prose = _MARKS.sub("", _TABLE_ROW.sub("", _FENCE.sub("", answer[: limit * 10])))
+    said = [m.group() for m in _SENTENCE.finditer(prose) if not _PLEASANTRY.fullmatch(m.group().strip())]
+    return first_sentences("\n".join(s.strip() for s in said), limit) or first_sentences(answer, limit)
 
 
 def day_of(micros: int) -> str:

@@ -10,6 +10,7 @@ import functools
 import hashlib
 import importlib.metadata
 import pkgutil
+import re
 from datetime import timedelta
 from pathlib import Path
 from typing import Literal
@@ -27,6 +28,8 @@ COMPUTED_WITH = ("msgspec", "rapidfuzz", "pystemmer")
 """Packages whose versions may change what a fold computes."""
 
 LEASE = timedelta(seconds=15)
+
+_IMPORT = re.compile(rb"^\s*(?:from|import) (memctl\.(?:domain|projections)\.\w+)", re.MULTILINE)
 
 
 class LeaseLost(MemctlError):
@@ -62,16 +65,24 @@ class Offset(msgspec.Struct, frozen=True):
 
 @functools.cache
 def fingerprint() -> str:
-    """Hash of everything a fold computes with: domain, projections, and the versions of their libraries."""
+    """Hash of everything a fold computes with: the projections, what they import of the domain, and libraries."""
     import memctl.domain
     import memctl.projections
 
+    folders = {package.__name__: Path(package.__path__[0]) for package in (memctl.domain, memctl.projections)}
+    waiting = [f"memctl.projections.{module.name}" for module in pkgutil.iter_modules(memctl.projections.__path__)]
+    sources: dict[str, bytes] = {}
+    while waiting:
+        name = waiting.pop()
+        package, _, module = name.rpartition(".")
+        file = folders[package] / f"{module}.py" if package in folders else None
+        if name in sources or file is None or not file.exists():
+            continue
+        sources[name] = file.read_bytes()
+        waiting += [found.decode() for found in _IMPORT.findall(sources[name])]
     digest = hashlib.sha256()
-    for package in (memctl.domain, memctl.projections):
-        for module in sorted(pkgutil.iter_modules(package.__path__), key=lambda m: m.name):
-            assert isinstance(module.module_finder.path, str)  # type: ignore[union-attr]
-            source = Path(module.module_finder.path, f"{module.name}.py")  # type: ignore[union-attr]
-            digest.update(f"{package.__name__}.{module.name}\n".encode() + source.read_bytes())
+    for name in sorted(sources):
+        digest.update(name.encode() + b"\n" + sources[name])
     for name in COMPUTED_WITH:
         digest.update(f"{name}={importlib.metadata.version(name)}\n".encode())
     return digest.hexdigest()[:32]

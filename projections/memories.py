@@ -10,7 +10,17 @@ from memctl.domain import memory as rules
 from memctl.domain.bounded import clipped, names, one_line
 from memctl.domain.facts import Episode, Span, Turn
 from memctl.domain.graduation import TIER_NAMES, USER_SAID
-from memctl.domain.memory import Bucket, MemoryKind, Status, day_of, first_sentences, memory_id, place_of, search_text
+from memctl.domain.memory import (
+    Bucket,
+    MemoryKind,
+    Status,
+    day_of,
+    first_sentences,
+    memory_id,
+    place_of,
+    search_text,
+    telling,
+)
 from memctl.projections.bug_patterns import BugPattern
 from memctl.projections.kernel import Changed, projection
 from memctl.projections.verified_knowledge import VerifiedClaim, VerifiedKnowledge
@@ -107,7 +117,7 @@ def memories(
 def _of_turn(turn: Turn) -> Memory:
     at = int(turn.occurred_at)
     asked = first_sentences(turn.prompt, 200)
-    answered = first_sentences(turn.answer, 300)
+    answered = telling(turn.answer, 220)
     text = clipped(turn.prompt.strip(), 800)
     if turn.answer.strip():
         text += "\n→ " + clipped(turn.answer.strip(), 1100)
@@ -156,9 +166,7 @@ def _of_episode(episode: Episode) -> Memory:
         bucket="EPISODIC",
         title=one_line(episode.description, rules.TITLE),
         gist=one_line(
-            f"{first_sentences(episode.description, 160)} → {first_sentences(said, 200)}"
-            if said
-            else episode.description,
+            f"{first_sentences(episode.description, 160)} → {telling(said, 200)}" if said else episode.description,
             rules.GIST,
         ),
         text=clipped("\n".join(p for p in parts if p), rules.TEXT),

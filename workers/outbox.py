@@ -34,6 +34,9 @@ log = logging.getLogger("memctl.outbox")
 DIMENSIONS = 384
 """Of the dense vectors, where no embedder says otherwise."""
 
+EVERYWHERE = ""
+"""The location of what holds everywhere, so that one filter can ask for a project's places and for this."""
+
 SYNC_BATCH = 256
 EMBED_BATCH = 8
 
@@ -295,7 +298,7 @@ def _point(row: VectorPoint, space: str, dense: list[float] | None) -> store.Vec
         id=row.id,
         payload={
             "space": space,
-            "location": list(row.locations),
+            "location": list(row.locations) or [EVERYWHERE],
             "bucket": row.bucket,
             "kind": row.kind,
             "memory_id": row.memory_id,

@@ -69,7 +69,7 @@ def timed(label: str, figures: dict[str, Any], store: Store, *arguments: str) ->
 
 
 def size_of(folder: Path) -> int:
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    return sum(path.stat().st_blocks * 512 for path in folder.rglob("*") if path.is_file())
 
 
 def measure(real: Path, work: Path) -> dict[str, Any]:

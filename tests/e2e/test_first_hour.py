@@ -231,3 +231,36 @@ def test_without_a_running_memctl_a_search_says_what_to_do(memctl: Memctl, tmp_p
     other = Memctl(tmp_path)
     other("search", "anything", code=1)
     assert "memctl up" in other.said
+
+
+def test_following_takes_in_what_is_written_meanwhile_and_ends_when_asked(memctl: Memctl, tmp_path: Path) -> None:
+    first, *others = (
+        (ROOT / "infra" / "example" / "session.jsonl").read_text().replace("3f6f1d52", "77777777").splitlines()
+    )
+    file = tmp_path / "live.jsonl"
+    file.write_text(first.replace("Invoice totals", "Followed totals") + "\n")
+
+    def known(text: str) -> bool:
+        with psycopg.connect(memctl.json("config")["database_url"]) as connection:
+            found = connection.execute(
+                "SELECT 1 FROM memctl.events WHERE payload->>'text' LIKE %s", [f"%{text}%"]
+            ).fetchone()
+            return found is not None
+
+    following = subprocess.Popen(
+        [sys.executable, "-m", "memctl.cli.main", "ingest", str(tmp_path), "--follow", "--json"],
+        env=memctl.environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        until(lambda: known("Followed totals"), within_s=30)
+        with file.open("a") as more:
+            more.write(others[0].replace("run the tests first", "watch the tests first") + "\n")
+        until(lambda: known("watch the tests first"), within_s=30)
+        following.send_signal(signal.SIGINT)
+        out, _ = following.communicate(timeout=30)
+    finally:
+        following.kill()
+    assert following.returncode == 0
+    assert json.loads(out)["events"]["new"] >= 2

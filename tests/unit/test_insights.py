@@ -99,7 +99,27 @@ def test_doing_and_not_doing_the_same_have_one_subject() -> None:
 def test_the_quote_is_found_where_the_claim_says() -> None:
     text = "Thanks, that works.\n- Never force push to main.\n\n```\nnever use tabs\n```\nalso always use pnpm please"
     claims = claims_in(text, said_by="user")
-    assert [text[c.start : c.end] for c in claims] == ["Never force push to main.", "also always use pnpm please"]
+    assert [text[c.start : c.end] for c in claims] == ["Never force push to main.", "always use pnpm please"]
+
+
+@pytest.mark.parametrize(
+    ("text", "quote"),
+    [
+        ('you know, i allow. I allow you to commit with "--no-verify"', 'I allow you to commit with "--no-verify"'),
+        ("(we use go-git for reading trees)", "we use go-git for reading trees"),
+        (
+            "yes and do not wrap long lines as that ruins it (on GitHub)",
+            "do not wrap long lines as that ruins it (on GitHub)",
+        ),
+        (
+            "add the missing cases, use table driven tests where possible (also there)",
+            "use table driven tests where possible",
+        ),
+    ],
+)
+def test_the_quote_holds_the_claim_and_little_else(text: str, quote: str) -> None:
+    claim = only_claim(text)
+    assert (claim.text, text[claim.start : claim.end]) == (quote, quote)
 
 
 @given(st.text(alphabet=st.sampled_from(list("always never use pnpm. \n>`<한국어로 해줘?!-#'\"")), max_size=300))
