@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
@@ -14,10 +15,12 @@ from psycopg.errors import DeadlockDetected, SerializationFailure
 from memctl.domain.event import NewEvent
 from memctl.infra import generations, queue
 from memctl.infra.database import Connection, DatabaseUnavailable, connect
+from memctl.infra.log import checkpoints
 from memctl.infra.log.append import Appended, append, append_bulk
 from memctl.infra.log.spaces import installation, space_id
-from memctl.infra.redaction import Redactor, prepare_all
+from memctl.infra.redaction import Prepared, Redactor, prepare_all
 from memctl.infra.settings import Settings
+from memctl.infra.transcripts.reading import Checkpoint
 
 log = logging.getLogger("memctl.commands")
 
@@ -46,19 +49,30 @@ class Intake:
         self._installation = installation(self.connection)
         self._redactor = Redactor(cache=settings.data_dir / "cache")
 
-    def record(self, events: Sequence[NewEvent]) -> Recorded:
-        """Redact and append; what is returned is committed."""
-        prepared = prepare_all(events, self._redactor)
-        appended = self._append(prepared.events)
+    def record(self, events: Sequence[NewEvent], reached: Mapping[Path, Checkpoint] | None = None) -> Recorded:
+        """Redact and append, and note how far files were read; what is returned is committed."""
+        return self.write(self.prepare(events), reached)
+
+    def prepare(self, events: Sequence[NewEvent]) -> Prepared:
+        """Clean, redact and cap. Touches nothing else, so another thread may write meanwhile."""
+        return prepare_all(events, self._redactor)
+
+    def write(self, prepared: Prepared, reached: Mapping[Path, Checkpoint] | None = None) -> Recorded:
+        """Append what was prepared; what is returned is committed."""
+        appended = self._append(prepared.events, reached or {})
         if any(entry.status != "duplicate" for entry in appended):
             self._wake()
         return Recorded(tuple(appended), dict(prepared.redactions))
 
-    def _append(self, events: Sequence[NewEvent]) -> list[Appended]:
+    def _append(self, events: Sequence[NewEvent], reached: Mapping[Path, Checkpoint]) -> list[Appended]:
         put = append_bulk if len(events) >= BULK else append
         for attempt in range(1, DEADLOCKS + 1):
             try:
-                return put(self.connection, self.space_id, events)
+                with self.connection.transaction():
+                    appended = put(self.connection, self.space_id, events)
+                    if reached:
+                        checkpoints.save(self.connection, self.space_id, reached)
+                return appended
             except (DeadlockDetected, SerializationFailure):
                 # Somebody appends the same keys in another order; one of us has to begin again.
                 if attempt == DEADLOCKS:

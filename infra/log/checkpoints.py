@@ -2,31 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from memctl.infra.database import Connection
-from memctl.infra.transcripts.reading import START, Checkpoint
+from memctl.infra.transcripts.reading import Checkpoint
 
 
-def load(connection: Connection, space_id: int, path: Path) -> Checkpoint:
-    """The checkpoint of a file, or the file's start."""
-    row = connection.execute(
-        'SELECT "offset", lines, digest FROM memctl.checkpoints WHERE space_id = %s AND path = %s',
-        [space_id, _name(path)],
-    ).fetchone()
-    return Checkpoint(*row) if row else START
+def load_all(connection: Connection, space_id: int) -> dict[str, Checkpoint]:
+    """Every file's checkpoint, by `name_of` its path."""
+    found = connection.execute(
+        'SELECT path, "offset", lines, digest FROM memctl.checkpoints WHERE space_id = %s', [space_id]
+    )
+    return {row[0]: Checkpoint(*row[1:]) for row in found}
 
 
-def save(connection: Connection, space_id: int, path: Path, at: Checkpoint) -> None:
-    """Note how far a file has been read; call it only once the events up to there are committed."""
+def save(connection: Connection, space_id: int, reached: Mapping[Path, Checkpoint]) -> None:
+    """Note how far files have been read, in the transaction that appends what was read."""
+    names = [name_of(path) for path in reached]
+    at = list(reached.values())
     connection.execute(
-        'INSERT INTO memctl.checkpoints (space_id, path, "offset", lines, digest) VALUES (%s, %s, %s, %s, %s)'
+        'INSERT INTO memctl.checkpoints (space_id, path, "offset", lines, digest)'
+        " SELECT %s, * FROM unnest(%s::text[], %s::int8[], %s::int8[], %s::text[])"
         ' ON CONFLICT (space_id, path) DO UPDATE SET "offset" = excluded."offset", lines = excluded.lines,'
         " digest = excluded.digest",
-        [space_id, _name(path), at.offset, at.lines, at.digest],
+        [space_id, names, [c.offset for c in at], [c.lines for c in at], [c.digest for c in at]],
     )
 
 
-def _name(path: Path) -> str:
-    # A path may hold bytes that are no UTF-8; this keeps different ones different.
+def name_of(path: Path) -> str:
+    """What a file is noted under: its real path. A path may hold bytes that are no UTF-8."""
     return str(path.resolve()).encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
