@@ -45,6 +45,25 @@ def bugs(
     return BugAnswer(errors=told, hits=hits)
 
 
+def known(reader: Reader, places: Places, *, limit: int = 5) -> BugAnswer:
+    """Known kinds of errors without asking for one: those resolved most often first, then the newest."""
+    p = projection_named("bug_patterns")
+    found = reader.connection.execute(
+        sql.SQL(
+            "SELECT key FROM {} WHERE space_id = %s AND (%s::text[] IS NULL OR EXISTS ("
+            "SELECT FROM jsonb_array_elements(row->'locations') AS l WHERE l->>0 = ANY(%s::text[])))"
+            " ORDER BY (row->>'resolutions')::int DESC, (row->>'last_seen')::bigint DESC, key LIMIT %s"
+        ).format(table_of(reader, p)),
+        [reader.space_id, places.locations, places.locations, limit],
+    ).fetchall()
+    patterns: dict[str, BugPattern] = several(reader, p, [row[0] for row in found])
+    ranked = [Likeness(patterns[row[0]], Match(1.0, ())) for row in found if row[0] in patterns]
+    events = events_of(reader, [s.span for each in ranked for s in each.pattern.evidence])
+    return BugAnswer(
+        errors=[], hits=[_hit(each, evidence_of([s.span for s in each.pattern.evidence], events)) for each in ranked]
+    )
+
+
 def like(
     reader: Reader, errors: Sequence[SeenError], places: Places, *, command: str = "", also: Iterable[str] = ()
 ) -> list[Likeness]:

@@ -100,6 +100,11 @@ class Client:
         answer: dict[str, Any] = self.post("/v1/bugs", asked)
         return answer
 
+    def known_bugs(self, *, project: str | None = None, here: str | None = None, limit: int = 5) -> dict[str, Any]:
+        """A `views.BugAnswer` of the errors that were resolved most often."""
+        answer: dict[str, Any] = self.get("/v1/bugs", _given(project=project, here=here, limit=limit))
+        return answer
+
     def thing(self, id: str) -> dict[str, Any]:
         """Whatever has that id: `{"kind": …, "item": …}`."""
         answer: dict[str, Any] = self.get(f"/v1/things/{quote(id, safe='/')}")

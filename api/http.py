@@ -327,13 +327,18 @@ def _routes(readers: Readers, engine: Engine) -> APIRouter:
 
     @router.get("/bugs", tags=["bugs"], responses=http_openapi.bugs())
     def bugs(
-        q: Annotated[str, Query(min_length=1, max_length=LONGEST_QUERY, examples=["KeyError: 'user_id'"])],
+        q: Annotated[
+            str | None, Query(min_length=1, max_length=LONGEST_QUERY, examples=["KeyError: 'user_id'"])
+        ] = None,
         project: Project = None,
         here: Here = None,
         command: Annotated[str, Query(max_length=4096)] = "",
         limit: Annotated[int, Query(ge=1, le=50)] = 5,
     ) -> Response:
-        """Known errors like `q`, with what resolved them."""
+        """Known errors like `q`, with what resolved them; without `q`, those that were resolved most often."""
+        if q is None:
+            where = placed(project, here)
+            return json_of(readers.read(lambda reader: bug_queries.known(reader, where(reader), limit=limit)))
         return looked_up(ErrorText(text=q, command=command, project=project, here=here, limit=limit))
 
     @router.post("/bugs", tags=["bugs"], responses=http_openapi.bugs())

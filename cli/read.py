@@ -111,28 +111,37 @@ def history(context: click.Context, project: str | None, limit: int, as_json: bo
 
 
 @click.command()
-@click.argument("error", nargs=-1, required=True)
+@click.argument("error", nargs=-1)
 @_reading(limit=5)
 @click.option("--command", default="", help="What printed the error.")
 @click.pass_context
 def bugs(
     context: click.Context, error: tuple[str, ...], project: str | None, limit: int, as_json: bool, command: str
 ) -> None:
-    """Look an ERROR up: was it seen before, and what resolved it? `-` reads the error from stdin."""
+    """Look an ERROR up: was it seen before, and what resolved it? `-` reads the error from stdin.
+
+    Without an ERROR, the known ones that were resolved most often.
+    """
     text = " ".join(error)
     if text == "-":
         text = sys.stdin.buffer.read(200_000).decode("utf-8", "replace")
-    if not text.strip():
+    if error and not text.strip():
         raise click.UsageError("the error is empty")
     with _client() as client:
-        answer = client.bugs(text, command=command, **_where(project), limit=min(limit, 50))
+        if error:
+            answer = client.bugs(text, command=command, **_where(project), limit=min(limit, 50))
+        else:
+            answer = client.known_bugs(**_where(project), limit=min(limit, 50))
     if as_json:
         print_json(answer)
     else:
         for hit in answer["hits"]:
             _print_bug(hit)
     if not answer["hits"]:
-        tell("this error was not seen before" if answer["errors"] else "no error was recognised in that text")
+        if not error:
+            tell("no error was seen so far")
+        else:
+            tell("this error was not seen before" if answer["errors"] else "no error was recognised in that text")
         context.exit(NOTHING_FOUND)
 
 
@@ -333,10 +342,12 @@ def _styled(name: str) -> dict[str, Any]:
 def _print_bug(hit: dict[str, Any]) -> None:
     types = ", ".join(hit["error_types"])
     title = hit["message"] if hit["message"].startswith(types) else f"{types}: {hit['message']}"
-    click.echo(f"{hit['score']:.2f}  {click.style(line(title), bold=True)}")
+    score = f"{hit['score']:.2f}" if hit["aspects"] else "    "
+    click.echo(f"{score}  {click.style(line(title), bold=True)}")
     places = ", ".join(hit["projects"]) or "no project"
     print_lines(f"      seen {hit['occurrences']} times, last {when(hit['last_seen'])}, in {places}")
-    print_lines(f"      same {', '.join(hit['aspects'])}")
+    if hit["aspects"]:
+        print_lines(f"      same {', '.join(hit['aspects'])}")
     best = hit["solution"]
     if best is None:
         print_lines("      no way out is known yet")

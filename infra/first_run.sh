@@ -1,11 +1,21 @@
 # What `make run` does once memctl is installed: start it, read sessions, show what was learnt.
 set -eu
-memctl up
-if memctl ingest --found >/dev/null 2>&1; then
-    echo "Reading your own sessions:"
-    memctl ingest --wait
-    query="error"
+
+step() { printf '\n$ %s\n' "$*"; "$@"; }
+
+step memctl up
+code=0
+step memctl ingest --wait || code=$?
+if [ "$code" -eq 3 ]; then
+    echo "Reading the example session that comes with memctl instead."
+    step memctl ingest --example --wait
+    asked="discount rounding"
+elif [ "$code" -ne 0 ]; then
+    exit "$code"
 else
-    echo "No sessions of Claude Code, Codex or Copilot CLI here: reading the example that comes with memctl."
-    memctl ingest --example --wait
+    asked="how did we fix the failing test"
 fi
+step memctl stats --project '*'
+step memctl search --project '*' --limit 2 "$asked" || true
+step memctl bugs --project '*' --limit 1 || true
+printf '\nmemctl runs. It stops with:  %s down\n' "$(command -v memctl)"
