@@ -12,7 +12,7 @@ from memctl.domain.event import Position
 from memctl.infra import generations
 from memctl.infra.database import Connection
 from memctl.infra.log.mark import last_position
-from memctl.workers.outbox import backlog
+from memctl.infra.outbox import backlog
 
 EVERY_S = 0.1
 

@@ -20,7 +20,7 @@ from psycopg import sql
 
 from memctl.api import bugs
 from memctl.api.evidence import events_of, evidence_of
-from memctl.api.pages import field_of, projection_named, several, table_of
+from memctl.api.pages import projection_named, several, table_of
 from memctl.api.places import Places
 from memctl.api.reader import Reader
 from memctl.api.views import Found, SearchAnswer, SourceRow, moment
@@ -46,9 +46,9 @@ from memctl.domain.scoring import (
 )
 from memctl.domain.signatures import errors_in, signature_of
 from memctl.domain.text import sparse_query, tokens
+from memctl.infra.outbox import backlog, collection_of
 from memctl.infra.vectors import CollectionMissing, VectorStoreUnavailable
 from memctl.projections.memories import Memory
-from memctl.workers.outbox import backlog, collection_of
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient
@@ -251,20 +251,15 @@ class Engine:
         name = collection_of(reader.connection, reader.live.stage2)
         documents = self._documents(client, name)
         period = meant.period if meant else None
-        scopes = [store.Scope(self._space, locations=places.locations, kinds=list(kinds) or None)]
-        if places.locations is not None and not kinds and _something_holds_everywhere(reader):
-            # It has no location to filter by: claims are asked for again, and those of other projects dropped.
-            scopes.append(store.Scope(self._space, kinds=["knowledge"]))
+        locations = None if places.locations is None else [*places.locations, store.EVERYWHERE]
+        scopes = [store.Scope(self._space, locations=locations, kinds=list(kinds) or None)]
         if period is not None:
             # A time is a preference, not a filter; but what happened then must be among the candidates.
             since, before = period.since // 1000, period.before // 1000
-            scopes.append(
-                store.Scope(self._space, places.locations, kinds=list(kinds) or None, since=since, before=before)
-            )
+            scopes.append(store.Scope(self._space, locations, kinds=list(kinds) or None, since=since, before=before))
         for scope in scopes:
             hits = store.hybrid_query(client, name, scope, dense=vector, sparse=sparse_query(text), limit=CANDIDATES)
-            theirs = scope.locations is None and places.locations is not None
-            gathered.add(hits.dense, hits.sparse, documents, only_everywhere=theirs)
+            gathered.add(hits.dense, hits.sparse, documents)
             if scope.since is not None:
                 gathered.timely = {hit.payload["memory_id"] for hit in (*hits.dense, *hits.sparse)}
 
@@ -387,7 +382,7 @@ class _Gathered:
         """Those that are known to have happened when the query says."""
         self.degraded: list[str] = []
 
-    def add(self, dense: Sequence[Hit], sparse: Sequence[Hit], documents: int, *, only_everywhere: bool) -> None:
+    def add(self, dense: Sequence[Hit], sparse: Sequence[Hit], documents: int) -> None:
         """Take in one scope's ranked lists; a memory that came in already keeps its better rank."""
         # What a full list of the nearest leaves out is no nearer than its last; a short list leaves out only what has
         # no vector yet, of which nothing is known.
@@ -396,8 +391,6 @@ class _Gathered:
         lists: tuple[tuple[Source, Sequence[Hit]], ...] = (("dense", dense), ("sparse", sparse))
         for source, hits in lists:
             for rank, hit in enumerate(hits, 1):
-                if only_everywhere and hit.payload.get("location"):
-                    continue
                 id = hit.payload["memory_id"]
                 had = self.candidates.get(id, Candidate(id)).seen(source, rank, hit.score)
                 if source == "sparse":
@@ -406,18 +399,6 @@ class _Gathered:
                 if had.cosine is None or id in near:
                     had = msgspec.structs.replace(had, cosine=near.get(id, farthest))
                 self.candidates[id] = had
-
-
-def _something_holds_everywhere(reader: Reader) -> bool:
-    p = projection_named("memories")
-    here, kind = field_of(p, "location"), field_of(p, "kind")
-    row = reader.connection.execute(
-        sql.SQL("SELECT EXISTS (SELECT FROM {} WHERE space_id = %s AND {} = '' AND {} = 'knowledge')").format(
-            table_of(reader, p), here, kind
-        ),
-        [reader.space_id],
-    ).fetchone()
-    return bool(row and row[0])
 
 
 _MIDDLING = 0.6

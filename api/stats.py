@@ -12,9 +12,9 @@ from memctl.api.reader import Reader
 from memctl.domain.event import event_types
 from memctl.infra import generations
 from memctl.infra.log.mark import mark
+from memctl.infra.outbox import backlog
 from memctl.projections.kernel import projections
 from memctl.projections.stats import DayStats
-from memctl.workers.outbox import backlog
 
 _SUMMED = tuple(name for name in DayStats.__struct_fields__ if name not in ("location", "day"))
 

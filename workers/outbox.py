@@ -12,14 +12,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-import msgspec
-from psycopg import sql
-
 from memctl.domain.text import sparse
-from memctl.infra import generations, readmodels
+from memctl.infra import generations, outbox, readmodels
 from memctl.infra.database import Connection, connect
-from memctl.infra.log.spaces import installation, space_names
-from memctl.infra.readmodels import RowKey
+from memctl.infra.log.spaces import space_names
 from memctl.infra.vectors import VectorStoreUnavailable, store
 from memctl.projections.kernel import Projection, projections
 from memctl.projections.vector_points import VectorPoint
@@ -34,25 +30,10 @@ log = logging.getLogger("memctl.outbox")
 DIMENSIONS = 384
 """Of the dense vectors, where no embedder says otherwise."""
 
-EVERYWHERE = ""
-"""The location of what holds everywhere, so that one filter can ask for a project's places and for this."""
-
 SYNC_BATCH = 256
 EMBED_BATCH = 8
 
 _LOCK = 0x6F757462  # "outb"
-
-
-class Queued(msgspec.Struct, frozen=True):
-    """A point whose desired state has to be written, or (`dense`) whose dense vector is missing."""
-
-    key: RowKey
-    version: int
-
-
-def collection_of(connection: Connection, generation: int) -> str:
-    """Name of a generation's collection in Qdrant."""
-    return f"memctl-{installation(connection)}-g{generation}"
 
 
 def points_projection() -> Projection:
@@ -70,13 +51,13 @@ class Outbox:
         self._generation = generation
         self._model = model
         self._points = points_projection()
-        self.collection = collection_of(connection, generation)
+        self.collection = outbox.collection_of(connection, generation)
         if store.ensure_collection(client, self.collection, dimensions):
-            self._queue_all()
+            outbox.queue_all(connection, generation)
 
     def sync(self) -> int:
         """Write one batch of queued points, with the dense vectors that the cache holds; returns how many."""
-        queued = self._take(dense=False, limit=SYNC_BATCH)
+        queued = outbox.take(self._connection, self._generation, dense=False, limit=SYNC_BATCH)
         if not queued:
             return 0
         keys = [q.key for q in queued]
@@ -91,13 +72,14 @@ class Outbox:
         gone = [key[1] for key in keys if key not in rows]
         if gone:
             store.delete(self._client, self.collection, gone)
-        self._done([q for q in queued if q.key not in rows or not self._model or rows[q.key].dense_hash in cached])
-        self._await_dense([q for q in queued if q.key in rows and self._model and rows[q.key].dense_hash not in cached])
+        waits = [q for q in queued if q.key in rows and self._model and rows[q.key].dense_hash not in cached]
+        outbox.await_dense(self._connection, self._generation, waits)
+        outbox.done(self._connection, self._generation, [q for q in queued if q not in waits])
         return len(queued)
 
     def embed(self, embedder: Embedder) -> int:
         """Embed one small batch of points that wait for a dense vector, newest first; returns how many."""
-        queued = self._take(dense=True, limit=EMBED_BATCH)
+        queued = outbox.take(self._connection, self._generation, dense=True, limit=EMBED_BATCH)
         if not queued:
             return 0
         rows = readmodels.load(self._connection, self._points, self._generation, [q.key for q in queued])
@@ -113,12 +95,12 @@ class Outbox:
             )
             cached.update({key: _floats(vector) for key, vector in fresh.items()})
         store.set_dense(self._client, self.collection, {key[1]: cached[row.dense_hash] for key, row in rows.items()})
-        self._done(queued)
+        outbox.done(self._connection, self._generation, queued)
         return len(queued)
 
     def backlog(self) -> tuple[int, int]:
         """Points to be written, and points that wait for their dense vector."""
-        return backlog(self._connection, self._generation)
+        return outbox.backlog(self._connection, self._generation)
 
     def cached(self, hashes: Sequence[str]) -> dict[str, list[float]]:
         """Dense vectors by dense hash, as far as the cache holds them."""
@@ -130,58 +112,6 @@ class Outbox:
             binary=True,
         )
         return {bytes(row[0]).hex(): _floats(row[1]) for row in found}
-
-    def _take(self, *, dense: bool, limit: int) -> list[Queued]:
-        order = sql.SQL("DESC" if dense else "ASC")
-        found = self._connection.execute(
-            sql.SQL(
-                "SELECT space_id, key, version FROM memctl.outbox_g{g} WHERE dense = %s ORDER BY version {o} LIMIT %s"
-            ).format(g=sql.SQL(str(self._generation)), o=order),
-            [dense, limit],
-        )
-        return [Queued((row[0], row[1]), row[2]) for row in found]
-
-    def _done(self, written: Sequence[Queued]) -> None:
-        self._still(
-            written,
-            "DELETE FROM memctl.outbox_g{g} o USING unnest(%b::int4[], %b::text[], %b::int8[]) AS k(space_id, key, v)"
-            " WHERE o.space_id = k.space_id AND o.key = k.key AND o.version = k.v",
-        )
-
-    def _await_dense(self, written: Sequence[Queued]) -> None:
-        self._still(
-            written,
-            "UPDATE memctl.outbox_g{g} o SET dense = true"
-            " FROM unnest(%b::int4[], %b::text[], %b::int8[]) AS k(space_id, key, v)"
-            " WHERE o.space_id = k.space_id AND o.key = k.key AND o.version = k.v",
-        )
-
-    def _still(self, written: Sequence[Queued], statement: str) -> None:
-        if written:
-            self._connection.execute(
-                sql.SQL(statement).format(g=sql.SQL(str(self._generation))),
-                [[q.key[0] for q in written], [q.key[1] for q in written], [q.version for q in written]],
-            )
-
-    def _queue_all(self) -> None:
-        """The collection is new: everything that should stand in it is queued."""
-        self._connection.execute(
-            sql.SQL(
-                "INSERT INTO memctl.outbox_g{g} (space_id, key) SELECT space_id, key FROM memctl.{p}_g{g}"
-                " ON CONFLICT (space_id, key) DO UPDATE SET dense = false"
-            ).format(g=sql.SQL(str(self._generation)), p=sql.SQL(readmodels.OUTBOX_OF))
-        )
-
-
-def backlog(connection: Connection, generation: int) -> tuple[int, int]:
-    """Points to be written, and points that wait for their dense vector."""
-    row = connection.execute(
-        sql.SQL(
-            "SELECT count(*) FILTER (WHERE NOT dense), count(*) FILTER (WHERE dense) FROM memctl.outbox_g{g}"
-        ).format(g=sql.SQL(str(generation)))
-    ).fetchone()
-    assert row is not None
-    return row[0], row[1]
 
 
 @contextmanager
@@ -259,8 +189,8 @@ class OutboxLoop:
                     generation = generations.live(connection).stage2
                     with only_one(connection, generation) as mine:
                         if mine:
-                            outbox = Outbox(connection, client, generation, self._model())
-                            while not self._stop.is_set() and outbox.sync():
+                            points = Outbox(connection, client, generation, self._model())
+                            while not self._stop.is_set() and points.sync():
                                 self._embed.set()
                     self._moved.wait(1.0)
                     self._moved.clear()
@@ -272,15 +202,15 @@ class OutboxLoop:
 
         with connect(self._database_url, name="memctl embedder") as connection:
             generation = generations.live(connection).stage2
-            if not backlog(connection, generation)[1]:
+            if not outbox.backlog(connection, generation)[1]:
                 return
             embedder = load_embedder(self._embedder_name)
             if embedder is None:
                 return
             client = store.connect(*self._qdrant)
             try:
-                outbox = Outbox(connection, client, generation, embedder.name, embedder.dimensions)
-                while not self._stop.is_set() and outbox.embed(embedder):
+                points = Outbox(connection, client, generation, embedder.name, embedder.dimensions)
+                while not self._stop.is_set() and points.embed(embedder):
                     if generations.live(connection).stage2 != generation:
                         return
             finally:
@@ -298,7 +228,7 @@ def _point(row: VectorPoint, space: str, dense: list[float] | None) -> store.Vec
         id=row.id,
         payload={
             "space": space,
-            "location": list(row.locations) or [EVERYWHERE],
+            "location": list(row.locations) or [store.EVERYWHERE],
             "bucket": row.bucket,
             "kind": row.kind,
             "memory_id": row.memory_id,

@@ -14,7 +14,6 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
-from psycopg import sql
 
 from memctl.domain.errors import MemctlError
 from memctl.domain.event import Position
@@ -24,10 +23,11 @@ from memctl.infra.database import Connection, connect
 from memctl.infra.generations import Lease, Live
 from memctl.infra.log.mark import move_mark
 from memctl.infra.log.read import read_types, scan_streams
+from memctl.infra.outbox import awaiting_dense, collection_of
 from memctl.infra.vectors import digests, store
 from memctl.projections.kernel import projections
 from memctl.projections.stage1 import Delta, fold_stream
-from memctl.workers.outbox import Outbox, collection_of
+from memctl.workers.outbox import Outbox
 from memctl.workers.stage1 import Stage1
 from memctl.workers.stage2 import Stage2, of_event, of_fact
 
@@ -316,11 +316,7 @@ class _Replay:
 
     def _compare_vectors(self, client: QdrantClient, live: Live, built: Live) -> Comparison:
         awaiting = frozenset(
-            key
-            for generation in (live.stage2, built.stage2)
-            for (key,) in self._connection.execute(
-                sql.SQL("SELECT key FROM memctl.outbox_g{g} WHERE dense").format(g=sql.SQL(str(generation)))
-            )
+            key for generation in (live.stage2, built.stage2) for key in awaiting_dense(self._connection, generation)
         )
         sides = [
             digests.point_digests(client, collection_of(self._connection, generation), awaiting)

@@ -28,8 +28,12 @@ KEYWORDS = ("space", "location", "bucket", "kind")  # payload fields that filter
 RRF_K = 60  # Cormack, Clarke and Büttcher, SIGIR 2009
 
 
+EVERYWHERE = ""
+"""The location of what holds everywhere, so that one filter can ask for a project's places and for this."""
+
+
 class Payload(TypedDict):
-    """What a point carries beside its vectors: `location` every place it was met in (none: it holds everywhere),
+    """What a point carries beside its vectors: `location` every place it was met in, or `EVERYWHERE`,
     `occurred_at` in milliseconds since 1970."""
 
     space: str

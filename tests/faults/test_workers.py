@@ -22,8 +22,8 @@ from memctl.infra import generations
 from memctl.infra.database import Connection, connect
 from memctl.infra.log.append import append
 from memctl.infra.log.mark import last_position
+from memctl.infra.outbox import backlog, collection_of
 from memctl.infra.vectors import store
-from memctl.workers.outbox import backlog, collection_of
 from memctl.workers.replay import replay
 
 HISTORY = [event for number in range(12) for event in example(number, day=number + 2)]

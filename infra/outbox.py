@@ -1,0 +1,86 @@
+"""The outbox's table: points of a generation that Qdrant has to be told of, or that wait for a dense vector."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+from psycopg import sql
+
+from memctl.infra.database import Connection
+from memctl.infra.log.spaces import installation
+from memctl.infra.readmodels import OUTBOX_OF, RowKey
+
+
+class Queued(msgspec.Struct, frozen=True):
+    """A point whose desired state changed. `version` tells a later change from the one that was written."""
+
+    key: RowKey
+    version: int
+
+
+def collection_of(connection: Connection, generation: int) -> str:
+    """Name of a generation's collection in Qdrant."""
+    return f"memctl-{installation(connection)}-g{generation}"
+
+
+def backlog(connection: Connection, generation: int) -> tuple[int, int]:
+    """Points to be written, and points that wait for their dense vector."""
+    row = connection.execute(
+        _of(generation, "SELECT count(*) FILTER (WHERE NOT dense), count(*) FILTER (WHERE dense) FROM {table}")
+    ).fetchone()
+    assert row is not None
+    return row[0], row[1]
+
+
+def take(connection: Connection, generation: int, *, dense: bool, limit: int) -> list[Queued]:
+    """Points to be written, in order; or (`dense`) those that wait for their dense vector, newest first."""
+    order = "DESC" if dense else "ASC"
+    found = connection.execute(
+        _of(
+            generation,
+            f"SELECT space_id, key, version FROM {{table}} WHERE dense = %s ORDER BY version {order} LIMIT %s",
+        ),
+        [dense, limit],
+    )
+    return [Queued((row[0], row[1]), row[2]) for row in found]
+
+
+def awaiting_dense(connection: Connection, generation: int) -> list[str]:
+    """Ids of the points that wait for their dense vector."""
+    return [row[0] for row in connection.execute(_of(generation, "SELECT key FROM {table} WHERE dense"))]
+
+
+def done(connection: Connection, generation: int, written: Sequence[Queued]) -> None:
+    """Take off what was written, unless it has changed since."""
+    _unchanged(connection, generation, "DELETE FROM {table} o USING {keys} WHERE {same}", written)
+
+
+def await_dense(connection: Connection, generation: int, written: Sequence[Queued]) -> None:
+    """What was written waits for its dense vector now, unless it has changed since."""
+    _unchanged(connection, generation, "UPDATE {table} o SET dense = true FROM {keys} WHERE {same}", written)
+
+
+def queue_all(connection: Connection, generation: int) -> None:
+    """Queue every point that should stand in the collection: it is new, or lost what it held."""
+    connection.execute(
+        sql.SQL(
+            "INSERT INTO memctl.outbox_g{g} (space_id, key) SELECT space_id, key FROM memctl.{points}_g{g}"
+            " ON CONFLICT (space_id, key) DO UPDATE SET dense = false"
+        ).format(g=sql.SQL(str(generation)), points=sql.SQL(OUTBOX_OF))
+    )
+
+
+def _unchanged(connection: Connection, generation: int, statement: str, written: Sequence[Queued]) -> None:
+    if not written:
+        return
+    keys = "unnest(%b::int4[], %b::text[], %b::int8[]) AS k(space_id, key, v)"
+    same = "o.space_id = k.space_id AND o.key = k.key AND o.version = k.v"
+    connection.execute(
+        _of(generation, statement.replace("{keys}", keys).replace("{same}", same)),
+        [[q.key[0] for q in written], [q.key[1] for q in written], [q.version for q in written]],
+    )
+
+
+def _of(generation: int, statement: str) -> sql.SQL:
+    return sql.SQL(statement.replace("{table}", f"memctl.outbox_g{generation:d}"))
