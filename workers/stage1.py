@@ -40,7 +40,7 @@ class Stage1:
         try:
             events = read_range(connection, lease.position, upto, limit=self._batch, hashes=lease.hashes)
             end = events[-1].position if len(events) == self._batch else upto
-            deltas, whole = self._fold(connection, events, end)
+            deltas, whole = self._fold(connection, events, lease.position)
             with connection.transaction():
                 lease = generations.advance(connection, lease, end)
                 _write(connection, lease.generation, end, deltas, whole)
@@ -52,7 +52,7 @@ class Stage1:
         return lease
 
     def _fold(
-        self, connection: Connection, events: list[Event], end: Position
+        self, connection: Connection, events: list[Event], before: Position
     ) -> tuple[dict[StreamKey, Delta], set[StreamKey]]:
         by_stream: dict[StreamKey, list[Event]] = {}
         for event in events:
@@ -69,8 +69,8 @@ class Stage1:
             self._kept += len(fresh)
             deltas[key] = delta
         whole = by_stream.keys() - deltas.keys()
-        for key, known in read_streams(connection, sorted(whole), end).items():
-            state, deltas[key] = fold_stream(key[1], known)
+        for key, known in read_streams(connection, sorted(whole), before).items():
+            state, deltas[key] = fold_stream(key[1], [*known, *by_stream[key]])
             self._states[key] = state
             self._kept += state.events
         return deltas, whole

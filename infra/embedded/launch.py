@@ -9,6 +9,7 @@ Imports the standard library only: it runs before each program of the embedded d
 from __future__ import annotations
 
 import argparse
+import contextlib
 import ctypes
 import os
 import pwd
@@ -25,6 +26,7 @@ the child asked to be told could not know."""
 
 _CLONE_NEWUSER = 0x10000000
 _PR_SET_PDEATHSIG, _PR_SET_KEEPCAPS, _PR_CAP_AMBIENT, _PR_CAP_AMBIENT_RAISE = 1, 8, 47, 2
+_PR_SET_SECUREBITS, _SECBIT_NO_SETUID_FIXUP = 28, 1 << 2
 _CAP_DAC_OVERRIDE = 1
 _CAPABILITY_VERSION_3 = 0x20080522
 
@@ -96,6 +98,10 @@ def _enter_user_namespace() -> None:
 
 
 def _become_user(user: int) -> None:
+    with contextlib.suppress(OSError):
+        # Without it access(2), by which initdb looks for its neighbours, ignores the right we keep. It takes another
+        # right that some containers withhold; then only programs in closed folders are out of reach.
+        _prctl(_PR_SET_SECUREBITS, _SECBIT_NO_SETUID_FIXUP)
     _prctl(_PR_SET_KEEPCAPS, 1)
     os.setgroups([])
     group = pwd.getpwuid(user).pw_gid
