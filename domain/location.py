@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
+
+LONGEST = 1000
+"""Bytes of the longest location that is kept whole."""
 
 _DRIVE = re.compile(r"([A-Za-z]):(?=/|$)")
 
@@ -21,7 +25,8 @@ def normalise(cwd: str) -> str:
     """A working directory as memctl compares it.
 
     Slashes instead of backslashes, drive letter in upper case, no trailing slash, `.` and `..` folded; nothing else
-    changes, not even case. The root stays `/` (or `C:/`), an empty path stays empty.
+    changes, not even case, but what is longer than `LONGEST` bytes is cut. The root stays `/` (or `C:/`), an empty path
+    stays empty.
     """
     path = cwd.strip().replace("\\", "/")
     root = ""
@@ -40,7 +45,16 @@ def normalise(cwd: str) -> str:
             parts.pop()
         elif not root:
             parts.append(part)
-    return root + "/".join(parts)
+    return _bounded(root + "/".join(parts))
+
+
+def _bounded(path: str) -> str:
+    """Locations are indexed, so a longer one than any file system allows is cut, and told apart by a digest."""
+    data = path.encode("utf-8", "surrogatepass")
+    if len(data) <= LONGEST:
+        return path
+    digest = hashlib.sha256(data).hexdigest()[:16]
+    return f"{data[: LONGEST - 20].decode('utf-8', 'ignore')}~{digest}"
 
 
 def project_of(location: str) -> str:

@@ -7,6 +7,7 @@ order is a function of the set of events alone.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, TypeVar
@@ -236,7 +237,8 @@ def _version(event: Event) -> tuple[int, bytes]:
     """Of several versions of one delivery the least counts: the longest text, then the lowest hash."""
     stored = msgspec.json.encode(event.payload, order="sorted")
     text = getattr(event.payload, "text", None)
-    return (-len(text if isinstance(text, str) else stored), hashlib.sha256(stored).digest())
+    told = b"\0".join((stored, event.type.encode(), str(event.occurred_at).encode(), event.location.encode()))
+    return (-len(text if isinstance(text, str) else stored), hashlib.sha256(told).digest())
 
 
 def _telling(seen: Observation) -> bytes | None:
@@ -266,18 +268,27 @@ def _merged(first: _Keyed, others: Iterable[_Keyed]) -> tuple[Key, Placed]:
     return first.key, Placed(first.event, payload, Micros(first.key[0]))
 
 
-def filled(first: T, second: Observation) -> T:
-    """`first`, with what it leaves at its default taken from `second`."""
-    gaps = {}
-    for field in msgspec.structs.fields(first):
+@functools.cache
+def _defaults(kind: type[Observation]) -> tuple[tuple[str, object], ...]:
+    """The fields that another telling may fill, with what they hold where nothing was told."""
+    found = []
+    for field in msgspec.structs.fields(kind):
         if field.name in ("via", "line", "block", "parent"):
             continue
         default = field.default
         if default is msgspec.NODEFAULT and field.default_factory is not msgspec.NODEFAULT:
             default = field.default_factory()
-        value = getattr(first, field.name)
+        found.append((field.name, default))
+    return tuple(found)
+
+
+def filled(first: T, second: Observation) -> T:
+    """`first`, with what it leaves at its default taken from `second`."""
+    gaps = {}
+    for name, default in _defaults(type(first)):
+        value = getattr(first, name)
         if value == default:
-            other = getattr(second, field.name, value)
+            other = getattr(second, name, value)
             if other != value:
-                gaps[field.name] = other
+                gaps[name] = other
     return msgspec.structs.replace(first, **gaps) if gaps else first

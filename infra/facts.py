@@ -136,6 +136,35 @@ def scan_facts(connection: Connection, generation: int, upto: Position, size: in
             yield [_change(row) for row in rows]
 
 
+def digest(connection: Connection, generation: int) -> tuple[int, str]:
+    """Number of facts, and a digest over the id and canonical JSON of every one in order of id."""
+    row = connection.execute(
+        sql.SQL(
+            "SELECT count(*),"
+            " encode(sha256(convert_to(coalesce(string_agg(h, '' ORDER BY space_id, id), ''), 'UTF8')), 'hex')"
+            " FROM (SELECT space_id, id,"
+            " encode(sha256(convert_to(space_id || E'\\n' || id || payload::text, 'UTF8')), 'hex') AS h"
+            " FROM memctl.facts_g{g} WHERE payload IS NOT NULL) facts"
+        ).format(g=sql.SQL(str(generation)))
+    ).fetchone()
+    assert row is not None
+    return row[0], row[1]
+
+
+def differences(connection: Connection, one: int, other: int, limit: int) -> list[str]:
+    """Ids of facts that differ between two generations, or stand in only one of them."""
+    found = connection.execute(
+        sql.SQL(
+            "SELECT coalesce(a.id, b.id)::text FROM (SELECT * FROM memctl.facts_g{a} WHERE payload IS NOT NULL) a"
+            " FULL JOIN (SELECT * FROM memctl.facts_g{b} WHERE payload IS NOT NULL) b"
+            " ON a.space_id = b.space_id AND a.id = b.id"
+            " WHERE a.payload IS DISTINCT FROM b.payload ORDER BY 1 LIMIT %s"
+        ).format(a=sql.SQL(str(one)), b=sql.SQL(str(other))),
+        [limit],
+    ).fetchall()
+    return [row[0] for row in found]
+
+
 def read_facts(connection: Connection, generation: int, keys: Sequence[SourceKey]) -> dict[SourceKey, Fact]:
     """Facts by id, as they stand now; retracted ones are left out."""
     if not keys:

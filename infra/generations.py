@@ -63,6 +63,10 @@ class Offset(msgspec.Struct, frozen=True):
     owner: str | None
 
 
+_IMPORT_FROM = re.compile(rb"^\s*from (memctl\.(?:domain|projections)) import (\([^)]*\)|[^\n(]+)", re.MULTILINE)
+_NAME = re.compile(rb"(?<!\bas )\b(?!as\b)\w+")
+
+
 @functools.cache
 def fingerprint() -> str:
     """Hash of everything a fold computes with: the projections, what they import of the domain, and libraries."""
@@ -80,6 +84,8 @@ def fingerprint() -> str:
             continue
         sources[name] = file.read_bytes()
         waiting += [found.decode() for found in _IMPORT.findall(sources[name])]
+        for package_name, names in _IMPORT_FROM.findall(sources[name]):
+            waiting += [f"{package_name.decode()}.{found.decode()}" for found in _NAME.findall(names)]
     digest = hashlib.sha256()
     for name in sorted(sources):
         digest.update(name.encode() + b"\n" + sources[name])
@@ -89,7 +95,7 @@ def fingerprint() -> str:
 
 
 def live(connection: Connection) -> Live:
-    """The live generations; the first are made where there are none yet."""
+    """The live generations. Raises: MemctlError where there are none yet."""
     row = connection.execute("SELECT stage1, stage2 FROM memctl.projection_state").fetchone()
     if row is None:
         raise MemctlError(
@@ -105,6 +111,19 @@ def stale(connection: Connection) -> bool:
         "SELECT fingerprint FROM memctl.generations WHERE generation = ANY(%s)", [[found.stage1, found.stage2]]
     ).fetchall()
     return any(row[0] != fingerprint() for row in rows)
+
+
+def made_by_newer(connection: Connection) -> bool:
+    """Whether a newer memctl than this one made the live read models."""
+    found = live(connection)
+    rows = connection.execute(
+        "SELECT made_by FROM memctl.generations WHERE generation = ANY(%s)", [[found.stage1, found.stage2]]
+    ).fetchall()
+    return any(_release(row[0]) > _release(importlib.metadata.version("memctl")) for row in rows)
+
+
+def _release(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", version)[:3])
 
 
 def ensure_live(connection: Connection, shards: int) -> Live:
@@ -131,9 +150,9 @@ def create(
 ) -> int:
     """A new generation of a stage, with its empty tables and its offsets at 0; returns its number."""
     row = connection.execute(
-        "INSERT INTO memctl.generations (stage, facts_of, status, shards, fingerprint)"
-        " VALUES (%s, %s, 'building', %s, %s) RETURNING generation",
-        [stage, facts_of, shards, fingerprint()],
+        "INSERT INTO memctl.generations (stage, facts_of, status, shards, fingerprint, made_by)"
+        " VALUES (%s, %s, 'building', %s, %s, %s) RETURNING generation",
+        [stage, facts_of, shards, fingerprint(), importlib.metadata.version("memctl")],
     ).fetchone()
     assert row is not None
     generation: int = row[0]
@@ -146,9 +165,7 @@ def create(
 
 def drop(connection: Connection, generation: int) -> None:
     """Drop a generation's tables. Its entry stays, as history."""
-    row = connection.execute("SELECT stage FROM memctl.generations WHERE generation = %s", [generation]).fetchone()
-    assert row is not None
-    readmodels.drop_tables(connection, row[0], generation)
+    readmodels.drop_tables(connection, generation)
     connection.execute("DELETE FROM memctl.offsets WHERE generation = %s", [generation])
     connection.execute("UPDATE memctl.generations SET status = 'dropped' WHERE generation = %s", [generation])
 

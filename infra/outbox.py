@@ -56,6 +56,23 @@ def done(connection: Connection, generation: int, written: Sequence[Queued]) -> 
     _unchanged(connection, generation, "DELETE FROM {table} o USING {keys} WHERE {same}", written)
 
 
+def requeue_others(connection: Connection, generation: int, written: Sequence[Queued]) -> None:
+    """Queue those again that are no longer waiting in the version that was written: another has written meanwhile."""
+    if not written:
+        return
+    connection.execute(
+        _of(
+            generation,
+            "INSERT INTO {table} AS o (space_id, key)"
+            " SELECT k.space_id, k.key FROM unnest(%b::int4[], %b::text[], %b::int8[]) AS k(space_id, key, v)"
+            " WHERE NOT EXISTS (SELECT FROM {table} q"
+            " WHERE q.space_id = k.space_id AND q.key = k.key AND q.version = k.v)"
+            " ON CONFLICT (space_id, key) DO UPDATE SET version = DEFAULT, dense = false",
+        ),
+        [[q.key[0] for q in written], [q.key[1] for q in written], [q.version for q in written]],
+    )
+
+
 def await_dense(connection: Connection, generation: int, written: Sequence[Queued]) -> None:
     """What was written waits for its dense vector now, unless it has changed since."""
     _unchanged(connection, generation, "UPDATE {table} o SET dense = true FROM {keys} WHERE {same}", written)

@@ -7,17 +7,16 @@ expression indexes, named by the projection itself.
 from __future__ import annotations
 
 import typing
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import msgspec
 from psycopg import sql
 from psycopg.types.json import Jsonb
 
 from memctl.infra.database import Connection
-from memctl.projections.kernel import Projection, projections
+from memctl.projections.kernel import Projection, Stage, projections
 
-Stage = Literal[1, 2]
 RowKey = tuple[int, str]
 """Space and key of a row."""
 
@@ -104,7 +103,7 @@ def finish(connection: Connection, stage: Stage, generation: int) -> None:
         connection.execute(_literal(statement))
 
 
-def drop_tables(connection: Connection, stage: Stage, generation: int) -> None:
+def drop_tables(connection: Connection, generation: int) -> None:
     """Drop a generation's tables, also those of projections that the code no longer knows."""
     names = connection.execute(
         "SELECT format('%%I.%%I', schemaname, tablename) FROM pg_tables WHERE schemaname = 'memctl' AND tablename ~ %s",
@@ -234,7 +233,8 @@ def digest(connection: Connection, p: Projection, generation: int) -> tuple[int,
         _literal(
             "SELECT count(*),"
             " encode(sha256(convert_to(coalesce(string_agg(h, '' ORDER BY space_id, key), ''), 'UTF8')), 'hex')"
-            " FROM (SELECT space_id, key, encode(sha256(convert_to(key || E'\\n' || row::text, 'UTF8')), 'hex') AS h"
+            " FROM (SELECT space_id, key,"
+            " encode(sha256(convert_to(space_id || E'\\n' || key || E'\\n' || row::text, 'UTF8')), 'hex') AS h"
             f" FROM {table(p.name, generation)}) rows"
         )
     ).fetchone()
@@ -253,15 +253,6 @@ def differences(connection: Connection, p: Projection, one: int, other: int, lim
         [limit],
     ).fetchall()
     return [row[0] for row in found]
-
-
-def scan(connection: Connection, p: Projection, generation: int) -> Iterator[tuple[RowKey, Any]]:
-    """Every row in order of key, through a server-side cursor inside a transaction of `connection`."""
-    with connection.cursor(name="scan_rows") as cursor:
-        cursor.itersize = 1000
-        query = _literal(f"SELECT space_id, key, row FROM {table(p.name, generation)} ORDER BY space_id, key")
-        for row in cursor.execute(query, binary=True):
-            yield (row[0], row[1]), decode_row(p, row[2])
 
 
 def queue_points(connection: Connection, generation: int, keys: Iterable[RowKey]) -> None:

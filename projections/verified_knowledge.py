@@ -110,6 +110,7 @@ def _claim(candidate: Candidate) -> VerifiedClaim:
 def _settled(home: tuple[str, str, bool], claims: list[VerifiedClaim]) -> VerifiedKnowledge:
     """The row that these claims about one subject come to."""
     subject, location, everywhere = home
+    claims = sorted(claims, key=lambda c: _side(c).rank, reverse=True)[:CLAIMS]
     sides = [_side(c) for c in claims]
     gone = superseded(subject, sides)
     by_id = {c.id: c for c in claims}
@@ -135,7 +136,7 @@ def _settled(home: tuple[str, str, bool], claims: list[VerifiedClaim]) -> Verifi
         confidence=head.confidence,
         first_seen=min(c.valid_from for c in settled),
         last_seen=max(c.last_seen for c in settled),
-        claims=tuple(settled[:CLAIMS]),
+        claims=tuple(settled),
     )
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from memctl.domain.event import NewEvent
-from memctl.infra import generations, readmodels
+from memctl.infra import facts, generations, readmodels
 from memctl.infra.database import Connection
 from memctl.infra.redaction import prepare
 from memctl.infra.transcripts.claude import Claude
@@ -43,7 +43,7 @@ def real_sessions() -> Iterator[Path]:
     if not REAL.exists():
         pytest.skip("the real sessions (../shared/data/agent-sessions.tar.xz) are not on this machine")
     with tempfile.TemporaryDirectory(prefix="memctl-test-") as folder, tarfile.open(REAL) as archive:
-        archive.extractall(folder, filter="data")
+        archive.extractall(folder)  # as the archive beside the project says; `filter` came with 3.11.4
         yield Path(folder)
 
 
@@ -56,8 +56,9 @@ def events_of(folder: Path) -> Iterator[list[NewEvent]]:
 
 
 def digests(connection: Connection) -> dict[str, tuple[int, str]]:
-    """Rows and digest of every live read model."""
+    """Rows and digest of every live read model, and of the facts."""
     live = generations.live(connection)
-    return {
+    found = {
         p.name: readmodels.digest(connection, p, live.stage1 if p.stage == 1 else live.stage2) for p in projections()
     }
+    return {**found, "facts": facts.digest(connection, live.stage1)}

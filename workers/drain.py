@@ -4,17 +4,53 @@ from __future__ import annotations
 
 import os
 import socket
+import threading
 import time
 
+import psycopg
+
+from memctl.domain.errors import MemctlError
 from memctl.infra import generations
-from memctl.infra.database import Connection, connect
-from memctl.infra.generations import LeaseLost
-from memctl.infra.log.mark import move_mark
+from memctl.infra.database import Connection, DatabaseUnavailable, connect
+from memctl.infra.generations import Lease, LeaseLost
+from memctl.infra.log.mark import mark, move_mark
 from memctl.workers.stage1 import Stage1
 from memctl.workers.stage2 import Stage2
 
 BUDGET_S = 4.0
 """How long one drain goes on before it lets others have their turn."""
+
+
+class _Heartbeat:
+    """Renews a lease while a batch takes longer than it lasts: else two workers could undo each other for ever."""
+
+    def __init__(self, url: str, lease: Lease) -> None:
+        self._url = url
+        self._lease = lease
+        self._ended = threading.Event()
+        self._thread = threading.Timer(generations.LEASE.total_seconds() / 3, self._beat)
+        self._thread.daemon = True
+        self._thread.start()
+
+    def _beat(self) -> None:
+        try:
+            with connect(self._url, name="memctl heartbeat") as connection:
+                while not self._ended.is_set():
+                    generations.renew(connection, self._lease)
+                    self._ended.wait(generations.LEASE.total_seconds() / 3)
+        except (LeaseLost, DatabaseUnavailable, psycopg.Error):
+            return  # the batch's own compare-and-set finds out
+
+    def end(self) -> None:
+        self._ended.set()
+        self._thread.cancel()
+        self._thread.join()
+
+
+class OtherRules(MemctlError):
+    """The live read models were folded by other rules than this code's."""
+
+    hint = "run `memctl replay --all`"
 
 
 class Drainer:
@@ -53,11 +89,12 @@ class Drainer:
             return False
         began = lease.position
         deadline = time.monotonic() + budget_s
+        held = _Heartbeat(self._url, lease)
         try:
             while time.monotonic() < deadline:
                 if stage == 1:
-                    upto = move_mark(connection)
-                    if lease.position >= upto:
+                    upto = mark(connection)
+                    if lease.position >= upto and lease.position >= (upto := move_mark(connection)):
                         break
                     lease = self._stage1.drain_batch(connection, lease, upto)
                 else:
@@ -70,6 +107,8 @@ class Drainer:
         except BaseException:
             self.close()
             raise
+        finally:
+            held.end()
         generations.release(connection, lease)
         return lease.position > began
 
@@ -95,5 +134,7 @@ def catch_up(drainer: Drainer) -> None:
     Meant for one process by itself: it waits for as long as another holds a lease.
     """
     while behind := drainer.behind():
+        if generations.stale(drainer.connection):
+            raise OtherRules
         for stage, shard in behind:
             drainer.drain(stage, shard)

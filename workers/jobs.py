@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from memctl.infra import queue
-from memctl.workers.drain import Drainer
+from memctl.workers.drain import BUDGET_S, Drainer
 
 if TYPE_CHECKING:
     from redis import Redis
@@ -29,8 +30,12 @@ class Wakes:
 
         with contextlib.suppress(RedisError):
             queue.answered(self.redis, self.installation, stage, shard)
+        began = time.monotonic()
         if not self.drainer.drain(stage, shard):
             return
+        if time.monotonic() - began >= BUDGET_S:  # others had to wait; there is more
+            with contextlib.suppress(RedisError):
+                queue.wake(self.redis, self.installation, [(stage, shard)])
         if stage == 2:
             self.moved()
             return

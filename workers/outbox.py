@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from memctl.domain.text import sparse
 from memctl.infra import generations, outbox, readmodels
 from memctl.infra.database import Connection, connect
-from memctl.infra.log.spaces import space_names
+from memctl.infra.log.spaces import installation, space_names
 from memctl.infra.vectors import VectorStoreUnavailable, store
 from memctl.projections.kernel import Projection, projections
 from memctl.projections.vector_points import VectorPoint
@@ -33,7 +33,8 @@ DIMENSIONS = 384
 SYNC_BATCH = 256
 EMBED_BATCH = 8
 
-_LOCK = 0x6F757462  # "outb"
+WRITING, EMBEDDING = 0x6F757462, 0x656D6264  # "outb", "embd"
+"""Advisory locks, each with a generation: who writes its points, and who embeds them."""
 
 
 def points_projection() -> Projection:
@@ -95,6 +96,8 @@ class Outbox:
             )
             cached.update({key: _floats(vector) for key, vector in fresh.items()})
         store.set_dense(self._client, self.collection, {key[1]: cached[row.dense_hash] for key, row in rows.items()})
+        # The writer does not wait for the embedder: what it wrote meanwhile, we have just overwritten.
+        outbox.requeue_others(self._connection, self._generation, queued)
         outbox.done(self._connection, self._generation, queued)
         return len(queued)
 
@@ -114,16 +117,24 @@ class Outbox:
         return {bytes(row[0]).hex(): _floats(row[1]) for row in found}
 
 
+def drop_leftovers(connection: Connection, client: QdrantClient) -> None:
+    """Drop the collections of generations that were dropped while Qdrant was out of reach."""
+    gone = {outbox.collection_of(connection, g) for g, stage, _ in generations.generations(connection, "dropped")}
+    for name in store.list_collections(client, prefix=f"memctl-{installation(connection)}-g"):
+        if name in gone:
+            store.drop_collection(client, name)
+
+
 @contextmanager
-def only_one(connection: Connection, generation: int) -> Iterator[bool]:
-    """Whether this process is the one that writes a generation's points, for as long as the block lasts."""
-    row = connection.execute("SELECT pg_try_advisory_lock(%s, %s)", [_LOCK, generation]).fetchone()
+def only_one(connection: Connection, what: int, generation: int) -> Iterator[bool]:
+    """Whether this process is the one that writes (or embeds) a generation's points, for as long as the block lasts."""
+    row = connection.execute("SELECT pg_try_advisory_lock(%s, %s)", [what, generation]).fetchone()
     mine = bool(row and row[0])
     try:
         yield mine
     finally:
         if mine and not connection.closed:
-            connection.execute("SELECT pg_advisory_unlock(%s, %s)", [_LOCK, generation])
+            connection.execute("SELECT pg_advisory_unlock(%s, %s)", [what, generation])
 
 
 class OutboxLoop:
@@ -165,8 +176,7 @@ class OutboxLoop:
             return
         self._until_stopped(self._embed_some, self._embed)
 
-    def _until_stopped(self, work: object, signal: threading.Event) -> None:
-        assert callable(work)
+    def _until_stopped(self, work: Callable[[], None], signal: threading.Event) -> None:
         pause = 1.0
         while not self._stop.is_set():
             try:
@@ -185,9 +195,13 @@ class OutboxLoop:
         with connect(self._database_url, name="memctl outbox") as connection:
             client = store.connect(*self._qdrant)
             try:
+                tidied = None
                 while not self._stop.is_set():
                     generation = generations.live(connection).stage2
-                    with only_one(connection, generation) as mine:
+                    if tidied != generation:
+                        drop_leftovers(connection, client)
+                        tidied = generation
+                    with only_one(connection, WRITING, generation) as mine:
                         if mine:
                             points = Outbox(connection, client, generation, self._model())
                             while not self._stop.is_set() and points.sync():
@@ -209,10 +223,13 @@ class OutboxLoop:
                 return
             client = store.connect(*self._qdrant)
             try:
-                points = Outbox(connection, client, generation, embedder.name, embedder.dimensions)
-                while not self._stop.is_set() and points.embed(embedder):
-                    if generations.live(connection).stage2 != generation:
+                with only_one(connection, EMBEDDING, generation) as mine:
+                    if not mine:
                         return
+                    points = Outbox(connection, client, generation, embedder.name, embedder.dimensions)
+                    while not self._stop.is_set() and points.embed(embedder):
+                        if generations.live(connection).stage2 != generation:
+                            return
             finally:
                 client.close()
 

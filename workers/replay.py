@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import socket
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -20,16 +21,16 @@ from memctl.domain.event import Position
 from memctl.domain.facts import Fact
 from memctl.infra import facts, generations, readmodels
 from memctl.infra.database import Connection, connect
-from memctl.infra.generations import Lease, Live
+from memctl.infra.generations import Lease, LeaseLost, Live
 from memctl.infra.log.mark import move_mark
-from memctl.infra.log.read import read_types, scan_streams
+from memctl.infra.log.read import scan_streams
 from memctl.infra.outbox import awaiting_dense, collection_of
-from memctl.infra.vectors import digests, store
+from memctl.infra.vectors import VectorStoreUnavailable, digests, store
 from memctl.projections.kernel import projections
 from memctl.projections.stage1 import Delta, fold_stream
-from memctl.workers.outbox import Outbox
+from memctl.workers.outbox import WRITING, Outbox, only_one
 from memctl.workers.stage1 import Stage1
-from memctl.workers.stage2 import Stage2, of_event, of_fact
+from memctl.workers.stage2 import Stage2, of_fact
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient
@@ -65,7 +66,7 @@ class WorkersHoldOn(MemctlError):
 
 
 class Comparison(msgspec.Struct, frozen=True):
-    """One read model (or `vectors`), live and rebuilt, at the same position."""
+    """One read model (or `facts`, or `vectors`), live and rebuilt, at the same position."""
 
     name: str
     rows: int
@@ -138,7 +139,8 @@ def replay(
             with suppress(Exception):
                 _clear(connection, qdrant, "building")
             raise
-        _clear(connection, qdrant, "previous", keep=result.former)
+        with suppress(VectorStoreUnavailable):  # the outbox drops what is left over
+            _clear(connection, qdrant, "previous", keep=result.former)
     result.seconds = time.monotonic() - began
     return result
 
@@ -196,11 +198,11 @@ class _Replay:
     def _build_stage1(self, generation: int, upto: Position) -> int:
         """Fold every stream of the log up to a position; returns the number of events."""
         row = self._connection.execute(
-            "SELECT count(*) FROM memctl.events WHERE position <= %s AND stream LIKE 'session/%%'", [upto]
+            "SELECT count(*) FROM memctl.events WHERE position <= %s AND stream LIKE 'session/%%/%%'", [upto]
         ).fetchone()
         assert row is not None
         total, done = row[0], 0
-        with connect(self._url, autocommit=False, name="memctl replay reader") as reader:
+        with self._reader() as reader:
             writer = _Stage1Writer(self._connection, generation, upto)
             for (space_id, stream), events in scan_streams(reader, upto):
                 _, delta = fold_stream(stream, events)
@@ -214,7 +216,7 @@ class _Replay:
     def _build_stage2(self, generation: int, facts_of: int) -> int:
         """Fold every fact and every recorded event; returns the number of facts."""
         stage2, done = Stage2(CHUNK), 0
-        with connect(self._url, autocommit=False, name="memctl replay reader") as reader:
+        with self._reader() as reader:
             # One snapshot: the offset of stage 1, and the facts as they stood at it.
             reader.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
             upto = generations.lowest_offset(reader, facts_of)
@@ -224,14 +226,18 @@ class _Replay:
                 stage2.fold(self._connection, lease, facts_of, [of_fact(c) for c in changes], upto, fresh=True)
                 done += len(changes)
                 self._progress("facts", done, total)
-            types = stage2.recorded_types()
-            if types:
-                recorded = [of_event(e) for e in read_types(self._connection, types, Position(0), upto)]
-                for start in range(0, len(recorded), CHUNK):
-                    chunk = recorded[start : start + CHUNK]
-                    stage2.fold(self._connection, lease, facts_of, chunk, upto, fresh=True)
+        for start in range(0, len(recorded := stage2.recorded(self._connection, Position(0), upto)), CHUNK):
+            chunk = recorded[start : start + CHUNK]
+            stage2.fold(self._connection, lease, facts_of, chunk, upto, fresh=True)
         self._connection.execute("UPDATE memctl.offsets SET position = %s WHERE generation = %s", [upto, generation])
         return done
+
+    def _reader(self) -> Connection:
+        """A connection for one long read, which may be idle for as long as a fold takes."""
+        reader = connect(self._url, autocommit=True, name="memctl replay reader")
+        reader.execute("SET idle_in_transaction_session_timeout = 0")
+        reader.autocommit = False
+        return reader
 
     def _drain_stage1(self, generation: int, shards: int, upto: Position) -> None:
         stage1 = Stage1()
@@ -257,24 +263,46 @@ class _Replay:
         return lease
 
     def _write_points(self, client: QdrantClient, generation: int) -> None:
-        outbox = Outbox(self._connection, client, generation, self._model, self._dimensions)
-        total, done = outbox.backlog()[0], 0
-        while wrote := outbox.sync():
-            done += wrote
-            self._progress("vectors", min(done, total), total)
+        deadline = time.monotonic() + PATIENCE_S
+        while True:
+            with only_one(self._connection, WRITING, generation) as mine:
+                if mine:
+                    points = Outbox(self._connection, client, generation, self._model, self._dimensions)
+                    total, done = points.backlog()[0], 0
+                    while wrote := points.sync():
+                        done += wrote
+                        self._progress("vectors", min(done, total), total)
+                    return
+            if time.monotonic() > deadline:
+                raise WorkersHoldOn(seconds=PATIENCE_S)
+            time.sleep(0.02)
 
     @contextmanager
     def _held(self, live: Live) -> Iterator[list[Lease]]:
         """Hold the leases of every live shard: nothing moves but what we move."""
         wanted = [(o.generation, o.shard) for o in generations.offsets(self._connection, live.stage1, live.stage2)]
         held: list[Lease] = []
+        ended = threading.Event()
+        renewing = threading.Thread(target=self._renew, args=[held, ended], name="renew leases", daemon=True)
+        renewing.start()
         try:
-            held.extend(self._take(generation, shard) for generation, shard in wanted)
+            for generation, shard in wanted:
+                held.append(self._take(generation, shard))
             yield held
         finally:
+            ended.set()
+            renewing.join()
             if not self._connection.closed:
                 for lease in held:
                     generations.release(self._connection, lease)
+
+    def _renew(self, held: list[Lease], ended: threading.Event) -> None:
+        """Renew the leases until told that it is over. One that is lost all the same is found at the switch."""
+        with connect(self._url, name="memctl replay leases") as connection:
+            while not ended.wait(generations.LEASE.total_seconds() / 5):
+                for lease in list(held):
+                    with suppress(LeaseLost):
+                        generations.renew(connection, lease)
 
     def _meet(self, live: Live | None, built: Live, held: list[Lease], shards: int) -> Position:
         """Bring live and built offsets to one position; returns it. Outdated live ones (None) stay where they are."""
@@ -284,7 +312,7 @@ class _Replay:
             if live is not None and lease.generation == live.stage1:
                 while lease.position < upto:
                     lease = stage1.drain_batch(self._connection, lease, upto)
-                held[index] = generations.renew(self._connection, lease)
+                held[index] = lease
         if live is None or built.stage1 != live.stage1:
             self._drain_stage1(built.stage1, shards, upto)
         stage2 = Stage2()
@@ -292,7 +320,7 @@ class _Replay:
             if live is not None and lease.generation == live.stage2:
                 while lease.position < upto:
                     lease = stage2.drain_batch(self._connection, lease, live.stage1, upto)
-                held[index] = generations.renew(self._connection, lease)
+                held[index] = lease
         self._drain_stage2(built.stage2, built.stage1, upto)
         if self._qdrant is not None:
             for generation in (built.stage2, *([live.stage2] if live is not None else [])):
@@ -301,6 +329,8 @@ class _Replay:
 
     def _compare(self, live: Live, built: Live, first_stage: Literal[1, 2]) -> list[Comparison]:
         found = []
+        if first_stage == 1:
+            found.append(self._compare_facts(live.stage1, built.stage1))
         for p in projections():
             old, new = (live.stage1, built.stage1) if p.stage == 1 else (live.stage2, built.stage2)
             if p.stage < first_stage:
@@ -313,6 +343,13 @@ class _Replay:
         if self._qdrant is not None:
             found.append(self._compare_vectors(self._qdrant, live, built))
         return found
+
+    def _compare_facts(self, live: int, built: int) -> Comparison:
+        rows, digest_live = facts.digest(self._connection, live)
+        _, digest_rebuilt = facts.digest(self._connection, built)
+        equal = digest_live == digest_rebuilt
+        differing = () if equal else tuple(facts.differences(self._connection, live, built, NAMED))
+        return Comparison("facts", rows, digest_live, digest_rebuilt, equal, differing)
 
     def _compare_vectors(self, client: QdrantClient, live: Live, built: Live) -> Comparison:
         awaiting = frozenset(

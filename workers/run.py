@@ -7,15 +7,22 @@ import os
 import signal
 import threading
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from memctl.infra import generations, queue
+from memctl.infra.database import connect
+from memctl.infra.embedders import load_embedder
 from memctl.infra.log.spaces import installation
 from memctl.infra.settings import Settings
+from memctl.infra.vectors import VectorStoreUnavailable, store
 from memctl.workers import jobs
 from memctl.workers.drain import Drainer
 from memctl.workers.outbox import DIMENSIONS, OutboxLoop
+from memctl.workers.replay import ReplayRunning, replay
 from memctl.workers.sweeper import Sweeper
+
+if TYPE_CHECKING:
+    from qdrant_client import QdrantClient
 
 log = logging.getLogger("memctl.worker")
 
@@ -58,33 +65,47 @@ def run_worker(settings: Settings, ready_file: Path | None = None) -> None:
 
 
 def _rebuild_if_stale(settings: Settings, stop: threading.Event) -> None:
-    """Where the rules have changed since the live rows were folded, rebuild; the old rows are served meanwhile."""
-    from memctl.infra.database import connect
-    from memctl.infra.embedders import load_embedder
-    from memctl.infra.vectors import store
-    from memctl.workers.replay import ReplayRunning, replay
+    """Where the rules have changed since the live rows were folded, rebuild; the old rows are served meanwhile.
 
+    Later changes are another process' doing: this one ends, so that its supervisor starts it with the code of today.
+    """
     url = settings.require("database_url")
+    rebuilt = False
     while not stop.is_set():
         try:
             with connect(url, name="memctl rebuild") as connection:
-                if not generations.stale(connection):
-                    return
-            log.warning("the rules have changed: rebuilding the read models")
-            embedder = load_embedder(settings.embedder)
-            client = store.connect(settings.require("qdrant_url"), settings.qdrant_api_key)
-            done = replay(
-                url,
-                client,
-                model=embedder.name if embedder else "",
-                dimensions=embedder.dimensions if embedder else DIMENSIONS,
-            )
-            log.warning("rebuilt from %d events in %.1f s", done.events, done.seconds)
+                outdated = generations.stale(connection)
+                newer = outdated and generations.made_by_newer(connection)
+            if outdated and (rebuilt or newer):
+                log.error("the read models were made by %s memctl: this worker ends", "a newer" if newer else "another")
+                os.kill(os.getpid(), signal.SIGTERM)
+                return
+            if outdated:
+                _rebuild(settings, url)
+            rebuilt = True
         except ReplayRunning:
             log.info("another process is rebuilding")
         except Exception:
             log.exception("the rebuild failed; the old rows are served, and it is tried again")
         stop.wait(REBUILD_PAUSE_S)
+
+
+def _rebuild(settings: Settings, url: str) -> None:
+    log.warning("the rules have changed: rebuilding the read models")
+    embedder = load_embedder(settings.embedder)
+    client: QdrantClient | None = store.connect(settings.require("qdrant_url"), settings.qdrant_api_key)
+    assert client is not None
+    try:
+        store.list_collections(client)
+    except VectorStoreUnavailable as problem:
+        log.warning("rebuilding without vectors, which follow later: %s", problem)
+        client.close()
+        client = None
+    model, dimensions = (embedder.name, embedder.dimensions) if embedder else ("", DIMENSIONS)
+    done = replay(url, client, model=model, dimensions=dimensions)
+    log.warning("rebuilt from %d events in %.1f s", done.events, done.seconds)
+    if client is not None:
+        client.close()
 
 
 def _answer_wakes(redis_url: str, installation: str, stop: threading.Event) -> None:

@@ -56,7 +56,7 @@ class Stage1:
     ) -> tuple[dict[StreamKey, Delta], set[StreamKey]]:
         by_stream: dict[StreamKey, list[Event]] = {}
         for event in events:
-            if event.stream.startswith("session/"):
+            if event.stream.startswith("session/") and event.stream.count("/") >= 2:
                 by_stream.setdefault((event.space_id, event.stream), []).append(event)
         deltas: dict[StreamKey, Delta] = {}
         for key, fresh in by_stream.items():

@@ -66,9 +66,22 @@ class Stage2:
         self._rows: OrderedDict[tuple[str, RowKey], tuple[Any, bytes]] = OrderedDict()
         self._seen: tuple[int, Position, int] | None = None
 
-    def recorded_types(self) -> list[type[Payload]]:
-        """Payload types of recorded events that some projection folds."""
-        return list(self._register.by_payload)
+    def recorded(self, connection: Connection, after: Position, upto: Position) -> list[Source]:
+        """Recorded events that some projection folds, one for each delivery: of variants the one that counts."""
+        types = list(self._register.by_payload)
+        if not types:
+            return []
+        found: dict[SourceKey, Event] = {}
+        doubtful: dict[int, set[UUID]] = defaultdict(set)
+        for event in read_types(connection, types, after, upto):
+            key = (event.space_id, event.delivery_id)
+            if key in found or event.variant_of is not None:
+                doubtful[event.space_id].add(event.delivery_id)
+            found[key] = event
+        for space_id, ids in doubtful.items():
+            for delivery_id, event in read_events(connection, space_id, ids).items():
+                found[space_id, delivery_id] = event
+        return [Source(key, Recorded(event, event.payload)) for key, event in found.items()]
 
     def drain_batch(self, connection: Connection, lease: Lease, facts_of: int, upto: Position) -> Lease:
         """Fold one batch of changes up to a position that every shard of stage 1 has reached.
@@ -77,8 +90,7 @@ class Stage2:
         """
         end = facts.batch_end(connection, facts_of, lease.position, upto, self._batch)
         changes = [of_fact(c) for c in facts.read_changes(connection, facts_of, lease.position, end)]
-        types = self.recorded_types()
-        recorded = [of_event(e) for e in read_types(connection, types, lease.position, end)] if types else []
+        recorded = self.recorded(connection, lease.position, end)
         return self.fold(connection, lease, facts_of, [*changes, *recorded], end)
 
     def fold(
@@ -177,12 +189,12 @@ class _Batch:
             was = [target for target in known.keys if target.startswith(prefix)]
             change: Changed[Any] = Changed(key[1], row)
             now = [] if row is None else [prefix + k for k in p.keys(change)]
-            gone: Changed[Any] = Changed(key[1], None)
+            # A row that went there before is revised or retracted, as a fact is: what it went to is folded anew.
             for target in was:
-                if target not in now:
-                    self._feeds[p.name][key[0], target[len(prefix) :]].append(gone)
+                self._refolds[p.name].add((key[0], target[len(prefix) :]))
             for target in now:
-                self._feeds[p.name][key[0], target[len(prefix) :]].append(change)
+                if target not in was:
+                    self._feeds[p.name][key[0], target[len(prefix) :]].append(change)
             if was != now:
                 others = [target for target in known.keys if not target.startswith(prefix)]
                 self._routes[source] = Route((*others, *now), upstream.name, key[1])
@@ -256,8 +268,8 @@ class _Batch:
         events = [source for source in absent if source not in found]
         for space_id in {source[0] for source in events}:
             ids = [source[1] for source in events if source[0] == space_id]
-            for event in read_events(self._connection, space_id, ids).values():
-                found[space_id, event.event_id] = Recorded(event, event.payload)
+            for delivery_id, event in read_events(self._connection, space_id, ids).items():
+                found[space_id, delivery_id] = Recorded(event, event.payload)
         for name, wanted in rows.items():
             upstream = self._register.by_name[name]
             self._load(upstream, [key for _, key in wanted])
@@ -275,11 +287,6 @@ def _row_source(projection: str, key: RowKey) -> SourceKey:
 def of_fact(change: FactChange) -> Source:
     """A changed fact as something to fold."""
     return Source((change.space_id, change.id), change.fact)
-
-
-def of_event(event: Event) -> Source:
-    """A recorded event as something to fold."""
-    return Source((event.space_id, event.event_id), Recorded(event, event.payload))
 
 
 def _when(item: Item) -> int:

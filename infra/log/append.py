@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -13,6 +14,9 @@ from memctl.domain.observations import event_id_of
 from memctl.infra.database import Connection
 
 Status = Literal["new", "duplicate", "variant"]
+
+_NUL = re.compile(rb"(?<!\\)((?:\\\\)*)\\u0000")
+"""NUL in JSON; not the six characters of an escaped backslash and `u0000`."""
 
 _STATUS: dict[str, Status] = {"n": "new", "d": "duplicate", "v": "variant"}
 
@@ -80,13 +84,14 @@ def append_bulk(connection: Connection, space_id: int, events: Sequence[NewEvent
 def encode_payload(event: NewEvent) -> bytes:
     """The payload as JSON. NUL, which jsonb cannot hold, becomes U+FFFD (the doors clean it before this)."""
     data = msgspec.json.encode(event.payload)
-    return data.replace(b"\\u0000", b"\\ufffd") if b"\\u0000" in data else data
+    return _NUL.sub(rb"\1\\ufffd", data) if b"\\u0000" in data else data
 
 
 def _columns(space_id: int, event: NewEvent) -> tuple[Any, ...]:
     payload = encode_payload(event)
     kind = type_of(event.payload)
-    digest = hashlib.sha256(payload).hexdigest()
+    told = f"{kind.name}\0{event.occurred_at}\0{event.location}\0".encode("utf-8", "surrogatepass")
+    digest = hashlib.sha256(told + payload).hexdigest()
     return (
         event_id_of(space_id, event.dedupe_key),
         event_id_of(space_id, f"{event.dedupe_key}#{digest}"),

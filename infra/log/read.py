@@ -14,7 +14,8 @@ _COLUMNS = """position, event_id, space_id, stream, type, schema_version,
     actor, location, session_id, dedupe_key, payload, variant_of, sources"""
 
 _RANGE = f"""SELECT {_COLUMNS} FROM memctl.events
-    WHERE position > %s AND position <= %s AND stream_hash BETWEEN %s AND %s ORDER BY position LIMIT %s"""
+    WHERE position > %s AND position <= %s AND stream_hash BETWEEN %s AND %s AND payload IS NOT NULL
+    ORDER BY position LIMIT %s"""
 
 _TYPES = f"""SELECT {_COLUMNS} FROM memctl.events
     WHERE position > %s AND position <= %s AND type = ANY(%s) ORDER BY position"""
@@ -25,7 +26,7 @@ _STREAMS = f"""SELECT {_COLUMNS} FROM memctl.events
 
 _ALL_STREAMS = f"""SELECT {_COLUMNS} FROM memctl.events
     WHERE position <= %s AND stream_hash BETWEEN %s AND %s AND payload IS NOT NULL
-      AND (space_id, stream) > (%s, %s) AND stream LIKE 'session/%%'
+      AND (space_id, stream) > (%s, %s) AND stream LIKE 'session/%%/%%'
     ORDER BY space_id, stream, position"""
 
 _IDS = f"""SELECT {_COLUMNS} FROM memctl.events
@@ -49,7 +50,7 @@ def read_range(
     Raises: UnknownEventType or FutureSchemaVersion rather than skip an event.
     """
     rows = connection.execute(_RANGE, [after, upto, *hashes, limit], binary=True)
-    return [_event(row) for row in rows if row[12] is not None]
+    return [_event(row) for row in rows]
 
 
 def read_types(

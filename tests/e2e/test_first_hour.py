@@ -258,7 +258,7 @@ def test_following_takes_in_what_is_written_meanwhile_and_ends_when_asked(memctl
         with file.open("a") as more:
             more.write(others[0].replace("run the tests first", "watch the tests first") + "\n")
         until(lambda: known("watch the tests first"), within_s=30)
-        following.send_signal(signal.SIGINT)
+        following.send_signal(signal.SIGTERM)  # SIGINT is ignored in what a shell runs in the background
         out, _ = following.communicate(timeout=30)
     finally:
         following.kill()

@@ -7,15 +7,19 @@ from collections.abc import Iterator, Sequence
 
 import psycopg
 import pytest
+import servers
+from events import observed, prompt
 from histories import digests, example
 
 from memctl.domain.event import NewEvent
+from memctl.domain.location import normalise
+from memctl.domain.observations import PromptSubmitted
 from memctl.infra import generations
 from memctl.infra.database import Connection, connect
 from memctl.infra.generations import LeaseLost
 from memctl.infra.log.append import append
 from memctl.infra.log.mark import move_mark
-from memctl.workers.drain import Drainer, catch_up
+from memctl.workers.drain import Drainer, OtherRules, catch_up
 from memctl.workers.replay import ReplayRunning, replay
 from memctl.workers.stage1 import Stage1
 
@@ -40,8 +44,6 @@ def fill(url: str, batches: Sequence[Sequence[NewEvent]], *, batch: int = 2000, 
 @pytest.fixture(scope="module")
 def expected(postgres_server: str, migrated_template: str) -> Digests:
     """The read models of the history, folded at once."""
-    import servers
-
     with servers.fresh_database(postgres_server, template=migrated_template) as url:
         return fill(url, [HISTORY], shards=1)
 
@@ -136,6 +138,58 @@ def test_what_arrives_after_a_rebuild_is_folded_on_top_of_it(database_url: str, 
     assert replay(database_url, None, verify=True).equal
     assert fill(database_url, [HISTORY[half:]]) == expected
     assert replay(database_url, None, verify=True).equal
+
+
+def test_a_late_prompt_that_makes_another_a_follow_up_takes_back_what_that_had_opened(
+    database_url: str, postgres_server: str, migrated_template: str
+) -> None:
+    first = prompt(1, "please write a parser for the ledger's export files, with tests for each column")
+    second = prompt(2, "and also rename it, please, to something shorter than that")
+    late = fill(database_url, [[second], [first]])
+    with servers.fresh_database(postgres_server, template=migrated_template) as other:
+        alone = fill(other, [[second]])
+    with servers.fresh_database(postgres_server, template=migrated_template) as other:
+        assert late == fill(other, [[first, second]])
+    assert alone["tasks"][0] == 1
+    assert late["tasks"][0] == 1
+    assert late["tasks"] != alone["tasks"]
+    assert replay(database_url, None, verify=True).equal
+
+
+def test_an_erased_payload_hides_no_other_event(database_url: str) -> None:
+    with connect(database_url) as connection:
+        generations.ensure_live(connection, 1)
+        append(connection, 1, [prompt(1, "please look into it", session=f"s{n}") for n in range(10)])
+        connection.execute("ALTER TABLE memctl.events DISABLE TRIGGER events_no_change")
+        connection.execute("UPDATE memctl.events SET payload = NULL WHERE position = 2")
+        connection.execute("ALTER TABLE memctl.events ENABLE ALWAYS TRIGGER events_no_change")
+    assert fill(database_url, [], batch=4, shards=1)["sessions"][0] == 9
+
+
+@pytest.mark.parametrize("length", [3000, 9000])
+def test_a_working_directory_of_any_length_is_folded(database_url: str, length: int) -> None:
+    luck = random.Random(length)
+    location = normalise("/" + "".join(luck.choice("abcdefghijklmnop한글") for _ in range(length)))
+    payload = PromptSubmitted(line="l1", text="please look into it")
+    assert fill(database_url, [[observed(payload, location=location)]])["sessions"][0] == 1
+    assert replay(database_url, None, verify=True).equal
+
+
+def test_rows_of_other_rules_are_not_folded_into_but_replaced(
+    filled: tuple[str, Connection], expected: Digests
+) -> None:
+    url, connection = filled
+    connection.execute("UPDATE memctl.generations SET fingerprint = 'of another day'")
+    append(connection, 1, [prompt(1, "please look into it", session="late")])
+    before = digests(connection)
+    assert Drainer(url).drain(1, 0) is False
+    with pytest.raises(OtherRules):
+        catch_up(Drainer(url))
+    assert digests(connection) == before
+    result = replay(url, None, verify=True)
+    assert result.outdated
+    assert digests(connection)["sessions"][0] == expected["sessions"][0] + 1
+    assert replay(url, None, verify=True).equal
 
 
 def test_a_worker_whose_lease_was_taken_writes_nothing(database_url: str, expected: Digests) -> None:

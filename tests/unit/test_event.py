@@ -23,6 +23,7 @@ from memctl.domain.event import (
     upcast,
 )
 from memctl.domain.observations import PromptSubmitted, capped
+from memctl.infra.log.append import encode_payload
 
 
 @pytest.fixture
@@ -110,3 +111,23 @@ def test_a_capped_text_keeps_its_head_its_tail_and_its_true_length(text: str, li
         assert kept.startswith(text[:head])
         assert kept.endswith(text[head + len(text) - limit :])
         assert f"{len(text) - limit} characters left out" in kept
+
+
+@pytest.mark.parametrize(
+    ("text", "stored"),
+    [
+        ("a\0b", "a\ufffdb"),
+        (r"does json refuse \u0000 in strings?", r"does json refuse \u0000 in strings?"),
+        ("\\\0", "\\\ufffd"),
+        (r"\\u0000", r"\\u0000"),
+    ],
+)
+def test_only_a_real_nul_is_replaced_on_the_way_into_the_log(text: str, stored: str) -> None:
+    event = events.NewEvent(
+        stream="session/codex/1",
+        payload=PromptSubmitted(text=text),
+        occurred_at=events.Micros(0),
+        dedupe_key="k",
+        actor="user",
+    )
+    assert msgspec.json.decode(encode_payload(event))["text"] == stored

@@ -129,14 +129,16 @@ def test_a_growing_file_gives_each_event_as_the_whole_does(tmp_path: Path) -> No
     found, last = [], START
     for end in range(0, len(data) + 1, 7):
         path.write_bytes(data[:end])
-        start = resume(path, last)
-        assert start == last
-        for line in parse_file(path, Claude(), start):
-            found += line.events
-            if line.whole:
-                last = checkpoint(path, line.end, line.number)
+        with Transcript(path) as transcript:
+            start = transcript.resume(last)
+            assert start == last
+            for line in transcript.parse(Claude(), start):
+                found += line.events
+                if line.whole:
+                    last = transcript.checkpoint(line)
     path.write_bytes(data)
-    found += [event for line in parse_file(path, Claude(), resume(path, last)) for event in line.events]
+    with Transcript(path) as transcript:
+        found += [event for line in transcript.parse(Claude(), transcript.resume(last)) for event in line.events]
     assert list(dict.fromkeys(event.dedupe_key for event in found)) == [event.dedupe_key for event in whole]
     assert {event.dedupe_key: event for event in found} == {event.dedupe_key: event for event in whole}
 
@@ -144,11 +146,50 @@ def test_a_growing_file_gives_each_event_as_the_whole_does(tmp_path: Path) -> No
 def test_a_file_that_was_rewritten_is_read_from_its_start(tmp_path: Path) -> None:
     path = tmp_path / "s.jsonl"
     path.write_bytes(prompt("a") + b"\n")
-    last = checkpoint(path, path.stat().st_size, 1)
+    with Transcript(path) as transcript:
+        (line,) = transcript.parse(Claude())
+        last = transcript.checkpoint(line)
+        assert transcript.resume(last) == last
     path.write_bytes(prompt("b") + b"\n" + prompt("c", "u-2") + b"\n")
-    assert resume(path, last) == START
+    with Transcript(path) as transcript:
+        assert transcript.resume(last) == START
     path.write_bytes(b"")
-    assert resume(path, last) == START
+    with Transcript(path) as transcript:
+        assert transcript.resume(last) == START
+
+
+def test_a_checkpoint_is_of_the_bytes_read_whatever_takes_the_place_of_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "s.jsonl"
+    old = b"".join(prompt(f"text {n}" * 500, f"u-{n}") + b"\n" for n in range(5))
+    path.write_bytes(old)
+    with Transcript(path) as transcript:
+        lines = transcript.parse(Claude())
+        first, _ = next(lines), next(lines)
+        other = tmp_path / "other"
+        other.write_bytes(prompt("another first line") + b"\n" + old)
+        other.rename(path)
+        last = transcript.checkpoint(first)  # the line before the last one read
+    with Transcript(path) as transcript:
+        assert transcript.resume(last) == START
+    path.write_bytes(old)
+    with Transcript(path) as transcript:
+        assert transcript.resume(last) == last
+
+
+@pytest.mark.parametrize("size", [1, 4000, 4096, 5000, 9000, 30_000])
+def test_the_digest_of_what_was_read_is_that_of_the_file(size: int, tmp_path: Path) -> None:
+    path = tmp_path / "s.jsonl"
+    data = b"".join(f"{n:05} {'x' * n * size}\n".encode() for n in range(6)) + b"not ended"
+    path.write_bytes(data)
+    ends = [at + 1 for at, byte in enumerate(data) if byte == ord("\n")]
+    with path.open("rb") as file:
+        trail = Trail()
+        for line, end in zip(raw_lines(file, limit=2000, trail=trail), ends, strict=False):
+            with Transcript(path) as transcript:
+                at = Checkpoint(end, line.number, trail.digest(end))
+                assert transcript.resume(at) == at
+        last = trail.digest(ends[-1])  # what follows has no newline yet
+    assert last == trail.digest(ends[-1])
 
 
 def test_transcripts_are_found_by_content_and_links_end(tmp_path: Path) -> None:

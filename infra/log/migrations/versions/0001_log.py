@@ -96,7 +96,7 @@ BEGIN
     -- At most one entry a second; the sweeper's calls write the last one of a burst.
     INSERT INTO memctl.mark_history (reached_at, position)
         SELECT clock_timestamp(), reached
-        WHERE NOT EXISTS (SELECT 1 FROM memctl.mark_history h
+        WHERE NOT EXISTS (SELECT 1 FROM (SELECT * FROM memctl.mark_history ORDER BY reached_at DESC LIMIT 1) h
                           WHERE h.reached_at > clock_timestamp() - interval '1 second' OR h.position >= reached)
         ON CONFLICT (reached_at) DO NOTHING;
     RETURN reached;
@@ -169,7 +169,9 @@ BEGIN
         JOIN unnest(new_ids, new_positions) AS n(id, position) ON n.id = g.id AND g.turn = 1),
     stored AS (
         SELECT g.ord, e.position,
-            e.payload_hash = sha256(e.salt || convert_to(in_payloads[g.ord]::jsonb::text, 'UTF8')) AS same,
+            e.payload_hash = sha256(e.salt || convert_to(in_payloads[g.ord]::jsonb::text, 'UTF8'))
+                AND e.type = in_types[g.ord] AND e.location = in_locations[g.ord]
+                AND e.occurred_at = timestamptz 'epoch' + in_occurred[g.ord] * interval '1 microsecond' AS same,
             row_number() OVER (PARTITION BY in_variant_ids[g.ord] ORDER BY g.ord) AS turn
         FROM given g JOIN memctl.events e ON e.space_id = in_space AND e.event_id = g.id
         WHERE NOT EXISTS (SELECT 1 FROM fresh f WHERE f.ord = g.ord)),
@@ -211,6 +213,7 @@ CREATE TABLE memctl.generations (
     status      text NOT NULL CHECK (status IN ('building', 'live', 'previous', 'dropped')),
     shards      smallint NOT NULL CHECK (shards BETWEEN 1 AND 256),
     fingerprint text NOT NULL,
+    made_by     text NOT NULL,
     created_at  timestamptz NOT NULL DEFAULT clock_timestamp(),
     switched_at timestamptz
 );

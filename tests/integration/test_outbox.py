@@ -1,0 +1,176 @@
+"""The outbox on a real Postgres and the real vector server: late writes neither resurrect nor go stale."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import msgspec
+import numpy
+import pytest
+from histories import example
+from qdrant_client import QdrantClient
+
+from memctl.infra import generations, outbox, readmodels
+from memctl.infra.database import Connection, connect
+from memctl.infra.log.append import append
+from memctl.infra.vectors import store
+from memctl.projections.vector_points import VectorPoint
+from memctl.workers.drain import Drainer, catch_up
+from memctl.workers.outbox import WRITING, Outbox, drop_leftovers, only_one, points_projection
+
+
+class Signs:
+    """An embedder whose vectors tell the first letter of the text; `meanwhile` happens while it embeds."""
+
+    name = "signs"
+    dimensions = 384
+
+    def __init__(self, meanwhile: Callable[[], None] = lambda: None) -> None:
+        self._meanwhile = meanwhile
+
+    def embed_passages(self, texts: Sequence[str]) -> numpy.ndarray:
+        self._meanwhile()
+        vectors = numpy.zeros((len(texts), 384), dtype="f4")
+        for row, text in zip(vectors, texts, strict=True):
+            row[ord(text[0]) % 384] = 1.0
+        return vectors
+
+    def embed_query(self, text: str) -> numpy.ndarray:
+        return self.embed_passages([text])[0]
+
+
+@pytest.fixture
+def client(vectors: tuple[str, str]) -> Iterator[QdrantClient]:
+    client = store.connect(*vectors)
+    yield client
+    client.close()
+
+
+@pytest.fixture
+def memory(database_url: str, client: QdrantClient) -> Iterator[tuple[Connection, int]]:
+    with connect(database_url) as connection:
+        live = generations.ensure_live(connection, 1)
+        append(connection, 1, example())
+        catch_up(Drainer(database_url))
+        yield connection, live.stage2
+        store.drop_collection(client, outbox.collection_of(connection, live.stage2))
+
+
+def rows(connection: Connection, generation: int) -> dict[str, VectorPoint]:
+    p = points_projection()
+    keys = connection.execute(f"SELECT key FROM memctl.vector_points_g{generation} ORDER BY key").fetchall()  # type: ignore[arg-type]
+    return {key[1]: row for key, row in readmodels.load(connection, p, generation, [(1, k[0]) for k in keys]).items()}
+
+
+def change(connection: Connection, generation: int, key: str, row: VectorPoint | None) -> None:
+    """What stage 2 does when a point's desired state changes."""
+    data = None if row is None else msgspec.json.encode(row)
+    readmodels.save(connection, points_projection(), generation, {(1, key): data})
+    readmodels.queue_points(connection, generation, [(1, key)])
+
+
+def dense_of(client: QdrantClient, collection: str, key: str) -> int | None:
+    """Which letter's vector a point carries."""
+    (record,) = client.retrieve(collection, [key], with_vectors=["dense"])
+    vector = record.vector.get("dense") if isinstance(record.vector, dict) else None
+    return None if vector is None else int(numpy.argmax(vector))
+
+
+def test_every_point_is_written_and_then_embedded(memory: tuple[Connection, int], client: QdrantClient) -> None:
+    connection, generation = memory
+    points = Outbox(connection, client, generation, "signs")
+    wanted = rows(connection, generation)
+    assert points.backlog() == (len(wanted), 0)
+    while points.sync():
+        pass
+    assert points.backlog() == (0, len(wanted))
+    while points.embed(Signs()):
+        pass
+    assert points.backlog() == (0, 0)
+    assert store.count(client, points.collection) == len(wanted)
+    for key, row in wanted.items():
+        assert dense_of(client, points.collection, key) == ord(row.dense_text[0]) % 384
+
+
+def test_a_point_that_changes_while_it_is_embedded_ends_with_its_own_vector(
+    memory: tuple[Connection, int], client: QdrantClient
+) -> None:
+    connection, generation = memory
+    points = Outbox(connection, client, generation, "signs")
+    while points.sync():
+        pass
+    key, row = next(iter(rows(connection, generation).items()))
+    new = msgspec.structs.replace(row, dense_text="~ changed", dense_hash="00" * 8)
+    cached = Signs().embed_passages(["~ changed"])[0].tobytes()
+    connection.execute(
+        "INSERT INTO memctl.embeddings (model, text_hash, vector) VALUES ('signs', %b, %b)",
+        [bytes.fromhex(new.dense_hash), cached],
+    )
+
+    def meanwhile() -> None:
+        change(connection, generation, key, new)
+        while points.sync():
+            pass
+
+    points.embed(Signs(meanwhile))
+    while points.sync() or points.embed(Signs()):
+        pass
+    assert dense_of(client, points.collection, key) == ord("~") % 384
+    assert points.backlog() == (0, 0)
+
+
+def test_a_point_that_is_gone_while_it_is_embedded_stays_gone(
+    memory: tuple[Connection, int], client: QdrantClient
+) -> None:
+    connection, generation = memory
+    points = Outbox(connection, client, generation, "signs")
+    while points.sync():
+        pass
+    key = next(iter(rows(connection, generation)))
+
+    def meanwhile() -> None:
+        change(connection, generation, key, None)
+        while points.sync():
+            pass
+
+    points.embed(Signs(meanwhile))
+    while points.sync() or points.embed(Signs()):
+        pass
+    assert store.retrieve_present(client, points.collection, [key]) == set()
+    assert points.backlog() == (0, 0)
+
+
+def test_a_collection_that_was_lost_is_filled_again(memory: tuple[Connection, int], client: QdrantClient) -> None:
+    connection, generation = memory
+    points = Outbox(connection, client, generation, "")
+    while points.sync():
+        pass
+    store.drop_collection(client, points.collection)
+    points = Outbox(connection, client, generation, "")
+    while points.sync():
+        pass
+    assert store.count(client, points.collection) == len(rows(connection, generation))
+
+
+def test_only_one_writes_at_a_time(memory: tuple[Connection, int], database_url: str) -> None:
+    connection, generation = memory
+    with only_one(connection, WRITING, generation) as mine, connect(database_url) as other:
+        assert mine
+        with only_one(other, WRITING, generation) as theirs:
+            assert not theirs
+    with connect(database_url) as other, only_one(other, WRITING, generation) as theirs:
+        assert theirs
+
+
+def test_collections_of_dropped_generations_are_dropped_and_no_others(
+    memory: tuple[Connection, int], client: QdrantClient
+) -> None:
+    connection, generation = memory
+    Outbox(connection, client, generation, "")
+    leftover = generations.create(connection, 2, facts_of=1)
+    store.ensure_collection(client, outbox.collection_of(connection, leftover), 384)
+    generations.drop(connection, leftover)
+    drop_leftovers(connection, client)
+    there = store.list_collections(client)
+    assert outbox.collection_of(connection, leftover) not in there
+    assert outbox.collection_of(connection, generation) in there
