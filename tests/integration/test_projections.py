@@ -208,6 +208,18 @@ def test_a_worker_whose_lease_was_taken_writes_nothing(database_url: str, expect
     assert fill(database_url, [], shards=1) == expected
 
 
+def test_stage_two_never_passes_the_slowest_shard_of_stage_one(database_url: str, expected: Digests) -> None:
+    with connect(database_url) as connection:
+        generations.ensure_live(connection, 4)
+        append(connection, 1, HISTORY)
+        drainer = Drainer(database_url)
+        for shard in range(4):
+            drainer.drain(1, shard)
+            drainer.drain(2, 0)
+        drainer.close()
+        assert digests(connection) == expected
+
+
 def test_a_held_lease_is_not_given_to_another(database_url: str) -> None:
     with connect(database_url) as connection:
         live = generations.ensure_live(connection, 1)
