@@ -10,11 +10,12 @@ from typing import Self
 
 import msgspec
 import psycopg
-from psycopg.errors import DeadlockDetected, SerializationFailure
+from psycopg import errors
 
+from memctl.domain.errors import MemctlError
 from memctl.domain.event import NewEvent
 from memctl.infra import generations, queue
-from memctl.infra.database import Connection, DatabaseUnavailable, connect
+from memctl.infra.database import Connection, Locked, connect, outages
 from memctl.infra.log import checkpoints
 from memctl.infra.log.append import Appended, append, append_bulk
 from memctl.infra.log.spaces import installation, space_id
@@ -31,11 +32,26 @@ BULK = 200
 """From this many events on, a batch is staged by COPY."""
 
 
+_REFUSALS = (
+    psycopg.DataError, errors.CheckViolation, errors.NotNullViolation, errors.ProgramLimitExceeded,
+    errors.StatementTooComplex, UnicodeEncodeError, OverflowError,
+)  # fmt: skip
+"""What is raised over what an event holds: a number out of range, a key too long for its index, …"""
+
+
+class EventsRefused(MemctlError):
+    """Postgres does not take what an event holds: {why}."""
+
+    why: str
+
+
 class Recorded(msgspec.Struct, frozen=True):
-    """What became of a batch: one entry for each event, in order, and what was redacted, by kind."""
+    """What became of a batch: one entry for each event that was kept, in order, and what was redacted, by kind."""
 
     appended: tuple[Appended, ...]
     redactions: dict[str, int]
+    refused: dict[int, str] = {}
+    """Indices of events that Postgres does not take, and why. Empty unless refusals were asked for."""
 
 
 class Intake:
@@ -43,14 +59,22 @@ class Intake:
 
     def __init__(self, settings: Settings) -> None:
         self.connection: Connection = connect(settings.require("database_url"), name="memctl intake")
-        self.space_id = space_id(self.connection, settings.space)
-        generations.ensure_live(self.connection, settings.stage1_shards)
-        self._redis = queue.connect(settings.redis_url) if settings.redis_url else None
-        self._installation = installation(self.connection)
-        self._redactor = Redactor(cache=settings.data_dir / "cache")
+        try:
+            with outages():
+                self.space_id = space_id(self.connection, settings.space)
+                generations.ensure_live(self.connection, settings.stage1_shards)
+                self._installation = installation(self.connection)
+            self._redis = queue.connect(settings.redis_url) if settings.redis_url else None
+            self._redactor = Redactor(cache=settings.data_dir / "cache")
+        except BaseException:
+            self.connection.close()
+            raise
 
     def record(self, events: Sequence[NewEvent], reached: Mapping[Path, Checkpoint] | None = None) -> Recorded:
-        """Redact and append, and note how far files were read; what is returned is committed."""
+        """Redact and append, and note how far files were read; what is returned is committed.
+
+        Raises: EventsRefused, DatabaseUnavailable; then nothing of it was appended.
+        """
         return self.write(self.prepare(events), reached)
 
     def prepare(self, events: Sequence[NewEvent]) -> Prepared:
@@ -58,42 +82,71 @@ class Intake:
         return prepare_all(events, self._redactor)
 
     def write(self, prepared: Prepared, reached: Mapping[Path, Checkpoint] | None = None) -> Recorded:
-        """Append what was prepared; what is returned is committed."""
+        """Append what was prepared, in one transaction; what is returned is committed.
+
+        Raises: EventsRefused, DatabaseUnavailable; then nothing of it was appended.
+        """
         appended = self._append(prepared.events, reached or {})
+        return self._recorded(prepared, appended, {})
+
+    def write_rest(self, prepared: Prepared, reached: Mapping[Path, Checkpoint] | None = None) -> Recorded:
+        """As `write`, but events that Postgres refuses are left out, and told.
+
+        The others are then appended in several transactions, and `reached` is noted with the last. Raises:
+        DatabaseUnavailable; then some may have been appended, and nothing is noted as reached.
+        """
+        appended, refused = self._append_rest(prepared.events, reached or {})
+        return self._recorded(prepared, appended, refused)
+
+    def _recorded(self, prepared: Prepared, appended: Sequence[Appended], refused: dict[int, str]) -> Recorded:
         if any(entry.status != "duplicate" for entry in appended):
             self._wake()
-        return Recorded(tuple(appended), dict(prepared.redactions))
+        return Recorded(tuple(appended), dict(prepared.redactions), refused)
+
+    def _append_rest(
+        self, events: Sequence[NewEvent], reached: Mapping[Path, Checkpoint]
+    ) -> tuple[list[Appended], dict[int, str]]:
+        try:
+            return self._append(events, reached), {}
+        except EventsRefused as problem:
+            if len(events) == 1:
+                return self._append([], reached), {0: problem.why}
+            if not events:
+                raise
+        middle = len(events) // 2
+        first, refused = self._append_rest(events[:middle], {})
+        second, others = self._append_rest(events[middle:], reached)
+        return first + second, refused | {middle + index: why for index, why in others.items()}
 
     def _append(self, events: Sequence[NewEvent], reached: Mapping[Path, Checkpoint]) -> list[Appended]:
         put = append_bulk if len(events) >= BULK else append
         for attempt in range(1, DEADLOCKS + 1):
             try:
-                with self.connection.transaction():
+                with outages(), self.connection.transaction():
                     appended = put(self.connection, self.space_id, events)
                     if reached:
                         checkpoints.save(self.connection, self.space_id, reached)
                 return appended
-            except (DeadlockDetected, SerializationFailure):
+            except Locked as problem:
                 # Somebody appends the same keys in another order; one of us has to begin again.
-                if attempt == DEADLOCKS:
+                retried = isinstance(problem.__cause__, errors.DeadlockDetected | errors.SerializationFailure)
+                if not retried or attempt == DEADLOCKS:
                     raise
-            except psycopg.OperationalError as problem:
-                raise DatabaseUnavailable(
-                    f"Postgres went away: {str(problem).strip()}",
-                    hint="run this again once it is back: what was appended is kept, and nothing is doubled",
-                ) from problem
+            except _REFUSALS as problem:
+                raise EventsRefused(why=_reason(problem)) from problem
         raise AssertionError("unreachable")
 
     def _wake(self) -> None:
+        """Tell the workers. The append is committed by now, so nothing that fails here is its failure."""
         if self._redis is None:
             return
         from redis.exceptions import RedisError
 
-        live = generations.live(self.connection)
-        shards = [(1, offset.shard) for offset in generations.offsets(self.connection, live.stage1)]
         try:
+            live = generations.live(self.connection)
+            shards = [(1, offset.shard) for offset in generations.offsets(self.connection, live.stage1)]
             queue.wake(self._redis, self._installation, shards)
-        except RedisError as problem:  # the sweeper finds it within a second or so
+        except (RedisError, psycopg.Error) as problem:  # the sweeper finds it within a second or so
             log.debug("nobody could be woken: %s", problem)
 
     def close(self) -> None:
@@ -104,3 +157,9 @@ class Intake:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.close()
+
+
+def _reason(problem: BaseException) -> str:
+    if isinstance(problem, psycopg.Error) and problem.diag.message_primary:
+        return problem.diag.message_primary
+    return " ".join(str(problem).split())

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -14,10 +17,13 @@ import msgspec
 
 from memctl.api.commands import Intake, Recorded
 from memctl.domain.event import NewEvent
+from memctl.infra.database import outages
 from memctl.infra.log import checkpoints
 from memctl.infra.transcripts.files import discover
-from memctl.infra.transcripts.reading import START, Checkpoint, Parsed, checkpoint, parse_file, resume
-from memctl.infra.transcripts.sniff import format_of
+from memctl.infra.transcripts.reading import START, Checkpoint, Parsed, Transcript
+from memctl.infra.transcripts.sniff import sniff_lines
+
+log = logging.getLogger("memctl.ingest")
 
 BATCH = 2000
 """Events committed at once."""
@@ -29,7 +35,7 @@ FOLLOW_EVERY_S = 1.0
 
 
 class BadLine(msgspec.Struct, frozen=True):
-    """A line, or a part of one, that could not be read, and why."""
+    """A line, or a part of one, that could not be read or kept, and why. Line 0: the file, from some line on."""
 
     file: str
     line: int
@@ -93,16 +99,18 @@ def ingest(
 
     A file is read on from where it was left, unless `again`, which reads it from its start (what is known already is
     a duplicate). Each batch is committed whole, together with how far its files were read: stopping at any moment
-    loses nothing. Raises: FileNotFoundError for a named path that is not there; DatabaseUnavailable.
+    loses nothing. What cannot be read, and what Postgres does not take, is told among the bad. Raises:
+    DatabaseUnavailable, and whatever `progress` raises, once what was read is written.
     """
     account = account if account is not None else Account()
     began = time.monotonic()
-    known = {} if again else checkpoints.load_all(intake.connection, intake.space_id)
-    with _Batches(intake, account) as batches:
-        for path in discover(paths):
-            account.files += 1
-            _read(path, known, batches, account, progress)
-    account.seconds += time.monotonic() - began
+    reading = _Reading(account, {} if again else _known(intake))
+    try:
+        _read_all(intake, paths, reading, progress)
+    finally:
+        account.files += len(reading.files)
+        account.unchanged += reading.unchanged
+        account.seconds += time.monotonic() - began
     return account
 
 
@@ -112,67 +120,111 @@ def follow(intake: Intake, paths: Iterable[Path], account: Account, tell: Callab
     seen: dict[Path, tuple[int, int]] = {}
     while True:
         changed = []
-        for path in discover([p for p in sources if p.exists()]):
-            try:
-                status = path.stat()
-            except FileNotFoundError:  # it went away between listing and looking
-                continue
-            if seen.get(path) != (status.st_size, status.st_mtime_ns):
-                seen[path] = (status.st_size, status.st_mtime_ns)
-                changed.append(path)
+        for source in sources:
+            # What is not there, or goes away while it is looked at, may come later.
+            with contextlib.suppress(OSError):
+                for path in discover([source]):
+                    with contextlib.suppress(OSError):
+                        status = path.stat()
+                        if seen.get(path) != (status.st_size, status.st_mtime_ns):
+                            seen[path] = (status.st_size, status.st_mtime_ns)
+                            changed.append(path)
         before = account.new
         if changed:
-            known = checkpoints.load_all(intake.connection, intake.space_id)
-            with _Batches(intake, account) as batches:
-                for path in changed:
-                    _read(path, known, batches, account, lambda path, size: None)
+            _read_all(intake, changed, _Reading(account, _known(intake)), lambda path, size: None)
         if account.new != before:
             tell(account)
         time.sleep(FOLLOW_EVERY_S)
 
 
+@dataclass(slots=True)
+class _Reading:
+    """One pass over files."""
+
+    account: Account
+    known: dict[str, Checkpoint]
+    files: set[tuple[int, int]] = field(default_factory=set)
+    """Device and inode of those read: under another name a file is not read again."""
+    unchanged: int = 0
+
+
+def _known(intake: Intake) -> dict[str, Checkpoint]:
+    with outages():
+        return checkpoints.load_all(intake.connection, intake.space_id)
+
+
+def _read_all(intake: Intake, paths: Iterable[Path], reading: _Reading, progress: Progress) -> None:
+    with _Batches(intake, reading.account) as batches:
+        for path in _found(paths, reading.account):
+            _read(reading, path, batches, progress)
+
+
+def _found(sources: Iterable[Path], account: Account) -> Generator[Path]:
+    for source in sources:
+        try:
+            yield from discover([source])
+        except OSError as problem:
+            account.bad.append(BadLine(str(source), 0, _reason(problem)))
+
+
+@dataclass(slots=True)
+class _Batch:
+    """Events, each with the line that it comes from, and how far files are read when they are written."""
+
+    events: list[tuple[NewEvent, Path, int]] = field(default_factory=list)
+    reached: dict[Path, Checkpoint] = field(default_factory=dict)
+    size: int = 0
+
+
 class _Batches:
-    """Collects events over files and commits them in batches, each while the next one is being read."""
+    """Collects events over files and commits them in batches, each while the next one is being read.
+
+    It may be interrupted at any point: a batch is let go of only once it is handed over, and one that is handed over
+    twice adds nothing. After one that could not be written none is, or a checkpoint would pass over its events.
+    """
 
     def __init__(self, intake: Intake, account: Account) -> None:
         self._intake = intake
         self._account = account
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="ingest")
-        self._under_way: Future[Recorded] | None = None
-        self._written: list[NewEvent] = []
-        self._events: list[NewEvent] = []
-        self._reached: dict[Path, Checkpoint] = {}
-        self._held = 0
+        self._under_way: tuple[_Batch, Future[Recorded]] | None = None
+        self._batch = _Batch()
 
-    def add(self, events: Iterable[NewEvent], size: int) -> bool:
+    def add(self, path: Path, parsed: Parsed) -> bool:
         """Take in a line's events; True when the batch is full."""
-        self._events.extend(events)
-        self._held += size
-        return len(self._events) >= BATCH or self._held >= BATCH_BYTES
+        batch = self._batch
+        batch.events.extend([(event, path, parsed.number) for event in parsed.events])
+        batch.size += parsed.end - parsed.offset
+        return len(batch.events) >= BATCH or batch.size >= BATCH_BYTES
 
     def reached(self, path: Path, at: Checkpoint) -> None:
         """Everything in a file up to there is in this batch or in those before."""
-        self._reached[path] = at
+        self._batch.reached[path] = at
 
     def commit(self) -> None:
         """Begin to write what was collected, once the batch before is written."""
-        if not self._events and not self._reached:
+        batch = self._batch
+        if not batch.events and not batch.reached:
             return
-        events, reached = self._events, self._reached
-        self._events, self._reached, self._held = [], {}, 0
-        prepared = self._intake.prepare(events)
+        prepared = self._intake.prepare([event for event, _, _ in batch.events])
         self._settle()
-        self._written = events
-        self._under_way = self._writer.submit(self._intake.write, prepared, reached)
+        self._under_way = batch, self._writer.submit(self._intake.write_rest, prepared, batch.reached)
+        self._batch = _Batch()
 
     def _settle(self) -> None:
         if self._under_way is None:
             return
-        recorded = self._under_way.result()
+        batch, writing = self._under_way
+        recorded = writing.result()
         self._under_way = None
         account = self._account
         account.redacted.update(recorded.redactions)
-        for event, done in zip(self._written, recorded.appended, strict=True):
+        appended = iter(recorded.appended)
+        for index, (event, path, line) in enumerate(batch.events):
+            if why := recorded.refused.get(index):
+                account.bad.append(BadLine(str(path), line, f"not kept: {why}"))
+                continue
+            done = next(appended)
             if done.status == "new":
                 account.new += 1
                 account.types[event.type] += 1
@@ -186,40 +238,66 @@ class _Batches:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         try:
-            if kind is None:
-                self.commit()
             self._settle()
+            self.commit()
+            self._settle()
+        except Exception as problem:
+            if error is None:
+                raise
+            if problem is not error:
+                log.warning("what had been read when it ended was not written, and will be read again: %s", problem)
         finally:
             self._writer.shutdown()
 
 
-def _read(path: Path, known: dict[str, Checkpoint], batches: _Batches, account: Account, progress: Progress) -> None:
-    format = format_of(path)
-    if format is None:
-        return
-    start = resume(path, known.get(checkpoints.name_of(path), START))
-    if start.offset and start.offset == path.stat().st_size:
-        account.unchanged += 1
-        return
-    last: Parsed | None = None
+def _read(reading: _Reading, path: Path, batches: _Batches, progress: Progress) -> None:
+    """Read a file on from where it was left, into batches; however it ends, what was read whole is noted."""
+    last: tuple[Transcript, Parsed] | None = None
 
     def note() -> None:
         if last is not None:
-            batches.reached(path, checkpoint(path, last.end, last.number))
+            transcript, parsed = last
+            batches.reached(path, transcript.checkpoint(parsed))
 
-    for parsed in parse_file(path, format, start):
-        size = parsed.end - parsed.offset
-        progress(path, size)
-        _count(account, path, parsed)
-        full = batches.add(parsed.events, size)
-        if not parsed.whole:  # its newline will come: until then it is read again each time
-            break
-        last = parsed
-        if full:
+    with contextlib.closing(_lines(reading, path)) as lines:
+        try:
+            for transcript, parsed in lines:
+                progress(path, parsed.end - parsed.offset)
+                _count(reading.account, path, parsed)
+                full = batches.add(path, parsed)
+                if not parsed.whole:  # its newline will come: until then it is read again each time
+                    break
+                last = transcript, parsed
+                if full:
+                    note()
+                    batches.commit()
+                    last = None
+        finally:
             note()
-            batches.commit()
-            last = None
-    note()
+
+
+def _lines(reading: _Reading, path: Path) -> Generator[tuple[Transcript, Parsed]]:
+    """A file's lines from where it was left. That it cannot be read, or no further, is told among the bad."""
+    try:
+        with Transcript(path) as transcript:
+            if transcript.identity in reading.files:
+                return
+            reading.files.add(transcript.identity)
+            format = sniff_lines(transcript.file)
+            if format is None:
+                return
+            start = transcript.resume(reading.known.get(checkpoints.name_of(path), START))
+            if start.offset and start.offset == transcript.size:
+                reading.unchanged += 1
+                return
+            for parsed in transcript.parse(format(), start):
+                yield transcript, parsed
+    except OSError as problem:
+        reading.account.bad.append(BadLine(str(path), 0, _reason(problem)))
+
+
+def _reason(problem: OSError) -> str:
+    return problem.strerror or str(problem) or type(problem).__name__
 
 
 def _count(account: Account, path: Path, parsed: Parsed) -> None:

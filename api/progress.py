@@ -10,7 +10,7 @@ import msgspec
 from memctl.domain.errors import MemctlError
 from memctl.domain.event import Position
 from memctl.infra import generations
-from memctl.infra.database import Connection
+from memctl.infra.database import Connection, outages
 from memctl.infra.log.mark import last_position
 from memctl.infra.outbox import backlog
 
@@ -33,21 +33,23 @@ class NotCaughtUp(MemctlError):
 
 
 def waiting(connection: Connection, position: Position) -> Waiting:
-    """What has to happen until everything up to a position can be searched."""
-    live = generations.live(connection)
-    reached = min(
-        generations.lowest_offset(connection, live.stage1), generations.lowest_offset(connection, live.stage2)
-    )
-    points, dense = backlog(connection, live.stage2)
+    """What has to happen until everything up to a position can be searched. Raises: DatabaseUnavailable."""
+    with outages():
+        live = generations.live(connection)
+        reached = min(
+            generations.lowest_offset(connection, live.stage1), generations.lowest_offset(connection, live.stage2)
+        )
+        points, dense = backlog(connection, live.stage2)
     return Waiting(max(0, position - reached), points, dense)
 
 
 def caught_up(connection: Connection, *, patience_s: float = 120.0) -> Iterator[Waiting]:
     """Yield what is waiting for, again and again, until all that is in the log now can be searched.
 
-    Raises: NotCaughtUp when nothing has moved for `patience_s` seconds.
+    Raises: NotCaughtUp when nothing has moved for `patience_s` seconds, DatabaseUnavailable.
     """
-    target = last_position(connection)
+    with outages():
+        target = last_position(connection)
     last, since = None, time.monotonic()
     while True:
         now = waiting(connection, target)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
@@ -68,15 +68,37 @@ def run() -> None:
         problem.show()
         sys.exit(problem.exit_code)
     except MemctlError as problem:
-        click.echo(f"error: {problem}", err=True)
-        if problem.hint:
-            click.echo(f"hint: {problem.hint}", err=True)
-        sys.exit(problem.exit_code)
+        _tell(problem)
     except KeyboardInterrupt:
         sys.exit(130)
     except BrokenPipeError:  # whoever read our output has had enough
         _silence(sys.stdout)
         sys.exit(0)
+    except Exception as problem:
+        known = _outage(problem)
+        if known is None:
+            raise
+        _tell(known)
+
+
+def _tell(problem: MemctlError) -> NoReturn:
+    click.echo(f"error: {problem}", err=True)
+    if problem.hint:
+        click.echo(f"hint: {problem.hint}", err=True)
+    sys.exit(problem.exit_code)
+
+
+def _outage(problem: Exception) -> MemctlError | None:
+    """A server's failure that no command has put into words; None for any other. Imports nothing that is not loaded."""
+    if (psycopg := sys.modules.get("psycopg")) and isinstance(problem, psycopg.Error):
+        from memctl.infra.database import outage
+
+        return outage(problem)
+    if (redis := sys.modules.get("redis")) and isinstance(problem, redis.RedisError):
+        return MemctlError(
+            f"Redis does not answer: {problem}", hint="start memctl with `memctl up`, or check MEMCTL_REDIS_URL"
+        )
+    return None
 
 
 def _silence(stream: Any) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 import psycopg
@@ -13,8 +15,67 @@ from memctl.domain.errors import MemctlError
 Connection = psycopg.Connection[tuple[Any, ...]]
 
 
+LOCK_TIMEOUT_S = 30.0
+"""How long a statement waits for a lock that another holds."""
+
+
 class DatabaseUnavailable(MemctlError):
     """Postgres does not answer."""
+
+    hint = "run this again once it is back: what was kept stays, and nothing is doubled"
+
+
+class DiskFull(DatabaseUnavailable):
+    """Postgres has no room left on its disk."""
+
+    hint = "make room, then run this again: what was kept stays, and nothing is doubled"
+
+
+class TooManyConnections(DatabaseUnavailable):
+    """Postgres takes no more connections."""
+
+    hint = "end what is not needed, or raise max_connections; then run this again"
+
+
+class OutOfMemory(DatabaseUnavailable):
+    """Postgres lacks memory, or is at another limit of its own."""
+
+    hint = "see Postgres's log; then run this again: what was kept stays, and nothing is doubled"
+
+
+class Locked(DatabaseUnavailable):
+    """Somebody else holds a lock in Postgres for too long."""
+
+    hint = "see who in pg_stat_activity; then run this again: what was kept stays, and nothing is doubled"
+
+
+class StatementEnded(DatabaseUnavailable):
+    """Postgres ended a statement that ran too long, or that somebody cancelled."""
+
+    hint = "run this again: what was kept stays, and nothing is doubled"
+
+
+class ReadOnly(DatabaseUnavailable):
+    """This Postgres may only be read: a standby, or set to read-only."""
+
+    hint = "let MEMCTL_DATABASE_URL name the one that is written to"
+
+
+class SchemaMissing(DatabaseUnavailable):
+    """The database lacks a part of memctl's schema."""
+
+    hint = "`memctl up` brings the schema up to date"
+
+
+_BY_STATE: dict[str, type[DatabaseUnavailable]] = {
+    "08": DatabaseUnavailable, "57P": DatabaseUnavailable, "25P03": DatabaseUnavailable, "25P04": DatabaseUnavailable,
+    "53": OutOfMemory, "53100": DiskFull, "53300": TooManyConnections, "55P03": Locked, "40P01": Locked,
+    "40001": Locked, "57014": StatementEnded, "25006": ReadOnly, "3F000": SchemaMissing, "42P01": SchemaMissing,
+    "42883": SchemaMissing,
+}  # fmt: skip
+"""What an SQLSTATE, or the beginning of one, means to a user; the longest that fits counts."""
+
+_FULL = ("too many clients", "remaining connection slots", "too many connections")
 
 
 class _JsonbAsBytes(Loader):
@@ -45,8 +106,8 @@ def connect(url: str, *, autocommit: bool = True, name: str = "memctl", statemen
     Raises: DatabaseUnavailable, with libpq's reason.
     """
     options = (
-        "-c idle_in_transaction_session_timeout=60s -c lock_timeout=30s -c timezone=UTC -c synchronous_commit=on"
-        f" -c statement_timeout={statement_timeout_ms}"
+        "-c idle_in_transaction_session_timeout=60s -c timezone=UTC -c synchronous_commit=on"
+        f" -c lock_timeout={LOCK_TIMEOUT_S * 1000:.0f} -c statement_timeout={statement_timeout_ms}"
     )
     try:
         connection = psycopg.connect(
@@ -59,6 +120,9 @@ def connect(url: str, *, autocommit: bool = True, name: str = "memctl", statemen
             keepalives_idle=30,
         )
     except psycopg.OperationalError as problem:
+        # Why a connection is refused is told in words only: it has no SQLSTATE yet.
+        if any(words in str(problem) for words in _FULL):
+            raise TooManyConnections(_told(TooManyConnections, problem)) from problem
         raise DatabaseUnavailable(
             f"Postgres does not answer: {str(problem).strip()}",
             hint="start memctl with `memctl up`, or check MEMCTL_DATABASE_URL",
@@ -66,3 +130,34 @@ def connect(url: str, *, autocommit: bool = True, name: str = "memctl", statemen
     connection.adapters.register_loader("jsonb", _JsonbAsBytes)
     connection.adapters.register_loader("jsonb", _JsonbTextAsBytes)
     return connection
+
+
+def outage(problem: psycopg.Error) -> DatabaseUnavailable | None:
+    """An error of psycopg as one that a user can act on; None where the statement itself is at fault."""
+    state = problem.sqlstate
+    if state is None:  # the client's own words: a connection that is gone, or closed
+        lost = isinstance(problem, psycopg.OperationalError | psycopg.InterfaceError)
+        kind = DatabaseUnavailable if lost else None
+    else:
+        kind = next((_BY_STATE[state[:n]] for n in (5, 3, 2) if state[:n] in _BY_STATE), None)
+    return kind(_told(kind, problem)) if kind else None
+
+
+@contextlib.contextmanager
+def outages() -> Iterator[None]:
+    """Raise `DatabaseUnavailable`, or a kind of it, for what psycopg raises over a Postgres that cannot answer.
+
+    For the doors, where a user waits; readers and workers in loops handle psycopg's own errors.
+    """
+    try:
+        yield
+    except psycopg.Error as problem:
+        if known := outage(problem):
+            raise known from problem
+        raise
+
+
+def _told(kind: type[DatabaseUnavailable], problem: psycopg.Error) -> str:
+    what = "Postgres went away" if kind is DatabaseUnavailable else (kind.__doc__ or "").rstrip(".")
+    said = problem.diag.message_primary or " ".join(str(problem).split())
+    return f"{what}: {said}" if said else what

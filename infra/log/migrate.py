@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from memctl.domain.errors import MemctlError
-from memctl.infra.database import connect, plain_url
+from memctl.infra.database import connect, outage, outages, plain_url
 
 _LOCK = 0x6D656D6D69677261  # one migration at a time in a database
 
@@ -23,12 +23,15 @@ def migrate(database_url: str) -> str:
     from alembic.config import Config
     from alembic.script import ScriptDirectory
     from alembic.util import CommandError
+    from psycopg import Error
     from sqlalchemy import create_engine
+    from sqlalchemy.exc import DBAPIError
 
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
     head = ScriptDirectory.from_config(config).get_current_head()
-    with connect(database_url, name="memctl migrate") as guard:
+    with outages(), connect(database_url, name="memctl migrate") as guard:
+        guard.execute("SET lock_timeout = 0")  # another's migration takes as long as it takes
         guard.execute("SELECT pg_advisory_lock(%s)", [_LOCK])
         url = plain_url(database_url).replace("postgres://", "postgresql://", 1)
         engine = create_engine(url.replace("postgresql://", "postgresql+psycopg://", 1))
@@ -42,6 +45,10 @@ def migrate(database_url: str) -> str:
                         f"the database's schema is not one this memctl knows: {problem}",
                         hint="upgrade memctl, then run `memctl up` again",
                     ) from problem
+        except DBAPIError as problem:
+            if isinstance(problem.orig, Error) and (known := outage(problem.orig)):
+                raise known from problem
+            raise
         finally:
             engine.dispose()
     return head or ""

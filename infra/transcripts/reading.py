@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, Protocol
+from types import TracebackType
+from typing import Any, BinaryIO, Literal, Protocol, Self
 
 import msgspec
 import orjson
@@ -26,7 +28,8 @@ MAX_LINE = 64 * 1024 * 1024
 
 _MAX_TORN = 8 * 1024 * 1024
 _MAX_RECOVERIES = 32
-_TAIL = 4096
+_EDGE = 4096
+"""Bytes at the start of a file, and before an offset, that tell whether it is the same file still."""
 
 _json = json.JSONDecoder()
 
@@ -65,10 +68,10 @@ class Parsed(msgspec.Struct, frozen=True):
 
 
 class Checkpoint(msgspec.Struct, frozen=True):
-    """How far a file has been read: bytes, lines, and a digest of the bytes just before.
+    """How far a file has been read: bytes, lines, and a digest of its first bytes and of those just before.
 
     A transcript's later copy is not always an extension of the earlier one, so an offset is only good together with
-    the digest (see `resume`).
+    the digest (see `Transcript.resume`).
     """
 
     offset: int = 0
@@ -115,19 +118,115 @@ def observed(
     )
 
 
-def raw_lines(file: BinaryIO, start: Checkpoint = START, limit: int = MAX_LINE) -> Iterator[RawLine]:
-    """The lines of a file from a checkpoint on."""
+class Trail:
+    """The first and the last bytes of the whole lines read so far: what a checkpoint's digest is made of.
+
+    It knows them behind the last line and behind the one before, since whoever reads may end between two lines.
+    """
+
+    def __init__(self, head: bytes = b"", tail: bytes = b"", end: int = 0) -> None:
+        self._now = self._before = (end, head, tail)
+        self._torn = b""
+
+    def add(self, data: bytes, end: int) -> None:
+        """Bytes of a line up to `end`, which count once its newline has come."""
+        data = self._torn + data
+        if not data.endswith(b"\n"):
+            # What lies between the first and the last of it is in no digest.
+            self._torn = data if len(data) <= 2 * _EDGE else data[:_EDGE] + data[-_EDGE:]
+            return
+        self._torn = b""
+        self._before = self._now
+        _, head, tail = self._now
+        if len(head) < _EDGE:
+            head += data[: _EDGE - len(head)]
+        self._now = (end, head, data[-_EDGE:] if len(data) >= _EDGE else (tail + data)[-_EDGE:])
+
+    def digest(self, offset: int) -> str:
+        """Of the whole lines up to `offset`, which is the end of the last or of the one before."""
+        end, head, tail = self._now if self._now[0] == offset else self._before
+        if end != offset:
+            raise ValueError(f"no line ended at {offset} just now")
+        return _digest(offset, head, tail)
+
+
+class Transcript:
+    """A transcript held open. Its lines, its size and its checkpoints all speak of the bytes that are read through it,
+    also when another file takes its path meanwhile, or it is written anew in place.
+
+    Raises: OSError, as each of its methods does.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.file: BinaryIO = path.open("rb", buffering=1 << 18)
+        self._trail = Trail()
+
+    @property
+    def size(self) -> int:
+        return os.fstat(self.file.fileno()).st_size
+
+    @property
+    def identity(self) -> tuple[int, int]:
+        """The same for all names of a file."""
+        status = os.fstat(self.file.fileno())
+        return status.st_dev, status.st_ino
+
+    def resume(self, last: Checkpoint) -> Checkpoint:
+        """Where to read on: at the last checkpoint if the file still holds the same bytes before it, else at the start.
+
+        Reading from the start again is harmless, since equal lines have equal dedupe keys.
+        """
+        if not last.offset:
+            return START
+        return last if _digest(last.offset, *self._edges(last.offset)) == last.digest else START
+
+    def parse(self, format: Format, start: Checkpoint = START) -> Iterator[Parsed]:
+        """The lines from a checkpoint on that `resume` found to hold.
+
+        A format without context seeks there; another passes over the lines in front, which costs their reading only.
+        """
+        if format.context:
+            self._trail = Trail()
+            return parse_lines(raw_lines(self.file, trail=self._trail), format, start.offset)
+        self._trail = Trail(*self._edges(start.offset), start.offset)
+        return parse_lines(raw_lines(self.file, start, trail=self._trail), format)
+
+    def checkpoint(self, last: Parsed) -> Checkpoint:
+        """The checkpoint behind a whole line that `parse` gave just now. Reads nothing."""
+        return Checkpoint(last.end, last.number, self._trail.digest(last.end))
+
+    def _edges(self, offset: int) -> tuple[bytes, bytes]:
+        size = min(_EDGE, offset)
+        self.file.seek(0)
+        head = self.file.read(size)
+        self.file.seek(offset - size)
+        return head, self.file.read(size)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.file.close()
+
+
+def raw_lines(
+    file: BinaryIO, start: Checkpoint = START, limit: int = MAX_LINE, trail: Trail | None = None
+) -> Iterator[RawLine]:
+    """The lines of a file from a checkpoint on. `trail` is shown every byte."""
+    trail = trail or Trail()
     file.seek(start.offset)
     offset, number = start.offset, start.lines
     while data := file.readline(limit + 2):
         number += 1
         end = offset + len(data)
+        trail.add(data, end)
         whole = data.endswith(b"\n")
         kept: bytes | None = data[:-1] if whole else data
         if len(data) > limit + 1 and not whole:
             kept = None
             while not whole and (data := file.readline(1 << 20)):
                 end += len(data)
+                trail.add(data, end)
                 whole = data.endswith(b"\n")
         yield RawLine(number, offset, end, kept, whole)
         offset = end
@@ -147,48 +246,16 @@ def parse_lines(lines: Iterable[RawLine], format: Format, wanted_from: int = 0) 
 
 
 def parse_file(path: Path, format: Format, start: Checkpoint = START) -> Iterator[Parsed]:
-    """Parse a transcript from a checkpoint on that `resume` found to hold.
-
-    A format without context seeks there; another passes over the lines in front, which costs their reading only.
+    """`Transcript.parse` of a file that is opened for it.
 
     Raises: OSError.
     """
-    with path.open("rb", buffering=1 << 20) as file:
-        if not format.context:
-            yield from parse_lines(raw_lines(file, start), format)
-        else:
-            yield from parse_lines(raw_lines(file), format, start.offset)
+    with Transcript(path) as transcript:
+        yield from transcript.parse(format, start)
 
 
-def checkpoint(path: Path, offset: int, lines: int) -> Checkpoint:
-    """The checkpoint at the end of a line that was read whole.
-
-    Raises: OSError.
-    """
-    with path.open("rb") as file:
-        return Checkpoint(offset, lines, _digest(file, offset))
-
-
-def resume(path: Path, last: Checkpoint) -> Checkpoint:
-    """Where to read on: at the last checkpoint if the file still holds the same bytes before it, else at the start.
-
-    Reading from the start again is harmless, since equal lines have equal dedupe keys.
-
-    Raises: OSError.
-    """
-    if not last.offset:
-        return START
-    with path.open("rb") as file:
-        return last if _digest(file, last.offset) == last.digest else START
-
-
-def _digest(file: BinaryIO, offset: int) -> str:
-    digest = hashlib.blake2b(str(offset).encode(), digest_size=16)
-    file.seek(0)
-    digest.update(file.read(min(_TAIL, offset)))
-    file.seek(max(0, offset - _TAIL))
-    digest.update(file.read(min(_TAIL, offset)))
-    return digest.hexdigest()
+def _digest(offset: int, head: bytes, tail: bytes) -> str:
+    return hashlib.blake2b(str(offset).encode() + head + tail, digest_size=16).hexdigest()
 
 
 def _parse(line: RawLine, format: Format) -> Parsed:

@@ -18,13 +18,14 @@ from memctl.infra.transcripts.copilot import Copilot
 from memctl.infra.transcripts.files import default_sources, discover
 from memctl.infra.transcripts.reading import (
     START,
+    Checkpoint,
     Format,
     Parsed,
-    checkpoint,
+    Trail,
+    Transcript,
     parse_file,
     parse_lines,
     raw_lines,
-    resume,
 )
 from memctl.infra.transcripts.sniff import sniff
 
