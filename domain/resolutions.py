@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import msgspec
@@ -298,6 +299,7 @@ _FILTER = re.compile(
 )
 
 
+@lru_cache(maxsize=1024)
 def filters_of(command: str) -> tuple[str, ...]:
     """The names of tests that a run was narrowed to."""
     found: list[str] = []

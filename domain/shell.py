@@ -157,6 +157,7 @@ def _with_subcommand(program: str, words: list[str], at: int) -> str:
     return head
 
 
+@lru_cache(maxsize=1024)
 def heads_of(command: str) -> tuple[str, ...]:
     """Heads of what a command does, in order: settings left out, and filters behind a pipe."""
     return tuple(
@@ -188,6 +189,7 @@ def only_reads(command: str) -> bool:
     return all(is_reading(head) for head in heads_of(command))
 
 
+@lru_cache(maxsize=1024)
 def changes_of(command: str) -> tuple[str, ...]:
     """The parts of a command that change files, settings or what is installed, as they were written."""
     found = []
@@ -223,12 +225,14 @@ def written_by(command: str) -> tuple[str, ...]:
     return tuple(path for path in found if not path.startswith("/dev/"))
 
 
+@lru_cache(maxsize=1024)
 def runner_of(head: str) -> str:
     """Which test runner a head is: pytest, go, cargo, js, script and so on; empty where it runs no tests."""
     match = TESTING.match(head)
     return (match.lastgroup or "") if match else ""
 
 
+@lru_cache(maxsize=1024)
 def proves(head: str) -> str:
     """What a passing run of this head shows to be in order: test, check, build, or empty."""
     if runner_of(head):
