@@ -1,168 +1,228 @@
 """The ingest door: takes hook deliveries over a Unix socket, commits them in groups, acknowledges after the commit.
 
-Each delivery is answered with one line of JSON: `{"ok": true, "new": 1, "duplicate": 0}`, or `{"ok": false, "why": …}`
-when it was not kept and the hook should spool it. A delivery that holds nothing to keep is `ok` with `ignored`.
+Each delivery is answered with one line of JSON: `{"ok": true, "new": 1, "duplicate": 0}` once it is durable, also where
+it holds nothing to keep (`ignored` or `bad` then says so), else `{"ok": false, "retry": …, "why": …}`. With `retry` it
+may be kept later (Postgres is away, the door is busy), without it never: what it holds is refused.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import fcntl
 import json
 import logging
 import os
-import queue
+import select
 import signal
-import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, cast, get_args
+from typing import cast
 
-from memctl.api.commands import Intake
-from memctl.domain.event import Micros, NewEvent
-from memctl.domain.observations import Agent
+from memctl.api.committer import BUSY, Answer, Committer
+from memctl.domain.errors import MemctlError
 from memctl.infra.settings import Settings
-from memctl.infra.spool import BadDelivery, Delivery, decode_header, read_spooled, spooled
-from memctl.infra.transcripts.hooks import ParsedHook, parse_hook
+from memctl.infra.spool import (
+    MAX_HEADER,
+    MAX_PAYLOAD,
+    BadDelivery,
+    decode_header,
+    read_spooled,
+    set_aside,
+    spooled,
+    sweep,
+)
 
 log = logging.getLogger("memctl.door")
 
-HEADER_LIMIT = 4096
 SPOOL_EVERY_S = 2.0
 PATIENCE_S = 10.0
 """How long a client may take over one delivery."""
 
-Answer = dict[str, Any]
+MOST_WAITING = 1_000
+MOST_WAITING_BYTES = MAX_PAYLOAD
+"""What the door holds at once for its clients, from a delivery's header to its answer. One more delivery of any size
+comes from the spool, which is read file by file."""
+
+LINGER_S = 0.5
+"""How long a client that has connected may still begin a delivery after the door was told to stop."""
+
+STOP_WITHIN_S = 8.0
+"""How long stopping may take in all: supervisors kill after ten seconds."""
 
 
-class Committer(threading.Thread):
-    """Takes waiting deliveries, up to `batch` at once, and commits them as one transaction."""
+class DoorClosed(MemctlError):
+    """The ingest door cannot open at {path}: {why}."""
 
-    def __init__(self, settings: Settings, loop: asyncio.AbstractEventLoop) -> None:
-        super().__init__(name="committer", daemon=True)
-        self._settings = settings
-        self._loop = loop
-        self._waiting: queue.SimpleQueue[tuple[Delivery, asyncio.Future[Answer]] | None] = queue.SimpleQueue()
-        self._intake: Intake | None = None
 
-    async def commit(self, delivery: Delivery) -> Answer:
-        """Queue a delivery; returns once it is durable, or with the reason why it is not."""
-        answer: asyncio.Future[Answer] = self._loop.create_future()
-        self._waiting.put((delivery, answer))
-        return await answer
+class Room:
+    """How much more the door may hold. Used on the event loop only."""
 
-    def stop(self) -> None:
-        self._waiting.put(None)
+    def __init__(self, deliveries: int = MOST_WAITING, size: int = MOST_WAITING_BYTES) -> None:
+        self._deliveries = deliveries
+        self._bytes = size
 
-    def run(self) -> None:
-        while True:
-            first = self._waiting.get()
-            if first is None:
-                return
-            group, ended = [first], False
-            while len(group) < self._settings.append_batch:
-                try:
-                    item = self._waiting.get_nowait()
-                except queue.Empty:
-                    break
-                if item is None:
-                    ended = True
-                    break
-                group.append(item)
-            self._commit_group(group)
-            if ended:
-                return
+    def take(self, size: int) -> Callable[[], None] | None:
+        """Room for one delivery and what gives it back (once, however often it is called); None where there is none."""
+        if self._deliveries < 1 or self._bytes < size:
+            return None
+        self._deliveries -= 1
+        self._bytes -= size
+        held = True
 
-    def _commit_group(self, group: Sequence[tuple[Delivery, asyncio.Future[Answer]]]) -> None:
+        def give() -> None:
+            nonlocal held
+            if held:
+                held = False
+                self._deliveries += 1
+                self._bytes += size
+
+        return give
+
+
+class Door:
+    """The conversations with clients."""
+
+    def __init__(self, committer: Committer, room: Room | None = None) -> None:
+        self._committer = committer
+        self._room = room or Room()
+        self._conversations: set[asyncio.Task[None]] = set()
+        self._idle: set[asyncio.Task[None]] = set()
+        self._stopping = False
+
+    async def converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Take one client's deliveries, one after another, until it leaves or the door closes."""
+        task = cast("asyncio.Task[None]", asyncio.current_task())
+        self._conversations.add(task)
         try:
-            answers = self._record([delivery for delivery, _ in group])
-        except Exception as problem:
-            if len(group) > 1:  # one of them may be what Postgres refuses: each by itself
-                for one in group:
-                    self._commit_group([one])
-                return
-            log.exception("delivery %s was not kept", group[0][0].id)
-            self._drop_intake()
-            answers = [{"ok": False, "why": str(problem)}]
-        for (_, future), answer in zip(group, answers, strict=True):
-            self._loop.call_soon_threadsafe(_settle, future, answer)
+            while not self._stopping:
+                self._idle.add(task)
+                line = await asyncio.wait_for(reader.readline(), PATIENCE_S)
+                self._idle.discard(task)
+                if not line or not await self._take(line, reader, writer):
+                    break
+        except (TimeoutError, asyncio.IncompleteReadError, ConnectionError, ValueError):
+            pass  # the client went away, or sent no header; it has no answer, so it spools
+        except asyncio.CancelledError:
+            if not self._stopping:  # asyncio's streams report a cancelled conversation as an error
+                raise
+        finally:
+            self._idle.discard(task)
+            self._conversations.discard(task)
+            writer.close()
 
-    def _record(self, deliveries: Sequence[Delivery]) -> list[Answer]:
-        if self._intake is None or self._intake.connection.closed:
-            self._intake = Intake(self._settings)
-        events: list[NewEvent] = []
-        answers: list[Answer] = []
-        owners: list[int] = []
-        for index, delivery in enumerate(deliveries):
-            parsed = (
-                parse_hook(
-                    delivery.payload, delivery.id, Micros(delivery.at), cast(Agent, delivery.agent), delivery.event
-                )
-                if delivery.agent in get_args(Agent)
-                else ParsedHook(why=f"{delivery.agent!r} is not a client that memctl knows")
-            )
-            answers.append({"ok": True, "new": 0, "duplicate": 0})
-            if parsed.why:
-                answers[-1]["bad"] = parsed.why
-            elif not parsed.events:
-                answers[-1]["ignored"] = parsed.kind
-            events.extend(parsed.events)
-            owners.extend([index] * len(parsed.events))
-        for owner, done in zip(owners, self._intake.record(events).appended, strict=True):
-            answers[owner]["duplicate" if done.status == "duplicate" else "new"] += 1
-        return answers
+    async def close(self, within_s: float) -> None:
+        """Answer what is under way; clients that do not begin a delivery now are let go."""
+        self._stopping = True
+        if idle := set(self._idle):
+            await asyncio.wait(idle, timeout=LINGER_S)
+        for task in idle & self._idle:
+            task.cancel()
+        if under_way := set(self._conversations):
+            await asyncio.wait(under_way, timeout=within_s - LINGER_S)
+        for task in set(self._conversations):
+            task.cancel()
 
-    def _drop_intake(self) -> None:
-        if self._intake is not None:
-            with contextlib.suppress(Exception):
-                self._intake.close()
-            self._intake = None
+    async def _take(self, line: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+        """Take the delivery of that header. False where nothing can follow on this connection."""
+        try:
+            delivery, size = decode_header(line)
+        except BadDelivery as problem:
+            log.warning("what was delivered is not a delivery: %s", problem)
+            await _answer(writer, {"ok": False, "retry": False, "why": str(problem)})
+            return False
+        give_room = self._room.take(size)
+        if give_room is None and self._committer.drop_abandoned():
+            give_room = self._room.take(size)
+        if give_room is None:
+            await _answer(writer, BUSY)
+            await asyncio.wait_for(_pass_over(reader, size), PATIENCE_S)
+            return True
+        try:
+            payload = await asyncio.wait_for(reader.readexactly(size), PATIENCE_S)
+            whole = delivery._replace(payload=payload)
+            answer = await self._committer.commit(whole, lambda: _hung_up(writer), give_room)
+        finally:
+            give_room()
+        await _answer(writer, answer)
+        return True
 
 
 def run_door(settings: Settings) -> None:
-    """Serve until SIGTERM or SIGINT; deliveries under way are answered first."""
-    asyncio.run(_serve(settings))
+    """Serve until SIGTERM or SIGINT; deliveries under way are answered first, within STOP_WITHIN_S.
+
+    Raises: DoorClosed (another door serves there, or the socket cannot be made), NotRunning.
+    """
+    path = Path(settings.require("door_socket"))
+    with _alone(path):
+        asyncio.run(_serve(settings, path))
 
 
-async def _serve(settings: Settings) -> None:
+@contextlib.contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """Hold the door's lock. Its file stays: removing a lock file lets two hold it."""
+    try:
+        handle = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    except OSError as problem:
+        raise DoorClosed(path=path, why=problem.strerror or str(problem)) from problem
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise DoorClosed(
+                path=path,
+                why="a door runs there already",
+                hint="one is enough: hooks find it by themselves; `memctl down` ends it, and MEMCTL_DOOR_SOCKET names"
+                " another place for another instance",
+            ) from None
+        yield
+    finally:
+        os.close(handle)
+
+
+async def _serve(settings: Settings, path: Path) -> None:
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     committer = Committer(settings, loop)
+    door = Door(committer)
+    server = await _listen(door, path)
+    ours = _identity(path)
     committer.start()
-    path = Path(settings.require("door_socket"))
-    path.unlink(missing_ok=True)
+    draining = asyncio.create_task(_drain_spool(committer, settings.data_dir / "spool"))
+    try:
+        await stop.wait()
+    finally:
+        if ours is not None and _identity(path) == ours:
+            path.unlink(missing_ok=True)
+        # Not `async with server`: from Python 3.12 on it waits for clients, and for as long as they like.
+        server.close()
+    draining.cancel()
+    deadline = loop.time() + STOP_WITHIN_S
+    await door.close(STOP_WITHIN_S)
+    committer.stop()
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(committer.ended.wait(), deadline - loop.time())
+
+
+async def _listen(door: Door, path: Path) -> asyncio.Server:
     before = os.umask(0o177)
     try:
-        server = await asyncio.start_unix_server(
-            lambda reader, writer: _converse(committer, reader, writer), path=path, limit=HEADER_LIMIT
-        )
+        # A socket that was left behind is replaced: whoever holds the lock is the only door.
+        return await asyncio.start_unix_server(door.converse, path=path, limit=MAX_HEADER, backlog=512)
+    except OSError as problem:
+        raise DoorClosed(path=path, why=problem.strerror or str(problem)) from problem
     finally:
         os.umask(before)
-    draining = asyncio.create_task(_drain_spool(committer, settings.data_dir / "spool"))
-    async with server:
-        await stop.wait()
-    draining.cancel()
-    committer.stop()
-    await asyncio.to_thread(committer.join, 10)
-    path.unlink(missing_ok=True)
 
 
-async def _converse(committer: Committer, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+def _identity(path: Path) -> tuple[int, int] | None:
     try:
-        while line := await asyncio.wait_for(reader.readline(), PATIENCE_S):
-            try:
-                delivery, size = decode_header(line)
-            except BadDelivery as problem:
-                await _answer(writer, {"ok": False, "why": str(problem)})
-                break
-            payload = await asyncio.wait_for(reader.readexactly(size), PATIENCE_S)
-            await _answer(writer, await committer.commit(delivery._replace(payload=payload)))
-    except (TimeoutError, asyncio.IncompleteReadError, ConnectionError, ValueError):
-        pass  # the client went away, or sent no header; it has no answer, so it spools
-    finally:
-        writer.close()
+        found = path.lstat()
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 async def _answer(writer: asyncio.StreamWriter, answer: Answer) -> None:
@@ -170,28 +230,56 @@ async def _answer(writer: asyncio.StreamWriter, answer: Answer) -> None:
     await writer.drain()
 
 
+async def _pass_over(reader: asyncio.StreamReader, size: int) -> None:
+    """Read what a client sends all the same, so that it gets to read its answer."""
+    while size:
+        part = await reader.read(min(size, 1 << 16))
+        if not part:
+            raise asyncio.IncompleteReadError(b"", size)
+        size -= len(part)
+
+
+def _hung_up(writer: asyncio.StreamWriter) -> bool:
+    """Whether the client has closed its end altogether; one that only has no more to say still waits for its answer."""
+    end = writer.get_extra_info("socket")
+    if end is None or end.fileno() < 0:
+        return True
+    look = select.poll()
+    look.register(end.fileno(), 0)
+    return bool(look.poll(0))
+
+
 async def _drain_spool(committer: Committer, folder: Path) -> None:
     """Commit what hooks left on disk while nobody listened. Its id makes each count once."""
+    told: set[str] = set()
     while True:
-        for path, delivery in read_spooled(spooled(folder)):
-            if isinstance(delivery, BadDelivery):
-                log.error("spool file %s is damaged (%s): set aside", path.name, delivery)
-                path.rename(path.with_suffix(".damaged"))
-                continue
-            answer = await committer.commit(delivery)
-            if not answer["ok"]:
-                break
-            path.unlink(missing_ok=True)
+        try:
+            sweep(folder)
+            await _drain(committer, folder, told)
+        except Exception:
+            log.exception("the spool could not be drained")
         await asyncio.sleep(SPOOL_EVERY_S)
 
 
-def _parse(delivery: Delivery) -> ParsedHook:
-    if delivery.agent not in get_args(Agent):
-        return ParsedHook(why=f"{delivery.agent!r} is not a client that memctl knows")
-    agent = cast(Agent, delivery.agent)
-    return parse_hook(delivery.payload, delivery.id, Micros(delivery.at), agent, delivery.event)
-
-
-def _settle(future: asyncio.Future[Answer], answer: Answer) -> None:
-    if not future.done():
-        future.set_result(answer)
+async def _drain(committer: Committer, folder: Path, told: set[str]) -> None:
+    """Drain once, oldest first, until Postgres is away. `told` are the names of files whose trouble is in the log."""
+    for path, found in read_spooled(spooled(folder)):
+        try:
+            if isinstance(found, OSError):
+                raise found
+            if isinstance(found, BadDelivery):
+                log.error("spool file %s is damaged: %s", path.name, found)
+                set_aside(path, "damaged")
+                continue
+            answer = await committer.commit(found)
+            if answer["ok"]:
+                path.unlink(missing_ok=True)
+            elif answer["retry"]:
+                return
+            else:
+                log.error("spool file %s is set aside: %s", path.name, answer["why"])
+                set_aside(path, "refused")
+        except OSError as problem:
+            if path.name not in told:
+                told.add(path.name)
+                log.error("spool file %s cannot be drained: %s", path.name, problem)

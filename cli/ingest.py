@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +12,9 @@ import click
 
 if TYPE_CHECKING:
     from memctl.api.ingest import Account
+    from memctl.infra.spool import Delivery
+
+_XDG: bool = sys.platform == "linux"
 
 EXAMPLE = Path(__file__).parents[1] / "infra" / "example" / "session.jsonl"
 
@@ -53,8 +58,12 @@ def ingest(
     from memctl.infra.transcripts.files import default_sources, discover
 
     for path in paths:
-        if not path.expanduser().exists():
-            raise click.UsageError(f"{path} does not exist")
+        try:
+            path.expanduser().stat()
+        except OSError as problem:
+            raise click.UsageError(f"{path}: {problem.strerror}") from None
+        if not os.access(path.expanduser(), os.R_OK):
+            raise click.UsageError(f"{path} may not be read")
     sources = [EXAMPLE] if example else list(paths) or default_sources()
     files = list(discover(sources))
     if not files and not follow:
@@ -67,6 +76,7 @@ def ingest(
             if wait:
                 _wait(intake)
             if follow:
+                signal.signal(signal.SIGTERM, signal.default_int_handler)  # a supervisor's way to say Ctrl-C
                 click.echo("following; Ctrl-C ends it", err=True)
                 follow_files(intake, sources, account, lambda a: click.echo(f"{a.new} new events", err=True))
         except KeyboardInterrupt:
@@ -101,8 +111,15 @@ def _with_progress(intake: Any, files: list[Path], again: bool, account: Account
                TimeRemainingColumn())  # fmt: skip
     console = Console(stderr=True)
     with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as bar:
-        task = bar.add_task("reading", total=sum(path.stat().st_size for path in files))
+        task = bar.add_task("reading", total=sum(map(_size, files)))
         ingest_files(intake, files, again=again, account=account, progress=lambda path, size: bar.advance(task, size))
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:  # it went away; the account will say so
+        return 0
 
 
 def _print(account: Account) -> None:
@@ -125,42 +142,93 @@ def _print(account: Account) -> None:
 
 
 def _deliver(agent: str, event: str) -> None:
-    """Hand one hook payload to the door, or to the spool. Never fails, never prints: an agent is waiting."""
-    import os
+    """Hand one hook payload to the door, or to the spool. Never fails, never prints: an agent is waiting.
+
+    Settings are not loaded here: that costs more than the delivery, and a mistake in one of them, or in the
+    `.memctl.toml` of somebody's checkout, would lose what was said.
+    """
     import time
 
-    from memctl.infra.spool import Delivery, spool
+    from memctl.infra.spool import MAX_PAYLOAD, Delivery, spool
 
     try:
-        payload = sys.stdin.buffer.read()
+        payload = sys.stdin.buffer.read(MAX_PAYLOAD + 1)
         delivery = Delivery(os.urandom(16).hex(), time.time_ns() // 1000, agent, event, payload)
-        if not _through_door(delivery):
-            spool(_data_dir() / "spool", delivery)
+        user = _user_file()
+        data_dir = _data_dir(user)
+        if len(payload) > MAX_PAYLOAD or not _through_door(delivery, _door_socket(data_dir, user)):
+            spool(data_dir / "spool", delivery)
     except Exception:  # noqa: S110 - a hook must never disturb the agent; `memctl status` shows what waits
         pass
 
 
-def _through_door(delivery: Any) -> bool:
+def _through_door(delivery: Delivery, door: Path) -> bool:
+    """Whether the door has it: only then is there nothing left to do."""
     import json
     import socket
 
-    from memctl.infra.settings import load_settings
-
     try:
-        door = load_settings().door_socket
-        if door is None:
-            return False
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
             client.settimeout(5.0)
             client.connect(str(door))
             client.sendall(delivery.encode())
             with client.makefile("rb") as answers:
-                return bool(json.loads(answers.readline() or b"{}").get("ok"))
+                return json.loads(answers.readline() or b"{}").get("ok") is True
     except Exception:  # whatever kept it out, the spool takes it
         return False
 
 
-def _data_dir() -> Path:
-    from memctl.infra.settings import load_settings
+def _data_dir(user: dict[str, Any]) -> Path:
+    if named := _named("data_dir", user):
+        return named
+    if _XDG:
+        return _home_of("XDG_DATA_HOME", "~/.local/share") / "memctl"
+    from memctl.infra.settings import default_data_dir
 
-    return load_settings().data_dir
+    return default_data_dir()
+
+
+def _door_socket(data_dir: Path, user: dict[str, Any]) -> Path:
+    """Where the door listens, as far as anyone said. A file left behind by an instance that is gone costs nothing:
+    nobody answers there."""
+    import json
+
+    if named := _named("door_socket", user):
+        return named
+    run = data_dir / "run"
+    try:
+        return Path(json.loads((run / "endpoints.json").read_bytes())["door_socket"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return run / "sockets" / "door.sock"
+
+
+def _named(name: str, user: dict[str, Any]) -> Path | None:
+    """A path that the environment or else the user's `config.toml` names."""
+    value = os.environ.get(f"MEMCTL_{name.upper()}") or user.get(name)
+    return Path(os.path.abspath(os.path.expanduser(value))) if value and isinstance(value, str) else None
+
+
+def _user_file() -> dict[str, Any]:
+    """What the user's own configuration says; nothing where it cannot be read."""
+    if _XDG:
+        file = _home_of("XDG_CONFIG_HOME", "~/.config") / "memctl" / "config.toml"
+    else:
+        from memctl.infra.settings import user_file
+
+        file = user_file()
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, ValueError):
+        return {}
+    import tomllib
+
+    try:
+        return tomllib.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+
+
+def _home_of(variable: str, otherwise: str) -> Path:
+    """A base folder of the XDG specification; platformdirs says the same and takes longer to import than all this."""
+    named = os.environ.get(variable, "")
+    return Path(named if os.path.isabs(named) else os.path.expanduser(otherwise))
