@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import random
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from histories import EXAMPLE, digests, real_sessions
@@ -39,6 +42,14 @@ def sessions(tmp_path: Path) -> Path:
     folder.mkdir()
     (folder / "one.jsonl").write_bytes(EXAMPLE.read_bytes())
     return folder
+
+
+def session(name: str, *prompts: str) -> bytes:
+    lines = (
+        {"type": "user", "uuid": f"u-{n}", "sessionId": name, "message": {"content": text}}
+        for n, text in enumerate(prompts)
+    )
+    return b"".join(json.dumps(line).encode() + b"\n" for line in lines)
 
 
 def adds_up(account: Account) -> bool:
@@ -163,6 +174,109 @@ def test_stopping_in_the_middle_loses_nothing(intake: Intake, sessions: Path, mo
     account = ingest(intake, [sessions], again=True)
     assert account.new == account.variant == 0
     assert account.duplicate == len(types(intake))
+
+
+def test_stopping_keeps_what_was_read_whole_and_goes_on_there(intake: Intake, sessions: Path) -> None:
+    read = 0
+
+    def stop_soon(path: Path, size: int) -> None:
+        nonlocal read
+        read += 1
+        if read == 17:
+            raise KeyboardInterrupt
+
+    account = Account()
+    with pytest.raises(KeyboardInterrupt):
+        ingest(intake, [sessions], account=account, progress=stop_soon)
+    assert account.new == len(types(intake)) > 0
+    rest = ingest(intake, [sessions])
+    assert rest.duplicate == 0
+    assert account.lines + rest.lines == len(EXAMPLE.read_text().splitlines())
+
+
+def test_a_file_that_takes_the_place_of_one_being_read_is_read_from_its_start(
+    intake: Intake, sessions: Path, tmp_path: Path
+) -> None:
+    file, other = sessions / "one.jsonl", tmp_path / "other"
+    other.write_bytes(session("s-new", *(f"prompt {n}" for n in range(40))) + EXAMPLE.read_bytes())
+
+    def replace(path: Path, size: int) -> None:
+        if other.exists():
+            other.rename(file)
+
+    first = ingest(intake, [file], progress=replace)
+    second = ingest(intake, [file])
+    assert (second.new, second.duplicate) == (40, first.new)
+    assert ingest(intake, [file], again=True).new == 0
+
+
+def test_a_file_that_goes_away_is_told_and_the_others_are_kept(intake: Intake, tmp_path: Path) -> None:
+    files = [tmp_path / f"{n}.jsonl" for n in range(3)]
+    for file in files:
+        file.write_bytes(session(file.stem, "hello", "bye"))
+
+    def remove(path: Path, size: int) -> None:
+        files[1].unlink(missing_ok=True)
+
+    account = ingest(intake, files, progress=remove)
+    assert [(bad.file, bad.line) for bad in account.bad] == [(str(files[1]), 0)]
+    assert "No such file" in account.bad[0].why
+    assert (account.files, account.new) == (2, 4)
+    assert ingest(intake, [files[0], files[2]]).unchanged == 2
+
+
+def test_a_file_that_fails_while_it_is_read_keeps_what_was_read_of_it(
+    intake: Intake, sessions: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from memctl.infra.transcripts import reading
+
+    broken = sessions / "one.jsonl"
+    after = tmp_path / "two.jsonl"
+    after.write_bytes(session("s-after", "hello"))
+    raw_lines = reading.raw_lines
+
+    def fails(*args: Any, **more: Any) -> Iterator[reading.RawLine]:
+        for line in raw_lines(*args, **more):
+            if line.number == 6 and line.offset > 1000:  # as a disk does
+                raise OSError(errno.EIO, os.strerror(errno.EIO))
+            yield line
+
+    with monkeypatch.context() as at:
+        at.setattr(reading, "raw_lines", fails)
+        account = ingest(intake, [broken, after])
+    assert [(bad.file, bad.line) for bad in account.bad] == [(str(broken), 0)]
+    assert account.lines == 6
+    assert ingest(intake, [broken, after]).duplicate == 0
+
+
+@pytest.mark.parametrize("batch", [1000, 7])
+def test_what_postgres_refuses_is_told_and_the_rest_of_its_batch_is_kept(
+    intake: Intake, tmp_path: Path, batch: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memctl.api.ingest.BATCH", batch)
+    intake.connection.execute("ALTER TABLE memctl.events ADD CHECK (payload::text NOT LIKE '%not this%')")
+    file, other = tmp_path / "one.jsonl", tmp_path / "two.jsonl"
+    good = session("s-good", *(f"prompt {n}" for n in range(250)))
+    file.write_bytes(good[: good.index(b"\n") + 1] + session("s-bad", "not this") + good[good.index(b"\n") + 1 :])
+    other.write_bytes(session("s-other", "hello") + session("s-bad", "nor that, not this"))
+    account = ingest(intake, [file, other])
+    assert [(Path(bad.file).name, bad.line) for bad in account.bad] == [("one.jsonl", 2), ("two.jsonl", 2)]
+    assert all("not kept" in bad.why for bad in account.bad)
+    assert account.new == len(types(intake)) == 251
+    assert adds_up(account)
+    assert ingest(intake, [file, other]).unchanged == 2
+
+
+def test_a_file_with_a_very_long_path_is_noted(intake: Intake, tmp_path: Path) -> None:
+    folder = tmp_path
+    luck = random.Random(2)
+    while len(str(folder)) < 3500:
+        folder = folder / luck.randbytes(100).hex()
+    folder.mkdir(parents=True)
+    file = folder / "one.jsonl"
+    file.write_bytes(session("s-deep", "hello"))
+    assert ingest(intake, [file]).new == 1
+    assert ingest(intake, [file]).unchanged == 1
 
 
 def test_all_real_sessions_are_read_and_every_line_is_accounted_for(intake: Intake, real: Path) -> None:
