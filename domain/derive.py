@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from memctl.domain.asserting import Assertions
 from memctl.domain.conversation import Conversation
-from memctl.domain.event import Event
+from memctl.domain.event import Event, Micros
 from memctl.domain.facts import Fact, SessionClosed, SessionOpened, SessionTitled, TokensSpent
 from memctl.domain.observations import (
     NoticeReceived,
@@ -44,6 +44,8 @@ class StreamFacts:
         self._work = Work(self._assert, self._talk)
         self._opened = False
         self._waiting: list[Placed] = []
+        self._undated = False
+        """No event tells a time, so the session was opened at the first moment there is."""
         self._spent: dict[str, tuple[int, int, int]] = {}
 
     def extend(self, events: Sequence[Event]) -> bool:
@@ -52,7 +54,7 @@ class StreamFacts:
         False when one of them does not sort last, pairs with an earlier one (a hook delivery and its transcript block),
         or is another version of one: then nothing was changed, and the caller derives the whole stream anew.
         """
-        placed = self._ordering.place(events)
+        placed = None if self._undated else self._ordering.place(events)
         if placed is None:
             return False
         for each in placed:
@@ -64,6 +66,11 @@ class StreamFacts:
 
         All are final but the open `Turn` and `Episode`, which come again under the same id when they have changed.
         """
+        if self._waiting:
+            self._undated = True
+            waiting, self._waiting = self._waiting, []
+            for each in waiting:
+                self._fold(each._replace(when=Micros(1)))
         self._talk.flush()
         return self._assert.drain()
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import psycopg
 import pytest
 import servers
-from events import observed, prompt
+from events import NOON, observed, prompt
 from histories import digests, example
 
 from memctl.domain.event import NewEvent
@@ -172,6 +172,15 @@ def test_a_working_directory_of_any_length_is_folded(database_url: str, length: 
     location = normalise("/" + "".join(luck.choice("abcdefghijklmnop한글") for _ in range(length)))
     payload = PromptSubmitted(line="l1", text="please look into it")
     assert fill(database_url, [[observed(payload, location=location)]])["sessions"][0] == 1
+    assert replay(database_url, None, verify=True).equal
+
+
+def test_a_session_in_which_nothing_has_a_time_is_folded_all_the_same(database_url: str) -> None:
+    payload = PromptSubmitted(line="l1", text="please look into it")
+    undated = observed(payload, at=-NOON // 1_000_000)
+    assert undated.occurred_at == 0
+    assert fill(database_url, [[undated]])["sessions"][0] == 1
+    assert fill(database_url, [[prompt(2)]])["sessions"][0] == 1
     assert replay(database_url, None, verify=True).equal
 
 
