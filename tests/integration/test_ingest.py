@@ -331,3 +331,23 @@ def test_ingest_from_two_processes_at_once_keeps_each_event_once(
         stored = connection.execute("SELECT count(*) FROM memctl.events").fetchone()
     assert stored == (sum(account.new for account in accounts),)
     assert all(account.new + account.duplicate == stored[0] for account in accounts)
+
+
+def test_where_lines_are_known_by_their_number_a_missing_newline_shifts_nothing(intake: Intake, tmp_path: Path) -> None:
+    def line(number: int) -> str:
+        said = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": f"please do {number}"}]}
+        return json.dumps(
+            {"timestamp": f"2026-06-17T10:07:{number:02d}.000Z", "type": "response_item", "payload": said}
+        )
+
+    head = {"timestamp": "2026-06-17T10:07:00.000Z", "type": "session_meta", "payload": {"id": "c-1", "cwd": "/w"}}
+    file = tmp_path / "rollout.jsonl"
+    lines = [json.dumps(head), *(line(number) for number in range(1, 6))]
+    for count in range(1, len(lines) + 1):
+        file.write_text("\n".join(lines[:count]))  # the last one still without its newline
+        ingest(intake, [file])
+    file.write_text("\n".join(lines) + "\n")
+    ingest(intake, [file])
+    whole = ingest(intake, [file], again=True)
+    assert (whole.new, whole.variant) == (0, 0)
+    assert whole.duplicate == len(types(intake))
