@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 LINKS := .links/memctl
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check clean
+.PHONY: help run test check bench clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | expand -t 12
@@ -35,6 +35,9 @@ check: $(VENV)/.installed-dev $(LINKS) ## Lint, formatting, types, and the direc
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy -p memctl.domain -p memctl.projections -p memctl.infra -p memctl.workers -p memctl.api -p memctl.cli
 	$(BIN)/pytest -q tests/unit/test_house.py
+
+bench: $(VENV)/.installed-dev ## Measure the whole path on real sessions (SESSIONS=folder, else those beside the project)
+	$(BIN)/python tests/bench/real_sessions.py $(SESSIONS)
 
 clean: ## Remove what these targets made
 	rm -rf $(VENV) .links build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
