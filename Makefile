@@ -40,4 +40,5 @@ bench: $(VENV)/.installed-dev ## Measure the whole path on real sessions (SESSIO
 	$(BIN)/python tests/bench/real_sessions.py $(SESSIONS)
 
 clean: ## Remove what these targets made
+	@test ! -x $(BIN)/memctl || $(BIN)/memctl down
 	rm -rf $(VENV) .links build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

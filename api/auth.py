@@ -65,7 +65,7 @@ class Guard:
         if origin is not None and urlsplit(origin.decode("latin-1").lower()).netloc != host:
             return 403, "Foreign origin", "pages of other origins may not ask"
         if path not in OPEN and not self._authorised(headers.get(b"authorization", b"")):
-            return 401, "Not authorised", "send the token as `Authorization: Bearer …`; `memctl config` tells it"
+            return 401, "Not authorised", "send the token as `Authorization: Bearer …`; `memctl config --json` tells it"
         if len(path) + len(query) > LONGEST_TARGET:
             return 414, "Too long", f"the path and its query may have {LONGEST_TARGET} bytes; post longer texts"
         length = headers.get(b"content-length", b"0")

@@ -95,6 +95,8 @@ class Committer(threading.Thread):
             self._changed.notify()
 
     def run(self) -> None:
+        with contextlib.suppress(Exception):  # so that the first hook need not wait; what is wrong shows when one comes
+            self._intake = Intake(self._settings)
         while self._commit_next():
             pass
         self._drop_intake()

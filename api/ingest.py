@@ -117,15 +117,16 @@ def ingest(
 def follow(intake: Intake, paths: Iterable[Path], account: Account, tell: Callable[[Account], None]) -> None:
     """Ingest again and again as the files grow and new ones come, until interrupted. `tell` hears of every change."""
     sources = list(paths)
-    seen: dict[Path, tuple[int, int]] = {}
+    seen: dict[Path, tuple[int, int]] | None = None
     while True:
-        changed = []
+        first, seen, changed = seen is None, seen or {}, []
         for source in sources:
             # What is not there, or goes away while it is looked at, may come later.
             with contextlib.suppress(OSError):
                 for path in discover([source]):
                     with contextlib.suppress(OSError):
                         status = path.stat()
+                        account.files += not first and path not in seen
                         if seen.get(path) != (status.st_size, status.st_mtime_ns):
                             seen[path] = (status.st_size, status.st_mtime_ns)
                             changed.append(path)

@@ -66,6 +66,9 @@ def ingest(
             raise click.UsageError(f"{path} may not be read")
     sources = [EXAMPLE] if example else list(paths) or default_sources()
     files = list(discover(sources))
+    strangers = [path for path in paths if path.is_file() and path not in files]
+    for path in strangers:
+        click.echo(f"{path} is no transcript that memctl knows: passed over", err=True)
     if not files and not follow:
         click.echo("no sessions of Claude Code, Codex or Copilot CLI found: name a file or folder", err=True)
         raise click.exceptions.Exit(3)

@@ -23,7 +23,7 @@ def replay(names: tuple[str, ...], everything: bool, verify: bool, as_json: bool
     workers go on meanwhile. The rows that were live before are kept until the next replay.
     """
     if bool(names) == everything:
-        raise click.UsageError("name read models, or say --all")
+        raise click.UsageError("name read models or say --all, one of the two")
     from memctl.infra.embedders import load_embedder
     from memctl.infra.settings import load_settings
     from memctl.infra.vectors import store
@@ -73,12 +73,11 @@ def replay(names: tuple[str, ...], everything: bool, verify: bool, as_json: bool
 
 
 def _print(result: Replayed, verified: bool) -> None:
-    rate = result.events / result.seconds if result.seconds else 0.0
-    click.echo(
-        f"replayed {result.events} events into {result.facts} facts up to position {result.position}"
-        f" in {result.seconds:.1f} s ({rate:,.0f} events/s)",
-        err=verified,
-    )
+    rate = f" ({result.events / result.seconds:,.0f} events/s)" if result.events and result.seconds else ""
+    read = f"{result.events} events into {result.facts} facts" if result.events else f"{result.facts} facts"
+    click.echo(f"replayed {read} up to position {result.position} in {result.seconds:.1f} s{rate}", err=verified)
+    if result.compared:
+        click.echo(f"{'':<20} {'':>8}       {'live':<12}  {'rebuilt':<12}")
     for c in result.compared:
         verdict = "equal" if c.equal else "DIFFERS"
         waiting = f", {c.without_dense} without dense" if c.without_dense else ""
@@ -100,7 +99,7 @@ def _print_json(result: Replayed) -> None:
         "events": result.events,
         "facts": result.facts,
         "seconds": round(result.seconds, 3),
-        "equal": result.equal,
+        "equal": result.equal if result.compared else None,
         "read_models": read_models,
     }
     click.echo(json.dumps(shown, indent=2))

@@ -150,7 +150,7 @@ def _of_turn(turn: Turn) -> Memory:
 def _of_episode(episode: Episode) -> Memory:
     at = int(episode.occurred_at)
     end = max(int(episode.ended_at), at)
-    outcome = episode.outcome if episode.closed else "open"
+    outcome = "open" if episode.outcome == "unknown" and not episode.closed else episode.outcome
     said = episode.solution or episode.answer
     parts = (
         episode.description,

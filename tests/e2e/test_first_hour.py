@@ -264,3 +264,14 @@ def test_following_takes_in_what_is_written_meanwhile_and_ends_when_asked(memctl
         following.kill()
     assert following.returncode == 0
     assert json.loads(out)["events"]["new"] >= 2
+
+
+def test_a_file_that_is_no_transcript_is_named_and_not_passed_over_in_silence(memctl: Memctl, tmp_path: Path) -> None:
+    stranger = tmp_path / "notes.txt"
+    stranger.write_text("hello world\n")
+    memctl("ingest", str(stranger), code=3)
+    assert "notes.txt is no transcript" in memctl.said
+
+
+def test_a_replay_that_compares_nothing_claims_nothing(memctl: Memctl) -> None:
+    assert memctl.json("replay", "stats")["equal"] is None
