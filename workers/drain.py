@@ -21,7 +21,7 @@ BUDGET_S = 4.0
 """How long one drain goes on before it lets others have their turn."""
 
 
-class _Heartbeat:
+class Heartbeat:
     """Renews a lease while a batch takes longer than it lasts: else two workers could undo each other for ever."""
 
     def __init__(self, url: str, lease: Lease) -> None:
@@ -89,7 +89,7 @@ class Drainer:
             return False
         began = lease.position
         deadline = time.monotonic() + budget_s
-        held = _Heartbeat(self._url, lease)
+        held = Heartbeat(self._url, lease)
         try:
             while time.monotonic() < deadline:
                 if stage == 1:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
+from datetime import timedelta
 
 import psycopg
 import pytest
 import servers
-from events import NOON, observed, prompt
+from events import NOON, observed, prompt, until
 from histories import digests, example
 
 from memctl.domain.event import NewEvent
@@ -19,7 +20,7 @@ from memctl.infra.database import Connection, connect
 from memctl.infra.generations import LeaseLost
 from memctl.infra.log.append import append
 from memctl.infra.log.mark import move_mark
-from memctl.workers.drain import Drainer, OtherRules, catch_up
+from memctl.workers.drain import Drainer, Heartbeat, OtherRules, catch_up
 from memctl.workers.replay import ReplayRunning, replay
 from memctl.workers.stage1 import Stage1
 
@@ -234,6 +235,22 @@ def test_a_held_lease_is_not_given_to_another(database_url: str) -> None:
         live = generations.ensure_live(connection, 1)
         assert generations.acquire(connection, live.stage1, 0, "one") is not None
         assert generations.acquire(connection, live.stage1, 0, "two") is None
+
+
+def test_a_lease_is_renewed_for_as_long_as_its_batch_takes(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(generations, "LEASE", timedelta(seconds=0.6))
+    with connect(database_url) as connection:
+        live = generations.ensure_live(connection, 1)
+        lease = generations.acquire(connection, live.stage1, 0, "slow")
+        assert lease is not None
+        ends = connection.execute("SELECT lease_until FROM memctl.offsets WHERE owner = 'slow'").fetchone()
+        held = Heartbeat(database_url, lease)
+        try:
+            until(lambda: connection.execute("SELECT clock_timestamp() > %s", ends).fetchone() == (True,))
+            assert generations.acquire(connection, live.stage1, 0, "thief") is None
+        finally:
+            held.end()
+        until(lambda: generations.acquire(connection, live.stage1, 0, "thief") is not None)
 
 
 def test_a_batch_that_fails_leaves_rows_and_offset_as_they_were(database_url: str, expected: Digests) -> None:
