@@ -122,7 +122,7 @@ def replay(
     verify: bool = False,
     progress: Progress = lambda what, done, of: None,
 ) -> Replayed:
-    """Rebuild from a stage on and switch to what was built; the former generation is kept for a way back.
+    """Rebuild from a stage on and switch to what was built; the former generation is kept until the next replay.
 
     Where the live rows were folded by other rules than this code's, everything is rebuilt, and nothing compared.
     `qdrant` None leaves the vectors to the workers. Killed at any moment, it leaves the live read models as they were,
@@ -416,7 +416,7 @@ def _clear(
     status: Literal["building", "previous"],
     keep: Live | None = None,
 ) -> None:
-    """Drop generations of a status, but the one kept for a way back."""
+    """Drop generations of a status, but the one that was live until now."""
     kept = (keep.stage1, keep.stage2) if keep is not None else ()
     for generation, stage, _ in reversed(generations.generations(connection, status)):
         if generation in kept:
