@@ -57,8 +57,24 @@ def fresh_database(server: str, template: str = "template1") -> Iterator[str]:
     try:
         yield with_database(server, name)
     finally:
-        with psycopg.connect(server, autocommit=True) as connection:
-            connection.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
+        drop_database(server, name)
+
+
+def drop_database(server: str, name: str) -> None:
+    """Drop a database, whoever of us is still connected to it.
+
+    Not WITH (FORCE): that is refused while autovacuum, which is nobody of ours, is at work in it. A plain DROP tells
+    autovacuum to go.
+    """
+    with psycopg.connect(server, autocommit=True) as connection:
+        database = sql.Identifier(name)
+        connection.execute(sql.SQL("ALTER DATABASE {} WITH ALLOW_CONNECTIONS false").format(database))
+        connection.execute(
+            "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity"
+            " WHERE datname = %s AND backend_type = 'client backend'",
+            [name],
+        )
+        connection.execute(sql.SQL("DROP DATABASE IF EXISTS {}").format(database))
 
 
 @contextlib.contextmanager
