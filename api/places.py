@@ -40,7 +40,7 @@ class Places(msgspec.Struct, frozen=True):
 
 def known_locations(reader: Reader) -> list[str]:
     """Every working directory that something happened in, sorted."""
-    stats = next(p for p in projections(2) if p.name == "stats")
+    stats = next(p for p in projections(1) if p.name == "stats")
     location = readmodels.expression(stats, "location")
     # One look at the index a location: a plain DISTINCT would read a row for every location and day.
     found = reader.connection.execute(
@@ -50,7 +50,7 @@ def known_locations(reader: Reader) -> list[str]:
             " UNION ALL SELECT (SELECT min({location}) FROM {table} WHERE space_id = %(space)s AND {location} > place)"
             " FROM known WHERE place IS NOT NULL)"
             " SELECT place FROM known WHERE place <> '' ORDER BY 1"
-        ).format(location=sql.SQL(location), table=sql.SQL(readmodels.table("stats", reader.live.stage2))),
+        ).format(location=sql.SQL(location), table=sql.SQL(readmodels.table("stats", reader.live.stage1))),
         {"space": reader.space_id},
     )
     return [row[0] for row in found]

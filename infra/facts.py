@@ -186,58 +186,74 @@ def read_routes(connection: Connection, generation: int, sources: Sequence[Sourc
         return {}
     found = connection.execute(
         sql.SQL(
-            "SELECT r.space_id, r.source, r.keys, r.upstream, r.upstream_key FROM memctl.routes_g{g} r"
-            " JOIN unnest(%b::int4[], %b::uuid[]) AS k(space_id, source) USING (space_id, source)"
+            "SELECT r.space_id, r.source, r.target, r.upstream, r.upstream_key FROM memctl.routes_g{g} r"
+            " JOIN unnest(%b::int4[], %b::uuid[]) AS k(space_id, source) USING (space_id, source) ORDER BY r.target"
         ).format(g=sql.SQL(str(generation))),
         [[key[0] for key in sources], [key[1] for key in sources]],
         binary=True,
     )
-    return {(row[0], row[1]): Route(tuple(row[2]), row[3], row[4]) for row in found}
+    return _routes(found)
 
 
 def routed_to(connection: Connection, generation: int, keys: Sequence[str]) -> dict[SourceKey, Route]:
-    """Every source that went to one of these `projection:key`s, in any space."""
+    """Every source that went to one of these `projection:key`s, in any space; of its keys only those are told."""
     found = connection.execute(
         sql.SQL(
-            "SELECT space_id, source, keys, upstream, upstream_key FROM memctl.routes_g{g} WHERE keys && %b::text[]"
+            "SELECT space_id, source, target, upstream, upstream_key FROM memctl.routes_g{g}"
+            " WHERE target = ANY(%b::text[]) ORDER BY target"
         ).format(g=sql.SQL(str(generation))),
         [list(keys)],
         binary=True,
     )
-    return {(row[0], row[1]): Route(tuple(row[2]), row[3], row[4]) for row in found}
+    return _routes(found)
 
 
 def save_routes(connection: Connection, generation: int, routes: Mapping[SourceKey, Route]) -> None:
     """Record where sources go from now on; those that go nowhere are forgotten."""
     if not routes:
         return
-    items = list(routes.items())
-    gone = [key for key, route in items if not route.keys]
-    if gone:
-        connection.execute(
-            sql.SQL(
-                "DELETE FROM memctl.routes_g{g} r USING unnest(%b::int4[], %b::uuid[]) AS k(space_id, source)"
-                " WHERE r.space_id = k.space_id AND r.source = k.source"
-            ).format(g=sql.SQL(str(generation))),
-            [[key[0] for key in gone], [key[1] for key in gone]],
-        )
-    put = [(key, route) for key, route in items if route.keys]
     connection.execute(
         sql.SQL(
-            "INSERT INTO memctl.routes_g{g} (space_id, source, upstream, upstream_key, keys)"
-            " SELECT space_id, source, upstream, upstream_key, string_to_array(keys, E'\\x01')"
-            " FROM unnest(%b::int4[], %b::uuid[], %b::text[], %b::text[], %b::text[])"
-            " AS i(space_id, source, upstream, upstream_key, keys)"
-            " ON CONFLICT (space_id, source) DO UPDATE SET keys = excluded.keys"
+            "DELETE FROM memctl.routes_g{g} r USING unnest(%b::int4[], %b::uuid[]) AS k(space_id, source)"
+            " WHERE r.space_id = k.space_id AND r.source = k.source"
+        ).format(g=sql.SQL(str(generation))),
+        [[key[0] for key in routes], [key[1] for key in routes]],
+    )
+    put = [(key, target, route) for key, route in routes.items() for target in route.keys]
+    connection.execute(
+        sql.SQL(
+            "INSERT INTO memctl.routes_g{g} (space_id, source, target, upstream, upstream_key)"
+            " SELECT * FROM unnest(%b::int4[], %b::uuid[], %b::text[], %b::text[], %b::text[])"
         ).format(g=sql.SQL(str(generation))),
         [
-            [key[0] for key, _ in put],
-            [key[1] for key, _ in put],
-            [route.upstream for _, route in put],
-            [route.upstream_key for _, route in put],
-            ["\x01".join(route.keys) for _, route in put],
+            [key[0] for key, _, _ in put],
+            [key[1] for key, _, _ in put],
+            [target for _, target, _ in put],
+            [route.upstream for _, _, route in put],
+            [route.upstream_key for _, _, route in put],
         ],
     )
+
+
+def copy_routes(connection: Connection, generation: int, routes: Iterable[tuple[SourceKey, Route]]) -> None:
+    """Put routes of sources that have none yet to these targets by COPY."""
+    statement = sql.SQL(
+        "COPY memctl.routes_g{g} (space_id, source, target, upstream, upstream_key) FROM STDIN WITH (FORMAT binary)"
+    ).format(g=sql.SQL(str(generation)))
+    with connection.cursor() as cursor, cursor.copy(statement) as copy:
+        copy.set_types(["int4", "uuid", "text", "text", "text"])
+        for (space_id, source), route in routes:
+            for target in route.keys:
+                copy.write_row((space_id, source, target, route.upstream, route.upstream_key))
+
+
+def _routes(rows: Iterable[tuple[Any, ...]]) -> dict[SourceKey, Route]:
+    found: dict[SourceKey, Route] = {}
+    for space_id, source, target, upstream, upstream_key in rows:
+        known = found.get((space_id, source))
+        keys = (*known.keys, target) if known is not None else (target,)
+        found[space_id, source] = Route(keys, upstream, upstream_key)
+    return found
 
 
 def _change(row: tuple[Any, ...]) -> FactChange:

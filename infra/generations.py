@@ -91,6 +91,7 @@ def fingerprint() -> str:
         digest.update(name.encode() + b"\n" + sources[name])
     for name in COMPUTED_WITH:
         digest.update(f"{name}={importlib.metadata.version(name)}\n".encode())
+    digest.update(f"layout={readmodels.LAYOUT}".encode())
     return digest.hexdigest()[:32]
 
 

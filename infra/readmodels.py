@@ -20,6 +20,9 @@ from memctl.projections.kernel import Projection, Stage, projections
 RowKey = tuple[int, str]
 """Space and key of a row."""
 
+LAYOUT = 2
+"""Raise it when the tables of a generation change their columns: read models of another layout are rebuilt."""
+
 OUTBOX_OF = "vector_points"
 """The projection whose changes are queued for Qdrant."""
 
@@ -38,10 +41,10 @@ _ROUTES = """
 CREATE {unlogged} TABLE memctl.routes_g{generation} (
     space_id     integer NOT NULL,
     source       uuid NOT NULL,
+    target       text COLLATE "C" NOT NULL,
     upstream     text,
     upstream_key text,
-    keys         text[] NOT NULL,
-    PRIMARY KEY (space_id, source)
+    PRIMARY KEY (space_id, source, target)
 )"""
 
 _OUTBOX = """
@@ -89,7 +92,7 @@ def finish(connection: Connection, stage: Stage, generation: int) -> None:
         ]
     else:
         statements += [
-            f"CREATE INDEX ON memctl.routes_g{generation} USING gin (keys)",
+            f"CREATE INDEX ON memctl.routes_g{generation} (target)",
             f"CREATE INDEX ON memctl.outbox_g{generation} (dense, version)",
         ]
     for p in projections(stage):

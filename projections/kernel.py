@@ -10,6 +10,7 @@ deletes it. The function's name is the projection's name; modules of this packag
 
 from __future__ import annotations
 
+import functools
 import importlib
 import inspect
 import pkgutil
@@ -93,6 +94,7 @@ def projection(
         _register[name] = Projection(
             name, stage, row, key, fold, facts, recorded, upstream, indexes, doc, fold.__module__
         )
+        handed_on.cache_clear()
         return fold
 
     return register
@@ -132,6 +134,12 @@ def projections(stage: Stage | None = None) -> tuple[Projection, ...]:
     for module in pkgutil.iter_modules(memctl.projections.__path__, "memctl.projections."):
         importlib.import_module(module.name)
     return tuple(p for p in _in_order(_register.values()) if stage is None or p.stage == stage)
+
+
+@functools.cache
+def handed_on() -> frozenset[type[Fact]]:
+    """The facts that stage 2 folds. Only these are stored: the others live on in the rows of stage 1."""
+    return frozenset(fact for p in projections(2) for fact in p.facts)
 
 
 def _in_order(found: Iterable[Projection]) -> list[Projection]:

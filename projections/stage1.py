@@ -15,14 +15,14 @@ import msgspec
 from memctl.domain.derive import StreamFacts, derive
 from memctl.domain.event import Event
 from memctl.domain.facts import Fact
-from memctl.projections.kernel import Projection, projections
+from memctl.projections.kernel import Projection, handed_on, projections
 
 RowOf = tuple[str, str]
 """Name of a projection, and key of a row."""
 
 
 class Delta(msgspec.Struct):
-    """What a batch changed in one stream: facts by id, and rows (None: deleted)."""
+    """What a batch changed in one stream: facts for stage 2 by id, and rows (None: deleted)."""
 
     facts: dict[UUID, Fact]
     rows: dict[RowOf, Any]
@@ -46,7 +46,8 @@ class StreamState:
         self.events += events
         delta = Delta({}, {})
         for fact in self._facts.drain():
-            delta.facts[fact.id] = fact
+            if type(fact) in handed_on():
+                delta.facts[fact.id] = fact
             for p in _subscribers().get(type(fact), ()):
                 for key in p.keys(fact):
                     at = (p.name, key)

@@ -1,4 +1,7 @@
-"""Counts for `memctl stats`: one row for each location and day, so that a correction refolds one day only."""
+"""Counts for `memctl stats`: one row for each stream, location and day; who asks adds them up.
+
+They are kept by stream, so that a correction refolds no other session, however many share the day.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,10 @@ DAY = 86_400_000_000
 
 
 class DayStats(msgspec.Struct, frozen=True, kw_only=True):
-    """What happened at one location on one day. `day` counts from 1970-01-01; durations in microseconds."""
+    """What happened in one stream at one location on one day.
+
+    `day` counts from 1970-01-01; durations in microseconds.
+    """
 
     location: str
     day: int
@@ -70,18 +76,19 @@ Counted = (
 )
 
 
-def stats_id(location: str, day: int) -> str:
-    """Key of the counts of that location and day."""
-    return str(derived_id(f"stats:{day}:{location}"))
+def stats_id(fact: Counted) -> str:
+    """Key of the counts that a fact belongs to."""
+    return str(derived_id(f"stats:{fact.occurred_at // DAY}:{fact.stream}:{fact.location}"))
 
 
 @projection(
     row=DayStats,
-    key=lambda fact: stats_id(fact.location, fact.occurred_at // DAY),
+    key=stats_id,
+    stage=1,
     indexes=(("location", "day"), ("day",)),
 )
 def stats(row: DayStats | None, fact: Counted) -> DayStats | None:
-    """Counts by location and day: prompts, tool uses, errors and fixes, tasks by outcome, tokens."""
+    """Counts by session, location and day: prompts, tool uses, errors and fixes, tasks by outcome, tokens."""
     row = row or DayStats(location=fact.location, day=fact.occurred_at // DAY)
     return msgspec.structs.replace(row, **{name: getattr(row, name) + n for name, n in _counts(fact).items()})
 
