@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import cache
 
 import msgspec
 from psycopg import sql
 
 from memctl.infra.database import Connection
 from memctl.infra.log.spaces import installation
-from memctl.infra.readmodels import OUTBOX_OF, RowKey
+from memctl.infra.readmodels import OUTBOX_OF, RowKey, decode_row, table
+from memctl.infra.vectors.store import EVERYWHERE, Payload
+from memctl.projections.kernel import Projection, projections
+from memctl.projections.vector_points import VectorPoint
+
+PAGE = 500
+"""Rows read at once where all of them are."""
+
+
+@cache
+def points() -> Projection:
+    """The projection whose rows the outbox makes the store agree with."""
+    return next(p for p in projections(2) if p.name == OUTBOX_OF)
 
 
 class Queued(msgspec.Struct, frozen=True):
@@ -17,6 +30,15 @@ class Queued(msgspec.Struct, frozen=True):
 
     key: RowKey
     version: int
+
+
+class State(msgspec.Struct, frozen=True):
+    """How a point stands in Postgres: the row that says what it should be (None: it should not be), and whether it is
+    queued to be written, or waits for its dense vector."""
+
+    row: VectorPoint | None
+    queued: bool = False
+    waits_for_dense: bool = False
 
 
 def collection_of(connection: Connection, generation: int) -> str:
@@ -49,6 +71,52 @@ def take(connection: Connection, generation: int, *, dense: bool, limit: int) ->
 def awaiting_dense(connection: Connection, generation: int) -> list[str]:
     """Ids of the points that wait for their dense vector."""
     return [row[0] for row in connection.execute(_of(generation, "SELECT key FROM {table} WHERE dense"))]
+
+
+def payload_of(row: VectorPoint, space: str) -> Payload:
+    """What a point carries in the store beside its vectors."""
+    return {
+        "space": space,
+        "location": list(row.locations) or [EVERYWHERE],
+        "bucket": row.bucket,
+        "kind": row.kind,
+        "memory_id": row.memory_id,
+        "text_hash": row.text_hash,
+        "occurred_at": row.occurred_at // 1000,
+    }
+
+
+def wanted(connection: Connection, generation: int, space_id: int) -> Iterator[tuple[RowKey, VectorPoint]]:
+    """What a space's points should be, in order of id, page by page: `(space, id)` and row."""
+    statement = f"SELECT key, row FROM {table(OUTBOX_OF, generation)} WHERE space_id = %s AND key > %s"
+    last = ""
+    while True:
+        page = connection.execute(
+            sql.SQL(f"{statement} ORDER BY key LIMIT {PAGE:d}"), [space_id, last], binary=True
+        ).fetchall()
+        for key, row in page:
+            yield (space_id, key), decode_row(points(), row)
+        if len(page) < PAGE:
+            return
+        last = page[-1][0]
+
+
+def states(connection: Connection, generation: int, keys: Sequence[RowKey]) -> dict[RowKey, State]:
+    """How points stand in Postgres, one entry for each key; seen in one statement, so row and queue agree."""
+    found = connection.execute(
+        _of(
+            generation,
+            "SELECT k.space_id, k.key, p.row, o.dense FROM unnest(%b::int4[], %b::text[]) AS k(space_id, key)"
+            f" LEFT JOIN {table(OUTBOX_OF, generation)} p USING (space_id, key)"
+            " LEFT JOIN {table} o USING (space_id, key)",
+        ),
+        [[key[0] for key in keys], [key[1] for key in keys]],
+        binary=True,
+    )
+    return {
+        (space, key): State(None if row is None else decode_row(points(), row), dense is False, dense is True)
+        for space, key, row, dense in found
+    }
 
 
 def done(connection: Connection, generation: int, written: Sequence[Queued]) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -16,8 +17,8 @@ from memctl.domain.text import sparse
 from memctl.infra import generations, outbox, readmodels
 from memctl.infra.database import Connection, connect
 from memctl.infra.log.spaces import installation, space_names
-from memctl.infra.vectors import VectorStoreUnavailable, store
-from memctl.projections.kernel import Projection, projections
+from memctl.infra.vectors import VectorStoreUnavailable, drift, store
+from memctl.infra.vectors.drift import Drift
 from memctl.projections.vector_points import VectorPoint
 
 if TYPE_CHECKING:
@@ -33,12 +34,12 @@ DIMENSIONS = 384
 SYNC_BATCH = 256
 EMBED_BATCH = 8
 
+SCRUB_EVERY_S = 3600.0
+SCRUB_PAUSE_S = 0.2
+"""Between two stretches: a scan of 100,000 points takes about a minute, and leaves the vector server to its queries."""
+
 WRITING, EMBEDDING = 0x6F757462, 0x656D6264  # "outb", "embd"
 """Advisory locks, each with a generation: who writes its points, and who embeds them."""
-
-
-def points_projection() -> Projection:
-    return next(p for p in projections(2) if p.name == readmodels.OUTBOX_OF)
 
 
 class Outbox:
@@ -51,7 +52,7 @@ class Outbox:
         self._client = client
         self._generation = generation
         self._model = model
-        self._points = points_projection()
+        self._points = outbox.points()
         self.collection = outbox.collection_of(connection, generation)
         if store.ensure_collection(client, self.collection, dimensions):
             outbox.queue_all(connection, generation)
@@ -137,6 +138,44 @@ def only_one(connection: Connection, what: int, generation: int) -> Iterator[boo
             connection.execute("SELECT pg_advisory_unlock(%s, %s)", [what, generation])
 
 
+class Scrub:
+    """Looks for points that drifted from what they should be, a stretch at a time, and queues them to be written again.
+
+    Begins at once, since a vector server that lost power may have lost writes, and again every `SCRUB_EVERY_S`.
+    """
+
+    def __init__(self, connection: Connection, client: QdrantClient, *, dense: bool) -> None:
+        self._connection = connection
+        self._client = client
+        self._dense = dense
+        self._due = time.monotonic()
+        self._scan: tuple[int, Iterator[Drift]] | None = None
+        self._found = Drift()
+
+    def step(self, generation: int) -> bool:
+        """Compare one stretch of a generation's points, if that is due; True while the scan goes on."""
+        if self._scan is None or self._scan[0] != generation:
+            if self._scan is None and time.monotonic() < self._due:
+                return False
+            scan = drift.scan(self._connection, self._client, generation, dense=self._dense)
+            self._scan, self._found = (generation, scan), Drift()
+        part = next(self._scan[1], None)
+        if part is not None:
+            drift.queue(self._connection, generation, part)
+            self._found.add(part)
+            return True
+        self._scan, self._due = None, time.monotonic() + SCRUB_EVERY_S
+        found = self._found
+        if found.keys:
+            log.warning(
+                "%d of %d points had drifted (%d missing, %d differing, %d without their dense vector, %d too many):"
+                " they are written again",
+                len(found.keys), found.wanted, len(found.missing), len(found.differing), len(found.without_dense),
+                len(found.extra),
+            )  # fmt: skip
+        return False
+
+
 class OutboxLoop:
     """Keeps the live generation's collection in step, until told to stop: one thread writes, one embeds."""
 
@@ -194,6 +233,7 @@ class OutboxLoop:
     def _write(self) -> None:
         with connect(self._database_url, name="memctl outbox") as connection:
             client = store.connect(*self._qdrant)
+            scrub = Scrub(connection, client, dense=bool(self._model()))
             try:
                 tidied = None
                 while not self._stop.is_set():
@@ -201,12 +241,14 @@ class OutboxLoop:
                     if tidied != generation:
                         drop_leftovers(connection, client)
                         tidied = generation
+                    scrubbing = False
                     with only_one(connection, WRITING, generation) as mine:
                         if mine:
                             points = Outbox(connection, client, generation, self._model())
                             while not self._stop.is_set() and points.sync():
                                 self._embed.set()
-                    self._moved.wait(1.0)
+                            scrubbing = scrub.step(generation)
+                    self._moved.wait(SCRUB_PAUSE_S if scrubbing else 1.0)
                     self._moved.clear()
             finally:
                 client.close()
@@ -243,15 +285,7 @@ class OutboxLoop:
 def _point(row: VectorPoint, space: str, dense: list[float] | None) -> store.VectorPoint:
     return store.VectorPoint(
         id=row.id,
-        payload={
-            "space": space,
-            "location": list(row.locations) or [store.EVERYWHERE],
-            "bucket": row.bucket,
-            "kind": row.kind,
-            "memory_id": row.memory_id,
-            "text_hash": row.text_hash,
-            "occurred_at": row.occurred_at // 1000,
-        },
+        payload=outbox.payload_of(row, space),
         sparse=sparse(row.sparse_text),
         dense=dense,
     )

@@ -93,8 +93,7 @@ class StoredPoint:
     """What a point in the store says of itself, to be compared with what is wanted."""
 
     id: str
-    memory_id: str
-    text_hash: str
+    payload: Payload
     has_dense: bool
 
 
@@ -221,35 +220,48 @@ def retrieve_present(client: QdrantClient, name: str, ids: Sequence[str]) -> set
         return {str(record.id) for record in found}
 
 
-def scroll_ids(client: QdrantClient, name: str, scope: Scope | None = None) -> Iterator[StoredPoint]:
-    """Every point in order of id, without its vectors, page by page.
+def scroll_points(client: QdrantClient, name: str, scope: Scope | None = None) -> Iterator[StoredPoint]:
+    """Every point in order of id, page by page, without its vectors: whether it has a dense one costs a second, short
+    request a page, where the vectors themselves would cost 8 KB a point."""
+    offset: models.ExtendedPointId | None = None
+    while True:
+        with _asked("list its points", name):
+            records, offset = client.scroll(
+                name,
+                scroll_filter=_filter(scope) if scope else None,
+                limit=SCROLL_PAGE,
+                offset=offset,
+                with_payload=True,
+            )
+        yield from _stored(client, name, records)
+        if offset is None:
+            return
 
-    Two passes, points with a dense vector and points without: asking for the vectors themselves would cost 8 KB a row.
-    """
+
+def look_up(client: QdrantClient, name: str, ids: Sequence[str]) -> dict[str, StoredPoint]:
+    """Those of the points that the store holds, by id."""
+    with _asked("look points up", name):
+        records = client.retrieve(name, ids=list(ids), with_payload=True, with_vectors=False)
+    return {point.id: point for point in _stored(client, name, records)}
+
+
+def _stored(client: QdrantClient, name: str, records: Sequence[models.Record]) -> list[StoredPoint]:
     from qdrant_client import models
 
-    embedded = models.HasVectorCondition(has_vector=DENSE)
-    base = _filter(scope) if scope else models.Filter()
-    must = cast("list[models.Condition]", base.must or [])
-    for has_dense, condition in (
-        (True, models.Filter(must=[*must, embedded])),
-        (False, models.Filter(must=must, must_not=embedded)),
-    ):
-        offset: models.ExtendedPointId | None = None
-        while True:
-            with _asked("list its points", name):
-                records, offset = client.scroll(
-                    name,
-                    scroll_filter=condition,
-                    limit=SCROLL_PAGE,
-                    offset=offset,
-                    with_payload=["memory_id", "text_hash"],
-                )
-            for record in records:
-                payload = record.payload or {}
-                yield StoredPoint(str(record.id), payload.get("memory_id", ""), payload.get("text_hash", ""), has_dense)
-            if offset is None:
-                break
+    if not records:
+        return []
+    those: list[models.Condition] = [
+        models.HasIdCondition(has_id=[record.id for record in records]),
+        models.HasVectorCondition(has_vector=DENSE),
+    ]
+    with _asked("list its points", name):
+        embedded, _ = client.scroll(
+            name, scroll_filter=models.Filter(must=those), limit=len(records), with_payload=False
+        )
+    dense = {record.id for record in embedded}
+    return [
+        StoredPoint(str(record.id), cast("Payload", record.payload or {}), record.id in dense) for record in records
+    ]
 
 
 def hybrid_query(

@@ -16,7 +16,7 @@ from memctl.infra.log.append import append
 from memctl.infra.vectors import store
 from memctl.projections.vector_points import VectorPoint
 from memctl.workers.drain import Drainer, catch_up
-from memctl.workers.outbox import WRITING, Outbox, drop_leftovers, only_one, points_projection
+from memctl.workers.outbox import WRITING, Outbox, drop_leftovers, only_one
 
 
 class Signs:
@@ -57,7 +57,7 @@ def memory(database_url: str, client: QdrantClient) -> Iterator[tuple[Connection
 
 
 def rows(connection: Connection, generation: int) -> dict[str, VectorPoint]:
-    p = points_projection()
+    p = outbox.points()
     keys = connection.execute(f"SELECT key FROM memctl.vector_points_g{generation} ORDER BY key").fetchall()  # type: ignore[arg-type]
     return {key[1]: row for key, row in readmodels.load(connection, p, generation, [(1, k[0]) for k in keys]).items()}
 
@@ -65,7 +65,7 @@ def rows(connection: Connection, generation: int) -> dict[str, VectorPoint]:
 def change(connection: Connection, generation: int, key: str, row: VectorPoint | None) -> None:
     """What stage 2 does when a point's desired state changes."""
     data = None if row is None else msgspec.json.encode(row)
-    readmodels.save(connection, points_projection(), generation, {(1, key): data})
+    readmodels.save(connection, outbox.points(), generation, {(1, key): data})
     readmodels.queue_points(connection, generation, [(1, key)])
 
 

@@ -161,7 +161,7 @@ def test_a_dense_vector_that_comes_late_does_not_bring_a_deleted_point_back(clie
     store.upsert(client, name, [a_point(k, dense=False) for k in range(100)])
     store.delete(client, name, [a_point(0).id])
     store.set_dense(client, name, {a_point(k).id: [1.0] * DIMENSIONS for k in range(100)})
-    assert [point.has_dense for point in store.scroll_ids(client, name)] == [True] * 99
+    assert [point.has_dense for point in store.scroll_points(client, name)] == [True] * 99
     assert store.retrieve_present(client, name, [a_point(0).id, a_point(1).id]) == {a_point(1).id}
 
 
@@ -193,7 +193,7 @@ def test_a_scope_lets_only_its_own_points_through(
     found = store.hybrid_query(client, name, scope, dense=[1.0] * DIMENSIONS, sparse=words, limit=10)
     assert set(ids(found.dense)) == wanted
     assert set(ids(found.sparse)) == wanted
-    assert {point.id for point in store.scroll_ids(client, name, scope)} == wanted
+    assert {point.id for point in store.scroll_points(client, name, scope)} == wanted
     assert store.count(client, name, scope) == len(wanted)
 
 
@@ -213,7 +213,7 @@ def test_should_must_not_and_ids_combine(client: QdrantClient, name: str) -> Non
 def test_deleting_a_scope_deletes_nothing_else(client: QdrantClient, name: str) -> None:
     store.upsert(client, name, [a_point(k) for k in range(9)])
     store.delete_in(client, name, Scope("here", locations=["place 1"]))
-    assert {point.id for point in store.scroll_ids(client, name)} == {a_point(k).id for k in range(9) if k % 3 != 1}
+    assert {point.id for point in store.scroll_points(client, name)} == {a_point(k).id for k in range(9) if k % 3 != 1}
 
 
 # --- what is kept ---
@@ -224,9 +224,11 @@ def test_every_point_is_listed_once_over_many_pages(
 ) -> None:
     monkeypatch.setattr(store, "SCROLL_PAGE", 7)
     store.upsert(client, name, [a_point(k, dense=k % 2 == 0) for k in range(100)])
-    listed = list(store.scroll_ids(client, name))
-    assert sorted(point.id for point in listed) == [a_point(k).id for k in range(100)]
-    assert {(point.text_hash, point.has_dense) for point in listed} == {(f"{k:064x}", k % 2 == 0) for k in range(100)}
+    listed = list(store.scroll_points(client, name))
+    assert [point.id for point in listed] == [a_point(k).id for k in range(100)]
+    assert {(point.payload["text_hash"], point.has_dense) for point in listed} == {
+        (f"{k:064x}", k % 2 == 0) for k in range(100)
+    }
 
 
 def test_an_upsert_replaces_the_whole_point_and_may_be_repeated(client: QdrantClient, name: str) -> None:
@@ -376,7 +378,7 @@ def test_concurrent_writes_and_queries_lose_nothing(server: ServerProcess, clien
     for thread in readers:
         thread.join()
     assert failures == []
-    assert {point.id for point in store.scroll_ids(client, name)} == {a_point(k).id for k in range(900) if k % 10}
+    assert {point.id for point in store.scroll_points(client, name)} == {a_point(k).id for k in range(900) if k % 10}
 
 
 # --- killed, damaged, restarted ---
@@ -386,7 +388,7 @@ def test_nothing_acknowledged_is_lost_by_kill_9(own_server: ServerProcess) -> No
     client = store.connect(own_server.url, own_server.token)
     store.ensure_collection(client, "kept", DIMENSIONS)
     for round in range(3):
-        acknowledged = {point.id for point in store.scroll_ids(client, "kept")}
+        acknowledged = {point.id for point in store.scroll_points(client, "kept")}
         started = threading.Event()
         server, first = own_server, round * 10_000
 
@@ -409,7 +411,7 @@ def test_nothing_acknowledged_is_lost_by_kill_9(own_server: ServerProcess) -> No
         client.close()
         server.start()
         client = store.connect(server.url, server.token)
-        present = {point.id for point in store.scroll_ids(client, "kept")}
+        present = {point.id for point in store.scroll_points(client, "kept")}
         assert acknowledged <= present
         assert len(present) <= len(acknowledged) + 20, "at most the unanswered request may have been applied besides"
         assert "damaged" not in server.log
@@ -425,7 +427,7 @@ def test_deletes_and_dense_vectors_survive_kill_9(own_server: ServerProcess) -> 
     own_server.kill()
     own_server.start()
     client = store.connect(own_server.url, own_server.token)
-    listed = {point.id: point.has_dense for point in store.scroll_ids(client, "kept")}
+    listed = {point.id: point.has_dense for point in store.scroll_points(client, "kept")}
     assert listed == {a_point(k).id: k < 50 for k in range(1, 100, 2)}
     client.close()
 
