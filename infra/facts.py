@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, LiteralString
 from uuid import UUID
 
 import msgspec
@@ -110,59 +110,41 @@ def read_changes(connection: Connection, generation: int, after: Position, upto:
     return [_change(row) for row in found]
 
 
-def count_facts(connection: Connection, generation: int, upto: Position) -> int:
-    """How many facts stood at a position."""
-    row = connection.execute(
-        sql.SQL("SELECT count(*) FROM memctl.facts_g{g} WHERE payload IS NOT NULL AND at <= %s").format(
-            g=sql.SQL(str(generation))
-        ),
+def count_facts(connection: Connection, generation: int, upto: Position) -> dict[str, int]:
+    """How many facts of each type were last changed at or before a position."""
+    found = connection.execute(
+        sql.SQL(
+            "SELECT type, count(*) FROM memctl.facts_g{g} WHERE payload IS NOT NULL AND at <= %s GROUP BY type"
+        ).format(g=sql.SQL(str(generation))),
         [upto],
-    ).fetchone()
-    assert row is not None
-    return int(row[0])
+    )
+    return dict(found.fetchall())
 
 
-def scan_facts(connection: Connection, generation: int, upto: Position, size: int) -> Iterator[list[FactChange]]:
-    """Every fact as of a position in batches, through a server-side cursor inside a transaction of `connection`."""
+def scan_facts(
+    connection: Connection, generation: int, upto: Position, types: Sequence[str], size: int
+) -> Iterator[list[tuple[SourceKey, Fact]]]:
+    """The facts of some types that were last changed at or before a position, in batches.
+
+    Reads through a server-side cursor inside a transaction of `connection`.
+    """
     with connection.cursor(name="scan_facts") as cursor:
         cursor.execute(
             sql.SQL(
                 "SELECT space_id, id, type, payload FROM memctl.facts_g{g} WHERE payload IS NOT NULL AND at <= %s"
+                " AND type = ANY(%s)"
             ).format(g=sql.SQL(str(generation))),
-            [upto],
+            [upto, list(types)],
             binary=True,
         )
         while rows := cursor.fetchmany(size):
-            yield [_change(row) for row in rows]
+            yield [((row[0], row[1]), _decoders[row[2]].decode(row[3])) for row in rows]
 
 
-def digest(connection: Connection, generation: int) -> tuple[int, str]:
-    """Number of facts, and a digest over the id and canonical JSON of every one in order of id."""
-    row = connection.execute(
-        sql.SQL(
-            "SELECT count(*),"
-            " encode(sha256(convert_to(coalesce(string_agg(h, '' ORDER BY space_id, id), ''), 'UTF8')), 'hex')"
-            " FROM (SELECT space_id, id,"
-            " encode(sha256(convert_to(space_id || E'\\n' || id || payload::text, 'UTF8')), 'hex') AS h"
-            " FROM memctl.facts_g{g} WHERE payload IS NOT NULL) facts"
-        ).format(g=sql.SQL(str(generation)))
-    ).fetchone()
-    assert row is not None
-    return row[0], row[1]
-
-
-def differences(connection: Connection, one: int, other: int, limit: int) -> list[str]:
-    """Ids of facts that differ between two generations, or stand in only one of them."""
-    found = connection.execute(
-        sql.SQL(
-            "SELECT coalesce(a.id, b.id)::text FROM (SELECT * FROM memctl.facts_g{a} WHERE payload IS NOT NULL) a"
-            " FULL JOIN (SELECT * FROM memctl.facts_g{b} WHERE payload IS NOT NULL) b"
-            " ON a.space_id = b.space_id AND a.id = b.id"
-            " WHERE a.payload IS DISTINCT FROM b.payload ORDER BY 1 LIMIT %s"
-        ).format(a=sql.SQL(str(one)), b=sql.SQL(str(other))),
-        [limit],
-    ).fetchall()
-    return [row[0] for row in found]
+def rows_query(generation: int) -> LiteralString:
+    """The facts that stand, as `readmodels.digest_of` and `differences_of` take them."""
+    columns = "space_id, id::text AS key, payload AS row"
+    return f"SELECT {columns} FROM memctl.facts_g{generation} WHERE payload IS NOT NULL"
 
 
 def read_facts(connection: Connection, generation: int, keys: Sequence[SourceKey]) -> dict[SourceKey, Fact]:

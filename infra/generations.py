@@ -22,7 +22,7 @@ from memctl.domain.event import Position
 from memctl.infra import readmodels
 from memctl.infra.database import Connection
 
-Status = Literal["building", "live", "previous", "dropped"]
+Status = Literal["building", "live", "previous", "scratch", "dropped"]
 
 COMPUTED_WITH = ("msgspec", "rapidfuzz", "pystemmer")
 """Packages whose versions may change what a fold computes."""
@@ -108,10 +108,7 @@ def live(connection: Connection) -> Live:
 def stale(connection: Connection) -> bool:
     """Whether the live read models were folded by other rules than this code's: then it must not fold into them."""
     found = live(connection)
-    rows = connection.execute(
-        "SELECT fingerprint FROM memctl.generations WHERE generation = ANY(%s)", [[found.stage1, found.stage2]]
-    ).fetchall()
-    return any(row[0] != fingerprint() for row in rows)
+    return fingerprints(connection, found.stage1, found.stage2) != {fingerprint()}
 
 
 def made_by_newer(connection: Connection) -> bool:
@@ -147,13 +144,19 @@ def ensure_live(connection: Connection, shards: int) -> Live:
 
 
 def create(
-    connection: Connection, stage: Literal[1, 2], *, shards: int = 1, facts_of: int | None = None, unlogged: bool = True
+    connection: Connection,
+    stage: Literal[1, 2],
+    *,
+    shards: int = 1,
+    facts_of: int | None = None,
+    unlogged: bool = True,
+    status: Literal["building", "scratch"] = "building",
 ) -> int:
     """A new generation of a stage, with its empty tables and its offsets at 0; returns its number."""
     row = connection.execute(
         "INSERT INTO memctl.generations (stage, facts_of, status, shards, fingerprint, made_by)"
-        " VALUES (%s, %s, 'building', %s, %s, %s) RETURNING generation",
-        [stage, facts_of, shards, fingerprint(), importlib.metadata.version("memctl")],
+        " VALUES (%s, %s, %s, %s, %s, %s) RETURNING generation",
+        [stage, facts_of, status, shards, fingerprint(), importlib.metadata.version("memctl")],
     ).fetchone()
     assert row is not None
     generation: int = row[0]
@@ -162,6 +165,22 @@ def create(
     )
     readmodels.create_tables(connection, stage, generation, unlogged=unlogged)
     return generation
+
+
+def begin_at(connection: Connection, generation: int, position: Position) -> None:
+    """A generation that was built up to a position reads on from there. Does nothing where it has read further."""
+    connection.execute(
+        "UPDATE memctl.offsets SET position = %s WHERE generation = %s AND position < %s",
+        [position, generation, position],
+    )
+
+
+def fingerprints(connection: Connection, *generations: int) -> set[str]:
+    """The fingerprints of the rules by which generations are folded."""
+    rows = connection.execute(
+        "SELECT DISTINCT fingerprint FROM memctl.generations WHERE generation = ANY(%s)", [list(generations)]
+    )
+    return {row[0] for row in rows}
 
 
 def drop(connection: Connection, generation: int) -> None:

@@ -6,9 +6,10 @@ expression indexes, named by the projection itself.
 
 from __future__ import annotations
 
+import hashlib
 import typing
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, LiteralString
 
 import msgspec
 from psycopg import sql
@@ -66,6 +67,13 @@ CREATE {unlogged} TABLE memctl.{name}_g{generation} (
 )"""
 
 
+_INDEXES = {
+    "facts": ("(at)", "(space_id, stream)"),
+    "routes": ("(target)",),
+    "outbox": ("(dense, version)",),
+}
+
+
 def table(name: str, generation: int) -> str:
     """The table of a read model in a generation, qualified. `name` comes from the register, never from outside."""
     return f"memctl.{name}_g{generation}"
@@ -83,27 +91,28 @@ def create_tables(connection: Connection, stage: Stage, generation: int, *, unlo
 
 
 def finish(connection: Connection, stage: Stage, generation: int) -> None:
-    """Indexes beyond the keys, and durability: what a generation needs before it may go live."""
-    statements: list[str] = []
-    if stage == 1:
-        statements += [
-            f"CREATE INDEX ON memctl.facts_g{generation} (at)",
-            f"CREATE INDEX ON memctl.facts_g{generation} (space_id, stream)",
-        ]
-    else:
-        statements += [
-            f"CREATE INDEX ON memctl.routes_g{generation} (target)",
-            f"CREATE INDEX ON memctl.outbox_g{generation} (dense, version)",
-        ]
+    """All that a generation needs before it may go live: see `finish_table`."""
+    for name in tables(stage):
+        finish_table(connection, stage, generation, name)
+
+
+def finish_table(connection: Connection, stage: Stage, generation: int, name: str) -> None:
+    """Give a table its indexes beyond the key, which are cheaper to build once it is full, and make it durable."""
+    full = table(name, generation)
+    indexes = list(_INDEXES.get(name, ()))
     for p in projections(stage):
-        name = table(p.name, generation)
-        if stage == 1:
-            statements.append(f"CREATE INDEX ON {name} (space_id, stream)")
-        statements += [f"CREATE INDEX ON {name} (space_id, {_expressions(p, fields)})" for fields in p.indexes]
-    for name in _tables(stage, generation):
-        statements += [f"ALTER TABLE {name} SET LOGGED", f"ANALYZE {name}"]
-    for statement in statements:
-        connection.execute(_literal(statement))
+        if p.name == name:
+            indexes += ["(space_id, stream)"] if stage == 1 else []
+            indexes += [f"(space_id, {_expressions(p, fields)})" for fields in p.indexes]
+    for index in indexes:
+        connection.execute(_literal(f"CREATE INDEX ON {full} {index}"))
+    connection.execute(_literal(f"ALTER TABLE {full} SET LOGGED"))
+    connection.execute(_literal(f"ANALYZE {full}"))
+
+
+def tables(stage: Stage) -> list[str]:
+    """Names of the tables of a stage's generations."""
+    return [*(("facts",) if stage == 1 else ("routes", "outbox")), *(p.name for p in projections(stage))]
 
 
 def drop_tables(connection: Connection, generation: int) -> None:
@@ -114,11 +123,6 @@ def drop_tables(connection: Connection, generation: int) -> None:
     ).fetchall()
     for (name,) in names:
         connection.execute(_literal(f"DROP TABLE {name}"))
-
-
-def _tables(stage: Stage, generation: int) -> list[str]:
-    own = ["facts"] if stage == 1 else ["routes", "outbox"]
-    return [table(name, generation) for name in (*own, *(p.name for p in projections(stage)))]
 
 
 def _expressions(p: Projection, fields: Sequence[str]) -> str:
@@ -202,18 +206,33 @@ def save(
 
 
 def copy_rows(
-    connection: Connection, p: Projection, generation: int, rows: Iterable[tuple[int, str, str, bytes]]
+    connection: Connection, p: Projection, generation: int, rows: Iterable[tuple[RowKey, str, bytes]]
 ) -> None:
-    """Put rows of stage 1 (space, key, stream, JSON) into an empty generation by COPY."""
-    with (
-        connection.cursor() as cursor,
-        cursor.copy(
-            _literal(f"COPY {table(p.name, generation)} (space_id, key, stream, row) FROM STDIN WITH (FORMAT binary)")
-        ) as copy,
-    ):
-        copy.set_types(["int4", "text", "text", "jsonb"])
-        for space_id, key, stream, row in rows:
-            copy.write_row((space_id, key, stream, Jsonb(row, _as_is)))
+    """Put rows (key, stream, JSON) into an empty generation by COPY. The stream is left out in stage 2."""
+    columns, kinds = ("space_id, key, stream, row", ["int4", "text", "text", "jsonb"])
+    if p.stage == 2:
+        columns, kinds = "space_id, key, row", ["int4", "text", "jsonb"]
+    statement = _literal(f"COPY {table(p.name, generation)} ({columns}) FROM STDIN WITH (FORMAT binary)")
+    with connection.cursor() as cursor, cursor.copy(statement) as copy:
+        copy.set_types(kinds)
+        for key, stream, row in rows:
+            value = Jsonb(row, _as_is)
+            copy.write_row((*key, stream, value) if p.stage == 1 else (*key, value))
+
+
+def count(connection: Connection, p: Projection, generation: int) -> int:
+    """How many rows a read model has."""
+    row = connection.execute(_literal(f"SELECT count(*) FROM {table(p.name, generation)}")).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def scan(connection: Connection, p: Projection, generation: int, size: int) -> Iterator[list[tuple[RowKey, Any]]]:
+    """Every row in batches, through a server-side cursor inside a transaction of `connection`."""
+    with connection.cursor(name="scan_rows") as cursor:
+        cursor.execute(_literal(f"SELECT space_id, key, row FROM {table(p.name, generation)}"), binary=True)
+        while rows := cursor.fetchmany(size):
+            yield [((row[0], row[1]), decode_row(p, row[2])) for row in rows]
 
 
 def delete_streams_rows(
@@ -230,32 +249,63 @@ def delete_streams_rows(
         )
 
 
-def digest(connection: Connection, p: Projection, generation: int) -> tuple[int, str]:
-    """Number of rows, and a digest over space, key and canonical JSON of every row in order of key."""
-    row = connection.execute(
-        _literal(
-            "SELECT count(*),"
-            " encode(sha256(convert_to(coalesce(string_agg(h, '' ORDER BY space_id, key), ''), 'UTF8')), 'hex')"
-            " FROM (SELECT space_id, key,"
-            " encode(sha256(convert_to(space_id || E'\\n' || key || E'\\n' || row::text, 'UTF8')), 'hex') AS h"
-            f" FROM {table(p.name, generation)}) rows"
-        )
-    ).fetchone()
-    assert row is not None
-    return row[0], row[1]
+class Digest(msgspec.Struct, frozen=True):
+    """Of a table: number of rows, a digest of all, and digests of its 256 ranges of keys (by hash of the key).
+
+    Rows are hashed as canonical JSON with space and key; equal tables have equal digests, in any database.
+    """
+
+    rows: int
+    ranges: tuple[bytes, ...]
+
+    @property
+    def hex(self) -> str:
+        return hashlib.sha256(b"".join(self.ranges)).hexdigest()
 
 
-def differences(connection: Connection, p: Projection, one: int, other: int, limit: int = 20) -> list[str]:
-    """Keys whose rows differ between two generations, or are in only one of them."""
+RANGES = 256
+_NOTHING = hashlib.sha256(b"").digest()
+
+
+def digest_of(connection: Connection, source: LiteralString) -> Digest:
+    """The digest of what a query yields as (space_id integer, key text, row jsonb)."""
+    rows = connection.execute(
+        sql.SQL(
+            "SELECT get_byte(of_key, 0), count(*), sha256(string_agg(of_row, ''::bytea ORDER BY of_row))"
+            " FROM (SELECT sha256(convert_to(space_id || E'\\n' || key, 'UTF8')) AS of_key,"
+            " sha256(convert_to(space_id || E'\\n' || key || E'\\n' || row::text, 'UTF8')) AS of_row"
+            " FROM ({}) t) hashed GROUP BY 1"
+        ).format(sql.SQL(source)),
+        binary=True,
+    ).fetchall()
+    ranges = {row[0]: row[2] for row in rows}
+    return Digest(sum(row[1] for row in rows), tuple(ranges.get(n, _NOTHING) for n in range(RANGES)))
+
+
+def digest(connection: Connection, p: Projection, generation: int) -> Digest:
+    """Digest of a read model."""
+    return digest_of(connection, rows_query(p, generation))
+
+
+def differences_of(
+    connection: Connection, one: LiteralString, other: LiteralString, ranges: Sequence[int], limit: int
+) -> list[str]:
+    """Keys within some ranges whose rows differ between two queries as `digest_of` takes them, or are in one only."""
+    inside = "get_byte(sha256(convert_to(space_id || E'\\n' || key, 'UTF8')), 0) = ANY(%s)"
     found = connection.execute(
-        _literal(
-            f"SELECT coalesce(a.key, b.key) FROM {table(p.name, one)} a"
-            f" FULL JOIN {table(p.name, other)} b ON a.space_id = b.space_id AND a.key = b.key"
+        sql.SQL(
+            f"SELECT coalesce(a.key, b.key) FROM (SELECT * FROM ({{}}) t WHERE {inside}) a"
+            f" FULL JOIN (SELECT * FROM ({{}}) t WHERE {inside}) b ON a.space_id = b.space_id AND a.key = b.key"
             " WHERE a.row IS DISTINCT FROM b.row ORDER BY 1 LIMIT %s"
-        ),
-        [limit],
+        ).format(sql.SQL(one), sql.SQL(other)),
+        [list(ranges), list(ranges), limit],
     ).fetchall()
     return [row[0] for row in found]
+
+
+def rows_query(p: Projection, generation: int) -> LiteralString:
+    """A read model's rows, as `digest_of` and `differences_of` take them."""
+    return f"SELECT space_id, key, row FROM {table(p.name, generation)}"
 
 
 def queue_points(connection: Connection, generation: int, keys: Iterable[RowKey]) -> None:

@@ -66,9 +66,9 @@ class Projection(msgspec.Struct, frozen=True):
 
     def keys(self, item: Any) -> tuple[str, ...]:
         found = self.key(item)
-        if found is None:
-            return ()
-        return (found,) if isinstance(found, str) else tuple(dict.fromkeys(found))
+        if isinstance(found, str):
+            return (found,)
+        return () if found is None else tuple(dict.fromkeys(found))
 
 
 _register: dict[str, Projection] = {}

@@ -5,6 +5,8 @@ They are kept by stream, so that a correction refolds no other session, however 
 
 from __future__ import annotations
 
+import functools
+
 import msgspec
 
 from memctl.domain.event import derived_id
@@ -78,7 +80,12 @@ Counted = (
 
 def stats_id(fact: Counted) -> str:
     """Key of the counts that a fact belongs to."""
-    return str(derived_id(f"stats:{fact.occurred_at // DAY}:{fact.stream}:{fact.location}"))
+    return _id(fact.occurred_at // DAY, fact.stream, fact.location)
+
+
+@functools.lru_cache(maxsize=256)
+def _id(day: int, stream: str, location: str) -> str:
+    return str(derived_id(f"stats:{day}:{stream}:{location}"))
 
 
 @projection(
@@ -90,35 +97,47 @@ def stats_id(fact: Counted) -> str:
 def stats(row: DayStats | None, fact: Counted) -> DayStats | None:
     """Counts by session, location and day: prompts, tool uses, errors and fixes, tasks by outcome, tokens."""
     row = row or DayStats(location=fact.location, day=fact.occurred_at // DAY)
-    return msgspec.structs.replace(row, **{name: getattr(row, name) + n for name, n in _counts(fact).items()})
+    return msgspec.structs.replace(row, **_counted(row, fact))
 
 
-def _counts(fact: Counted) -> dict[str, int]:
+def _counted(row: DayStats, fact: Counted) -> dict[str, int]:
+    """The counts that a fact moves, as they stand after it."""
     match fact:
-        case ToolUsed():
-            return {"tool_uses": 1, "tool_failures": int(not fact.ok and not fact.noise)}
         case TokensSpent():
             return {
-                "tokens_in": fact.tokens_in,
-                "tokens_out": fact.tokens_out,
-                "tokens_cached": fact.tokens_cached,
+                "tokens_in": row.tokens_in + fact.tokens_in,
+                "tokens_out": row.tokens_out + fact.tokens_out,
+                "tokens_cached": row.tokens_cached + fact.tokens_cached,
+            }
+        case ToolUsed():
+            failed = not fact.ok and not fact.noise
+            return {"tool_uses": row.tool_uses + 1, "tool_failures": row.tool_failures + failed}
+        case FileChanged():
+            return {
+                "files_changed": row.files_changed + 1,
+                "lines_added": row.lines_added + fact.added,
+                "lines_removed": row.lines_removed + fact.removed,
             }
         case Prompted():
-            return {"prompts": 1, "corrections": int(fact.kind == "correction")}
-        case FileChanged():
-            return {"files_changed": 1, "lines_added": fact.added, "lines_removed": fact.removed}
+            corrects = fact.kind == "correction"
+            return {"prompts": row.prompts + 1, "corrections": row.corrections + corrects}
         case TestsRan():
-            return {"test_runs": 1, "test_runs_passed": int(fact.passed)}
+            return {"test_runs": row.test_runs + 1, "test_runs_passed": row.test_runs_passed + fact.passed}
         case ErrorOccurred():
-            return {"errors": 1, "errors_seen_before": int(fact.seen_before)}
+            again = fact.seen_before
+            return {"errors": row.errors + 1, "errors_seen_before": row.errors_seen_before + again}
         case ErrorResolved():
-            return {"errors_resolved": 1, "resolve_us_total": max(fact.duration_us, 0)}
+            return {
+                "errors_resolved": row.errors_resolved + 1,
+                "resolve_us_total": row.resolve_us_total + max(fact.duration_us, 0),
+            }
         case ResolutionRefuted():
-            return {"resolutions_refuted": 1}
+            return {"resolutions_refuted": row.resolutions_refuted + 1}
         case TaskOpened():
-            return {"tasks_opened": 1}
+            return {"tasks_opened": row.tasks_opened + 1}
         case TaskClosed():
             names = {"success": "tasks_succeeded", "failure": "tasks_failed", "partial": "tasks_partial"}
-            return {names.get(fact.outcome, "tasks_unknown"): 1}
+            name = names.get(fact.outcome, "tasks_unknown")
+            return {name: getattr(row, name) + 1}
         case SessionOpened():
-            return {"sessions_opened": 1}
+            return {"sessions_opened": row.sessions_opened + 1}

@@ -61,4 +61,5 @@ def digests(connection: Connection) -> dict[str, tuple[int, str]]:
     found = {
         p.name: readmodels.digest(connection, p, live.stage1 if p.stage == 1 else live.stage2) for p in projections()
     }
-    return {**found, "facts": facts.digest(connection, live.stage1)}
+    found["facts"] = readmodels.digest_of(connection, facts.rows_query(live.stage1))
+    return {name: (digest.rows, digest.hex) for name, digest in found.items()}

@@ -6,37 +6,34 @@ the last stretch are the live offsets held, so that both stand at the same posit
 
 from __future__ import annotations
 
+import logging
 import os
 import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, LiteralString
 
 import msgspec
 
 from memctl.domain.errors import MemctlError
 from memctl.domain.event import Position
-from memctl.domain.facts import Fact
-from memctl.infra import facts, generations, readmodels
+from memctl.infra import facts, generations, readmodels, rebuilds
 from memctl.infra.database import Connection, connect
 from memctl.infra.generations import Lease, LeaseLost, Live
-from memctl.infra.log.mark import move_mark
-from memctl.infra.log.read import scan_streams
+from memctl.infra.log.mark import mark, move_mark
 from memctl.infra.outbox import awaiting_dense, collection_of
+from memctl.infra.rebuilds import Rebuild
 from memctl.infra.vectors import VectorStoreUnavailable, digests, store
 from memctl.projections.kernel import projections
-from memctl.projections.stage1 import Delta, fold_stream
 from memctl.workers.outbox import WRITING, Outbox, only_one
+from memctl.workers.rebuild import Leader, RebuildStopped
 from memctl.workers.stage1 import Stage1
-from memctl.workers.stage2 import Stage2, of_fact
+from memctl.workers.stage2 import Stage2
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient
-
-CHUNK = 5000
-"""Facts written, or folded, at once."""
 
 PATIENCE_S = 60.0
 """How long to wait for the leases of the live generations."""
@@ -44,13 +41,20 @@ PATIENCE_S = 60.0
 NAMED = 20
 """How many differing rows are named."""
 
-_LOCK = 0x7265706C  # "repl"
+TELL_S = 0.3
+"""How often the database is told how far it is."""
+
+log = logging.getLogger("memctl.replay")
 
 
 class ReplayRunning(MemctlError):
     """Another replay is running on this database."""
 
     hint = "wait for it to end; its progress is where it was started"
+
+
+class NothingToRollBackTo(MemctlError):
+    """There is no former generation to roll back to: {why}."""
 
 
 class UnknownReadModel(MemctlError):
@@ -117,30 +121,45 @@ def replay(
     qdrant: QdrantClient | None,
     *,
     first_stage: Literal[1, 2] = 1,
+    shards: int | None = None,
     model: str = "",
     dimensions: int = 384,
     verify: bool = False,
+    switch: bool = True,
+    processes: int | None = None,
     progress: Progress = lambda what, done, of: None,
 ) -> Replayed:
     """Rebuild from a stage on and switch to what was built; the former generation is kept until the next replay.
 
     Where the live rows were folded by other rules than this code's, everything is rebuilt, and nothing compared.
-    `qdrant` None leaves the vectors to the workers. Killed at any moment, it leaves the live read models as they were,
-    and what it had built is cleared away by the next one. Raises: ReplayRunning, WorkersHoldOn, UnknownEventType,
-    or whatever a fold raises on an event it cannot take.
+    `shards` None keeps the number of shards of stage 1. `qdrant` None leaves the vectors to the workers. `switch`
+    False drops what was built once it has been compared. `processes` None takes one for each processor, as far as
+    there is work for them.
+
+    Killed at any moment, it leaves the live read models as they were, and the next one goes on where this one
+    stopped. Raises: ReplayRunning, WorkersHoldOn, and RebuildStopped with the event that a fold cannot take.
     """
     began = time.monotonic()
     with connect(database_url, name="memctl replay") as connection, _alone(connection):
-        _clear(connection, qdrant, "building")
-        run = _Replay(database_url, connection, qdrant, model, dimensions, progress)
-        try:
-            result = run.build(first_stage, verify)
-        except BaseException:
-            with suppress(Exception):
-                _clear(connection, qdrant, "building")
-            raise
-        with suppress(VectorStoreUnavailable):  # the outbox drops what is left over
-            _clear(connection, qdrant, "previous", keep=result.former)
+        run = _Replay(database_url, connection, qdrant, model, dimensions, processes, progress)
+        result = run.build(first_stage, shards, verify, switch)
+        if switch:
+            with suppress(VectorStoreUnavailable):  # the outbox drops what is left over
+                _clear(connection, qdrant, "previous", keep=result.former)
+    result.seconds = time.monotonic() - began
+    return result
+
+
+def rollback(database_url: str, qdrant: QdrantClient | None, *, model: str = "", dimensions: int = 384) -> Replayed:
+    """Switch back to the generation that was live before the last replay, once it has read as far.
+
+    The one it replaces is kept instead, so a second call takes the first one back.
+    Raises: NothingToRollBackTo, ReplayRunning, WorkersHoldOn.
+    """
+    began = time.monotonic()
+    with connect(database_url, name="memctl rollback") as connection, _alone(connection):
+        run = _Replay(database_url, connection, qdrant, model, dimensions, 1, lambda what, done, of: None)
+        result = run.roll_back()
     result.seconds = time.monotonic() - began
     return result
 
@@ -153,6 +172,7 @@ class _Replay:
         qdrant: QdrantClient | None,
         model: str,
         dimensions: int,
+        processes: int | None,
         progress: Progress,
     ) -> None:
         self._url = database_url
@@ -160,88 +180,135 @@ class _Replay:
         self._qdrant = qdrant
         self._model = model
         self._dimensions = dimensions
+        self._processes = processes
         self._progress = progress
+        self._rebuild: Rebuild | None = None
+        self._told = ("", 0.0)
         self._owner = f"replay:{socket.gethostname()}:{os.getpid()}"
 
-    def build(self, first_stage: Literal[1, 2], verify: bool) -> Replayed:
+    def build(self, first_stage: Literal[1, 2], shards: int | None, verify: bool, switch: bool) -> Replayed:
         connection = self._connection
         live = generations.live(connection)
         outdated = generations.stale(connection)
-        if outdated:
+        if outdated or shards is not None:
             first_stage = 1
-        result = Replayed(move_mark(connection), outdated=outdated)
-        stage1, shards = live.stage1, generations.shards(connection, live.stage1)
-        if first_stage == 1:
-            stage1 = generations.create(connection, 1, shards=shards)
-            result.events = self._build_stage1(stage1, result.position)
-            readmodels.finish(connection, 1, stage1)
-            self._drain_stage1(stage1, shards, move_mark(connection))
-        stage2 = generations.create(connection, 2, facts_of=stage1)
-        result.facts = self._build_stage2(stage2, stage1)
-        readmodels.finish(connection, 2, stage2)
-        self._drain_stage2(stage2, stage1, generations.lowest_offset(connection, stage1))
-        if self._qdrant is not None:
-            self._write_points(self._qdrant, stage2)
+        rebuild = self._rebuild = self._begin(first_stage, shards, "replace" if switch else "compare")
+        result = Replayed(rebuild.upto, outdated=outdated)
+        if not rebuilds.lock(connection, rebuild.id):
+            raise ReplayRunning
+        try:
+            for step in Leader(self._url, connection, rebuild, self._processes).build():
+                self._tell(step.what, step.done, step.of)
+                if step.what == "events":
+                    result.events = step.of
+            result.facts = sum(facts.count_facts(connection, rebuild.stage1, rebuild.upto).values())
+            built = Live(rebuild.stage1, rebuild.stage2)
+            self._catch_up(built, first_stage)
+            self._switch(live, built, result, first_stage, verify, switch)
+        except RebuildStopped as stopped:
+            rebuilds.end(connection, rebuild.id, "failed", str(stopped))
+            self._discard(rebuild)
+            raise
+        finally:
+            rebuilds.unlock(connection, rebuild.id)
+        if switch:
+            rebuilds.end(connection, rebuild.id, "done")
+        else:
+            rebuilds.end(connection, rebuild.id, "dropped", "compared, and dropped")
+            self._discard(rebuild)
+        return result
 
-        built = Live(stage1, stage2)
+    def roll_back(self) -> Replayed:
+        connection = self._connection
+        live = generations.live(connection)
+        previous = generations.generations(connection, "previous")
+        pairs = [(facts_of, generation) for generation, stage, facts_of in previous if stage == 2]
+        ready = {generation for generation, stage, _ in previous if stage == 1} | {live.stage1}
+        pairs = [pair for pair in pairs if pair[0] in ready]
+        if not pairs or pairs[-1][0] is None:
+            raise NothingToRollBackTo(why="none is kept")
+        former = Live(pairs[-1][0], pairs[-1][1])
+        if generations.fingerprints(connection, former.stage1, former.stage2) != {generations.fingerprint()}:
+            raise NothingToRollBackTo(
+                why="the one that is kept was folded by other rules than this memctl's",
+                hint="install the memctl that made it, then roll back",
+            )
+        first_stage: Literal[1, 2] = 1 if former.stage1 != live.stage1 else 2
+        self._catch_up(former, first_stage)
+        result = Replayed(generations.lowest_offset(connection, former.stage2))
+        outdated = generations.stale(connection)
+        result.outdated = outdated
+        self._switch(live, former, result, first_stage, verify=False, switch=True)
+        return result
+
+    def _begin(self, first_stage: Literal[1, 2], shards: int | None, purpose: Literal["replace", "compare"]) -> Rebuild:
+        """The rebuild that was begun and not ended, if it is what is asked for now; else a new one."""
+        connection = self._connection
+        live = generations.live(connection)
+        wanted = shards or generations.shards(connection, live.stage1)
+        for old in [*rebuilds.running(connection, "replace"), *rebuilds.running(connection, "compare")]:
+            if (
+                (old.purpose, old.first_stage) == (purpose, first_stage)
+                and (first_stage == 1 or old.stage1 == live.stage1)
+                and generations.shards(connection, old.stage1) == wanted
+                and generations.fingerprints(connection, old.stage1, old.stage2) == {generations.fingerprint()}
+                and rebuilds.step_state(connection, old.id, 0).planned
+            ):
+                log.info("going on with rebuild %d, which was begun before", old.id)
+                return old
+            rebuilds.end(connection, old.id, "dropped", "stopped, and another one was asked for")
+            self._discard(old)
+        _clear(connection, self._qdrant, "building")
+        move_mark(connection)
+        with connection.transaction():
+            stage1 = live.stage1
+            upto = generations.lowest_offset(connection, stage1)
+            if first_stage == 1:
+                upto = mark(connection)
+                stage1 = generations.create(connection, 1, shards=wanted)
+            stage2 = generations.create(connection, 2, facts_of=stage1)
+            return rebuilds.begin(connection, purpose, first_stage, upto, stage1, stage2)
+
+    def _discard(self, rebuild: Rebuild) -> None:
+        """Drop what a rebuild built; what was live before it stays."""
+        _clear(self._connection, self._qdrant, "building", only=Live(rebuild.stage1, rebuild.stage2))
+
+    def _tell(self, what: str, done: int, of: int) -> None:
+        now = time.monotonic()
+        if self._rebuild is not None and (what != self._told[0] or now - self._told[1] > TELL_S or done >= of):
+            self._told = (what, now)
+            rebuilds.report(self._connection, self._rebuild.id, what, done, of)
+        self._progress(what, done, of)
+
+    def _catch_up(self, built: Live, first_stage: Literal[1, 2]) -> None:
+        """Read what the log and the facts have got since, beside the workers; then write the points."""
+        connection = self._connection
+        if first_stage == 1:
+            self._drain_stage1(built.stage1, move_mark(connection))
+        self._drain_stage2(built.stage2, built.stage1, generations.lowest_offset(connection, built.stage1))
+        if self._qdrant is not None:
+            self._write_points(self._qdrant, built.stage2)
+
+    def _switch(
+        self, live: Live, built: Live, result: Replayed, first_stage: Literal[1, 2], verify: bool, switch: bool
+    ) -> None:
+        """Hold the live offsets, bring both to one position, compare, and switch."""
+        connection = self._connection
         with self._held(live) as held:
-            result.position = self._meet(None if outdated else live, built, held, shards)
-            if verify and not outdated:
+            result.position = self._meet(None if result.outdated else live, built, held)
+            if verify and not result.outdated:
                 result.compared = self._compare(live, built, first_stage)
+            if not switch:
+                return
             with connection.transaction():
                 for lease in held:
                     generations.renew(connection, lease)  # still ours, so nothing has moved since
-                generations.switch(connection, stage1, stage2)
+                generations.switch(connection, built.stage1, built.stage2)
             result.former = live
-        return result
 
-    def _build_stage1(self, generation: int, upto: Position) -> int:
-        """Fold every stream of the log up to a position; returns the number of events."""
-        row = self._connection.execute(
-            "SELECT count(*) FROM memctl.events WHERE position <= %s AND stream LIKE 'session/%%/%%'", [upto]
-        ).fetchone()
-        assert row is not None
-        total, done = row[0], 0
-        with self._reader() as reader:
-            writer = _Stage1Writer(self._connection, generation, upto)
-            for (space_id, stream), events in scan_streams(reader, upto):
-                _, delta = fold_stream(stream, events)
-                writer.put(space_id, stream, delta)
-                done += len(events)
-                self._progress("events", done, total)
-            writer.flush()
-        self._connection.execute("UPDATE memctl.offsets SET position = %s WHERE generation = %s", [upto, generation])
-        return int(done)
-
-    def _build_stage2(self, generation: int, facts_of: int) -> int:
-        """Fold every fact and every recorded event; returns the number of facts."""
-        stage2, done = Stage2(CHUNK), 0
-        with self._reader() as reader:
-            # One snapshot: the offset of stage 1, and the facts as they stood at it.
-            reader.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
-            upto = generations.lowest_offset(reader, facts_of)
-            total = facts.count_facts(reader, facts_of, upto)
-            lease = Lease(generation, 0, Position(0), 0, (0, 255))
-            for changes in facts.scan_facts(reader, facts_of, upto, CHUNK):
-                stage2.fold(self._connection, lease, facts_of, [of_fact(c) for c in changes], upto, fresh=True)
-                done += len(changes)
-                self._progress("facts", done, total)
-        for start in range(0, len(recorded := stage2.recorded(self._connection, Position(0), upto)), CHUNK):
-            chunk = recorded[start : start + CHUNK]
-            stage2.fold(self._connection, lease, facts_of, chunk, upto, fresh=True)
-        self._connection.execute("UPDATE memctl.offsets SET position = %s WHERE generation = %s", [upto, generation])
-        return done
-
-    def _reader(self) -> Connection:
-        """A connection for one long read, which may be idle for as long as a fold takes."""
-        reader = connect(self._url, autocommit=True, name="memctl replay reader")
-        reader.execute("SET idle_in_transaction_session_timeout = 0")
-        reader.autocommit = False
-        return reader
-
-    def _drain_stage1(self, generation: int, shards: int, upto: Position) -> None:
+    def _drain_stage1(self, generation: int, upto: Position) -> None:
         stage1 = Stage1()
-        for shard in range(shards):
+        for shard in range(generations.shards(self._connection, generation)):
             lease = self._take(generation, shard)
             while lease.position < upto:
                 lease = stage1.drain_batch(self._connection, lease, upto)
@@ -271,7 +338,7 @@ class _Replay:
                     total, done = points.backlog()[0], 0
                     while wrote := points.sync():
                         done += wrote
-                        self._progress("vectors", min(done, total), total)
+                        self._tell("vectors", min(done, total), total)
                     return
             if time.monotonic() > deadline:
                 raise WorkersHoldOn(seconds=PATIENCE_S)
@@ -304,7 +371,7 @@ class _Replay:
                     with suppress(LeaseLost):
                         generations.renew(connection, lease)
 
-    def _meet(self, live: Live | None, built: Live, held: list[Lease], shards: int) -> Position:
+    def _meet(self, live: Live | None, built: Live, held: list[Lease]) -> Position:
         """Bring live and built offsets to one position; returns it. Outdated live ones (None) stay where they are."""
         upto = move_mark(self._connection)
         stage1 = Stage1()
@@ -314,7 +381,7 @@ class _Replay:
                     lease = stage1.drain_batch(self._connection, lease, upto)
                 held[index] = lease
         if live is None or built.stage1 != live.stage1:
-            self._drain_stage1(built.stage1, shards, upto)
+            self._drain_stage1(built.stage1, upto)
         stage2 = Stage2()
         for index, lease in enumerate(held):
             if live is not None and lease.generation == live.stage2:
@@ -330,26 +397,21 @@ class _Replay:
     def _compare(self, live: Live, built: Live, first_stage: Literal[1, 2]) -> list[Comparison]:
         found = []
         if first_stage == 1:
-            found.append(self._compare_facts(live.stage1, built.stage1))
+            found.append(self._compare_rows("facts", *(facts.rows_query(g) for g in (live.stage1, built.stage1))))
         for p in projections():
-            old, new = (live.stage1, built.stage1) if p.stage == 1 else (live.stage2, built.stage2)
-            if p.stage < first_stage:
-                continue
-            rows, digest_live = readmodels.digest(self._connection, p, old)
-            _, digest_rebuilt = readmodels.digest(self._connection, p, new)
-            equal = digest_live == digest_rebuilt
-            differing = () if equal else tuple(readmodels.differences(self._connection, p, old, new, NAMED))
-            found.append(Comparison(p.name, rows, digest_live, digest_rebuilt, equal, differing))
+            if p.stage >= first_stage:
+                sides = (live.stage1, built.stage1) if p.stage == 1 else (live.stage2, built.stage2)
+                found.append(self._compare_rows(p.name, *(readmodels.rows_query(p, g) for g in sides)))
         if self._qdrant is not None:
             found.append(self._compare_vectors(self._qdrant, live, built))
         return found
 
-    def _compare_facts(self, live: int, built: int) -> Comparison:
-        rows, digest_live = facts.digest(self._connection, live)
-        _, digest_rebuilt = facts.digest(self._connection, built)
-        equal = digest_live == digest_rebuilt
-        differing = () if equal else tuple(facts.differences(self._connection, live, built, NAMED))
-        return Comparison("facts", rows, digest_live, digest_rebuilt, equal, differing)
+    def _compare_rows(self, name: str, live: LiteralString, built: LiteralString) -> Comparison:
+        """Compare digests, and rows only in the ranges of keys that differ."""
+        one, other = (readmodels.digest_of(self._connection, side) for side in (live, built))
+        ranges = [n for n, pair in enumerate(zip(one.ranges, other.ranges, strict=True)) if pair[0] != pair[1]]
+        differing = readmodels.differences_of(self._connection, live, built, ranges, NAMED) if ranges else []
+        return Comparison(name, one.rows, one.hex, other.hex, not ranges, tuple(differing))
 
     def _compare_vectors(self, client: QdrantClient, live: Live, built: Live) -> Comparison:
         awaiting = frozenset(
@@ -371,57 +433,31 @@ class _Replay:
         )
 
 
-class _Stage1Writer:
-    """Buffers facts and rows of whole streams, and writes them by COPY."""
-
-    def __init__(self, connection: Connection, generation: int, at: Position) -> None:
-        self._connection = connection
-        self._generation = generation
-        self._at = at
-        self._facts: list[tuple[int, Fact]] = []
-        self._rows: dict[str, list[tuple[int, str, str, bytes]]] = {p.name: [] for p in projections(1)}
-
-    def put(self, space_id: int, stream: str, delta: Delta) -> None:
-        self._facts.extend((space_id, fact) for fact in delta.facts.values())
-        for (name, key), row in delta.rows.items():
-            if row is not None:
-                self._rows[name].append((space_id, key, stream, msgspec.json.encode(row)))
-        if len(self._facts) >= CHUNK:
-            self.flush()
-
-    def flush(self) -> None:
-        with self._connection.transaction():
-            facts.copy_facts(self._connection, self._generation, self._at, self._facts)
-            for p in projections(1):
-                readmodels.copy_rows(self._connection, p, self._generation, self._rows[p.name])
-                self._rows[p.name] = []
-        self._facts = []
-
-
 @contextmanager
 def _alone(connection: Connection) -> Iterator[None]:
-    row = connection.execute("SELECT pg_try_advisory_lock(%s, 0)", [_LOCK]).fetchone()
-    if not (row and row[0]):
+    if not rebuilds.lock(connection, 0):
         raise ReplayRunning
     try:
         yield
     finally:
-        if not connection.closed:
-            connection.execute("SELECT pg_advisory_unlock(%s, 0)", [_LOCK])
+        rebuilds.unlock(connection, 0)
 
 
 def _clear(
     connection: Connection,
     qdrant: QdrantClient | None,
     status: Literal["building", "previous"],
+    *,
     keep: Live | None = None,
+    only: Live | None = None,
 ) -> None:
-    """Drop generations of a status, but the one that was live until now."""
+    """Drop generations of a status: all but those to keep, or only some."""
     kept = (keep.stage1, keep.stage2) if keep is not None else ()
     for generation, stage, _ in reversed(generations.generations(connection, status)):
-        if generation in kept:
+        if generation in kept or (only is not None and generation not in (only.stage1, only.stage2)):
             continue
         if stage == 2 and qdrant is not None:
-            store.drop_collection(qdrant, collection_of(connection, generation))
+            with suppress(VectorStoreUnavailable):  # the outbox drops what is left over
+                store.drop_collection(qdrant, collection_of(connection, generation))
         with connection.transaction():
             generations.drop(connection, generation)

@@ -66,23 +66,6 @@ class Stage2:
         self._rows: OrderedDict[tuple[str, RowKey], tuple[Any, bytes]] = OrderedDict()
         self._seen: tuple[int, Position, int] | None = None
 
-    def recorded(self, connection: Connection, after: Position, upto: Position) -> list[Source]:
-        """Recorded events that some projection folds, one for each delivery: of variants the one that counts."""
-        types = list(self._register.by_payload)
-        if not types:
-            return []
-        found: dict[SourceKey, Event] = {}
-        doubtful: dict[int, set[UUID]] = defaultdict(set)
-        for event in read_types(connection, types, after, upto):
-            key = (event.space_id, event.delivery_id)
-            if key in found or event.variant_of is not None:
-                doubtful[event.space_id].add(event.delivery_id)
-            found[key] = event
-        for space_id, ids in doubtful.items():
-            for delivery_id, event in read_events(connection, space_id, ids).items():
-                found[space_id, delivery_id] = event
-        return [Source(key, Recorded(event, event.payload)) for key, event in found.items()]
-
     def drain_batch(self, connection: Connection, lease: Lease, facts_of: int, upto: Position) -> Lease:
         """Fold one batch of changes up to a position that every shard of stage 1 has reached.
 
@@ -90,7 +73,7 @@ class Stage2:
         """
         end = facts.batch_end(connection, facts_of, lease.position, upto, self._batch)
         changes = [of_fact(c) for c in facts.read_changes(connection, facts_of, lease.position, end)]
-        recorded = self.recorded(connection, lease.position, end)
+        recorded = recorded_sources(connection, self._register.by_payload, lease.position, end)
         return self.fold(connection, lease, facts_of, [*changes, *recorded], end)
 
     def fold(
@@ -179,7 +162,7 @@ class _Batch:
         changed = self._changed.get(upstream.name)
         if not changed:
             return
-        ids = {key: _row_source(upstream.name, key) for key in changed}
+        ids = {key: row_source(upstream.name, key) for key in changed}
         missing = [ids[key] for key in changed if ids[key] not in self._routes]
         before = facts.read_routes(self._connection, self._generation, missing)
         prefix = f"{p.name}:"
@@ -280,7 +263,28 @@ class _Batch:
         return found
 
 
-def _row_source(projection: str, key: RowKey) -> SourceKey:
+def recorded_sources(
+    connection: Connection, payloads: Iterable[type[Payload]], after: Position, upto: Position
+) -> list[Source]:
+    """Recorded events of some types, one for each delivery: of variants the one that counts."""
+    types = list(payloads)
+    if not types:
+        return []
+    found: dict[SourceKey, Event] = {}
+    doubtful: dict[int, set[UUID]] = defaultdict(set)
+    for event in read_types(connection, types, after, upto):
+        key = (event.space_id, event.delivery_id)
+        if key in found or event.variant_of is not None:
+            doubtful[event.space_id].add(event.delivery_id)
+        found[key] = event
+    for space_id, ids in doubtful.items():
+        for delivery_id, event in read_events(connection, space_id, ids).items():
+            found[space_id, delivery_id] = event
+    return [Source(key, Recorded(event, event.payload)) for key, event in found.items()]
+
+
+def row_source(projection: str, key: RowKey) -> SourceKey:
+    """The source that a row of an upstream projection is for those that read it."""
     return key[0], derived_id(f"row:{projection}:{key[0]}:{key[1]}")
 
 

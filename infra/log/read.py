@@ -1,12 +1,26 @@
-"""Reading the log: in order of position and only up to the mark, or one stream whole."""
+"""Reading the log: in order of position and only up to the mark, or one stream whole.
+
+A payload of a known type that cannot be read as one is handed over as `Undecodable`: it is for whoever folds it to
+stop at it. An event of a type or version that this memctl does not know is never handed over, and never passed by.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
-from memctl.domain.event import Event, Micros, Payload, Position, decode_payload, event_types
+from memctl.domain.event import (
+    Event,
+    FutureSchemaVersion,
+    Micros,
+    Payload,
+    Position,
+    UnknownEventType,
+    decode_payload,
+    event_types,
+)
+from memctl.domain.skipping import Undecodable
 from memctl.infra.database import Connection
 
 _COLUMNS = """position, event_id, space_id, stream, type, schema_version,
@@ -25,15 +39,55 @@ _STREAMS = f"""SELECT {_COLUMNS} FROM memctl.events
     ORDER BY space_id, stream, position"""
 
 _ALL_STREAMS = f"""SELECT {_COLUMNS} FROM memctl.events
-    WHERE position <= %s AND stream_hash BETWEEN %s AND %s AND payload IS NOT NULL
-      AND (space_id, stream) > (%s, %s) AND stream LIKE 'session/%%/%%'
+    WHERE (space_id, stream) > (%s, %s) AND (space_id, stream) <= (%s, %s) AND position <= %s
+      AND stream LIKE 'session/%%/%%' AND payload IS NOT NULL
     ORDER BY space_id, stream, position"""
+
+_SIZES = """SELECT space_id, stream, count(*) FROM memctl.events
+    WHERE position <= %s AND stream LIKE 'session/%%/%%' GROUP BY space_id, stream ORDER BY space_id, stream"""
+
+# The type is written out for the sake of the partial index over it.
+_SKIPS = f"""SELECT {_COLUMNS} FROM memctl.events
+    WHERE type = 'event.skipped' AND position <= %s AND payload IS NOT NULL ORDER BY position"""
 
 _IDS = f"""SELECT {_COLUMNS} FROM memctl.events
     WHERE space_id = %s AND (event_id = ANY(%s) OR variant_of = ANY(%s)) ORDER BY position"""
 
 StreamKey = tuple[int, str]
 """Space and stream name."""
+
+
+class Stretch(NamedTuple):
+    """A stretch of the log: its events in order of position, and the position up to which there is no other."""
+
+    events: list[Event]
+    end: Position
+
+
+def read_stretch(
+    connection: Connection,
+    after: Position,
+    upto: Position,
+    *,
+    limit: int,
+    hashes: tuple[int, int] = (0, 255),
+) -> Stretch:
+    """The first `limit` events with `after < position <= upto` whose stream hash lies in `hashes` (inclusive).
+
+    Never pass an `upto` beyond the mark. Erased payloads are left out. The stretch ends before an event that this
+    memctl does not know. Raises: UnknownEventType or FutureSchemaVersion when that is the very first.
+    """
+    events: list[Event] = []
+    count = 0
+    for row in connection.execute(_RANGE, [after, upto, *hashes, limit], binary=True):
+        count += 1
+        try:
+            events.append(_event(row))
+        except (UnknownEventType, FutureSchemaVersion) as problem:
+            if events:
+                return Stretch(events, events[-1].position)
+            raise type(problem)(f"position {row[0]}: {problem}", hint=problem.hint) from None
+    return Stretch(events, events[-1].position if count == limit else upto)
 
 
 def read_range(
@@ -44,13 +98,8 @@ def read_range(
     limit: int,
     hashes: tuple[int, int] = (0, 255),
 ) -> list[Event]:
-    """Events with `after < position <= upto` whose stream hash lies in `hashes` (inclusive), in order of position.
-
-    Never pass an `upto` beyond the mark. Erased payloads are left out.
-    Raises: UnknownEventType or FutureSchemaVersion rather than skip an event.
-    """
-    rows = connection.execute(_RANGE, [after, upto, *hashes, limit], binary=True)
-    return [_event(row) for row in rows]
+    """The events of `read_stretch`."""
+    return read_stretch(connection, after, upto, limit=limit, hashes=hashes).events
 
 
 def read_types(
@@ -73,10 +122,22 @@ def read_streams(connection: Connection, streams: Sequence[StreamKey], upto: Pos
     return found
 
 
+def stream_sizes(connection: Connection, upto: Position) -> Iterator[tuple[StreamKey, int]]:
+    """Every session stream in order of space and name, with the number of its events up to a position.
+
+    Reads through a server-side cursor inside a transaction of `connection`.
+    """
+    with connection.cursor(name="stream_sizes") as cursor:
+        cursor.itersize = 10_000
+        for space_id, stream, events in cursor.execute(_SIZES, [upto]):
+            yield (space_id, stream), events
+
+
 def scan_streams(
-    connection: Connection, upto: Position, *, hashes: tuple[int, int] = (0, 255), after: StreamKey = (0, "")
+    connection: Connection, upto: Position, after: StreamKey, to: StreamKey
 ) -> Iterator[tuple[StreamKey, list[Event]]]:
-    """Every session stream after `after` in order of space and name, each with all its events up to a position.
+    """The session streams after `after` up to and with `to` in order of space and name, each with all its events up
+    to a position.
 
     Reads through a server-side cursor inside a transaction of `connection`: memory is that of one stream.
     """
@@ -84,7 +145,7 @@ def scan_streams(
         cursor.itersize = 2000
         key: StreamKey | None = None
         events: list[Event] = []
-        for row in cursor.execute(_ALL_STREAMS, [upto, *hashes, *after], binary=True):
+        for row in cursor.execute(_ALL_STREAMS, [*after, *to, upto], binary=True):
             event = _event(row)
             here = (event.space_id, event.stream)
             if key is not None and here != key:
@@ -109,6 +170,11 @@ def read_events(connection: Connection, space_id: int, ids: Iterable[UUID]) -> d
     return {key: preferred(variants) for key, variants in by_delivery.items()}
 
 
+def read_skips(connection: Connection, upto: Position) -> list[Event]:
+    """Every `event.skipped` up to a position, in order of position."""
+    return [_event(row) for row in connection.execute(_SKIPS, [upto], binary=True)]
+
+
 def _event(row: tuple[Any, ...]) -> Event:
     (position, event_id, space_id, stream, kind, version, occurred, recorded, actor, location, session_id, key, payload,
      variant_of, sources) = row  # fmt: skip
@@ -124,7 +190,16 @@ def _event(row: tuple[Any, ...]) -> Event:
         location=location,
         session_id=session_id,
         dedupe_key=key,
-        payload=decode_payload(kind, version, payload),
+        payload=_payload(kind, version, payload),
         variant_of=variant_of,
         sources=tuple(sources or ()),
     )
+
+
+def _payload(kind: str, version: int, data: bytes) -> Payload:
+    try:
+        return decode_payload(kind, version, data)
+    except (UnknownEventType, FutureSchemaVersion, MemoryError):
+        raise
+    except Exception as problem:  # an upcast step may raise anything
+        return Undecodable(problem=type(problem).__name__)

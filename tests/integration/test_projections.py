@@ -15,9 +15,9 @@ from histories import digests, example
 from memctl.domain.event import NewEvent
 from memctl.domain.location import normalise
 from memctl.domain.observations import PromptSubmitted
-from memctl.infra import generations
+from memctl.infra import generations, rebuilds
 from memctl.infra.database import Connection, connect
-from memctl.infra.generations import LeaseLost
+from memctl.infra.generations import LeaseLost, Live
 from memctl.infra.log.append import append
 from memctl.infra.log.mark import move_mark
 from memctl.workers.drain import Drainer, Heartbeat, OtherRules, catch_up
@@ -279,11 +279,38 @@ def test_only_one_replay_runs_at_a_time(filled: tuple[str, Connection]) -> None:
             replay(url, None)
 
 
-def test_a_replay_that_fails_leaves_the_live_rows_and_no_tables_behind(
+def test_a_replay_that_was_stopped_leaves_the_live_rows_and_is_gone_on_with(
     filled: tuple[str, Connection], expected: Digests
 ) -> None:
     url, connection = filled
     before = generations.live(connection)
+    folded = []
+
+    def stop_at_the_facts(what: str, done: int, of: int) -> None:
+        folded.append(what)
+        if what == "facts":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        replay(url, None, progress=stop_at_the_facts)
+    assert generations.live(connection) == before
+    assert digests(connection) == expected
+    [stopped] = rebuilds.progress(connection)
+    assert (stopped.status, stopped.phase) == ("stopped", "facts")
+
+    append(connection, 1, [prompt(1, "meanwhile", session="meanwhile")])
+    asked: list[str] = []
+    done = replay(url, None, verify=True, progress=lambda what, done, of: asked.append(f"{what} {done}"))
+    assert done.equal
+    assert "events 0" not in asked  # stage 1 was whole
+    [ended] = rebuilds.progress(connection)
+    assert (ended.rebuild, ended.status) == (stopped.rebuild, "done")
+    assert generations.live(connection) == Live(*stopped.generations)
+    assert digests(connection)["sessions"][0] == expected["sessions"][0] + 1
+
+
+def test_a_stopped_replay_is_not_gone_on_with_by_other_rules(filled: tuple[str, Connection], expected: Digests) -> None:
+    url, connection = filled
 
     def stop_at_the_facts(what: str, done: int, of: int) -> None:
         if what == "facts":
@@ -291,8 +318,8 @@ def test_a_replay_that_fails_leaves_the_live_rows_and_no_tables_behind(
 
     with pytest.raises(KeyboardInterrupt):
         replay(url, None, progress=stop_at_the_facts)
-    assert generations.live(connection) == before
+    connection.execute("UPDATE memctl.generations SET fingerprint = 'of another day' WHERE status = 'building'")
+    assert replay(url, None, verify=True).equal
+    assert [p.status for p in rebuilds.progress(connection, 5)] == ["done", "dropped"]
     assert generations.generations(connection, "building") == []
-    tables = connection.execute("SELECT count(*) FROM pg_tables WHERE tablename ~ '_g[3-9]$'").fetchone()
-    assert tables == (0,)
     assert digests(connection) == expected

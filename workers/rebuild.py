@@ -1,0 +1,331 @@
+"""Building generations from the log: steps of tasks, each task one transaction, by as many processes as help.
+
+Stage 1 is folded a range of streams at a time. Stage 2 is folded in layers: a read model is folded whole, from all
+that goes to it, only when those it reads are whole, so that no row is ever folded twice. Both use the folds that the
+workers use, and reach the same rows, because no fold depends on the order or the batches of what it is given.
+
+`python -m memctl.workers.rebuild NUMBER` helps with a rebuild on the database that MEMCTL_DATABASE_URL names.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import subprocess
+import sys
+import time
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Literal
+
+import msgspec
+import psycopg
+
+from memctl.domain.errors import MemctlError
+from memctl.domain.event import Position
+from memctl.domain.facts import FACT_TYPES, Fact
+from memctl.infra import facts, generations, readmodels, rebuilds
+from memctl.infra.database import Connection, connect
+from memctl.infra.facts import Route, SourceKey
+from memctl.infra.log.read import scan_streams, stream_sizes
+from memctl.infra.readmodels import RowKey
+from memctl.infra.rebuilds import Rebuild, Task
+from memctl.projections.kernel import Changed, Projection, Recorded, projections
+from memctl.projections.stage1 import Delta, fold_stream
+from memctl.workers.stage2 import recorded_sources, row_source
+
+log = logging.getLogger("memctl.replay")
+
+EVENTS = 10_000
+"""About how many events a task of stage 1 reads; a stream is never parted."""
+
+SOURCES = 25_000
+"""About how many facts and rows a task of stage 2 folds: its rows are held in memory until they are written."""
+
+CHUNK = 5_000
+"""Facts or routes written at once."""
+
+POLL_S = 0.01
+"""How often a process without a task looks for one, and the leader for what the others did."""
+
+
+class RebuildStopped(MemctlError):
+    """The rebuild stopped, and the live read models are as they were: {why}"""
+
+
+_TAGS: dict[type[Fact], str] = {cls: tag for tag, cls in FACT_TYPES.items()}
+
+
+class Step(msgspec.Struct, frozen=True):
+    """Tasks that may be done in any order, once all of the step before are done. `unit` is what `weight` counts."""
+
+    kind: Literal["streams", "rows", "tables"]
+    stage: Literal[1, 2]
+    unit: Literal["events", "facts", "tables"]
+    projections: tuple[Projection, ...] = ()
+
+
+def steps_of(rebuild: Rebuild) -> list[Step]:
+    """What a rebuild consists of: for some read models only as much as they need."""
+    wanted = needed(rebuild.read_models)
+    steps: list[Step] = []
+    if rebuild.first_stage == 1:
+        steps += [Step("streams", 1, "events"), Step("tables", 1, "tables")]
+    layers: dict[int, list[Projection]] = {}
+    depth: dict[type[Any], int] = {}
+    for p in projections(2):
+        depth[p.row] = 1 + max((depth[row] for row in p.upstream), default=-1)
+        if p in wanted:
+            layers.setdefault(depth[p.row], []).append(p)
+    steps += [Step("rows", 2, "facts", tuple(layers[n])) for n in sorted(layers)]
+    return [*steps, Step("tables", 2, "tables")]
+
+
+def needed(read_models: Sequence[str] | None) -> tuple[Projection, ...]:
+    """These read models (None: all) and those of stage 2 that they read."""
+    known = projections()
+    if read_models is None:
+        return known
+    wanted = set(read_models)
+    for p in reversed(known):
+        if p.name in wanted:
+            wanted |= {other.name for other in known if other.row in p.upstream}
+    return tuple(p for p in known if p.name in wanted)
+
+
+class Progress(msgspec.Struct):
+    """How far the current phase is, over all its steps."""
+
+    what: str = "events"
+    done: int = 0
+    of: int = 0
+
+
+class Leader:
+    """Leads a rebuild: plans its steps, works at them, and has others help."""
+
+    def __init__(self, url: str, connection: Connection, rebuild: Rebuild, processes: int | None = None) -> None:
+        self._url = url
+        self._connection = connection
+        self._rebuild = rebuild
+        self._processes = processes
+        self._worker = Worker(connection, rebuild)
+
+    def build(self) -> Iterator[Progress]:
+        """Do all tasks, telling how far it is again and again.
+
+        Can be led again from where it stopped. Raises: RebuildStopped when a task cannot be done.
+        """
+        connection, rebuild = self._connection, self._rebuild
+        helpers: list[subprocess.Popen[bytes]] = []
+        try:
+            for number, step in enumerate(steps_of(rebuild)):
+                state = rebuilds.step_state(connection, rebuild.id, number)
+                if not state.planned:
+                    rebuilds.plan(connection, rebuild.id, number, self._tasks(step))
+                    state = rebuilds.step_state(connection, rebuild.id, number)
+                if not helpers and state.waiting > 1:
+                    helpers = self._helpers(state.total)
+                while state.waiting:
+                    if state.fault is not None:
+                        raise RebuildStopped(why=state.fault, hint="see `memctl dlq`, or run a memctl that can fold it")
+                    if step.unit != "tables":
+                        yield Progress(step.unit, state.done, state.total)
+                    if not self._worker.work():
+                        time.sleep(POLL_S)
+                    state = rebuilds.step_state(connection, rebuild.id, number)
+                if step.unit != "tables":
+                    yield Progress(step.unit, state.total, state.total)
+        finally:
+            for helper in helpers:
+                helper.kill()
+            for helper in helpers:
+                helper.wait()
+        with connection.transaction():
+            if rebuild.first_stage == 1:
+                generations.begin_at(connection, rebuild.stage1, rebuild.upto)
+            generations.begin_at(connection, rebuild.stage2, rebuild.upto)
+
+    def _helpers(self, weight: int) -> list[subprocess.Popen[bytes]]:
+        processes = self._processes or min(os.cpu_count() or 1, 8, 1 + weight // (2 * EVENTS))
+        command = [sys.executable, "-m", "memctl.workers.rebuild", str(self._rebuild.id)]
+        environment = {**os.environ, "MEMCTL_DATABASE_URL": self._url}
+        return [
+            subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)  # noqa: S603
+            for _ in range(processes - 1)
+        ]
+
+    def _tasks(self, step: Step) -> Iterator[Task]:
+        connection, rebuild = self._connection, self._rebuild
+        if step.kind == "streams":
+            yield from self._ranges()
+        elif step.kind == "tables":
+            yield from (Task("table", name) for name in readmodels.tables(step.stage))
+        else:
+            there = facts.count_facts(connection, rebuild.stage1, rebuild.upto)
+            rows = {p.row: p for p in projections(2)}
+            for p in step.projections:
+                weight = sum(there.get(_TAGS[fact], 0) for fact in p.facts)
+                weight += sum(readmodels.count(connection, rows[row], rebuild.stage2) for row in p.upstream)
+                parts = max(1, round(weight / SOURCES))
+                yield from (Task("rows", p.name, part=n, parts=parts, weight=weight // parts) for n in range(parts))
+
+    def _ranges(self) -> Iterator[Task]:
+        """Ranges of streams of about the same weight."""
+        with long_reader(self._url) as reader:
+            first, last, weight = (0, ""), (0, ""), 0
+            for last, events in stream_sizes(reader, self._rebuild.upto):
+                weight += events
+                if weight >= EVENTS:
+                    yield Task("streams", after=first, to=last, weight=weight)
+                    first, weight = last, 0
+            if weight:
+                yield Task("streams", after=first, to=last, weight=weight)
+
+
+class Worker:
+    """Works at a rebuild's tasks, one after the other."""
+
+    def __init__(self, connection: Connection, rebuild: Rebuild) -> None:
+        self._connection = connection
+        self._rebuild = rebuild
+        self._by_name = {p.name: p for p in projections()}
+        connection.execute("SET idle_in_transaction_session_timeout = 0")  # a fold takes as long as it takes
+
+    def work(self) -> bool:
+        """Do one task; False when there is none to be had now.
+
+        A task that cannot be done is marked with the reason. Raises: psycopg.OperationalError, and it is free again.
+        """
+        claimed = None
+        try:
+            with self._connection.transaction():
+                claimed = rebuilds.claim(self._connection, self._rebuild.id)
+                if claimed is None:
+                    return False
+                # What is built is made durable when its tables are finished, and by the switch.
+                self._connection.execute("SET LOCAL synchronous_commit = off")
+                self._do(claimed.task)
+                rebuilds.did(self._connection, self._rebuild.id, claimed)
+        except psycopg.OperationalError:
+            raise
+        except Exception as fault:
+            if claimed is None:
+                raise
+            log.exception("a task of rebuild %d cannot be done: %s", self._rebuild.id, claimed.task)
+            rebuilds.could_not(self._connection, self._rebuild.id, claimed, str(fault) or repr(fault))
+        return True
+
+    def _do(self, task: Task) -> None:
+        if task.kind == "streams":
+            self._fold_streams(task)
+        elif task.kind == "rows":
+            self._fold_rows(self._by_name[task.name], task.part, task.parts)
+        else:
+            stage: Literal[1, 2] = 1 if task.name in readmodels.tables(1) else 2
+            generation = self._rebuild.stage1 if stage == 1 else self._rebuild.stage2
+            readmodels.finish_table(self._connection, stage, generation, task.name)
+
+    # --- stage 1 ---
+
+    def _fold_streams(self, task: Task) -> None:
+        connection, generation, upto = self._connection, self._rebuild.stage1, self._rebuild.upto
+        deltas: list[tuple[int, str, Delta]] = []
+        waiting = 0
+        for (space_id, stream), events in scan_streams(connection, upto, task.after, task.to):
+            _, delta = fold_stream(stream, events)
+            deltas.append((space_id, stream, delta))
+            waiting += len(events)
+            if waiting >= CHUNK:
+                _write(connection, generation, upto, deltas)
+                deltas, waiting = [], 0
+        _write(connection, generation, upto, deltas)
+
+    # --- stage 2 ---
+
+    def _fold_rows(self, p: Projection, part: int, parts: int) -> None:
+        connection, generation = self._connection, self._rebuild.stage2
+        rows: dict[RowKey, Any] = {}
+        routes: list[tuple[SourceKey, Route]] = []
+        for source, item, upstream in self._sources(p):
+            keys = [key for key in p.keys(item) if zlib.crc32(key.encode("utf-8", "surrogatepass")) % parts == part]
+            if not keys:
+                continue
+            targets = tuple(f"{p.name}:{key}" for key in keys)
+            routes.append((source, Route(targets, *((None, None) if upstream is None else upstream))))
+            if len(routes) >= CHUNK:
+                facts.copy_routes(connection, generation, routes)
+                routes = []
+            for key in keys:
+                at = (source[0], key)
+                rows[at] = p.fold(rows.get(at), item)
+        facts.copy_routes(connection, generation, routes)
+        encode = msgspec.json.encode
+        readmodels.copy_rows(
+            connection, p, generation, ((key, "", encode(row)) for key, row in rows.items() if row is not None)
+        )
+        if p.name == readmodels.OUTBOX_OF:
+            readmodels.queue_points(connection, generation, (key for key, row in rows.items() if row is not None))
+
+    def _sources(self, p: Projection) -> Iterator[tuple[SourceKey, Any, tuple[str, str] | None]]:
+        """All that goes to a projection: facts, recorded events, and the rows it reads, with their name and key."""
+        connection, rebuild = self._connection, self._rebuild
+        tags = [_TAGS[fact] for fact in p.facts]
+        if tags:
+            for batch in facts.scan_facts(connection, rebuild.stage1, rebuild.upto, tags, CHUNK):
+                yield from ((key, fact, None) for key, fact in batch)
+        if p.recorded:
+            for source in recorded_sources(connection, p.recorded, Position(0), rebuild.upto):
+                if isinstance(source.item, Recorded):
+                    yield source.key, source.item, None
+        for upstream in (other for other in projections(2) if other.row in p.upstream):
+            for rows in readmodels.scan(connection, upstream, rebuild.stage2, CHUNK):
+                for key, row in rows:
+                    yield row_source(upstream.name, key), Changed(key[1], row), (upstream.name, key[1])
+
+
+def _write(connection: Connection, generation: int, at: Position, deltas: Iterable[tuple[int, str, Delta]]) -> None:
+    encode = msgspec.json.encode
+    rows: dict[str, list[tuple[RowKey, str, bytes]]] = {p.name: [] for p in projections(1)}
+    found = []
+    for space_id, stream, delta in deltas:
+        found += [(space_id, fact) for fact in delta.facts.values()]
+        for (name, key), row in delta.rows.items():
+            if row is not None:
+                rows[name].append(((space_id, key), stream, encode(row)))
+    if found:
+        facts.copy_facts(connection, generation, at, found)
+    for p in projections(1):
+        if rows[p.name]:
+            readmodels.copy_rows(connection, p, generation, rows[p.name])
+
+
+@contextmanager
+def long_reader(url: str) -> Iterator[Connection]:
+    """A connection in a transaction for one long read, which may be idle for as long as a fold takes."""
+    with connect(url, name="memctl replay reader") as reader:
+        reader.execute("SET idle_in_transaction_session_timeout = 0")
+        with reader.transaction():
+            yield reader
+
+
+def main(rebuild_id: int) -> None:
+    """Help with a rebuild until it has no more tasks, or its leader is gone."""
+    from memctl.infra.embedded.launch import die_with_parent
+
+    leader = os.getppid()
+    die_with_parent(signal.SIGKILL, leader)
+    with connect(os.environ["MEMCTL_DATABASE_URL"], name="memctl replay helper") as connection:
+        rebuild = rebuilds.read(connection, rebuild_id)
+        if rebuild is None:
+            return
+        worker = Worker(connection, rebuild)
+        while os.getppid() == leader:
+            if not worker.work():
+                time.sleep(POLL_S)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))
