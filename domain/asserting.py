@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
-from memctl.domain.facts import Fact, Span, fact_id, quote
+from memctl.domain.facts import TAGS, Fact, Span, fact_id, quote
 from memctl.domain.ordering import Placed
 
 F = TypeVar("F", bound=Fact)
@@ -30,7 +30,7 @@ class Assertions:
     def make(self, cls: type[F], placed: Placed, about: str, *spans: Span, **fields: Any) -> F:
         """Assert a fact about `about` at an event's place, on the evidence of these spans or the whole event."""
         fact = cls(
-            id=fact_id(self.stream, cast(str, cls.__struct_config__.tag), about),
+            id=fact_id(self.stream, TAGS[cls], about),
             stream=self.stream,
             occurred_at=placed.when,
             location=self.location,

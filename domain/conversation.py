@@ -22,7 +22,7 @@ from memctl.domain.facts import (
 )
 from memctl.domain.insights import claims_in
 from memctl.domain.observations import PromptSubmitted, ResponseReceived
-from memctl.domain.ordering import Placed, text_digest
+from memctl.domain.ordering import Placed, prompt_about
 from memctl.domain.prompts import FRESH_START, Said, is_complaint, is_thanks, kind_of, said_in, words_in
 from memctl.domain.tasks import canonical_of, description_of, task_key, task_type_of
 
@@ -175,7 +175,7 @@ class Conversation:
                 self.episode.heard("positive")
 
     def _about_prompt(self, text: str) -> str:
-        return self._assert.nth(f"prompt:{text_digest(text).hex()}")
+        return self._assert.nth(prompt_about(text))
 
     def _say(
         self,
@@ -237,7 +237,7 @@ class Conversation:
         """The agent said something aloud."""
         if seen.text.strip() == _NO_WORDS:
             return
-        about = self._assert.nth(f"answer:{text_digest(seen.text).hex()}")
+        about = self._assert.nth(placed.telling)
         span = span_of(placed, seen.text)
         prompt = self._turn.prompt.id if self._turn is not None else None
         text = seen.text[:LONGEST_TEXT]

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+import msgspec
+
 from memctl.domain.asserting import Assertions
 from memctl.domain.conversation import Conversation
 from memctl.domain.event import Event, Micros
@@ -24,6 +26,8 @@ from memctl.domain.observations import (
 )
 from memctl.domain.ordering import Ordering, Placed, text_digest
 from memctl.domain.work import Work
+
+_NO_TOKENS = (0, 0, 0)
 
 
 def derive(stream: str, events: Iterable[Event]) -> StreamFacts:
@@ -70,7 +74,7 @@ class StreamFacts:
             self._undated = True
             waiting, self._waiting = self._waiting, []
             for each in waiting:
-                self._fold(each._replace(when=Micros(1)))
+                self._fold(msgspec.structs.replace(each, when=Micros(1)))
         self._talk.flush()
         return self._assert.drain()
 
@@ -88,7 +92,7 @@ class StreamFacts:
             self._open(placed, seen)
             waiting, self._waiting = self._waiting, []
             for earlier in waiting:
-                self._fold(earlier._replace(when=placed.when))
+                self._fold(msgspec.structs.replace(earlier, when=placed.when))
         elif isinstance(seen, SessionStarted):
             self._open(placed, seen)
         match seen:
@@ -127,27 +131,32 @@ class StreamFacts:
 
     def _notice(self, placed: Placed, seen: NoticeReceived) -> None:
         if seen.kind == "title" and seen.text:
-            about = self._assert.nth(f"title:{text_digest(seen.text).hex()}")
+            about = self._assert.nth(f"title:{text_digest(seen.text)}")
             self._assert.make(SessionTitled, placed, about, title=seen.text[:300])
         elif seen.kind == "tokens":
-            spent = (seen.data.get(name) for name in ("tokens_in", "tokens_out", "tokens_cached"))
-            self._spend(placed, "", *(n if isinstance(n, int) else 0 for n in spent))
+            told = [seen.data.get(name) for name in ("tokens_in", "tokens_out", "tokens_cached")]
+            tokens_in, tokens_out, tokens_cached = (n if isinstance(n, int) else 0 for n in told)
+            self._spend(placed, "", tokens_in, tokens_out, tokens_cached)
         elif seen.kind == "interrupted":
             self._talk.interrupted(placed.when)
 
-    def _spend(self, placed: Placed, message: str, *tokens: int) -> None:
+    def _spend(self, placed: Placed, message: str, tokens_in: int, tokens_out: int, tokens_cached: int) -> None:
         """Count what a message cost. Every block of it repeats the counts, and later ones may know more."""
-        before = self._spent.get(message, (0, 0, 0)) if message else (0, 0, 0)
-        if tokens == before:
-            return
-        counts = tuple(max(now, old) for now, old in zip(tokens, before, strict=True))
-        more = tuple(now - old for now, old in zip(counts, before, strict=True))
-        if not any(more):
+        before = self._spent.get(message, _NO_TOKENS) if message else _NO_TOKENS
+        known_in, known_out, known_cached = before
+        counts = (max(tokens_in, known_in), max(tokens_out, known_out), max(tokens_cached, known_cached))
+        if counts == before:
             return
         if message:
-            self._spent[message] = (counts[0], counts[1], counts[2])
-        about = self._assert.nth(f"message:{message}") if message else str(placed.cite)
-        self._assert.make(TokensSpent, placed, about, tokens_in=more[0], tokens_out=more[1], tokens_cached=more[2])
+            self._spent[message] = counts
+        self._assert.make(
+            TokensSpent,
+            placed,
+            self._assert.nth(f"message:{message}") if message else str(placed.cite),
+            tokens_in=counts[0] - known_in,
+            tokens_out=counts[1] - known_out,
+            tokens_cached=counts[2] - known_cached,
+        )
         if self._talk.episode is not None:
-            self._talk.episode.tokens += more[0] + more[1]
+            self._talk.episode.tokens += counts[0] - known_in + counts[1] - known_out
             self._talk.episode.dirty = True

@@ -365,6 +365,8 @@ FACT_TYPES: dict[str, type[Fact]] = {
 }
 """Fact classes by their tag, which the store keeps as the fact's type."""
 
+TAGS: dict[type[Fact], str] = {cls: tag for tag, cls in FACT_TYPES.items()}
+
 
 def fact_type(fact: Fact) -> str:
     """The tag of a fact."""

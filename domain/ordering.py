@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 from uuid import UUID
 
 import msgspec
@@ -25,39 +25,32 @@ from memctl.domain.observations import (
     ToolOutcome,
 )
 
-Key = tuple[int, int, int, bytes]
+Key = tuple[int, int, int, int]
 """Raised time in microseconds, depth under its parents (or line ordinal), block, delivery id."""
 
 T = TypeVar("T", bound=Observation)
 
 
-class Placed(NamedTuple):
+class Placed(msgspec.Struct, frozen=True, gc=False):
     """An event at its place: `when` is its raised time, `payload` what all its tellings say together.
 
-    `event` is the transcript's block once it is in, the hook's delivery until then.
+    `event` is the transcript's block once it is in, the hook's delivery until then; `cite` is the id of its delivery.
     """
 
     event: Event
     payload: Observation
+    cite: UUID
     when: Micros
+    key: Key
+    telling: str
+    """Equal for what a hook and a transcript tell alike; empty for what only one of them tells."""
 
-    @property
-    def cite(self) -> UUID:
-        return self.event.delivery_id
 
-
-class _Line(NamedTuple):
+class _Line(msgspec.Struct, frozen=True, gc=False):
     raised: int
     depth: int
     own: int
     parent: str
-
-
-class _Keyed(NamedTuple):
-    key: Key
-    event: Event
-    seen: Observation
-    telling: bytes | None
 
 
 class Ordering:
@@ -73,7 +66,7 @@ class Ordering:
         """The highest ordinal so far, and the raised time there."""
         self._calls: dict[str, Key] = {}
         self._outcomes: set[str] = set()
-        self._told: dict[bytes, list[int]] = {}
+        self._told: dict[str, tuple[int, int]] = {}
         """By telling: how often a transcript and how often a hook told it."""
         self._last: Key | None = None
 
@@ -88,7 +81,7 @@ class Ordering:
         for event in came:
             if event.event_id in self._events or not isinstance(event.payload, Observation):
                 continue
-            delivery = event.variant_of or event.event_id
+            delivery = event.delivery_id
             if delivery in self._deliveries:
                 return None
             known = fresh.get(delivery)
@@ -97,21 +90,23 @@ class Ordering:
         if not fresh:
             return []
         lines = self._place_lines(fresh.values())
-        keyed = None if lines is None else self._keyed(fresh.values(), lines)
-        if lines is None or keyed is None or (self._last is not None and keyed[0].key <= self._last):
+        entries = None if lines is None else self._keyed(fresh, lines)
+        if lines is None or entries is None or (self._last is not None and entries[0].key <= self._last):
             return None
-        placed = self._paired(keyed)
+        placed = self._paired(entries)
         if placed is not None:
-            self._remember(came, keyed, lines)
+            self._events.update(event.event_id for event in came)
+            self._deliveries.update(fresh)
+            self._remember(entries, lines)
         return placed
 
     def _place_lines(self, events: Iterable[tuple[Event, Observation]]) -> dict[str, _Line] | None:
         times: dict[str, int] = {}
         parents: dict[str, str] = {}
         for event, seen in events:
-            if seen.line:
-                times[seen.line] = max(times.get(seen.line, event.occurred_at), event.occurred_at)
-                parents[seen.line] = max(parents.get(seen.line, ""), seen.parent)
+            if line := seen.line:
+                times[line] = max(times.get(line, event.occurred_at), event.occurred_at)
+                parents[line] = max(parents.get(line, ""), seen.parent)
         placed: dict[str, _Line] = {}
         ordinals: list[tuple[int, str]] = []
         for line, own in times.items():
@@ -136,14 +131,20 @@ class Ordering:
                 _climb(line, times, parents, placed, self._lines)
         return placed
 
-    def _keyed(self, events: Iterable[tuple[Event, Observation]], lines: Mapping[str, _Line]) -> list[_Keyed] | None:
-        keyed: list[_Keyed] = []
-        outcomes: list[_Keyed] = []
+    def _keyed(
+        self, fresh: Mapping[UUID, tuple[Event, Observation]], lines: Mapping[str, _Line]
+    ) -> list[Placed] | None:
+        """One entry for each event, in order; None where a tool's call came after its outcome, or an outcome again."""
+        entries: list[Placed] = []
+        outcomes: list[tuple[str, Placed]] = []
         calls: dict[str, Key] = {}
-        for event, seen in events:
-            line = lines[seen.line] if seen.line else _Line(event.occurred_at, 0, event.occurred_at, "")
-            key = (line.raised, line.depth, seen.block, event.delivery_id.bytes)
-            entry = _Keyed(key, event, seen, _telling(seen))
+        for delivery, (event, seen) in fresh.items():
+            if seen.line:
+                line = lines[seen.line]
+                key = (line.raised, line.depth, seen.block, delivery.int)
+            else:
+                key = (event.occurred_at, 0, seen.block, delivery.int)
+            entry = Placed(event, seen, delivery, Micros(key[0]), key, _telling(seen))
             if isinstance(seen, ToolCalled) and seen.call:
                 if seen.call in self._calls or seen.call in self._outcomes:
                     return None
@@ -151,59 +152,61 @@ class Ordering:
             elif isinstance(seen, ToolOutcome) and seen.call:
                 if seen.call in self._outcomes:
                     return None
-                outcomes.append(entry)
+                outcomes.append((seen.call, entry))
                 continue
-            keyed.append(entry)
-        for entry in outcomes:
-            assert isinstance(entry.seen, ToolOutcome)
-            asked = calls.get(entry.seen.call) or self._calls.get(entry.seen.call)
+            entries.append(entry)
+        for call, entry in outcomes:
+            asked = calls.get(call) or self._calls.get(call)
             if asked is not None and entry.key[:3] <= asked[:3]:
-                entry = entry._replace(key=(asked[0], asked[1] + 1, entry.key[2], entry.key[3]))
-            keyed.append(entry)
-        keyed.sort(key=lambda entry: entry.key)
-        return keyed
+                key = (asked[0], asked[1] + 1, entry.key[2], entry.key[3])
+                entry = msgspec.structs.replace(entry, key=key, when=Micros(key[0]))
+            entries.append(entry)
+        entries.sort(key=lambda entry: entry.key)
+        return entries
 
-    def _paired(self, keyed: Sequence[_Keyed]) -> list[Placed] | None:
+    def _paired(self, entries: Sequence[Placed]) -> list[Placed] | None:
         """One entry for each thing told: hook and transcript together, in the transcript's place."""
-        groups: dict[bytes, tuple[list[_Keyed], list[_Keyed]]] = {}
-        found: list[tuple[Key, Placed]] = []
-        for entry in keyed:
-            if entry.telling is None:
-                found.append(_merged(entry, ()))
+        placed: list[Placed] = []
+        groups: dict[str, list[Placed]] = {}
+        for entry in entries:
+            if entry.telling:
+                groups.setdefault(entry.telling, []).append(entry)
             else:
-                groups.setdefault(entry.telling, ([], []))[entry.seen.via == "hook"].append(entry)
-        for telling, (transcripts, hooks) in groups.items():
-            if telling[:1] == b"t":
+                placed.append(entry)
+        for telling, group in groups.items():
+            hooks = [entry for entry in group if entry.payload.via == "hook"]
+            transcripts = [entry for entry in group if entry.payload.via != "hook"] if hooks else group
+            if telling.startswith(_OF_ONE_USE):
                 # A use of a tool has one id: whatever tells it again is the same telling.
                 first, *others = (*transcripts, *hooks)
-                found.append(_merged(first, others))
+                placed.append(_merged(first, others))
                 continue
             by_transcript, by_hook = self._told.get(telling, (0, 0))
             if (transcripts and by_hook > by_transcript) or (hooks and by_transcript > by_hook):
                 return None
-            for k, entry in enumerate(transcripts):
-                found.append(_merged(entry, hooks[k : k + 1]))
-            found.extend(_merged(entry, ()) for entry in hooks[len(transcripts) :])
-        found.sort(key=lambda pair: pair[0])
-        return [placed for _, placed in found]
+            placed.extend(_merged(entry, hooks[k : k + 1]) for k, entry in enumerate(transcripts))
+            placed.extend(hooks[len(transcripts) :])
+        placed.sort(key=lambda entry: entry.key)
+        return placed
 
-    def _remember(self, came: Iterable[Event], keyed: Sequence[_Keyed], lines: Mapping[str, _Line]) -> None:
-        self._events.update(event.event_id for event in came)
-        for key, event, seen, telling in keyed:
-            self._deliveries.add(event.delivery_id)
+    def _remember(self, entries: Sequence[Placed], lines: Mapping[str, _Line]) -> None:
+        for entry in entries:
+            seen, telling = entry.payload, entry.telling
             if isinstance(seen, ToolCalled) and seen.call:
-                self._calls[seen.call] = min(self._calls.get(seen.call, key), key)
+                self._calls[seen.call] = min(self._calls.get(seen.call, entry.key), entry.key)
             elif isinstance(seen, ToolOutcome) and seen.call:
                 self._outcomes.add(seen.call)
-            elif telling is not None:
-                self._told.setdefault(telling, [0, 0])[seen.via == "hook"] += 1
+            elif telling:
+                by_transcript, by_hook = self._told.get(telling, (0, 0))
+                hook = seen.via == "hook"
+                self._told[telling] = (by_transcript + (not hook), by_hook + hook)
         self._lines.update(lines)
         for name, line in lines.items():
             if name[0] == "#" and line.depth >= self._ordinal[0]:
                 self._ordinal = (line.depth, max(line.raised, self._ordinal[1]))
             if line.parent and line.parent not in self._lines:
                 self._awaited.add(line.parent)
-        self._last = keyed[-1].key
+        self._last = entries[-1].key
 
 
 def _climb(
@@ -214,6 +217,10 @@ def _climb(
     known: Mapping[str, _Line],
 ) -> None:
     """Place a line after its parent, and its parent before it. Lines in a circle count as having no parent."""
+    above = placed.get(parents[line]) or known.get(parents[line])
+    if above is not None:
+        placed[line] = _Line(max(times[line], above.raised), above.depth + 1, times[line], parents[line])
+        return
     path: dict[str, int] = {}
     at = line
     while at in times and at not in placed and at not in path:
@@ -241,31 +248,41 @@ def _version(event: Event) -> tuple[int, bytes]:
     return (-len(text if isinstance(text, str) else stored), hashlib.sha256(told).digest())
 
 
-def _telling(seen: Observation) -> bytes | None:
-    """What a hook and a transcript would tell alike; None for what only one of them tells."""
+_OF_ONE_USE = ("call:", "outcome:")
+
+
+def _telling(seen: Observation) -> str:
+    """What a hook and a transcript would tell alike; empty for what only one of them tells."""
     if isinstance(seen, ToolCalled):
-        return b"tc" + seen.call.encode("utf-8", "surrogatepass") if seen.call else None
+        return f"call:{seen.call}" if seen.call else ""
     if isinstance(seen, ToolOutcome):
-        return b"to" + seen.call.encode("utf-8", "surrogatepass") if seen.call else None
+        return f"outcome:{seen.call}" if seen.call else ""
     if isinstance(seen, PromptSubmitted):
-        return b"p" + text_digest(seen.text)
-    if isinstance(seen, ResponseReceived) and seen.kind == "text":
-        return b"r" + text_digest(seen.text)
+        return prompt_about(seen.text)
+    if isinstance(seen, ResponseReceived):
+        return f"answer:{text_digest(seen.text)}" if seen.kind == "text" else ""
     if isinstance(seen, SessionStarted):
-        return b"s" + seen.source.encode("utf-8", "surrogatepass")
-    return None
+        return f"started:{seen.source}"
+    return ""
 
 
-def text_digest(text: str) -> bytes:
-    """16 bytes that are equal for texts equal but for white space."""
-    return hashlib.sha256(" ".join(text.split()).encode("utf-8", "surrogatepass")).digest()[:16]
+def prompt_about(text: str) -> str:
+    """What a prompt of that text is called."""
+    return f"prompt:{text_digest(text)}"
 
 
-def _merged(first: _Keyed, others: Iterable[_Keyed]) -> tuple[Key, Placed]:
-    payload = first.seen
+def text_digest(text: str) -> str:
+    """32 hex digits that are equal for texts equal but for white space."""
+    return hashlib.sha256(" ".join(text.split()).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def _merged(first: Placed, others: Sequence[Placed]) -> Placed:
+    if not others:
+        return first
+    payload = first.payload
     for other in others:
-        payload = filled(payload, other.seen)
-    return first.key, Placed(first.event, payload, Micros(first.key[0]))
+        payload = filled(payload, other.payload)
+    return msgspec.structs.replace(first, payload=payload)
 
 
 @functools.cache

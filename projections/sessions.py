@@ -121,6 +121,43 @@ def sessions(row: Session | None, fact: Told) -> Session:
         seen["locations"] = (*row.locations, fact.location)
         seen["location"] = row.location or fact.location
     match fact:
+        case TokensSpent():
+            seen.update(
+                tokens_in=row.tokens_in + fact.tokens_in,
+                tokens_out=row.tokens_out + fact.tokens_out,
+                tokens_cached=row.tokens_cached + fact.tokens_cached,
+            )
+        case ToolUsed():
+            seen.update(
+                tool_calls=row.tool_calls + 1,
+                tool_failures=row.tool_failures + (not fact.ok and not fact.noise),
+                patches_proposed=row.patches_proposed + (fact.family == "edit"),
+            )
+        case Answered():
+            seen.update(answers=row.answers + 1)
+            if not fact.subagent:
+                seen.update(summary=clipped(fact.text, 600), model=fact.model or row.model)
+        case CommandRan():
+            seen.update(commands=row.commands + 1)
+        case FileChanged():
+            digest = hashlib.sha256(fact.path.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+            if digest not in row.changed and len(row.changed) < PATHS:
+                seen.update(changed=(*row.changed, digest), files_changed=row.files_changed + 1)
+            seen.update(
+                patches_applied=row.patches_applied + 1,
+                lines_added=row.lines_added + fact.added,
+                lines_removed=row.lines_removed + fact.removed,
+            )
+        case Prompted():
+            if fact.kind != "command":
+                seen.update(prompts=row.prompts + 1, corrections=row.corrections + (fact.kind == "correction"))
+                seen.update(first_prompt=row.first_prompt or one_line(fact.text, 300))
+        case ErrorOccurred():
+            seen.update(errors=row.errors + 1)
+        case TestsRan():
+            seen.update(test_runs=row.test_runs + 1)
+        case ErrorResolved():
+            seen.update(fixes=row.fixes + 1)
         case SessionOpened():
             # The first sign of life of a session that began unseen has no source: what follows may name it.
             seen.update(
@@ -133,49 +170,12 @@ def sessions(row: Session | None, fact: Told) -> Session:
                 repository=fact.repository or row.repository,
                 title=fact.title or row.title,
             )
-        case SessionClosed():
-            seen.update(ended_at=fact.occurred_at, end_reason=fact.reason)
-        case SessionTitled():
-            seen.update(title=clipped(fact.title, 300))
-        case Prompted():
-            if fact.kind != "command":
-                seen.update(prompts=row.prompts + 1, corrections=row.corrections + (fact.kind == "correction"))
-                seen.update(first_prompt=row.first_prompt or one_line(fact.text, 300))
-        case Answered():
-            seen.update(answers=row.answers + 1)
-            if not fact.subagent:
-                seen.update(summary=clipped(fact.text, 600), model=fact.model or row.model)
-        case ToolUsed():
-            seen.update(
-                tool_calls=row.tool_calls + 1,
-                tool_failures=row.tool_failures + (not fact.ok and not fact.noise),
-                patches_proposed=row.patches_proposed + (fact.family == "edit"),
-            )
-        case CommandRan():
-            seen.update(commands=row.commands + 1)
-        case TestsRan():
-            seen.update(test_runs=row.test_runs + 1)
-        case FileChanged():
-            digest = hashlib.sha256(fact.path.encode("utf-8", "surrogatepass")).hexdigest()[:12]
-            if digest not in row.changed and len(row.changed) < PATHS:
-                seen.update(changed=(*row.changed, digest), files_changed=row.files_changed + 1)
-            seen.update(
-                patches_applied=row.patches_applied + 1,
-                lines_added=row.lines_added + fact.added,
-                lines_removed=row.lines_removed + fact.removed,
-            )
-        case ErrorOccurred():
-            seen.update(errors=row.errors + 1)
-        case ErrorResolved():
-            seen.update(fixes=row.fixes + 1)
-        case TokensSpent():
-            seen.update(
-                tokens_in=row.tokens_in + fact.tokens_in,
-                tokens_out=row.tokens_out + fact.tokens_out,
-                tokens_cached=row.tokens_cached + fact.tokens_cached,
-            )
         case TaskOpened():
             seen.update(tasks=row.tasks + 1)
+        case SessionTitled():
+            seen.update(title=clipped(fact.title, 300))
+        case SessionClosed():
+            seen.update(ended_at=fact.occurred_at, end_reason=fact.reason)
         case _:
             assert_never(fact)
     return msgspec.structs.replace(row, **seen)

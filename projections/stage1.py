@@ -15,6 +15,7 @@ import msgspec
 from memctl.domain.derive import StreamFacts, derive
 from memctl.domain.event import Event
 from memctl.domain.facts import Fact
+from memctl.domain.skipping import foldable
 from memctl.projections.kernel import Projection, handed_on, projections
 
 RowOf = tuple[str, str]
@@ -45,10 +46,11 @@ class StreamState:
     def drain(self, events: int) -> Delta:
         self.events += events
         delta = Delta({}, {})
+        subscribers = _subscribers()
         for fact in self._facts.drain():
             if type(fact) in handed_on():
                 delta.facts[fact.id] = fact
-            for p in _subscribers().get(type(fact), ()):
+            for p in subscribers.get(type(fact), ()):
                 for key in p.keys(fact):
                     at = (p.name, key)
                     row = p.fold(self._rows.get(at), fact)
@@ -61,8 +63,11 @@ class StreamState:
 
 
 def fold_stream(stream: str, events: Iterable[Event]) -> tuple[StreamState, Delta]:
-    """All events of a stream, in any order: its state, with everything that stands in it as the delta."""
-    known = list(events)
+    """All events of a stream, in any order: its state, with everything that stands in it as the delta.
+
+    What was left out of the stream is left out here. Raises: UndecodablePayload, or whatever a fold raises.
+    """
+    known = foldable(events)
     state = StreamState(derive(stream, known))
     return state, state.drain(len(known))
 

@@ -158,10 +158,9 @@ def working_memory(row: WorkingMemory | None, fact: Told) -> WorkingMemory:
             if fact.task == row.task:
                 seen.update(task_status="closed")
         case ToolUsed():
-            result = ToolResult(
-                at, clipped(fact.tool, 60), fact.ok, one_line(fact.summary, 160), one_line(fact.result, 240)
-            )
-            seen.update(steps=row.steps + 1, tool_results=(*row.tool_results, result)[-TOOL_RESULTS:])
+            summary, result = clipped(fact.summary, 160), clipped(fact.result, 240)  # each on one line already
+            used = ToolResult(at, clipped(fact.tool, 60), fact.ok, summary, result)
+            seen.update(steps=row.steps + 1, tool_results=(*row.tool_results, used)[-TOOL_RESULTS:])
             if fact.ok and fact.family == "read":
                 seen.update(files=_accessed(row.files, fact.files, "read", at))
         case FileChanged():
