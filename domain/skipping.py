@@ -1,0 +1,61 @@
+"""Leaving out what cannot be folded: the event that says so, and which of a stream's events are left to fold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from uuid import UUID
+
+from memctl.domain.errors import MemctlError
+from memctl.domain.event import Event, Payload, event
+
+
+@event("event.skipped")
+class EventSkipped(Payload, frozen=True, kw_only=True, omit_defaults=True):
+    """Something that no fold could take was left out, because somebody decided so.
+
+    Without a `projection`, `skipped` is an event of the very stream that this one stands in, and no longer part of it.
+    With one, it is a source of that read model (a fact, a recorded event, a row of another read model), and the row
+    `key` is folded without it; where there is no `key`, no row is.
+    """
+
+    skipped: UUID
+    projection: str = ""
+    key: str | None = None
+    reason: str = ""
+
+
+class Undecodable(Payload, frozen=True, kw_only=True):
+    """Stands for the stored payload of a known type that could not be read as one. Folding it is a fault."""
+
+    problem: str
+    """The class of the error that reading it raised."""
+
+
+class UndecodablePayload(MemctlError):
+    """The stored payload of event {event_id} at position {position} is no {type}."""
+
+
+def left_out(events: Iterable[Event]) -> frozenset[UUID]:
+    """The ids of events that one of these, all of one stream, says to leave out."""
+    found = (event.payload for event in events if isinstance(event.payload, EventSkipped))
+    return frozenset(payload.skipped for payload in found if not payload.projection)
+
+
+def remaining(events: Sequence[Event]) -> list[Event]:
+    """The events of one stream without those that were left out, and without the events that say so."""
+    gone = left_out(events)
+    return [e for e in events if e.event_id not in gone and not isinstance(e.payload, EventSkipped)]
+
+
+def foldable(events: Iterable[Event]) -> list[Event]:
+    """The events of one stream that are to be folded. A function of their set: it does not matter which came first.
+
+    Raises: UndecodablePayload.
+    """
+    known = list(events)
+    if any(isinstance(e.payload, EventSkipped) for e in known):
+        known = remaining(known)
+    for e in known:
+        if isinstance(e.payload, Undecodable):
+            raise UndecodablePayload(event_id=e.event_id, position=e.position, type=e.type)
+    return known
