@@ -25,6 +25,8 @@ COMMANDS = {
     "stats": "memctl.cli.read:stats",
     "events": "memctl.cli.read:events",
     "replay": "memctl.cli.replay:replay",
+    "verify": "memctl.cli.verify:verify",
+    "doctor": "memctl.cli.verify:doctor",
     "config": "memctl.cli.processes:config",
     "worker": "memctl.cli.processes:worker",
     "serve": "memctl.cli.processes:serve",

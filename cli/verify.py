@@ -1,0 +1,165 @@
+"""`memctl verify` and `memctl doctor`: what is stored, and what it is stored with."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from memctl.cli.output import print_json, safe
+
+if TYPE_CHECKING:
+    from memctl.api.checks import Check
+    from memctl.api.verify import Progress, Verification
+    from memctl.infra.settings_model import Settings
+
+_MARKS = {"ok": ("ok", "green"), "gap": ("GAP", "red"), "skipped": ("--", "yellow")}
+
+WIDTH = 80
+
+
+@click.command()
+@click.argument("paths", nargs=-1, type=click.Path(path_type=Path, exists=True))
+@click.option("--repair", is_flag=True, help="Have vectors that drifted written again, and look once more.")
+@click.option("--replay", "rebuilt", is_flag=True, help="Also rebuild every read model beside, and compare the rows.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_context
+def verify(context: click.Context, paths: tuple[Path, ...], repair: bool, rebuilt: bool, as_json: bool) -> None:
+    """Prove that nothing that was told is missing; exit code 1 where anything is.
+
+    The log's hashes, ids and positions, the offsets of those who read it, every vector, the spool, and every line of
+    every transcript that was read. With PATHS (files or folders), each of their lines has to be in the log. Changes
+    nothing without --repair, and may run beside everything else.
+    """
+    from memctl.api.verify import Verification
+    from memctl.infra.settings import load_settings
+
+    settings = load_settings()
+    began = time.monotonic()
+    with _progress() as progress:
+        verification = Verification(settings, paths, repair, progress)
+        found = list(_shown(_all(verification, settings, rebuilt, progress), quiet=as_json))
+    gaps = sum(one.result == "gap" for one in found)
+    if as_json:
+        from memctl.api.checks import as_json as told
+
+        answer = {"ok": not gaps, "events": verification.events, "seconds": round(time.monotonic() - began, 3)}
+        print_json({**answer, "checks": told(found)})
+    else:
+        what = f"{verification.events:,} events, "
+        _conclude(what + ("nothing missing" if not gaps else _gaps(gaps)), time.monotonic() - began)
+    if gaps:
+        context.exit(1)
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_context
+def doctor(context: click.Context, as_json: bool) -> None:
+    """Look at the installation: folders, servers, settings, schema, clocks; exit code 1 where something is to be done.
+
+    Works whether memctl runs or not. `memctl verify` looks at what is stored.
+    """
+    from memctl.api.doctor import examine
+
+    began = time.monotonic()
+    found = list(_shown(examine(), quiet=as_json))
+    gaps = sum(one.result == "gap" for one in found)
+    if as_json:
+        from memctl.api.checks import as_json as told
+
+        print_json({"ok": not gaps, "checks": told(found)})
+    else:
+        _conclude("nothing to be done" if not gaps else f"{gaps} to be done", time.monotonic() - began)
+    if gaps:
+        context.exit(1)
+
+
+def _all(verification: Verification, settings: Settings, rebuilt: bool, progress: Progress) -> Iterator[Check]:
+    from memctl.api.checks import attempted, skipped
+
+    yield from verification.checks()
+    if rebuilt:
+        yield from attempted("read models", lambda: _rebuilt(settings, progress))
+    else:
+        yield skipped("read models", "rebuilt", "not run; --replay folds all of them again and compares")
+
+
+def _rebuilt(settings: Settings, progress: Progress) -> Iterator[Check]:
+    """Every read model, live and rebuilt from the log at one position."""
+    from memctl.api.checks import check
+    from memctl.infra.embedders import load_embedder
+    from memctl.infra.vectors import store
+    from memctl.workers.replay import replay
+
+    embedder = load_embedder(settings.embedder)
+    client = store.connect(settings.require("qdrant_url"), settings.qdrant_api_key)
+    try:
+        result = replay(
+            settings.require("database_url"), client, model=embedder.name if embedder else "",
+            dimensions=embedder.dimensions if embedder else 384, verify=True, progress=progress,
+        )  # fmt: skip
+    finally:
+        client.close()
+    for one in result.compared:
+        yield check(
+            "read models", one.name, f"{one.rows:,} rows, {one.digest_live[:12]}",
+            () if one.equal else (one.differing or ("the digests differ",)),
+            advice="run `memctl replay --all`, and report this: it should not happen", rows=one.rows,
+        )  # fmt: skip
+
+
+def _shown(checks: Iterable[Check], *, quiet: bool) -> Iterator[Check]:
+    """Print each check as it comes."""
+    part = None
+    for one in checks:
+        if not quiet:
+            if one.part != part:
+                click.secho(safe(one.part), bold=True)
+                part = one.part
+            _print(one)
+        yield one
+
+
+def _print(one: Check) -> None:
+    mark, colour = _MARKS[one.result]
+    click.echo(f"  {click.style(f'{mark:<3}', fg=colour)}  {safe(one.name):<16}  {safe(one.counted)}")
+    for found in one.found:
+        click.echo(f"       {safe(found)}")
+    if one.more:
+        click.echo(f"       and {one.more:,} more")
+    if one.advice:
+        import textwrap
+
+        told = textwrap.wrap(safe(one.advice), WIDTH - 10, break_long_words=False, break_on_hyphens=False)
+        for first, line in enumerate(told):
+            click.echo(f"       {'  ' if first else '→ '}{line}")
+
+
+def _conclude(what: str, seconds: float) -> None:
+    click.echo(f"\n{what} ({seconds:.1f} s)")
+
+
+def _gaps(count: int) -> str:
+    return "1 gap" if count == 1 else f"{count} gaps"
+
+
+@contextmanager
+def _progress() -> Iterator[Progress]:
+    """A bar on a terminal, and nothing elsewhere."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as bar:
+        task = bar.add_task("", total=None, visible=False)
+
+        def tell(what: str, done: int, of: int) -> None:
+            bar.update(task, description=what, completed=done, total=of or None, visible=True)
+
+        yield tell
