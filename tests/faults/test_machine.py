@@ -1,0 +1,425 @@
+"""A machine that appends, rolls back, crashes, steals leases and replays in any order, beside a model in memory.
+
+After each step the log holds what was acknowledged and nothing else, the mark is below every open writer, and offsets
+have not gone back. In the end the read models are those that the model's events give in one go.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from urllib.parse import urlsplit
+
+import msgspec
+import psycopg
+import pytest
+import servers
+from histories import digests, example
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
+from soak import examples
+
+from memctl.domain.event import NewEvent, Position, type_of
+from memctl.domain.observations import PromptSubmitted, ResponseReceived, event_id_of
+from memctl.infra import generations
+from memctl.infra.database import Connection, connect
+from memctl.infra.generations import Lease, LeaseLost
+from memctl.infra.log.append import Appended, append, append_bulk, encode_payload
+from memctl.infra.log.mark import last_position, mark, move_mark
+from memctl.workers.drain import Drainer, catch_up
+from memctl.workers.replay import replay
+from memctl.workers.stage1 import Stage1
+from memctl.workers.stage2 import Stage2
+
+DYING = """
+CREATE FUNCTION die() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM pg_terminate_backend(pg_backend_pid());
+    PERFORM pg_sleep(60);
+    RETURN NULL;
+END $$;
+CREATE CONSTRAINT TRIGGER dying_append AFTER INSERT ON memctl.events DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
+    WHEN (current_setting('test.die', true) = 'on') EXECUTE FUNCTION die();
+CREATE CONSTRAINT TRIGGER dying_fold AFTER UPDATE ON memctl.offsets DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
+    WHEN (current_setting('test.die', true) = 'on') EXECUTE FUNCTION die();
+"""
+"""A session that said `SET test.die = 'on'` is ended by its COMMIT, before anything is committed."""
+
+SHARDS = 3
+WRITERS = 2
+WORKERS = 2
+
+Content = tuple[str, int, str, bytes]
+
+
+@functools.cache
+def pool() -> list[NewEvent]:
+    """Two sessions, and another telling of some of their texts."""
+    told = [*example(0), *example(1)]
+    return [*told, *(again for event in told if (again := told_otherwise(event)) is not None)]
+
+
+def told_otherwise(event: NewEvent) -> NewEvent | None:
+    if not isinstance(event.payload, PromptSubmitted | ResponseReceived):
+        return None
+    return msgspec.structs.replace(event, payload=msgspec.structs.replace(event.payload, text="as told by another"))
+
+
+def content_of(event: NewEvent) -> Content:
+    return type_of(event.payload).name, event.occurred_at, event.location, encode_payload(event)
+
+
+class Model:
+    """What was acknowledged, and what an append has to answer."""
+
+    def __init__(self) -> None:
+        self.log: dict[Position, NewEvent] = {}
+        self._first: dict[str, Position] = {}
+        self._contents: dict[str, list[Content]] = {}
+
+    def expected(self, events: list[NewEvent]) -> list[str]:
+        contents = {key: list(known) for key, known in self._contents.items()}
+        statuses = []
+        for event in events:
+            known = contents.setdefault(event.dedupe_key, [])
+            content = content_of(event)
+            statuses.append("duplicate" if content in known else "variant" if known else "new")
+            if content not in known:
+                known.append(content)
+        return statuses
+
+    def acknowledge(self, events: list[NewEvent], answers: list[Appended]) -> None:
+        for event, answer in zip(events, answers, strict=True):
+            if answer.status == "duplicate":
+                assert answer.position == self._first[event.dedupe_key]
+                continue
+            assert answer.position not in self.log
+            self.log[answer.position] = event
+            self._first.setdefault(event.dedupe_key, answer.position)
+            self._contents.setdefault(event.dedupe_key, []).append(content_of(event))
+
+    def ids(self) -> dict[Position, tuple[str, bool]]:
+        """By position: the dedupe key's event id, and whether it is the first telling."""
+        return {
+            at: (str(event_id_of(1, event.dedupe_key)), self._first[event.dedupe_key] == at)
+            for at, event in self.log.items()
+        }
+
+
+class Writer:
+    """A connection with a transaction that is open across steps. It writes a session that nobody else writes."""
+
+    def __init__(self, url: str, number: int) -> None:
+        self.url = url
+        self.events = example(10 + number)
+        self.committed = 0
+        self.written: list[tuple[NewEvent, Appended]] = []
+        self.connection = connect(url, autocommit=False)
+
+    def write(self, count: int) -> None:
+        start = self.committed + len(self.written)
+        events = self.events[start : start + count]
+        answers = append(self.connection, 1, events)
+        assert [answer.status for answer in answers] == ["new"] * len(events)
+        self.written += zip(events, answers, strict=True)
+
+    def ended(self) -> list[tuple[NewEvent, Appended]]:
+        written, self.written = self.written, []
+        return written
+
+
+class Worker:
+    """Folds a batch a step, and may be stopped between any two of them."""
+
+    def __init__(self, url: str, batch: int) -> None:
+        self.url = url
+        self.stage1, self.stage2 = Stage1(batch), Stage2(batch)
+        self.connection = connect(url)
+        self.stage = 0
+        self.lease: Lease | None = None
+
+    def fold(self) -> None:
+        assert self.lease is not None
+        if self.stage == 1:
+            upto = mark(self.connection)
+            self.lease = self.stage1.drain_batch(self.connection, self.lease, max(upto, self.lease.position))
+        else:
+            facts_of = generations.live(self.connection).stage1
+            upto = generations.lowest_offset(self.connection, facts_of)
+            self.lease = self.stage2.drain_batch(self.connection, self.lease, facts_of, max(upto, self.lease.position))
+
+
+class Engine(RuleBasedStateMachine):
+    def __init__(self, server: str, template: str) -> None:
+        super().__init__()
+        self.server, self.template = server, template
+        self._made = servers.fresh_database(server, template=template)
+        self.url = self._made.__enter__()
+        self.log = connect(self.url)
+        self.model = Model()
+        self.ongoing = [example(2), example(3)]
+        self.writers = [Writer(self.url, number) for number in range(WRITERS)]
+        self.workers = [Worker(self.url, batch) for batch in (1, 7)]
+        self.drainers = [Drainer(self.url, batch) for batch in (5, 2000)]
+        self.holders: dict[tuple[int, int], tuple[Worker, int]] = {}
+        """Generation and shard: who took its lease last, and the epoch it got."""
+        self.running: set[tuple[int, int]] = set()
+        """Leases that have not run out."""
+        self.reached = Position(0)
+        self.offsets: dict[tuple[int, int], Position] = {}
+        self.lowest = (Position(0), Position(0))
+        self.replays = 0
+
+    # appending
+
+    @rule(start=st.integers(0, 79), count=st.integers(1, 12), bulk=st.booleans(), backwards=st.booleans())
+    def append(self, start: int, count: int, bulk: bool, backwards: bool) -> None:
+        events = (pool() * 2)[start : start + count]
+        events = events[::-1] if backwards else events
+        expected = self.model.expected(events)
+        answers = (append_bulk if bulk else append)(self.log, 1, events)
+        assert [answer.status for answer in answers] == expected
+        assert all(answer.position > self.reached for answer in answers if answer.status != "duplicate")
+        self.model.acknowledge(events, answers)
+
+    @rule(number=st.integers(0, 1), count=st.integers(1, 6))
+    def go_on(self, number: int, count: int) -> None:
+        """A session as it is: its events come in order, and nobody else tells of it."""
+        events, self.ongoing[number] = self.ongoing[number][:count], self.ongoing[number][count:]
+        answers = append(self.log, 1, events)
+        assert [answer.status for answer in answers] == ["new"] * len(events)
+        self.model.acknowledge(events, answers)
+
+    @rule(start=st.integers(0, 79), count=st.integers(1, 5), bulk=st.booleans())
+    def crash_at_the_commit_of_an_append(self, start: int, count: int, bulk: bool) -> None:
+        events = (pool() * 2)[start : start + count]
+        if set(self.model.expected(events)) == {"duplicate"}:
+            return  # nothing would be inserted
+        with connect(self.url) as connection:
+            connection.execute("SET test.die = 'on'")
+            with pytest.raises(psycopg.errors.AdminShutdown):
+                (append_bulk if bulk else append)(connection, 1, events)
+
+    @rule(number=st.integers(0, WRITERS - 1), count=st.integers(1, 4))
+    def write(self, number: int, count: int) -> None:
+        self.writers[number].write(count)
+
+    @rule(number=st.integers(0, WRITERS - 1))
+    def commit(self, number: int) -> None:
+        writer = self.writers[number]
+        writer.connection.commit()
+        written = writer.ended()
+        writer.committed += len(written)
+        self.model.acknowledge([event for event, _ in written], [answer for _, answer in written])
+
+    @rule(number=st.integers(0, WRITERS - 1))
+    def roll_back(self, number: int) -> None:
+        self.writers[number].connection.rollback()
+        self.writers[number].ended()
+
+    @rule(number=st.integers(0, WRITERS - 1))
+    def crash_between_append_and_commit(self, number: int) -> None:
+        writer = self.writers[number]
+        self.end_backend(writer.connection)
+        writer.ended()
+        writer.connection = connect(self.url, autocommit=False)
+
+    # the mark
+
+    @rule()
+    def move_mark(self) -> None:
+        moved = move_mark(self.log, patience_s=0)
+        if not any(writer.written for writer in self.writers):
+            assert moved == last_position(self.log)
+
+    # folding
+
+    @rule(
+        number=st.integers(0, WORKERS - 1),
+        stage=st.integers(1, 2),
+        shard=st.integers(0, SHARDS - 1),
+        batches=st.integers(0, 4),
+    )
+    def fold(self, number: int, stage: int, shard: int, batches: int) -> None:
+        worker = self.workers[number]
+        if worker.lease is None:
+            self.take(worker, stage, shard)
+        for _ in range(batches):
+            if worker.lease is None:
+                return
+            if self.is_holder(worker):
+                worker.fold()
+                self.running.add((worker.lease.generation, worker.lease.shard))
+            else:
+                self.is_refused(worker)
+
+    def take(self, worker: Worker, stage: int, shard: int) -> None:
+        live = generations.live(self.log)
+        where = (live.stage1, shard) if stage == 1 else (live.stage2, 0)
+        lease = generations.acquire(worker.connection, *where, owner=f"worker {id(worker)}")
+        assert (lease is None) == (where in self.running)
+        if lease is not None:
+            worker.stage, worker.lease = stage, lease
+            self.holders[where] = (worker, lease.epoch)
+            self.running.add(where)
+
+    @rule()
+    def let_all_leases_run_out(self) -> None:
+        self.log.execute("UPDATE memctl.offsets SET lease_until = '-infinity' WHERE lease_until IS NOT NULL")
+        self.running.clear()
+
+    @rule(number=st.integers(0, WORKERS - 1), forgets=st.booleans())
+    def crash_between_fold_and_commit(self, number: int, forgets: bool) -> None:
+        worker = self.workers[number]
+        if worker.lease is None or not self.is_holder(worker):
+            return
+        worker.connection.execute("SET test.die = 'on'")
+        with self.unchanged(), pytest.raises(psycopg.errors.AdminShutdown):
+            worker.fold()
+        worker.connection.close()
+        worker.connection = connect(self.url)
+        worker.lease = None
+        if forgets:  # the process went with its connection
+            worker.stage1, worker.stage2 = Stage1(3), Stage2(3)
+
+    @rule(number=st.integers(0, WORKERS - 1))
+    def let_go(self, number: int) -> None:
+        worker = self.workers[number]
+        if worker.lease is None:
+            return
+        if self.is_holder(worker):
+            self.running.discard((worker.lease.generation, worker.lease.shard))
+        generations.release(worker.connection, worker.lease)
+        worker.lease = None
+
+    @rule(number=st.integers(0, 1))
+    def drain(self, number: int) -> None:
+        """One of two drainers goes through all shards: what it kept in memory since its last turn may be old."""
+        live = generations.live(self.log)
+        for stage, shard in (*((1, shard) for shard in range(SHARDS)), (2, 0)):
+            where = (live.stage1 if stage == 1 else live.stage2, shard)
+            moved = self.drainers[number].drain(stage, shard, budget_s=60)
+            if where in self.running:
+                assert not moved
+            else:
+                self.holders.pop(where, None)
+
+    @precondition(lambda self: self.replays < 1)
+    @rule()
+    def replay(self) -> None:
+        self.replays += 1
+        self.let_all_leases_run_out()
+        assert replay(self.url, None, verify=True).equal
+        self.holders.clear()
+
+    # what holds after each step
+
+    @invariant()
+    def the_log_holds_what_was_acknowledged(self) -> None:
+        found = self.log.execute(
+            "SELECT position, coalesce(variant_of, event_id)::text, variant_of IS NULL FROM memctl.events"
+        )
+        assert {Position(row[0]): (row[1], row[2]) for row in found} == self.model.ids()
+
+    @invariant()
+    def the_mark_is_below_every_open_writer_and_does_not_go_back(self) -> None:
+        reached = mark(self.log)
+        assert reached >= self.reached
+        for writer in self.writers:
+            assert all(reached < answer.position for _, answer in writer.written)
+        self.reached = reached
+
+    @invariant()
+    def offsets_stay_behind_what_they_read_and_do_not_go_back(self) -> None:
+        live = generations.live(self.log)
+        found = generations.offsets(self.log, live.stage1, live.stage2)
+        for offset in found:
+            assert offset.position >= self.offsets.get((offset.generation, offset.shard), 0)
+            self.offsets[offset.generation, offset.shard] = offset.position
+        one = [offset.position for offset in found if offset.stage == 1]
+        two = min(offset.position for offset in found if offset.stage == 2)
+        assert two <= min(one) <= max(one) <= mark(self.log)
+        assert (min(one), two) >= self.lowest
+        assert two >= self.lowest[1]
+        self.lowest = (min(one), two)
+
+    def teardown(self) -> None:
+        try:
+            self.the_read_models_are_those_of_the_model()
+        finally:
+            for held in (*self.writers, *self.workers, *self.drainers):
+                (held if isinstance(held, Drainer) else held.connection).close()
+            self.log.close()
+            self._made.__exit__(None, None, None)
+
+    def the_read_models_are_those_of_the_model(self) -> None:
+        for writer in self.writers:
+            writer.connection.rollback()
+            writer.ended()
+        self.let_all_leases_run_out()
+        catch_up(self.drainers[0])
+        with servers.fresh_database(self.server, template=self.template) as url, connect(url) as other:
+            append_bulk(other, 1, [event for _, event in sorted(self.model.log.items())])
+            fresh = Drainer(url)
+            catch_up(fresh)
+            fresh.close()
+            assert digests(self.log) == digests(other)
+
+    # means
+
+    def is_holder(self, worker: Worker) -> bool:
+        assert worker.lease is not None
+        where = (worker.lease.generation, worker.lease.shard)
+        return self.holders.get(where) == (worker, worker.lease.epoch)
+
+    def is_refused(self, worker: Worker) -> None:
+        """A worker whose lease another took writes nothing. (What it reads may be gone by then.)"""
+        with self.unchanged(), pytest.raises((LeaseLost, psycopg.errors.UndefinedTable)):
+            worker.fold()
+        worker.lease = None
+
+    @contextmanager
+    def unchanged(self) -> Iterator[None]:
+        before = self.state()
+        yield
+        assert self.state() == before
+
+    def state(self) -> object:
+        live = generations.live(self.log)
+        return live, generations.offsets(self.log, live.stage1, live.stage2), digests(self.log)
+
+    def end_backend(self, connection: Connection) -> None:
+        pid = [connection.info.backend_pid]
+        self.log.execute("SELECT pg_terminate_backend(%s)", pid)
+        alive = "SELECT 1 FROM pg_stat_activity WHERE pid = %s"
+        servers.wait_until(lambda: self.log.execute(alive, pid).fetchone() is None, what="the end of a backend")
+        connection.close()
+
+
+@pytest.fixture(scope="module")
+def template(postgres_server: str, migrated_template: str) -> Iterator[str]:
+    """Name of a database in which sessions die when told to, with read models and no event."""
+    with servers.fresh_database(postgres_server, template=migrated_template) as url:
+        with connect(url) as connection:
+            connection.execute(DYING)
+            generations.ensure_live(connection, SHARDS)
+        yield urlsplit(url).path.lstrip("/")
+
+
+def test_whatever_happens_in_whatever_order_the_log_and_the_read_models_agree_with_the_model(
+    postgres_server: str, template: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(generations, "LEASE", timedelta(hours=1))  # leases run out when the machine says so
+    run_state_machine_as_test(
+        functools.partial(Engine, postgres_server, template),
+        settings=settings(
+            examples(8),
+            stateful_step_count=40,
+            deadline=None,
+            phases=[Phase.explicit, Phase.generate],
+            suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
+        ),
+    )
