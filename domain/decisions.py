@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from memctl.domain.literals import mentions
+
 LONGEST_PROMPT = 1_500
 """Characters of a prompt that is still taken for somebody's own words."""
 
@@ -18,6 +20,11 @@ _AGENT = re.compile(
     r"with)\b|"
     r"Going with\b|\*{0,2}Decision:\*{0,2} )[^\n]{8,280}?(?=[.!?](?:\s|$)|\n|$)"
 )
+_AGENT_HINTS = (
+    "go with", "stick with", "keep", "switch to", "opt for", "adopt", "decided ", "chose", "opted", "settled",
+    "went with", "going with", "Going with", "Decision:",
+)  # fmt: skip
+"""One of these is in every text that the pattern finds something in."""
 _USER = re.compile(
     r"(?:^|(?<=[.!?,:]\s)|(?<=\n))\W*(?:(?:and|so|ok(?:ay)?|yes|yeah|then|but|well|sure)[, ]+)*"
     r"(?:(?:let'?s|we'?ll|we will|we should|i'?ll|please) (?:go with|use|stick with|keep|switch to|do option)\b|"
@@ -46,7 +53,7 @@ class Decision(NamedTuple):
 
 def decisions_by_agent(text: str) -> list[Decision]:
     """What the agent settled on, as its words say."""
-    return _read(_AGENT, text)
+    return _read(_AGENT, text) if mentions(text, _AGENT_HINTS) else []
 
 
 def decisions_by_user(text: str) -> list[Decision]:

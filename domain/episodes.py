@@ -68,7 +68,8 @@ class EpisodeSoFar(msgspec.Struct):
     dirty: bool = True
 
     def touch(self, when: Micros) -> None:
-        self.ended = max(self.ended, when)
+        if when > self.ended:
+            self.ended = when
         self.dirty = True
 
     def used(self, tool: str, *, ok: bool) -> None:

@@ -53,13 +53,31 @@ _PREFIX = r"^(?:\[[\w:.@/-]{2,40}\] |[\w@/.-]{2,40} ?\| |[\w@/.-]{2,40}:[\w-]{2,
 """What task runners put before each line: `[lint:go] `, `web | `, `web:build: `."""
 
 
+def at_lines(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
+    """As `pattern.finditer(text)` for one that begins with `^`, tried at the starts of lines only."""
+    at = 0
+    while True:
+        found = pattern.match(text, at)
+        if found is not None:
+            yield found
+            at = found.end()
+            if at > found.start() and text[at - 1] == "\n":
+                continue
+        at = text.find("\n", at) + 1
+        if at == 0:
+            return
+
+
 def lines(name: str, hints: tuple[str, ...], pattern: str, kind: str = "", weight: int = STRONG) -> Shape:
-    """A shape of single lines. Groups: `msg`, and where there are such `type`, `file`, `frame`."""
-    regex = re.compile(pattern.replace("^", _PREFIX, 1) if pattern.startswith("^") else pattern, re.MULTILINE)
+    """A shape of single lines; its pattern begins with `^`.
+
+    Groups: `msg`, and where there are such `type`, `file`, `frame`.
+    """
+    regex = re.compile(pattern.replace("^", _PREFIX, 1), re.MULTILINE)
     groups = regex.groupindex
 
     def find(text: str) -> Iterator[Shown]:
-        for found in regex.finditer(text):
+        for found in at_lines(regex, text):
             message = found["msg"].strip()
             if not message:
                 continue
@@ -83,7 +101,7 @@ _PY_FRAME = re.compile(r'File "(?P<file>[^"]+)", line \d+(?:, in (?P<name>\S+))?
 
 def _tracebacks(text: str) -> Iterator[Shown]:
     chain: list[re.Match[str]] = []
-    found = list(_TRACEBACK.finditer(text))
+    found = list(at_lines(_TRACEBACK, text))
     for index, block in enumerate(found):
         chain.append(block)
         following = text[block.end() : found[index + 1].start()] if index + 1 < len(found) else ""
@@ -107,7 +125,7 @@ _TELLING = re.compile(
 
 
 def _go_tests(text: str) -> Iterator[Shown]:
-    found = list(_GO_TEST.finditer(text))
+    found = list(at_lines(_GO_TEST, text))
     names = [block["name"] for block in found]
     for index, block in enumerate(found):
         name = block["name"]
@@ -142,7 +160,7 @@ _GO_FRAME = re.compile(r"^(?P<name>[\w./*()\-]+)\(.*\)\n\t(?P<file>\S+?):\d+", r
 
 
 def _go_panics(text: str) -> Iterator[Shown]:
-    for found in _GO_PANIC.finditer(text):
+    for found in at_lines(_GO_PANIC, text):
         if "goroutine " not in text[found.end() : found.end() + 2_000]:
             continue
         frames = [
@@ -166,7 +184,7 @@ _AT = re.compile(r"^[ \t]+at (?:async )?(?:(?P<name>[^\s(]+)[^(\n]*\()?(?P<file>
 
 
 def _stacks(text: str) -> Iterator[Shown]:
-    for found in _STACKED.finditer(text):
+    for found in at_lines(_STACKED, text):
         frames = [(f["file"] or f["name"] or "", f["name"] or "") for f in _AT.finditer(found["stack"])]
         frames = [
             (
@@ -191,9 +209,9 @@ _RUST_PANIC = re.compile(
 
 
 def _rust(text: str) -> Iterator[Shown]:
-    for found in _RUST.finditer(text):
+    for found in at_lines(_RUST, text):
         yield Shown(found.start(), found.end(), (found["type"] or "rustc",), found["msg"], (), (found["file"],))
-    for found in _RUST_PANIC.finditer(text):
+    for found in at_lines(_RUST_PANIC, text):
         frames = () if found["frame"] == "main" else (found["frame"],)
         message = (found["old"] or found["msg"] or "panicked").strip()
         yield Shown(found.start(), found.end(), ("panic",), message, frames, (found["file"],))
@@ -208,7 +226,7 @@ _BIOME = re.compile(
 
 
 def _biome(text: str) -> Iterator[Shown]:
-    for found in _BIOME.finditer(text):
+    for found in at_lines(_BIOME, text):
         yield Shown(found.start(), found.end(), (f"biome/{found['type']}",), found["msg"], (), (found["file"],))
 
 
@@ -221,8 +239,8 @@ _PYTEST_E = re.compile(
 
 
 def _pytest(text: str) -> Iterator[Shown]:
-    details = list(_PYTEST_E.finditer(text))
-    summary = list(_PYTEST.finditer(text))
+    details = list(at_lines(_PYTEST_E, text))
+    summary = list(at_lines(_PYTEST, text))
     for index, found in enumerate(summary):
         detail = details[index] if len(details) == len(summary) else None
         message = (found["msg"] or "").strip()
@@ -256,7 +274,7 @@ _JS_WORDS = re.compile(
 
 
 def _js_tests(text: str) -> Iterator[Shown]:
-    for found in _JS_TEST.finditer(text):
+    for found in at_lines(_JS_TEST, text):
         name = next(n for n in (found["bun"], found["jest"], found["vitest"], found["tap"], found["node"]) if n)
         if found["bun"]:
             before = list(_JS_WORDS.finditer(text, max(0, found.start() - 2_500), found.start()))

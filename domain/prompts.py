@@ -161,8 +161,8 @@ _COMMON = words_of(
 
 def words_in(text: str) -> frozenset[str]:
     """The words of a text that tell what it is about."""
-    found = (word.lower() for word in _WORD.findall(text[:20_000]))
-    return frozenset(word[:7] for word in found if word not in _COMMON)
+    found = set(map(str.lower, _WORD.findall(text[:20_000])))
+    return frozenset(word[:7] for word in found - _COMMON)
 
 
 def length_of(words: str) -> int:

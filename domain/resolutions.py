@@ -56,6 +56,8 @@ class OpenError(msgspec.Struct):
     fact: ErrorOccurred
     command: str
     heads: tuple[str, ...]
+    culprits: frozenset[str]
+    """Heads of the failed command that may have printed it."""
     at: int
     """Uses of tools before it."""
     gone: int | None = None
@@ -104,9 +106,9 @@ class Resolutions:
         heads = heads_of(command)
         shown = {error.signature for error in errors}
         for known in self._open:
-            if known.gone is None and known.fact.signature not in shown and set(_culprits(known)) & set(heads):
+            if known.gone is None and known.fact.signature not in shown and not known.culprits.isdisjoint(heads):
                 known.gone = at
-        self._open.extend(OpenError(error, command, heads, at) for error in errors)
+        self._open.extend(OpenError(error, command, heads, _culprits(heads, error.error_types), at) for error in errors)
         del self._open[:-OPEN]
 
     def passed(self, at: int, command: str) -> list[Resolved]:
@@ -156,7 +158,7 @@ class Resolutions:
         said = [told for told in self._told if error.at <= told.at <= until]
         about = _names_in(error.fact)
         for thought in (False, True):
-            found = [s for told in said if told.thought == thought for s in sentences(told.text) if _explains(s)]
+            found = [s for told in said if told.thought == thought for s in _explaining(told.text)]
             to_the_point = [s for s in found if about & set(_NAME.findall(s.lower()))]
             if found := to_the_point or (found if not thought else []):
                 break
@@ -171,8 +173,10 @@ class Resolutions:
         return " ".join(kept)
 
 
-def _explains(sentence: str) -> bool:
-    return bool(_EXPLAINS.search(sentence)) and not _ANNOUNCES.match(sentence)
+@lru_cache(maxsize=256)
+def _explaining(text: str) -> tuple[str, ...]:
+    """Those sentences of a text that explain something."""
+    return tuple(s for s in sentences(text) if _EXPLAINS.search(s) and not _ANNOUNCES.match(s))
 
 
 def _names_in(error: ErrorOccurred) -> set[str]:
@@ -215,12 +219,11 @@ def sentences(text: str) -> list[str]:
     return [part[:400] for part in found if len(part) > 12]
 
 
-def _culprits(error: OpenError) -> tuple[str, ...]:
-    """Heads of the failed command that may have printed the error."""
-    heads = tuple(head for head in error.heads if not is_reading(head)) or error.heads
+def _culprits(heads: tuple[str, ...], types: tuple[str, ...]) -> frozenset[str]:
+    """Which heads of a failed command may have printed an error of these types."""
+    heads = tuple(head for head in heads if not is_reading(head)) or heads
     if len(heads) < 2:
-        return heads
-    types = error.fact.error_types
+        return frozenset(heads)
     if "test failure" in types or "panic" in types:
         fitting = tuple(head for head in heads if runner_of(head))
     elif any(t.startswith(_CHECKED) for t in types):
@@ -231,7 +234,7 @@ def _culprits(error: OpenError) -> tuple[str, ...]:
         fitting = tuple(head for head in heads if head.startswith("git "))
     else:
         fitting = ()
-    return fitting or heads
+    return frozenset(fitting or heads)
 
 
 _SCRIPTS = (
@@ -253,11 +256,11 @@ _SCRIPTS = (
 
 def covers(command: str, heads: tuple[str, ...], error: OpenError) -> bool:
     """Whether a passing run of `command` shows that what printed the error is in order."""
-    culprits = _culprits(error)
+    culprits = error.culprits
     types = error.fact.error_types
     if all(is_reading(head) for head in error.heads):
         return _bare(command) == _bare(error.command)
-    shared = set(culprits) & set(heads)
+    shared = culprits.intersection(heads)
     if "test failure" in types:
         if not shared and not (
             any(runner_of(h) and h.startswith(_SCRIPTS) for h in heads) and "" not in map(runner_of, culprits)
@@ -266,7 +269,7 @@ def covers(command: str, heads: tuple[str, ...], error: OpenError) -> bool:
         return (bool(shared) or not filters_of(command)) and _includes(command, error)
     if shared and any(proves(head) for head in shared):
         return True
-    if shared and set(culprits) <= set(heads) and _alike(command, error):
+    if shared and culprits.issubset(heads) and _alike(command, error):
         return True
     if any(t.startswith(_COMPILING) for t in types):
         programs = {head.split(" ")[0] for head in culprits}
@@ -279,7 +282,7 @@ def covers(command: str, heads: tuple[str, ...], error: OpenError) -> bool:
 
 def _alike(command: str, error: OpenError) -> bool:
     """Whether the part that failed was run again: a subcommand or script by its name, a bare program much the same."""
-    wanted = set(_culprits(error))
+    wanted = error.culprits
     again = [set(part.words) for part in parts_of(command) if part.head in wanted]
     before = [set(part.words) for part in parts_of(error.command) if part.head in wanted]
     if any(" " in head or "." in head for head in wanted):
@@ -320,7 +323,7 @@ def _includes(command: str, error: OpenError) -> bool:
 
 def _matters(change: str, error: OpenError) -> bool:
     """Whether a command may have mended the error: git's own dealings and the like mend only errors of git."""
-    if any(head.startswith("git ") for head in _culprits(error)) or not _SLIGHT.match(change):
+    if any(head.startswith("git ") for head in error.culprits) or not _SLIGHT.match(change):
         return True
     return bool(_TREE.match(change))
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 import msgspec
 
 from memctl.domain.error_shapes import ERROR_WORDS, PLAIN, SHAPES, STRONG, WRAPPER, Shown
+from memctl.domain.literals import Literals
 from memctl.domain.shell import head_of, is_reading, only_reads, parts_of
 from memctl.domain.templates import plain, template_of
 
@@ -97,13 +98,15 @@ def errors_in(text: str, command: str, *, failed: bool, exit_code: int | None = 
     return list(found.values())
 
 
+_HINTS = Literals(hint for shape in SHAPES for hint in shape.hints)
 _OF_READERS = ("file", "usage", "git", "command not found", "shell", "HTTP", "GraphQL", "curl", "npm", "docker")
 
 
 def _shown(text: str, least: int) -> Iterable[Shown]:
     candidates: list[Shown] = []
+    hinted = _HINTS.within(text)
     for shape in SHAPES:
-        if any(hint in text for hint in shape.hints):
+        if not hinted.isdisjoint(shape.hints):
             candidates.extend(s for s in shape.find(text) if s.weight >= least)
     if least == WRAPPER:
         candidates = [s for s in candidates if s.weight == WRAPPER]

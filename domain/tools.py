@@ -148,11 +148,10 @@ def _of_edit(tool: str, tool_input: Mapping[str, Any], patch: Sequence[Hunk], fi
         return []
     if patch:
         lines = [line for hunk in patch for line in hunk.lines]
-        before = "\n".join(line[1:] for line in lines if line[:1] == "-")
-        after = "\n".join(line[1:] for line in lines if line[:1] == "+")
-        added = sum(line[:1] == "+" for line in lines)
-        removed = sum(line[:1] == "-" for line in lines)
-        return [Change(path, added, removed, False, before[:EXCERPT], after[:EXCERPT])]
+        plus = [line[1:] for line in lines if line[:1] == "+"]
+        minus = [line[1:] for line in lines if line[:1] == "-"]
+        before, after = "\n".join(minus), "\n".join(plus)
+        return [Change(path, len(plus), len(minus), False, before[:EXCERPT], after[:EXCERPT])]
     edits = tool_input.get("edits")
     pairs = [edit for edit in edits if isinstance(edit, dict)] if isinstance(edits, list) else [tool_input]
     before = "\n".join(_text(pair, "old_string", "old_str") for pair in pairs)
