@@ -110,6 +110,21 @@ def read_changes(connection: Connection, generation: int, after: Position, upto:
     return [_change(row) for row in found]
 
 
+def read_changes_of(
+    connection: Connection, generation: int, streams: Sequence[tuple[int, str]], at: Position
+) -> list[FactChange]:
+    """Facts of these streams (space, name) that were last changed at exactly that position, as they stand now."""
+    found = connection.execute(
+        sql.SQL(
+            "SELECT f.space_id, f.id, f.type, f.payload FROM memctl.facts_g{g} f"
+            " JOIN unnest(%b::int4[], %b::text[]) AS s(space_id, stream) USING (space_id, stream) WHERE f.at = %b"
+        ).format(g=sql.SQL(str(generation))),
+        [[space_id for space_id, _ in streams], [stream for _, stream in streams], at],
+        binary=True,
+    )
+    return [_change(row) for row in found]
+
+
 def count_facts(connection: Connection, generation: int, upto: Position) -> dict[str, int]:
     """How many facts of each type were last changed at or before a position."""
     found = connection.execute(

@@ -187,6 +187,8 @@ def drop(connection: Connection, generation: int) -> None:
     """Drop a generation's tables. Its entry stays, as history."""
     readmodels.drop_tables(connection, generation)
     connection.execute("DELETE FROM memctl.offsets WHERE generation = %s", [generation])
+    connection.execute("DELETE FROM memctl.dead_letters WHERE generation = %s", [generation])
+    connection.execute("DELETE FROM memctl.halts WHERE generation = %s", [generation])
     connection.execute("UPDATE memctl.generations SET status = 'dropped' WHERE generation = %s", [generation])
 
 

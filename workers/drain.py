@@ -1,24 +1,37 @@
-"""The drain loop: take a shard's lease, fold batches until it has caught up or its time is over, let go."""
+"""The drain loop: take a shard's lease, fold batches until it has caught up or its time is over, let go.
+
+A shard that cannot go on is left for a while, longer each time, with its lease let go and its offset where it was.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import logging
 import os
 import socket
 import threading
 import time
+from collections.abc import Callable
+from functools import partial
 
 import psycopg
 
 from memctl.domain.errors import MemctlError
-from memctl.infra import generations
+from memctl.infra import dead_letters, generations
 from memctl.infra.database import Connection, DatabaseUnavailable, connect
+from memctl.infra.dead_letters import place_of
 from memctl.infra.generations import Lease, LeaseLost
 from memctl.infra.log.mark import mark, move_mark
 from memctl.workers.stage1 import Stage1
 from memctl.workers.stage2 import Stage2
 
+log = logging.getLogger("memctl.worker")
+
 BUDGET_S = 4.0
 """How long one drain goes on before it lets others have their turn."""
+
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 60.0
+"""How long a shard that could not go on is left alone at first, and at most; the pause doubles."""
 
 
 class Heartbeat:
@@ -62,8 +75,10 @@ class Drainer:
         self._batch = batch
         self._connection: Connection | None = None
         self._checked: generations.Live | None = None
-        self._stage1 = Stage1(batch)
-        self._stage2 = Stage2(batch * 2)
+        self._stage1 = Stage1(batch, parks=True)
+        self._stage2 = Stage2(batch * 2, parks=True)
+        self._pauses: dict[tuple[int, int], tuple[float, float]] = {}
+        """By stage and shard that could not go on: how long it is left alone, and until when."""
 
     @property
     def connection(self) -> Connection:
@@ -71,11 +86,42 @@ class Drainer:
             self._connection = connect(self._url, name="memctl worker")
         return self._connection
 
+    def attempt(self, stage: int, shard: int) -> bool:
+        """`drain`, unless the shard could not go on a moment ago. True when the offset moved.
+
+        A fault is logged and noted for `memctl status`; the shard is left alone for a while, longer each time.
+        """
+        pause, until = self._pauses.get((stage, shard), (0.0, 0.0))
+        if time.monotonic() < until:
+            return False
+        try:
+            moved = self.drain(stage, shard)
+        except Exception as problem:
+            pause = min(max(pause * 2, FIRST_PAUSE_S), LONGEST_PAUSE_S)
+            self._pauses[stage, shard] = pause, time.monotonic() + pause
+            # The text of an error that is not ours may quote what was being folded.
+            kind = type(problem).__name__
+            told = str(problem) if isinstance(problem, MemctlError) else f"{kind} at {place_of(problem)}"
+            log.error("stage %d shard %d cannot go on, next attempt in %.0f s: %s", stage, shard, pause, told)
+            self._note(partial(dead_letters.halt, error=kind, message=told), stage, shard)
+            return False
+        if self._pauses.pop((stage, shard), None) is not None:
+            log.info("stage %d shard %d goes on", stage, shard)
+            self._note(dead_letters.go_on, stage, shard)
+        return moved
+
+    def _note(self, note: Callable[[Connection, int, int], None], stage: int, shard: int) -> None:
+        """Write down how a shard is, if the database can be written to."""
+        with contextlib.suppress(psycopg.Error, MemctlError):
+            live = generations.live(self.connection)
+            note(self.connection, live.stage1 if stage == 1 else live.stage2, shard)
+
     def drain(self, stage: int, shard: int, budget_s: float = BUDGET_S) -> bool:
         """Fold what one shard has not read yet. True when the offset moved.
 
         Nothing happens where another worker holds the lease, the shard no longer exists, or the live read models
-        were folded by other rules: those are rebuilt, not mixed.
+        were folded by other rules: those are rebuilt, not mixed. What cannot be folded is parked. Raises: whatever
+        keeps the shard from going on, with the lease let go; the offset is after the last batch that was written.
         """
         connection = self.connection
         live = generations.live(connection)
@@ -105,7 +151,9 @@ class Drainer:
         except LeaseLost:
             return True
         except BaseException:
-            self.close()
+            self.close()  # whatever was open is rolled back, also where it is not known what became of it
+            with contextlib.suppress(psycopg.Error, DatabaseUnavailable):
+                generations.release(self.connection, lease)
             raise
         finally:
             held.end()

@@ -31,7 +31,7 @@ class Wakes:
         with contextlib.suppress(RedisError):
             queue.answered(self.redis, self.installation, stage, shard)
         began = time.monotonic()
-        if not self.drainer.drain(stage, shard):
+        if not self.drainer.attempt(stage, shard):
             return
         if time.monotonic() - began >= BUDGET_S:  # others had to wait; there is more
             with contextlib.suppress(RedisError):

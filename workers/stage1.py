@@ -1,18 +1,27 @@
-"""Stage 1 at work: a batch of events becomes facts, rows and one new offset, in one transaction."""
+"""Stage 1 at work: a batch of events becomes facts, rows and one new offset, in one transaction.
+
+A stream that cannot be folded is parked: it stands as before the first event, by position, with which it cannot, and
+the events that follow in it wait until it is tried again or that event is left out.
+"""
 
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from functools import partial
 
 import msgspec
 
 from memctl.domain.event import Event, Position
+from memctl.domain.skipping import EventSkipped, Undecodable, left_out, remaining
 from memctl.infra import facts, generations, readmodels
 from memctl.infra.database import Connection
+from memctl.infra.dead_letters import Fault, Target
 from memctl.infra.generations import Lease
-from memctl.infra.log.read import StreamKey, read_range, read_streams
+from memctl.infra.log.read import StreamKey, read_streams, read_stretch
 from memctl.projections.kernel import projections
 from memctl.projections.stage1 import Delta, StreamState, fold_stream
+from memctl.workers.poison import Parking, of_content, stream_fault
 
 KEPT_EVENTS = 60_000
 """About how many events' worth of stream states a worker keeps in memory; streams beyond it are read again."""
@@ -21,8 +30,10 @@ KEPT_EVENTS = 60_000
 class Stage1:
     """Drains shards of stage 1, keeping the states of recent streams for as long as nobody else moves the shard."""
 
-    def __init__(self, batch: int = 2000) -> None:
+    def __init__(self, batch: int = 2000, *, parks: bool = False) -> None:
+        """`parks`: a stream that cannot be folded is parked, and the others go on; else the batch fails."""
         self._batch = batch
+        self._parks = parks
         self._states: OrderedDict[StreamKey, StreamState] = OrderedDict()
         self._kept = 0
         self._seen: dict[tuple[int, int], tuple[Position, int]] = {}
@@ -31,49 +42,136 @@ class Stage1:
     def drain_batch(self, connection: Connection, lease: Lease, upto: Position) -> Lease:
         """Fold one batch of events up to a position (at most the mark); returns the lease at its new offset.
 
-        Raises: LeaseLost, and then nothing was written.
+        It ends before an event that this memctl does not know. Raises: LeaseLost, UnknownEventType or
+        FutureSchemaVersion when the next event is such a one, CannotFold; then nothing was written.
         """
         shard = (lease.generation, lease.shard)
         if self._seen.get(shard) not in ((lease.position, lease.epoch), (lease.position, lease.epoch - 1)):
             self._forget(lease)
         self._seen.pop(shard, None)
-        try:
-            events = read_range(connection, lease.position, upto, limit=self._batch, hashes=lease.hashes)
-            end = events[-1].position if len(events) == self._batch else upto
-            deltas, whole = self._fold(connection, events, lease.position)
-            with connection.transaction():
-                lease = generations.advance(connection, lease, end)
-                _write(connection, lease.generation, end, deltas, whole)
-        except BaseException:
-            self._forget(lease)
-            raise
+        events, end = read_stretch(connection, lease.position, upto, limit=self._batch, hashes=lease.hashes)
+        streams: dict[StreamKey, list[Event]] = {}
+        for event in events:
+            if event.stream.startswith("session/") and event.stream.count("/") >= 2:
+                streams.setdefault((event.space_id, event.stream), []).append(event)
+        lease = self._commit(connection, lease, streams, end, retry=False)
         self._seen[shard] = (lease.position, lease.epoch)
         self._shrink()
         return lease
 
-    def _fold(
-        self, connection: Connection, events: list[Event], before: Position
-    ) -> tuple[dict[StreamKey, Delta], set[StreamKey]]:
-        by_stream: dict[StreamKey, list[Event]] = {}
-        for event in events:
-            if event.stream.startswith("session/") and event.stream.count("/") >= 2:
-                by_stream.setdefault((event.space_id, event.stream), []).append(event)
-        deltas: dict[StreamKey, Delta] = {}
-        for key, fresh in by_stream.items():
-            state = self._states.get(key)
-            delta = state.extend(fresh) if state is not None else None
-            if delta is None:
-                self._drop(key)
+    def refold(self, connection: Connection, lease: Lease, streams: Iterable[StreamKey]) -> Lease:
+        """Fold streams of this shard anew from all their events up to its offset, also those that were parked.
+
+        Facts that changed get the offset as their `at`: whoever has read that far has to be told of them.
+        Raises: LeaseLost, CannotFold; then nothing was written.
+        """
+        self._forget(lease)
+        return self._commit(connection, lease, {key: [] for key in streams}, lease.position, retry=True)
+
+    def _commit(
+        self, connection: Connection, lease: Lease, streams: dict[StreamKey, list[Event]], end: Position, *, retry: bool
+    ) -> Lease:
+        """Fold what came for each stream, or with `retry` all that is there, and move the offset."""
+        for careful in (False, True):
+            try:
+                parking = Parking(connection, lease.generation, parks=self._parks)
+                open_ = self._open(streams, parking, retry)
+                folded = ({}, set()) if careful else self._fold(connection, open_, lease.position, parking, retry)
+                with connection.transaction():
+                    moved = generations.advance(connection, lease, end)
+                    _write(connection, lease.generation, end, *folded)
+                    if careful:
+                        self._fold_one_by_one(connection, moved, open_, parking)
+                    parking.save()
+                return moved
+            except BaseException as problem:
+                self._forget(lease)
+                # What some stream folds to cannot be stored: then each is written by itself, to see whose.
+                if careful or not of_content(problem):
+                    raise
+        raise AssertionError("unreachable")
+
+    def _open(
+        self, streams: dict[StreamKey, list[Event]], parking: Parking, retry: bool
+    ) -> dict[StreamKey, list[Event]]:
+        """The streams that are not parked, or are to be tried again because something was left out of them."""
+        found = {}
+        for key, fresh in streams.items():
+            target = Target("", *key)
+            if target in parking and not retry and not any(isinstance(e.payload, EventSkipped) for e in fresh):
+                parking.wait(target, len(fresh))
                 continue
-            self._states.move_to_end(key)
-            self._kept += len(fresh)
-            deltas[key] = delta
-        whole = by_stream.keys() - deltas.keys()
-        for key, known in read_streams(connection, sorted(whole), before).items():
-            state, deltas[key] = fold_stream(key[1], [*known, *by_stream[key]])
-            self._states[key] = state
-            self._kept += state.events
-        return deltas, whole
+            parking.try_again(target)
+            found[key] = fresh
+        return found
+
+    def _fold(
+        self,
+        connection: Connection,
+        streams: dict[StreamKey, list[Event]],
+        before: Position,
+        parking: Parking,
+        whole: bool,
+    ) -> tuple[dict[StreamKey, Delta], set[StreamKey]]:
+        deltas: dict[StreamKey, Delta] = {}
+        for key, fresh in () if whole else streams.items():
+            delta = self._extended(key, fresh)
+            if delta is not None:
+                self._states.move_to_end(key)
+                self._kept += len(fresh)
+                deltas[key] = delta
+        anew = streams.keys() - deltas.keys()
+        for key, known in read_streams(connection, sorted(anew), before).items():
+            self._drop(key)
+            events = [*known, *streams[key]]
+            try:
+                state, deltas[key] = fold_stream(key[1], events)
+            except Exception as problem:
+                if not of_content(problem):
+                    raise
+                events = remaining(events)
+                fault = stream_fault(key, events, partial(fold_stream, key[1]))
+                parking.fail(fault, problem)
+                _, deltas[key] = fold_stream(key[1], _before(fault, events))
+                continue
+            # Where something was left out, an event that comes may be one of those: such a stream is read again.
+            if not left_out(events):
+                self._states[key] = state
+                self._kept += state.events
+        return deltas, anew
+
+    def _extended(self, key: StreamKey, fresh: Sequence[Event]) -> Delta | None:
+        """What the fresh events change in a stream whose state is kept; None when it has to be folded anew."""
+        state = self._states.get(key)
+        if state is None or any(isinstance(e.payload, EventSkipped | Undecodable) for e in fresh):
+            return None
+        try:
+            return state.extend(fresh)
+        except Exception as problem:
+            if not of_content(problem):
+                raise
+            return None
+
+    def _fold_one_by_one(
+        self, connection: Connection, lease: Lease, streams: dict[StreamKey, list[Event]], parking: Parking
+    ) -> None:
+        """Fold and write each stream by itself, whole, in a savepoint; the one that cannot be stored is parked."""
+
+        def store(key: StreamKey, events: Sequence[Event], *, keep: bool) -> None:
+            with connection.transaction(force_rollback=not keep):
+                _, delta = fold_stream(key[1], events)
+                _write(connection, lease.generation, lease.position, {key: delta}, {key})
+
+        for key, known in read_streams(connection, sorted(streams), lease.position).items():
+            events = remaining(known)
+            try:
+                store(key, events, keep=True)
+            except Exception as problem:
+                if not of_content(problem):
+                    raise
+                fault = stream_fault(key, events, partial(store, key, keep=False))
+                parking.fail(fault, problem)
+                store(key, _before(fault, events), keep=True)
 
     def _drop(self, key: StreamKey) -> None:
         state = self._states.pop(key, None)
@@ -91,6 +189,10 @@ class Stage1:
         low, high = lease.hashes
         for key in [key for key in self._states if low <= stream_hash(key[1]) <= high]:
             self._drop(key)
+
+
+def _before(fault: Fault, events: Sequence[Event]) -> list[Event]:
+    return [event for event in events if event.position < fault.position]
 
 
 def _write(

@@ -2,26 +2,32 @@
 
 Folds do not depend on the order of what they are given, so a fact seen for the first time is simply folded in. A
 fact that was revised or retracted makes the rows it went to be folded anew from everything that was routed to them.
+
+A row that cannot be folded is parked: it stands as before the first that is at fault, and what comes for it is routed
+but not folded until it is tried again, the one at fault changes, or is left out.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, cast
 from uuid import UUID
 
 import msgspec
 
-from memctl.domain.event import Event, Payload, Position, derived_id
+from memctl.domain.event import Event, Payload, Position, derived_id, event_types
 from memctl.domain.facts import Fact
-from memctl.infra import facts, generations, readmodels
+from memctl.domain.skipping import Undecodable
+from memctl.infra import dead_letters, facts, generations, readmodels
 from memctl.infra.database import Connection
+from memctl.infra.dead_letters import DeadLetter, LeftOut, Skip, Target
 from memctl.infra.facts import FactChange, Route, SourceKey
 from memctl.infra.generations import Lease
 from memctl.infra.log.read import read_events, read_types
 from memctl.infra.readmodels import RowKey
 from memctl.projections.kernel import Changed, Projection, Recorded, projections
+from memctl.workers.poison import Parking, fault_of, first_fault, keys_of, of_content
 
 KEPT_ROWS = 20_000
 """Rows a worker keeps in memory across batches, over all projections."""
@@ -51,17 +57,22 @@ class Register:
             for payload in p.recorded:
                 self.by_payload[payload].append(p)
 
-    def keys(self, item: Fact | Recorded[Any]) -> tuple[str, ...]:
-        """Every `projection:key` that a fact or a recorded event goes to."""
-        takers = self.by_payload[type(item.payload)] if isinstance(item, Recorded) else self.by_fact[type(item)]
-        return tuple(f"{p.name}:{key}" for p in takers for key in p.keys(item))
+    def takers(self, item: Fact | Recorded[Any]) -> Sequence[Projection]:
+        """Who folds a fact or a recorded event. Of a payload that could not be read: who folds its type."""
+        if isinstance(item, Recorded):
+            unread = isinstance(item.payload, Undecodable)
+            kind = event_types()[item.event.type].payload if unread else type(item.payload)
+            return self.by_payload.get(kind, ())
+        return self.by_fact.get(type(item), ())
 
 
 class Stage2:
     """Drains stage 2, keeping recent rows for as long as nobody else moves the offset."""
 
-    def __init__(self, batch: int = 4000) -> None:
+    def __init__(self, batch: int = 4000, *, parks: bool = False) -> None:
+        """`parks`: a row that cannot be folded is parked, and the others go on; else the batch fails."""
         self._batch = batch
+        self._parks = parks
         self._register = Register()
         self._rows: OrderedDict[tuple[str, RowKey], tuple[Any, bytes]] = OrderedDict()
         self._seen: tuple[int, Position, int] | None = None
@@ -69,24 +80,8 @@ class Stage2:
     def drain_batch(self, connection: Connection, lease: Lease, facts_of: int, upto: Position) -> Lease:
         """Fold one batch of changes up to a position that every shard of stage 1 has reached.
 
-        Raises: LeaseLost, and then nothing was written.
+        Raises: LeaseLost, CannotFold; then nothing was written.
         """
-        end = facts.batch_end(connection, facts_of, lease.position, upto, self._batch)
-        changes = [of_fact(c) for c in facts.read_changes(connection, facts_of, lease.position, end)]
-        recorded = recorded_sources(connection, self._register.by_payload, lease.position, end)
-        return self.fold(connection, lease, facts_of, [*changes, *recorded], end)
-
-    def fold(
-        self,
-        connection: Connection,
-        lease: Lease,
-        facts_of: int,
-        sources: Sequence[Source],
-        end: Position,
-        *,
-        fresh: bool = False,
-    ) -> Lease:
-        """Fold sources and move the offset to `end`, in one transaction. `fresh`: none was folded before."""
         if (
             self._seen is None
             or self._seen[:2] != (lease.generation, lease.position)
@@ -94,36 +89,83 @@ class Stage2:
         ):
             self._rows.clear()
         self._seen = None
-        try:
-            with connection.transaction():
-                if not fresh:
-                    lease = generations.advance(connection, lease, end)
-                _Batch(connection, lease.generation, facts_of, self._register, self._rows).fold(sources, fresh=fresh)
-        except BaseException:
-            self._rows.clear()
-            raise
+        end = facts.batch_end(connection, facts_of, lease.position, upto, self._batch)
+        changes = [of_fact(c) for c in facts.read_changes(connection, facts_of, lease.position, end)]
+        recorded = recorded_sources(connection, self._register.by_payload, lease.position, end)
+        lease = self._commit(connection, lease, facts_of, end, lambda batch: batch.fold([*changes, *recorded]))
         while len(self._rows) > KEPT_ROWS:
             self._rows.popitem(last=False)
         self._seen = (lease.generation, lease.position, lease.epoch)
         return lease
 
+    def refold(
+        self,
+        connection: Connection,
+        lease: Lease,
+        facts_of: int,
+        rows: Iterable[tuple[str, RowKey]] = (),
+        *,
+        changes: Iterable[FactChange] = (),
+        letters: Iterable[DeadLetter] = (),
+    ) -> Lease:
+        """Fold rows (projection, and key) anew from all that was routed to them, and all that follows from it.
+
+        `changes` of facts that this offset has passed are folded in too, and what was parked is tried again. The
+        offset stays. Raises: LeaseLost, CannotFold; then nothing was written.
+        """
+        self._seen = None
+        self._rows.clear()
+        wanted, parked, changed = list(rows), list(letters), [of_fact(change) for change in changes]
+        return self._commit(
+            connection, lease, facts_of, lease.position, lambda batch: batch.refold(wanted, changed, parked)
+        )
+
+    def _commit(
+        self, connection: Connection, lease: Lease, facts_of: int, end: Position, work: Callable[[_Batch], None]
+    ) -> Lease:
+        for careful in (False, True):
+            try:
+                skips = dead_letters.skips(connection, end)
+                with connection.transaction():
+                    moved = generations.advance(connection, lease, end)
+                    parking = Parking(connection, lease.generation, parks=self._parks)
+                    work(_Batch(connection, lease, end, facts_of, self._register, self._rows, parking, skips, careful))
+                    parking.save()
+                return moved
+            except BaseException as problem:
+                self._rows.clear()
+                # Some row or route cannot be stored: then each is tried by itself, to see which.
+                if careful or not of_content(problem):
+                    raise
+        raise AssertionError("unreachable")
+
 
 class _Batch:
-    """One transaction of stage 2."""
+    """One transaction of stage 2. `careful`: whether Postgres takes a row or a route is tried for each by itself."""
 
     def __init__(
         self,
         connection: Connection,
-        generation: int,
+        lease: Lease,
+        end: Position,
         facts_of: int,
         register: Register,
         rows: OrderedDict[tuple[str, RowKey], tuple[Any, bytes]],
+        parking: Parking,
+        skips: Sequence[Skip],
+        careful: bool,
     ) -> None:
         self._connection = connection
-        self._generation = generation
+        self._generation = lease.generation
+        self._end = end
         self._facts_of = facts_of
         self._register = register
         self._rows = rows
+        self._parking = parking
+        self._left_out = LeftOut(skips)
+        self._skips = [skip for skip in skips if lease.position < skip.position <= end]
+        """Those that come with this batch."""
+        self._careful = careful
         self._items: dict[SourceKey, Fact | Recorded[Any] | None] = {}
         self._routes: dict[SourceKey, Route] = {}
         """Routes that this batch changes."""
@@ -131,9 +173,11 @@ class _Batch:
         self._refolds: dict[str, set[RowKey]] = defaultdict(set)
         self._changed: dict[str, dict[RowKey, Any]] = defaultdict(dict)
 
-    def fold(self, sources: Sequence[Source], *, fresh: bool) -> None:
+    def fold(self, sources: Sequence[Source]) -> None:
         self._items = {source.key: source.item for source in sources}
-        self._route(sources, fresh=fresh)
+        self._try_again(self._items.keys())
+        self._route(sources)
+        self._leave_out()
         for p in self._register.projections:
             for row_type in p.upstream:
                 self._feed(p, self._register.makers[row_type])
@@ -141,21 +185,93 @@ class _Batch:
         facts.save_routes(self._connection, self._generation, self._routes)
         readmodels.queue_points(self._connection, self._generation, self._changed.get(readmodels.OUTBOX_OF, {}).keys())
 
-    def _route(self, sources: Sequence[Source], *, fresh: bool) -> None:
-        before = {} if fresh else facts.read_routes(self._connection, self._generation, [s.key for s in sources])
+    def refold(
+        self, rows: Sequence[tuple[str, RowKey]], changes: Sequence[Source], letters: Sequence[DeadLetter]
+    ) -> None:
+        unrouted: list[SourceKey] = []
+        for letter in letters:
+            target, fault = letter.target, letter.fault
+            self._parking.try_again(target)
+            if target.key is not None:
+                self._refolds[target.projection].add((target.space_id, target.key))
+            elif fault.upstream is not None and fault.upstream_key is not None:
+                upstream, key = self._register.by_name[fault.upstream], (target.space_id, fault.upstream_key)
+                self._load(upstream, [key])
+                self._changed[upstream.name][key] = self._rows.get((upstream.name, key), (None, b""))[0]
+            else:
+                unrouted.append((target.space_id, fault.source))
+        for name, key in rows:
+            self._parking.try_again(Target(name, *key))
+            self._refolds[name].add(key)
+        found = self._sources_of({source: Route(()) for source in unrouted})
+        self.fold([*changes, *(Source(source, cast(Fact, found.get(source))) for source in unrouted)])
+
+    def _try_again(self, sources: Collection[SourceKey], by: Projection | None = None) -> None:
+        """What was parked over one of these sources, which have changed, is folded again."""
+        for letter in self._parking.letters:
+            target = letter.target
+            if (target.space_id, letter.fault.source) in sources and (by is None or by.name == target.projection):
+                self._parking.try_again(target)
+                if target.key is not None:
+                    self._refolds[target.projection].add((target.space_id, target.key))
+
+    def _leave_out(self) -> None:
+        """Take sources that are dropped now off the rows that they went to."""
+        known = facts.read_routes(
+            self._connection, self._generation, [skip.source for skip in self._skips if skip.source not in self._routes]
+        )
+        for skip in self._skips:
+            name, space_id = skip.projection, skip.source[0]
+            if name not in self._register.by_name:
+                continue
+            self._parking.try_again(Target(name, space_id, skip.key, skip.source[1] if skip.key is None else None))
+            if skip.key is not None:
+                self._refolds[name].add((space_id, skip.key))
+            route = self._routes.get(skip.source) or known.get(skip.source)
+            if route is None:
+                continue
+            gone = [t for t in route.keys if t.startswith(f"{name}:") and (skip.source, *_parts(t)) in self._left_out]
+            self._refolds[name].update((space_id, _parts(target)[1]) for target in gone)
+            kept = tuple(target for target in route.keys if target not in gone)
+            self._routes[skip.source] = Route(kept, route.upstream, route.upstream_key)
+
+    def _route(self, sources: Sequence[Source]) -> None:
+        before = facts.read_routes(self._connection, self._generation, [s.key for s in sources])
         for source in sources:
             was = before[source.key].keys if source.key in before else ()
-            now = () if source.item is None else self._register.keys(source.item)
+            now = () if source.item is None else self._targets(source.key, source.item)
             space_id = source.key[0]
             for target in was:
-                name, key = target.split(":", 1)
+                name, key = _parts(target)
                 self._refolds[name].add((space_id, key))
             for target in now:
                 if target not in was:
-                    name, key = target.split(":", 1)
+                    name, key = _parts(target)
                     self._feeds[name][space_id, key].append(cast(Item, source.item))
             if was != now:
                 self._routes[source.key] = Route(now)
+
+    def _targets(self, source: SourceKey, item: Fact | Recorded[Any]) -> tuple[str, ...]:
+        """Every `projection:key` that a fact or a recorded event goes to."""
+        return tuple(f"{p.name}:{key}" for p in self._register.takers(item) for key in self._keys(p, source, item))
+
+    def _keys(
+        self, p: Projection, source: SourceKey, item: Item, upstream: tuple[str, str] | None = None
+    ) -> Sequence[str]:
+        """The rows of a projection that a source goes to; none where that is what cannot be told."""
+        try:
+            keys = keys_of(p, source, item, self._left_out)
+            if self._careful and keys:
+                route = Route(tuple(f"{p.name}:{key}" for key in keys), *(upstream or (None, None)))
+                with self._connection.transaction(force_rollback=True):
+                    facts.save_routes(self._connection, self._generation, {source: route})
+            return keys
+        except Exception as problem:
+            if not of_content(problem):
+                raise
+            target = Target(p.name, source[0], None, source[1])
+            self._parking.fail(fault_of(target, source, self._end, problem, upstream), problem)
+            return ()
 
     def _feed(self, p: Projection, upstream: Projection) -> None:
         """Hand the upstream rows that this batch changed to a projection that reads them."""
@@ -163,6 +279,7 @@ class _Batch:
         if not changed:
             return
         ids = {key: row_source(upstream.name, key) for key in changed}
+        self._try_again(set(ids.values()), p)
         missing = [ids[key] for key in changed if ids[key] not in self._routes]
         before = facts.read_routes(self._connection, self._generation, missing)
         prefix = f"{p.name}:"
@@ -171,7 +288,8 @@ class _Batch:
             known = self._routes.get(source) or before.get(source) or Route((), upstream.name, key[1])
             was = [target for target in known.keys if target.startswith(prefix)]
             change: Changed[Any] = Changed(key[1], row)
-            now = [] if row is None else [prefix + k for k in p.keys(change)]
+            keys = () if row is None else self._keys(p, source, change, (upstream.name, key[1]))
+            now = [prefix + k for k in keys]
             # A row that went there before is revised or retracted, as a fact is: what it went to is folded anew.
             for target in was:
                 self._refolds[p.name].add((key[0], target[len(prefix) :]))
@@ -184,6 +302,7 @@ class _Batch:
 
     def _fold_projection(self, p: Projection) -> None:
         feeds, refolds = self._feeds.pop(p.name, {}), self._refolds.pop(p.name, set())
+        self._wait(p, feeds, refolds)
         touched = [*refolds, *(key for key in feeds if key not in refolds)]
         if not touched:
             return
@@ -191,15 +310,17 @@ class _Batch:
         members = self._members(p, refolds)
         out: dict[RowKey, bytes | None] = {}
         for key in touched:
-            held = self._rows.get((p.name, key))
-            row, before = held if held is not None else (None, None)
+            row, before = self._rows.get((p.name, key), (None, None))
             items = feeds.get(key, [])
             if key in refolds:
-                row, items = None, members.get(key, [])
-            for item in items:
-                row = p.fold(row, item)
-            after = None if row is None else msgspec.json.encode(row)
-            if row is None or after is None:
+                row, items = None, [item for _, item in members.get(key, [])]
+            try:
+                row, after = self._folded(p, key, row, items)
+            except Exception as problem:
+                if not of_content(problem):
+                    raise
+                row, after = self._park(p, key, problem)
+            if after is None:
                 self._rows.pop((p.name, key), None)
             else:
                 self._rows[p.name, key] = (row, after)
@@ -209,12 +330,53 @@ class _Batch:
                 self._changed[p.name][key] = row
         readmodels.save(self._connection, p, self._generation, out)
 
+    def _wait(self, p: Projection, feeds: dict[RowKey, list[Item]], refolds: set[RowKey]) -> None:
+        """Set aside what came for rows that are parked: their routes are kept, and tell it when they are refolded."""
+        for letter in self._parking.letters:
+            target = letter.target
+            if target.projection == p.name and target.key is not None:
+                key = (target.space_id, target.key)
+                count = len(feeds.pop(key, ())) + (key in refolds)
+                refolds.discard(key)
+                if count:
+                    self._parking.wait(target, count)
+
+    def _folded(self, p: Projection, key: RowKey, row: Any, items: Iterable[Item]) -> tuple[Any, bytes | None]:
+        """The row once these are folded in, and its JSON."""
+        for item in items:
+            row = p.fold(row, item)
+        after = None if row is None else msgspec.json.encode(row)
+        if self._careful:
+            with self._connection.transaction(force_rollback=True):
+                readmodels.save(self._connection, p, self._generation, {key: after})
+        return row, after
+
+    def _park(self, p: Projection, key: RowKey, problem: Exception) -> tuple[Any, bytes | None]:
+        """Park a row that cannot be folded: it stands as before the first that is at fault, in order of time."""
+        members = self._members(p, {key}).get(key, [])
+
+        def folded(count: int) -> tuple[Any, bytes | None]:
+            return self._folded(p, key, None, (item for _, item in members[:count]))
+
+        index, cause = first_fault(len(members), folded)
+        source, item = members[index]
+        upstream = self._upstream_of(p, source, item)
+        fault = fault_of(Target(p.name, *key), source, self._end, cause, upstream, len(members) - index - 1)
+        self._parking.fail(fault, problem)
+        return folded(index)
+
+    def _upstream_of(self, p: Projection, source: SourceKey, item: Item) -> tuple[str, str] | None:
+        if not isinstance(item, Changed):
+            return None
+        names = (self._register.makers[row].name for row in p.upstream)
+        return next((name, item.key) for name in names if row_source(name, (source[0], item.key)) == source)
+
     def _load(self, p: Projection, keys: Iterable[RowKey]) -> None:
         missing = [key for key in keys if (p.name, key) not in self._rows]
         for key, row in readmodels.load(self._connection, p, self._generation, missing).items():
             self._rows[p.name, key] = (row, msgspec.json.encode(row))
 
-    def _members(self, p: Projection, keys: set[RowKey]) -> dict[RowKey, list[Item]]:
+    def _members(self, p: Projection, keys: set[RowKey]) -> dict[RowKey, list[tuple[SourceKey, Item]]]:
         """Everything routed to these rows, in order of time and id."""
         if not keys:
             return {}
@@ -223,16 +385,16 @@ class _Batch:
         routed.update(self._routes)
         wanted: dict[SourceKey, list[RowKey]] = {}
         for source, route in routed.items():
-            found = [(source[0], t.split(":", 1)[1]) for t in route.keys if t in targets]
+            found = [(source[0], _parts(t)[1]) for t in route.keys if t in targets]
             mine = [key for key in found if key in keys]
             if mine:
                 wanted[source] = mine
         items = self._sources_of({source: routed[source] for source in wanted})
-        members: dict[RowKey, list[tuple[int, UUID, Item]]] = defaultdict(list)
+        members: dict[RowKey, list[tuple[SourceKey, Item]]] = defaultdict(list)
         for source, item in items.items():
             for key in wanted[source]:
-                members[key].append((_when(item), source[1], item))
-        return {key: [m[2] for m in sorted(found, key=lambda m: m[:2])] for key, found in members.items()}
+                members[key].append((source, item))
+        return {key: sorted(found, key=lambda m: (_when(m[1]), m[0][1])) for key, found in members.items()}
 
     def _sources_of(self, routes: dict[SourceKey, Route]) -> dict[SourceKey, Item]:
         found: dict[SourceKey, Item] = {}
@@ -281,6 +443,11 @@ def recorded_sources(
         for delivery_id, event in read_events(connection, space_id, ids).items():
             found[space_id, delivery_id] = event
     return [Source(key, Recorded(event, event.payload)) for key, event in found.items()]
+
+
+def _parts(target: str) -> tuple[str, str]:
+    name, _, key = target.partition(":")
+    return name, key
 
 
 def row_source(projection: str, key: RowKey) -> SourceKey:

@@ -56,5 +56,5 @@ class Sweeper:
                 log.warning("the queue does not answer, draining without it: %s", problem)
                 self._queue_down = True
             for stage, shard in behind:
-                if self._drainer.drain(stage, shard) and stage == 2:
+                if self._drainer.attempt(stage, shard) and stage == 2:
                     self._moved()

@@ -1,0 +1,182 @@
+"""Poison: which faults are of what is folded rather than of the moment, whose they are, and where they are parked.
+
+A fault of the moment (a connection that is lost, a lock, a full disk, memory) is raised: nothing is written, and the
+worker comes back later. A fault of what is folded would come again for ever: it is parked, or in a rebuild raised as
+`CannotFold`, which names it.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Any
+
+import psycopg
+
+from memctl.domain.errors import MemctlError
+from memctl.domain.event import Event, FutureSchemaVersion, Position, UnknownEventType
+from memctl.domain.skipping import Undecodable, UndecodablePayload, remaining
+from memctl.infra import dead_letters
+from memctl.infra.database import Connection, DatabaseUnavailable
+from memctl.infra.dead_letters import DeadLetter, Fault, LeftOut, Target, place_of
+from memctl.infra.facts import SourceKey
+from memctl.infra.generations import LeaseLost
+from memctl.infra.log.read import StreamKey
+from memctl.projections.kernel import Projection, Recorded
+from memctl.projections.stage1 import Delta, StreamState, fold_stream
+
+_REFUSED = ("22", "54")
+"""SQLSTATE classes: data exception (text that jsonb cannot hold, a number out of range), program limit exceeded (a key
+too long for its index). What is of our tables rather than of a row (a constraint, a missing table) parks nothing."""
+
+
+class CannotFold(MemctlError):
+    """{target} cannot be folded: {source} raises {error} at {place}."""
+
+    fault: Fault
+
+    def __init__(self, fault: Fault) -> None:
+        target = fault.target
+        what = (
+            f"event {fault.source} at position {fault.position}" if not target.projection else f"source {fault.source}"
+        )
+        where = f" --from {target.projection}" if target.projection else ""
+        where += f" --row {shlex.quote(target.key)}" if target.projection and target.key is not None else ""
+        super().__init__(
+            f"{target} cannot be folded: {what} raises {fault.error}" + (f" at {fault.place}" if fault.place else ""),
+            hint=f"run a memctl that can fold it, or leave it out for good: memctl dlq drop {fault.source}{where}",
+            fault=fault,
+        )
+
+
+_OF_THE_MOMENT = (
+    MemoryError, OSError, DatabaseUnavailable, LeaseLost, UnknownEventType, FutureSchemaVersion, CannotFold
+)  # fmt: skip
+
+
+def of_content(problem: BaseException) -> bool:
+    """Whether what was folded or stored is at fault: the same input would raise it again."""
+    if isinstance(problem, psycopg.Error):
+        if problem.sqlstate is None:  # raised by the client, over a value that it cannot send
+            return isinstance(problem, psycopg.DataError)
+        return problem.sqlstate.startswith(_REFUSED)
+    return isinstance(problem, Exception) and not isinstance(problem, _OF_THE_MOMENT)
+
+
+def first_fault(count: int, trial: Callable[[int], object]) -> tuple[int, Exception]:
+    """Which of `count` inputs is at fault, given that all of them together are: its index, and what was raised.
+
+    `trial(n)` tries the first n. It is the last of the shortest such beginning that fails; a fault is taken to stay
+    when more inputs follow, as it does where a fold passes over them one by one. Raises: whatever is no fault of them.
+    """
+    sound, faulty, raised = 0, count + 1, None
+    while faulty - sound > 1:
+        middle = (sound + faulty) // 2
+        try:
+            trial(middle)
+            sound = middle
+        except Exception as problem:
+            if not of_content(problem):
+                raise
+            faulty, raised = middle, problem
+    if raised is None:
+        raise AssertionError("nothing is at fault")
+    return faulty - 1, raised
+
+
+def stream_fault(key: StreamKey, events: Sequence[Event], trial: Callable[[Sequence[Event]], object]) -> Fault:
+    """The fault of a stream that `trial` fails on. `events` are in order of position, and none is left out."""
+    index, problem = first_fault(len(events), lambda n: trial(events[:n]))
+    return Fault(
+        Target("", *key), events[index].event_id, events[index].position, _name(problem, events[index].payload),
+        place_of(problem), len(events) - index - 1,
+    )  # fmt: skip
+
+
+def fold_whole(key: StreamKey, events: Iterable[Event]) -> tuple[StreamState, Delta]:
+    """`fold_stream`, for a rebuild: the event that cannot be folded is named. Raises: CannotFold."""
+    known = list(events)
+    try:
+        return fold_stream(key[1], known)
+    except Exception as problem:
+        if not of_content(problem):
+            raise
+        ordered = sorted(remaining(known), key=lambda e: e.position)
+        raise CannotFold(stream_fault(key, ordered, partial(fold_stream, key[1]))) from problem
+
+
+def keys_of(p: Projection, source: SourceKey, item: Any, left_out: LeftOut) -> tuple[str, ...]:
+    """The rows of a read model of stage 2 that a source goes to, without those that it was dropped from.
+
+    Raises: UndecodablePayload, or whatever the projection's key raises.
+    """
+    if (source, p.name, None) in left_out:
+        return ()
+    if isinstance(item, Recorded) and isinstance(item.payload, Undecodable):
+        event = item.event
+        raise UndecodablePayload(event_id=event.event_id, position=event.position, type=event.type)
+    return tuple(key for key in p.keys(item) if (source, p.name, key) not in left_out)
+
+
+class Parking:
+    """What is parked in a generation, and what one batch changes about it. Nothing is written before `save`."""
+
+    def __init__(self, connection: Connection, generation: int, *, parks: bool) -> None:
+        self._connection = connection
+        self._generation = generation
+        self._parks = parks
+        self._letters = {letter.target: letter for letter in dead_letters.parked(connection, generation)}
+        self._tried: dict[Target, DeadLetter] = {}
+        self._faults: dict[Target, Fault] = {}
+        self._waits: dict[int, int] = {}
+
+    @property
+    def letters(self) -> list[DeadLetter]:
+        """Those that nobody has tried again in this batch."""
+        return list(self._letters.values())
+
+    def __contains__(self, target: Target) -> bool:
+        return target in self._letters
+
+    def wait(self, target: Target, count: int) -> None:
+        """So many inputs came for a parked target."""
+        letter = self._letters[target].id
+        self._waits[letter] = self._waits.get(letter, 0) + count
+
+    def try_again(self, target: Target) -> None:
+        """The target is folded in this batch; unless that fails, its letter goes."""
+        letter = self._letters.pop(target, None)
+        if letter is not None:
+            self._tried[target] = letter
+
+    def fail(self, fault: Fault, problem: BaseException) -> None:
+        """Park a fault. Raises: CannotFold in a rebuild, which parks nothing."""
+        if not self._parks:
+            raise CannotFold(fault) from problem
+        self._faults[fault.target] = fault
+
+    def save(self) -> None:
+        dead_letters.wait(self._connection, self._waits)
+        dead_letters.park(self._connection, self._generation, self._faults.values())
+        dead_letters.settle(
+            self._connection, [letter.id for target, letter in self._tried.items() if target not in self._faults]
+        )
+
+
+def fault_of(
+    target: Target,
+    source: SourceKey,
+    at: Position,
+    problem: BaseException,
+    upstream: tuple[str, str] | None = None,
+    waiting: int = 0,
+) -> Fault:
+    """A fault of stage 2, met while folding up to a position."""
+    return Fault(target, source[1], at, _name(problem), place_of(problem), waiting, *(upstream or (None, None)))
+
+
+def _name(problem: BaseException, payload: Any = None) -> str:
+    if isinstance(payload, Undecodable):
+        return payload.problem
+    return type(problem).__name__

@@ -1,0 +1,98 @@
+"""Folding single streams and rows anew: for what was parked, for rows that were damaged, and for what was erased.
+
+Everything happens in one transaction that holds the leases of all that it touches, and no offset moves.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import time
+from collections.abc import Iterable, Iterator, Sequence
+
+from memctl.domain.errors import MemctlError
+from memctl.domain.event import stream_hash
+from memctl.infra import facts, generations
+from memctl.infra.database import Connection
+from memctl.infra.dead_letters import DeadLetter
+from memctl.infra.generations import Lease
+from memctl.infra.log.read import StreamKey
+from memctl.infra.readmodels import RowKey
+from memctl.workers.drain import OtherRules
+from memctl.workers.stage1 import Stage1
+from memctl.workers.stage2 import Stage2
+
+PATIENCE_S = 30.0
+"""How long to wait for a lease that a worker holds."""
+
+
+class LeaseHeld(MemctlError):
+    """Another process has held stage {stage} shard {shard} for more than {seconds:.0f} s."""
+
+    hint = "see `memctl status`; a replay may be switching"
+
+
+def refold(
+    connection: Connection,
+    *,
+    streams: Iterable[StreamKey] = (),
+    rows: Iterable[tuple[str, RowKey]] = (),
+    letters: Sequence[DeadLetter] = (),
+    parks: bool = True,
+) -> None:
+    """Fold streams, rows of stage 2 (projection, and key) and what was parked anew, and all that follows from it.
+
+    The rows are then those of a full rebuild at the same position. `letters` are of the live generations; what cannot
+    be folded still is parked again, or with `parks` False raised. `connection` is in autocommit mode.
+    Raises: OtherRules where the live rows were folded by other code, LeaseHeld, LeaseLost, CannotFold; then nothing
+    was written.
+    """
+    if generations.stale(connection):
+        raise OtherRules
+    live = generations.live(connection)
+    wanted = {
+        *streams,
+        *((each.target.space_id, each.target.key or "") for each in letters if not each.target.projection),
+    }
+    shards = generations.shards(connection, live.stage1)
+    by_shard: dict[int, list[StreamKey]] = {}
+    for key in sorted(wanted):
+        by_shard.setdefault(_shard_of(key[1], shards), []).append(key)
+    needed = [*((1, live.stage1, shard) for shard in sorted(by_shard)), (2, live.stage2, 0)]
+    with _held(connection, needed) as leases, connection.transaction():
+        *stage1, last = leases
+        changes = []
+        for lease in stage1:
+            here = by_shard[lease.shard]
+            Stage1(parks=parks).refold(connection, lease, here)
+            # What stage 2 has yet to read, it reads; what it has passed, it is told of.
+            if lease.position <= last.position:
+                changes += facts.read_changes_of(connection, live.stage1, here, lease.position)
+        of_rows = [letter for letter in letters if letter.target.projection]
+        Stage2(parks=parks).refold(connection, last, live.stage1, rows, changes=changes, letters=of_rows)
+
+
+def _shard_of(stream: str, shards: int) -> int:
+    """The shard whose `generations.hashes_of` hold the stream's hash."""
+    return ((stream_hash(stream) + 1) * shards - 1) // 256
+
+
+@contextlib.contextmanager
+def _held(connection: Connection, wanted: Sequence[tuple[int, int, int]]) -> Iterator[list[Lease]]:
+    """The leases of these (stage, generation, shard), in that order. Everybody who takes several takes them so."""
+    owner = f"refold:{socket.gethostname()}:{os.getpid()}"
+    held: list[Lease] = []
+    try:
+        for stage, generation, shard in wanted:
+            deadline = time.monotonic() + PATIENCE_S
+            while (lease := generations.acquire(connection, generation, shard, owner)) is None:
+                if time.monotonic() > deadline:
+                    raise LeaseHeld(stage=stage, shard=shard, seconds=PATIENCE_S)
+                time.sleep(0.02)
+            held.append(lease)
+        yield held
+    finally:
+        if not connection.closed:
+            for lease in held:
+                generations.release(connection, lease)
