@@ -82,6 +82,8 @@ def _print_json(found: Status) -> None:
         "well": found.well,
         "data_dir": str(found.places.data),
         "programs": programs,
+        "set_aside": list(found.aside),
+        "refused_deliveries": found.refused,
         "endpoints": {name: public(value) for name, value in found.endpoints.items() if not _secret(name)},
     }
     click.echo(json.dumps(answer, indent=2, ensure_ascii=False))
@@ -112,6 +114,10 @@ def _print_table(found: Status) -> None:
     for name, value in sorted(found.endpoints.items()):
         if not _secret(name):
             console.print(f"{name}: {escape(public(value))}")
+    for path in found.aside:
+        _tell(f"damaged, and set aside for you to look at: {found.places.data / path}")
+    if found.refused:
+        _tell(f"the spool had no room for {found.refused} deliveries of hooks; `memctl verify` says what to do")
     if not found.running:
         _tell("memctl is not running; start it with: memctl up")
     elif not found.well:

@@ -61,6 +61,15 @@ class ReadOnly(DatabaseUnavailable):
     hint = "let MEMCTL_DATABASE_URL name the one that is written to"
 
 
+class DatabaseDamaged(DatabaseUnavailable):
+    """Postgres cannot read what is on its disk."""
+
+    hint = (
+        "nothing was overwritten: copy the database's files before anything else; `memctl verify` names what cannot be"
+        " read, and a backup from before the damage brings it back"
+    )
+
+
 class SchemaMissing(DatabaseUnavailable):
     """The database lacks a part of memctl's schema."""
 
@@ -71,7 +80,8 @@ _BY_STATE: dict[str, type[DatabaseUnavailable]] = {
     "08": DatabaseUnavailable, "57P": DatabaseUnavailable, "25P03": DatabaseUnavailable, "25P04": DatabaseUnavailable,
     "53": OutOfMemory, "53100": DiskFull, "53300": TooManyConnections, "55P03": Locked, "40P01": Locked,
     "40001": Locked, "57014": StatementEnded, "25006": ReadOnly, "3F000": SchemaMissing, "42P01": SchemaMissing,
-    "42883": SchemaMissing,
+    "42883": SchemaMissing, "XX001": DatabaseDamaged, "XX002": DatabaseDamaged, "58030": DatabaseDamaged,
+    "58P01": DatabaseDamaged,
 }  # fmt: skip
 """What an SQLSTATE, or the beginning of one, means to a user; the longest that fits counts."""
 
@@ -92,6 +102,9 @@ class _JsonbTextAsBytes(Loader):
 
     def load(self, data: Buffer) -> bytes:
         return bytes(data)
+
+
+_DAMAGED = ("invalid page", "could not read block", "could not open file", "could not read file")
 
 
 def plain_url(url: str) -> str:
@@ -123,6 +136,8 @@ def connect(url: str, *, autocommit: bool = True, name: str = "memctl", statemen
         # Why a connection is refused is told in words only: it has no SQLSTATE yet.
         if any(words in str(problem) for words in _FULL):
             raise TooManyConnections(_told(TooManyConnections, problem)) from problem
+        if any(words in str(problem) for words in _DAMAGED):
+            raise DatabaseDamaged(_told(DatabaseDamaged, problem)) from problem
         raise DatabaseUnavailable(
             f"Postgres does not answer: {str(problem).strip()}",
             hint="start memctl with `memctl up`, or check MEMCTL_DATABASE_URL",

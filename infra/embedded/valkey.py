@@ -10,6 +10,7 @@ import platform
 import shutil
 import socket
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -43,12 +44,22 @@ class Queue:
         """Become the server, which ends when our parent does. It keeps nothing on disk: the truth is in Postgres."""
         make_private(self.folder)
         self.socket.unlink(missing_ok=True)
+        self._set_aside()
         argv = [
             *(str(binary()), "--port", "0", "--unixsocket", str(self.socket), "--unixsocketperm", "700"),
             *("--save", "", "--appendonly", "no", "--maxmemory", "256mb", "--maxmemory-policy", "noeviction"),
             *("--dir", str(self.folder), "--daemonize", "no", "--loglevel", "notice", "--logfile", ""),
         ]
         launch.become(argv, record=record)
+
+    def _set_aside(self) -> None:
+        """Rename what a Valkey would load at its start: ours writes none, and with a damaged one it would not start."""
+        for name in ("dump.rdb", "appendonlydir", "appendonly.aof"):
+            found = self.folder / name
+            if found.exists():
+                kept = found.with_name(f"{name}.damaged-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}")
+                found.rename(kept)
+                print(f"{found} is not memctl's: set aside as {kept.name}; the queue begins empty", file=sys.stderr)
 
     def ready(self, server: Process) -> bool:
         with socket.socket(socket.AF_UNIX) as client:
