@@ -17,7 +17,7 @@ from memctl.domain.event import NewEvent
 from memctl.infra import generations, queue
 from memctl.infra.database import Connection, Locked, connect, outages
 from memctl.infra.log import checkpoints
-from memctl.infra.log.append import Appended, append, append_bulk
+from memctl.infra.log.append import Appended, append
 from memctl.infra.log.spaces import installation, space_id
 from memctl.infra.redaction import Prepared, Redactor, prepare_all
 from memctl.infra.settings import Settings
@@ -27,10 +27,6 @@ log = logging.getLogger("memctl.commands")
 
 DEADLOCKS = 10
 """Attempts at a batch that others append at the same time."""
-
-BULK = 200
-"""From this many events on, a batch is staged by COPY."""
-
 
 _REFUSALS = (
     psycopg.DataError, errors.CheckViolation, errors.NotNullViolation, errors.ProgramLimitExceeded,
@@ -119,14 +115,15 @@ class Intake:
         return first + second, refused | {middle + index: why for index, why in others.items()}
 
     def _append(self, events: Sequence[NewEvent], reached: Mapping[Path, Checkpoint]) -> list[Appended]:
-        put = append_bulk if len(events) >= BULK else append
         for attempt in range(1, DEADLOCKS + 1):
             try:
-                with outages(), self.connection.transaction():
-                    appended = put(self.connection, self.space_id, events)
-                    if reached:
+                with outages():
+                    if not reached:
+                        return append(self.connection, self.space_id, events)
+                    with self.connection.transaction():
+                        appended = append(self.connection, self.space_id, events)
                         checkpoints.save(self.connection, self.space_id, reached)
-                return appended
+                    return appended
             except Locked as problem:
                 # Somebody appends the same keys in another order; one of us has to begin again.
                 retried = isinstance(problem.__cause__, errors.DeadlockDetected | errors.SerializationFailure)

@@ -32,10 +32,20 @@ _RANDOM_BITS = ~(0xF << 76 | 0b11 << 62)
 _VERSION_5 = 5 << 76 | 0b10 << 62
 
 
-def derived_id(name: str) -> UUID:
-    """UUIDv5 of `name` in memctl's namespace (as `uuid.uuid5`, at a fifth of its cost)."""
+_NAMESPACE = NAMESPACE.bytes
+_FREE = ~(0xF000 << 64 | 0xC000 << 48)
+_VERSION_5 = 0x5000 << 64 | 0x8000 << 48
+
+
+def derived_bytes(name: str) -> bytes:
+    """The 16 bytes of `derived_id(name)`."""
     digest = hashlib.sha1(_NAMESPACE + name.encode("utf-8", "surrogatepass"), usedforsecurity=False).digest()
-    return UUID(int=int.from_bytes(digest[:16], "big") & _RANDOM_BITS | _VERSION_5)
+    return (int.from_bytes(digest[:16], "big") & _FREE | _VERSION_5).to_bytes(16, "big")
+
+
+def derived_id(name: str) -> UUID:
+    """UUIDv5 of `name` in memctl's namespace (as `uuid.uuid5`, at a third of its cost)."""
+    return UUID(bytes=derived_bytes(name))
 
 
 def stream_hash(stream: str) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import psycopg
-from psycopg.adapt import Buffer, Loader
+from psycopg.adapt import Buffer, Dumper, Loader
 from psycopg.pq import Format
 
 from memctl.domain.errors import MemctlError
@@ -107,6 +107,18 @@ class _JsonbTextAsBytes(Loader):
 _DAMAGED = ("invalid page", "could not read block", "could not open file", "could not read file")
 
 
+class Packed(bytes):
+    """A parameter in Postgres' own binary format. Its type is what the statement casts it to."""
+
+
+class _PackedDumper(Dumper):
+    format = Format.BINARY
+    oid = 0
+
+    def dump(self, obj: Buffer) -> Buffer:
+        return obj
+
+
 def plain_url(url: str) -> str:
     """The URL as libpq reads it (SQLAlchemy's `postgresql+psycopg://` is understood too)."""
     head, separator, rest = url.partition("://")
@@ -144,6 +156,7 @@ def connect(url: str, *, autocommit: bool = True, name: str = "memctl", statemen
         ) from problem
     connection.adapters.register_loader("jsonb", _JsonbAsBytes)
     connection.adapters.register_loader("jsonb", _JsonbTextAsBytes)
+    connection.adapters.register_dumper(Packed, _PackedDumper)
     return connection
 
 

@@ -2,47 +2,56 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import os
 import re
+import struct
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal
+from uuid import UUID
 
 import msgspec
+from psycopg.pq import TransactionStatus
 
-from memctl.domain.event import NewEvent, Position, stream_hash, type_of
-from memctl.domain.observations import event_id_of
-from memctl.infra.database import Connection
+from memctl.domain.event import NewEvent, Position, derived_bytes, stream_hash, type_of
+from memctl.infra.database import Connection, Packed
 
 Status = Literal["new", "duplicate", "variant"]
 
 _NUL = re.compile(rb"(?<!\\)((?:\\\\)*)\\u0000")
 """NUL in JSON; not the six characters of an escaped backslash and `u0000`."""
 
-_STATUS: dict[str, Status] = {"n": "new", "d": "duplicate", "v": "variant"}
-
 _COLUMNS = {
-    "id": "uuid", "variant_id": "uuid", "stream": "text", "hash": "int2", "type": "text", "version": "int2",
-    "occurred": "int8", "actor": "text", "location": "text", "session": "text", "causation": "uuid",
-    "correlation": "uuid", "key": "text", "sources": "text", "payload": "text",
+    "id": "uuid", "stream": "text", "hash": "int2", "type": "text", "version": "int2", "occurred": "int8",
+    "actor": "text", "location": "text", "session": "text", "causation": "uuid", "correlation": "uuid", "key": "text",
+    "variant_of": "uuid", "sources": "text", "salt": "bytea", "payload": "text",
 }  # fmt: skip
+"""What the server's functions take of an event, in their order."""
 
+_NEW, _OTHER = "n", "o"
+_STATUS: dict[str, Status] = {_NEW: "new", "s": "duplicate", _OTHER: "variant"}
+
+_OIDS = {"uuid": 2950, "text": 25, "int2": 21, "int8": 20, "bytea": 17}
+_CALL_ONE = "SELECT memctl.append_event(%b, " + ", ".join(f"%b::{kind}" for kind in _COLUMNS.values()) + ")"
 _CALL = (
-    "SELECT ordinal, at_position, status::text FROM memctl.append_events(%b, "
+    "SELECT positions, statuses FROM memctl.append_events(%b, "
     + ", ".join(f"%b::{kind}[]" for kind in _COLUMNS.values())
     + ")"
 )
-_STAGE = (
-    "CREATE TEMPORARY TABLE IF NOT EXISTS incoming (ord int4, "
-    + ", ".join(f"{name} {kind}" for name, kind in _COLUMNS.items())
-    + ") ON COMMIT DELETE ROWS"
-)
-_CALL_STAGED = (
-    "SELECT r.ordinal, r.at_position, r.status::text FROM (SELECT "
-    + ", ".join(f"array_agg({name} ORDER BY ord) AS {name}" for name in _COLUMNS)
-    + " FROM incoming) a, LATERAL memctl.append_events(%b, "
-    + ", ".join(f"a.{name}" for name in _COLUMNS)
-    + ") r"
-)
+
+_Column = list[bytes | None]
+"""One column of a batch, each value as Postgres reads it in binary."""
+
+_KEYS = list(_COLUMNS).index("key")
+_IDS = 0
+_VARIANTS_OF = list(_COLUMNS).index("variant_of")
+
+_length = struct.Struct(">i").pack
+_array_head = struct.Struct(">iiIii").pack
+_NULL = _length(-1)
+_SALT = 16
+"""Bytes of a payload's salt."""
 
 
 class Appended(msgspec.Struct, frozen=True):
@@ -56,29 +65,29 @@ class Appended(msgspec.Struct, frozen=True):
 
 
 def append(connection: Connection, space_id: int, events: Sequence[NewEvent]) -> list[Appended]:
-    """Append a batch in the caller's transaction (or one of its own on an autocommit connection).
+    """Append a batch in the caller's transaction; on an autocommit connection outside of one, in one of its own.
 
-    Returns one entry for each event, in order. Batches of up to some thousand events; larger ones by `append_bulk`.
+    Returns one entry for each event, in order. Some thousand events at once are best.
     """
     if not events:
         return []
-    columns: list[list[Any]] = [list(column) for column in zip(*(_columns(space_id, e) for e in events), strict=True)]
-    found = connection.execute(_CALL, [space_id, *columns], binary=True).fetchall()
-    return _in_order(found, len(events))
-
-
-def append_bulk(connection: Connection, space_id: int, events: Sequence[NewEvent]) -> list[Appended]:
-    """As `append`, staged by COPY: for batches of thousands. Opens a transaction of its own."""
-    if not events:
-        return []
-    with connection.transaction(), connection.cursor() as cursor:
-        cursor.execute(_STAGE)
-        with cursor.copy("COPY incoming FROM STDIN WITH (FORMAT binary)") as copy:
-            copy.set_types(["int4", *_COLUMNS.values()])
-            for ordinal, e in enumerate(events, 1):
-                copy.write_row((ordinal, *_columns(space_id, e)))
-        found = cursor.execute(_CALL_STAGED, [space_id], binary=True).fetchall()
-    return _in_order(found, len(events))
+    columns = _columns(space_id, events)
+    if len(events) == 1:
+        values = [None if column[0] is None else Packed(column[0]) for column in columns]
+        found = connection.execute(_CALL_ONE, [space_id, *values], binary=True, prepare=True).fetchone()
+        assert found is not None
+        if found[0] is not None:
+            return [Appended(Position(found[0]), "new")]
+    alone = connection.autocommit and connection.info.transaction_status == TransactionStatus.IDLE
+    with connection.transaction() if alone else contextlib.nullcontext():
+        positions, statuses = _put(connection, space_id, columns)
+        appended = [Appended(Position(at), _STATUS[s]) for at, s in zip(positions, statuses, strict=True)]
+        others = [n for n, status in enumerate(statuses) if status == _OTHER]
+        if others:
+            positions, statuses = _put(connection, space_id, _variants(space_id, events, columns, others))
+            for n, at, status in zip(others, positions, statuses, strict=True):
+                appended[n] = Appended(Position(at), "variant" if status == _NEW else "duplicate")
+    return appended
 
 
 def encode_payload(event: NewEvent) -> bytes:
@@ -87,31 +96,79 @@ def encode_payload(event: NewEvent) -> bytes:
     return _NUL.sub(rb"\1\\ufffd", data) if b"\\u0000" in data else data
 
 
-def _columns(space_id: int, event: NewEvent) -> tuple[Any, ...]:
-    payload = encode_payload(event)
-    kind = type_of(event.payload)
-    told = f"{kind.name}\0{event.occurred_at}\0{event.location}\0".encode("utf-8", "surrogatepass")
-    digest = hashlib.sha256(told + payload).hexdigest()
-    return (
-        event_id_of(space_id, event.dedupe_key),
-        event_id_of(space_id, f"{event.dedupe_key}#{digest}"),
-        event.stream,
-        stream_hash(event.stream),
-        kind.name,
-        kind.version,
-        event.occurred_at,
-        event.actor,
-        event.location,
-        event.session_id,
-        event.causation_id,
-        event.correlation_id,
-        event.dedupe_key,
-        "{" + ",".join(map(str, event.sources)) + "}" if event.sources else None,
-        payload.decode(),
-    )
+def _put(connection: Connection, space_id: int, columns: Sequence[_Column]) -> tuple[list[int], str]:
+    arrays = [_array(_OIDS[kind], column) for kind, column in zip(_COLUMNS.values(), columns, strict=True)]
+    found = connection.execute(_CALL, [space_id, *arrays], binary=True, prepare=True).fetchone()
+    assert found is not None
+    positions, statuses = found
+    if len(positions) != len(columns[_IDS]) or len(statuses) != len(positions):
+        raise AssertionError(f"append of {len(columns[_IDS])} events answered for {len(positions)}")
+    return positions, statuses
 
 
-def _in_order(found: list[tuple[Any, ...]], expected: int) -> list[Appended]:
-    if len(found) != expected:
-        raise AssertionError(f"append of {expected} events answered for {len(found)}")
-    return [Appended(Position(at), _STATUS[status]) for _, at, status in sorted(found)]
+class _Texts(dict[str, bytes]):
+    """Texts that many events share, encoded once."""
+
+    def __missing__(self, text: str) -> bytes:
+        self[text] = data = text.encode()
+        return data
+
+
+class _Hashes(dict[str, bytes]):
+    def __missing__(self, stream: str) -> bytes:
+        self[stream] = data = stream_hash(stream).to_bytes(2, "big")
+        return data
+
+
+def _columns(space_id: int, events: Sequence[NewEvent]) -> list[_Column]:
+    """The columns of a batch, in the order of `_COLUMNS`."""
+    texts, hashes = _Texts(), _Hashes()
+    kinds = [type_of(e.payload) for e in events]
+    salts = os.urandom(_SALT * len(events))
+    return [
+        [derived_bytes(f"{space_id}:{e.dedupe_key}") for e in events],
+        [texts[e.stream] for e in events],
+        [hashes[e.stream] for e in events],
+        [texts[kind.name] for kind in kinds],
+        [kind.version.to_bytes(2, "big") for kind in kinds],
+        [e.occurred_at.to_bytes(8, "big", signed=True) for e in events],
+        [texts[e.actor] for e in events],
+        [texts[e.location] for e in events],
+        [texts[e.session_id] for e in events],
+        [_id(e.causation_id) for e in events],
+        [_id(e.correlation_id) for e in events],
+        [e.dedupe_key.encode() for e in events],
+        [None] * len(events),
+        [("{" + ",".join(map(str, e.sources)) + "}").encode() if e.sources else None for e in events],
+        [salts[at : at + _SALT] for at in range(0, len(salts), _SALT)],
+        [encode_payload(e) for e in events],
+    ]
+
+
+def _variants(
+    space_id: int, events: Sequence[NewEvent], columns: Sequence[_Column], which: Sequence[int]
+) -> list[_Column]:
+    """The columns of events whose key is taken by another payload, under an id that their own content gives them."""
+    variants = [[column[n] for n in which] for column in columns]
+    ids, keys = variants[_IDS], variants[_KEYS]
+    variants[_VARIANTS_OF] = list(ids)
+    for i, n in enumerate(which):
+        e = events[n]
+        told = f"{e.type}\0{e.occurred_at}\0{e.location}\0".encode("utf-8", "surrogatepass")
+        digest = hashlib.sha256(told + encode_payload(e)).hexdigest()
+        ids[i] = own = derived_bytes(f"{space_id}:{e.dedupe_key}#{digest}")
+        keys[i] = f"{e.dedupe_key}#{UUID(bytes=own)}".encode()
+    return variants
+
+
+def _id(value: UUID | None) -> bytes | None:
+    return None if value is None else value.bytes
+
+
+def _array(oid: int, values: _Column) -> Packed | None:
+    """A one-dimensional array as Postgres reads it in binary; None, which unnests to NULLs, where all are NULL."""
+    parts = [_NULL if value is None else _length(len(value)) + value for value in values]
+    nulls = values.count(None)
+    if nulls == len(values):
+        return None
+    return Packed(_array_head(1, 1 if nulls else 0, oid, len(values), 1) + b"".join(parts))

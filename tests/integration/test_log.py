@@ -6,17 +6,19 @@ import itertools
 import random
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from uuid import UUID
 
 import psycopg
 import pytest
-from events import prompt, until
+from events import id_of, prompt, until
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
-from memctl.domain.event import NewEvent, Position
+from memctl.domain.event import Micros, NewEvent, Position, stream_hash
 from memctl.domain.observations import PromptSubmitted
 from memctl.infra.database import Connection, connect
-from memctl.infra.log.append import append, append_bulk
+from memctl.infra.log.append import append
 from memctl.infra.log.mark import mark, move_mark
 from memctl.infra.log.migrate import migrate
 from memctl.infra.log.read import read_events, read_range
@@ -41,15 +43,64 @@ def test_events_are_read_in_the_order_of_their_positions(log: Connection) -> Non
     assert read_all(log) == ["one", "two"]
 
 
-@pytest.mark.parametrize("put", [append, append_bulk])
-def test_the_same_delivery_is_a_duplicate_and_returns_the_first_position(log: Connection, put: object) -> None:
-    assert callable(put)
-    first = put(log, 1, [prompt(1, "one")])
-    again = put(log, 1, [prompt(2, "two"), prompt(1, "one"), prompt(2, "two")])
+def test_the_same_delivery_is_a_duplicate_and_returns_the_first_position(log: Connection) -> None:
+    first = append(log, 1, [prompt(1, "one")])
+    again = append(log, 1, [prompt(2, "two"), prompt(1, "one"), prompt(2, "two")])
     assert [entry.status for entry in again] == ["new", "duplicate", "duplicate"]
     assert again[1].position == first[0].position
     assert again[2].position == again[0].position
     assert read_all(log) == ["one", "two"]
+
+
+def test_one_delivery_by_itself_is_new_once_then_a_duplicate(log: Connection) -> None:
+    [first], [again] = append(log, 1, [prompt(1, "one")]), append(log, 1, [prompt(1, "one")])
+    assert (first.status, again.status) == ("new", "duplicate")
+    assert again.position == first.position
+    [variant], [once_more] = append(log, 1, [prompt(1, "grown")]), append(log, 1, [prompt(1, "grown")])
+    assert (variant.status, once_more.status) == ("variant", "duplicate")
+    assert once_more.position == variant.position
+
+
+def test_nothing_is_appended_to_a_space_that_is_not_there(log: Connection) -> None:
+    for events in ([prompt(1)], [prompt(1), prompt(2)]):
+        with pytest.raises(psycopg.errors.ForeignKeyViolation):
+            append(log, 999, events)
+    assert read_all(log) == []
+
+
+def test_a_batch_that_postgres_refuses_leaves_nothing_behind(log: Connection) -> None:
+    append(log, 1, [prompt(1, "one")])
+    refused = prompt(3, session=random.Random(1).randbytes(6000).hex())
+    with pytest.raises(psycopg.errors.ProgramLimitExceeded):
+        append(log, 1, [prompt(1, "another telling"), prompt(2), refused])
+    assert read_all(log) == ["one"]
+
+
+def test_appending_in_an_open_transaction_does_not_end_it(database_url: str, log: Connection) -> None:
+    append(log, 1, [prompt(1, "one")])
+    with connect(database_url, autocommit=False) as mine:
+        append(mine, 1, [prompt(1, "grown"), prompt(2)])
+        append(mine, 1, [prompt(3)])
+        mine.rollback()
+    assert read_all(log) == ["one"]
+
+
+def test_what_surrounds_a_payload_is_stored_as_it_was_given(log: Connection) -> None:
+    causes = [prompt(1), prompt(2)]
+    ids = [UUID(id_of(event)) for event in causes]
+    append(log, 1, causes)
+    told = replace(prompt(3), causation_id=ids[0], correlation_id=ids[1], sources=tuple(ids), occurred_at=Micros(-5))
+    append(log, 1, [told])
+    append(log, 1, [replace(told, dedupe_key="again"), prompt(4)])
+    found = log.execute(
+        "SELECT causation_id, correlation_id, sources, dedupe_key, stream_hash, schema_version, actor, location,"
+        " session_id, (extract(epoch FROM occurred_at) * 1000000)::bigint FROM memctl.events ORDER BY position",
+        binary=True,
+    ).fetchall()
+    surroundings = (stream_hash(told.stream), 1, "user", told.location, "s1")
+    assert found[2] == (*ids, ids, told.dedupe_key, *surroundings, -5)
+    assert found[3] == (*ids, ids, "again", *surroundings, -5)
+    assert found[4][:4] == (None, None, None, prompt(4).dedupe_key)
 
 
 def test_another_payload_under_one_key_is_kept_beside_it_as_a_variant(log: Connection) -> None:
