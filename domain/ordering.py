@@ -57,8 +57,9 @@ class Ordering:
     """Orders a stream's events as they come, and says when it cannot take one in without beginning anew."""
 
     def __init__(self) -> None:
-        self._events: set[UUID] = set()
-        self._deliveries: set[UUID] = set()
+        self._events: set[int] = set()
+        self._deliveries: set[int] = set()
+        """Ids seen, as integers: the hash of a UUID is computed in Python."""
         self._lines: dict[str, _Line] = {}
         self._awaited: set[str] = set()
         """Lines that were named as a parent and have not come."""
@@ -77,11 +78,11 @@ class Ordering:
         then nothing was changed.
         """
         came = list(events)
-        fresh: dict[UUID, tuple[Event, Observation]] = {}
+        fresh: dict[int, tuple[Event, Observation]] = {}
         for event in came:
-            if event.event_id in self._events or not isinstance(event.payload, Observation):
+            if event.event_id.int in self._events or not isinstance(event.payload, Observation):
                 continue
-            delivery = event.delivery_id
+            delivery = event.delivery_id.int
             if delivery in self._deliveries:
                 return None
             known = fresh.get(delivery)
@@ -95,7 +96,7 @@ class Ordering:
             return None
         placed = self._paired(entries)
         if placed is not None:
-            self._events.update(event.event_id for event in came)
+            self._events.update(event.event_id.int for event in came)
             self._deliveries.update(fresh)
             self._remember(entries, lines)
         return placed
@@ -131,9 +132,7 @@ class Ordering:
                 _climb(line, times, parents, placed, self._lines)
         return placed
 
-    def _keyed(
-        self, fresh: Mapping[UUID, tuple[Event, Observation]], lines: Mapping[str, _Line]
-    ) -> list[Placed] | None:
+    def _keyed(self, fresh: Mapping[int, tuple[Event, Observation]], lines: Mapping[str, _Line]) -> list[Placed] | None:
         """One entry for each event, in order; None where a tool's call came after its outcome, or an outcome again."""
         entries: list[Placed] = []
         outcomes: list[tuple[str, Placed]] = []
@@ -141,10 +140,10 @@ class Ordering:
         for delivery, (event, seen) in fresh.items():
             if seen.line:
                 line = lines[seen.line]
-                key = (line.raised, line.depth, seen.block, delivery.int)
+                key = (line.raised, line.depth, seen.block, delivery)
             else:
-                key = (event.occurred_at, 0, seen.block, delivery.int)
-            entry = Placed(event, seen, delivery, Micros(key[0]), key, _telling(seen))
+                key = (event.occurred_at, 0, seen.block, delivery)
+            entry = Placed(event, seen, event.delivery_id, Micros(key[0]), key, _telling(seen))
             if isinstance(seen, ToolCalled) and seen.call:
                 if seen.call in self._calls or seen.call in self._outcomes:
                     return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from memctl.domain.facts import PromptKind
@@ -159,6 +160,7 @@ _COMMON = words_of(
 )
 
 
+@lru_cache(maxsize=256)
 def words_in(text: str) -> frozenset[str]:
     """The words of a text that tell what it is about."""
     found = set(map(str.lower, _WORD.findall(text[:20_000])))

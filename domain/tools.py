@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from memctl.domain.observations import Hunk
@@ -46,6 +47,7 @@ class Change(NamedTuple):
     after: str = ""
 
 
+@lru_cache(maxsize=1024)
 def family_of(tool: str) -> str:
     """What a tool does: run, edit, read, search, plan, delegate, web or other."""
     family = _FAMILY.get(tool.lower())

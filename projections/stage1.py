@@ -6,6 +6,8 @@ whole stream to be folded anew, which is the same function.
 
 from __future__ import annotations
 
+import functools
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
 from uuid import UUID
@@ -34,7 +36,7 @@ class StreamState:
 
     def __init__(self, facts: StreamFacts) -> None:
         self._facts = facts
-        self._rows: dict[RowOf, Any] = {}
+        self._rows: dict[str, dict[str, Any]] = defaultdict(dict)
         self.events = 0
 
     def extend(self, events: Sequence[Event]) -> Delta | None:
@@ -45,20 +47,21 @@ class StreamState:
 
     def drain(self, events: int) -> Delta:
         self.events += events
-        delta = Delta({}, {})
-        subscribers = _subscribers()
-        for fact in self._facts.drain():
-            if type(fact) in handed_on():
-                delta.facts[fact.id] = fact
-            for p in subscribers.get(type(fact), ()):
-                for key in p.keys(fact):
-                    at = (p.name, key)
-                    row = p.fold(self._rows.get(at), fact)
-                    delta.rows[at] = row
-                    if row is None:
-                        self._rows.pop(at, None)
-                    else:
-                        self._rows[at] = row
+        facts = self._facts.drain()
+        wanted = handed_on()
+        delta = Delta({fact.id: fact for fact in facts if type(fact) in wanted}, {})
+        for p in _stage1():
+            rows = self._rows[p.name]
+            changed: dict[str, None] = {}
+            for fact in facts:
+                if type(fact) in p.facts:
+                    for key in p.keys(fact):
+                        rows[key] = p.fold(rows.get(key), fact)
+                        changed[key] = None
+            for key in changed:
+                delta.rows[p.name, key] = rows[key]
+                if rows[key] is None:
+                    del rows[key]
         return delta
 
 
@@ -72,12 +75,6 @@ def fold_stream(stream: str, events: Iterable[Event]) -> tuple[StreamState, Delt
     return state, state.drain(len(known))
 
 
-_by_fact: dict[type[Fact], tuple[Projection, ...]] = {}
-
-
-def _subscribers() -> dict[type[Fact], tuple[Projection, ...]]:
-    if not _by_fact:
-        for p in projections(1):
-            for fact in p.facts:
-                _by_fact[fact] = (*_by_fact.get(fact, ()), p)
-    return _by_fact
+@functools.cache
+def _stage1() -> tuple[Projection, ...]:
+    return projections(1)
