@@ -18,6 +18,7 @@ from memctl.api.places import Places, places_of
 from memctl.api.reader import Reader, Readers
 from memctl.api.search import MOST_RESULTS, Engine, Question
 from memctl.domain.scoring import PROFILES
+from memctl.infra import rebuilds
 
 Bucket = Literal["PROFILE", "PREFERENCE", "EPISODIC", "SEMANTIC", "FACT"]
 
@@ -363,6 +364,12 @@ def _routes(readers: Readers, engine: Engine) -> APIRouter:
         """Counts, progress of the folds, and sizes."""
         where = placed(project, here)
         return json_of(readers.read(lambda reader: stats.stats(reader, where(reader))))
+
+    @router.get("/replays", tags=["log"])
+    def replays(limit: Annotated[int, Query(ge=1, le=100)] = 10) -> Response:
+        """How far rebuilds of the read models are, with rate and time left, or how they ended; newest first."""
+        found = readers.read(lambda reader: rebuilds.progress(reader.connection, limit))
+        return json_of({"replays": [msgspec.to_builtins(progress) for progress in found]})
 
     @router.get("/health", tags=["log"])
     def health() -> Response:

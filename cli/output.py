@@ -88,9 +88,9 @@ def tell(message: str) -> None:
     click.echo(safe(message), err=True)
 
 
-def print_json(answer: Any) -> None:
-    """JSON for programs, indented. Equal to the answer when it is read, and safe to look at."""
-    text = json.dumps(answer, indent=2, ensure_ascii=False)
+def print_json(answer: Any, indent: int | None = 2) -> None:
+    """JSON for programs; on one line without indent. Equal to the answer when it is read, and safe to look at."""
+    text = json.dumps(answer, indent=indent, ensure_ascii=False, default=str)
     click.echo(_STEERING_IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
 
 

@@ -1,13 +1,17 @@
-"""`memctl replay`: read models rebuilt from the log, compared, and switched."""
+"""`memctl replay`: read models rebuilt from the log, compared, and switched; or as they were in the past."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 if TYPE_CHECKING:
+    from memctl.infra.settings import Settings
     from memctl.workers.replay import Replayed
 
 
@@ -15,25 +19,210 @@ if TYPE_CHECKING:
 @click.argument("names", nargs=-1)
 @click.option("--all", "everything", is_flag=True, help="Every read model, and the vectors.")
 @click.option("--verify", is_flag=True, help="Compare digests at one position; exit 1 and name the rows that differ.")
-@click.option("--json", "as_json", is_flag=True, help="Print the comparison as JSON.")
-def replay(names: tuple[str, ...], everything: bool, verify: bool, as_json: bool) -> None:
+@click.option("--keep-live", is_flag=True, help="Do not switch: drop what was rebuilt once it has been compared.")
+@click.option("--to", "moment", metavar="WHEN", help="As it was at a position or a time; dropped afterwards.")
+@click.option("--rows", is_flag=True, help="With --to: print the rows, one JSON object a line.")
+@click.option("--shards", type=click.IntRange(1, 256), help="Give stage 1 this many shards from now on.")
+@click.option("--processes", type=click.IntRange(1, 64), help="How many build it; one for each processor unless said.")
+@click.option("--rollback", is_flag=True, help="Switch back to the read models that were live before the last replay.")
+@click.option("--status", is_flag=True, help="How far replays are, or how they ended.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+def replay(
+    names: tuple[str, ...],
+    everything: bool,
+    verify: bool,
+    keep_live: bool,
+    moment: str | None,
+    rows: bool,
+    shards: int | None,
+    processes: int | None,
+    rollback: bool,
+    status: bool,
+    as_json: bool,
+) -> None:
     """Rebuild read models from the log beside the live ones, then switch to them.
 
     NAMES are read models; the stage they belong to is rebuilt whole, and everything after it. Ingest, queries and
-    workers go on meanwhile. The rows that were live before are kept until the next replay.
+    workers go on meanwhile. A replay that was stopped goes on where it was when it is started again. The rows that
+    were live before are kept until the next replay: --rollback switches back to them.
     """
+    from memctl.infra.settings import load_settings
+
+    settings = load_settings()
+    if status or rollback:
+        if names or everything or verify or keep_live or moment or rows or shards or (status and rollback):
+            raise click.UsageError("--status and --rollback stand alone")
+        _status(settings, as_json) if status else _roll_back(settings, as_json)
+        return
     if bool(names) == everything:
         raise click.UsageError("name read models or say --all, one of the two")
-    from memctl.infra.embedders import load_embedder
-    from memctl.infra.settings import load_settings
-    from memctl.infra.vectors import store
+    if moment is not None:
+        if verify or keep_live or shards:
+            raise click.UsageError("--to shows the past and switches to nothing: it goes without --verify and --shards")
+        _as_of(settings, moment, names, processes, rows=rows, as_json=as_json)
+        return
+    if rows:
+        raise click.UsageError("--rows goes with --to; for live rows see `memctl history`, `show` and their like")
+    _replay(settings, names, verify or keep_live, keep_live, shards, processes, as_json)
+
+
+def _replay(
+    settings: Settings,
+    names: tuple[str, ...],
+    verify: bool,
+    keep_live: bool,
+    shards: int | None,
+    processes: int | None,
+    as_json: bool,
+) -> None:
     from memctl.workers.replay import replay as run
     from memctl.workers.replay import stages_of
 
-    settings = load_settings()
     first = stages_of(names)
+    with _vectors(settings) as vectors, _progress_bar() as progress:
+        rebuild = partial(
+            run,
+            settings.require("database_url"),
+            first_stage=first,
+            shards=shards,
+            verify=verify,
+            switch=not keep_live,
+            processes=processes,
+            progress=progress,
+            **vectors,
+        )
+        result = rebuild()
+        if verify and result.outdated and not keep_live:
+            click.echo(
+                "the live rows had been folded by other rules and were replaced; comparing the new ones", err=True
+            )
+            result = rebuild()
+    _print_json(result) if as_json else _print(result, verify)
+    if keep_live and result.outdated:
+        click.echo("the live rows were folded by other rules: there is nothing to compare", err=True)
+        raise click.exceptions.Exit(1)
+    if not result.equal:
+        if not as_json and not keep_live:
+            click.echo("the rebuilt rows are live now; --rollback switches back to the former ones", err=True)
+        raise click.exceptions.Exit(1)
+
+
+def _roll_back(settings: Settings, as_json: bool) -> None:
+    from memctl.workers.replay import rollback as run
+
+    with _vectors(settings) as vectors:
+        result = run(settings.require("database_url"), **vectors)
+    if as_json:
+        _print_json(result)
+    else:
+        click.echo(f"the former read models are live again, at position {result.position}; --rollback takes it back")
+
+
+def _status(settings: Settings, as_json: bool) -> None:
+    import msgspec
+
+    from memctl.cli.output import print_json, span
+    from memctl.infra import rebuilds
+    from memctl.infra.database import connect, outages
+
+    with outages(), connect(settings.require("database_url"), name="memctl status") as connection:
+        found = rebuilds.progress(connection, 10)
+    if as_json:
+        print_json([msgspec.to_builtins(p) for p in found])
+        return
+    if not found:
+        click.echo("no replay yet")
+    for p in found:
+        share = f"{p.done:,} of {p.total:,} {p.phase}" if p.total else "beginning"
+        rate = f" at {p.per_second:,.0f}/s" if p.per_second else ""
+        left = f", about {span(p.seconds_left)} left" if p.seconds_left is not None and p.status == "running" else ""
+        how = f"{share}{rate}{left}" if p.status in ("running", "stopped") else f"{p.message}".strip()
+        took = span((p.ended_at - p.started_at).total_seconds()) if p.ended_at else ""
+        said = " ".join(part for part in (p.status, f"after {took}" if took else "", how) if part)
+        click.echo(f"{p.rebuild:>4}  {p.started_at:%Y-%m-%d %H:%M:%S}  {p.purpose:<8} to position {p.upto}: {said}")
+        if p.status == "stopped":
+            click.echo("      the next replay goes on with it")
+
+
+def _as_of(
+    settings: Settings, moment: str, names: tuple[str, ...], processes: int | None, *, rows: bool, as_json: bool
+) -> None:
+    from memctl.cli.output import print_json
+    from memctl.domain.event import Position
+    from memctl.infra import readmodels
+    from memctl.infra.database import connect
+    from memctl.infra.log.mark import position_at
+    from memctl.projections.kernel import projections
+    from memctl.workers.as_of import as_of
+
+    url = settings.require("database_url")
+    if moment.isdigit():
+        position = Position(int(moment))
+    else:
+        with connect(url, name="memctl as of") as connection:
+            position = position_at(connection, _time(moment))
+    with (
+        _progress_bar() as progress,
+        as_of(url, position, names or None, processes=processes, progress=progress) as (connection, then),
+    ):
+        shown: dict[str, Any] = {}
+        for p in projections():
+            if names and p.name not in names:
+                continue
+            generation = then.stage1 if p.stage == 1 else then.stage2
+            if rows:
+                _print_rows(p.name, readmodels.all_rows(connection, p, generation))
+                continue
+            digest = readmodels.digest(connection, p, generation)
+            shown[p.name] = {"rows": digest.rows, "digest": digest.hex}
+    if as_json and not rows:
+        print_json({"position": position, "read_models": shown})
+    elif not rows:
+        click.echo(f"as of position {position}:")
+        for name, model in shown.items():
+            click.echo(f"{name:<20} {model['rows']:>8} rows  {model['digest'][:12]}")
+
+
+def _print_rows(name: str, rows: Iterator[tuple[str, bytes]]) -> None:
+    import msgspec
+
+    from memctl.cli.output import print_json
+
+    for key, row in rows:
+        print_json({"read_model": name, "key": key, "row": msgspec.json.decode(row)}, indent=None)
+
+
+def _time(text: str) -> datetime:
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        raise click.BadParameter(
+            f"{text!r} is neither a position nor a time; times look like 2026-03-01 or 2026-03-01T14:30+01:00",
+            param_hint="--to",
+        ) from None
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+
+@contextmanager
+def _vectors(settings: Settings) -> Iterator[dict[str, Any]]:
+    """The vector store, and what is embedded with, as `replay` takes them."""
+    from memctl.infra.embedders import load_embedder
+    from memctl.infra.vectors import store
+
     embedder = load_embedder(settings.embedder)
     client = store.connect(settings.require("qdrant_url"), settings.qdrant_api_key)
+    try:
+        yield {
+            "qdrant": client,
+            "model": embedder.name if embedder else "",
+            "dimensions": embedder.dimensions if embedder else 384,
+        }
+    finally:
+        client.close()
+
+
+@contextmanager
+def _progress_bar() -> Iterator[Callable[[str, int, int], None]]:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -50,26 +239,7 @@ def replay(names: tuple[str, ...], everything: bool, verify: bool, as_json: bool
             speed = bar.tasks[task].speed
             bar.update(bar.tasks[task].id, completed=done, total=of, rate=f"{speed:,.0f}/s" if speed else "")
 
-        rebuild = partial(
-            run,
-            settings.require("database_url"),
-            client,
-            first_stage=first,
-            model=embedder.name if embedder else "",
-            dimensions=embedder.dimensions if embedder else 384,
-            verify=verify,
-            progress=progress,
-        )
-        result = rebuild()
-        if verify and result.outdated:
-            click.echo(
-                "the live rows had been folded by other rules and were replaced; comparing the new ones", err=True
-            )
-            result = rebuild()
-    client.close()
-    _print_json(result) if as_json else _print(result, verify)
-    if not result.equal:
-        raise click.exceptions.Exit(1)
+        yield progress
 
 
 def _print(result: Replayed, verified: bool) -> None:
@@ -84,22 +254,20 @@ def _print(result: Replayed, verified: bool) -> None:
         click.echo(f"{c.name:<20} {c.rows:>8} rows  {c.digest_live[:12]}  {c.digest_rebuilt[:12]}  {verdict}{waiting}")
         for key in c.differing:
             click.echo(f"    {key}")
-    if not result.equal:
-        click.echo("the rebuilt rows are live now; the former ones are kept until the next replay", err=True)
 
 
 def _print_json(result: Replayed) -> None:
-    import json
-
     import msgspec
 
-    read_models = {c.name: msgspec.to_builtins(c) for c in result.compared}
-    shown = {
-        "position": result.position,
-        "events": result.events,
-        "facts": result.facts,
-        "seconds": round(result.seconds, 3),
-        "equal": result.equal if result.compared else None,
-        "read_models": read_models,
-    }
-    click.echo(json.dumps(shown, indent=2))
+    from memctl.cli.output import print_json
+
+    print_json(
+        {
+            "position": result.position,
+            "events": result.events,
+            "facts": result.facts,
+            "seconds": round(result.seconds, 3),
+            "equal": result.equal if result.compared else None,
+            "read_models": {c.name: msgspec.to_builtins(c) for c in result.compared},
+        }
+    )

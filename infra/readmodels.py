@@ -96,7 +96,7 @@ def finish(connection: Connection, stage: Stage, generation: int) -> None:
         finish_table(connection, stage, generation, name)
 
 
-def finish_table(connection: Connection, stage: Stage, generation: int, name: str) -> None:
+def finish_table(connection: Connection, stage: Stage, generation: int, name: str, *, durable: bool = True) -> None:
     """Give a table its indexes beyond the key, which are cheaper to build once it is full, and make it durable."""
     full = table(name, generation)
     indexes = list(_INDEXES.get(name, ()))
@@ -106,7 +106,8 @@ def finish_table(connection: Connection, stage: Stage, generation: int, name: st
             indexes += [f"(space_id, {_expressions(p, fields)})" for fields in p.indexes]
     for index in indexes:
         connection.execute(_literal(f"CREATE INDEX ON {full} {index}"))
-    connection.execute(_literal(f"ALTER TABLE {full} SET LOGGED"))
+    if durable:
+        connection.execute(_literal(f"ALTER TABLE {full} SET LOGGED"))
     connection.execute(_literal(f"ANALYZE {full}"))
 
 
@@ -203,6 +204,16 @@ def save(
             ),
             parameters,
         )
+
+
+def all_rows(connection: Connection, p: Projection, generation: int) -> Iterator[tuple[str, bytes]]:
+    """Key and JSON of every row, in order of space and key."""
+    with connection.transaction(), connection.cursor(name="all_rows") as cursor:
+        cursor.execute(
+            _literal(f"SELECT key, row FROM {table(p.name, generation)} ORDER BY space_id, key"), binary=True
+        )
+        while rows := cursor.fetchmany(2000):
+            yield from rows
 
 
 def copy_rows(

@@ -26,14 +26,16 @@ import psycopg
 from memctl.domain.errors import MemctlError
 from memctl.domain.event import Position
 from memctl.domain.facts import FACT_TYPES, Fact
-from memctl.infra import facts, generations, readmodels, rebuilds
+from memctl.infra import dead_letters, facts, generations, readmodels, rebuilds
 from memctl.infra.database import Connection, connect
+from memctl.infra.dead_letters import LeftOut
 from memctl.infra.facts import Route, SourceKey
 from memctl.infra.log.read import scan_streams, stream_sizes
 from memctl.infra.readmodels import RowKey
 from memctl.infra.rebuilds import Rebuild, Task
 from memctl.projections.kernel import Changed, Projection, Recorded, projections
-from memctl.projections.stage1 import Delta, fold_stream
+from memctl.projections.stage1 import Delta
+from memctl.workers.poison import fold_whole, keys_of, named
 from memctl.workers.stage2 import recorded_sources, row_source
 
 log = logging.getLogger("memctl.replay")
@@ -56,6 +58,21 @@ class RebuildStopped(MemctlError):
 
 
 _TAGS: dict[type[Fact], str] = {cls: tag for tag, cls in FACT_TYPES.items()}
+
+
+class UnknownReadModel(MemctlError):
+    """There is no read model called {name}."""
+
+    exit_code = 2
+
+
+def known_read_models(names: Sequence[str]) -> tuple[str, ...]:
+    """The names, if they are all read models. Raises: UnknownReadModel."""
+    known = {p.name for p in projections()}
+    for name in names:
+        if name not in known:
+            raise UnknownReadModel(name=name, hint="one of: " + ", ".join(sorted(known)))
+    return tuple(names)
 
 
 class Step(msgspec.Struct, frozen=True):
@@ -130,7 +147,10 @@ class Leader:
                     helpers = self._helpers(state.total)
                 while state.waiting:
                     if state.fault is not None:
-                        raise RebuildStopped(why=state.fault, hint="see `memctl dlq`, or run a memctl that can fold it")
+                        raise RebuildStopped(
+                            why=state.fault,
+                            hint="leave it out with `memctl dlq drop`, or run a memctl that can fold it",
+                        )
                     if step.unit != "tables":
                         yield Progress(step.unit, state.done, state.total)
                     if not self._worker.work():
@@ -226,7 +246,8 @@ class Worker:
         else:
             stage: Literal[1, 2] = 1 if task.name in readmodels.tables(1) else 2
             generation = self._rebuild.stage1 if stage == 1 else self._rebuild.stage2
-            readmodels.finish_table(self._connection, stage, generation, task.name)
+            durable = self._rebuild.purpose == "replace"
+            readmodels.finish_table(self._connection, stage, generation, task.name, durable=durable)
 
     # --- stage 1 ---
 
@@ -235,7 +256,7 @@ class Worker:
         deltas: list[tuple[int, str, Delta]] = []
         waiting = 0
         for (space_id, stream), events in scan_streams(connection, upto, task.after, task.to):
-            _, delta = fold_stream(stream, events)
+            _, delta = fold_whole((space_id, stream), events)
             deltas.append((space_id, stream, delta))
             waiting += len(events)
             if waiting >= CHUNK:
@@ -249,18 +270,24 @@ class Worker:
         connection, generation = self._connection, self._rebuild.stage2
         rows: dict[RowKey, Any] = {}
         routes: list[tuple[SourceKey, Route]] = []
+        left_out = LeftOut(dead_letters.skips(connection, self._rebuild.upto))
         for source, item, upstream in self._sources(p):
-            keys = [key for key in p.keys(item) if zlib.crc32(key.encode("utf-8", "surrogatepass")) % parts == part]
-            if not keys:
-                continue
+            key: str | None = None
+            try:
+                there = keys_of(p, source, item, left_out)
+                keys = [key for key in there if zlib.crc32(key.encode("utf-8", "surrogatepass")) % parts == part]
+                if not keys:
+                    continue
+                for key in keys:
+                    at = (source[0], key)
+                    rows[at] = p.fold(rows.get(at), item)
+            except Exception as problem:
+                raise named(problem, p, source, key, self._rebuild.upto, upstream) from problem
             targets = tuple(f"{p.name}:{key}" for key in keys)
             routes.append((source, Route(targets, *((None, None) if upstream is None else upstream))))
             if len(routes) >= CHUNK:
                 facts.copy_routes(connection, generation, routes)
                 routes = []
-            for key in keys:
-                at = (source[0], key)
-                rows[at] = p.fold(rows.get(at), item)
         facts.copy_routes(connection, generation, routes)
         encode = msgspec.json.encode
         readmodels.copy_rows(

@@ -28,7 +28,7 @@ from memctl.infra.rebuilds import Rebuild
 from memctl.infra.vectors import VectorStoreUnavailable, digests, store
 from memctl.projections.kernel import projections
 from memctl.workers.outbox import WRITING, Outbox, only_one
-from memctl.workers.rebuild import Leader, RebuildStopped
+from memctl.workers.rebuild import Leader, RebuildStopped, known_read_models
 from memctl.workers.stage1 import Stage1
 from memctl.workers.stage2 import Stage2
 
@@ -55,12 +55,6 @@ class ReplayRunning(MemctlError):
 
 class NothingToRollBackTo(MemctlError):
     """There is no former generation to roll back to: {why}."""
-
-
-class UnknownReadModel(MemctlError):
-    """There is no read model called {name}."""
-
-    exit_code = 2
 
 
 class WorkersHoldOn(MemctlError):
@@ -110,10 +104,7 @@ def stages_of(names: Sequence[str]) -> Literal[1, 2]:
     Raises: UnknownReadModel.
     """
     known = {p.name: p.stage for p in projections()}
-    for name in names:
-        if name not in known:
-            raise UnknownReadModel(name=name, hint="one of: " + ", ".join(sorted(known)))
-    return min((known[name] for name in names), default=1)
+    return min((known[name] for name in known_read_models(names)), default=1)
 
 
 def replay(

@@ -8,6 +8,7 @@ their transaction ends; the mark moves to the last position handed out once thos
 from __future__ import annotations
 
 import time
+from datetime import datetime
 
 from memctl.domain.event import Position
 from memctl.infra.database import Connection
@@ -47,6 +48,14 @@ def move_mark(connection: Connection, *, patience_s: float = PATIENCE_S) -> Posi
     row = connection.execute("SELECT memctl.set_mark(%s)", [target]).fetchone()
     assert row is not None
     return Position(row[0])
+
+
+def position_at(connection: Connection, moment: datetime) -> Position:
+    """Where the mark stood at a moment (0 before the log began), to about a second."""
+    row = connection.execute(
+        "SELECT position FROM memctl.mark_history WHERE reached_at <= %s ORDER BY reached_at DESC LIMIT 1", [moment]
+    ).fetchone()
+    return Position(row[0] if row is not None else 0)
 
 
 def last_position(connection: Connection) -> Position:

@@ -50,6 +50,9 @@ _SIZES = """SELECT space_id, stream, count(*) FROM memctl.events
 _SKIPS = f"""SELECT {_COLUMNS} FROM memctl.events
     WHERE type = 'event.skipped' AND position <= %s AND payload IS NOT NULL ORDER BY position"""
 
+_HEADERS = """SELECT event_id, type, schema_version, stream, position, occurred_at, recorded_at, actor, session_id
+    FROM memctl.events WHERE space_id = %s AND event_id = ANY(%s)"""
+
 _IDS = f"""SELECT {_COLUMNS} FROM memctl.events
     WHERE space_id = %s AND (event_id = ANY(%s) OR variant_of = ANY(%s)) ORDER BY position"""
 
@@ -142,17 +145,18 @@ def scan_streams(
     Reads through a server-side cursor inside a transaction of `connection`: memory is that of one stream.
     """
     with connection.cursor(name="scan_streams") as cursor:
-        cursor.itersize = 2000
+        cursor.execute(_ALL_STREAMS, [*after, *to, upto], binary=True)
         key: StreamKey | None = None
         events: list[Event] = []
-        for row in cursor.execute(_ALL_STREAMS, [*after, *to, upto], binary=True):
-            event = _event(row)
-            here = (event.space_id, event.stream)
-            if key is not None and here != key:
-                yield key, events
-                events = []
-            key = here
-            events.append(event)
+        while rows := cursor.fetchmany(2000):
+            for row in rows:
+                event = _event(row)
+                here = (event.space_id, event.stream)
+                if key is not None and here != key:
+                    yield key, events
+                    events = []
+                key = here
+                events.append(event)
         if key is not None:
             yield key, events
 
@@ -168,6 +172,19 @@ def read_events(connection: Connection, space_id: int, ids: Iterable[UUID]) -> d
             event = _event(row)
             by_delivery.setdefault(event.delivery_id, []).append(event)
     return {key: preferred(variants) for key, variants in by_delivery.items()}
+
+
+def read_headers(connection: Connection, space_id: int, ids: Iterable[UUID]) -> dict[UUID, dict[str, Any]]:
+    """What stands about events beside their payloads, by id: for those too that cannot be read."""
+    found: dict[UUID, dict[str, Any]] = {}
+    for row in connection.execute(_HEADERS, [space_id, list(ids)], binary=True):
+        event_id, kind, version, stream, position, occurred, recorded, actor, session_id = row
+        found[event_id] = {
+            "id": event_id, "type": kind, "schema_version": version, "stream": stream, "position": position,
+            "occurred_at": occurred.isoformat(), "recorded_at": recorded.isoformat(), "actor": actor,
+            "session": session_id,
+        }  # fmt: skip
+    return found
 
 
 def read_skips(connection: Connection, upto: Position) -> list[Event]:

@@ -1,0 +1,261 @@
+"""Replay as an operation: by several processes, into other shards, back again, into the past, and only to compare."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import psycopg
+import pytest
+import servers
+from events import prompt
+from histories import digests, example
+
+from memctl.domain.event import Position
+from memctl.infra import facts, generations, readmodels, rebuilds
+from memctl.infra.database import Connection, connect
+from memctl.infra.generations import Live
+from memctl.infra.log.append import append
+from memctl.infra.log.mark import mark, position_at
+from memctl.projections.kernel import projections
+from memctl.workers import rebuild, replay
+from memctl.workers.as_of import NotReached, as_of
+from memctl.workers.drain import Drainer, catch_up
+from memctl.workers.rebuild import UnknownReadModel
+
+HISTORY = [event for number in range(6) for event in example(number, day=number + 2)]
+
+Digests = dict[str, tuple[int, str]]
+
+
+def drained(url: str) -> None:
+    drainer = Drainer(url)
+    catch_up(drainer)
+    drainer.close()
+
+
+def digests_of(connection: Connection, of: Live) -> Digests:
+    found = {p.name: readmodels.digest(connection, p, of.stage1 if p.stage == 1 else of.stage2) for p in projections()}
+    found["facts"] = readmodels.digest_of(connection, facts.rows_query(of.stage1))
+    return {name: (digest.rows, digest.hex) for name, digest in found.items()}
+
+
+def tables(connection: Connection) -> set[str]:
+    rows = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'memctl' AND tablename ~ '_g[0-9]+$'")
+    return {row[0] for row in rows}
+
+
+@pytest.fixture
+def filled(database_url: str) -> Iterator[tuple[str, Connection]]:
+    with connect(database_url) as connection:
+        generations.ensure_live(connection, 4)
+        append(connection, 1, HISTORY)
+        drained(database_url)
+        yield database_url, connection
+
+
+@pytest.fixture
+def small_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rebuild, "EVENTS", 40)
+    monkeypatch.setattr(rebuild, "SOURCES", 10)
+
+
+def test_several_processes_build_what_one_does(filled: tuple[str, Connection], small_tasks: None) -> None:
+    url, connection = filled
+    before = digests(connection)
+    assert replay.replay(url, None, verify=True, processes=3).equal
+    assert replay.replay(url, None, verify=True, processes=1).equal
+    assert digests(connection) == before
+
+
+def test_a_helper_that_is_killed_leaves_its_task_to_the_others(
+    filled: tuple[str, Connection], small_tasks: None
+) -> None:
+    url, connection = filled
+    killed: list[int] = []
+
+    def kill_a_helper(what: str, done: int, of: int) -> None:
+        if not killed:
+            servers.wait_until(lambda: helpers(connection), what="a helper's connection")
+            killed.extend(helpers(connection))
+            connection.execute("SELECT pg_terminate_backend(%s, 5000)", [killed[0]])
+
+    assert replay.replay(url, None, verify=True, processes=2, progress=kill_a_helper).equal
+    assert killed
+
+
+def helpers(connection: Connection) -> list[int]:
+    rows = connection.execute(
+        "SELECT pid FROM pg_stat_activity WHERE application_name = 'memctl replay helper'"
+        " AND datname = current_database()"
+    )
+    return [row[0] for row in rows]
+
+
+def test_stage_two_is_rebuilt_alone_while_stage_one_goes_on(filled: tuple[str, Connection]) -> None:
+    url, connection = filled
+    live = generations.live(connection)
+    late = example(9, day=20)
+
+    def meanwhile(what: str, done: int, of: int) -> None:
+        if late:
+            append(connection, 1, [late.pop() for _ in range(min(25, len(late)))])
+            drained(url)
+
+    result = replay.replay(url, None, first_stage=2, verify=True, progress=meanwhile)
+    assert result.equal
+    assert generations.live(connection).stage1 == live.stage1
+    assert generations.live(connection).stage2 != live.stage2
+
+
+def test_the_number_of_shards_can_be_changed(filled: tuple[str, Connection]) -> None:
+    url, connection = filled
+    before = digests(connection)
+    for shards in (16, 1, 4):
+        assert replay.replay(url, None, shards=shards, verify=True).equal
+        assert generations.shards(connection, generations.live(connection).stage1) == shards
+        assert digests(connection) == before
+    append(connection, 1, example(8, day=20))
+    drained(url)
+    assert replay.replay(url, None, shards=16, verify=True).equal
+
+
+def test_a_replay_only_to_compare_leaves_no_trace(filled: tuple[str, Connection]) -> None:
+    url, connection = filled
+    live, there = generations.live(connection), tables(connection)
+    assert replay.replay(url, None, verify=True, switch=False).equal
+    assert (generations.live(connection), tables(connection)) == (live, there)
+    row = connection.execute(f"SELECT key FROM memctl.sessions_g{live.stage1} ORDER BY key").fetchone()  # type: ignore[arg-type]
+    assert row is not None
+    connection.execute(
+        f"UPDATE memctl.sessions_g{live.stage1} SET row = row || '{{\"prompts\": 99}}' WHERE key = %s",  # type: ignore[arg-type]
+        [row[0]],
+    )
+    result = replay.replay(url, None, verify=True, switch=False)
+    [differs] = [c for c in result.compared if not c.equal]
+    assert (differs.name, differs.differing) == ("sessions", (row[0],))
+    assert generations.live(connection) == live
+
+
+def test_rolling_back_makes_the_former_rows_live_with_what_was_learnt_since(filled: tuple[str, Connection]) -> None:
+    url, connection = filled
+    former = generations.live(connection)
+    replay.replay(url, None)
+    latter = generations.live(connection)
+    append(connection, 1, example(7, day=20))
+    drained(url)
+    now = digests(connection)
+    replay.rollback(url, None)
+    assert generations.live(connection) == former
+    assert digests(connection) == now
+    append(connection, 1, example(8, day=21))
+    drained(url)
+    now = digests(connection)
+    replay.rollback(url, None)
+    assert generations.live(connection) == latter
+    assert digests(connection) == now
+
+
+def test_a_rebuild_of_stage_two_alone_is_rolled_back_alone(filled: tuple[str, Connection]) -> None:
+    url, connection = filled
+    former = generations.live(connection)
+    replay.replay(url, None, first_stage=2)
+    replay.rollback(url, None)
+    assert generations.live(connection) == former
+
+
+def test_without_a_former_generation_there_is_nothing_to_roll_back_to(filled: tuple[str, Connection]) -> None:
+    url, connection = filled
+    with pytest.raises(replay.NothingToRollBackTo, match="none is kept"):
+        replay.rollback(url, None)
+    replay.replay(url, None)
+    connection.execute("UPDATE memctl.generations SET fingerprint = 'of other rules' WHERE status = 'previous'")
+    with pytest.raises(replay.NothingToRollBackTo, match="other rules"):
+        replay.rollback(url, None)
+
+
+# --- the past ---
+
+
+def test_read_models_are_shown_as_they_were(filled: tuple[str, Connection]) -> None:
+    url, connection = filled
+    then, was = mark(connection), digests(connection)
+    append(connection, 1, [*example(7, day=20), prompt(1, "late", session="late")])
+    drained(url)
+    assert digests(connection) != was
+    live, there = generations.live(connection), tables(connection)
+    with as_of(url, then) as (past, scratch):
+        assert digests_of(past, scratch) == was
+    assert (generations.live(connection), tables(connection)) == (live, there)
+    [ended] = rebuilds.progress(connection)
+    assert (ended.purpose, ended.status) == ("as_of", "dropped")
+
+
+def test_of_some_read_models_only_what_they_need_is_built(filled: tuple[str, Connection]) -> None:
+    url, connection = filled
+    was = digests(connection)
+    with as_of(url, mark(connection), ["verified_knowledge"]) as (past, scratch):
+        found = digests_of(past, scratch)
+    for name in ("insights", "candidates", "verified_knowledge"):
+        assert found[name] == was[name]
+    assert [found[name][0] for name in ("memories", "bug_patterns", "tasks")] == [0, 0, 0]
+    with pytest.raises(UnknownReadModel), as_of(url, mark(connection), ["nonsense"]):
+        pass
+
+
+def test_the_past_before_the_first_event_is_empty_and_the_future_is_refused(filled: tuple[str, Connection]) -> None:
+    url, connection = filled
+    with as_of(url, Position(0)) as (past, scratch):
+        assert {rows for rows, _ in digests_of(past, scratch).values()} == {0}
+    with pytest.raises(NotReached), as_of(url, Position(mark(connection) + 1)):
+        pass
+
+
+def test_a_time_means_the_mark_that_held_then(filled: tuple[str, Connection]) -> None:
+    _, connection = filled
+    connection.execute("DELETE FROM memctl.mark_history")
+    noon = datetime(2026, 3, 1, 12, tzinfo=UTC)
+    for minutes, position in ((0, 10), (10, 20), (20, 30)):
+        connection.execute(
+            "INSERT INTO memctl.mark_history VALUES (%s, %s)", [noon + timedelta(minutes=minutes), position]
+        )
+    asked = [(-1, 0), (0, 10), (9, 10), (10, 20), (900, 30)]
+    assert [position_at(connection, noon + timedelta(minutes=m)) for m, _ in asked] == [p for _, p in asked]
+
+
+def test_what_a_killed_look_at_the_past_left_is_dropped_by_the_next(filled: tuple[str, Connection]) -> None:
+    url, connection = filled
+    there = tables(connection)
+
+    def end_it(what: str, done: int, of: int) -> None:
+        connection.execute(
+            "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
+            " WHERE application_name = 'memctl as of' AND datname = current_database()"
+        )
+
+    with pytest.raises(psycopg.OperationalError), as_of(url, mark(connection), progress=end_it):
+        pass
+    assert tables(connection) > there
+    assert [p.status for p in rebuilds.progress(connection)] == ["stopped"]
+    with as_of(url, mark(connection)):
+        pass
+    assert tables(connection) == there
+    assert [p.status for p in rebuilds.progress(connection, 5)] == ["dropped", "dropped"]
+
+
+# --- digests ---
+
+
+def test_a_difference_shows_in_the_range_of_its_key_only(filled: tuple[str, Connection]) -> None:
+    _, connection = filled
+    live = generations.live(connection)
+    [memories] = [p for p in projections() if p.name == "memories"]
+    before = readmodels.digest(connection, memories, live.stage2)
+    connection.execute(
+        f'UPDATE memctl.memories_g{live.stage2} SET row = row || \'{{"title": "x"}}\''  # type: ignore[arg-type]
+        f" WHERE key = (SELECT min(key) FROM memctl.memories_g{live.stage2})"
+    )
+    after = readmodels.digest(connection, memories, live.stage2)
+    assert sum(one != other for one, other in zip(before.ranges, after.ranges, strict=True)) == 1
+    assert before.hex != after.hex
+    assert before.rows == after.rows
