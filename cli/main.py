@@ -25,6 +25,7 @@ COMMANDS = {
     "stats": "memctl.cli.read:stats",
     "events": "memctl.cli.read:events",
     "replay": "memctl.cli.replay:replay",
+    "dlq": "memctl.cli.dlq:dlq",
     "verify": "memctl.cli.verify:verify",
     "doctor": "memctl.cli.verify:doctor",
     "config": "memctl.cli.processes:config",

@@ -85,14 +85,17 @@ class Skip(NamedTuple):
 
 
 class LeftOut:
-    """What was dropped from read models of stage 2: which sources do not go to which rows."""
+    """What was dropped from read models of stage 2: `rows` holds (source, projection, key).
+
+    Without a key, the source goes to none of the projection's rows.
+    """
 
     def __init__(self, skips: Iterable[Skip] = ()) -> None:
-        self._rows = frozenset((skip.source, skip.projection, skip.key) for skip in skips)
+        self.rows = frozenset((skip.source, skip.projection, skip.key) for skip in skips)
 
-    def __contains__(self, route: tuple[SourceKey, str, str | None]) -> bool:
-        """Whether a source is kept from a read model's row, or (no key) from the whole of it."""
-        return bool(self._rows) and (route in self._rows or (route[0], route[1], None) in self._rows)
+    def __contains__(self, route: tuple[SourceKey, str, str]) -> bool:
+        source, projection, _ = route
+        return route in self.rows or (source, projection, None) in self.rows
 
 
 def place_of(problem: BaseException) -> str:

@@ -111,12 +111,28 @@ def keys_of(p: Projection, source: SourceKey, item: Any, left_out: LeftOut) -> t
 
     Raises: UndecodablePayload, or whatever the projection's key raises.
     """
-    if (source, p.name, None) in left_out:
+    if left_out.rows and (source, p.name, None) in left_out.rows:
         return ()
     if isinstance(item, Recorded) and isinstance(item.payload, Undecodable):
         event = item.event
         raise UndecodablePayload(event_id=event.event_id, position=event.position, type=event.type)
-    return tuple(key for key in p.keys(item) if (source, p.name, key) not in left_out)
+    keys = p.keys(item)
+    return tuple(key for key in keys if (source, p.name, key) not in left_out.rows) if left_out.rows else keys
+
+
+def named(
+    problem: Exception,
+    p: Projection,
+    source: SourceKey,
+    key: str | None,
+    at: Position,
+    upstream: tuple[str, str] | None,
+) -> Exception:
+    """What a rebuild raises for a fault of stage 2: `CannotFold` with the row and the source, or what is no fault."""
+    if not of_content(problem):
+        return problem
+    target = Target(p.name, source[0], key, source[1] if key is None else None)
+    return CannotFold(fault_of(target, source, at, problem, upstream))
 
 
 class Parking:

@@ -1,0 +1,176 @@
+"""`memctl dlq`: what no fold could take, tried again, or left out for good."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+import click
+
+from memctl.cli.output import Column, print_json, print_lines, print_table, tell, when
+
+if TYPE_CHECKING:
+    from memctl.api.dead_letters import Letter
+    from memctl.api.reader import Reader
+    from memctl.infra.settings import Settings
+
+_as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+@click.group()
+def dlq() -> None:
+    """Dead letters: what could not be folded, while everything else goes on.
+
+    An event that its session cannot be folded with is parked, and the later ones of that session wait; so is a row
+    that something cannot be folded into. Mend it with a memctl that can fold it and `retry`, or `drop` what is at
+    fault. Nothing of it is lost meanwhile: it is in the log.
+    """
+
+
+@dlq.command("list")
+@_as_json
+def list_(as_json: bool) -> None:
+    """List what is parked, and shards that stand still."""
+    from memctl.api import dead_letters
+
+    with _reading() as (_, reader):
+        found = dead_letters.standing(reader)
+    if as_json:
+        import msgspec
+
+        print_json(msgspec.to_builtins(found))
+        return
+    if found.letters:
+        _print(found.letters)
+    for halt in found.halted:
+        tell(f"stage {halt.stage} shard {halt.shard} stands still at position {halt.position}: {halt.message}")
+    if not found.letters and not found.halted:
+        tell("nothing is parked")
+
+
+@dlq.command()
+@click.argument("id", type=int)
+@_as_json
+def show(id: int, as_json: bool) -> None:
+    """Show one dead letter: the event, the fault, and how much waits behind it."""
+    import msgspec
+
+    from memctl.api import dead_letters
+
+    with _reading() as (_, reader):
+        found = dead_letters.show(reader, id)
+    if as_json:
+        print_json(msgspec.to_builtins(found))
+        return
+    letter, event = found.letter, found.event
+    lines = [
+        f"dead letter {letter.id}: {letter.target}",
+        f"fault    {letter.error}" + (f" at {letter.place}" if letter.place else ""),
+        f"source   {letter.row or letter.source}",
+        f"parked   {when(letter.parked_at)}, tried {letter.attempts} times, {letter.waiting} waiting",
+        f"position {letter.position}",
+    ]
+    if event is not None:
+        lines += [
+            f"event    {event.type} version {event.schema_version}, {when(event.occurred_at)}, by {event.actor}",
+            f"stream   {event.stream}",
+        ]
+    print_lines(*lines)
+
+
+@dlq.command()
+@click.argument("ids", type=int, nargs=-1)
+@click.option("--all", "everything", is_flag=True, help="Whatever is parked.")
+@_as_json
+def retry(ids: tuple[int, ...], everything: bool, as_json: bool) -> None:
+    """Fold what is parked again. Exit code 1 if some of it still cannot be folded."""
+    if bool(ids) == everything:
+        raise click.UsageError("name dead letters or say --all, one of the two")
+    import msgspec
+
+    from memctl.api import dead_letters
+
+    with _reading() as (_, reader):
+        left = dead_letters.retry(reader, ids)
+    if as_json:
+        print_json(msgspec.to_builtins(left))
+    elif left:
+        tell("these still cannot be folded:")
+        _print(left)
+    else:
+        tell("all of it is folded")
+    if left:
+        raise click.exceptions.Exit(1)
+
+
+@dlq.command()
+@click.argument("id")
+@click.option("--reason", required=True, help="Why; kept in the log.")
+@click.option("--from", "projection", default="", metavar="READ_MODEL", help="Of an id that a replay named: from what.")
+@click.option("--row", "key", help="Of an id that a replay named: from which row of it.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def drop(id: str, reason: str, projection: str, key: str | None, yes: bool) -> None:
+    """Leave out what is at fault, for good.
+
+    ID is a dead letter's number, or the id of an event (with --from, of a source) that a replay stopped at.
+    """
+    from memctl.api import dead_letters
+
+    if not id.isdecimal():
+        source = _uuid(id)
+        with _reading() as (settings, reader):
+            what = (
+                f"from {projection}" + (f", row {key}" if key is not None else "") if projection else "from its session"
+            )
+            _confirm(f"{source} will be left out {what}", yes)
+            dead_letters.leave_out(settings, reader, source, reason, projection, key)
+    elif projection or key is not None:
+        raise click.UsageError("--from and --row go with the id of a source, not with a dead letter's number")
+    else:
+        with _reading() as (settings, reader):
+            letter = dead_letters.show(reader, int(id)).letter
+            what = f"event {letter.source}" if letter.stage == 1 else f"source {letter.row or letter.source}"
+            _confirm(f"{what} will be left out of {letter.target}, and the {letter.waiting} waiting be folded", yes)
+            dead_letters.drop(settings, reader, letter.id, reason)
+    tell("left out; the workers fold on without it")
+
+
+@contextlib.contextmanager
+def _reading() -> Iterator[tuple[Settings, Reader]]:
+    from memctl.api.reader import reader_of
+    from memctl.infra.database import connect, outages
+    from memctl.infra.settings import load_settings
+
+    settings = load_settings()
+    with connect(settings.require("database_url"), name="memctl dlq") as connection:
+        with outages():
+            reader = reader_of(connection, settings.space)
+        yield settings, reader
+
+
+def _confirm(what: str, yes: bool) -> None:
+    if not yes:
+        tell(f"{what}.")
+        tell("It stays in the log, but no read model will know it again, also after a replay. This cannot be undone.")
+        click.confirm("Leave it out?", abort=True, err=True)
+
+
+def _uuid(text: str) -> UUID:
+    try:
+        return UUID(text)
+    except ValueError:
+        raise click.UsageError(f"{text} is neither a dead letter's number nor an id") from None
+
+
+def _print(letters: list[Letter]) -> None:
+    columns = [
+        Column("id", "right"), Column("parked", give=True), Column("what", give=True), Column("fault"),
+        Column("at", give=True), Column("tried", "right"), Column("waiting", "right"),
+    ]  # fmt: skip
+    rows = [
+        [str(each.id), when(each.parked_at), each.target, each.error, each.place, str(each.attempts), str(each.waiting)]
+        for each in letters
+    ]
+    print_table(columns, rows)
