@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from memctl.api import accounting
 from memctl.api.checks import Check, attempted, check, number, skipped
 from memctl.domain.event import Position, event_types
-from memctl.infra import coverage, generations, outbox
+from memctl.infra import coverage, dead_letters, generations, outbox
 from memctl.infra.database import Connection, connect, outages
 from memctl.infra.log import audit
 from memctl.infra.log.mark import move_mark
@@ -144,17 +144,31 @@ class Verification:
             _behind(found, mark), advice=_WORKERS,
         )  # fmt: skip
         yield check("readers", "leases", _held(found), _odd_leases(found), advice=_WORKERS)
+        letters = dead_letters.parked(connection, live.stage1, live.stage2)
+        halts = dead_letters.halts(connection, live)
+        yield check(
+            "readers", "dead letters", f"{len(letters):,} parked, {number(len(halts), 'shard')} halted",
+            [
+                *(f"{letter.target}: {letter.fault.error} at position {letter.fault.position},"
+                  f" {letter.fault.waiting:,} waiting behind" for letter in letters),
+                *(f"stage {halt.stage}, shard {halt.shard}: {halt.error}: {halt.message}" for halt in halts),
+            ],
+            advice="`memctl dlq list` has more; then `memctl dlq retry` or `memctl dlq drop`",
+            parked=len(letters), halted=len(halts),
+        )  # fmt: skip
         if wrong:
             yield skipped("readers", "streams", "the live generations are not whole")
             return
         self.progress("comparing streams", 0, 0)
-        covered = coverage.coverage(connection)
+        parked = {(at.target.space_id, at.target.key) for at in letters if not at.target.projection and at.target.key}
+        covered = coverage.coverage(connection, parked)
         yield check(
             "readers", "streams",
             f"{number(covered.read, 'session')}, {covered.folded_again} of them folded again",
             [
                 *(f"{stream}: read, and has no rows" for stream in covered.missing),
                 *(f"{stream}: has rows, and no event" for stream in covered.unfounded),
+                *covered.unfoldable,
                 *(f"{stream}: its rows are not what its events give" for stream in covered.differing),
             ],
             advice=_REPLAY, streams=covered.read, folded_again=covered.folded_again,

@@ -6,6 +6,7 @@ import random
 from collections.abc import Collection, Iterable
 
 import msgspec
+import psycopg
 from psycopg import sql
 
 from memctl.domain.event import Position
@@ -101,6 +102,8 @@ class Coverage(msgspec.Struct):
     folded_again: int = 0
     differing: list[str] = msgspec.field(default_factory=list)
     """Of those that were folded again: their facts or rows are not what their events give."""
+    unfoldable: list[str] = msgspec.field(default_factory=list)
+    """Of those that were folded again: a fold raised, in words."""
     uncited: list[str] = msgspec.field(default_factory=list)
     """Facts that rest on an event that is not in the log."""
     facts: int = 0
@@ -111,10 +114,8 @@ def coverage(connection: Connection, parked: Collection[StreamKey] = ()) -> Cove
 
     Which streams there are is compared for all; a sample is folded again and compared row by row.
     """
-    from psycopg import IsolationLevel
-
     before = connection.isolation_level
-    connection.isolation_level = IsolationLevel.REPEATABLE_READ
+    connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
     try:
         with connection.transaction():
             return _coverage(connection, set(parked))
@@ -149,7 +150,13 @@ def _coverage(connection: Connection, parked: set[StreamKey]) -> Coverage:
     others = sorted(latest.keys() - set(newest))
     sample = {*newest, *random.sample(others, min(SAMPLED // 2, len(others)))}
     for key in [*without, *sorted(sample - set(without))]:
-        same, any_facts = _folds_the_same(connection, live, key, upto[key])
+        try:
+            same, any_facts = _folds_the_same(connection, live, key, upto[key])
+        except psycopg.Error:
+            raise
+        except Exception as problem:  # whatever a fold raises; its words may quote what was said
+            result.unfoldable.append(f"{key[1]}: cannot be folded: {type(problem).__name__}")
+            continue
         result.folded_again += 1
         if key in latest and key not in has_rows:
             result.silent += same and not any_facts

@@ -5,13 +5,28 @@ from __future__ import annotations
 from pathlib import Path
 
 from memctl.domain.errors import MemctlError
-from memctl.infra.database import connect, outage, outages, plain_url
+from memctl.infra.database import Connection, connect, outage, outages, plain_url
 
 _LOCK = 0x6D656D6D69677261  # one migration at a time in a database
 
 
 class NewerSchema(MemctlError):
     """The database was migrated by a newer version of memctl."""
+
+
+def revisions(connection: Connection) -> tuple[str, str]:
+    """The revision that the database is at ("" before the first), and the newest that this code knows."""
+    from alembic.config import Config
+    from alembic.script import ScriptDirectory
+
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
+    head = ScriptDirectory.from_config(config).get_current_head()
+    row = connection.execute("SELECT to_regclass('memctl.schema_version') IS NOT NULL").fetchone()
+    if row is None or not row[0]:
+        return "", head or ""
+    found = connection.execute("SELECT version_num FROM memctl.schema_version").fetchone()
+    return (found[0] if found else ""), head or ""
 
 
 def migrate(database_url: str) -> str:

@@ -107,6 +107,13 @@ def connect(url: str, api_key: str | None = None, timeout: int = 10) -> QdrantCl
         return QdrantClient(url=url, api_key=api_key, timeout=timeout, prefer_grpc=False, check_compatibility=False)
 
 
+def server_version(client: QdrantClient) -> str:
+    """What answers there, and its version."""
+    with _asked("tell its version"):
+        told = client.info()
+        return f"{told.title} {told.version}"
+
+
 def ensure_collection(client: QdrantClient, name: str, dimensions: int) -> bool:
     """Make the collection and its payload indexes where they are absent; True when it was made now.
 
