@@ -129,17 +129,22 @@ def _shown(checks: Iterable[Check], *, quiet: bool) -> Iterator[Check]:
 
 def _print(one: Check) -> None:
     mark, colour = _MARKS[one.result]
-    click.echo(f"  {click.style(f'{mark:<3}', fg=colour)}  {safe(one.name):<16}  {safe(one.counted)}")
+    first, *rest = _wrapped(one.counted, 25) or [""]
+    click.echo(f"  {click.style(f'{mark:<3}', fg=colour)}  {safe(one.name):<16}  {first}".rstrip())
+    for line in rest:
+        click.echo(" " * 25 + line)
     for found in one.found:
-        click.echo(f"       {safe(found)}")
+        click.echo(f"       {safe(found)}")  # whole: it holds paths and ids
     if one.more:
         click.echo(f"       and {one.more:,} more")
-    if one.advice:
-        import textwrap
+    for at, line in enumerate(_wrapped(one.advice, 9)):
+        click.echo(f"       {'  ' if at else '→ '}{line}")
 
-        told = textwrap.wrap(safe(one.advice), WIDTH - 10, break_long_words=False, break_on_hyphens=False)
-        for first, line in enumerate(told):
-            click.echo(f"       {'  ' if first else '→ '}{line}")
+
+def _wrapped(text: str, indent: int) -> list[str]:
+    import textwrap
+
+    return textwrap.wrap(safe(text), WIDTH - indent, break_long_words=False, break_on_hyphens=False)
 
 
 def _conclude(what: str, seconds: float) -> None:
