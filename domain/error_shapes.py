@@ -68,16 +68,34 @@ def at_lines(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
             return
 
 
-def lines(name: str, hints: tuple[str, ...], pattern: str, kind: str = "", weight: int = STRONG) -> Shape:
+def at_hints(pattern: re.Pattern[str], text: str, hints: tuple[str, ...]) -> Iterator[re.Match[str]]:
+    """As `at_lines`, for a pattern of which every match has one of the hints on its first line."""
+    starts: set[int] = set()
+    for hint in hints:
+        at = text.find(hint)
+        while at >= 0:
+            starts.add(text.rfind("\n", 0, at) + 1)
+            line_end = text.find("\n", at)
+            at = text.find(hint, line_end) if line_end >= 0 else -1
+    end = 0
+    for start in sorted(starts):
+        if start >= end and (found := pattern.match(text, start)):
+            yield found
+            end = found.end()
+
+
+def lines(
+    name: str, hints: tuple[str, ...], pattern: str, kind: str = "", weight: int = STRONG, hints_within: bool = True
+) -> Shape:
     """A shape of single lines; its pattern begins with `^`.
 
-    Groups: `msg`, and where there are such `type`, `file`, `frame`.
+    Groups: `msg`, and where there are such `type`, `file`, `frame`. `hints_within`: no line matches without a hint.
     """
     regex = re.compile(pattern.replace("^", _PREFIX, 1), re.MULTILINE)
     groups = regex.groupindex
 
     def find(text: str) -> Iterator[Shown]:
-        for found in at_lines(regex, text):
+        for found in at_hints(regex, text, hints) if hints_within else at_lines(regex, text):
             message = found["msg"].strip()
             if not message:
                 continue
@@ -327,14 +345,16 @@ SHAPES: tuple[Shape, ...] = (
           r"^(?:vet: )?(?P<file>(?:[A-Za-z]:)?[\w./\\@+-]+\.go):\d+:\d+: (?P<msg>(?!too many "
           r"errors)[^\n]+)$", "go compile"),
     lines("mypy", (".py:",), r"^(?P<file>[\w./\\-]+\.pyi?):\d+(?::\d+)?: error: (?P<msg>.+?)(?: "
-                             r" \[(?P<type>[\w-]+)\])?$", "mypy"),
-    lines("ruff", (".py:",), r"^(?P<file>[\w./\\-]+\.pyi?):\d+:\d+: (?P<type>[A-Z]{1,4}\d{2,4}) (?P<msg>.+)$", "ruff"),
+                             r" \[(?P<type>[\w-]+)\])?$", "mypy", hints_within=False),
+    lines("ruff", (".py:",), r"^(?P<file>[\w./\\-]+\.pyi?):\d+:\d+: (?P<type>[A-Z]{1,4}\d{2,4}) (?P<msg>.+)$", "ruff",
+          hints_within=False),
     lines("ruff", ("--> ",), r"^(?P<type>[A-Z]{1,4}\d{2,4}) (?:\[\*\] )?(?P<msg>.+)\n +--> "
-                             r"(?P<file>[^\s:]+):\d+:\d+$", "ruff"),
+                             r"(?P<file>[^\s:]+):\d+:\d+$", "ruff", hints_within=False),
     lines("compiler", ("error: ",),
           r"^(?P<file>(?:[A-Za-z]:)?[\w./\\+-]+\.\w{1,5}):\d+(?::\d+)?: (?:fatal )?error: (?P<msg>.+)$", "compile"),
     lines("eslint", (" error ",),
-          r"^[ \t]+\d+:\d+[ \t]+error[ \t]+(?P<msg>\S.*?)[ \t]{2,}(?P<type>[@\w./-]+)[ \t]*$", "lint"),
+          r"^[ \t]+\d+:\d+[ \t]+error[ \t]+(?P<msg>\S.*?)[ \t]{2,}(?P<type>[@\w./-]+)[ \t]*$", "lint",
+          hints_within=False),
     lines("markdownlint", (" MD",), r"^(?P<file>\S+\.mdx?):\d+(?::\d+)? (?:error )?(?P<type>MD\d+)\S* "
                                     r"(?P<msg>.+)$", "markdownlint"),
     lines("diagnostic", (":",), r"^(?P<file>[\w./-]+\.[a-z]{1,5}):\d+:\d+: (?P<msg>\S.+?)(?: \[(?P<type>[\w./-]+)\])?$",
@@ -392,7 +412,7 @@ SHAPES: tuple[Shape, ...] = (
     lines("error line", ("rror: ", "ERROR: ", "rror ", "ERROR "),
           r"^[ \t]*(?:\[[\w: .-]+\] )?(?:[✗✘❌×✖] ?)?(?:error|Error|ERROR|fatal error)(?:\[[\w-]+\])?:? "
           r"+(?P<msg>(?!task failed|\d+ \(|Command failed with|script \").+)$",
-          "error", PLAIN),
+          "error", PLAIN, hints_within=False),
     lines("crossed", ("✗", "✘", "❌", "×", "✖", "❯"), r"^[ \t]*(?:✗|✘|❌|×|✖)[ \t]*(?P<msg>\S.+)$", "error", PLAIN),
     lines("go test package", ("FAIL\t",), r"^FAIL\t(?P<msg>\S+)(?: \[(?P<type>[\w ]+)\]|"
                                           r"\t[\d.]+s)?.*$", "test failure", WRAPPER),

@@ -15,7 +15,7 @@ import msgspec
 from memctl.domain.event import Micros, derived_id
 
 
-class Span(msgspec.Struct, frozen=True, omit_defaults=True):
+class Span(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """Characters `start` to `end` (exclusive) of one text field of an event's payload.
 
     `field` is `text`, or a path into the payload such as `input.command`. `quote_hash` is the first 16 hex digits of
@@ -39,7 +39,7 @@ def quote_hash(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-class Fact(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="type"):
+class Fact(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False, tag_field="type"):
     """Base of facts. `occurred_at` in microseconds; `location` is the normalised working directory then."""
 
     id: UUID
