@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 import servers
 from events import prompt
 from histories import digests, example
@@ -18,9 +17,8 @@ HISTORY = [event for pair in zip(LONG, SHORT, strict=True) for event in pair]
 """Two sessions at once, each in its order, and many that are one prompt each."""
 
 
-@pytest.mark.parametrize("workers", [2, 3])
 def test_workers_that_take_turns_fold_as_one_that_works_alone(
-    postgres_server: str, migrated_template: str, workers: int
+    postgres_server: str, migrated_template: str
 ) -> None:
     with (
         servers.fresh_database(postgres_server, template=migrated_template) as by_turns,
@@ -30,10 +28,10 @@ def test_workers_that_take_turns_fold_as_one_that_works_alone(
     ):
         for connection in (one, other):
             generations.ensure_live(connection, 1)
-        drainers = [Drainer(by_turns, 20) for _ in range(workers)]
+        drainers = [Drainer(by_turns, 20) for _ in range(3)]
         for turn, start in enumerate(range(0, len(HISTORY), 6)):
             append(one, 1, HISTORY[start : start + 6])
-            catch_up(drainers[turn % workers])
+            catch_up(drainers[turn % 3])
         undisturbed = Drainer(alone)
         append(other, 1, HISTORY)
         catch_up(undisturbed)

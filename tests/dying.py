@@ -1,0 +1,157 @@
+"""Processes that are killed, or stopped, when their k-th statement has been answered.
+
+They are forked from a process that has everything imported and no threads, so that one costs some milliseconds.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psycopg
+from events import prompt
+from vector_server import die_with_parent
+
+from memctl.api import ingest as ingesting
+from memctl.api.commands import Intake
+from memctl.infra.database import connect
+from memctl.infra.log.append import append, append_bulk
+from memctl.infra.settings import load_settings
+from memctl.workers import replay as replaying
+from memctl.workers.drain import Drainer, catch_up
+
+Act = Callable[[str], None]
+"""What a process does to the database under a URL: one of the functions below."""
+
+EXAMPLE = Path(__file__).parents[1] / "infra" / "example" / "session.jsonl"
+FEW = [prompt(number) for number in range(3)]
+
+
+def append_one_by_one(url: str) -> None:
+    with connect(url) as connection:
+        for event in FEW:
+            append(connection, 1, [event])
+
+
+def append_at_once(url: str) -> None:
+    with connect(url) as connection:
+        append_bulk(connection, 1, FEW)
+
+
+def ingest_the_example(url: str) -> None:
+    ingesting.BATCH = 12
+    with Intake(load_settings(database_url=url)) as intake:
+        ingesting.ingest(intake, [EXAMPLE])
+
+
+def drain(url: str) -> None:
+    catch_up(Drainer(url))
+
+
+def replay(url: str) -> None:
+    replaying.replay(url, None)
+
+
+class Mortals:
+    """Starts such processes, one at a time."""
+
+    def __init__(self, parent: subprocess.Popen[str]) -> None:
+        self._parent = parent
+
+    def dies(self, act: Act, url: str, after: int) -> bool:
+        """Run `act` and kill it after that many statements (0: before the first); False where it ended before."""
+        end = self._ask("start", act.__name__, url, after, signal.SIGKILL)
+        assert end in ("killed", "ended"), end
+        return end == "killed"
+
+    def stops(self, act: Act, url: str, after: int) -> bool:
+        """Run `act` and stop it after that many statements; False where it ended before. See `go_on`."""
+        end = self._ask("start", act.__name__, url, after, signal.SIGSTOP)
+        assert end in ("stopped", "ended"), end
+        return end == "stopped"
+
+    def go_on(self) -> bool:
+        """Let the stopped process go on to its end; False where it ended with an error."""
+        return self._ask("continue") == "ended"
+
+    def _ask(self, *request: object) -> str:
+        assert self._parent.stdin is not None
+        assert self._parent.stdout is not None
+        self._parent.stdin.write(json.dumps(request) + "\n")
+        self._parent.stdin.flush()
+        return self._parent.stdout.readline().strip()
+
+
+@contextmanager
+def mortals(folder: Path) -> Iterator[Mortals]:
+    """A parent of such processes; what they keep beside the database goes into `folder`."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("MEMCTL_")}
+    parent = subprocess.Popen(
+        [sys.executable, __file__],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**kept, "MEMCTL_DATA_DIR": str(folder)},
+        preexec_fn=die_with_parent,
+    )
+    try:
+        yield Mortals(parent)
+    finally:
+        parent.kill()
+        parent.wait()
+
+
+def _serve() -> None:
+    child = 0
+    for line in sys.stdin:
+        what, *arguments = json.loads(line)
+        if what == "continue":
+            os.kill(child, signal.SIGCONT)
+        else:
+            child = os.fork()
+            if child == 0:
+                _live(*arguments)
+        _, status = os.waitpid(child, os.WUNTRACED)
+        if os.WIFSTOPPED(status):
+            print("stopped", flush=True)
+        elif os.WIFSIGNALED(status):
+            print("killed" if os.WTERMSIG(status) == signal.SIGKILL else f"signal {os.WTERMSIG(status)}", flush=True)
+        else:
+            print("failed" if os.WEXITSTATUS(status) else "ended", flush=True)
+
+
+def _live(act: str, url: str, after: int, how: int) -> None:
+    die_with_parent()
+    answered = 0
+    wait = psycopg.Connection.wait
+
+    def counted(self: psycopg.Connection[Any], *arguments: Any, **options: Any) -> Any:
+        """Whatever waits for an answer passes here: BEGIN, COMMIT and the parts of a COPY too."""
+        nonlocal answered
+        if answered == 0 == after:
+            os.kill(os.getpid(), how)
+        answer = wait(self, *arguments, **options)
+        answered += 1
+        if answered == after:
+            os.kill(os.getpid(), how)
+        return answer
+
+    psycopg.Connection.wait = counted  # type: ignore[method-assign]
+    try:
+        globals()[act](url)
+    except BaseException:
+        traceback.print_exc()
+        os._exit(1)
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    _serve()
