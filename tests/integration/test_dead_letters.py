@@ -1,0 +1,738 @@
+"""Poison on a real Postgres: what cannot be folded is parked, the rest goes on, and nothing is skipped or lost."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+import psycopg
+import pytest
+import servers
+from events import AGENT, prompt, until
+from histories import digests, example
+
+from memctl.domain import event as event_module
+from memctl.domain.event import FutureSchemaVersion, Micros, NewEvent, Payload, UnknownEventType, event
+from memctl.domain.facts import Prompted
+from memctl.domain.observations import event_id_of, session_stream
+from memctl.domain.skipping import EventSkipped
+from memctl.infra import dead_letters, generations
+from memctl.infra.database import Connection, connect
+from memctl.infra.dead_letters import DeadLetter
+from memctl.infra.log.append import append
+from memctl.infra.log.mark import move_mark
+from memctl.projections import kernel, stage1
+from memctl.projections.kernel import Changed, Recorded, projection, projections
+from memctl.workers import drain
+from memctl.workers.drain import Drainer, catch_up
+from memctl.workers.poison import CannotFold
+from memctl.workers.rebuild import RebuildStopped
+from memctl.workers.refold import refold
+from memctl.workers.replay import replay
+
+Digests = dict[str, tuple[int, str]]
+
+POISON = "and poison"
+"""Prompts that end so cannot be folded, while `faults` say so."""
+
+SESSIONS = [[prompt(n, session=session, at=n) for n in range(1, 7)] for session in ("s1", "s2", "s3")]
+MIXED = [event for events in zip(*SESSIONS, strict=True) for event in events]
+"""Three sessions of six prompts, in turns."""
+
+
+class Heard(msgspec.Struct, frozen=True):
+    """What was said somewhere; `texts` are sorted, so that the order of arrival does not matter."""
+
+    texts: tuple[str, ...] = ()
+
+
+class Echoed(msgspec.Struct, frozen=True):
+    count: int = 0
+
+
+class Told(Payload, frozen=True, kw_only=True):
+    text: str
+
+
+@pytest.fixture
+def faults() -> Iterator[set[str]]:
+    """Read models of tests: `heard` in stage 2, `echoed` downstream of it, `said` in stage 1.
+
+    What is in the set makes one of them raise: "fold", "key", "echo", "said", or store what Postgres cannot hold
+    ("nul", "long key", "said nul").
+    """
+    found: set[str] = set()
+    projections()
+    before = dict(kernel._register)
+    by_name, by_class = dict(event_module._by_name), dict(event_module._by_class)
+    event("told.test")(Told)
+
+    def text_of(item: Prompted | Recorded[Told]) -> str:
+        return item.payload.text if isinstance(item, Recorded) else item.text
+
+    def poisoned(fault: str, text: str) -> bool:
+        return fault in found and text.endswith(POISON)
+
+    def place(item: Prompted | Recorded[Told]) -> str:
+        text = text_of(item)
+        if poisoned("key", text):
+            raise LookupError(text)
+        # No index holds so long a key that cannot be compressed.
+        return "".join(random.Random(1).choices("abcdefghijklmnop", k=9000)) if poisoned("long key", text) else "here"
+
+    @projection(row=Heard, key=place)
+    def heard(row: Heard | None, item: Prompted | Recorded[Told]) -> Heard:
+        text = text_of(item)
+        if poisoned("fold", text):
+            raise ValueError(text)
+        texts = row.texts if row is not None else ()
+        return Heard(tuple(sorted({*texts, text + "\0" if poisoned("nul", text) else text})))
+
+    def echo_key(change: Changed[Heard]) -> str:
+        if "echo key" in found:
+            raise LookupError(change.key)
+        return f"of {change.key}"
+
+    @projection(row=Echoed, key=echo_key)
+    def echoed(row: Echoed | None, change: Changed[Heard]) -> Echoed:
+        assert change.row is not None
+        if "echo" in found and len(change.row.texts) > 3:
+            raise ValueError("too many")
+        return Echoed(len(change.row.texts))
+
+    @projection(row=Heard, key=lambda fact: fact.stream, stage=1)
+    def said(row: Heard | None, fact: Prompted) -> Heard:
+        if poisoned("said", fact.text):
+            raise ValueError(fact.text)
+        text = fact.text + "\0" if poisoned("said nul", fact.text) else fact.text
+        return Heard((*(row.texts if row is not None else ()), text))
+
+    kernel.handed_on.cache_clear()
+    stage1._stage1.cache_clear()
+    yield found
+    kernel._register.clear()
+    kernel._register.update(before)
+    event_module._by_name.clear()
+    event_module._by_name.update(by_name)
+    event_module._by_class.clear()
+    event_module._by_class.update(by_class)
+    kernel.handed_on.cache_clear()
+    stage1._stage1.cache_clear()
+
+
+@pytest.fixture
+def log(database_url: str) -> Iterator[Connection]:
+    with connect(database_url) as connection:
+        yield connection
+
+
+@pytest.fixture
+def elsewhere(postgres_server: str, migrated_template: str) -> Callable[..., Digests]:
+    """Fold a history in a database of its own, and give the digests."""
+
+    def folded(events: Sequence[NewEvent], *, after: Callable[[Connection], object] = lambda _: None) -> Digests:
+        with servers.fresh_database(postgres_server, template=migrated_template) as url, connect(url) as connection:
+            return fold(connection, url, events, after=after)
+
+    return folded
+
+
+def fold(
+    connection: Connection,
+    url: str,
+    events: Sequence[NewEvent] = (),
+    *,
+    after: Callable[[Connection], object] = lambda _: None,
+    batch: int = 2000,
+    shards: int = 4,
+) -> Digests:
+    """Append, do something to the log, drain, and give the digests."""
+    generations.ensure_live(connection, shards)
+    append(connection, 1, events)
+    after(connection)
+    drainer = Drainer(url, batch)
+    catch_up(drainer)
+    drainer.close()
+    return digests(connection)
+
+
+def letters(connection: Connection) -> list[DeadLetter]:
+    live = generations.live(connection)
+    return dead_letters.parked(connection, live.stage1, live.stage2)
+
+
+def row(connection: Connection, name: str, key: str) -> Any:
+    live = generations.live(connection)
+    p = kernel._register[name]
+    found = connection.execute(
+        f"SELECT row FROM memctl.{name}_g{live.stage1 if p.stage == 1 else live.stage2} WHERE key = %s",  # type: ignore[arg-type]
+        [key],
+    ).fetchone()
+    return msgspec.json.decode(found[0]) if found else None
+
+
+def rewrite(*numbers: int, session: str = "s2", to: str = '{"line": "x", "text": 5}') -> Callable[[Connection], None]:
+    """Put another payload under events of a session that are stored already."""
+
+    def change(connection: Connection) -> None:
+        ids = [event_id_of(1, prompt(n, session=session).dedupe_key) for n in numbers]
+        with connection.transaction():
+            connection.execute("ALTER TABLE memctl.events DISABLE TRIGGER events_no_change")
+            connection.execute("UPDATE memctl.events SET payload = %s::jsonb WHERE event_id = ANY(%s)", [to, ids])
+            connection.execute("ALTER TABLE memctl.events ENABLE ALWAYS TRIGGER events_no_change")
+
+    return change
+
+
+def skip(each: NewEvent, *, projection: str = "", key: str | None = None, source: Any = None) -> NewEvent:
+    """The event that leaves another one out (of stage 1), or a source out of a row."""
+    skipped = source or event_id_of(1, each.dedupe_key)
+    return NewEvent(
+        stream=f"skipped/{projection}" if projection else each.stream,
+        payload=EventSkipped(skipped=skipped, projection=projection, key=key, reason="a test"),
+        occurred_at=Micros(1_772_500_000_000_000),
+        dedupe_key=f"skip:{skipped}:{projection}",
+        actor="user",
+    )
+
+
+# --- stage 1 ---
+
+
+def test_what_cannot_be_read_parks_its_stream_and_no_other(log: Connection, database_url: str) -> None:
+    clean = fold(log, database_url, MIXED[:6])
+    fold(log, database_url, MIXED[6:], after=rewrite(4))
+    (letter,) = letters(log)
+    assert (letter.target.projection, letter.target.key) == ("", session_stream(AGENT, "s2"))
+    assert letter.fault.source == event_id_of(1, SESSIONS[1][3].dedupe_key)
+    assert (letter.fault.error, letter.fault.waiting, letter.attempts) == ("ValidationError", 2, 1)
+    prompts = {key: row(log, "sessions", session_stream(AGENT, key))["prompts"] for key in ("s1", "s2", "s3")}
+    assert prompts == {"s1": 6, "s2": 3, "s3": 6}
+    assert clean["sessions"][0] == 3
+    live = generations.live(log)
+    assert {o.position for o in generations.offsets(log, live.stage1, live.stage2)} == {len(MIXED)}
+
+
+def test_the_events_that_come_later_wait_and_are_counted(log: Connection, database_url: str) -> None:
+    before = fold(log, database_url, MIXED, after=rewrite(1))
+    later = [prompt(n, session="s2") for n in range(7, 12)]
+    assert fold(log, database_url, later) == before
+    (letter,) = letters(log)
+    assert letter.fault.waiting == 5 + len(later)
+
+
+@pytest.mark.parametrize(("batch", "shards"), [(1, 1), (3, 4), (5000, 16)])
+def test_what_is_parked_depends_on_no_batch_and_no_shards(
+    log: Connection, database_url: str, elsewhere: Callable[..., Digests], batch: int, shards: int
+) -> None:
+    found = fold(log, database_url, MIXED, after=rewrite(2, 5), batch=batch, shards=shards)
+    assert found == elsewhere([*SESSIONS[0], SESSIONS[1][0], *SESSIONS[2]])
+    (letter,) = letters(log)
+    assert letter.fault.source == event_id_of(1, SESSIONS[1][1].dedupe_key)
+    assert letter.fault.waiting == 4
+
+
+def test_what_was_parked_and_retried_is_what_a_rebuild_makes(
+    log: Connection, database_url: str, elsewhere: Callable[..., Digests]
+) -> None:
+    fold(log, database_url, MIXED, after=rewrite(2))
+    rewrite(2, to=msgspec.json.encode(SESSIONS[1][1].payload).decode())(log)
+    refold(log, letters=letters(log))
+    assert letters(log) == []
+    assert digests(log) == elsewhere(MIXED)
+    assert replay(database_url, None, verify=True).equal
+    more = [prompt(n, session="s2") for n in range(7, 9)]
+    assert fold(log, database_url, more) == elsewhere([*MIXED, *more])
+
+
+def test_a_retry_that_fails_parks_again_and_counts(log: Connection, database_url: str) -> None:
+    before = fold(log, database_url, MIXED, after=rewrite(2))
+    fold(log, database_url, [prompt(7, session="s2")])
+    refold(log, letters=letters(log))
+    (letter,) = letters(log)
+    assert (letter.attempts, letter.fault.waiting) == (2, 5)
+    assert digests(log) == before
+    with pytest.raises(CannotFold, match=str(letter.fault.source)):
+        refold(log, letters=[letter], parks=False)
+    assert letters(log) == [letter]
+
+
+@pytest.mark.parametrize("when", ["before", "between", "after"])
+def test_an_event_that_was_dropped_is_as_if_it_had_never_come(
+    log: Connection, database_url: str, elsewhere: Callable[..., Digests], when: str
+) -> None:
+    drop = skip(SESSIONS[1][1])
+    expected = elsewhere([e for e in MIXED if e is not SESSIONS[1][1]])
+    parts = {"before": [[drop, *MIXED]], "between": [MIXED[:9], [drop], MIXED[9:]], "after": [MIXED, [drop]]}[when]
+    for part in parts:
+        found = fold(log, database_url, part, after=rewrite(2))
+    assert letters(log) == []
+    assert found == expected
+    assert replay(database_url, None, verify=True).equal
+    assert digests(log) == expected
+
+
+def test_after_a_drop_the_next_event_at_fault_is_parked(log: Connection, database_url: str) -> None:
+    fold(log, database_url, MIXED, after=rewrite(2, 5))
+    fold(log, database_url, [skip(SESSIONS[1][1])])
+    (letter,) = letters(log)
+    assert letter.fault.source == event_id_of(1, SESSIONS[1][4].dedupe_key)
+    assert row(log, "sessions", session_stream(AGENT, "s2"))["prompts"] == 3
+
+
+def test_a_fold_of_stage_one_that_raises_parks_its_stream(
+    log: Connection, database_url: str, faults: set[str], elsewhere: Callable[..., Digests]
+) -> None:
+    faults.add("said")
+    bad = prompt(3, f"look there {POISON}", session="s2")
+    history = [e if e is not SESSIONS[1][2] else bad for e in MIXED]
+    fold(log, database_url, history)
+    (letter,) = letters(log)
+    assert letter.fault.source == event_id_of(1, bad.dedupe_key)
+    assert (letter.fault.error, letter.fault.waiting) == ("ValueError", 3)
+    assert "look there" not in str(letter)
+    assert len(row(log, "said", session_stream(AGENT, "s2"))["texts"]) == 2
+    assert len(row(log, "said", session_stream(AGENT, "s3"))["texts"]) == 6
+    faults.clear()
+    refold(log, letters=letters(log))
+    assert digests(log) == elsewhere(history)
+
+
+def test_a_row_of_stage_one_that_postgres_refuses_parks_its_stream(
+    log: Connection, database_url: str, faults: set[str]
+) -> None:
+    faults.add("said nul")
+    bad = prompt(3, f"look there {POISON}", session="s2")
+    fold(log, database_url, [e if e is not SESSIONS[1][2] else bad for e in MIXED])
+    (letter,) = letters(log)
+    assert letter.fault.source == event_id_of(1, bad.dedupe_key)
+    assert (letter.fault.error, letter.fault.waiting) == ("UntranslatableCharacter", 3)
+    assert len(row(log, "said", session_stream(AGENT, "s2"))["texts"]) == 2
+    assert len(row(log, "said", session_stream(AGENT, "s3"))["texts"]) == 6
+
+
+def test_a_rebuild_stops_at_the_event_and_names_it(log: Connection, database_url: str) -> None:
+    before = fold(log, database_url, MIXED, after=rewrite(2))
+    live = generations.live(log)
+    with pytest.raises(RebuildStopped, match=str(event_id_of(1, SESSIONS[1][1].dedupe_key))):
+        replay(database_url, None)
+    assert generations.live(log) == live
+    assert digests(log) == before
+    fold(log, database_url, [skip(SESSIONS[1][1])])
+    assert replay(database_url, None, verify=True).equal
+    row = log.execute("SELECT count(*) FROM memctl.dead_letters").fetchone()
+    assert row == (0,)
+
+
+# --- what this memctl does not know ---
+
+
+@pytest.mark.parametrize("batch", [1, 5000])
+@pytest.mark.parametrize("change", ["type = 'told.test'", "schema_version = 99"])
+def test_what_this_memctl_does_not_know_stops_the_shard_and_is_never_skipped(
+    log: Connection, database_url: str, batch: int, change: str, elsewhere: Callable[..., Digests]
+) -> None:
+    def newer(connection: Connection) -> None:
+        unknown = event_id_of(1, SESSIONS[1][3].dedupe_key)
+        with connection.transaction():
+            connection.execute("ALTER TABLE memctl.events DISABLE TRIGGER events_no_change")
+            connection.execute(f"UPDATE memctl.events SET {change} WHERE event_id = %s", [unknown])  # type: ignore[arg-type]
+            connection.execute("ALTER TABLE memctl.events ENABLE ALWAYS TRIGGER events_no_change")
+
+    generations.ensure_live(log, 1)
+    append(log, 1, MIXED)
+    newer(log)
+    at = MIXED.index(SESSIONS[1][3]) + 1
+    drainer = Drainer(database_url, batch)
+    live = generations.live(log)
+    with pytest.raises(UnknownEventType if "type" in change else FutureSchemaVersion, match=f"position {at}"):
+        drainer.drain(1, 0)
+    assert [o.position for o in generations.offsets(log, live.stage1)] == [at - 1]
+    assert not drainer.attempt(1, 0)
+    (halt,) = dead_letters.halts(log, live)
+    assert (halt.stage, halt.shard, halt.position) == (1, 0, at - 1)
+    assert "told.test" in halt.message or "version 99" in halt.message
+    assert letters(log) == []
+
+    # The upgrade: this memctl knows the type and the version.
+    change = "type = 'prompt.submitted', schema_version = 1"
+    newer(log)
+    assert fold(log, database_url, shards=1) == elsewhere(MIXED)
+    assert dead_letters.halts(log, live) == []
+    assert replay(database_url, None, verify=True).equal
+
+
+# --- faults of the moment ---
+
+
+@pytest.mark.parametrize(("state", "table"), [("40001", "sessions"), ("53100", "memories")])
+def test_a_fault_of_the_moment_parks_nothing_and_moves_nothing(
+    log: Connection, database_url: str, state: str, table: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(drain, "FIRST_PAUSE_S", 0.01)
+    history = example(1)
+    live = generations.ensure_live(log, 1)
+    append(log, 1, history)
+    stage, generation = (1, live.stage1) if table == "sessions" else (2, live.stage2)
+    if stage == 2:
+        assert Drainer(database_url).drain(1, 0)
+    log.execute(
+        f"CREATE FUNCTION memctl.fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"  # type: ignore[arg-type]
+        f" RAISE EXCEPTION 'not now' USING ERRCODE = '{state}'; END $$;"
+        f" CREATE TRIGGER fail BEFORE INSERT ON memctl.{table}_g{generation} EXECUTE FUNCTION memctl.fail()"
+    )
+    drainer = Drainer(database_url)
+    pauses: list[float] = []
+
+    def tried_three_times() -> bool:
+        drainer.attempt(stage, 0)
+        pause = drainer._pauses[stage, 0][0]
+        if pause not in pauses:
+            pauses.append(pause)
+        return len(pauses) >= 3
+
+    until(tried_three_times)
+    assert pauses == [0.01, 0.02, 0.04]
+    assert letters(log) == []
+    (offset,) = generations.offsets(log, generation)
+    assert (offset.position, offset.owner) == (0, None)
+    assert [(h.stage, h.attempts) for h in dead_letters.halts(log, live)] == [(stage, 3)]
+    log.execute(f"DROP TRIGGER fail ON memctl.{table}_g{generation}")  # type: ignore[arg-type]
+    until(lambda: drainer.attempt(stage, 0))
+    assert dead_letters.halts(log, live) == []
+    assert row_count(log, "halts") == 0
+    fold(log, database_url, shards=1)
+    assert replay(database_url, None, verify=True).equal
+
+
+def row_count(connection: Connection, table: str) -> int:
+    found = connection.execute(f"SELECT count(*) FROM memctl.{table}").fetchone()  # type: ignore[arg-type]
+    assert found is not None
+    return int(found[0])
+
+
+def test_a_worker_whose_connection_was_cut_lets_its_lease_go_and_goes_on(log: Connection, database_url: str) -> None:
+    live = generations.ensure_live(log, 1)
+    append(log, 1, example(1))
+    log.execute(
+        "CREATE FUNCTION memctl.cut() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
+        " PERFORM pg_terminate_backend(pg_backend_pid()); PERFORM pg_sleep(60); RETURN NULL; END $$;"
+    )
+    log.execute(
+        f"CREATE TRIGGER cut BEFORE INSERT ON memctl.sessions_g{live.stage1} EXECUTE FUNCTION memctl.cut()"  # type: ignore[arg-type]
+    )
+    drainer = Drainer(database_url)
+    with pytest.raises(psycopg.OperationalError):
+        drainer.drain(1, 0)
+    (offset,) = generations.offsets(log, live.stage1)
+    assert (offset.position, offset.owner) == (0, None)
+    assert letters(log) == []
+    log.execute(f"DROP TRIGGER cut ON memctl.sessions_g{live.stage1}")  # type: ignore[arg-type]
+    assert drainer.drain(1, 0)
+
+
+def test_a_fault_of_our_tables_parks_nothing(log: Connection, database_url: str) -> None:
+    live = generations.ensure_live(log, 1)
+    append(log, 1, example(1))
+    log.execute(f"DROP TABLE memctl.sessions_g{live.stage1}")  # type: ignore[arg-type]
+    with pytest.raises(psycopg.errors.UndefinedTable):
+        Drainer(database_url).drain(1, 0)
+    assert letters(log) == []
+
+
+# --- stage 2 ---
+
+
+def said(number: int, text: str = "", *, session: str = "s1") -> NewEvent:
+    return prompt(number, text or f"please look into number {number}", session=session)
+
+
+BAD = said(4, f"look there {POISON}", session="s2")
+SAID = [said(1), said(2, session="s2"), said(3), BAD, said(5, session="s2"), said(6), said(7, session="s2")]
+
+
+def source_of(connection: Connection) -> Any:
+    """The source that a parked row of `heard` is about."""
+    (letter,) = [letter for letter in letters(connection) if letter.target.projection == "heard"]
+    return letter.fault.source
+
+
+def test_a_row_that_cannot_be_folded_stands_and_the_others_go_on(
+    log: Connection, database_url: str, faults: set[str], elsewhere: Callable[..., Digests]
+) -> None:
+    clean = elsewhere(SAID)
+    faults.add("fold")
+    found = fold(log, database_url, SAID)
+    (letter,) = letters(log)
+    assert (letter.target.projection, letter.target.key, letter.fault.error) == ("heard", "here", "ValueError")
+    assert letter.fault.waiting == 3
+    assert "look there" not in str(letter)
+    assert len(row(log, "heard", "here")["texts"]) == 3
+    assert row(log, "echoed", "of here") == {"count": 3}
+    assert {name for name in clean if clean[name] != found[name]} == {"heard", "echoed"}
+    fold(log, database_url, [said(8)])
+    assert letters(log)[0].fault.waiting == 4
+    assert len(row(log, "heard", "here")["texts"]) == 3
+
+
+@pytest.mark.parametrize("batch", [1, 5000])
+def test_a_parked_row_does_not_depend_on_the_size_of_batches(
+    log: Connection, database_url: str, faults: set[str], batch: int, elsewhere: Callable[..., Digests]
+) -> None:
+    faults.add("fold")
+    assert fold(log, database_url, SAID, batch=batch) == elsewhere(SAID)
+
+
+def test_a_row_that_is_retried_is_what_a_rebuild_makes_and_so_is_what_follows(
+    log: Connection, database_url: str, faults: set[str], elsewhere: Callable[..., Digests]
+) -> None:
+    faults.add("fold")
+    fold(log, database_url, SAID)
+    refold(log, letters=letters(log))
+    assert [letter.attempts for letter in letters(log)] == [2]
+    faults.clear()
+    refold(log, letters=letters(log))
+    assert letters(log) == []
+    assert digests(log) == elsewhere(SAID)
+    assert replay(database_url, None, verify=True).equal
+
+
+@pytest.mark.parametrize("when", ["before", "between", "after"])
+def test_a_source_that_was_dropped_from_a_row_stays_out_of_it(
+    log: Connection, database_url: str, faults: set[str], when: str, elsewhere: Callable[..., Digests]
+) -> None:
+    clean = elsewhere(SAID)
+    faults.add("fold")
+    fold(log, database_url, SAID)
+    source = source_of(log)
+    drop = skip(BAD, projection="heard", key="here", source=source)
+    expected = fold(log, database_url, [drop])
+    assert letters(log) == []
+    assert len(row(log, "heard", "here")["texts"]) == len(SAID) - 1
+    assert row(log, "echoed", "of here") == {"count": len(SAID) - 1}
+    assert {name for name in clean if clean[name] != expected[name]} == {"heard", "echoed"}
+    faults.clear()  # also when it could be folded by now
+    assert replay(database_url, None, verify=True).equal
+    assert digests(log) == expected
+    order = {"before": [drop, *SAID], "between": [*SAID[:5], drop, *SAID[5:]], "after": [*SAID, drop]}[when]
+    assert elsewhere(order) == expected
+
+
+def test_a_source_that_cannot_be_routed_is_parked_alone(
+    log: Connection, database_url: str, faults: set[str], elsewhere: Callable[..., Digests]
+) -> None:
+    faults.add("key")
+    fold(log, database_url, SAID)
+    (letter,) = letters(log)
+    assert (letter.target.projection, letter.target.key, letter.fault.error) == ("heard", None, "LookupError")
+    assert len(row(log, "heard", "here")["texts"]) == len(SAID) - 1
+    dropped = elsewhere([*SAID, skip(BAD, projection="heard", source=letter.fault.source)])
+    assert dropped == digests(log)
+    faults.clear()
+    refold(log, letters=letters(log))
+    assert letters(log) == []
+    assert digests(log) == elsewhere(SAID)
+    assert fold(log, database_url, [skip(BAD, projection="heard", source=letter.fault.source)]) == dropped
+    assert replay(database_url, None, verify=True).equal
+
+
+def test_a_row_downstream_is_parked_by_itself(
+    log: Connection, database_url: str, faults: set[str], elsewhere: Callable[..., Digests]
+) -> None:
+    faults.add("echo")
+    fold(log, database_url, SAID[:3])
+    fold(log, database_url, SAID[3:])
+    (letter,) = letters(log)
+    assert (letter.target.projection, letter.fault.upstream, letter.fault.upstream_key) == ("echoed", "heard", "here")
+    assert len(row(log, "heard", "here")["texts"]) == len(SAID)
+    faults.clear()
+    refold(log, letters=letters(log))
+    assert digests(log) == elsewhere(SAID)
+
+
+def test_a_row_that_cannot_be_routed_on_is_parked_and_retried(
+    log: Connection, database_url: str, faults: set[str], elsewhere: Callable[..., Digests]
+) -> None:
+    faults.add("echo key")
+    fold(log, database_url, SAID)
+    (letter,) = letters(log)
+    assert (letter.target.projection, letter.target.key, letter.fault.upstream) == ("echoed", None, "heard")
+    faults.clear()
+    refold(log, letters=letters(log))
+    assert letters(log) == []
+    assert digests(log) == elsewhere(SAID)
+
+
+def test_a_parked_row_is_folded_again_when_what_was_at_fault_has_changed(
+    log: Connection, database_url: str, faults: set[str], elsewhere: Callable[..., Digests]
+) -> None:
+    faults.add("echo")
+    fold(log, database_url, SAID)
+    assert [letter.target.projection for letter in letters(log)] == ["echoed"]
+    faults.clear()
+    assert fold(log, database_url, [said(8)]) == elsewhere([*SAID, said(8)])
+    assert letters(log) == []
+
+
+@pytest.mark.parametrize(
+    ("fault", "key", "error"),
+    [("nul", "here", "UntranslatableCharacter"), ("long key", None, "ProgramLimitExceeded")],
+)
+def test_a_row_that_postgres_refuses_is_parked(
+    log: Connection, database_url: str, faults: set[str], fault: str, key: str | None, error: str
+) -> None:
+    faults.add(fault)
+    fold(log, database_url, SAID)
+    (letter,) = letters(log)
+    assert (letter.target.projection, letter.target.key, letter.fault.error) == ("heard", key, error)
+    assert len(row(log, "heard", "here")["texts"]) == (3 if key else len(SAID) - 1)
+    assert row(log, "sessions", session_stream(AGENT, "s2"))["prompts"] == 4
+
+
+def test_a_recorded_event_that_cannot_be_read_is_parked_where_it_would_be_folded(
+    log: Connection, database_url: str, faults: set[str]
+) -> None:
+    told = [
+        NewEvent(
+            stream="core/test",
+            payload=Told(text=f"told {n}"),
+            occurred_at=Micros(n),
+            dedupe_key=f"told:{n}",
+            actor="user",
+        )
+        for n in range(3)
+    ]
+
+    def spoil(connection: Connection) -> None:
+        with connection.transaction():
+            connection.execute("ALTER TABLE memctl.events DISABLE TRIGGER events_no_change")
+            connection.execute("""UPDATE memctl.events SET payload = '{"text": 1}' WHERE dedupe_key = 'told:1'""")
+            connection.execute("ALTER TABLE memctl.events ENABLE ALWAYS TRIGGER events_no_change")
+
+    fold(log, database_url, told, after=spoil)
+    (letter,) = letters(log)
+    assert (letter.target.projection, letter.fault.source) == ("heard", event_id_of(1, "told:1"))
+    assert row(log, "heard", "here") == {"texts": ["told 0", "told 2"]}
+    with pytest.raises(RebuildStopped, match=str(letter.fault.source)):
+        replay(database_url, None)
+    before = digests(log)
+    fold(log, database_url, [skip(told[1], projection="heard")])
+    assert letters(log) == []
+    assert digests(log) == before
+    assert replay(database_url, None, verify=True).equal
+
+
+def test_a_rebuild_stops_at_a_row_of_stage_two_and_names_it(
+    log: Connection, database_url: str, faults: set[str]
+) -> None:
+    fold(log, database_url, SAID)
+    faults.add("fold")
+    before = digests(log)
+    with pytest.raises(RebuildStopped, match="heard:here") as stopped:
+        replay(database_url, None, first_stage=2)
+    assert "look there" not in str(stopped.value)
+    assert digests(log) == before
+
+
+# --- refold ---
+
+
+@pytest.fixture
+def filled(log: Connection, database_url: str) -> Digests:
+    return fold(log, database_url, [event for number in range(6) for event in example(number, day=number + 2)])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_folding_any_rows_and_streams_anew_changes_nothing(log: Connection, filled: Digests, seed: int) -> None:
+    luck = random.Random(seed)
+    streams, rows = every_key(log)
+    assert len(streams) == 6
+    refold(log, streams=luck.sample(streams, luck.randint(0, 6)), rows=luck.sample(rows, luck.randint(1, len(rows))))
+    assert digests(log) == filled
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_damaged_rows_that_are_folded_anew_are_those_of_a_rebuild(
+    log: Connection, database_url: str, filled: Digests, seed: int
+) -> None:
+    luck = random.Random(seed)
+    live = generations.live(log)
+    streams, rows = every_key(log)
+    damaged = luck.sample(streams, 2)
+    for _, stream in damaged:
+        log.execute(f"DELETE FROM memctl.episodes_g{live.stage1} WHERE stream = %s", [stream])  # type: ignore[arg-type]
+        log.execute(
+            f"UPDATE memctl.facts_g{live.stage1} SET payload = NULL"  # type: ignore[arg-type]
+            " WHERE stream = %s AND id IN (SELECT id FROM (SELECT id, row_number() OVER () AS n"
+            f" FROM memctl.facts_g{live.stage1} WHERE stream = %s) x WHERE n %% 2 = 0)",
+            [stream, stream],
+        )
+    lost = luck.sample(rows, 12)
+    for name, (_, key) in lost:
+        log.execute(f"DELETE FROM memctl.{name}_g{live.stage2} WHERE key = %s", [key])  # type: ignore[arg-type]
+    assert digests(log) != filled
+    refold(log, streams=damaged, rows=lost)
+    assert digests(log) == filled
+    assert replay(database_url, None, verify=True).equal
+
+
+def every_key(connection: Connection) -> tuple[list[tuple[int, str]], list[tuple[str, tuple[int, str]]]]:
+    live = generations.live(connection)
+    found = connection.execute("SELECT DISTINCT space_id, stream FROM memctl.events ORDER BY 1, 2").fetchall()
+    rows = [
+        (p.name, (space_id, key))
+        for p in projections(2)
+        for space_id, key in connection.execute(
+            f"SELECT space_id, key FROM memctl.{p.name}_g{live.stage2} ORDER BY 1, 2"  # type: ignore[arg-type]
+        ).fetchall()
+    ]
+    return [(row[0], row[1]) for row in found], rows
+
+
+def test_a_refold_waits_for_the_worker_that_has_the_lease_and_moves_no_offset(
+    log: Connection, database_url: str, filled: Digests, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from memctl.workers import refold as refolding
+
+    monkeypatch.setattr(refolding, "PATIENCE_S", 0.2)
+    live = generations.live(log)
+    before = [(o.shard, o.position) for o in generations.offsets(log, live.stage1, live.stage2)]
+    lease = generations.acquire(log, live.stage2, 0, "worker")
+    assert lease is not None
+    streams, _ = every_key(log)
+    with pytest.raises(refolding.LeaseHeld):
+        refold(log, streams=streams)
+    generations.release(log, lease)
+    refold(log, streams=streams)
+    assert [(o.shard, o.position) for o in generations.offsets(log, live.stage1, live.stage2)] == before
+    assert [o.owner for o in generations.offsets(log, live.stage1, live.stage2)] == [None] * 5
+
+
+# --- leases ---
+
+
+def test_a_drain_keeps_its_lease_while_a_batch_takes_longer_than_it_lasts(
+    log: Connection, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(generations, "LEASE", timedelta(seconds=0.6))
+    live = generations.ensure_live(log, 1)
+    append(log, 1, example(1))
+    move_mark(log)
+    # The batch has to read a table that we hold: it takes as long as we want, with nothing locked of its own.
+    with connect(database_url, autocommit=False) as holder:
+        holder.execute("LOCK TABLE memctl.dead_letters IN ACCESS EXCLUSIVE MODE")
+        drainer = Drainer(database_url)
+        moved: list[bool] = []
+        working = threading.Thread(target=lambda: moved.append(drainer.drain(1, 0)), daemon=True)
+        working.start()
+        until(lambda: bool(log.execute("SELECT 1 FROM memctl.offsets WHERE owner IS NOT NULL").fetchone()))
+        first = log.execute("SELECT lease_until FROM memctl.offsets WHERE owner IS NOT NULL").fetchone()
+        until(lambda: log.execute("SELECT clock_timestamp() > %s + interval '1 second'", first).fetchone() == (True,))
+        assert generations.acquire(log, live.stage1, 0, "thief") is None
+        holder.rollback()
+    working.join(20)
+    assert moved == [True]

@@ -1,0 +1,136 @@
+"""Which faults are of what is folded, whose they are, and what is left of a stream once something was left out."""
+
+from __future__ import annotations
+
+from uuid import UUID, uuid4
+
+import psycopg
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from psycopg import errors
+
+from memctl.domain.event import Event, FutureSchemaVersion, Micros, Payload, Position, UnknownEventType
+from memctl.domain.observations import PromptSubmitted
+from memctl.domain.skipping import EventSkipped, Undecodable, UndecodablePayload, foldable
+from memctl.infra.database import DatabaseUnavailable
+from memctl.infra.dead_letters import LeftOut, Skip
+from memctl.infra.generations import LeaseLost
+from memctl.projections.stage1 import fold_stream
+from memctl.workers.poison import CannotFold, first_fault, fold_whole, of_content
+
+STREAM = "session/claude-code/s1"
+
+
+def event(position: int, payload: Payload | None = None) -> Event:
+    return Event(
+        position=Position(position),
+        event_id=UUID(int=position),
+        space_id=1,
+        stream=STREAM,
+        type="prompt.submitted",
+        occurred_at=Micros(1_772_452_800_000_000 + position),
+        recorded_at=Micros(0),
+        actor="user",
+        location="/home/dana/ledger",
+        session_id="s1",
+        dedupe_key=str(position),
+        payload=payload or PromptSubmitted(line=f"l{position}", text=f"please look into number {position}"),
+    )
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        errors.SerializationFailure(), errors.DeadlockDetected(), errors.LockNotAvailable(), errors.QueryCanceled(),
+        errors.DiskFull(), errors.OutOfMemory(), errors.AdminShutdown(), errors.ConnectionFailure(),
+        errors.IdleInTransactionSessionTimeout(), psycopg.OperationalError("the connection is closed"),
+        psycopg.InterfaceError("the connection is closed"), DatabaseUnavailable(), LeaseLost(shard=1), MemoryError(),
+        OSError(28, "No space left on device"), UnknownEventType("?"), FutureSchemaVersion("?"), KeyboardInterrupt(),
+        errors.UndefinedTable(), errors.CheckViolation(), errors.UniqueViolation(), errors.InsufficientPrivilege(),
+    ],
+    ids=lambda problem: type(problem).__name__,
+)  # fmt: skip
+def test_what_is_of_the_moment_or_of_our_tables_is_no_fault_of_what_is_folded(problem: BaseException) -> None:
+    assert not of_content(problem)
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        ValueError(), KeyError(), RecursionError(), AssertionError(), UnicodeEncodeError("utf-8", "", 0, 1, ""),
+        UndecodablePayload("no prompt"), errors.UntranslatableCharacter(), errors.NumericValueOutOfRange(),
+        errors.InvalidTextRepresentation(), errors.ProgramLimitExceeded(), errors.StatementTooComplex(),
+        psycopg.DataError("PostgreSQL text fields cannot contain NUL (0x00) bytes"),
+    ],
+    ids=lambda problem: type(problem).__name__,
+)  # fmt: skip
+def test_what_would_be_raised_again_is(problem: BaseException) -> None:
+    assert of_content(problem)
+
+
+@given(st.integers(1, 300), st.data())
+def test_the_first_at_fault_is_found(count: int, data: st.DataObject) -> None:
+    culprit = data.draw(st.integers(0, count - 1))
+    tried: list[int] = []
+
+    def trial(some: int) -> None:
+        tried.append(some)
+        if some > culprit:
+            raise ValueError(some)
+
+    index, problem = first_fault(count, trial)
+    assert index == culprit
+    assert problem.args == (culprit + 1,)
+    assert len(tried) <= count.bit_length() + 1
+
+
+def test_a_fault_of_the_moment_ends_the_search() -> None:
+    def trial(some: int) -> None:
+        raise MemoryError
+
+    with pytest.raises(MemoryError):
+        first_fault(3, trial)
+
+
+@given(st.permutations(range(1, 7)), st.sets(st.integers(1, 5)))
+def test_what_is_left_to_fold_depends_on_no_order(order: list[int], gone: set[int]) -> None:
+    events = [event(n) for n in range(1, 6)]
+    skips = [event(100 + n, EventSkipped(skipped=UUID(int=n), reason="a test")) for n in gone]
+    of_a_row = event(200, EventSkipped(skipped=UUID(int=6), projection="memories", key="k"))
+    shuffled = [[*events, event(6), *skips, of_a_row][i - 1] for i in order] + [event(6), *skips, of_a_row, *events]
+    left = {e.event_id for e in foldable(shuffled)}
+    assert left == {UUID(int=n) for n in range(1, 7)} - {UUID(int=n) for n in gone}
+    assert not any(isinstance(e.payload, EventSkipped) for e in foldable(shuffled))
+
+
+def test_a_stream_without_an_event_is_folded_as_if_it_had_never_come() -> None:
+    kept = [event(n) for n in (1, 2, 4)]
+    skipped = [*kept, event(3), event(5, EventSkipped(skipped=UUID(int=3)))]
+    assert fold_stream(STREAM, skipped)[1] == fold_stream(STREAM, kept)[1]
+    assert fold_stream(STREAM, skipped)[1] != fold_stream(STREAM, [*kept, event(3)])[1]
+
+
+def test_what_could_not_be_read_is_folded_by_nobody_until_it_is_left_out() -> None:
+    unread = event(2, Undecodable(problem="ValidationError"))
+    with pytest.raises(UndecodablePayload, match="position 2"):
+        fold_stream(STREAM, [event(1), unread, event(3)])
+    out = event(4, EventSkipped(skipped=unread.event_id))
+    assert fold_stream(STREAM, [event(1), unread, event(3), out])[1] == fold_stream(STREAM, [event(1), event(3)])[1]
+
+
+def test_a_rebuild_names_the_first_by_position_that_cannot_be_folded() -> None:
+    unread = [event(n, Undecodable(problem="ValidationError")) for n in (5, 3)]
+    with pytest.raises(CannotFold, match=f"event {UUID(int=3)} at position 3 raises ValidationError") as stopped:
+        fold_whole((1, STREAM), [*unread, event(1), event(2), event(4)])
+    assert f"memctl dlq drop {UUID(int=3)}" in str(stopped.value.hint)
+
+
+def test_a_source_is_left_out_of_one_row_or_of_a_whole_read_model() -> None:
+    one, other = (1, uuid4()), (1, uuid4())
+    gone = LeftOut([Skip(Position(1), one, "memories", "a"), Skip(Position(2), other, "memories", None)])
+    assert (one, "memories", "a") in gone
+    assert (one, "memories", "b") not in gone
+    assert (one, "insights", "a") not in gone
+    assert (other, "memories", "b") in gone
+    assert (other, "insights", "b") not in gone
