@@ -8,7 +8,6 @@ from uuid import UUID
 
 import msgspec
 
-from memctl.api.commands import Intake
 from memctl.api.reader import Reader
 from memctl.domain.errors import MemctlError
 from memctl.domain.event import Micros, NewEvent, derived_id
@@ -19,7 +18,6 @@ from memctl.infra.dead_letters import DeadLetter, Target
 from memctl.infra.log.read import read_headers
 from memctl.infra.settings import Settings
 from memctl.projections.kernel import projections
-from memctl.workers.refold import refold
 
 
 class NoSuchLetter(MemctlError):
@@ -118,6 +116,8 @@ def retry(reader: Reader, ids: Sequence[int] = ()) -> list[Letter]:
 
     `reader` is over a connection in autocommit mode. Raises: NoSuchLetter, OtherRules, LeaseHeld, DatabaseUnavailable.
     """
+    from memctl.workers.refold import refold
+
     with outages():
         letters = [_letter(reader, id) for id in ids] or _letters(reader)
         if letters:
@@ -156,6 +156,8 @@ def leave_out(
 
 
 def _record(settings: Settings, source: UUID, target: Target, reason: str) -> None:
+    from memctl.api.commands import Intake
+
     of_rows = bool(target.projection)
     event = NewEvent(
         # Stage 1 reads it where it is to be obeyed: in the stream itself.

@@ -12,7 +12,7 @@ from fastapi import APIRouter, FastAPI, Path, Query, Request, Response
 from pydantic import AwareDatetime, BaseModel, Field, NaiveDatetime
 
 from memctl.api import bugs as bug_queries
-from memctl.api import http_openapi, http_problems, queries, stats
+from memctl.api import dead_letters, http_openapi, http_problems, queries, stats
 from memctl.api.pages import LONGEST_PAGE
 from memctl.api.places import Places, places_of
 from memctl.api.reader import Reader, Readers
@@ -364,6 +364,11 @@ def _routes(readers: Readers, engine: Engine) -> APIRouter:
         """Counts, progress of the folds, and sizes."""
         where = placed(project, here)
         return json_of(readers.read(lambda reader: stats.stats(reader, where(reader))))
+
+    @router.get("/dead-letters", tags=["log"])
+    def parked() -> Response:
+        """What no fold could take and waits to be retried or dropped, and shards that stand still."""
+        return json_of(readers.read(dead_letters.standing))
 
     @router.get("/replays", tags=["log"])
     def replays(limit: Annotated[int, Query(ge=1, le=100)] = 10) -> Response:

@@ -8,8 +8,12 @@ from urllib.parse import urlsplit
 
 import click
 
+from memctl.domain.errors import MemctlError
+
 if TYPE_CHECKING:
+    from memctl.api.dead_letters import Standing
     from memctl.infra.embedded.instance import Status
+    from memctl.infra.settings import Settings
 
 _data_dir = click.option(
     "--data-dir", type=click.Path(path_type=Path, file_okay=False), help="Data directory [env: MEMCTL_DATA_DIR]."
@@ -54,17 +58,34 @@ def status(context: click.Context, data_dir: Path | None, as_json: bool) -> None
     from memctl.infra.embedded import instance
     from memctl.infra.settings import load_settings
 
-    found = instance.status(load_settings(data_dir=data_dir))
+    settings = load_settings(data_dir=data_dir)
+    found = instance.status(settings)
+    standing = _standing(settings) if found.running or settings.configured("database_url") else None
     if as_json:
-        _print_json(found)
+        _print_json(found, standing)
     else:
-        _print_table(found)
+        _print_table(found, standing)
     if not found.well:
         context.exit(1)
 
 
-def _print_json(found: Status) -> None:
+def _standing(settings: Settings) -> Standing | None:
+    """What could not be folded; None where the database cannot be asked now, which is told elsewhere."""
+    from memctl.api.dead_letters import standing
+    from memctl.api.reader import reader_of
+    from memctl.infra.database import connect, outages
+
+    try:
+        with outages(), connect(settings.require("database_url"), name="memctl status") as connection:
+            return standing(reader_of(connection, settings.space))
+    except MemctlError:
+        return None
+
+
+def _print_json(found: Status, standing: Standing | None) -> None:
     import json
+
+    import msgspec
 
     programs = [
         {
@@ -84,12 +105,14 @@ def _print_json(found: Status) -> None:
         "programs": programs,
         "set_aside": list(found.aside),
         "refused_deliveries": found.refused,
+        "dead_letters": None if standing is None else len(standing.letters),
+        "halted": None if standing is None else [msgspec.to_builtins(halt) for halt in standing.halted],
         "endpoints": {name: public(value) for name, value in found.endpoints.items() if not _secret(name)},
     }
     click.echo(json.dumps(answer, indent=2, ensure_ascii=False))
 
 
-def _print_table(found: Status) -> None:
+def _print_table(found: Status, standing: Standing | None) -> None:
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
@@ -118,6 +141,11 @@ def _print_table(found: Status) -> None:
         _tell(f"damaged, and set aside for you to look at: {found.places.data / path}")
     if found.refused:
         _tell(f"the spool had no room for {found.refused} deliveries of hooks; `memctl verify` says what to do")
+    if standing is not None and standing.letters:
+        waiting = sum(letter.waiting for letter in standing.letters)
+        _tell(f"dead letters: {len(standing.letters)}, with {waiting} waiting behind them; see: memctl dlq list")
+    for halt in standing.halted if standing is not None else ():
+        _tell(f"stage {halt.stage} shard {halt.shard} stands still at position {halt.position}: {halt.message}")
     if not found.running:
         _tell("memctl is not running; start it with: memctl up")
     elif not found.well:
