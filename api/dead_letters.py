@@ -11,6 +11,7 @@ import msgspec
 from memctl.api.reader import Reader
 from memctl.domain.errors import MemctlError
 from memctl.domain.event import Micros, NewEvent, derived_id
+from memctl.domain.observations import event_id_of
 from memctl.domain.skipping import EventSkipped
 from memctl.infra import dead_letters
 from memctl.infra.database import outages
@@ -171,7 +172,8 @@ def _record(settings: Settings, source: UUID, target: Target, reason: str) -> No
         actor="user",
     )
     with Intake(settings) as intake:
-        intake.record([event])
+        if not read_headers(intake.connection, intake.space_id, [event_id_of(intake.space_id, event.dedupe_key)]):
+            intake.record([event])
 
 
 def _letters(reader: Reader) -> list[DeadLetter]:

@@ -1,0 +1,143 @@
+"""`memctl dlq`: what is parked is listed, shown, retried and dropped, as a person does it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+from click.testing import CliRunner, Result
+from events import id_of, prompt
+
+from memctl.cli.dlq import dlq
+from memctl.cli.main import memctl
+from memctl.domain.event import NewEvent
+from memctl.infra import generations
+from memctl.infra.database import Connection, connect
+from memctl.infra.log.append import append
+from memctl.workers.drain import Drainer, catch_up
+from memctl.workers.replay import replay
+
+SECRET = "the words that nobody but their session may show"
+EVENTS = [prompt(n, f"{SECRET} {n}") for n in range(1, 6)]
+SPOILT = EVENTS[2]
+
+
+@pytest.fixture
+def log(database_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Connection]:
+    """A log in which the third prompt of a session cannot be read."""
+    monkeypatch.setenv("MEMCTL_DATABASE_URL", database_url)
+    with connect(database_url) as connection:
+        generations.ensure_live(connection, 1)
+        append(connection, 1, EVENTS)
+        store(connection, json.dumps({"line": "x", "text": {"said": SECRET}}))
+        catch_up(Drainer(database_url))
+        yield connection
+
+
+def store(connection: Connection, payload: str) -> None:
+    with connection.transaction():
+        connection.execute("ALTER TABLE memctl.events DISABLE TRIGGER events_no_change")
+        connection.execute("UPDATE memctl.events SET payload = %s::jsonb WHERE event_id = %s", [payload, id_of(SPOILT)])
+        connection.execute("ALTER TABLE memctl.events ENABLE ALWAYS TRIGGER events_no_change")
+
+
+def mend(connection: Connection, event: NewEvent) -> None:
+    import msgspec
+
+    store(connection, msgspec.json.encode(event.payload).decode())
+
+
+def run(*arguments: str, answer: str | None = None) -> Result:
+    return CliRunner().invoke(dlq, list(arguments), input=answer)
+
+
+def prompts(connection: Connection) -> int:
+    row = connection.execute(f"SELECT row FROM memctl.sessions_g{generations.live(connection).stage1}").fetchone()  # type: ignore[arg-type]
+    assert row is not None
+    return int(json.loads(row[0])["prompts"])
+
+
+def test_what_is_parked_is_listed_and_shown_without_a_word_of_it(log: Connection) -> None:
+    assert prompts(log) == 2
+    listed = run("list")
+    assert listed.exit_code == 0, listed.output
+    assert "stream session/claude-code/s1" in listed.output
+    assert "ValidationError" in listed.output
+    (letter,) = json.loads(run("list", "--json").output)["letters"]
+    assert (letter["stage"], letter["source"], letter["waiting"]) == (1, id_of(SPOILT), 2)
+    shown = run("show", str(letter["id"]))
+    assert "prompt.submitted version 1" in shown.output
+    event = json.loads(run("show", str(letter["id"]), "--json").output)["event"]
+    assert (event["stream"], event["session"]) == ("session/claude-code/s1", "s1")
+    stored = log.execute("SELECT d::text FROM memctl.dead_letters d").fetchall()
+    for told in (listed.output, shown.output, str(stored)):
+        assert SECRET not in told
+
+
+def test_status_says_how_many_are_parked_and_where_to_look(log: Connection) -> None:
+    told = CliRunner().invoke(memctl, ["status"])
+    assert "dead letters: 1, with 2 waiting behind them; see: memctl dlq list" in told.output
+    assert json.loads(CliRunner().invoke(memctl, ["status", "--json"]).output)["dead_letters"] == 1
+
+
+def test_a_retry_says_what_still_cannot_be_folded(log: Connection) -> None:
+    failed = run("retry", "--all")
+    assert failed.exit_code == 1
+    assert "these still cannot be folded" in failed.output
+    (letter,) = json.loads(run("list", "--json").output)["letters"]
+    assert letter["attempts"] == 2
+    mend(log, SPOILT)
+    assert run("retry", str(letter["id"])).exit_code == 0
+    assert prompts(log) == 5
+    assert "nothing is parked" in run("list").output
+
+
+def test_a_drop_is_asked_about_recorded_and_obeyed(log: Connection, database_url: str) -> None:
+    (letter,) = json.loads(run("list", "--json").output)["letters"]
+    id = str(letter["id"])
+    asked = run("drop", id, "--reason", "torn line", answer="n\n")
+    assert asked.exit_code == 1
+    assert "cannot be undone" in asked.output
+    reasons = "SELECT payload->>'reason' FROM memctl.events WHERE type = 'event.skipped'"
+    assert log.execute(reasons).fetchall() == []
+    for _ in range(2):
+        assert run("drop", id, "--reason", "torn line", "--yes").exit_code == 0
+    assert log.execute(reasons).fetchall() == [("torn line",)]
+    catch_up(Drainer(database_url))
+    assert prompts(log) == 4
+    assert "nothing is parked" in run("list").output
+    assert replay(database_url, None, verify=True).equal
+
+
+def test_what_a_rebuild_stopped_at_is_left_out_by_its_id(log: Connection, database_url: str) -> None:
+    assert run("drop", id_of(SPOILT), "--reason", "torn line", "--yes").exit_code == 0
+    catch_up(Drainer(database_url))
+    assert prompts(log) == 4
+    assert replay(database_url, None, verify=True).equal
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["show", "999"], "NoSuchLetter"),
+        (["retry", "999"], "NoSuchLetter"),
+        (["drop", "999", "--reason", "x", "--yes"], "NoSuchLetter"),
+        (["drop", "00000000-0000-0000-0000-000000000000", "--reason", "x", "--yes"], "NothingToLeaveOut"),
+        (["drop", id_of(SPOILT), "--from", "nothing", "--reason", "x", "--yes"], "NothingToLeaveOut"),
+        (["retry"], 2),
+        (["retry", "--all", "1"], 2),
+        (["drop", "not an id", "--reason", "x"], 2),
+        (["drop", "1", "--from", "memories", "--reason", "x"], 2),
+    ],
+)
+def test_what_cannot_be_done_is_refused_and_changes_nothing(
+    log: Connection, arguments: list[str], code: int | str
+) -> None:
+    before = log.execute("SELECT count(*) FROM memctl.events").fetchone()
+    refused = run(*arguments)
+    if isinstance(code, int):
+        assert refused.exit_code == code
+    else:
+        assert type(refused.exception).__name__ == code
+    assert log.execute("SELECT count(*) FROM memctl.events").fetchone() == before
