@@ -15,7 +15,7 @@ NAMED = 20
 """How many findings of a check are named."""
 
 
-class Check(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Check(msgspec.Struct, frozen=True, kw_only=True):
     """One check. `counted` says in a few words what was looked at, or why it was not; `found` names what is wrong,
     `more` how many there are beyond those; `advice` says what to do about it."""
 
@@ -77,5 +77,5 @@ def number(count: int, noun: str, plural: str = "") -> str:
 
 
 def as_json(checks: list[Check]) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = [msgspec.to_builtins(msgspec.structs.replace(one)) for one in checks]
-    return found
+    """Checks as `--json` prints them."""
+    return [msgspec.to_builtins(one) for one in checks]

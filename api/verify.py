@@ -20,6 +20,8 @@ from memctl.infra.database import Connection, connect, outages
 from memctl.infra.log import audit
 from memctl.infra.log.mark import move_mark
 from memctl.infra.log.spaces import space_names
+from memctl.infra.vectors import CollectionMissing, drift, store
+from memctl.infra.vectors.drift import Drift
 
 if TYPE_CHECKING:
     from memctl.infra.settings_model import Settings
@@ -179,8 +181,6 @@ class Verification:
         )  # fmt: skip
 
     def _vectors(self, connection: Connection) -> Iterator[Check]:
-        from memctl.infra.vectors import CollectionMissing, drift, store
-
         live = generations.live(connection)
         queued, dense = outbox.backlog(connection, live.stage2)
         yield check(
@@ -190,14 +190,14 @@ class Verification:
         client = store.connect(url, self.settings.qdrant_api_key)
         embeds = self.settings.embedder != "none"
         try:
-            found = drift.Drift()
+            found = Drift()
             for part in drift.scan(connection, client, live.stage2, dense=embeds):
                 found.add(part)
                 self.progress("comparing points", found.wanted, 0)
                 if self.repair:
                     drift.queue(connection, live.stage2, part)
             if found.keys and self.repair and self._repaired(connection, live.stage2):
-                repaired, found = len(found.keys), drift.Drift()
+                repaired, found = len(found.keys), Drift()
                 for part in drift.scan(connection, client, live.stage2, dense=embeds):
                     found.add(part)
                 yield _points(found, repaired)
@@ -284,10 +284,7 @@ def spool_checks(folder: Path) -> Iterator[Check]:
     )  # fmt: skip
 
 
-def _points(found: object, repaired: int = 0) -> Check:
-    from memctl.infra.vectors.drift import Drift
-
-    assert isinstance(found, Drift)
+def _points(found: Drift, repaired: int = 0) -> Check:
     counted = f"{number(found.stored, 'point')} for {number(found.wanted, 'row')}"
     if found.queued or found.waiting:
         counted += f"; {found.queued + found.waiting:,} under way"
