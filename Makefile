@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 LINKS := .links/memctl
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check bench clean
+.PHONY: help run test check bench bench-engine clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | expand -t 12
@@ -38,6 +38,10 @@ check: $(VENV)/.installed-dev $(LINKS) ## Lint, formatting, types, and the direc
 
 bench: $(VENV)/.installed-dev ## Measure the whole path on real sessions (SESSIONS=folder, else those beside the project)
 	$(BIN)/python tests/bench/real_sessions.py $(SESSIONS)
+
+bench-engine: $(VENV)/.installed-dev ## Measure log, replay and lag against a peer (EVENTS=1000000, SESSIONS=folder)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[bench]'
+	$(BIN)/python tests/bench/engine.py $(SESSIONS) --events 10000,$(or $(EVENTS),100000)
 
 clean: ## Remove what these targets made
 	@test ! -x $(BIN)/memctl || $(BIN)/memctl down
