@@ -18,7 +18,7 @@ import psycopg
 
 from memctl.domain.errors import MemctlError
 from memctl.infra import dead_letters, generations
-from memctl.infra.database import Connection, DatabaseUnavailable, connect
+from memctl.infra.database import Connection, DatabaseUnavailable, connect, outage
 from memctl.infra.dead_letters import place_of
 from memctl.infra.generations import Lease, LeaseLost
 from memctl.infra.log.mark import mark, move_mark
@@ -99,9 +99,7 @@ class Drainer:
         except Exception as problem:
             pause = min(max(pause * 2, FIRST_PAUSE_S), LONGEST_PAUSE_S)
             self._pauses[stage, shard] = pause, time.monotonic() + pause
-            # The text of an error that is not ours may quote what was being folded.
-            kind = type(problem).__name__
-            told = str(problem) if isinstance(problem, MemctlError) else f"{kind} at {place_of(problem)}"
+            kind, told = type(problem).__name__, _told(problem)
             log.error("stage %d shard %d cannot go on, next attempt in %.0f s: %s", stage, shard, pause, told)
             self._note(partial(dead_letters.halt, error=kind, message=told), stage, shard)
             return False
@@ -174,6 +172,12 @@ class Drainer:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
+
+
+def _told(problem: Exception) -> str:
+    """What may be logged and kept of a fault: an error that is not ours may quote what was being folded."""
+    known = outage(problem) if isinstance(problem, psycopg.Error) else problem
+    return str(known) if isinstance(known, MemctlError) else f"{type(problem).__name__} at {place_of(problem)}"
 
 
 def catch_up(drainer: Drainer) -> None:
