@@ -4,7 +4,8 @@ Stage 1 is folded a range of streams at a time. Stage 2 is folded in layers: a r
 that goes to it, only when those it reads are whole, so that no row is ever folded twice. Both use the folds that the
 workers use, and reach the same rows, because no fold depends on the order or the batches of what it is given.
 
-`python -m memctl.workers.rebuild NUMBER` helps with a rebuild on the database that MEMCTL_DATABASE_URL names.
+`python -m memctl.workers.rebuild NUMBER LEADER` helps the process LEADER with a rebuild on the database that
+MEMCTL_DATABASE_URL names, and dies with it.
 """
 
 from __future__ import annotations
@@ -170,7 +171,7 @@ class Leader:
 
     def _helpers(self, weight: int) -> list[subprocess.Popen[bytes]]:
         processes = self._processes or min(os.cpu_count() or 1, 8, 1 + weight // (2 * EVENTS))
-        command = [sys.executable, "-m", "memctl.workers.rebuild", str(self._rebuild.id)]
+        command = [sys.executable, "-m", "memctl.workers.rebuild", str(self._rebuild.id), str(os.getpid())]
         environment = {**os.environ, "MEMCTL_DATABASE_URL": self._url}
         return [
             subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)  # noqa: S603
@@ -338,11 +339,10 @@ def long_reader(url: str) -> Iterator[Connection]:
             yield reader
 
 
-def main(rebuild_id: int) -> None:
+def main(rebuild_id: int, leader: int) -> None:
     """Help with a rebuild until it has no more tasks, or its leader is gone."""
     from memctl.infra.embedded.launch import die_with_parent
 
-    leader = os.getppid()
     die_with_parent(signal.SIGKILL, leader)
     with connect(os.environ["MEMCTL_DATABASE_URL"], name="memctl replay helper") as connection:
         rebuild = rebuilds.read(connection, rebuild_id)
@@ -355,4 +355,4 @@ def main(rebuild_id: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    main(*map(int, sys.argv[1:]))

@@ -1,0 +1,132 @@
+"""A replay that is killed, again and again, while events arrive: it goes on where it was, and ends in the same rows."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+from histories import digests, example
+from servers import wait_until
+
+from memctl.infra import generations, rebuilds
+from memctl.infra.database import Connection, connect
+from memctl.infra.log.append import append
+from memctl.workers.drain import Drainer, catch_up
+
+HISTORY = [event for number in range(6) for event in example(number, day=number + 2)]
+
+# Replays in small tasks, and kills itself when it is told for the n-th time how far it is (0: never).
+REPLAY = """
+import os, signal, sys
+from memctl.workers import rebuild, replay
+rebuild.EVENTS, rebuild.SOURCES = 40, 10
+url, left, processes = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+def told(what, done, of):
+    global left
+    left -= 1
+    if left == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+print(replay.replay(url, None, verify=True, processes=processes, progress=told).equal)
+"""
+
+
+@pytest.fixture
+def filled(database_url: str) -> Iterator[tuple[str, Connection]]:
+    with connect(database_url) as connection:
+        generations.ensure_live(connection, 4)
+        append(connection, 1, HISTORY)
+        drained(database_url)
+        yield database_url, connection
+
+
+def drained(url: str) -> None:
+    drainer = Drainer(url)
+    catch_up(drainer)
+    drainer.close()
+
+
+def replayed(url: str, kill_at: int, processes: int) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", REPLAY, url, str(kill_at), str(processes)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120)
+
+
+def others(connection: Connection) -> list[str]:
+    rows = connection.execute(
+        "SELECT application_name FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        " AND application_name LIKE 'memctl replay%'"
+    )
+    return [row[0] for row in rows]
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_a_replay_killed_at_every_turn_goes_on_and_ends_in_the_same_rows(
+    filled: tuple[str, Connection], processes: int
+) -> None:
+    url, connection = filled
+    rebuilt = set()
+    for turn in range(1, 40):
+        done = replayed(url, kill_at=2 * turn - 1, processes=processes)
+        # Its helpers end with it, and so does all that it held in the database.
+        wait_until(lambda: not others(connection), what="the end of what it held")
+        [last] = rebuilds.progress(connection)
+        rebuilt.add(last.rebuild)
+        if done.returncode == 0:
+            break
+        assert done.returncode == -signal.SIGKILL, done.stderr
+        assert last.status == "stopped"
+        if turn % 3 == 0:
+            append(connection, 1, example(10 + turn, day=20))
+            drained(url)
+    assert done.stdout.split() == ["True"], done.stderr
+    assert turn > 3
+    assert len(rebuilt) == 1  # it was one rebuild all the time
+    now = digests(connection)
+    assert replayed(url, kill_at=0, processes=1).stdout.split() == ["True"]
+    assert digests(connection) == now
+
+
+def test_a_helper_that_is_killed_or_stopped_does_not_stop_the_replay(filled: tuple[str, Connection]) -> None:
+    url, connection = filled
+    command = [sys.executable, "-c", REPLAY, url, "0", "3"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as leader:
+        wait_until(lambda: leader.poll() is not None or children(leader.pid), what="a helper")
+        for child in children(leader.pid)[:1]:
+            os.kill(child, signal.SIGKILL)
+        out, _ = leader.communicate(timeout=120)
+    assert out.split() == ["True"]
+    wait_until(lambda: not others(connection), what="the end of the helpers")
+
+
+def children(pid: int) -> list[int]:
+    found = []
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                with open(f"/proc/{name}/stat") as stat:
+                    if int(stat.read().rsplit(")", 1)[1].split()[1]) == pid:
+                        found.append(int(name))
+            except OSError:
+                continue
+    return found
+
+
+def test_what_a_crash_of_the_database_emptied_is_not_believed_to_be_built(filled: tuple[str, Connection]) -> None:
+    url, connection = filled
+    before = digests(connection)
+    assert replayed(url, kill_at=6, processes=1).returncode == -signal.SIGKILL
+    wait_until(lambda: not others(connection), what="the end of what it held")
+    [stopped] = rebuilds.progress(connection)
+    unlogged = connection.execute(
+        "SELECT 'memctl.' || relname FROM pg_class WHERE relpersistence = 'u' AND relkind = 'r'"
+    ).fetchall()
+    assert ("memctl.rebuild_tasks",) in unlogged
+    assert (f"memctl.facts_g{stopped.generations[0]}",) in unlogged
+    for (table,) in unlogged:
+        connection.execute(f"TRUNCATE {table}")  # as a crash does it
+    assert replayed(url, kill_at=0, processes=1).stdout.split() == ["True"]
+    assert digests(connection) == before
+    assert [p.status for p in rebuilds.progress(connection, 5)] == ["done", "dropped"]
