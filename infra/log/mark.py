@@ -7,14 +7,36 @@ their transaction ends; the mark moves to the last position handed out once thos
 
 from __future__ import annotations
 
+import logging
 import time
 from datetime import datetime
+
+import msgspec
 
 from memctl.domain.event import Position
 from memctl.infra.database import Connection
 
+log = logging.getLogger("memctl.mark")
+
 PATIENCE_S = 0.25
 """How long a move waits for appenders that are still writing, before it leaves the mark where it is."""
+
+
+SLOW_WRITER_S = 10.0
+"""An append takes milliseconds. A transaction that has appended and is still open after this is told in the log."""
+
+
+class SlowWriter(msgspec.Struct, frozen=True):
+    """A transaction that may hold positions and does not end: nobody reads what was appended after it began.
+
+    `state` is pg_stat_activity's; one that is `idle in transaction` is ended by its session's
+    `idle_in_transaction_session_timeout`, which every connection of memctl's sets to a minute.
+    """
+
+    pid: int
+    application: str
+    state: str
+    seconds: float
 
 
 def mark(connection: Connection) -> Position:
@@ -39,6 +61,7 @@ def move_mark(connection: Connection, *, patience_s: float = PATIENCE_S) -> Posi
     pause = 0.0005
     while waiting:
         if time.monotonic() > deadline:
+            _tell(slow_writers(connection))
             return Position(reached)
         time.sleep(pause)
         pause = min(pause * 2, 0.02)
@@ -56,6 +79,35 @@ def position_at(connection: Connection, moment: datetime) -> Position:
         "SELECT position FROM memctl.mark_history WHERE reached_at <= %s ORDER BY reached_at DESC LIMIT 1", [moment]
     ).fetchone()
     return Position(row[0] if row is not None else 0)
+
+
+def slow_writers(connection: Connection, *, longer_than_s: float | None = None) -> list[SlowWriter]:
+    """Transactions that have held the mark for longer than `SLOW_WRITER_S` seconds, the oldest first."""
+    found = connection.execute(
+        "SELECT a.pid, coalesce(a.application_name, ''), coalesce(a.state, ''), h.seconds"
+        " FROM (SELECT DISTINCT pid FROM pg_locks WHERE locktype = 'advisory'"
+        "       AND virtualtransaction = ANY(memctl.position_holders())) l JOIN pg_stat_activity a USING (pid),"
+        " LATERAL (SELECT extract(epoch FROM clock_timestamp() - a.xact_start)::float8 AS seconds) h"
+        " WHERE h.seconds > %s ORDER BY h.seconds DESC",
+        [SLOW_WRITER_S if longer_than_s is None else longer_than_s],
+    )
+    return [SlowWriter(*row) for row in found]
+
+
+_told: set[tuple[int, int]] = set()
+"""Writers that were told of, by pid and time held, in powers of two: each at 10 s, 20 s, 40 s, …"""
+
+
+def _tell(writers: list[SlowWriter]) -> None:
+    current = {(writer.pid, int(writer.seconds / max(SLOW_WRITER_S, 1.0)).bit_length()): writer for writer in writers}
+    for key, writer in current.items():
+        if key not in _told:
+            log.warning(
+                "the mark waits for a writer: %s (pid %d) is %s and has not ended its transaction for %.0f s",
+                writer.application or "a client", writer.pid, writer.state or "connected", writer.seconds,
+            )  # fmt: skip
+    _told.clear()
+    _told.update(current)
 
 
 def last_position(connection: Connection) -> Position:

@@ -19,7 +19,7 @@ from memctl.domain.event import Micros, NewEvent, Position, stream_hash
 from memctl.domain.observations import PromptSubmitted
 from memctl.infra.database import Connection, connect
 from memctl.infra.log.append import append
-from memctl.infra.log.mark import mark, move_mark
+from memctl.infra.log.mark import mark, move_mark, slow_writers
 from memctl.infra.log.migrate import migrate
 from memctl.infra.log.read import read_events, read_range
 from memctl.infra.log.spaces import space_id
@@ -193,6 +193,42 @@ def test_a_long_transaction_that_appends_nothing_does_not_hold_the_mark(database
         other.execute("SELECT pg_advisory_xact_lock_shared(12345)")
         position = append(log, 1, [prompt(1, "one")])[0].position
         assert move_mark(log, patience_s=0.0) == position
+
+
+def test_a_writer_that_idles_is_told_of_then_ended_and_the_mark_moves_on(
+    database_url: str, log: Connection, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memctl.infra.log.mark.SLOW_WRITER_S", 0.0)
+    idler = connect(database_url, autocommit=False, name="an idler")
+    assert idler.execute("SHOW idle_in_transaction_session_timeout").fetchone() == ("1min",)
+    append(idler, 1, [prompt(1, "never committed")])
+    position = append(log, 1, [prompt(2, "kept")])[0].position
+    assert move_mark(log, patience_s=0.05) < position
+    [found] = slow_writers(log)
+    assert (found.pid, found.application, found.state) == (idler.info.backend_pid, "an idler", "idle in transaction")
+    assert [record.message for record in caplog.records if "an idler" in record.message]
+
+    caplog.clear()
+    assert move_mark(log, patience_s=0.05) < position
+    assert not caplog.records, "told once, not at every attempt"
+
+    idler.execute("SET idle_in_transaction_session_timeout = '100ms'")
+    until(lambda: move_mark(log, patience_s=0.05) >= position)
+    assert slow_writers(log) == []
+    assert read_all(log) == ["kept"]
+    with pytest.raises(psycopg.errors.IdleInTransactionSessionTimeout):
+        idler.execute("SELECT 1")
+    idler.close()
+
+
+def test_an_appender_gives_up_on_a_lock_that_another_does_not_let_go(database_url: str, log: Connection) -> None:
+    with connect(database_url, autocommit=False) as holder:
+        append(holder, 1, [prompt(1, "one")])
+        log.execute("SET lock_timeout = '50ms'")
+        with pytest.raises(psycopg.errors.LockNotAvailable):
+            append(log, 1, [prompt(1, "one")])
+        holder.rollback()
+    assert append(log, 1, [prompt(1, "one")])[0].status == "new"
 
 
 def test_writers_that_come_after_are_not_waited_for(database_url: str, log: Connection) -> None:
