@@ -13,7 +13,7 @@ from psycopg import errors
 
 from memctl.domain.errors import MemctlError
 from memctl.infra import generations
-from memctl.infra.database import Connection, connect
+from memctl.infra.database import Connection, connect, outages
 from memctl.infra.generations import Live
 
 T = TypeVar("T")
@@ -64,13 +64,18 @@ class Readers:
         except (errors.UndefinedTable, errors.QueryCanceled, psycopg.OperationalError) as why:
             if isinstance(why, errors.QueryCanceled):
                 raise TooBusy from why
-        with self._reader() as reader:
+        self._close_idle()  # what ended one connection has most likely ended them all
+        with outages(), self._reader() as reader:
             return ask(reader)
 
     def close(self) -> None:
         """Close the idle connections now, and those in use when they come back."""
         with self._lock:
             self._closed = True
+        self._close_idle()
+
+    def _close_idle(self) -> None:
+        with self._lock:
             idle, self._idle = self._idle, []
         for connection in idle:
             connection.close()

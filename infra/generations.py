@@ -257,13 +257,17 @@ def hashes_of(shard: int, shards: int) -> tuple[int, int]:
 
 
 def acquire(connection: Connection, generation: int, shard: int, owner: str) -> Lease | None:
-    """Take the lease of a shard if nobody holds it, or its holder let it run out. Its epoch grows with each taking."""
+    """Take the lease of a shard if nobody holds it, or its holder let it run out. Its epoch grows with each taking.
+
+    One that lasts longer than a lease may was given before the clock was set back: it has run out too.
+    """
     row = connection.execute(
         "UPDATE memctl.offsets o SET owner = %s, epoch = epoch + 1, lease_until = clock_timestamp() + %s"
         " FROM memctl.generations g WHERE g.generation = o.generation AND o.generation = %s AND o.shard = %s"
-        " AND (o.lease_until IS NULL OR o.lease_until < clock_timestamp())"
+        " AND (o.lease_until IS NULL OR o.lease_until < clock_timestamp()"
+        "      OR o.lease_until > clock_timestamp() + 2 * %s)"
         " RETURNING o.position, o.epoch, g.shards",
-        [owner, LEASE, generation, shard],
+        [owner, LEASE, generation, shard, LEASE],
     ).fetchone()
     if row is None:
         return None
