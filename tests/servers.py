@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Self
 from urllib.parse import urlsplit
 from uuid import uuid4
 
@@ -35,6 +37,31 @@ def postgres_server() -> Iterator[str]:
         (folder / "local.conf").write_text("fsync = off\n")
         with start_postgres(folder) as server:
             yield server.url
+
+
+class Mortal:
+    """A Postgres of the test's own, in `folder`, that may be shut down at once and started again."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(mode=0o700)
+        self.folder = folder
+        self._running = contextlib.ExitStack()
+        self.start()
+
+    def start(self) -> None:
+        self._server = self._running.enter_context(start_postgres(self.folder))
+        self.url = self._server.url
+
+    def crash(self) -> None:
+        """What `pg_ctl stop -m immediate` does: every process of it ends, and nothing is written any more."""
+        self._server.server.end(signal.SIGQUIT)
+        self._running.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._running.close()
 
 
 @contextlib.contextmanager

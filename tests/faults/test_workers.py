@@ -6,75 +6,22 @@ import random
 import signal
 import subprocess
 import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import pytest
 import redis
 from events import observed, until
 from histories import example
 from processes import memctl
+from working import caught_up, progress, prove, run_out
 
 from memctl.domain.event import NewEvent
 from memctl.domain.observations import ToolCalled, ToolReturned
 from memctl.infra import generations
 from memctl.infra.database import Connection, connect
 from memctl.infra.log.append import append
-from memctl.infra.log.mark import last_position
-from memctl.infra.outbox import backlog, collection_of
-from memctl.infra.vectors import store
-from memctl.workers.replay import replay
 
 HISTORY = [event for number in range(12) for event in example(number, day=number + 2)]
-
-
-@pytest.fixture
-def environment(
-    database_url: str, redis_url: str, vectors: tuple[str, str], tmp_path: Path
-) -> Iterator[dict[str, str]]:
-    url, token = vectors
-    yield {
-        "MEMCTL_DATA_DIR": str(tmp_path / "data"),
-        "MEMCTL_DATABASE_URL": database_url,
-        "MEMCTL_REDIS_URL": redis_url,
-        "MEMCTL_QDRANT_URL": url,
-        "MEMCTL_QDRANT_API_KEY": token,
-        "MEMCTL_EMBEDDER": "none",
-        "MEMCTL_READ_BATCH": "40",
-    }
-    client = store.connect(url, token)
-    with connect(database_url) as connection:
-        for generation in range(1, 16):
-            store.drop_collection(client, collection_of(connection, generation))
-    client.close()
-
-
-@pytest.fixture
-def log(database_url: str) -> Iterator[Connection]:
-    with connect(database_url) as connection:
-        generations.ensure_live(connection, 4)
-        yield connection
-
-
-def progress(connection: Connection) -> int:
-    live = generations.live(connection)
-    return sum(offset.position for offset in generations.offsets(connection, live.stage1, live.stage2))
-
-
-def caught_up(connection: Connection) -> bool:
-    live = generations.live(connection)
-    lowest = min(offset.position for offset in generations.offsets(connection, live.stage1, live.stage2))
-    return lowest >= last_position(connection) and backlog(connection, live.stage2)[0] == 0
-
-
-def prove(connection: Connection, environment: dict[str, str]) -> None:
-    """The live rows and vectors are those that a rebuild makes, and those that one undisturbed process makes."""
-    client = store.connect(environment["MEMCTL_QDRANT_URL"], environment["MEMCTL_QDRANT_API_KEY"])
-    result = replay(environment["MEMCTL_DATABASE_URL"], client, verify=True)
-    client.close()
-    assert {c.name: c.differing for c in result.compared if not c.equal} == {}
-    assert {c.name for c in result.compared} >= {"sessions", "memories", "vectors"}
 
 
 def test_workers_killed_again_and_again_end_in_the_same_rows(
@@ -88,7 +35,7 @@ def test_workers_killed_again_and_again_end_in_the_same_rows(
             until(lambda at=at: progress(log) > at or caught_up(log), within_s=60)  # type: ignore[misc]
             worker.send_signal(signal.SIGKILL)
             worker.wait(10)
-        log.execute("UPDATE memctl.offsets SET lease_until = clock_timestamp() WHERE lease_until IS NOT NULL")
+        run_out(log)
     with memctl("worker", environment=environment, log=output):
         until(lambda: caught_up(log), within_s=90)
     prove(log, environment)
@@ -101,7 +48,7 @@ def test_a_worker_stopped_past_its_lease_and_continued_changes_nothing(
     with memctl("worker", environment=environment, log=tmp_path / "slow.log") as slow:
         until(lambda: stopped_with_a_lease(log, slow), within_s=60)
         at = progress(log)
-        log.execute("UPDATE memctl.offsets SET lease_until = clock_timestamp() WHERE lease_until IS NOT NULL")
+        run_out(log)
         with memctl("worker", environment=environment, log=tmp_path / "other.log"):
             until(lambda: progress(log) > at, within_s=60)
             slow.send_signal(signal.SIGCONT)

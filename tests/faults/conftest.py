@@ -1,0 +1,56 @@
+"""What worker processes need, for tests that disturb them."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from memctl.infra import generations
+from memctl.infra.database import Connection, DatabaseUnavailable, connect
+from memctl.infra.outbox import collection_of
+from memctl.infra.vectors import store
+
+
+@pytest.fixture
+def environment_for(
+    redis_url: str, vectors: tuple[str, str], tmp_path: Path
+) -> Iterator[Callable[[str], dict[str, str]]]:
+    """Gives the environment of a worker on the database under a URL, and clears its vectors away afterwards."""
+    url, token = vectors
+    used: list[str] = []
+
+    def environment_for(database_url: str) -> dict[str, str]:
+        used.append(database_url)
+        return {
+            "MEMCTL_DATA_DIR": str(tmp_path / "data"),
+            "MEMCTL_DATABASE_URL": database_url,
+            "MEMCTL_REDIS_URL": redis_url,
+            "MEMCTL_QDRANT_URL": url,
+            "MEMCTL_QDRANT_API_KEY": token,
+            "MEMCTL_EMBEDDER": "none",
+            "MEMCTL_READ_BATCH": "40",
+        }
+
+    yield environment_for
+    client = store.connect(url, token)
+    for database_url in used:
+        # A Postgres of the test's own may be gone by now.
+        with contextlib.suppress(DatabaseUnavailable), connect(database_url) as connection:
+            for generation in range(1, 16):
+                store.drop_collection(client, collection_of(connection, generation))
+    client.close()
+
+
+@pytest.fixture
+def environment(database_url: str, environment_for: Callable[[str], dict[str, str]]) -> dict[str, str]:
+    return environment_for(database_url)
+
+
+@pytest.fixture
+def log(database_url: str) -> Iterator[Connection]:
+    with connect(database_url) as connection:
+        generations.ensure_live(connection, 4)
+        yield connection
