@@ -62,16 +62,13 @@ def others(connection: Connection) -> list[str]:
     return [row[0] for row in rows]
 
 
-@pytest.mark.parametrize("processes", [1, 2])
-def test_a_replay_killed_at_every_turn_goes_on_and_ends_in_the_same_rows(
-    filled: tuple[str, Connection], processes: int
-) -> None:
+def test_a_replay_killed_at_every_turn_goes_on_and_ends_in_the_same_rows(filled: tuple[str, Connection]) -> None:
     url, connection = filled
     rebuilt = set()
     for turn in range(1, 40):
-        done = replayed(url, kill_at=2 * turn - 1, processes=processes)
+        done = replayed(url, kill_at=3 * turn - 2, processes=2)
         # Its helpers end with it, and so does all that it held in the database.
-        wait_until(lambda: not others(connection), what="the end of what it held")
+        wait_until(lambda: not others(connection), 60, "the end of what it held")
         [last] = rebuilds.progress(connection)
         rebuilt.add(last.rebuild)
         if done.returncode == 0:
@@ -82,7 +79,7 @@ def test_a_replay_killed_at_every_turn_goes_on_and_ends_in_the_same_rows(
             append(connection, 1, example(10 + turn, day=20))
             drained(url)
     assert done.stdout.split() == ["True"], done.stderr
-    assert turn > 3
+    assert turn > 2
     assert len(rebuilt) == 1  # it was one rebuild all the time
     now = digests(connection)
     assert replayed(url, kill_at=0, processes=1).stdout.split() == ["True"]
@@ -124,7 +121,7 @@ def test_what_a_crash_of_the_database_emptied_is_not_believed_to_be_built(filled
         "SELECT 'memctl.' || relname FROM pg_class WHERE relpersistence = 'u' AND relkind = 'r'"
     ).fetchall()
     assert ("memctl.rebuild_tasks",) in unlogged
-    assert (f"memctl.facts_g{stopped.generations[0]}",) in unlogged
+    assert (f"memctl.routes_g{stopped.generations[1]}",) in unlogged  # while stage 1 was finished, and is kept
     for (table,) in unlogged:
         connection.execute(f"TRUNCATE {table}")  # as a crash does it
     assert replayed(url, kill_at=0, processes=1).stdout.split() == ["True"]
