@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import msgspec
 import pytest
+import servers
 from histories import EXAMPLE, example
 from psycopg import Rollback
 from qdrant_client import QdrantClient
@@ -19,14 +22,13 @@ from memctl.api.checks import Check
 from memctl.api.commands import Intake
 from memctl.api.ingest import ingest
 from memctl.api.verify import Verification
-from memctl.infra import generations, outbox, spool
+from memctl.infra import generations, outbox, readmodels, spool
 from memctl.infra.database import Connection, connect
 from memctl.infra.log import audit
 from memctl.infra.log.append import append
 from memctl.infra.log.mark import last_position, move_mark
 from memctl.infra.settings import Settings, load_settings
 from memctl.infra.vectors import drift, store
-from memctl.workers import outbox as worker
 from memctl.workers.drain import Drainer, catch_up
 from memctl.workers.outbox import Outbox, OutboxLoop, Scrub
 
@@ -38,38 +40,58 @@ def client(vectors: tuple[str, str]) -> Iterator[QdrantClient]:
     client.close()
 
 
-@pytest.fixture
-def settings(database_url: str, vectors: tuple[str, str], tmp_path: Path) -> Settings:
-    url, token = vectors
-    return load_settings(
-        database_url=database_url, qdrant_url=url, qdrant_api_key=token, data_dir=tmp_path / "data", embedder="none"
-    )
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("sessions")
 
 
-@pytest.fixture
-def sessions(tmp_path: Path) -> Path:
-    """Two transcripts."""
-    folder = tmp_path / "sessions"
-    folder.mkdir()
+@pytest.fixture(scope="module")
+def learnt(postgres_server: str, migrated_template: str, folder: Path) -> Iterator[str]:
+    """Name of a database whose memory has read both transcripts and is caught up: a template for each test's own."""
+    write_sessions(folder)
+    with servers.fresh_database(postgres_server, template=migrated_template) as url:
+        with Intake(load_settings(database_url=url, data_dir=folder.with_name("memctl"))) as intake:
+            ingest(intake, [folder])
+        drainer = Drainer(url)
+        catch_up(drainer)
+        drainer.close()
+        yield urlsplit(url).path.lstrip("/")
+
+
+def write_sessions(folder: Path) -> None:
     text = EXAMPLE.read_text(encoding="utf-8")
     (folder / "one.jsonl").write_text(text, encoding="utf-8")
     other = text.replace("3f6f1d52", "4f6f1d52").replace('"uuid": "', '"uuid": "x').replace("toolu_", "toolu_x")
     (folder / "two.jsonl").write_text(other.replace('"parentUuid": "', '"parentUuid": "x'), encoding="utf-8")
+
+
+@pytest.fixture
+def sessions(folder: Path) -> Path:
+    """Two transcripts, as they were read."""
+    write_sessions(folder)
     return folder
 
 
 @pytest.fixture
-def memory(settings: Settings, client: QdrantClient, sessions: Path) -> Iterator[Connection]:
+def settings(
+    postgres_server: str, learnt: str, vectors: tuple[str, str], sessions: Path, tmp_path: Path
+) -> Iterator[Settings]:
+    url, token = vectors
+    with servers.fresh_database(postgres_server, template=learnt) as own:
+        yield load_settings(
+            database_url=own, qdrant_url=url, qdrant_api_key=token, data_dir=tmp_path / "data", embedder="none"
+        )
+
+
+@pytest.fixture
+def memory(settings: Settings, client: QdrantClient) -> Iterator[Connection]:
     """A memory that has read both transcripts and is caught up, with its points written."""
-    with Intake(settings) as intake:
-        ingest(intake, [sessions])
-    url = settings.require("database_url")
-    catch_up(Drainer(url))
-    with connect(url) as connection:
-        live = generations.live(connection)
+    with connect(settings.require("database_url")) as connection:
+        name = collection(connection)
+        store.drop_collection(client, name)  # copies of one database share its name
         write_points(connection, client)
         yield connection
-        store.drop_collection(client, outbox.collection_of(connection, live.stage2))
+        store.drop_collection(client, name)
 
 
 def write_points(connection: Connection, client: QdrantClient) -> None:
@@ -228,10 +250,8 @@ def test_windows_add_up_whatever_their_size(memory: Connection, monkeypatch: pyt
     assert parts[1].types == whole[1].types
 
 
-def test_events_above_the_mark_are_told_and_not_judged(
-    settings: Settings, memory: Connection, database_url: str
-) -> None:
-    with connect(database_url, autocommit=False) as writer:
+def test_events_above_the_mark_are_told_and_not_judged(settings: Settings, memory: Connection) -> None:
+    with connect(settings.require("database_url"), autocommit=False) as writer:
         append(writer, 1, example(3)[:2])  # not committed: the mark has to wait
         append(memory, 1, example(4)[:4])
         found = verified(settings)["log: positions"]
@@ -254,7 +274,7 @@ def test_a_reader_beyond_the_mark_and_one_left_behind_are_gaps(settings: Setting
     beyond, behind = gaps(settings)["readers: offsets"]
     assert beyond.startswith("stage 1, shard 1: at ")
     assert behind.startswith("stage 1, shard 2: ")
-    assert "for 10 min" in behind
+    assert re.search(r"for 1\d min$", behind)
 
 
 def test_a_reader_that_has_only_just_fallen_behind_is_no_gap(settings: Settings, memory: Connection) -> None:
@@ -439,7 +459,7 @@ def test_what_is_queued_to_be_written_is_no_drift(settings: Settings, memory: Co
     generation = generations.live(memory).stage2
     key = next(key for key, _ in outbox.wanted(memory, generation, 1))
     store.delete(client, collection(memory), [key[1]])
-    worker.readmodels.queue_points(memory, generation, [key])
+    readmodels.queue_points(memory, generation, [key])
     found = verified(settings)["vectors: points"]
     assert found.result == "ok"
     assert found.counted.endswith("1 under way")
@@ -517,12 +537,10 @@ def test_the_spool_is_accounted_for(settings: Settings, memory: Connection, monk
 # --- what there is to look at ---
 
 
-def test_a_memory_that_holds_nothing_yet_has_no_gap_but_the_missing_collection(
-    settings: Settings, database_url: str
-) -> None:
+def test_a_memory_that_holds_nothing_lacks_but_its_collection(settings: Settings, database_url: str) -> None:
     with connect(database_url) as connection:
         generations.ensure_live(connection, 2)
-    found = verified(settings)
+    found = verified(settings.model_copy(update={"database_url": database_url}))
     assert {name for name, one in found.items() if one.result == "gap"} == {"vectors: points"}
     assert found["transcripts: lines"].result == "skipped"
 
