@@ -222,7 +222,7 @@ def test_the_events_that_come_later_wait_and_are_counted(log: Connection, databa
     later = [prompt(n, session="s2") for n in range(7, 12)]
     assert fold(log, database_url, later) == before
     (letter,) = letters(log)
-    assert letter.fault.waiting == 5 + len(later)
+    assert (letter.fault.waiting, letter.attempts) == (5 + len(later), 1)
 
 
 @pytest.mark.parametrize(("batch", "shards"), [(1, 1), (3, 4), (5000, 16)])
@@ -636,6 +636,50 @@ def test_a_rebuild_stops_at_a_row_of_stage_two_and_names_it(
         replay(database_url, None, first_stage=2)
     assert "look there" not in str(stopped.value)
     assert digests(log) == before
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_whatever_is_parked_retried_and_dropped_when_ends_in_the_rows_of_a_rebuild(
+    log: Connection, database_url: str, faults: set[str], seed: int, elsewhere: Callable[..., Digests]
+) -> None:
+    luck = random.Random(seed)
+    faults |= {"fold", "key"} if seed else {"fold", "echo"}
+    history = [said(n, f"{n} {POISON}" * (luck.random() < 0.15), session=f"s{n % 3}") for n in range(1, 30)]
+    spoilt = luck.sample(history, 4)
+    ids = [event_id_of(1, each.dedupe_key) for each in spoilt]
+    luck.shuffle(history)
+
+    def spoil(connection: Connection) -> None:
+        with connection.transaction():
+            connection.execute("ALTER TABLE memctl.events DISABLE TRIGGER events_no_change")
+            connection.execute("""UPDATE memctl.events SET payload = '{"text": 1}' WHERE event_id = ANY(%s)""", [ids])
+            connection.execute("ALTER TABLE memctl.events ENABLE ALWAYS TRIGGER events_no_change")
+
+    generations.ensure_live(log, 3)
+    drops: list[NewEvent] = []
+    waiting = list(history)
+    while waiting or letters(log):
+        count = luck.randint(0, 9)
+        chunk, waiting = waiting[:count], waiting[count:]
+        parked = letters(log)
+        if parked and luck.random() < 0.5:
+            refold(log, letters=luck.sample(parked, luck.randint(1, len(parked))))
+        if parked and (not waiting or luck.random() < 0.4):
+            fault = luck.choice(parked).fault
+            at = fault.target
+            drop = skip(
+                history[0], projection=at.projection, key=at.key if at.projection else None, source=fault.source
+            )
+            drops.append(msgspec.structs.replace(drop, stream=drop.stream if at.projection else str(at.key)))
+            chunk = [*chunk, drops[-1]]
+        if len(drops) > 6:
+            faults.clear()  # a better memctl: what is left can be folded, but for what cannot be read
+            refold(log, letters=letters(log))
+        fold(log, database_url, chunk, after=spoil, batch=luck.choice([1, 4, 100]))
+    faults.clear()
+    assert drops
+    assert replay(database_url, None, verify=True).equal
+    assert digests(log) == elsewhere([*drops, *history], after=spoil)
 
 
 # --- refold ---

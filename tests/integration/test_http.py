@@ -137,6 +137,11 @@ def test_without_the_token_nothing_is_told(api: Api, header: str) -> None:
     assert answer[1]["www-authenticate"].startswith("Bearer")
 
 
+def test_what_is_parked_is_told(api: Api) -> None:
+    with api.client() as client:
+        assert client.get("/v1/dead-letters") == {"letters": [], "halted": []}
+
+
 @pytest.mark.parametrize("path", ["/healthz", "/readyz"])
 def test_probes_need_no_token(api: Api, path: str) -> None:
     assert api.ask(path, headers={"Authorization": ""})[0] == 200
