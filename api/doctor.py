@@ -28,9 +28,6 @@ LEAST_POSTGRES = 150_000
 MOST_SKEW_S = 2.0
 """Between the database's clock and this machine's: as-of and recency compare the two."""
 
-LONG_WRITE_S = 10.0
-"""A writer that holds the mark for longer keeps every reader waiting; an append takes milliseconds."""
-
 MOST_IN_USE = 0.9
 
 _LOOPBACK = ("127.0.0.1", "localhost", "::1", "[::1]")
@@ -171,7 +168,7 @@ def _schema(connection: Connection) -> Iterator[Check]:
         return
     yield check(
         "postgres", "writers", "none holds the mark for long", _long_writers(connection),
-        advice="nothing new is read until they end: end them, or pg_terminate_backend(pid)",
+        advice="nothing new is read until they end: end them, `SELECT pg_terminate_backend(pid)`, ROLLBACK PREPARED",
     )  # fmt: skip
     newer = generations.made_by_newer(connection)
     stale = ["a newer memctl made the live rows: upgrade this one"] if newer else []
@@ -184,24 +181,18 @@ def _schema(connection: Connection) -> Iterator[Check]:
 
 
 def _long_writers(connection: Connection) -> Iterator[str]:
-    """Who has held the lock of appenders for long, and what they are doing."""
-    rows = connection.execute(
-        "SELECT l.pid, a.application_name, a.usename, a.state, a.xact_start,"
-        " extract(epoch FROM clock_timestamp() - a.xact_start)::float8"
-        " FROM (SELECT DISTINCT pid, virtualtransaction FROM pg_locks"
-        "       WHERE virtualtransaction = ANY(memctl.position_holders()) AND locktype = 'advisory') l"
-        " LEFT JOIN pg_stat_activity a ON a.pid = l.pid"
-        " WHERE a.xact_start IS NULL OR a.xact_start < clock_timestamp() - make_interval(secs => %s)"
-        " ORDER BY a.xact_start",
-        [LONG_WRITE_S],
+    """Who keeps the mark where it is: open transactions that have appended, and prepared ones that may have."""
+    from memctl.infra.log.mark import slow_writers
+
+    for writer in slow_writers(connection):
+        what = writer.state or "connected"
+        yield f"process {writer.pid}, {writer.application or 'unnamed'}: {what}, for {writer.seconds:.0f} s"
+    prepared = connection.execute(
+        "SELECT gid, extract(epoch FROM clock_timestamp() - prepared)::float8 FROM pg_prepared_xacts"
+        " WHERE database = current_database() ORDER BY prepared"
     )
-    for pid, name, user, state, since, seconds in rows:
-        if pid is None:
-            yield "a prepared transaction (see pg_prepared_xacts)"
-        elif since is None:
-            yield f"process {pid}, of which this role may see nothing more"
-        else:
-            yield f"process {pid}, {name or 'unnamed'} of {user}: {state}, for {seconds:.0f} s, since {since:%H:%M:%S}"
+    for name, seconds in prepared:
+        yield f"prepared transaction {name!r}, for {seconds:.0f} s"
 
 
 def _queue(settings: Settings) -> Iterator[Check]:

@@ -22,6 +22,7 @@ from memctl.cli.verify import verify as verify_command
 from memctl.infra import generations
 from memctl.infra.database import connect
 from memctl.infra.embedded.places import Places
+from memctl.infra.log import mark
 from memctl.infra.log.append import append
 
 # Collections of other tests do no harm; the embedder takes a second to load, and has a test of its own.
@@ -107,13 +108,12 @@ def test_an_empty_database_is_told_to_be_migrated(servers_of_ones_own: str, post
 def test_a_writer_that_holds_the_mark_is_named_with_what_it_does(
     servers_of_ones_own: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(doctor, "LONG_WRITE_S", 0.0)
+    monkeypatch.setattr(mark, "SLOW_WRITER_S", 0.0)
     with connect(servers_of_ones_own, autocommit=False, name="a forgotten shell") as writer:
         append(writer, 1, example()[:1])
         (told,) = gaps()["postgres: writers"]
-        assert told.startswith(f"process {writer.info.backend_pid}, a forgotten shell of ")
-        assert "idle in transaction" in told
-        monkeypatch.setattr(doctor, "LONG_WRITE_S", 3600.0)
+        assert told.startswith(f"process {writer.info.backend_pid}, a forgotten shell: idle in transaction, for ")
+        monkeypatch.setattr(mark, "SLOW_WRITER_S", 3600.0)
         assert "postgres: writers" not in gaps()
         writer.rollback()
 
