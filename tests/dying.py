@@ -23,7 +23,7 @@ from vector_server import die_with_parent
 from memctl.api import ingest as ingesting
 from memctl.api.commands import Intake
 from memctl.infra.database import connect
-from memctl.infra.log.append import append, append_bulk
+from memctl.infra.log.append import append
 from memctl.infra.settings import load_settings
 from memctl.workers import replay as replaying
 from memctl.workers.drain import Drainer, catch_up
@@ -43,7 +43,7 @@ def append_one_by_one(url: str) -> None:
 
 def append_at_once(url: str) -> None:
     with connect(url) as connection:
-        append_bulk(connection, 1, FEW)
+        append(connection, 1, FEW)
 
 
 def ingest_the_example(url: str) -> None:

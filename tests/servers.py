@@ -57,6 +57,13 @@ class Mortal:
         self._server.server.end(signal.SIGQUIT)
         self._running.close()
 
+    def answers(self) -> bool:
+        try:
+            psycopg.connect(self.url, connect_timeout=5).close()
+        except psycopg.OperationalError:
+            return False
+        return True
+
     def __enter__(self) -> Self:
         return self
 

@@ -27,7 +27,7 @@ from memctl.domain.observations import PromptSubmitted, ResponseReceived, event_
 from memctl.infra import generations
 from memctl.infra.database import Connection, connect
 from memctl.infra.generations import Lease, LeaseLost
-from memctl.infra.log.append import Appended, append, append_bulk, encode_payload
+from memctl.infra.log.append import Appended, append, encode_payload
 from memctl.infra.log.mark import last_position, mark, move_mark
 from memctl.workers.drain import Drainer, catch_up
 from memctl.workers.replay import replay
@@ -175,12 +175,12 @@ class Engine(RuleBasedStateMachine):
 
     # appending
 
-    @rule(start=st.integers(0, 79), count=st.integers(1, 12), bulk=st.booleans(), backwards=st.booleans())
-    def append(self, start: int, count: int, bulk: bool, backwards: bool) -> None:
+    @rule(start=st.integers(0, 79), count=st.integers(1, 12), backwards=st.booleans())
+    def append(self, start: int, count: int, backwards: bool) -> None:
         events = (pool() * 2)[start : start + count]
         events = events[::-1] if backwards else events
         expected = self.model.expected(events)
-        answers = (append_bulk if bulk else append)(self.log, 1, events)
+        answers = append(self.log, 1, events)
         assert [answer.status for answer in answers] == expected
         assert all(answer.position > self.reached for answer in answers if answer.status != "duplicate")
         self.model.acknowledge(events, answers)
@@ -193,15 +193,15 @@ class Engine(RuleBasedStateMachine):
         assert [answer.status for answer in answers] == ["new"] * len(events)
         self.model.acknowledge(events, answers)
 
-    @rule(start=st.integers(0, 79), count=st.integers(1, 5), bulk=st.booleans())
-    def crash_at_the_commit_of_an_append(self, start: int, count: int, bulk: bool) -> None:
+    @rule(start=st.integers(0, 79), count=st.integers(1, 5))
+    def crash_at_the_commit_of_an_append(self, start: int, count: int) -> None:
         events = (pool() * 2)[start : start + count]
         if set(self.model.expected(events)) == {"duplicate"}:
             return  # nothing would be inserted
         with connect(self.url) as connection:
             connection.execute("SET test.die = 'on'")
             with pytest.raises(psycopg.errors.AdminShutdown):
-                (append_bulk if bulk else append)(connection, 1, events)
+                append(connection, 1, events)
 
     @rule(number=st.integers(0, WRITERS - 1), count=st.integers(1, 4))
     def write(self, number: int, count: int) -> None:
@@ -362,7 +362,7 @@ class Engine(RuleBasedStateMachine):
         self.let_all_leases_run_out()
         catch_up(self.drainers[0])
         with servers.fresh_database(self.server, template=self.template) as url, connect(url) as other:
-            append_bulk(other, 1, [event for _, event in sorted(self.model.log.items())])
+            append(other, 1, [event for _, event in sorted(self.model.log.items())])
             fresh = Drainer(url)
             catch_up(fresh)
             fresh.close()
