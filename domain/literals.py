@@ -38,7 +38,7 @@ class Literals:
             return lambda text: {word for word in self._words if word in text}
         database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
         database.compile(
-            expressions=[re.escape(word).encode() for word in self._words],
+            expressions=[re.escape(word).encode("utf-8", "surrogatepass") for word in self._words],
             ids=list(range(len(self._words))),
             elements=len(self._words),
             flags=[hyperscan.HS_FLAG_SINGLEMATCH] * len(self._words),

@@ -137,10 +137,14 @@ def knowledge_importance(kind: InsightKind, confidence: float, user_said: bool) 
     return round(min(score + 0.2 * min(max(confidence, 0.0), 1.0), 1.0), 4)
 
 
+_SENTENCES_WITHIN = 4
+"""First sentences are looked for in so many times the characters they may have."""
+
+
 def first_sentences(text: str, limit: int) -> str:
     """Whole sentences from the start of the text while they fit in `limit` characters, on one line."""
     found = ""
-    for match in _SENTENCE.finditer(text[: limit * 4].strip()):
+    for match in _SENTENCE.finditer(text[: limit * _SENTENCES_WITHIN].strip()):
         sentence = " ".join(match.group().split())
         if not sentence:
             continue
@@ -158,8 +162,15 @@ def telling(answer: str, limit: int) -> str:
     Falls back on the first sentences of all where nothing else is left.
     """
     prose = _MARKS.sub("", _TABLE_ROW.sub("", _FENCE.sub("", answer[: limit * 10])))
-    said = [m.group() for m in _SENTENCE.finditer(prose) if not _PLEASANTRY.fullmatch(m.group().strip())]
-    return first_sentences("\n".join(s.strip() for s in said), limit) or first_sentences(answer, limit)
+    said, length = [], 0
+    for match in _SENTENCE.finditer(prose):
+        sentence = match.group().strip()
+        if not _PLEASANTRY.fullmatch(sentence):
+            said.append(sentence)
+            length += len(sentence) + 1
+            if length > limit * _SENTENCES_WITHIN:
+                break
+    return first_sentences("\n".join(said), limit) or first_sentences(answer, limit)
 
 
 def day_of(micros: int) -> str:

@@ -88,7 +88,7 @@ _THANKS = re.compile(
     re.I,
 )
 _COMPLAINT = re.compile(
-    r"\W*(?:no+\b(?! need| problem| worries)|nope|nah|wrong|incorrect|wait\b|stop\b|hmm+ no|that(?:'s| is|s)? "
+    r"\W*+(?:no+\b(?! need| problem| worries)|nope|nah|wrong|incorrect|wait\b|stop\b|hmm+ no|that(?:'s| is|s)? "
     r"(?:not|wrong|incorrect|n't)|"
     r"this (?:is|isn't|does) ?(?:not|n't|wrong|still)|not (?:what|quite|right|like|that|really)|i (?:meant|mean\b|"
     r"didn'?t|did not|said|asked|was talking|never|told)|"
@@ -106,7 +106,7 @@ _COMPLAINT = re.compile(
     re.I,
 )
 _CONTINUES = re.compile(
-    r"\W*(?:and\b|also\b|then\b|now (?:do|also|let|the same|we|commit|push|can)|ok(?:ay)?\b|k\b|yes\b|yeah\b|"
+    r"\W*+(?:and\b|also\b|then\b|now (?:do|also|let|the same|we|commit|push|can)|ok(?:ay)?\b|k\b|yes\b|yeah\b|"
     r"yep\b|yup\b|sure\b|right\b|alright|"
     r"go (?:ahead|on|for)|continue|proceed|carry on|keep going|do (?:it|that|so|this|the same|both|all|[0-9])|"
     r"let'?s (?:do|go|try|keep|use|see|address|fix|implement|also|adjust|add)\b|"
@@ -124,7 +124,7 @@ _CONTINUES = re.compile(
     re.I,
 )
 _NEW_WORK = re.compile(
-    r"\W*(?:implement the following plan|new (?:task|feature|topic|issue|bug)|next (?:task|up|thing|issue|:)|"
+    r"\W*+(?:implement the following plan|new (?:task|feature|topic|issue|bug)|next (?:task|up|thing|issue|:)|"
     r"(?:let'?s |now )?(?:move|switch) (?:on |over )?to\b|"
     r"(?:on to|onto) the next|different (?:topic|question|task)|unrelated|separately|another (?:task|thing|bug|"
     r"issue|question)|"

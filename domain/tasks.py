@@ -18,7 +18,7 @@ _PLAN = re.compile(r"\s*implement the following plan:?\s*", re.I)
 _HEADING = re.compile(r"^#{1,3} +(?:(?:implementation )?plan:? +)?(?P<title>\S.*)$", re.I | re.MULTILINE)
 _MARK = re.compile(r"^(?:\s*\[\[ ?##.*?\]\]\s*|\s*@\[\w+\]:\s*)+")
 _POLITE = re.compile(
-    r"^(?:\W*(?:hi|hello|hey|ok(?:ay)?|so|alright|now|please|pls|great|thanks|thank you|perfect|cool|nice|yes|"
+    r"^(?:\W*+(?:hi|hello|hey|ok(?:ay)?|so|alright|now|please|pls|great|thanks|thank you|perfect|cool|nice|yes|"
     r"yeah|and|also|then)\b[,.!: ]*)+",
     re.I,
 )
@@ -102,7 +102,7 @@ _TYPES: tuple[tuple[TaskType, re.Pattern[str]], ...] = (
         r"커밋|푸시|배포|설치|설정|업데이트|삭제|제거", re.I)),
 )  # fmt: skip
 _QUESTION = re.compile(
-    r"\W*(?:how|what|why|where|when|which|who|is|are|was|were|does|do|did|has|have|should|would|can (?:i|we|it|this)|"
+    r"\W*+(?:how|what|why|where|when|which|who|is|are|was|were|does|do|did|has|have|should|would|can (?:i|we|it|this)|"
     r"could (?:i|we|it|this)|(?:can|could) you (?:explain|tell|describe|show me how)|explain|tell me|describe|"
     r"(?:quick |learning )?q(?:uestion)?:|어떻게|무엇|뭐|왜|어디|언제|누가)\b|"
     r".*(?:인가요|나요|까요|뭐야|뭔가요|설명해)",

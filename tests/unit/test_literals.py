@@ -1,0 +1,66 @@
+"""Literal strings are found as `in` finds them, and shapes of lines as a search of the whole text would."""
+
+from __future__ import annotations
+
+import builtins
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memctl.domain.error_shapes import SHAPES, at_hints, at_lines
+from memctl.domain.literals import Literals, mentions
+
+WORDS = ("error: ", "rror", "✗", "a.b", "\n  at ", "$(", "오류", "\ud800", "")
+TEXTS = st.lists(st.sampled_from((*WORDS, "x", "\n", "aXb", "é", "error", ": ")), max_size=12).map("".join)
+
+
+@given(text=TEXTS)
+def test_literals_are_found_as_one_in_after_the_other_finds_them(text: str) -> None:
+    words = [word for word in WORDS if word]
+    assert Literals(words).within(text) == {word for word in words if word in text}
+    assert mentions(text, words) == any(word in text for word in words)
+
+
+def test_literals_are_found_where_hyperscan_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = builtins.__import__
+
+    def without(name: str, *args: Any, **kwargs: Any) -> Any:
+        if name == "hyperscan":
+            raise ImportError(name)
+        return found(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    assert Literals(("a.b", "오류")).within("axb 오류") == {"오류"}
+
+
+PATTERNS = (
+    r"^[ab]+: (?P<msg>.+)$",
+    r"^(?:\[\w+\] )?err (?P<msg>.*)\n  at .+\n?",
+    r"^a\nb",
+)
+LINES = st.lists(st.sampled_from(("ab: c", "b: ", "[x] err y", "err", "  at f", "a", "b", "", "é ab: d")), max_size=8)
+
+
+@given(lines=LINES, pattern=st.sampled_from(PATTERNS), ends=st.booleans())
+def test_a_pattern_of_line_starts_is_found_as_a_search_of_the_whole_text_finds_it(
+    lines: list[str], pattern: str, ends: bool
+) -> None:
+    text, compiled = "\n".join(lines) + "\n" * ends, re.compile(pattern, re.MULTILINE)
+    assert [m.span() for m in at_lines(compiled, text)] == [m.span() for m in compiled.finditer(text)]
+
+
+@given(lines=LINES, ends=st.booleans())
+def test_a_pattern_whose_matches_have_a_hint_on_their_first_line_is_found_at_the_hints(
+    lines: list[str], ends: bool
+) -> None:
+    text, compiled = "\n".join(lines) + "\n" * ends, re.compile(r"^.*: (?P<msg>.*)$", re.MULTILINE)
+    assert [m.span() for m in at_hints(compiled, text, (": ", "nowhere"))] == [
+        m.span() for m in compiled.finditer(text)
+    ]
+
+
+def test_every_shape_has_hints_to_look_for() -> None:
+    assert all(shape.hints and all(shape.hints) for shape in SHAPES)
