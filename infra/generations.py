@@ -24,7 +24,7 @@ from memctl.infra.database import Connection
 
 Status = Literal["building", "live", "previous", "scratch", "dropped"]
 
-COMPUTED_WITH = ("msgspec", "rapidfuzz", "pystemmer")
+COMPUTED_WITH = ("msgspec", "rapidfuzz", "pystemmer", "hyperscan")
 """Packages whose versions may change what a fold computes."""
 
 LEASE = timedelta(seconds=15)
