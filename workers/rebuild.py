@@ -37,7 +37,7 @@ from memctl.infra.rebuilds import Rebuild, Task
 from memctl.projections.kernel import Changed, Projection, Recorded, projections
 from memctl.projections.stage1 import Delta
 from memctl.workers.poison import fold_whole, keys_of, named
-from memctl.workers.stage2 import recorded_sources, row_source
+from memctl.workers.sources import recorded_sources, row_source
 
 log = logging.getLogger("memctl.replay")
 

@@ -12,58 +12,24 @@ from __future__ import annotations
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, cast
-from uuid import UUID
 
 import msgspec
 
-from memctl.domain.event import Event, Payload, Position, derived_id, event_types
+from memctl.domain.event import Position
 from memctl.domain.facts import Fact
-from memctl.domain.skipping import Undecodable
 from memctl.infra import dead_letters, facts, generations, readmodels
 from memctl.infra.database import Connection
 from memctl.infra.dead_letters import DeadLetter, LeftOut, Skip, Target
 from memctl.infra.facts import FactChange, Route, SourceKey
 from memctl.infra.generations import Lease
-from memctl.infra.log.read import read_events, read_types
+from memctl.infra.log.read import read_events
 from memctl.infra.readmodels import RowKey
-from memctl.projections.kernel import Changed, Projection, Recorded, projections
+from memctl.projections.kernel import Changed, Projection, Recorded
 from memctl.workers.poison import Parking, fault_of, first_fault, keys_of, of_content
+from memctl.workers.sources import Item, Register, Source, of_fact, parts, recorded_sources, row_source, when
 
 KEPT_ROWS = 20_000
 """Rows a worker keeps in memory across batches, over all projections."""
-
-Item = Fact | Recorded[Any] | Changed[Any]
-
-
-class Source(msgspec.Struct, frozen=True):
-    """Something to fold: a fact or a recorded event, or None where it was retracted."""
-
-    key: SourceKey
-    item: Fact | Recorded[Any] | None
-
-
-class Register:
-    """Who subscribes to what in stage 2."""
-
-    def __init__(self) -> None:
-        self.projections = projections(2)
-        self.by_name = {p.name: p for p in self.projections}
-        self.by_fact: dict[type[Any], list[Projection]] = defaultdict(list)
-        self.by_payload: dict[type[Payload], list[Projection]] = defaultdict(list)
-        self.makers = {p.row: p for p in self.projections}
-        for p in self.projections:
-            for fact in p.facts:
-                self.by_fact[fact].append(p)
-            for payload in p.recorded:
-                self.by_payload[payload].append(p)
-
-    def takers(self, item: Fact | Recorded[Any]) -> Sequence[Projection]:
-        """Who folds a fact or a recorded event. Of a payload that could not be read: who folds its type."""
-        if isinstance(item, Recorded):
-            unread = isinstance(item.payload, Undecodable)
-            kind = event_types()[item.event.type].payload if unread else type(item.payload)
-            return self.by_payload.get(kind, ())
-        return self.by_fact.get(type(item), ())
 
 
 class Stage2:
@@ -230,8 +196,8 @@ class _Batch:
             route = self._routes.get(skip.source) or known.get(skip.source)
             if route is None:
                 continue
-            gone = [t for t in route.keys if t.startswith(f"{name}:") and (skip.source, *_parts(t)) in self._left_out]
-            self._refolds[name].update((space_id, _parts(target)[1]) for target in gone)
+            gone = [t for t in route.keys if t.startswith(f"{name}:") and (skip.source, *parts(t)) in self._left_out]
+            self._refolds[name].update((space_id, parts(target)[1]) for target in gone)
             kept = tuple(target for target in route.keys if target not in gone)
             self._routes[skip.source] = Route(kept, route.upstream, route.upstream_key)
 
@@ -242,11 +208,11 @@ class _Batch:
             now = () if source.item is None else self._targets(source.key, source.item)
             space_id = source.key[0]
             for target in was:
-                name, key = _parts(target)
+                name, key = parts(target)
                 self._refolds[name].add((space_id, key))
             for target in now:
                 if target not in was:
-                    name, key = _parts(target)
+                    name, key = parts(target)
                     self._feeds[name][space_id, key].append(cast(Item, source.item))
             if was != now:
                 self._routes[source.key] = Route(now)
@@ -385,7 +351,7 @@ class _Batch:
         routed.update(self._routes)
         wanted: dict[SourceKey, list[RowKey]] = {}
         for source, route in routed.items():
-            found = [(source[0], _parts(t)[1]) for t in route.keys if t in targets]
+            found = [(source[0], parts(t)[1]) for t in route.keys if t in targets]
             mine = [key for key in found if key in keys]
             if mine:
                 wanted[source] = mine
@@ -394,7 +360,7 @@ class _Batch:
         for source, item in items.items():
             for key in wanted[source]:
                 members[key].append((source, item))
-        return {key: sorted(found, key=lambda m: (_when(m[1]), m[0][1])) for key, found in members.items()}
+        return {key: sorted(found, key=lambda m: (when(m[1]), m[0][1])) for key, found in members.items()}
 
     def _sources_of(self, routes: dict[SourceKey, Route]) -> dict[SourceKey, Item]:
         found: dict[SourceKey, Item] = {}
@@ -423,44 +389,3 @@ class _Batch:
                 if held is not None:
                     found[source] = Changed(key[1], held[0])
         return found
-
-
-def recorded_sources(
-    connection: Connection, payloads: Iterable[type[Payload]], after: Position, upto: Position
-) -> list[Source]:
-    """Recorded events of some types, one for each delivery: of variants the one that counts."""
-    types = list(payloads)
-    if not types:
-        return []
-    found: dict[SourceKey, Event] = {}
-    doubtful: dict[int, set[UUID]] = defaultdict(set)
-    for event in read_types(connection, types, after, upto):
-        key = (event.space_id, event.delivery_id)
-        if key in found or event.variant_of is not None:
-            doubtful[event.space_id].add(event.delivery_id)
-        found[key] = event
-    for space_id, ids in doubtful.items():
-        for delivery_id, event in read_events(connection, space_id, ids).items():
-            found[space_id, delivery_id] = event
-    return [Source(key, Recorded(event, event.payload)) for key, event in found.items()]
-
-
-def _parts(target: str) -> tuple[str, str]:
-    name, _, key = target.partition(":")
-    return name, key
-
-
-def row_source(projection: str, key: RowKey) -> SourceKey:
-    """The source that a row of an upstream projection is for those that read it."""
-    return key[0], derived_id(f"row:{projection}:{key[0]}:{key[1]}")
-
-
-def of_fact(change: FactChange) -> Source:
-    """A changed fact as something to fold."""
-    return Source((change.space_id, change.id), change.fact)
-
-
-def _when(item: Item) -> int:
-    if isinstance(item, Fact):
-        return item.occurred_at
-    return item.event.occurred_at if isinstance(item, Recorded) else 0

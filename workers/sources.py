@@ -1,0 +1,95 @@
+"""What stage 2 folds: facts, recorded events and rows of other read models, and who subscribes to which."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from memctl.domain.event import Event, Payload, Position, derived_id, event_types
+from memctl.domain.facts import Fact
+from memctl.domain.skipping import Undecodable
+from memctl.infra.database import Connection
+from memctl.infra.facts import FactChange, SourceKey
+from memctl.infra.log.read import read_events, read_types
+from memctl.infra.readmodels import RowKey
+from memctl.projections.kernel import Changed, Projection, Recorded, projections
+
+Item = Fact | Recorded[Any] | Changed[Any]
+
+
+class Source(msgspec.Struct, frozen=True):
+    """Something to fold: a fact or a recorded event, or None where it was retracted."""
+
+    key: SourceKey
+    item: Fact | Recorded[Any] | None
+
+
+class Register:
+    """Who subscribes to what in stage 2."""
+
+    def __init__(self) -> None:
+        self.projections = projections(2)
+        self.by_name = {p.name: p for p in self.projections}
+        self.by_fact: dict[type[Any], list[Projection]] = defaultdict(list)
+        self.by_payload: dict[type[Payload], list[Projection]] = defaultdict(list)
+        self.makers = {p.row: p for p in self.projections}
+        for p in self.projections:
+            for fact in p.facts:
+                self.by_fact[fact].append(p)
+            for payload in p.recorded:
+                self.by_payload[payload].append(p)
+
+    def takers(self, item: Fact | Recorded[Any]) -> Sequence[Projection]:
+        """Who folds a fact or a recorded event. Of a payload that could not be read: who folds its type."""
+        if isinstance(item, Recorded):
+            unread = isinstance(item.payload, Undecodable)
+            kind = event_types()[item.event.type].payload if unread else type(item.payload)
+            return self.by_payload.get(kind, ())
+        return self.by_fact.get(type(item), ())
+
+
+def recorded_sources(
+    connection: Connection, payloads: Iterable[type[Payload]], after: Position, upto: Position
+) -> list[Source]:
+    """Recorded events of some types, one for each delivery: of variants the one that counts."""
+    types = list(payloads)
+    if not types:
+        return []
+    found: dict[SourceKey, Event] = {}
+    doubtful: dict[int, set[UUID]] = defaultdict(set)
+    for event in read_types(connection, types, after, upto):
+        key = (event.space_id, event.delivery_id)
+        if key in found or event.variant_of is not None:
+            doubtful[event.space_id].add(event.delivery_id)
+        found[key] = event
+    for space_id, ids in doubtful.items():
+        for delivery_id, event in read_events(connection, space_id, ids).items():
+            found[space_id, delivery_id] = event
+    return [Source(key, Recorded(event, event.payload)) for key, event in found.items()]
+
+
+def parts(target: str) -> tuple[str, str]:
+    """A route's `projection:key`, taken apart."""
+    name, _, key = target.partition(":")
+    return name, key
+
+
+def row_source(projection: str, key: RowKey) -> SourceKey:
+    """The source that a row of an upstream projection is for those that read it."""
+    return key[0], derived_id(f"row:{projection}:{key[0]}:{key[1]}")
+
+
+def of_fact(change: FactChange) -> Source:
+    """A changed fact as something to fold."""
+    return Source((change.space_id, change.id), change.fact)
+
+
+def when(item: Item) -> int:
+    """When it happened, in microseconds; rows of other read models come first."""
+    if isinstance(item, Fact):
+        return item.occurred_at
+    return item.event.occurred_at if isinstance(item, Recorded) else 0
