@@ -28,24 +28,23 @@ NAMESPACE = UUID("6d656d63-746c-5e76-8e74-6c6f67000001")
 
 # RFC 4122, 4.1: bits 76 to 79 tell the version, bits 62 and 63 the variant.
 _NAMESPACE = NAMESPACE.bytes
-_RANDOM_BITS = ~(0xF << 76 | 0b11 << 62)
+_FREE = ~(0xF << 76 | 0b11 << 62)
 _VERSION_5 = 5 << 76 | 0b10 << 62
 
 
-_NAMESPACE = NAMESPACE.bytes
-_FREE = ~(0xF000 << 64 | 0xC000 << 48)
-_VERSION_5 = 0x5000 << 64 | 0x8000 << 48
+def _derived(name: str) -> int:
+    digest = hashlib.sha1(_NAMESPACE + name.encode("utf-8", "surrogatepass"), usedforsecurity=False).digest()
+    return int.from_bytes(digest[:16], "big") & _FREE | _VERSION_5
 
 
 def derived_bytes(name: str) -> bytes:
     """The 16 bytes of `derived_id(name)`."""
-    digest = hashlib.sha1(_NAMESPACE + name.encode("utf-8", "surrogatepass"), usedforsecurity=False).digest()
-    return (int.from_bytes(digest[:16], "big") & _FREE | _VERSION_5).to_bytes(16, "big")
+    return _derived(name).to_bytes(16, "big")
 
 
 def derived_id(name: str) -> UUID:
     """UUIDv5 of `name` in memctl's namespace (as `uuid.uuid5`, at a third of its cost)."""
-    return UUID(bytes=derived_bytes(name))
+    return UUID(int=_derived(name))
 
 
 def stream_hash(stream: str) -> int:
