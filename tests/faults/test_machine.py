@@ -78,7 +78,7 @@ class Model:
     def __init__(self) -> None:
         self.log: dict[Position, NewEvent] = {}
         self._first: dict[str, Position] = {}
-        self._contents: dict[str, list[Content]] = {}
+        self._contents: dict[str, dict[Content, Position]] = {}
 
     def expected(self, events: list[NewEvent]) -> list[str]:
         contents = {key: list(known) for key, known in self._contents.items()}
@@ -94,12 +94,12 @@ class Model:
     def acknowledge(self, events: list[NewEvent], answers: list[Appended]) -> None:
         for event, answer in zip(events, answers, strict=True):
             if answer.status == "duplicate":
-                assert answer.position == self._first[event.dedupe_key]
+                assert answer.position == self._contents[event.dedupe_key][content_of(event)]
                 continue
             assert answer.position not in self.log
             self.log[answer.position] = event
             self._first.setdefault(event.dedupe_key, answer.position)
-            self._contents.setdefault(event.dedupe_key, []).append(content_of(event))
+            self._contents.setdefault(event.dedupe_key, {})[content_of(event)] = answer.position
 
     def ids(self) -> dict[Position, tuple[str, bool]]:
         """By position: the dedupe key's event id, and whether it is the first telling."""

@@ -1,0 +1,107 @@
+"""Postgres runs out of disk: what was acknowledged stays, and work goes on once there is room again.
+
+The test begins itself anew in a mount namespace of its own, where it mounts a small disk: whatever becomes of the
+test, the disk is gone with it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import psycopg
+import pytest
+import servers
+from events import observed, until
+from processes import memctl
+from working import caught_up, prove
+
+from memctl.domain.event import NewEvent
+from memctl.domain.observations import PromptSubmitted, event_id_of
+from memctl.infra import generations
+from memctl.infra.database import DatabaseUnavailable, connect, outage
+from memctl.infra.log.append import append
+from memctl.infra.log.migrate import migrate
+
+INSIDE = "MEMCTL_TEST_SMALL_DISK"
+DISK = 220 * 1024 * 1024
+
+
+@pytest.mark.skipif(INSIDE in os.environ, reason="this is the inside")
+def test_a_full_disk_loses_nothing_and_once_there_is_room_work_goes_on(tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    unshare = ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "--mount", "--map-root-user"]
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={DISK}", "none", str(disk)]
+    tried = subprocess.run([*unshare, *mount], capture_output=True, text=True, check=False)
+    if tried.returncode != 0:
+        pytest.skip(f"no disk can be mounted here: {tried.stderr.strip()}")
+    within = [sys.executable, "-m", "pytest", "-q", "-p", "no:xdist", "-p", "no:cacheprovider", __file__]
+    script = f'{" ".join(mount)} && exec "$@"'
+    done = subprocess.run(
+        [*unshare, "sh", "-c", script, "sh", *within],
+        env={**os.environ, INSIDE: str(disk)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+    assert "1 passed" in done.stdout
+
+
+def long_prompt(number: int) -> NewEvent:
+    """20 kB that do not compress, so that the disk fills."""
+    payload = PromptSubmitted(line=f"line-{number}", text=f"please keep this: {os.urandom(10_000).hex()}")
+    return observed(payload, session=f"s{number % 5}", at=number)
+
+
+@pytest.mark.skipif(INSIDE not in os.environ, reason="run by the test above, where a small disk is mounted")
+def test_inside(environment_for: Callable[[str], dict[str, str]], tmp_path: Path) -> None:
+    disk = Path(os.environ[INSIDE])
+    kept: list[NewEvent] = []
+    refused: psycopg.Error | None = None
+
+    with servers.Mortal(disk / "pg") as postgres:
+        migrate(postgres.url)
+        with connect(postgres.url) as log:
+            generations.ensure_live(log, 2)
+        ballast = disk / "ballast"
+        with ballast.open("wb") as file:
+            free = os.statvfs(disk).f_bavail * os.statvfs(disk).f_frsize
+            os.posix_fallocate(file.fileno(), 0, free - 12 * 1024 * 1024)
+        environment = environment_for(postgres.url)
+        with memctl("worker", environment=environment, log=tmp_path / "worker.log") as worker:
+            with contextlib.closing(connect(postgres.url)) as writer:
+                for number in range(2000):
+                    event = long_prompt(number)
+                    try:
+                        append(writer, 1, [event])
+                    except psycopg.OperationalError as problem:
+                        refused = problem
+                        break
+                    kept.append(event)
+            assert refused is not None
+            assert isinstance(outage(refused), DatabaseUnavailable)
+            with contextlib.suppress(DatabaseUnavailable, psycopg.Error), connect(postgres.url) as writer:
+                append(writer, 1, [event])
+                kept.append(event)
+            assert worker.poll() is None
+            ballast.unlink()
+            if not postgres.answers():  # without room for its WAL Postgres ends itself; its supervisor starts it again
+                postgres.crash()
+                postgres.start()
+            with connect(postgres.url) as log:
+                statuses = {answer.status for answer in append(log, 1, kept)}
+                assert statuses == {"duplicate"}
+                for number in range(5000, 5020):
+                    kept.append(long_prompt(number))
+                    append(log, 1, kept[-1:])
+                until(lambda: caught_up(log), within_s=90)
+                assert worker.poll() is None
+                found = {row[0] for row in log.execute("SELECT event_id FROM memctl.events")}
+                assert found == {event_id_of(1, event.dedupe_key) for event in kept}
+                prove(log, environment)

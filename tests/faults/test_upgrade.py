@@ -1,0 +1,94 @@
+"""A database of each released schema, with data in it, is brought up to date: the log is as it was, and goes on.
+
+`tests/data/schema-NNNN.sql` is such a database as pg_dump wrote it: a session whose first 20 events were folded, a
+variant, and the rest. A new migration brings the dump of the schema before it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+import servers
+from histories import digests, example
+
+from memctl.domain.event import Position, UnknownEventType, stream_hash
+from memctl.infra import generations
+from memctl.infra.database import Connection, connect
+from memctl.infra.log.append import append
+from memctl.infra.log.mark import move_mark
+from memctl.infra.log.migrate import migrate
+from memctl.infra.log.read import read_range
+from memctl.workers.drain import Drainer, catch_up
+from memctl.workers.replay import replay
+
+RELEASED = sorted((Path(__file__).parents[1] / "data").glob("schema-*.sql"))
+
+
+@pytest.mark.parametrize("dump", RELEASED, ids=lambda dump: dump.stem)
+def test_an_upgrade_leaves_the_log_as_it_was_and_goes_on_from_it(
+    dump: Path, postgres_url: str, postgres_server: str, migrated_template: str
+) -> None:
+    with connect(postgres_url) as old:
+        old.execute(dump.read_bytes())
+    with connect(postgres_url) as old:
+        columns = [row[0] for row in old.execute(COLUMNS)]
+        before = whole_log(old, columns)
+        offsets = {(o.generation, o.shard): o.position for o in generations.offsets(old, 1, 2)}
+    assert len(before) > 20
+    migrate(postgres_url)
+    with connect(postgres_url) as new:
+        assert whole_log(new, columns) == before
+        assert {(o.generation, o.shard): o.position for o in generations.offsets(new, 1, 2)} == offsets
+        events = example(0)
+        assert {answer.status for answer in append(new, 1, events)} == {"duplicate"}
+        append(new, 1, example(1))
+        replay(postgres_url, None)  # today's rules may be others than those the old rows were made by
+        drainer = Drainer(postgres_url)
+        catch_up(drainer)
+        drainer.close()
+        found = read_range(new, Position(0), move_mark(new), limit=1000)
+        with servers.fresh_database(postgres_server, template=migrated_template) as url, connect(url) as fresh:
+            generations.ensure_live(fresh, 1)
+            told_again = [event for event in found if event.variant_of is not None]
+            assert len(told_again) == 1
+            by_id = {event.event_id: event for event in found}
+            first = next(event for event in events if event.payload == by_id[told_again[0].delivery_id].payload)
+            append(fresh, 1, [*events, msgspec.structs.replace(first, payload=told_again[0].payload), *example(1)])
+            undisturbed = Drainer(url)
+            catch_up(undisturbed)
+            undisturbed.close()
+            assert digests(new) == digests(fresh)
+
+
+COLUMNS = """SELECT attname FROM pg_attribute
+    WHERE attrelid = 'memctl.events'::regclass AND attnum > 0 AND NOT attisdropped ORDER BY attnum"""
+
+
+def whole_log(connection: Connection, columns: list[str]) -> list[tuple[object, ...]]:
+    return connection.execute(f"SELECT {', '.join(columns)} FROM memctl.events ORDER BY position").fetchall()  # type: ignore[arg-type]
+
+
+def test_an_event_type_of_a_newer_memctl_stops_the_worker_and_is_not_skipped(
+    database_url: str, log: Connection
+) -> None:
+    append(log, 1, example())
+    row = log.execute(
+        "INSERT INTO memctl.events (event_id, space_id, stream, stream_hash, type, schema_version, occurred_at, actor,"
+        " location, session_id, dedupe_key, payload) SELECT gen_random_uuid(), 1, stream, stream_hash, 'told.tomorrow',"
+        " 1, occurred_at, actor, location, session_id, 'tomorrow', '{}' FROM memctl.events LIMIT 1 RETURNING position"
+    ).fetchone()
+    assert row is not None
+    append(log, 1, example(1))
+    drainer = Drainer(database_url)
+    for _ in range(2):  # and once more: it has not passed over it
+        with pytest.raises(UnknownEventType, match=r"told\.tomorrow"):
+            catch_up(drainer)
+    drainer.close()
+    live = generations.live(log)
+    shard = stream_hash(example()[0].stream) * 4 // 256
+    assert generations.offsets(log, live.stage1)[shard].position < row[0]
+    with pytest.raises(UnknownEventType):
+        replay(database_url, None)
+    assert generations.live(log) == live
