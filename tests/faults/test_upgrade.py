@@ -12,7 +12,9 @@ import msgspec
 import pytest
 import servers
 from histories import digests, example
+from processes import memctl
 
+from memctl.domain.errors import MemctlError
 from memctl.domain.event import Position, UnknownEventType, stream_hash
 from memctl.infra import generations
 from memctl.infra.database import Connection, connect
@@ -89,6 +91,17 @@ def test_an_event_type_of_a_newer_memctl_stops_the_worker_and_is_not_skipped(
     live = generations.live(log)
     shard = stream_hash(example()[0].stream) * 4 // 256
     assert generations.offsets(log, live.stage1)[shard].position < row[0]
-    with pytest.raises(UnknownEventType):
+    with pytest.raises(MemctlError, match=r"told\.tomorrow"):
         replay(database_url, None)
     assert generations.live(log) == live
+
+
+def test_a_worker_refuses_a_database_of_a_newer_memctl(
+    environment: dict[str, str], log: Connection, tmp_path: Path
+) -> None:
+    log.execute("UPDATE memctl.schema_version SET version_num = '9999'")
+    append(log, 1, example())
+    with memctl("worker", environment=environment, log=tmp_path / "worker.log") as worker:
+        assert worker.wait(30) == 1
+    assert "newer version of memctl" in (tmp_path / "worker.log").read_text()
+    assert digests(log)["facts"][0] == 0
