@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from memctl.infra import generations, queue
 from memctl.infra.database import connect
 from memctl.infra.embedders import load_embedder
+from memctl.infra.log.migrate import refuse_newer
 from memctl.infra.log.spaces import installation
 from memctl.infra.settings import Settings
 from memctl.infra.vectors import VectorStoreUnavailable, store
@@ -42,6 +43,7 @@ def run_worker(settings: Settings, ready_file: Path | None = None) -> None:
     database_url = settings.require("database_url")
     redis_url = settings.require("redis_url")
     drainer = Drainer(database_url, settings.read_batch)
+    refuse_newer(drainer.connection)
     generations.ensure_live(drainer.connection, settings.stage1_shards)
     here = installation(drainer.connection)
     outbox = OutboxLoop(database_url, settings.require("qdrant_url"), settings.qdrant_api_key, settings.embedder)

@@ -29,6 +29,21 @@ def revisions(connection: Connection) -> tuple[str, str]:
     return (found[0] if found else ""), head or ""
 
 
+def refuse_newer(connection: Connection) -> None:
+    """Work on no database that a newer memctl has migrated: what it means by its tables is not known here.
+
+    Raises: NewerSchema, DatabaseUnavailable.
+    """
+    with outages():
+        row = connection.execute("SELECT version_num FROM memctl.schema_version").fetchone()
+    known = {file.name.partition("_")[0] for file in (Path(__file__).parent / "migrations" / "versions").glob("*.py")}
+    if row is not None and row[0] not in known:
+        raise NewerSchema(
+            f"the database was migrated by a newer version of memctl: its schema is {row[0]}",
+            hint="upgrade memctl, then start it again",
+        )
+
+
 def migrate(database_url: str) -> str:
     """Bring the schema up to this version's; returns the revision. Safe to call at once from several processes.
 
