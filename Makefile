@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 LINKS := .links/memctl
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check bench bench-engine clean
+.PHONY: help run test check bench bench-engine test-external soak mutation clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | expand -t 12
@@ -42,6 +42,16 @@ bench: $(VENV)/.installed-dev ## Measure the whole path on real sessions (SESSIO
 bench-engine: $(VENV)/.installed-dev ## Measure log, replay and lag against a peer (EVENTS=1000000, SESSIONS=folder)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[bench]'
 	$(BIN)/python tests/bench/engine.py $(SESSIONS) --events 10000,$(or $(EVENTS),100000)
+
+test-external: $(VENV)/.installed-dev ## Run the tests that need servers against Debian's PostgreSQL and Redis
+	$(BIN)/python tests/external.py
+
+SOAK ?= 20
+soak: $(VENV)/.installed-dev ## Look SOAK times as long for an order of events or faults that breaks a promise
+	MEMCTL_TEST_SOAK=$(SOAK) $(BIN)/pytest -n 2 tests/faults
+
+mutation: $(VENV)/.installed-dev ## Change the code of append, mark and checkpoints line by line: which changes does no test see?
+	$(BIN)/python tests/mutation.py
 
 clean: ## Remove what these targets made
 	@test ! -x $(BIN)/memctl || $(BIN)/memctl down

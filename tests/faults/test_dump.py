@@ -47,7 +47,13 @@ def test_a_dump_made_while_events_come_in_is_restored_elsewhere_and_goes_on_with
         append(writer, 1, [prompt(1, "never to be seen")])  # below the last position, and not there yet
         append(log, 1, kept[-1:])  # a duplicate: it burns a value of the sequence
         reached, handed_out = mark(log), last_position(log)
-        run(programs / "pg_dump", "--format=custom", "--no-toast-compression", f"--file={dump}", f"--dbname={database_url}")
+        run(
+            programs / "pg_dump",
+            "--format=custom",
+            "--no-toast-compression",
+            f"--file={dump}",
+            f"--dbname={database_url}",
+        )
 
     with servers.Mortal(tmp_path / "pg") as fresh:
         run(programs / "pg_restore", "--no-owner", "--exit-on-error", f"--dbname={fresh.url}", str(dump))
