@@ -116,4 +116,5 @@ def listens(url: str) -> bool:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what was started is ended
     sys.exit(main())

@@ -10,6 +10,7 @@ import ast
 import copy
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -162,4 +163,5 @@ def is_seen(work: Path, tests: list[str], environment: dict[str, str]) -> bool:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what was started is ended
     sys.exit(main())

@@ -17,9 +17,7 @@ HISTORY = [event for pair in zip(LONG, SHORT, strict=True) for event in pair]
 """Two sessions at once, each in its order, and many that are one prompt each."""
 
 
-def test_workers_that_take_turns_fold_as_one_that_works_alone(
-    postgres_server: str, migrated_template: str
-) -> None:
+def test_workers_that_take_turns_fold_as_one_that_works_alone(postgres_server: str, migrated_template: str) -> None:
     with (
         servers.fresh_database(postgres_server, template=migrated_template) as by_turns,
         servers.fresh_database(postgres_server, template=migrated_template) as alone,
