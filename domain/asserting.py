@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from memctl.domain.facts import TAGS, Fact, Span, fact_id, quote
+from memctl.domain.facts import TAGS, Fact, Identified, Span, fact_id, quote
 from memctl.domain.ordering import Placed
 
 F = TypeVar("F", bound=Fact)
+N = TypeVar("N", bound=Identified)
 
 
 class Assertions:
@@ -27,10 +28,13 @@ class Assertions:
     def add(self, fact: Fact) -> None:
         self._facts.append(fact)
 
-    def make(self, cls: type[F], placed: Placed, about: str, *spans: Span, **fields: Any) -> F:
+    def make(self, cls: type[N], placed: Placed, about: str, *spans: Span, **fields: Any) -> N:
         """Assert a fact about `about` at an event's place, on the evidence of these spans or the whole event."""
+        return self.note(cls, placed, *spans, id=fact_id(self.stream, TAGS[cls], about), **fields)
+
+    def note(self, cls: type[F], placed: Placed, *spans: Span, **fields: Any) -> F:
+        """Assert a fact that nothing will name, so it needs no id."""
         fact = cls(
-            id=fact_id(self.stream, TAGS[cls], about),
             stream=self.stream,
             occurred_at=placed.when,
             location=self.location,

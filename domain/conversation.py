@@ -149,8 +149,8 @@ class Conversation:
         self._about |= words_in(said.words)
         self._last_prompt = placed.when
         self._fresh = False
-        for index, decision in enumerate(decisions_by_user(said.text)):
-            self.decided(placed, text, decision, f"{about_prompt}:{index}", "user")
+        for decision in decisions_by_user(said.text):
+            self.decided(placed, text, decision, "user")
         self._claimed(placed, text, said.text, 0, about_prompt, "user")
 
     def _kind(self, said: Said, when: Micros) -> PromptKind:
@@ -194,12 +194,11 @@ class Conversation:
         about = about or self._about_prompt(text)
         return self._assert.make(Prompted, placed, about, span, text=words[:LONGEST_TEXT], kind=kind, task=self.task)
 
-    def decided(self, placed: Placed, text: str, decision: Decision, about: str, said_by: str) -> None:
+    def decided(self, placed: Placed, text: str, decision: Decision, said_by: str) -> None:
         span = span_of(placed, text, decision.start, decision.end)
-        self._assert.make(
+        self._assert.note(
             DecisionTaken,
             placed,
-            about,
             span,
             text=decision.text,
             rationale=decision.rationale,
@@ -237,11 +236,10 @@ class Conversation:
         """The agent said something aloud."""
         if seen.text.strip() == _NO_WORDS:
             return
-        about = self._assert.nth(placed.telling)
         span = span_of(placed, seen.text)
         prompt = self._turn.prompt.id if self._turn is not None else None
         text = seen.text[:LONGEST_TEXT]
-        self._assert.make(Answered, placed, about, span, text=text, prompt=prompt, model=seen.model)
+        self._assert.note(Answered, placed, span, text=text, prompt=prompt, model=seen.model)
         if seen.subagent:
             return
         if self._turn is not None:
@@ -251,8 +249,8 @@ class Conversation:
         if self.episode is not None:
             self.episode.answer, self.episode.answered = seen.text[:2_000], span
             self.episode.touch(placed.when)
-        for index, decision in enumerate(decisions_by_agent(seen.text)):
-            self.decided(placed, seen.text, decision, f"{about}:{index}", "agent")
+        for decision in decisions_by_agent(seen.text):
+            self.decided(placed, seen.text, decision, "agent")
 
     def worked_on(self, path: str) -> None:
         if self._turn is not None and path not in self._turn.files:

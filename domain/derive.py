@@ -24,7 +24,7 @@ from memctl.domain.observations import (
     ToolCalled,
     ToolOutcome,
 )
-from memctl.domain.ordering import Ordering, Placed, text_digest
+from memctl.domain.ordering import Ordering, Placed
 from memctl.domain.work import Work
 
 _NO_TOKENS = (0, 0, 0)
@@ -111,16 +111,15 @@ class StreamFacts:
             case NoticeReceived():
                 self._notice(placed, seen)
             case SessionEnded():
-                self._assert.make(SessionClosed, placed, self._assert.nth("closed"), reason=seen.reason)
+                self._assert.note(SessionClosed, placed, reason=seen.reason)
             case _:
                 pass
 
     def _open(self, placed: Placed, seen: Observation) -> None:
         started = seen if isinstance(seen, SessionStarted) else SessionStarted()
-        self._assert.make(
+        self._assert.note(
             SessionOpened,
             placed,
-            self._assert.nth(f"opened:{started.source}"),
             source=started.source,
             branch=seen.branch,
             model=seen.model,
@@ -131,8 +130,7 @@ class StreamFacts:
 
     def _notice(self, placed: Placed, seen: NoticeReceived) -> None:
         if seen.kind == "title" and seen.text:
-            about = self._assert.nth(f"title:{text_digest(seen.text)}")
-            self._assert.make(SessionTitled, placed, about, title=seen.text[:300])
+            self._assert.note(SessionTitled, placed, title=seen.text[:300])
         elif seen.kind == "tokens":
             told = [seen.data.get(name) for name in ("tokens_in", "tokens_out", "tokens_cached")]
             tokens_in, tokens_out, tokens_cached = (n if isinstance(n, int) else 0 for n in told)
@@ -149,10 +147,9 @@ class StreamFacts:
             return
         if message:
             self._spent[message] = counts
-        self._assert.make(
+        self._assert.note(
             TokensSpent,
             placed,
-            self._assert.nth(f"message:{message}") if message else str(placed.cite),
             tokens_in=counts[0] - known_in,
             tokens_out=counts[1] - known_out,
             tokens_cached=counts[2] - known_cached,

@@ -1,7 +1,7 @@
 """Facts: what happened, derived by stage 1 from one stream's events. Never in the log, rebuilt with it.
 
-A fact's id is a UUIDv5 of its stream, its type and what it is about, so it is the same however and whenever the
-events arrived. `evidence` names the events and the spans of characters it rests on.
+The id of an identified fact is a UUIDv5 of its stream, its type and what it is about, so it is the same however and
+whenever the events arrived. `evidence` names the events and the spans of characters a fact rests on.
 """
 
 from __future__ import annotations
@@ -40,9 +40,11 @@ def quote_hash(text: str) -> str:
 
 
 class Fact(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False, tag_field="type"):
-    """Base of facts. `occurred_at` in microseconds; `location` is the normalised working directory then."""
+    """Base of facts. `occurred_at` in microseconds; `location` is the normalised working directory then.
 
-    id: UUID
+    A plain fact is folded once, into the rows of its stream, and forgotten: nine facts in ten are such.
+    """
+
     stream: str
     occurred_at: Micros
     location: str = ""
@@ -56,6 +58,12 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fal
     @property
     def session_id(self) -> str:
         return self.stream.split("/", 2)[2]
+
+
+class Identified(Fact, frozen=True, kw_only=True, omit_defaults=True):
+    """A fact with an id: rows and other facts may name it, it may be revised, and stage 2 may fold it."""
+
+    id: UUID
 
 
 def fact_id(stream: str, fact_type: str, about: str) -> UUID:
@@ -89,7 +97,7 @@ class SessionTitled(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="se
 PromptKind = Literal["opening", "follow_up", "correction", "thanks", "command"]
 
 
-class Prompted(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="prompted"):
+class Prompted(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="prompted"):
     """A person addressed the agent. `kind` is what the prompt does to the task at hand."""
 
     text: str
@@ -106,7 +114,7 @@ class Answered(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="answere
     model: str = ""
 
 
-class Turn(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="turn"):
+class Turn(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="turn"):
     """A prompt with the last words that answered it: what a person would remember of the exchange."""
 
     prompt: str
@@ -184,7 +192,7 @@ class PlanChanged(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="plan
     task: str = ""
 
 
-class ErrorOccurred(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="error_occurred"):
+class ErrorOccurred(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="error_occurred"):
     """An error worth remembering.
 
     `signature` is a hex digest of error types, message template and own-code frames; `template` the message with
@@ -214,7 +222,7 @@ class Edit(msgspec.Struct, frozen=True, omit_defaults=True):
     after: str = ""
 
 
-class ErrorResolved(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="error_resolved"):
+class ErrorResolved(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="error_resolved"):
     """After an error came changes, and what had failed then passed.
 
     `approach` says how in one line; `explanation` is what the agent said meanwhile (at most 1,500 characters);
@@ -231,7 +239,7 @@ class ErrorResolved(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="er
     task: str = ""
 
 
-class ResolutionRefuted(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="resolution_refuted"):
+class ResolutionRefuted(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="resolution_refuted"):
     """The same signature failed again soon after it seemed resolved."""
 
     resolution: UUID
@@ -242,7 +250,7 @@ TaskType = Literal["bugfix", "feature", "refactor", "test", "docs", "question", 
 Outcome = Literal["success", "failure", "partial", "unknown"]
 
 
-class TaskOpened(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="task_opened"):
+class TaskOpened(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="task_opened"):
     """A prompt asked for a piece of work. `task` is its canonical key; `canonical` makes it one across sessions."""
 
     task: str
@@ -251,7 +259,7 @@ class TaskOpened(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="task_
     task_type: TaskType = "unknown"
 
 
-class TaskClosed(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="task_closed"):
+class TaskClosed(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="task_closed"):
     """The piece of work ended in this session: the next one began, or someone said it was done."""
 
     task: str
@@ -278,7 +286,7 @@ class FilePatch(msgspec.Struct, frozen=True, omit_defaults=True):
     created: bool = False
 
 
-class Episode(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="episode"):
+class Episode(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="episode"):
     """One task's work in one session, so far; final once `closed`. `occurred_at` is when it began.
 
     While it is open, the fact is revised as the work goes on: fold it only where a revision is cheap.
@@ -333,7 +341,7 @@ class DecisionTaken(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="de
 InsightKind = Literal["preference", "pattern", "expertise", "fact", "profile"]
 
 
-class InsightFound(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="insight_found"):
+class InsightFound(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="insight_found"):
     """A claim that a rule read out of somebody's words. `evidence[0]` is the quote it stands on.
 
     `canonical` is equal for the same claim; `subject` for claims that can contradict each other; `polarity` is +1 for

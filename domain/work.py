@@ -86,10 +86,9 @@ class Work:
         # Exit 1 of what looks for something is an answer.
         noise = noise or (failed and not errors and bool(command) and only_reads(command))
         ok = not failed and not (errors and family == "run")
-        use = self._assert.make(
+        self._assert.note(
             ToolUsed,
             placed,
-            about,
             tool=tool,
             family=family,
             ok=ok,
@@ -109,12 +108,12 @@ class Work:
                 self._talk.refused(placed, seen.text, *refusal.span("words"))
             return
         if not failed:
-            self._changed(placed, about, family, tool, given, seen)
-            self._planned(placed, about, tool, given, seen)
+            self._changed(placed, family, tool, given, seen)
+            self._planned(placed, tool, given, seen)
         ended = bool(command) and not self._goes_on(seen, given, command)
         if ended:
-            self._ran(placed, about, command, seen, ok, errors)
-        occurred = self._erred(placed, about, use, command, seen.text, errors)
+            self._ran(placed, command, seen, ok, errors)
+        occurred = self._erred(placed, about, tool, command, seen.text, errors)
         if ended:
             self._settle(placed, command, ok, occurred)
 
@@ -133,13 +132,11 @@ class Work:
 
     # --- changes ---
 
-    def _changed(
-        self, placed: Placed, about: str, family: str, tool: str, given: dict[str, Any], seen: ToolOutcome
-    ) -> None:
+    def _changed(self, placed: Placed, family: str, tool: str, given: dict[str, Any], seen: ToolOutcome) -> None:
         episode = self._talk.episode
         edits = []
-        for index, change in enumerate(changes_of_use(family, tool, given, seen.patch, seen.file)):
-            self._assert.make(FileChanged, placed, f"{about}:{index}", task=self._talk.task, **change._asdict())
+        for change in changes_of_use(family, tool, given, seen.patch, seen.file):
+            self._assert.note(FileChanged, placed, task=self._talk.task, **change._asdict())
             edits.append(Edit(change.path, change.before, change.after))
             self._talk.worked_on(change.path)
             if episode is not None:
@@ -147,30 +144,26 @@ class Work:
                 episode.changed(change.path, change.added, change.removed, names, created=change.created)
         self._resolutions.edited(self._uses, edits)
 
-    def _planned(self, placed: Placed, about: str, tool: str, given: dict[str, Any], seen: ToolOutcome) -> None:
+    def _planned(self, placed: Placed, tool: str, given: dict[str, Any], seen: ToolOutcome) -> None:
         steps = self._steps.after(tool, given, seen.text)
         if steps is not None:
-            self._assert.make(PlanChanged, placed, about, steps=steps, task=self._talk.task)
+            self._assert.note(PlanChanged, placed, steps=steps, task=self._talk.task)
             if self._talk.episode is not None:
                 self._talk.episode.plan = steps
         if tool.lower() == "askuserquestion":
-            for index, decision in enumerate(decisions_in_answers(seen.text)):
-                self._talk.decided(placed, seen.text, decision, f"{about}:{index}", "user")
+            for decision in decisions_in_answers(seen.text):
+                self._talk.decided(placed, seen.text, decision, "user")
 
     # --- commands, errors, fixes ---
 
-    def _ran(
-        self, placed: Placed, about: str, command: str, seen: ToolOutcome, ok: bool, errors: Sequence[SeenError]
-    ) -> None:
+    def _ran(self, placed: Placed, command: str, seen: ToolOutcome, ok: bool, errors: Sequence[SeenError]) -> None:
         task, episode = self._talk.task, self._talk.episode
         short = command[:LONGEST_COMMAND]
         head = head_of(command)
-        self._assert.make(
-            CommandRan, placed, about, command=short, head=head, ok=ok, exit_code=seen.exit_code, task=task
-        )
+        self._assert.note(CommandRan, placed, command=short, head=head, ok=ok, exit_code=seen.exit_code, task=task)
         tests = run_of_tests(command, seen.text)
         if tests is not None and (ok or any("test failure" in error.error_types for error in errors) or not errors):
-            self._assert.make(TestsRan, placed, about, command=short, passed=ok, task=task, **tests._asdict())
+            self._assert.note(TestsRan, placed, command=short, passed=ok, task=task, **tests._asdict())
             if episode is not None:
                 episode.tests_passed, episode.tested_at = ok, episode.steps
 
@@ -191,7 +184,7 @@ class Work:
                 episode.committed_at = episode.steps
 
     def _erred(
-        self, placed: Placed, about: str, use: ToolUsed, command: str, text: str, errors: Sequence[SeenError]
+        self, placed: Placed, about: str, tool: str, command: str, text: str, errors: Sequence[SeenError]
     ) -> list[ErrorOccurred]:
         occurred = []
         episode = self._talk.episode
@@ -208,7 +201,7 @@ class Work:
                 text=error.text,
                 frames=error.frames,
                 files=error.files,
-                tool=use.tool,
+                tool=tool,
                 command=command[:LONGEST_COMMAND],
                 task=self._talk.task,
                 seen_before=self._resolutions.is_open(error.signature),

@@ -11,7 +11,7 @@ from psycopg import sql
 from psycopg.types.json import Jsonb
 
 from memctl.domain.event import Position
-from memctl.domain.facts import FACT_TYPES, Fact, fact_type
+from memctl.domain.facts import FACT_TYPES, Fact, Identified, fact_type
 from memctl.infra.database import Connection
 
 SourceKey = tuple[int, UUID]
@@ -36,7 +36,9 @@ class Route(msgspec.Struct, frozen=True):
     upstream_key: str | None = None
 
 
-def assert_facts(connection: Connection, generation: int, at: Position, facts: Iterable[tuple[int, Fact]]) -> None:
+def assert_facts(
+    connection: Connection, generation: int, at: Position, facts: Iterable[tuple[int, Identified]]
+) -> None:
     """Assert or revise facts (space, fact) as of the position; equal ones stay as they were, with their `at`."""
     given = list(facts)
     if not given:
@@ -61,7 +63,7 @@ def assert_facts(connection: Connection, generation: int, at: Position, facts: I
     )
 
 
-def copy_facts(connection: Connection, generation: int, at: Position, facts: Iterable[tuple[int, Fact]]) -> None:
+def copy_facts(connection: Connection, generation: int, at: Position, facts: Iterable[tuple[int, Identified]]) -> None:
     """Put facts into an empty generation by COPY."""
     statement = sql.SQL(
         "COPY memctl.facts_g{g} (space_id, id, stream, type, at, payload) FROM STDIN WITH (FORMAT binary)"

@@ -22,7 +22,7 @@ from typing import Any, Generic, Literal, TypeVar, Union
 import msgspec
 
 from memctl.domain.event import Event, Payload
-from memctl.domain.facts import Fact
+from memctl.domain.facts import Fact, Identified
 
 R = TypeVar("R")
 P = TypeVar("P", bound=Payload)
@@ -90,6 +90,9 @@ def projection(
         facts, recorded, upstream = _subscription(name, hints[parameter])
         if stage == 1 and (recorded or upstream):
             raise ValueError(f"projection {name!r}: stage 1 folds the facts of one stream and nothing else")
+        for fact in facts:
+            if stage == 2 and not issubclass(fact, Identified):
+                raise TypeError(f"projection {name!r}: stage 2 folds facts that have an id; {fact.__name__} has none")
         doc = (fold.__doc__ or "").strip()
         _register[name] = Projection(
             name, stage, row, key, fold, facts, recorded, upstream, indexes, doc, fold.__module__
@@ -138,7 +141,8 @@ def projections(stage: Stage | None = None) -> tuple[Projection, ...]:
 
 @functools.cache
 def handed_on() -> frozenset[type[Fact]]:
-    """The facts that stage 2 folds. Only these are stored: the others live on in the rows of stage 1."""
+    """The facts that stage 2 folds, all `Identified`. Only these are stored: the others live on in the rows of
+    stage 1."""
     return frozenset(fact for p in projections(2) for fact in p.facts)
 
 

@@ -16,7 +16,7 @@ import msgspec
 
 from memctl.domain.derive import StreamFacts, derive
 from memctl.domain.event import Event
-from memctl.domain.facts import Fact
+from memctl.domain.facts import Identified
 from memctl.domain.skipping import foldable
 from memctl.projections.kernel import Projection, handed_on, projections
 
@@ -27,7 +27,7 @@ RowOf = tuple[str, str]
 class Delta(msgspec.Struct):
     """What a batch changed in one stream: facts for stage 2 by id, and rows (None: deleted)."""
 
-    facts: dict[UUID, Fact]
+    facts: dict[UUID, Identified]
     rows: dict[RowOf, Any]
 
 
@@ -49,7 +49,7 @@ class StreamState:
         self.events += events
         facts = self._facts.drain()
         wanted = handed_on()
-        delta = Delta({fact.id: fact for fact in facts if type(fact) in wanted}, {})
+        delta = Delta({fact.id: fact for fact in facts if isinstance(fact, Identified) and type(fact) in wanted}, {})
         for p in _stage1():
             rows = self._rows[p.name]
             changed: dict[str, None] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -23,6 +24,7 @@ from memctl.domain.facts import (
     ErrorResolved,
     Fact,
     FileChanged,
+    Identified,
     InsightFound,
     PlanChanged,
     Prompted,
@@ -506,20 +508,28 @@ def test_of_two_versions_the_longest_text_counts_and_then_the_lowest_hash() -> N
 
 
 def final(facts: Sequence[Fact]) -> dict[Any, Fact]:
-    """The last version of each fact."""
-    return {fact.id: fact for fact in facts}
+    """The last version of each fact, by its id or as the k-th of its type."""
+    counts: Counter[type[Fact]] = Counter()
+    found: dict[Any, Fact] = {}
+    for fact in facts:
+        if isinstance(fact, Identified):
+            found[fact.id] = fact
+        else:
+            counts[type(fact)] += 1
+            found[type(fact), counts[type(fact)]] = fact
+    return found
 
 
 def fed(events: Sequence[Event], cuts: Sequence[int]) -> dict[Any, Fact]:
     """The facts after feeding the events in these batches, deriving anew whenever that is asked for."""
     state = StreamFacts(STREAM)
-    known: dict[Any, Fact] = {}
+    told: list[Fact] = []
     borders = sorted({0, len(events), *(cut % (len(events) + 1) for cut in cuts)})
     for start, end in pairwise(borders):
         if not state.extend(events[start:end]):
-            state, known = derive(STREAM, events[:end]), {}
-        known |= final(state.drain())
-    return known
+            state, told = derive(STREAM, events[:end]), []
+        told += state.drain()
+    return final(told)
 
 
 TEXTS = st.sampled_from(
@@ -658,14 +668,14 @@ def test_real_sessions_keep_the_laws(real_sessions: dict[str, list[Event]]) -> N
         whole = final(facts)
         assert len(whole) == len(facts)
         assert final(derive(stream, events[::-1]).drain()) == whole
-        state, known = StreamFacts(stream), {}
+        state, told = StreamFacts(stream), list[Fact]()
         for start in range(0, len(events), 7):
             if not state.extend(events[start : start + 7]):
-                state, known = derive(stream, events[: start + 7]), {}
-            known |= final(state.drain())
-        assert known == whole
+                state, told = derive(stream, events[: start + 7]), []
+            told += state.drain()
+        assert final(told) == whole
         with_hooks = [*hooks_of(events), *events]
-        assert {fact.id for fact in derive(stream, with_hooks).drain()} == set(whole)
+        assert set(final(derive(stream, with_hooks).drain())) == set(whole)
 
 
 def test_spans_of_real_sessions_quote_their_events(real_sessions: dict[str, list[Event]]) -> None:

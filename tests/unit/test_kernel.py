@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import msgspec
 import pytest
 
-from memctl.domain.facts import Prompted, Turn
+from memctl.domain.facts import FACT_TYPES, Identified, Prompted, ToolUsed, Turn
 from memctl.domain.observations import NoticeReceived
 from memctl.projections import kernel
 from memctl.projections.kernel import Changed, Recorded, projection, projections
@@ -63,6 +63,19 @@ def test_stage_one_folds_nothing_but_facts() -> None:
         @projection(row=Count, key=lambda item: "all", stage=1)
         def counts(row: Count | None, item: Prompted | Changed[Echo]) -> Count | None:
             return row
+
+
+def test_stage_two_folds_no_fact_without_an_id() -> None:
+    with pytest.raises(TypeError, match="ToolUsed has none"):
+
+        @projection(row=Count, key=lambda item: "all")
+        def counts(row: Count | None, item: Prompted | ToolUsed) -> Count | None:
+            return row
+
+
+def test_an_id_is_given_to_what_stage_two_folds_or_others_name_and_to_no_other_fact() -> None:
+    identified = {cls for cls in FACT_TYPES.values() if issubclass(cls, Identified)}
+    assert identified == {Prompted, *(fact for p in projections(2) for fact in p.facts)}
 
 
 def test_a_name_is_taken_once() -> None:

@@ -307,7 +307,7 @@ def _heavy(p: Projection, source: type[Any], rng: random.Random) -> Any:
     if source in p.facts:
         return struct(source, rng, long=True)
     upstream = next(up for up in STAGE_2 if up.row is source)
-    return Changed("upstream", _upstream_row(upstream.name, rng.randint(1, 8)))
+    return Changed("upstream", _upstream_row(upstream.name, rng.randint(1, 32)))
 
 
 @functools.cache

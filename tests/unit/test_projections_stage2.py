@@ -290,11 +290,12 @@ def test_a_memory_has_one_point_that_goes_with_it() -> None:
 
 
 def test_a_day_is_counted_by_what_happened_in_it() -> None:
+    noon = {name: value for name, value in at(0).items() if name != "id"}
     row: DayStats = history(
         stats,
         Prompted(**at(0), text="no, the other one", kind="correction"),
-        ToolUsed(**at(0), tool="Bash", family="run", ok=False),
-        ToolUsed(**at(0), tool="Edit", family="edit", ok=False, noise=True),
+        ToolUsed(**noon, tool="Bash", family="run", ok=False),
+        ToolUsed(**noon, tool="Edit", family="edit", ok=False, noise=True),
         ErrorOccurred(**at(1), **CRASH),
         fixed(2),
         closed(3, "next_prompt", "partial"),

@@ -14,6 +14,7 @@ from memctl.domain.facts import (
     ErrorResolved,
     Fact,
     FileChanged,
+    Identified,
     PlanChanged,
     Prompted,
     SessionClosed,
@@ -34,8 +35,9 @@ _clock = iter(range(1, 10**9))
 
 def told(cls: type[Any], **fields: Any) -> Any:
     number = next(_clock)
+    if issubclass(cls, Identified):
+        fields["id"] = fact_id(STREAM, "x", str(number))
     return cls(
-        id=fact_id(STREAM, "x", str(number)),
         stream=STREAM,
         occurred_at=Micros(number),
         location=fields.pop("location", "/w/shop"),
