@@ -6,6 +6,9 @@
 The annotation of the second parameter is the subscription: fact classes, `Recorded[Payload]` for events that were
 recorded, `Changed[Row]` for the rows of another projection of stage 2. `None` in means the row is absent, `None` out
 deletes it. The function's name is the projection's name; modules of this package are discovered, none is listed.
+
+In stage 1, where facts come by the million, a fold may take all that a batch has for its row at once, as
+`facts: Sequence[NoteKept | NoteDropped]`; in how many pieces they come must change nothing.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ import inspect
 import pkgutil
 import types
 import typing
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Generic, Literal, TypeVar, Union
 
 import msgspec
@@ -63,6 +66,16 @@ class Projection(msgspec.Struct, frozen=True):
     indexes: tuple[tuple[str, ...], ...]
     doc: str
     module: str
+    at_once: bool = False
+    """The fold takes a sequence of facts (stage 1 only)."""
+
+    def folded(self, row: Any, facts: Sequence[Fact]) -> Any:
+        """The row after these facts."""
+        if self.at_once:
+            return self.fold(row, facts)
+        for fact in facts:
+            row = self.fold(row, fact)
+        return row
 
     def keys(self, item: Any) -> tuple[str, ...]:
         found = self.key(item)
@@ -87,15 +100,19 @@ def projection(
             raise ValueError(f"projection {name!r} is registered twice")
         parameter = list(inspect.signature(fold).parameters)[1]
         hints = typing.get_type_hints(fold, include_extras=False)
-        facts, recorded, upstream = _subscription(name, hints[parameter])
+        at_once = typing.get_origin(hints[parameter]) is Sequence
+        members = typing.get_args(hints[parameter])[0] if at_once else hints[parameter]
+        facts, recorded, upstream = _subscription(name, members)
         if stage == 1 and (recorded or upstream):
             raise ValueError(f"projection {name!r}: stage 1 folds the facts of one stream and nothing else")
+        if stage == 2 and at_once:
+            raise ValueError(f"projection {name!r}: stage 2 folds one input at a time")
         for fact in facts:
             if stage == 2 and not issubclass(fact, Identified):
                 raise TypeError(f"projection {name!r}: stage 2 folds facts that have an id; {fact.__name__} has none")
         doc = (fold.__doc__ or "").strip()
         _register[name] = Projection(
-            name, stage, row, key, fold, facts, recorded, upstream, indexes, doc, fold.__module__
+            name, stage, row, key, fold, facts, recorded, upstream, indexes, doc, fold.__module__, at_once
         )
         handed_on.cache_clear()
         return fold

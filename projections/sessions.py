@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
+from copy import copy
 from typing import assert_never
 
 import msgspec
@@ -30,7 +32,7 @@ LOCATIONS, PATHS = 8, 2_000
 """How many working directories a row names, and how many changed files it tells apart."""
 
 
-class Session(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Session(msgspec.Struct, kw_only=True, omit_defaults=True):
     """One session of one agent. Times in microseconds; `location` is where it began.
 
     `tool_failures` leaves out failures that say nothing of the work; `patches_proposed` counts edits that were asked
@@ -106,76 +108,77 @@ def _stream(fact: Fact) -> str:
     stage=1,
     indexes=(("location", "last_at"), ("agent", "last_at"), ("last_at",), ("started_at",)),
 )
-def sessions(row: Session | None, fact: Told) -> Session:
+def sessions(row: Session | None, facts: Sequence[Told]) -> Session:
     """Each session: agent, place, times, and counts."""
-    if row is None:
-        row = Session(
-            stream=fact.stream,
-            agent=fact.agent,
-            session_id=fact.session_id,
-            location=fact.location,
-            started_at=fact.occurred_at,
-        )
-    seen: dict[str, object] = {"last_at": max(row.last_at, fact.occurred_at)}
-    if fact.location and fact.location not in row.locations and len(row.locations) < LOCATIONS:
-        seen["locations"] = (*row.locations, fact.location)
-        seen["location"] = row.location or fact.location
+    first = facts[0]
+    row = copy(row) or Session(
+        stream=first.stream,
+        agent=first.agent,
+        session_id=first.session_id,
+        location=first.location,
+        started_at=first.occurred_at,
+    )
+    for fact in facts:
+        if fact.occurred_at > row.last_at:
+            row.last_at = fact.occurred_at
+        if fact.location and fact.location not in row.locations and len(row.locations) < LOCATIONS:
+            row.locations = (*row.locations, fact.location)
+            row.location = row.location or fact.location
+        _count(row, fact)
+    row.summary = clipped(row.summary, 600)
+    return row
+
+
+def _count(row: Session, fact: Told) -> None:
     match fact:
         case TokensSpent():
-            seen.update(
-                tokens_in=row.tokens_in + fact.tokens_in,
-                tokens_out=row.tokens_out + fact.tokens_out,
-                tokens_cached=row.tokens_cached + fact.tokens_cached,
-            )
+            row.tokens_in += fact.tokens_in
+            row.tokens_out += fact.tokens_out
+            row.tokens_cached += fact.tokens_cached
         case ToolUsed():
-            seen.update(
-                tool_calls=row.tool_calls + 1,
-                tool_failures=row.tool_failures + (not fact.ok and not fact.noise),
-                patches_proposed=row.patches_proposed + (fact.family == "edit"),
-            )
+            row.tool_calls += 1
+            row.tool_failures += not fact.ok and not fact.noise
+            row.patches_proposed += fact.family == "edit"
         case Answered():
-            seen.update(answers=row.answers + 1)
+            row.answers += 1
             if not fact.subagent:
-                seen.update(summary=clipped(fact.text, 600), model=fact.model or row.model)
+                row.summary = fact.text  # cut when all is folded
+                row.model = fact.model or row.model
         case CommandRan():
-            seen.update(commands=row.commands + 1)
+            row.commands += 1
         case FileChanged():
             digest = hashlib.sha256(fact.path.encode("utf-8", "surrogatepass")).hexdigest()[:12]
             if digest not in row.changed and len(row.changed) < PATHS:
-                seen.update(changed=(*row.changed, digest), files_changed=row.files_changed + 1)
-            seen.update(
-                patches_applied=row.patches_applied + 1,
-                lines_added=row.lines_added + fact.added,
-                lines_removed=row.lines_removed + fact.removed,
-            )
+                row.changed = (*row.changed, digest)
+                row.files_changed += 1
+            row.patches_applied += 1
+            row.lines_added += fact.added
+            row.lines_removed += fact.removed
         case Prompted():
             if fact.kind != "command":
-                seen.update(prompts=row.prompts + 1, corrections=row.corrections + (fact.kind == "correction"))
-                seen.update(first_prompt=row.first_prompt or one_line(fact.text, 300))
+                row.prompts += 1
+                row.corrections += fact.kind == "correction"
+                row.first_prompt = row.first_prompt or one_line(fact.text, 300)
         case ErrorOccurred():
-            seen.update(errors=row.errors + 1)
+            row.errors += 1
         case TestsRan():
-            seen.update(test_runs=row.test_runs + 1)
+            row.test_runs += 1
         case ErrorResolved():
-            seen.update(fixes=row.fixes + 1)
+            row.fixes += 1
         case SessionOpened():
             # The first sign of life of a session that began unseen has no source: what follows may name it.
-            seen.update(
-                starts=max(row.starts + bool(fact.source), 1),
-                ended_at=None,
-                end_reason="",
-                branch=fact.branch or row.branch,
-                model=fact.model or row.model,
-                agent_version=fact.agent_version or row.agent_version,
-                repository=fact.repository or row.repository,
-                title=fact.title or row.title,
-            )
+            row.starts = max(row.starts + bool(fact.source), 1)
+            row.ended_at, row.end_reason = None, ""
+            row.branch = fact.branch or row.branch
+            row.model = fact.model or row.model
+            row.agent_version = fact.agent_version or row.agent_version
+            row.repository = fact.repository or row.repository
+            row.title = fact.title or row.title
         case TaskOpened():
-            seen.update(tasks=row.tasks + 1)
+            row.tasks += 1
         case SessionTitled():
-            seen.update(title=clipped(fact.title, 300))
+            row.title = clipped(fact.title, 300)
         case SessionClosed():
-            seen.update(ended_at=fact.occurred_at, end_reason=fact.reason)
+            row.ended_at, row.end_reason = fact.occurred_at, fact.reason
         case _:
             assert_never(fact)
-    return msgspec.structs.replace(row, **seen)

@@ -16,7 +16,7 @@ import msgspec
 
 from memctl.domain.derive import StreamFacts, derive
 from memctl.domain.event import Event
-from memctl.domain.facts import Identified
+from memctl.domain.facts import Fact, Identified
 from memctl.domain.skipping import foldable
 from memctl.projections.kernel import Projection, handed_on, projections
 
@@ -52,15 +52,14 @@ class StreamState:
         delta = Delta({fact.id: fact for fact in facts if isinstance(fact, Identified) and type(fact) in wanted}, {})
         for p in _stage1():
             rows = self._rows[p.name]
-            changed: dict[str, None] = {}
+            told: dict[str, list[Fact]] = {}
             for fact in facts:
                 if type(fact) in p.facts:
                     for key in p.keys(fact):
-                        rows[key] = p.fold(rows.get(key), fact)
-                        changed[key] = None
-            for key in changed:
-                delta.rows[p.name, key] = rows[key]
-                if rows[key] is None:
+                        told.setdefault(key, []).append(fact)
+            for key, about in told.items():
+                row = rows[key] = delta.rows[p.name, key] = p.folded(rows.get(key), about)
+                if row is None:
                     del rows[key]
         return delta
 

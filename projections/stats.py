@@ -6,6 +6,9 @@ They are kept by stream, so that a correction refolds no other session, however 
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
+from copy import copy
+from typing import assert_never
 
 import msgspec
 
@@ -29,7 +32,7 @@ DAY = 86_400_000_000
 """Microseconds of a day; days are UTC's."""
 
 
-class DayStats(msgspec.Struct, frozen=True, kw_only=True):
+class DayStats(msgspec.Struct, kw_only=True):
     """What happened in one stream at one location on one day.
 
     `day` counts from 1970-01-01; durations in microseconds.
@@ -94,50 +97,54 @@ def _id(day: int, stream: str, location: str) -> str:
     stage=1,
     indexes=(("location", "day"), ("day",)),
 )
-def stats(row: DayStats | None, fact: Counted) -> DayStats | None:
+def stats(row: DayStats | None, facts: Sequence[Counted]) -> DayStats:
     """Counts by session, location and day: prompts, tool uses, errors and fixes, tasks by outcome, tokens."""
-    row = row or DayStats(location=fact.location, day=fact.occurred_at // DAY)
-    return msgspec.structs.replace(row, **_counted(row, fact))
+    row = copy(row) or DayStats(location=facts[0].location, day=facts[0].occurred_at // DAY)
+    for fact in facts:
+        _count(row, fact)
+    return row
 
 
-def _counted(row: DayStats, fact: Counted) -> dict[str, int]:
-    """The counts that a fact moves, as they stand after it."""
+def _count(row: DayStats, fact: Counted) -> None:
     match fact:
         case TokensSpent():
-            return {
-                "tokens_in": row.tokens_in + fact.tokens_in,
-                "tokens_out": row.tokens_out + fact.tokens_out,
-                "tokens_cached": row.tokens_cached + fact.tokens_cached,
-            }
+            row.tokens_in += fact.tokens_in
+            row.tokens_out += fact.tokens_out
+            row.tokens_cached += fact.tokens_cached
         case ToolUsed():
-            failed = not fact.ok and not fact.noise
-            return {"tool_uses": row.tool_uses + 1, "tool_failures": row.tool_failures + failed}
+            row.tool_uses += 1
+            row.tool_failures += not fact.ok and not fact.noise
         case FileChanged():
-            return {
-                "files_changed": row.files_changed + 1,
-                "lines_added": row.lines_added + fact.added,
-                "lines_removed": row.lines_removed + fact.removed,
-            }
+            row.files_changed += 1
+            row.lines_added += fact.added
+            row.lines_removed += fact.removed
         case Prompted():
-            corrects = fact.kind == "correction"
-            return {"prompts": row.prompts + 1, "corrections": row.corrections + corrects}
+            row.prompts += 1
+            row.corrections += fact.kind == "correction"
         case TestsRan():
-            return {"test_runs": row.test_runs + 1, "test_runs_passed": row.test_runs_passed + fact.passed}
+            row.test_runs += 1
+            row.test_runs_passed += fact.passed
         case ErrorOccurred():
-            again = fact.seen_before
-            return {"errors": row.errors + 1, "errors_seen_before": row.errors_seen_before + again}
+            row.errors += 1
+            row.errors_seen_before += fact.seen_before
         case ErrorResolved():
-            return {
-                "errors_resolved": row.errors_resolved + 1,
-                "resolve_us_total": row.resolve_us_total + max(fact.duration_us, 0),
-            }
+            row.errors_resolved += 1
+            row.resolve_us_total += max(fact.duration_us, 0)
         case ResolutionRefuted():
-            return {"resolutions_refuted": row.resolutions_refuted + 1}
+            row.resolutions_refuted += 1
         case TaskOpened():
-            return {"tasks_opened": row.tasks_opened + 1}
+            row.tasks_opened += 1
         case TaskClosed():
-            names = {"success": "tasks_succeeded", "failure": "tasks_failed", "partial": "tasks_partial"}
-            name = names.get(fact.outcome, "tasks_unknown")
-            return {name: getattr(row, name) + 1}
+            match fact.outcome:
+                case "success":
+                    row.tasks_succeeded += 1
+                case "failure":
+                    row.tasks_failed += 1
+                case "partial":
+                    row.tasks_partial += 1
+                case _:
+                    row.tasks_unknown += 1
         case SessionOpened():
-            return {"sessions_opened": row.sessions_opened + 1}
+            row.sessions_opened += 1
+        case _:
+            assert_never(fact)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Sequence
+from copy import copy
 from typing import assert_never
 
 import msgspec
@@ -86,7 +89,7 @@ class Decided(msgspec.Struct, frozen=True, omit_defaults=True):
     files: tuple[str, ...] = ()
 
 
-class WorkingMemory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class WorkingMemory(msgspec.Struct, kw_only=True, omit_defaults=True):
     """The state of one session now. Times in microseconds; lists newest last, each bounded."""
 
     stream: str
@@ -112,11 +115,10 @@ class WorkingMemory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     discoveries: tuple[Noted, ...] = ()
 
 
-Told = (
+Other = (
     Prompted
     | TaskOpened
     | TaskClosed
-    | ToolUsed
     | FileChanged
     | PlanChanged
     | ErrorOccurred
@@ -124,6 +126,7 @@ Told = (
     | DecisionTaken
     | InsightFound
 )
+Told = ToolUsed | Other
 
 
 def _stream(fact: Fact) -> str:
@@ -131,72 +134,79 @@ def _stream(fact: Fact) -> str:
 
 
 @projection(row=WorkingMemory, key=_stream, stage=1, indexes=(("location", "updated_at"),))
-def working_memory(row: WorkingMemory | None, fact: Told) -> WorkingMemory:
+def working_memory(row: WorkingMemory | None, facts: Sequence[Told]) -> WorkingMemory:
     """The live state of each session: task, plan, active files, decisions, recent results, errors and discoveries."""
-    if row is None:
-        row = WorkingMemory(stream=fact.stream)
+    row = copy(row) or WorkingMemory(stream=facts[0].stream)
+    results = deque[ToolResult | ToolUsed](row.tool_results, TOOL_RESULTS)
+    for fact in facts:
+        row.updated_at = max(row.updated_at, fact.occurred_at)
+        row.location = fact.location or row.location
+        if isinstance(fact, ToolUsed):
+            row.steps += 1
+            results.append(fact)
+            if fact.ok and fact.family == "read":
+                row.files = _accessed(row.files, fact.files, "read", fact.occurred_at)
+        else:
+            _take(row, fact)
+    row.tool_results = tuple(_result(each) if isinstance(each, ToolUsed) else each for each in results)
+    return row
+
+
+def _result(use: ToolUsed) -> ToolResult:
+    # Summary and result stand on one line already.
+    return ToolResult(
+        use.occurred_at, clipped(use.tool, 60), use.ok, clipped(use.summary, 160), clipped(use.result, 240)
+    )
+
+
+def _take(row: WorkingMemory, fact: Other) -> None:
     at = fact.occurred_at
-    seen: dict[str, object] = {"updated_at": max(row.updated_at, at), "location": fact.location or row.location}
     match fact:
+        case FileChanged():
+            row.files = _accessed(row.files, (fact.path,), "created" if fact.created else "edited", at)
         case Prompted():
             if fact.kind != "command":
-                seen.update(last_prompt=clipped(fact.text, 600))
+                row.last_prompt = clipped(fact.text, 600)
+        case PlanChanged():
+            row.plan = tuple(PlanStep(status, one_line(text, 140)) for status, text in fact.steps[:STEPS])
+            row.current_step = next((step.text for step in row.plan if step.status == "in_progress"), "")
+            row.steps_done = tuple(one_line(s.text, 100) for s in row.plan if s.status == "completed")[-DONE:]
+            row.pending = tuple(one_line(s.text, 100) for s in row.plan if s.status == "pending")[:DONE]
         case TaskOpened():
-            seen.update(
-                task=fact.task,
-                task_description=clipped(fact.description, 200),
-                task_type=fact.task_type,
-                task_status="open",
-                task_started_at=at,
-                steps=0,
-                plan=(),
-                current_step="",
-                steps_done=(),
-                pending=(),
-            )
+            row.task = fact.task
+            row.task_description = clipped(fact.description, 200)
+            row.task_type = fact.task_type
+            row.task_status = "open"
+            row.task_started_at = at
+            row.steps = 0
+            row.plan = row.steps_done = row.pending = ()
+            row.current_step = ""
         case TaskClosed():
             if fact.task == row.task:
-                seen.update(task_status="closed")
-        case ToolUsed():
-            summary, result = clipped(fact.summary, 160), clipped(fact.result, 240)  # each on one line already
-            used = ToolResult(at, clipped(fact.tool, 60), fact.ok, summary, result)
-            seen.update(steps=row.steps + 1, tool_results=(*row.tool_results, used)[-TOOL_RESULTS:])
-            if fact.ok and fact.family == "read":
-                seen.update(files=_accessed(row.files, fact.files, "read", at))
-        case FileChanged():
-            seen.update(files=_accessed(row.files, (fact.path,), "created" if fact.created else "edited", at))
-        case PlanChanged():
-            plan = tuple(PlanStep(status, one_line(text, 140)) for status, text in fact.steps[:STEPS])
-            seen.update(
-                plan=plan,
-                current_step=next((step.text for step in plan if step.status == "in_progress"), ""),
-                steps_done=tuple(one_line(step.text, 100) for step in plan if step.status == "completed")[-DONE:],
-                pending=tuple(one_line(step.text, 100) for step in plan if step.status == "pending")[:DONE],
-            )
+                row.task_status = "closed"
         case ErrorOccurred():
             error = RecentError(
                 at, str(fact.id), fact.signature, one_line(fact.message, 240), one_line(fact.command, 160)
             )
-            seen.update(errors=(*row.errors, error)[-ERRORS:])
+            row.errors = (*row.errors, error)[-ERRORS:]
         case ErrorResolved():
-            resolved = tuple(
+            row.errors = tuple(
                 msgspec.structs.replace(error, resolution=one_line(fact.approach, 240))
                 if error.id == str(fact.error)
                 else error
                 for error in row.errors
             )
-            seen.update(errors=resolved, discoveries=_found(row, at, "resolution", fact.approach))
+            row.discoveries = _found(row, at, "resolution", fact.approach)
         case DecisionTaken():
             recent = tuple(clipped(file.path.rpartition("/")[2], 80) for file in row.files[-3:])
             decided = Decided(
                 at, one_line(fact.text, 200), one_line(fact.rationale, 120), fact.said_by, row.steps, recent
             )
-            seen.update(decisions=(*row.decisions, decided)[-DECISIONS:])
+            row.decisions = (*row.decisions, decided)[-DECISIONS:]
         case InsightFound():
-            seen.update(discoveries=_found(row, at, fact.kind, fact.text))
+            row.discoveries = _found(row, at, fact.kind, fact.text)
         case _:
             assert_never(fact)
-    return msgspec.structs.replace(row, **seen)
 
 
 def _found(row: WorkingMemory, at: int, kind: str, text: str) -> tuple[Noted, ...]:

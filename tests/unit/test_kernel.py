@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from uuid import UUID
 
 import msgspec
 import pytest
 
+from memctl.domain.event import Micros
 from memctl.domain.facts import FACT_TYPES, Identified, Prompted, ToolUsed, Turn
 from memctl.domain.observations import NoticeReceived
 from memctl.projections import kernel
@@ -47,6 +49,22 @@ def test_a_single_class_is_a_subscription_too() -> None:
         return row
 
     assert kernel._register["counts"].facts == {Prompted}
+
+
+def test_a_fold_of_stage_one_may_take_all_facts_of_a_row_at_once() -> None:
+    @projection(row=Count, key=lambda item: "all", stage=1)
+    def counts(row: Count | None, items: Sequence[Prompted | Turn]) -> Count:
+        return Count((row.n if row is not None else 0) + len(items))
+
+    made = kernel._register["counts"]
+    assert made.facts == {Prompted, Turn}
+    prompt = Prompted(id=UUID(int=1), stream="s", occurred_at=Micros(1), text="", kind="opening")
+    assert made.folded(Count(1), [prompt, prompt]) == Count(3)
+    with pytest.raises(ValueError, match="one input at a time"):
+
+        @projection(row=Echo, key=lambda item: "all")
+        def echoes(row: Echo | None, items: Sequence[Prompted]) -> Echo | None:
+            return row
 
 
 def test_what_is_no_input_is_refused_where_it_is_written() -> None:

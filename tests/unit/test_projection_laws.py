@@ -23,7 +23,7 @@ from memctl.domain.facts import FACT_TYPES, Fact
 from memctl.projections.kernel import Changed, Projection, Recorded, projections
 
 ROW_LIMIT = 64 * 1024
-STAGE_2 = projections(2)
+STAGE_1, STAGE_2 = projections(1), projections(2)
 Table = dict[str, Any]
 Tables = dict[str, Table]
 
@@ -248,6 +248,24 @@ def test_facts_folded_in_any_order_and_in_any_batches_give_the_same_rows(seed: i
     shuffled = list(items)
     rng.shuffle(shuffled)
     assert folded(shuffled, [rng.randint(0, count) for _ in range(3)]) == expected
+
+
+@laws
+@given(seed=st.integers(0, 2**32), count=st.integers(2, 60))
+def test_in_how_many_pieces_stage_one_is_folded_changes_no_row(seed: int, count: int) -> None:
+    rng = random.Random(seed)
+    for p in STAGE_1:
+        facts = [struct(rng.choice(sorted(p.facts, key=lambda cls: cls.__name__)), rng) for _ in range(count)]
+        whole = p.folded(None, facts)
+        cut = rng.randint(1, count - 1)
+        first = p.folded(None, facts[:cut])
+        kept = msgspec.json.encode(first)
+        assert p.folded(through_jsonb(first), facts[cut:]) == whole
+        row = first
+        for fact in facts[cut:]:
+            row = p.folded(row, [fact])
+        assert row == whole
+        assert msgspec.json.encode(first) == kept, "a row that was handed out never changes"
 
 
 @laws

@@ -29,7 +29,7 @@ from memctl.projections.candidates import Candidate, candidates
 from memctl.projections.insights import Insight, insights
 from memctl.projections.kernel import Changed
 from memctl.projections.memories import Memory, memories
-from memctl.projections.stats import DAY, DayStats, stats
+from memctl.projections.stats import DAY, stats
 from memctl.projections.tasks import Task, tasks
 from memctl.projections.vector_points import VectorPoint, vector_points
 from memctl.projections.verified_knowledge import VerifiedKnowledge, verified_knowledge
@@ -291,15 +291,15 @@ def test_a_memory_has_one_point_that_goes_with_it() -> None:
 
 def test_a_day_is_counted_by_what_happened_in_it() -> None:
     noon = {name: value for name, value in at(0).items() if name != "id"}
-    row: DayStats = history(
-        stats,
+    counted = [
         Prompted(**at(0), text="no, the other one", kind="correction"),
         ToolUsed(**noon, tool="Bash", family="run", ok=False),
         ToolUsed(**noon, tool="Edit", family="edit", ok=False, noise=True),
         ErrorOccurred(**at(1), **CRASH),
         fixed(2),
         closed(3, "next_prompt", "partial"),
-    )
+    ]
+    row = stats(None, counted)
     assert (row.location, row.day) == (SHOP, NOON // DAY)
     assert (row.prompts, row.corrections, row.tool_uses, row.tool_failures) == (1, 1, 2, 1)
     assert (row.errors, row.errors_resolved, row.resolve_us_total, row.tasks_partial) == (1, 1, 6 * HOUR, 1)

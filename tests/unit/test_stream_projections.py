@@ -46,19 +46,11 @@ def told(cls: type[Any], **fields: Any) -> Any:
 
 
 def session_after(*facts: Fact) -> Session:
-    row: Session | None = None
-    for fact in facts:
-        row = sessions(row, fact)  # type: ignore[arg-type]
-    assert row is not None
-    return row
+    return sessions(None, facts)  # type: ignore[arg-type]
 
 
 def memory_after(*facts: Fact) -> WorkingMemory:
-    row: WorkingMemory | None = None
-    for fact in facts:
-        row = working_memory(row, fact)  # type: ignore[arg-type]
-    assert row is not None
-    return row
+    return working_memory(None, facts)  # type: ignore[arg-type]
 
 
 def test_a_session_counts_what_was_done_in_it() -> None:
@@ -94,7 +86,7 @@ def test_a_session_taken_up_again_is_open_again() -> None:
     closed = told(SessionClosed, reason="exit")
     ended = session_after(told(SessionOpened, source="startup"), closed)
     assert (ended.ended_at, ended.end_reason) == (closed.occurred_at, "exit")
-    again = sessions(ended, told(SessionOpened, source="resume", model="m2"))
+    again = sessions(ended, [told(SessionOpened, source="resume", model="m2")])
     assert (again.ended_at, again.starts, again.model) == (None, 2, "m2")
 
 
