@@ -24,11 +24,13 @@ class Shown(NamedTuple):
 
 
 class Shape(NamedTuple):
-    """Looks for one kind of error. `hints`: one of these substrings must occur, or nothing is looked for."""
+    """Looks for one kind of error, all of one weight. `hints`: one of these substrings must occur, or nothing is
+    looked for."""
 
     name: str
     hints: tuple[str, ...]
     find: Callable[[str], Iterator[Shown]]
+    weight: int = STRONG
 
 
 _LIBRARY = re.compile(
@@ -106,7 +108,7 @@ def lines(
             frames, files = (frame.strip(),) if frame else (), (file,) if file else ()
             yield Shown(found.start(), found.end(), types, message, frames, files, weight)
 
-    return Shape(name, hints, find)
+    return Shape(name, hints, find, weight)
 
 
 _TRACEBACK = re.compile(

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from memctl.domain.error_shapes import ERROR_WORDS, PLAIN, SHAPES, STRONG, WRAPPER, Shown
+from memctl.domain.error_shapes import ERROR_WORDS, PLAIN, SHAPES, STRONG, WRAPPER, Shape, Shown
 from memctl.domain.literals import Literals
 from memctl.domain.shell import head_of, is_reading, only_reads, parts_of
 from memctl.domain.templates import plain, template_of
@@ -82,12 +82,12 @@ def errors_in(text: str, command: str, *, failed: bool, exit_code: int | None = 
     reads = bool(command) and only_reads(command)
     if reads and not failed:
         return []
-    shown = list(_shown(text, STRONG if not failed else PLAIN))
+    shown = _shown(text, PLAIN if failed else STRONG)
     if reads:
         # What a reader prints is a quotation; what it says in its own name is an error.
         shown = [s for s in shown if s.types[0].startswith(_OF_READERS)]
     elif failed and not shown:
-        wrappers = list(_shown(text, WRAPPER))
+        wrappers = _shown(text, WRAPPER)
         shown = _by_words(text, wrappers) or wrappers[:1] or _by_exit(command, text, exit_code)
     found: dict[str, SeenError] = {}
     for each in shown:
@@ -98,18 +98,31 @@ def errors_in(text: str, command: str, *, failed: bool, exit_code: int | None = 
     return list(found.values())
 
 
-_HINTS = Literals(hint for shape in SHAPES for hint in shape.hints)
+class _Shapes:
+    """Shapes that are looked for together, and the hints of all of them."""
+
+    def __init__(self, shapes: Iterable[Shape]) -> None:
+        self._shapes = tuple(shapes)
+        self._hints = Literals(hint for shape in self._shapes for hint in shape.hints)
+
+    def shown_in(self, text: str) -> list[Shown]:
+        hinted = self._hints.within(text)
+        if not hinted:
+            return []
+        return [shown for shape in self._shapes if not hinted.isdisjoint(shape.hints) for shown in shape.find(text)]
+
+
+_SHAPES = {
+    STRONG: _Shapes(shape for shape in SHAPES if shape.weight == STRONG),
+    PLAIN: _Shapes(shape for shape in SHAPES if shape.weight in (STRONG, PLAIN)),
+    WRAPPER: _Shapes(shape for shape in SHAPES if shape.weight == WRAPPER),
+}
+"""What is looked for: what nothing but a failure prints, what a failed command prints, and reports from further up."""
 _OF_READERS = ("file", "usage", "git", "command not found", "shell", "HTTP", "GraphQL", "curl", "npm", "docker")
 
 
-def _shown(text: str, least: int) -> Iterable[Shown]:
-    candidates: list[Shown] = []
-    hinted = _HINTS.within(text)
-    for shape in SHAPES:
-        if not hinted.isdisjoint(shape.hints):
-            candidates.extend(s for s in shape.find(text) if s.weight >= least)
-    if least == WRAPPER:
-        candidates = [s for s in candidates if s.weight == WRAPPER]
+def _shown(text: str, wanted: int) -> list[Shown]:
+    candidates = _SHAPES[wanted].shown_in(text)
     # An earlier shape of the list knows more; what lies inside what it found is its own.
     taken: list[Shown] = []
     for each in candidates:
