@@ -72,6 +72,7 @@ class Conversation:
         self._assert = assertions
         self._turn: _OpenTurn | None = None
         self._about: set[str] = set()
+        """The words in which the user spoke of the open task."""
         self._last_prompt = Micros(0)
         self._fresh = False
         self.episode: EpisodeSoFar | None = None
@@ -156,16 +157,20 @@ class Conversation:
     def _kind(self, said: Said, when: Micros) -> PromptKind:
         episode = self.episode
         if episode is None or self._fresh:
-            return "opening" if said.command else kind_of(said.words, open_task=False, about=frozenset(), rested=True)
+            return "opening" if said.command else kind_of(said.words, open_task=False, rested=True)
         if said.command and len(said.words.split()) < 3:
             return "follow_up"
         rested = when - self._last_prompt > RESTED or (
             episode.committed_at is not None and episode.committed_at >= (episode.changed_at or 0)
         )
-        about = self._about | {word[:7] for path in episode.files for word in words_in(path)}
+        return kind_of(said.words, open_task=True, rested=rested, about=self._spoken_of)
+
+    def _spoken_of(self) -> set[str]:
+        """The words that the open task has been about."""
+        texts = list(self.episode.files) if self.episode is not None else []
         if self._turn is not None:
-            about |= words_in(self._turn.answer)
-        return kind_of(said.words, open_task=True, about=frozenset(about), rested=rested)
+            texts.append(self._turn.answer)
+        return self._about.union(*map(words_in, texts))
 
     def _feel(self, words: str) -> None:
         if self.episode is not None:

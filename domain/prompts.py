@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from collections.abc import Set as AbstractSet
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
@@ -188,10 +190,13 @@ def asks_for_work(words: str) -> bool:
     return bool(_ASKS.search(words))
 
 
-def kind_of(words: str, *, open_task: bool, about: frozenset[str], rested: bool) -> PromptKind:
+def kind_of(
+    words: str, *, open_task: bool, rested: bool, about: Callable[[], AbstractSet[str]] = frozenset[str]
+) -> PromptKind:
     """What a user's words do to the task at hand.
 
-    `about` holds the words that the task has been about; `rested` says that its work was committed, or lies hours back.
+    `rested` says that its work was committed, or lies hours back; `about` gives the words that it has been about, and
+    is asked only where they decide.
     """
     length = length_of(words)
     thanks = _THANKS.match(words)
@@ -205,11 +210,17 @@ def kind_of(words: str, *, open_task: bool, about: frozenset[str], rested: bool)
         return "correction"
     if thanks or length <= 4 or not asks_for_work(words):
         return "follow_up"
-    own = words_in(words)
-    shared = len(own & about) / len(own) if own else 1.0
     if _CONTINUES.match(words):
         # A long request that shares nothing is a new one, however it begins.
-        return "opening" if rested and length >= 20 and shared < 0.1 else "follow_up"
-    if length < (7 if not rested else 5) or (length < 16 and _REFERS.search(words)):
-        return "follow_up"
-    return "opening" if shared < (0.4 if rested else 0.25) else "follow_up"
+        new = rested and length >= 20 and _shared(words, about()) < 0.1
+    elif length < (7 if not rested else 5) or (length < 16 and _REFERS.search(words)):
+        new = False
+    else:
+        new = _shared(words, about()) < (0.4 if rested else 0.25)
+    return "opening" if new else "follow_up"
+
+
+def _shared(words: str, about: AbstractSet[str]) -> float:
+    """Which part of the telling words has been spoken of, 0 to 1."""
+    own = words_in(words)
+    return len(own & about) / len(own) if own else 1.0

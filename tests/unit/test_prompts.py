@@ -34,14 +34,14 @@ ABOUT = words_in("Fix the discount of the shopping cart, it is applied twice at 
     ],
 )
 def test_a_prompt_opens_continues_corrects_or_thanks(words: str, kind: str) -> None:
-    assert kind_of(words, open_task=True, about=ABOUT, rested=False) == kind
+    assert kind_of(words, open_task=True, about=lambda: ABOUT, rested=False) == kind
 
 
 def test_without_a_task_a_request_opens_one_and_a_word_does_not() -> None:
     for words in ("Fix the login", "결제 오류 고쳐줘", "why is the build red?"):
-        assert kind_of(words, open_task=False, about=frozenset(), rested=True) == "opening"
-    assert kind_of("q", open_task=False, about=frozenset(), rested=True) == "follow_up"
-    assert kind_of("thanks!", open_task=False, about=frozenset(), rested=True) == "thanks"
+        assert kind_of(words, open_task=False, rested=True) == "opening"
+    assert kind_of("q", open_task=False, rested=True) == "follow_up"
+    assert kind_of("thanks!", open_task=False, rested=True) == "thanks"
 
 
 def test_praise_and_complaint_exclude_each_other() -> None:
