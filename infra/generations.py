@@ -259,13 +259,16 @@ def hashes_of(shard: int, shards: int) -> tuple[int, int]:
 def acquire(connection: Connection, generation: int, shard: int, owner: str) -> Lease | None:
     """Take the lease of a shard if nobody holds it, or its holder let it run out. Its epoch grows with each taking.
 
-    One that lasts longer than a lease may was given before the clock was set back: it has run out too.
+    One that lasts longer than a lease may was given before the clock was set back: it has run out too. Taking and
+    letting go wait for no disk: when Postgres loses them in a crash, it has lost every connection that relied on them,
+    and a batch that is on disk has its lease there too.
     """
     row = connection.execute(
         "UPDATE memctl.offsets o SET owner = %s, epoch = epoch + 1, lease_until = clock_timestamp() + %s"
         " FROM memctl.generations g WHERE g.generation = o.generation AND o.generation = %s AND o.shard = %s"
         " AND (o.lease_until IS NULL OR o.lease_until < clock_timestamp()"
         "      OR o.lease_until > clock_timestamp() + 2 * %s)"
+        " AND set_config('synchronous_commit', 'off', true) = 'off'"  # always true
         " RETURNING o.position, o.epoch, g.shards",
         [owner, LEASE, generation, shard, LEASE],
     ).fetchone()
@@ -305,6 +308,7 @@ def release(connection: Connection, lease: Lease) -> None:
     """Let go of a lease; does nothing when it is someone else's by now."""
     connection.execute(
         "UPDATE memctl.offsets SET owner = NULL, lease_until = NULL"
-        " WHERE generation = %s AND shard = %s AND epoch = %s",
+        " WHERE generation = %s AND shard = %s AND epoch = %s"
+        " AND set_config('synchronous_commit', 'off', true) = 'off'",  # always true: see acquire
         [lease.generation, lease.shard, lease.epoch],
     )

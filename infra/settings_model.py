@@ -64,7 +64,9 @@ class Settings(BaseSettings):
     api_socket: AbsolutePath | None = Field(default=None, description="Unix socket of the API: what hooks ask")
     door_socket: AbsolutePath | None = Field(default=None, description="Unix socket of the ingest door: what is kept")
 
-    stage1_shards: int = Field(default=4, ge=1, le=256, description="shards of stage 1 at first start")
+    stage1_shards: int = Field(
+        default=1, ge=1, le=256, description="shards of stage 1 at first start: as many workers can fold it at once"
+    )
     append_batch: int = Field(default=500, ge=1, le=10_000, description="most events the door commits at once")
     read_batch: int = Field(default=5_000, ge=1, le=100_000, description="most events a worker reads at once")
     output_cap: int = Field(

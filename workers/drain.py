@@ -17,11 +17,12 @@ from functools import partial
 import psycopg
 
 from memctl.domain.errors import MemctlError
+from memctl.domain.event import Position
 from memctl.infra import dead_letters, generations
 from memctl.infra.database import Connection, DatabaseUnavailable, connect, outage
 from memctl.infra.dead_letters import place_of
 from memctl.infra.generations import Lease, LeaseLost
-from memctl.infra.log.mark import mark, move_mark
+from memctl.infra.log.mark import move_mark
 from memctl.workers.stage1 import Stage1
 from memctl.workers.stage2 import Stage2
 
@@ -117,6 +118,7 @@ class Drainer:
     def drain(self, stage: int, shard: int, budget_s: float = BUDGET_S) -> bool:
         """Fold what one shard has not read yet. True when the offset moved.
 
+        What comes meanwhile is left for the next drain: who chased it would keep the other shards waiting for good.
         Nothing happens where another worker holds the lease, the shard no longer exists, or the live read models
         were folded by other rules: those are rebuilt, not mixed. What cannot be folded is parked. Raises: whatever
         keeps the shard from going on, with the lease let go; the offset is after the last batch that was written.
@@ -127,24 +129,20 @@ class Drainer:
             if generations.stale(connection):
                 return False
             self._checked = live
-        generation = live.stage1 if stage == 1 else live.stage2
-        lease = generations.acquire(connection, generation, shard, self._owner)
+        upto = self._may_read(stage, shard, live)
+        if upto is None:
+            return False
+        lease = generations.acquire(connection, live.stage1 if stage == 1 else live.stage2, shard, self._owner)
         if lease is None:
             return False
         began = lease.position
         deadline = time.monotonic() + budget_s
         held = Heartbeat(self._url, lease)
         try:
-            while time.monotonic() < deadline:
+            while lease.position < upto and time.monotonic() < deadline:
                 if stage == 1:
-                    upto = mark(connection)
-                    if lease.position >= upto and lease.position >= (upto := move_mark(connection)):
-                        break
                     lease = self._stage1.drain_batch(connection, lease, upto)
                 else:
-                    upto = generations.lowest_offset(connection, live.stage1)
-                    if lease.position >= upto:
-                        break
                     lease = self._stage2.drain_batch(connection, lease, live.stage1, upto)
         except LeaseLost:
             return True
@@ -157,6 +155,15 @@ class Drainer:
             held.end()
         generations.release(connection, lease)
         return lease.position > began
+
+    def _may_read(self, stage: int, shard: int, live: generations.Live) -> Position | None:
+        """Up to where a shard may read now; None where it has read that far, or no longer exists."""
+        upto = move_mark(self.connection) if stage == 1 else None
+        found = generations.offsets(self.connection, live.stage1, live.stage2)
+        if upto is None:
+            upto = min(offset.position for offset in found if offset.stage == 1)
+        own = [offset.position for offset in found if (offset.stage, offset.shard) == (stage, shard)]
+        return upto if own and own[0] < upto else None
 
     def behind(self) -> list[tuple[int, int]]:
         """Shards (stage, shard) that have not read all they may, after the mark was moved."""

@@ -36,11 +36,9 @@ class Wakes:
         if time.monotonic() - began >= BUDGET_S:  # others had to wait; there is more
             with contextlib.suppress(RedisError):
                 queue.wake(self.redis, self.installation, [(stage, shard)])
-        if stage == 2:
+        # What stage 1 made is folded on at once: another turn in the queue would cost more than most batches.
+        if stage == 2 or self.drainer.attempt(2, 0):
             self.moved()
-            return
-        with contextlib.suppress(RedisError):  # the sweeper sees it too
-            queue.wake(self.redis, self.installation, [(2, 0)])
 
 
 _wakes: Wakes | None = None

@@ -36,7 +36,8 @@ from memctl.infra.log.append import append
 from memctl.infra.log.migrate import migrate
 from memctl.infra.settings_model import Settings
 
-SHARDS = 4
+SHARDS = 1
+"""As shipped: one worker."""
 LOADERS = 2
 BATCH = 1000
 
