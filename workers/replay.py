@@ -28,6 +28,7 @@ from memctl.infra.rebuilds import Rebuild
 from memctl.infra.vectors import VectorStoreUnavailable, digests, store
 from memctl.projections.kernel import projections
 from memctl.workers.outbox import WRITING, Outbox, only_one
+from memctl.workers.poison import CannotFold
 from memctl.workers.rebuild import Leader, RebuildStopped, known_read_models
 from memctl.workers.stage1 import Stage1
 from memctl.workers.stage2 import Stage2
@@ -196,7 +197,7 @@ class _Replay:
             built = Live(rebuild.stage1, rebuild.stage2)
             self._catch_up(built, first_stage)
             self._switch(live, built, result, first_stage, verify, switch)
-        except RebuildStopped as stopped:
+        except (RebuildStopped, CannotFold) as stopped:
             rebuilds.end(connection, rebuild.id, "failed", str(stopped))
             self._discard(rebuild)
             raise
@@ -286,8 +287,9 @@ class _Replay:
         """Hold the live offsets, bring both to one position, compare, and switch."""
         connection = self._connection
         with self._held(live) as held:
-            result.position = self._meet(None if result.outdated else live, built, held)
-            if verify and not result.outdated:
+            compare = verify and not result.outdated
+            result.position = self._meet(live if compare else None, built, held)
+            if compare:
                 result.compared = self._compare(live, built, first_stage)
             if not switch:
                 return
@@ -363,7 +365,8 @@ class _Replay:
                         generations.renew(connection, lease)
 
     def _meet(self, live: Live | None, built: Live, held: list[Lease]) -> Position:
-        """Bring live and built offsets to one position; returns it. Outdated live ones (None) stay where they are."""
+        """Bring what was built to the end of the log, and the live offsets with it if they are to be compared; returns
+        the position. Of a stage 1 that was not rebuilt, the end is where the slowest shard stands."""
         upto = move_mark(self._connection)
         stage1 = Stage1()
         for index, lease in enumerate(held):
@@ -371,8 +374,9 @@ class _Replay:
                 while lease.position < upto:
                     lease = stage1.drain_batch(self._connection, lease, upto)
                 held[index] = lease
-        if live is None or built.stage1 != live.stage1:
+        if built.stage1 not in [lease.generation for lease in held]:
             self._drain_stage1(built.stage1, upto)
+        upto = min(upto, generations.lowest_offset(self._connection, built.stage1))
         stage2 = Stage2()
         for index, lease in enumerate(held):
             if live is not None and lease.generation == live.stage2:
