@@ -79,7 +79,8 @@ class Stage1:
                 folded = ({}, set()) if careful else self._fold(connection, open_, lease.position, parking, retry)
                 with connection.transaction():
                     moved = generations.advance(connection, lease, end)
-                    _write(connection, lease.generation, end, *folded)
+                    with connection.pipeline():
+                        _write(connection, lease.generation, end, *folded)
                     if careful:
                         self._fold_one_by_one(connection, moved, open_, parking)
                     parking.save()
