@@ -87,17 +87,24 @@ def at_hints(pattern: re.Pattern[str], text: str, hints: tuple[str, ...]) -> Ite
 
 
 def lines(
-    name: str, hints: tuple[str, ...], pattern: str, kind: str = "", weight: int = STRONG, hints_within: bool = True
+    name: str,
+    hints: tuple[str, ...],
+    pattern: str,
+    kind: str = "",
+    weight: int = STRONG,
+    within: tuple[str, ...] | None = None,
 ) -> Shape:
     """A shape of single lines; its pattern begins with `^`.
 
-    Groups: `msg`, and where there are such `type`, `file`, `frame`. `hints_within`: no line matches without a hint.
+    Groups: `msg`, and where there are such `type`, `file`, `frame`. `within`: one of these stands in the first line of
+    every match (empty: nothing sure does); the hints where it is not given.
     """
+    within = hints if within is None else within
     regex = re.compile(pattern.replace("^", _PREFIX, 1), re.MULTILINE)
     groups = regex.groupindex
 
     def find(text: str) -> Iterator[Shown]:
-        for found in at_hints(regex, text, hints) if hints_within else at_lines(regex, text):
+        for found in at_hints(regex, text, within) if within else at_lines(regex, text):
             message = found["msg"].strip()
             if not message:
                 continue
@@ -145,7 +152,7 @@ _TELLING = re.compile(
 
 
 def _go_tests(text: str) -> Iterator[Shown]:
-    found = list(at_lines(_GO_TEST, text))
+    found = list(at_hints(_GO_TEST, text, ("--- FAIL: ",)))
     names = [block["name"] for block in found]
     for index, block in enumerate(found):
         name = block["name"]
@@ -229,9 +236,9 @@ _RUST_PANIC = re.compile(
 
 
 def _rust(text: str) -> Iterator[Shown]:
-    for found in at_lines(_RUST, text):
+    for found in at_hints(_RUST, text, ("error",)):
         yield Shown(found.start(), found.end(), (found["type"] or "rustc",), found["msg"], (), (found["file"],))
-    for found in at_lines(_RUST_PANIC, text):
+    for found in at_lines(_RUST_PANIC, text) if "panicked at " in text else ():
         frames = () if found["frame"] == "main" else (found["frame"],)
         message = (found["old"] or found["msg"] or "panicked").strip()
         yield Shown(found.start(), found.end(), ("panic",), message, frames, (found["file"],))
@@ -259,8 +266,8 @@ _PYTEST_E = re.compile(
 
 
 def _pytest(text: str) -> Iterator[Shown]:
-    details = list(at_lines(_PYTEST_E, text))
-    summary = list(at_lines(_PYTEST, text))
+    details = list(at_hints(_PYTEST_E, text, ("E   ",)))
+    summary = list(at_hints(_PYTEST, text, ("FAILED ", "ERROR ")))
     for index, found in enumerate(summary):
         detail = details[index] if len(details) == len(summary) else None
         message = (found["msg"] or "").strip()
@@ -347,16 +354,16 @@ SHAPES: tuple[Shape, ...] = (
           r"^(?:vet: )?(?P<file>(?:[A-Za-z]:)?[\w./\\@+-]+\.go):\d+:\d+: (?P<msg>(?!too many "
           r"errors)[^\n]+)$", "go compile"),
     lines("mypy", (".py:",), r"^(?P<file>[\w./\\-]+\.pyi?):\d+(?::\d+)?: error: (?P<msg>.+?)(?: "
-                             r" \[(?P<type>[\w-]+)\])?$", "mypy", hints_within=False),
+                             r" \[(?P<type>[\w-]+)\])?$", "mypy", within=(".py",)),
     lines("ruff", (".py:",), r"^(?P<file>[\w./\\-]+\.pyi?):\d+:\d+: (?P<type>[A-Z]{1,4}\d{2,4}) (?P<msg>.+)$", "ruff",
-          hints_within=False),
+          within=(".py",)),
     lines("ruff", ("--> ",), r"^(?P<type>[A-Z]{1,4}\d{2,4}) (?:\[\*\] )?(?P<msg>.+)\n +--> "
-                             r"(?P<file>[^\s:]+):\d+:\d+$", "ruff", hints_within=False),
+                             r"(?P<file>[^\s:]+):\d+:\d+$", "ruff", within=()),
     lines("compiler", ("error: ",),
           r"^(?P<file>(?:[A-Za-z]:)?[\w./\\+-]+\.\w{1,5}):\d+(?::\d+)?: (?:fatal )?error: (?P<msg>.+)$", "compile"),
     lines("eslint", (" error ",),
           r"^[ \t]+\d+:\d+[ \t]+error[ \t]+(?P<msg>\S.*?)[ \t]{2,}(?P<type>[@\w./-]+)[ \t]*$", "lint",
-          hints_within=False),
+          within=("error",)),
     lines("markdownlint", (" MD",), r"^(?P<file>\S+\.mdx?):\d+(?::\d+)? (?:error )?(?P<type>MD\d+)\S* "
                                     r"(?P<msg>.+)$", "markdownlint"),
     lines("diagnostic", (":",), r"^(?P<file>[\w./-]+\.[a-z]{1,5}):\d+:\d+: (?P<msg>\S.+?)(?: \[(?P<type>[\w./-]+)\])?$",
@@ -414,7 +421,7 @@ SHAPES: tuple[Shape, ...] = (
     lines("error line", ("rror: ", "ERROR: ", "rror ", "ERROR "),
           r"^[ \t]*(?:\[[\w: .-]+\] )?(?:[✗✘❌×✖] ?)?(?:error|Error|ERROR|fatal error)(?:\[[\w-]+\])?:? "
           r"+(?P<msg>(?!task failed|\d+ \(|Command failed with|script \").+)$",
-          "error", PLAIN, hints_within=False),
+          "error", PLAIN, within=("rror", "ERROR")),
     lines("crossed", ("✗", "✘", "❌", "×", "✖", "❯"), r"^[ \t]*(?:✗|✘|❌|×|✖)[ \t]*(?P<msg>\S.+)$", "error", PLAIN),
     lines("go test package", ("FAIL\t",), r"^FAIL\t(?P<msg>\S+)(?: \[(?P<type>[\w ]+)\]|"
                                           r"\t[\d.]+s)?.*$", "test failure", WRAPPER),

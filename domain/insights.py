@@ -72,12 +72,18 @@ _PASTED_LINE = re.compile(
         |\ {4,}\S|\t+\S|\s*[-*•⏺✓✗⎿]\s*\*\*)""",
     re.IGNORECASE | re.VERBOSE,
 )
+_HEADING = re.compile(r"\s{0,3}#{1,6}\s\S")
+_BULLET = re.compile(r"\s*(?:[-*•]|\d+[.)])\s")
+_HEAD = re.compile(r"[\s\-*•(\[\"'“‘]*(?:\d+[.)]\s+)?")
+_HANGUL = re.compile(r"[가-힣]")
 _SENTENCE = re.compile(r"[^.!?\n;。]+(?:[.!?](?![\s)\"'”’]|$)[^.!?\n;。]*)*[.!?。]*")
-_QUESTION = re.compile(
-    r"""\?\s*$|^(?:why|what|how|when|where|who|which|is|are|was|were|do(?!\s+not)|does|did|can|could|would|should|shall|will|have|has
-        |isn'?t|aren'?t|don'?t\s+(?:we|you|i)|can'?t|won'?t|any\s+idea|wondering|maybe|perhaps|if|unless|although|i\s+(?:think|guess|wonder|feel))\b
-        |(?:까요|나요|니|까|죠|는지|건가요?)\s*[?]?\s*$|,?\s(?:right|no|correct|ok|okay)\s*[?.]*$""",
+_ASKS = re.compile(
+    r"""(?:why|what|how|when|where|who|which|is|are|was|were|do(?!\s+not)|does|did|can|could|would|should|shall|will|have|has
+        |isn'?t|aren'?t|don'?t\s+(?:we|you|i)|can'?t|won'?t|any\s+idea|wondering|maybe|perhaps|if|unless|although|i\s+(?:think|guess|wonder|feel))\b""",
     re.IGNORECASE | re.VERBOSE,
+)
+_ASKS_AT_END = re.compile(
+    r"\?\s*$|(?:까요|나요|니|까|죠|는지|건가요?)\s*[?]?\s*$|,?\s(?:right|no|correct|ok|okay)\s*[?.]*$", re.IGNORECASE
 )
 _FILLER = re.compile(r"(?:(?:yes|no|nope|ok|okay|and|but|also|so|well|btw|actually)[\s,:;-]+)+", re.IGNORECASE)
 # Words that tie a sentence to the one task at hand.
@@ -89,6 +95,8 @@ _ONE_OFF = re.compile(
         |(?:이번|지금|일단|방금|이거|이것|그거|여기|위에|아래)""",
     re.IGNORECASE | re.VERBOSE,
 )
+_TAIL = 12
+"""Characters at the end of a sentence, before its marks, in which a question's last words and open ends stand."""
 _ENDS_OPEN = re.compile(r"(?:[:,(]|\b(?:and|or|but|because|so|the|a|to|of|with|for|in))\s*$", re.IGNORECASE)
 
 
@@ -114,8 +122,8 @@ def claims_in(text: str, *, said_by: Literal["user", "agent"]) -> list[Claim]:
 def _is_document(text: str) -> bool:
     """A plan, a spec, a report: headings or many bullets. People do not state who they are in those."""
     lines = [line for line in text.splitlines() if line.strip()]
-    headings = sum(bool(re.match(r"\s{0,3}#{1,6}\s\S", line)) for line in lines)
-    bullets = sum(bool(re.match(r"\s*(?:[-*•]|\d+[.)])\s", line)) for line in lines)
+    headings = sum(_HEADING.match(line) is not None for line in lines) if "#" in text else 0
+    bullets = sum(_BULLET.match(line) is not None for line in lines) if len(lines) > 5 else 0
     return headings >= 2 or bullets >= 6 or text.lstrip()[:40].lower().startswith("implement the following plan")
 
 
@@ -125,7 +133,9 @@ def _blanked(text: str) -> str:
     def blank(match: re.Match[str]) -> str:
         return re.sub(r"[^\n]", " ", match.group())
 
-    text = _TAGGED.sub(blank, _FENCE.sub(blank, text))
+    if "```" in text or "~~~" in text:
+        text = _FENCE.sub(blank, text)
+    text = _TAGGED.sub(blank, text)
     lines = text.split("\n")
     return "\n".join(" " * len(line) if _PASTED_LINE.match(line) else line for line in lines)
 
@@ -134,8 +144,8 @@ def _sentences(text: str) -> Iterator[tuple[int, int]]:
     """Spans of sentences, list marks and brackets left out."""
     for match in _SENTENCE.finditer(text):
         start, end = match.span()
-        head = re.match(r"[\s\-*•(\[\"'“‘]*(?:\d+[.)]\s+)?", text[start:end])
-        start += head.end() if head else 0
+        head = _HEAD.match(text, start, end)
+        start = head.end() if head else start
         while end > start and (text[end - 1].isspace() or _dangles(text[start:end])):
             end -= 1
         if _weight(text[start:end]) >= _SHORTEST and end - start <= _LONGEST:
@@ -152,11 +162,19 @@ def _dangles(sentence: str) -> bool:
 
 def _weight(text: str) -> int:
     """Length, with a syllable of Hangul counted twice."""
-    return len(text) + len(re.findall(r"[가-힣]", text))
+    return len(text) if text.isascii() else len(text) + len(_HANGUL.findall(text))
+
+
+def _is_question(sentence: str) -> bool:
+    """Whether a sentence (without blanks around) asks, doubts or supposes."""
+    if _ASKS.match(sentence):
+        return True
+    last = len(sentence.rstrip("?.").rstrip())
+    return _ASKS_AT_END.search(sentence, max(last - _TAIL, 0)) is not None
 
 
 def _claim(sentence: str, start: int) -> Claim | None:
-    if _QUESTION.search(sentence) or _ENDS_OPEN.search(sentence):
+    if _is_question(sentence) or _ENDS_OPEN.search(sentence, max(len(sentence) - _TAIL, 0)):
         return None
     for rule in RULES:
         match = rule.pattern.match(sentence)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
+from operator import attrgetter
 from typing import TypeVar
 from uuid import UUID
 
@@ -44,6 +45,9 @@ class Placed(msgspec.Struct, frozen=True, gc=False):
     key: Key
     telling: str
     """Equal for what a hook and a transcript tell alike; empty for what only one of them tells."""
+
+
+_BY_KEY = attrgetter("key")
 
 
 class _Line(msgspec.Struct, frozen=True, gc=False):
@@ -160,7 +164,7 @@ class Ordering:
                 key = (asked[0], asked[1] + 1, entry.key[2], entry.key[3])
                 entry = msgspec.structs.replace(entry, key=key, when=Micros(key[0]))
             entries.append(entry)
-        entries.sort(key=lambda entry: entry.key)
+        entries.sort(key=_BY_KEY)
         return entries
 
     def _paired(self, entries: Sequence[Placed]) -> list[Placed] | None:
@@ -173,19 +177,20 @@ class Ordering:
             else:
                 placed.append(entry)
         for telling, group in groups.items():
-            hooks = [entry for entry in group if entry.payload.via == "hook"]
-            transcripts = [entry for entry in group if entry.payload.via != "hook"] if hooks else group
             if telling.startswith(_OF_ONE_USE):
                 # A use of a tool has one id: whatever tells it again is the same telling.
-                first, *others = (*transcripts, *hooks)
-                placed.append(_merged(first, others))
+                if len(group) > 1:
+                    group.sort(key=_by_hook)
+                placed.append(_merged(group[0], group[1:]))
                 continue
+            hooks = [entry for entry in group if _by_hook(entry)]
+            transcripts = [entry for entry in group if not _by_hook(entry)] if hooks else group
             by_transcript, by_hook = self._told.get(telling, (0, 0))
             if (transcripts and by_hook > by_transcript) or (hooks and by_transcript > by_hook):
                 return None
             placed.extend(_merged(entry, hooks[k : k + 1]) for k, entry in enumerate(transcripts))
             placed.extend(hooks[len(transcripts) :])
-        placed.sort(key=lambda entry: entry.key)
+        placed.sort(key=_BY_KEY)
         return placed
 
     def _remember(self, entries: Sequence[Placed], lines: Mapping[str, _Line]) -> None:
@@ -206,6 +211,10 @@ class Ordering:
             if line.parent and line.parent not in self._lines:
                 self._awaited.add(line.parent)
         self._last = entries[-1].key
+
+
+def _by_hook(entry: Placed) -> bool:
+    return entry.payload.via == "hook"
 
 
 def _climb(
