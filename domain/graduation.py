@@ -81,7 +81,7 @@ class Check(msgspec.Struct, frozen=True):
 def length_of(text: str) -> int:
     """Length of a text as a reader feels it: a Hangul syllable says twice what a Latin letter does, blanks nothing."""
     solid = "".join(text.split())
-    return len(solid) + len(_HANGUL.findall(solid))
+    return len(solid) if solid.isascii() else len(solid) + len(_HANGUL.findall(solid))
 
 
 def checks_of(claim: Standing) -> tuple[Check, ...]:

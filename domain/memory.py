@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Literal
 
 from memctl.domain.bounded import clipped, one_line
@@ -47,11 +48,12 @@ _STEERING = frozenset(_STEERING_WORDS.split())
 _WORDS = re.compile(r"[^\W_]+")
 _SLASH_COMMAND = re.compile(r"/[a-z][\w:-]*(?:\s|$)")
 _REASONED = re.compile(
-    r"\b(?:because|instead|decided?|decision|rather than|root cause|the (?:issue|problem|reason) (?:is|was)|turns out"
-    r"|trade-?offs?|why)\b|왜냐하면|때문|대신|결정|원인|이유",
+    r"\b(?=[bdirtw])(?:because|instead|decided?|decision|rather than|root cause|"
+    r"the (?:issue|problem|reason) (?:is|was)|turns out|trade-?offs?|why)\b|왜냐하면|때문|대신|결정|원인|이유",
     re.IGNORECASE,
 )
-_SENTENCE = re.compile(r".+?(?:[.!?。](?=\s|$)|\n|$)", re.DOTALL)
+_SENTENCE = re.compile(r"(?s:.)(?:[^.!?。\n]+|[.!?。](?!\s|\Z))*+(?:[.!?。\n]|\Z)")
+"""From anything up to a full stop with a blank or nothing behind it, to the end of the line, or to the end."""
 # What an answer may hold beside sentences, and the sentences that say nothing.
 _FENCE = re.compile(r"^[ \t]*(?:```|~~~).*?(?:^[ \t]*(?:```|~~~)[^\n]*$|\Z)", re.DOTALL | re.MULTILINE)
 _TABLE_ROW = re.compile(r"^[ \t]*\|.*$|^[ \t]*[-=|: ]{4,}$", re.MULTILINE)
@@ -161,7 +163,10 @@ def telling(answer: str, limit: int) -> str:
 
     Falls back on the first sentences of all where nothing else is left.
     """
-    prose = _MARKS.sub("", _TABLE_ROW.sub("", _FENCE.sub("", answer[: limit * 10])))
+    prose = answer[: limit * 10]
+    if "```" in prose or "~~~" in prose:
+        prose = _FENCE.sub("", prose)
+    prose = _MARKS.sub("", _TABLE_ROW.sub("", prose))
     said, length = [], 0
     for match in _SENTENCE.finditer(prose):
         sentence = match.group().strip()
@@ -175,8 +180,13 @@ def telling(answer: str, limit: int) -> str:
 
 def day_of(micros: int) -> str:
     """The day of a moment in UTC, as people search for it: `2026-01-22 January`. Empty where it is out of range."""
+    return _day(micros // 86_400_000_000)
+
+
+@lru_cache(maxsize=1024)
+def _day(days: int) -> str:
     try:
-        day = _EPOCH + timedelta(microseconds=micros)
+        day = _EPOCH + timedelta(days=days)
     except OverflowError:
         return ""
     return f"{day:%Y-%m-%d} {day:%B}"
