@@ -18,6 +18,7 @@ import subprocess
 import sys
 import time
 import zlib
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal
@@ -45,11 +46,14 @@ log = logging.getLogger("memctl.replay")
 EVENTS = 10_000
 """About how many events a task of stage 1 reads; a stream is never parted."""
 
-SOURCES = 25_000
+SOURCES = 10_000
 """About how many facts and rows a task of stage 2 folds: its rows are held in memory until they are written."""
 
 CHUNK = 5_000
 """Facts or routes written at once."""
+
+SCAN = 1_000
+"""Facts or rows read at once, and rows of a task that are at hand."""
 
 POLL_S = 0.01
 """How often a process without a task looks for one, and the leader for what the others did."""
@@ -271,7 +275,7 @@ class Worker:
 
     def _fold_rows(self, p: Projection, part: int, parts: int) -> None:
         connection, generation = self._connection, self._rebuild.stage2
-        rows: dict[RowKey, Any] = {}
+        rows = _Rows(p)
         routes: list[tuple[SourceKey, Route]] = []
         left_out = LeftOut(dead_letters.skips(connection, self._rebuild.upto))
         for source, item, upstream in self._sources(p):
@@ -283,7 +287,7 @@ class Worker:
                     continue
                 for key in keys:
                     at = (source[0], key)
-                    rows[at] = p.fold(rows.get(at), item)
+                    rows.put(at, p.fold(rows.get(at), item))
             except Exception as problem:
                 raise named(problem, p, source, key, self._rebuild.upto, upstream) from problem
             targets = tuple(f"{p.name}:{key}" for key in keys)
@@ -292,28 +296,56 @@ class Worker:
                 facts.copy_routes(connection, generation, routes)
                 routes = []
         facts.copy_routes(connection, generation, routes)
-        encode = msgspec.json.encode
-        readmodels.copy_rows(
-            connection, p, generation, ((key, "", encode(row)) for key, row in rows.items() if row is not None)
-        )
+        readmodels.copy_rows(connection, p, generation, ((key, "", row) for key, row in rows.encoded()))
         if p.name == readmodels.OUTBOX_OF:
-            readmodels.queue_points(connection, generation, (key for key, row in rows.items() if row is not None))
+            readmodels.queue_points(connection, generation, (key for key, _ in rows.encoded()))
 
     def _sources(self, p: Projection) -> Iterator[tuple[SourceKey, Any, tuple[str, str] | None]]:
         """All that goes to a projection: facts, recorded events, and the rows it reads, with their name and key."""
         connection, rebuild = self._connection, self._rebuild
         tags = [_TAGS[fact] for fact in p.facts]
         if tags:
-            for batch in facts.scan_facts(connection, rebuild.stage1, rebuild.upto, tags, CHUNK):
+            for batch in facts.scan_facts(connection, rebuild.stage1, rebuild.upto, tags, SCAN):
                 yield from ((key, fact, None) for key, fact in batch)
         if p.recorded:
             for source in recorded_sources(connection, p.recorded, Position(0), rebuild.upto):
                 if isinstance(source.item, Recorded):
                     yield source.key, source.item, None
         for upstream in (other for other in projections(2) if other.row in p.upstream):
-            for rows in readmodels.scan(connection, upstream, rebuild.stage2, CHUNK):
+            for rows in readmodels.scan(connection, upstream, rebuild.stage2, SCAN):
                 for key, row in rows:
                     yield row_source(upstream.name, key), Changed(key[1], row), (upstream.name, key[1])
+
+
+class _Rows:
+    """The rows of a task: the last ones as they are, the others as JSON, which takes a third of the room."""
+
+    def __init__(self, p: Projection) -> None:
+        self._projection = p
+        self._rows: OrderedDict[RowKey, Any] = OrderedDict()
+        self._encoded: dict[RowKey, bytes] = {}
+
+    def get(self, key: RowKey) -> Any:
+        if key in self._rows:
+            return self._rows[key]
+        stored = self._encoded.pop(key, None)
+        return None if stored is None else readmodels.decode_row(self._projection, stored)
+
+    def put(self, key: RowKey, row: Any) -> None:
+        self._rows[key] = row
+        self._rows.move_to_end(key)
+        if len(self._rows) > SCAN:
+            self._encode(*self._rows.popitem(last=False))
+
+    def encoded(self) -> Iterator[tuple[RowKey, bytes]]:
+        """Every row that is there."""
+        while self._rows:
+            self._encode(*self._rows.popitem(last=False))
+        yield from self._encoded.items()
+
+    def _encode(self, key: RowKey, row: Any) -> None:
+        if row is not None:
+            self._encoded[key] = msgspec.json.encode(row)
 
 
 def _write(connection: Connection, generation: int, at: Position, deltas: Iterable[tuple[int, str, Delta]]) -> None:
