@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from functools import lru_cache
 
 LONGEST = 1000
 """Bytes of the longest location that is kept whole."""
@@ -73,6 +74,7 @@ def project_of(location: str) -> str:
     return inside[1] if inside else location
 
 
+@lru_cache(maxsize=256)
 def project_name(location: str) -> str:
     """A short name for people: the last element of the project's path, or the path where it has none."""
     project = project_of(location)

@@ -96,14 +96,15 @@ def worth_keeping(text: str, importance: float) -> bool:
 
 def turn_importance(turn: Turn) -> float:
     """0 to 1: what was asked, what was changed, whether reasons were given."""
-    if is_steering(turn.prompt) or length_of(turn.prompt) < SHORTEST:
+    length = length_of(turn.prompt)
+    if is_steering(turn.prompt) or length < SHORTEST:
         return 0.0
     score = 0.3
     score += 0.1 if turn.files else 0.0
     score += 0.1 if len(turn.answer) >= 400 else 0.0
     score += 0.1 if _REASONED.search(turn.prompt) or _REASONED.search(turn.answer) else 0.0
     score += 0.05 if "?" in turn.prompt and turn.answer else 0.0
-    if length_of(turn.prompt) < 25 and len(turn.answer) < 80:
+    if length < 25 and len(turn.answer) < 80:
         score -= 0.15
     return round(min(score, 1.0), 4)
 

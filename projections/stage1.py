@@ -1,12 +1,15 @@
 """Stage 1: one stream's events become facts, and its rows are folded from them.
 
 A pure function of the set of the stream's events. Events that sort last extend the state; any other asks for the
-whole stream to be folded anew, which is the same function.
+whole stream to be folded anew, which is the same function. A transcript is always late after its hooks, so a state that
+lives on remembers some points of its past: from the newest that all late events sort behind, only what came since is
+folded anew.
 """
 
 from __future__ import annotations
 
 import functools
+import pickle
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -15,7 +18,7 @@ from uuid import UUID
 import msgspec
 
 from memctl.domain.derive import StreamFacts, derive
-from memctl.domain.event import Event
+from memctl.domain.event import Event, Position
 from memctl.domain.facts import Fact, Identified
 from memctl.domain.skipping import foldable
 from memctl.projections.kernel import Projection, handed_on, projections
@@ -29,6 +32,25 @@ class Delta(msgspec.Struct):
 
     facts: dict[UUID, Identified]
     rows: dict[RowOf, Any]
+    retracted: tuple[UUID, ...] = ()
+    """Facts that an earlier batch told of and that no longer stand."""
+
+
+POINTS = 3
+"""How many points of its past a state remembers."""
+
+POINT_EVERY, POINT_SHARE = 128, 16
+"""Between two of them lie at least so many events, and one in so many of all: to make one, all of them are passed."""
+
+
+class _Point(msgspec.Struct):
+    """A stream's state when all events up to a position were folded, and what was told of since."""
+
+    position: Position
+    events: int
+    state: bytes
+    facts: set[UUID]
+    rows: set[RowOf]
 
 
 class StreamState:
@@ -37,7 +59,52 @@ class StreamState:
     def __init__(self, facts: StreamFacts) -> None:
         self._facts = facts
         self._rows: dict[str, dict[str, Any]] = defaultdict(dict)
+        self._last: dict[type[Fact], Identified] = {}
+        """Of each type of fact that stage 2 folds the last, which alone may be revised."""
+        self._points: list[_Point] = []
         self.events = 0
+
+    @property
+    def goes_back_to(self) -> Position | None:
+        """The position behind which `rewind` wants every event; None where there is no way back."""
+        return self._points[0].position if self._points else None
+
+    def remember(self, position: Position) -> None:
+        """Every event up to a position was folded: late ones may find their way back to here, once there is more."""
+        apart = max(POINT_EVERY, self.events // POINT_SHARE)
+        if self.events >= (self._points[-1].events if self._points else 0) + apart:
+            state = pickle.dumps((self._facts, self._rows, self._last), pickle.HIGHEST_PROTOCOL)
+            self._points = [*self._points, _Point(position, self.events, state, set(), set())][-POINTS:]
+
+    def rewind(self, events: Sequence[Event]) -> Delta | None:
+        """Fold every event behind `goes_back_to`: those known, and others that need not sort last.
+
+        None when there is one that sorts before all points, or pairs with what lies before them; then this state is of
+        no more use.
+        """
+        was = self._rows
+        while self._points:
+            point = self._points[-1]
+            since = [event for event in events if event.position > point.position]
+            self._facts, self._rows, self._last = pickle.loads(point.state)  # noqa: S301  # made by `remember`
+            if not self._facts.extend(since):
+                self._points.pop()
+                continue
+            facts_before, rows_before, last = point.facts, point.rows, dict(self._last)
+            point.facts, point.rows = set(), set()
+            self.events = point.events
+            delta = self.drain(len(since))
+            stood = {fact.id: fact for fact in last.values()}
+            gone = facts_before - delta.facts.keys()
+            delta.facts.update((id, stood[id]) for id in gone if id in stood)
+            delta.retracted = tuple(gone - stood.keys())
+            for name, key in rows_before | delta.rows.keys():
+                delta.rows[name, key] = self._rows[name].get(key)
+            same = [(name, key) for (name, key), row in delta.rows.items() if row == was[name].get(key)]
+            for of in same:
+                del delta.rows[of]
+            return delta
+        return None
 
     def extend(self, events: Sequence[Event]) -> Delta | None:
         """Fold further events. None when they do not all sort last: then this state is of no more use."""
@@ -52,15 +119,19 @@ class StreamState:
         delta = Delta({fact.id: fact for fact in facts if isinstance(fact, Identified) and type(fact) in wanted}, {})
         for p in _stage1():
             rows = self._rows[p.name]
-            told: dict[str, list[Fact]] = {}
+            subscribed, told = p.facts, defaultdict[str, list[Fact]](list)
             for fact in facts:
-                if type(fact) in p.facts:
+                if type(fact) in subscribed:
                     for key in p.keys(fact):
-                        told.setdefault(key, []).append(fact)
+                        told[key].append(fact)
             for key, about in told.items():
                 row = rows[key] = delta.rows[p.name, key] = p.folded(rows.get(key), about)
                 if row is None:
                     del rows[key]
+        self._last.update((type(fact), fact) for fact in delta.facts.values())
+        for point in self._points:
+            point.facts.update(delta.facts)
+            point.rows.update(delta.rows)
         return delta
 
 
