@@ -140,7 +140,7 @@ _ASKS = re.compile(
     r"delete|update|upgrade|change|replace|migrate|convert|extract|document|explain|describe|summari[sz]e|analy[sz]e|"
     r"set ?up|configure|install|deploy|release|publish|run|test|generate|design|plan|improve|optimi[sz]e|support|"
     r"enable|disable|integrate|port|clean|simplify|split|merge|rebase|commit|push|show|tell|give|read|search|ensure|"
-    r"consider|respond|address|log|bring|restore|get|use|put|spawn)\b|\?|"
+    r"consider|respond|address|log|bring|restore|get|use|put|spawn)\b|"
     r"(?:해 ?줘|해 ?주세요|해라|하자|할까|해 ?봐|줘\b|주세요|부탁|만들|고쳐|고치|수정|추가|"
     r"구현|작성|삭제|제거|변경|바꿔|바꾸|확인|검토|설명|"
     r"알려|찾아|분석|정리|개선|테스트|리팩토링|설치|설정|왜|어떻게|무엇|뭐|어디|인가요|나요|까요)",
@@ -187,7 +187,7 @@ def is_complaint(words: str) -> bool:
 
 def asks_for_work(words: str) -> bool:
     """Whether the words ask for something."""
-    return bool(_ASKS.search(words))
+    return "?" in words or bool(_ASKS.search(words))
 
 
 def kind_of(
@@ -200,7 +200,7 @@ def kind_of(
     """
     length = length_of(words)
     thanks = _THANKS.match(words)
-    if thanks and length_of(words[thanks.end() :]) <= 4 and not _ASKS.search(words[thanks.end() :]):
+    if thanks and length_of(words[thanks.end() :]) <= 4 and not asks_for_work(words[thanks.end() :]):
         return "thanks"
     if not open_task:
         return "opening" if length >= 3 or asks_for_work(words) else "follow_up"

@@ -292,10 +292,12 @@ def _alike(command: str, error: OpenError) -> bool:
     return any(len(a & b) * 2 > len(a | b) for a in again for b in before)
 
 
+_AROUND = re.compile(r"^cd \S+ *(?:&&|;) *| 2>&1| *\|\| true| *\| *(?:head|tail|cat)\b[^|;&]*$")
+
+
+@lru_cache(maxsize=256)
 def _bare(command: str) -> str:
-    return re.sub(
-        r"^cd \S+ *(?:&&|;) *| 2>&1| *\|\| true| *\| *(?:head|tail|cat)\b[^|;&]*$", "", command.strip()
-    ).strip()
+    return _AROUND.sub("", command.strip()).strip()
 
 
 _FILTER = re.compile(
