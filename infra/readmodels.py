@@ -6,6 +6,7 @@ expression indexes, named by the projection itself.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import typing
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -135,9 +136,14 @@ def expression(p: Projection, field: str) -> str:
 
     Raises: KeyError when the row type has no such field.
     """
-    kind = typing.get_type_hints(p.row)[field]
+    kind = _types_of(p.row)[field]
     cast = {int: "::bigint", float: "::float8", bool: "::boolean"}.get(getattr(kind, "__supertype__", kind), "")
     return f"((row->>'{field}'){cast})"
+
+
+@functools.cache
+def _types_of(row: type[Any]) -> dict[str, Any]:
+    return typing.get_type_hints(row)
 
 
 def _literal(statement: str) -> sql.SQL:
