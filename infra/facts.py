@@ -75,6 +75,20 @@ def copy_facts(connection: Connection, generation: int, at: Position, facts: Ite
             copy.write_row((space_id, fact.id, fact.stream, fact_type(fact), at, payload))
 
 
+def retract(connection: Connection, generation: int, at: Position, ids: Sequence[SourceKey]) -> None:
+    """Retract facts by id; those that do not stand stay as they were."""
+    if not ids:
+        return
+    connection.execute(
+        sql.SQL(
+            "UPDATE memctl.facts_g{g} f SET payload = NULL, at = %b"
+            " FROM unnest(%b::int4[], %b::uuid[]) AS k(space_id, id)"
+            " WHERE f.space_id = k.space_id AND f.id = k.id AND f.payload IS NOT NULL"
+        ).format(g=sql.SQL(str(generation))),
+        [at, [key[0] for key in ids], [key[1] for key in ids]],
+    )
+
+
 def retract_others(
     connection: Connection, generation: int, at: Position, kept: Mapping[tuple[int, str], Sequence[UUID]]
 ) -> None:

@@ -9,6 +9,7 @@ folded anew.
 from __future__ import annotations
 
 import functools
+import io
 import pickle
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -43,12 +44,39 @@ POINT_EVERY, POINT_SHARE = 128, 16
 """Between two of them lie at least so many events, and one in so many of all: to make one, all of them are passed."""
 
 
+class _Snapshot:
+    """Objects as they are now, of which copies can be had.
+
+    Copies share the strings and the frozen structs, which is quick, and needed: msgspec leaves a field out of JSON only
+    where it holds the very object that is its default.
+    """
+
+    def __init__(self, objects: object) -> None:
+        self._shared: list[Any] = []
+        written = io.BytesIO()
+        pickler = pickle.Pickler(written, pickle.HIGHEST_PROTOCOL)
+        pickler.persistent_id = self._share  # type: ignore[method-assign]
+        pickler.dump(objects)
+        self._rest = written.getvalue()
+
+    def _share(self, each: Any) -> int | None:
+        if not isinstance(each, str) and not (isinstance(each, msgspec.Struct) and each.__struct_config__.frozen):
+            return None
+        self._shared.append(each)
+        return len(self._shared) - 1
+
+    def copy(self) -> Any:
+        unpickler = pickle.Unpickler(io.BytesIO(self._rest))  # noqa: S301  # bytes of this process
+        unpickler.persistent_load = self._shared.__getitem__  # type: ignore[method-assign]
+        return unpickler.load()
+
+
 class _Point(msgspec.Struct):
     """A stream's state when all events up to a position were folded, and what was told of since."""
 
     position: Position
     events: int
-    state: bytes
+    state: _Snapshot
     facts: set[UUID]
     rows: set[RowOf]
 
@@ -73,7 +101,7 @@ class StreamState:
         """Every event up to a position was folded: late ones may find their way back to here, once there is more."""
         apart = max(POINT_EVERY, self.events // POINT_SHARE)
         if self.events >= (self._points[-1].events if self._points else 0) + apart:
-            state = pickle.dumps((self._facts, self._rows, self._last), pickle.HIGHEST_PROTOCOL)
+            state = _Snapshot((self._facts, self._rows, self._last))
             self._points = [*self._points, _Point(position, self.events, state, set(), set())][-POINTS:]
 
     def rewind(self, events: Sequence[Event]) -> Delta | None:
@@ -86,7 +114,7 @@ class StreamState:
         while self._points:
             point = self._points[-1]
             since = [event for event in events if event.position > point.position]
-            self._facts, self._rows, self._last = pickle.loads(point.state)  # noqa: S301  # made by `remember`
+            self._facts, self._rows, self._last = point.state.copy()
             if not self._facts.extend(since):
                 self._points.pop()
                 continue
@@ -98,6 +126,8 @@ class StreamState:
             gone = facts_before - delta.facts.keys()
             delta.facts.update((id, stood[id]) for id in gone if id in stood)
             delta.retracted = tuple(gone - stood.keys())
+            for earlier in self._points:
+                earlier.facts.difference_update(delta.retracted)
             for name, key in rows_before | delta.rows.keys():
                 delta.rows[name, key] = self._rows[name].get(key)
             same = [(name, key) for (name, key), row in delta.rows.items() if row == was[name].get(key)]

@@ -7,7 +7,7 @@ the events that follow in it wait until it is tried again or that event is left 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
 import msgspec
@@ -76,7 +76,7 @@ class Stage1:
             try:
                 parking = Parking(connection, lease.generation, parks=self._parks)
                 open_ = self._open(streams, parking, retry)
-                folded = ({}, set()) if careful else self._fold(connection, open_, lease.position, parking, retry)
+                folded = ({}, set()) if careful else self._fold(connection, open_, lease.position, end, parking, retry)
                 with connection.transaction():
                     moved = generations.advance(connection, lease, end)
                     with connection.pipeline():
@@ -111,16 +111,18 @@ class Stage1:
         connection: Connection,
         streams: dict[StreamKey, list[Event]],
         before: Position,
+        end: Position,
         parking: Parking,
         whole: bool,
     ) -> tuple[dict[StreamKey, Delta], set[StreamKey]]:
         deltas: dict[StreamKey, Delta] = {}
-        for key, fresh in () if whole else streams.items():
-            delta = self._extended(key, fresh)
-            if delta is not None:
-                self._states.move_to_end(key)
-                self._kept += len(fresh)
-                deltas[key] = delta
+        if not whole:
+            deltas = self._extended(streams)
+            late = streams.keys() - deltas.keys()
+            deltas.update(self._rewound(connection, {key: streams[key] for key in sorted(late)}, before))
+        for key in deltas:
+            self._states.move_to_end(key)
+            self._states[key].remember(end)
         anew = streams.keys() - deltas.keys()
         for key, known in read_streams(connection, sorted(anew), before).items():
             self._drop(key)
@@ -137,21 +139,53 @@ class Stage1:
                 continue
             # Where something was left out, an event that comes may be one of those: such a stream is read again.
             if not left_out(events):
+                state.remember(end)
                 self._states[key] = state
                 self._kept += state.events
         return deltas, anew
 
-    def _extended(self, key: StreamKey, fresh: Sequence[Event]) -> Delta | None:
-        """What the fresh events change in a stream whose state is kept; None when it has to be folded anew."""
-        state = self._states.get(key)
-        if state is None or any(isinstance(e.payload, EventSkipped | Undecodable) for e in fresh):
-            return None
-        try:
-            return state.extend(fresh)
-        except Exception as problem:
-            if not of_content(problem):
-                raise
-            return None
+    def _extended(self, streams: Mapping[StreamKey, Sequence[Event]]) -> dict[StreamKey, Delta]:
+        """What events change in the streams whose states are kept and that they all sort behind."""
+        return self._tried(streams, lambda state, fresh: state.extend(fresh))
+
+    def _rewound(
+        self, connection: Connection, streams: Mapping[StreamKey, Sequence[Event]], before: Position
+    ) -> dict[StreamKey, Delta]:
+        """What late events change in the streams whose states are kept and remember a point before them."""
+        back: dict[StreamKey, Position] = {}
+        for key in streams:
+            state = self._states.get(key)
+            if state is not None and (position := state.goes_back_to) is not None:
+                back[key] = position
+        since = read_streams(connection, list(back), before, back)
+        return self._tried(
+            {key: [*known, *streams[key]] for key, known in since.items()}, lambda state, events: state.rewind(events)
+        )
+
+    def _tried(
+        self,
+        streams: Mapping[StreamKey, Sequence[Event]],
+        fold: Callable[[StreamState, Sequence[Event]], Delta | None],
+    ) -> dict[StreamKey, Delta]:
+        """What `fold` does to the kept states; those of streams that have to be folded anew are left out."""
+        deltas: dict[StreamKey, Delta] = {}
+        for key, events in streams.items():
+            state = self._states.get(key)
+            if state is None or any(isinstance(e.payload, EventSkipped | Undecodable) for e in events):
+                continue
+            had = state.events
+            try:
+                delta = fold(state, events)
+            except Exception as problem:
+                if not of_content(problem):
+                    raise
+                del self._states[key]
+                self._kept -= had
+                continue
+            self._kept += state.events - had
+            if delta is not None:
+                deltas[key] = delta
+        return deltas
 
     def _fold_one_by_one(
         self, connection: Connection, lease: Lease, streams: dict[StreamKey, list[Event]], parking: Parking
@@ -202,6 +236,8 @@ def _write(
     facts.assert_facts(
         connection, generation, at, ((key[0], fact) for key, delta in deltas.items() for fact in delta.facts.values())
     )
+    retracted = [(key[0], id) for key, delta in deltas.items() for id in delta.retracted]
+    facts.retract(connection, generation, at, retracted)
     facts.retract_others(connection, generation, at, {key: list(deltas[key].facts) for key in whole})
     encode = msgspec.json.encode
     for p in projections(1):

@@ -6,7 +6,7 @@ stop at it. An event of a type or version that this memctl does not know is neve
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -35,7 +35,8 @@ _TYPES = f"""SELECT {_COLUMNS} FROM memctl.events
     WHERE position > %s AND position <= %s AND type = ANY(%s) ORDER BY position"""
 
 _STREAMS = f"""SELECT {_COLUMNS} FROM memctl.events
-    WHERE (space_id, stream) IN (SELECT * FROM unnest(%s::int4[], %s::text[])) AND position <= %s
+    JOIN unnest(%s::int4[], %s::text[], %s::int8[]) AS wanted(space_id, stream, after) USING (space_id, stream)
+    WHERE position > after AND position <= %s
     ORDER BY space_id, stream, position"""
 
 _ALL_STREAMS = f"""SELECT {_COLUMNS} FROM memctl.events
@@ -114,11 +115,21 @@ def read_types(
     return [_event(row) for row in rows if row[12] is not None]
 
 
-def read_streams(connection: Connection, streams: Sequence[StreamKey], upto: Position) -> dict[StreamKey, list[Event]]:
-    """Every event of those streams up to a position, by stream, in order of position."""
+def read_streams(
+    connection: Connection,
+    streams: Sequence[StreamKey],
+    upto: Position,
+    after: Mapping[StreamKey, Position] | None = None,
+) -> dict[StreamKey, list[Event]]:
+    """Every event of those streams up to a position, by stream, in order of position.
+
+    `after` says of some to leave out what stands at or before a position.
+    """
     found: dict[StreamKey, list[Event]] = {key: [] for key in streams}
-    spaces, names = [key[0] for key in streams], [key[1] for key in streams]
-    for row in connection.execute(_STREAMS, [spaces, names, upto], binary=True):
+    if not found:
+        return found
+    spaces, names, begins = zip(*((*key, (after or {}).get(key, 0)) for key in streams), strict=True)
+    for row in connection.execute(_STREAMS, [list(spaces), list(names), list(begins), upto], binary=True):
         if row[12] is not None:
             event = _event(row)
             found[event.space_id, event.stream].append(event)

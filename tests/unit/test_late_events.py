@@ -1,0 +1,153 @@
+"""Late events are folded from a remembered point on, and what comes out is what folding the whole stream gives."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+import msgspec
+import pytest
+from histories import example
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from unit.test_derive import Session, histories, hooks_of
+
+from memctl.domain.event import Event, Micros, NewEvent, Position
+from memctl.domain.facts import Fact
+from memctl.domain.observations import PromptSubmitted, ResponseReceived, event_id_of
+from memctl.projections import stage1
+from memctl.projections.stage1 import Delta, RowOf, StreamState, fold_stream
+
+
+class Worker:
+    """What a worker and its tables hold of one stream."""
+
+    def __init__(self, stream: str) -> None:
+        self._stream = stream
+        self._known: list[Event] = []
+        self._state: StreamState | None = None
+        self.facts: dict[UUID, Fact] = {}
+        self.rows: dict[RowOf, Any] = {}
+        self.rewound = self.anew = 0
+
+    def take(self, came: Sequence[Event]) -> None:
+        fresh = [
+            msgspec.structs.replace(event, position=Position(len(self._known) + n)) for n, event in enumerate(came, 1)
+        ]
+        self._known += fresh
+        delta = self._state.extend(fresh) if self._state is not None else None
+        if delta is None and self._state is not None and (back := self._state.goes_back_to) is not None:
+            delta = self._state.rewind([event for event in self._known if event.position > back])
+            self.rewound += delta is not None
+        if delta is None:
+            self._state, delta = fold_stream(self._stream, self._known)
+            self.anew += 1
+            self.facts.clear()
+            self.rows.clear()
+        self._write(delta)
+        assert self._state is not None
+        self._state.remember(Position(len(self._known)))
+
+    def _write(self, delta: Delta) -> None:
+        assert not delta.facts.keys() & set(delta.retracted)
+        self.facts.update(delta.facts)
+        for id in delta.retracted:
+            del self.facts[id]
+        for of, row in delta.rows.items():
+            self.rows[of] = row
+            if row is None:
+                del self.rows[of]
+
+    def check(self) -> None:
+        """What stands is what the stream gives as a whole, to the byte: equal structs may differ as JSON."""
+        _, whole = fold_stream(self._stream, self._known)
+        assert as_json(self.facts) == as_json(whole.facts)
+        assert as_json(self.rows) == as_json({of: row for of, row in whole.rows.items() if row is not None})
+
+
+def as_json(found: Mapping[Any, Any]) -> dict[Any, bytes]:
+    return {key: msgspec.json.encode(value) for key, value in found.items()}
+
+
+@pytest.fixture
+def points_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stage1, "POINT_EVERY", 1)
+    monkeypatch.setattr(stage1, "POINT_SHARE", 1_000_000)
+
+
+def in_batches(events: Sequence[Event], luck: random.Random, most: int) -> Iterator[Sequence[Event]]:
+    at = 0
+    while at < len(events):
+        size = luck.randint(1, most)
+        yield events[at : at + size]
+        at += size
+
+
+@settings(max_examples=60, deadline=None)
+@given(histories(), st.randoms(use_true_random=False), st.integers(1, 4))
+def test_late_events_change_what_a_fold_of_everything_would(events: list[Event], luck: Any, most: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(stage1, "POINT_EVERY", 1)
+        patch.setattr(stage1, "POINT_SHARE", 1_000_000)
+        if luck.random() < 0.7:  # nearly in order: late ones are a few places late
+            events = sorted(events, key=lambda e: e.occurred_at + luck.randint(0, 4_000_000))
+        else:
+            luck.shuffle(events)
+        worker = Worker(events[0].stream)
+        for batch in in_batches(events, luck, most):
+            worker.take(batch)
+            worker.check()
+
+
+@pytest.mark.usefixtures("points_everywhere")
+def test_a_late_prompt_takes_back_what_was_told_of_the_turn_it_ends() -> None:
+    session = Session()
+    session.tell(PromptSubmitted(text="Fix the flaky login test in auth.py"), "user")
+    session.tell(ResponseReceived(text="I look at it."))
+    late = session.tell(PromptSubmitted(text="No, write a changelog for the release instead"), "user", hook="late")
+    session.tell(ResponseReceived(text="I prefer tabs. The changelog is written."), hook="answer")
+    first, second, _, answer = session.events
+    worker = Worker(first.stream)
+    for event in (first, second, answer, late):
+        worker.take([event])
+        worker.check()
+    assert (worker.rewound, worker.anew) == (1, 1)
+
+
+def stored(events: Sequence[NewEvent]) -> list[Event]:
+    """Events as the log hands them over."""
+    return [
+        Event(
+            position=Position(number),
+            event_id=event_id_of(1, new.dedupe_key),
+            space_id=1,
+            stream=new.stream,
+            type="",
+            occurred_at=new.occurred_at,
+            recorded_at=Micros(0),
+            actor=new.actor,
+            location=new.location,
+            session_id="",
+            dedupe_key=new.dedupe_key,
+            payload=new.payload,
+        )
+        for number, new in enumerate(events, 1)
+    ]
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.usefixtures("points_everywhere")
+def test_a_transcript_that_follows_its_hooks_is_folded_from_a_point_on(seed: int) -> None:
+    events = stored(example())
+    hooks = {told.position - 1_000: msgspec.structs.replace(told, stream=events[0].stream) for told in hooks_of(events)}
+    luck = random.Random(seed)
+    worker = Worker(events[0].stream)
+    at = 0
+    for batch in in_batches(events, luck, 8):
+        for part in ([hooks[n] for n in range(at, at + len(batch)) if n in hooks], batch):
+            worker.take(part)
+            worker.check()
+        at += len(batch)
+    assert worker.rewound > worker.anew
