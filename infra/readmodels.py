@@ -6,7 +6,6 @@ expression indexes, named by the projection itself.
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import typing
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -136,14 +135,18 @@ def expression(p: Projection, field: str) -> str:
 
     Raises: KeyError when the row type has no such field.
     """
-    kind = _types_of(p.row)[field]
+    kind = _types_of(p)[field]
     cast = {int: "::bigint", float: "::float8", bool: "::boolean"}.get(getattr(kind, "__supertype__", kind), "")
     return f"((row->>'{field}'){cast})"
 
 
-@functools.cache
-def _types_of(row: type[Any]) -> dict[str, Any]:
-    return typing.get_type_hints(row)
+_types: dict[type[Any], dict[str, Any]] = {}
+
+
+def _types_of(p: Projection) -> dict[str, Any]:
+    if p.row not in _types:
+        _types[p.row] = typing.get_type_hints(p.row)
+    return _types[p.row]
 
 
 def _literal(statement: str) -> sql.SQL:
