@@ -79,8 +79,9 @@ class Stage1:
                 folded = ({}, set()) if careful else self._fold(connection, open_, lease.position, end, parking, retry)
                 with connection.transaction():
                     moved = generations.advance(connection, lease, end)
-                    with connection.pipeline():
-                        _write(connection, lease.generation, end, *folded)
+                    # Not in a pipeline: a worker that is stopped in one is busy to Postgres, which waits for the rest
+                    # for ever, and nobody could take over the shard.
+                    _write(connection, lease.generation, end, *folded)
                     if careful:
                         self._fold_one_by_one(connection, moved, open_, parking)
                     parking.save()

@@ -50,7 +50,7 @@ def learnt(postgres_server: str, migrated_template: str, folder: Path) -> Iterat
     """Name of a database whose memory has read both transcripts and is caught up: a template for each test's own."""
     write_sessions(folder)
     with servers.fresh_database(postgres_server, template=migrated_template) as url:
-        with Intake(load_settings(database_url=url, data_dir=folder.with_name("memctl"))) as intake:
+        with Intake(load_settings(database_url=url, data_dir=folder.with_name("memctl"), stage1_shards=4)) as intake:
             ingest(intake, [folder])
         drainer = Drainer(url)
         catch_up(drainer)
