@@ -36,7 +36,10 @@ class Reader(msgspec.Struct, frozen=True):
 
 
 def readers(connection: Connection, live: Live, mark: Position) -> list[Reader]:
-    """Every shard of the live generations, and how far it may read: to the mark, or as far as stage 1 has come."""
+    """Every shard of the live generations, and how far it may read: to the mark, or as far as stage 1 has come.
+
+    The mark may have moved on since it was asked for: it is looked at in the same moment as the offsets.
+    """
     found = connection.execute(
         """WITH o AS (
             SELECT CASE WHEN generation = %(stage1)s THEN 1 ELSE 2 END AS stage, shard, position, owner,
@@ -45,7 +48,7 @@ def readers(connection: Connection, live: Live, mark: Position) -> list[Reader]:
         SELECT stage, shard, position, l.upto, owner, lease_s,
             extract(epoch FROM clock_timestamp()
                 - (SELECT min(reached_at) FROM memctl.mark_history h WHERE h.position > o.position))::float8
-        FROM o, LATERAL (SELECT CASE WHEN stage = 1 THEN %(mark)s::bigint
+        FROM o, LATERAL (SELECT CASE WHEN stage = 1 THEN greatest(%(mark)s, (SELECT position FROM memctl.mark))
                               ELSE (SELECT min(position) FROM o WHERE stage = 1) END AS upto) l
         ORDER BY stage, shard""",
         {"stage1": live.stage1, "stage2": live.stage2, "mark": mark},

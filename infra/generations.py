@@ -11,6 +11,8 @@ import hashlib
 import importlib.metadata
 import pkgutil
 import re
+import sys
+import unicodedata
 from datetime import timedelta
 from pathlib import Path
 from typing import Literal
@@ -91,7 +93,8 @@ def fingerprint() -> str:
         digest.update(name.encode() + b"\n" + sources[name])
     for name in COMPUTED_WITH:
         digest.update(f"{name}={importlib.metadata.version(name)}\n".encode())
-    digest.update(f"layout={readmodels.LAYOUT}".encode())
+    digest.update(f"layout={readmodels.LAYOUT}\n".encode())
+    digest.update(f"python={sys.version_info[:2]} unicode={unicodedata.unidata_version}".encode())
     return digest.hexdigest()[:32]
 
 
@@ -172,6 +175,21 @@ def begin_at(connection: Connection, generation: int, position: Position) -> Non
     connection.execute(
         "UPDATE memctl.offsets SET position = %s WHERE generation = %s AND position < %s",
         [position, generation, position],
+    )
+
+
+def read_again(connection: Connection, facts_of: int, position: Position) -> None:
+    """Facts of a stage 1 were changed as of a position that others than the live stage 2 may have passed: a generation
+    that is being built over them, or kept, reads from before it again. In the caller's transaction."""
+    connection.execute(
+        "UPDATE memctl.offsets o SET position = %s FROM memctl.generations g WHERE g.generation = o.generation"
+        " AND g.stage = 2 AND g.facts_of = %s AND g.status IN ('building', 'previous') AND o.position >= %s",
+        [max(position - 1, 0), facts_of, position],
+    )
+    connection.execute(
+        "UPDATE memctl.rebuilds SET upto = %s"
+        " WHERE status = 'running' AND first_stage = 2 AND stage1 = %s AND upto >= %s",
+        [max(position - 1, 0), facts_of, position],
     )
 
 
@@ -264,13 +282,15 @@ def acquire(connection: Connection, generation: int, shard: int, owner: str) -> 
     and a batch that is on disk has its lease there too.
     """
     row = connection.execute(
-        "UPDATE memctl.offsets o SET owner = %s, epoch = epoch + 1, lease_until = clock_timestamp() + %s"
-        " FROM memctl.generations g WHERE g.generation = o.generation AND o.generation = %s AND o.shard = %s"
-        " AND (o.lease_until IS NULL OR o.lease_until < clock_timestamp()"
-        "      OR o.lease_until > clock_timestamp() + 2 * %s)"
+        # One whose row is locked is being moved at this moment: it is held, however long that takes.
+        "WITH free AS (SELECT generation, shard FROM memctl.offsets WHERE generation = %s AND shard = %s"
+        " AND (lease_until IS NULL OR lease_until < clock_timestamp() OR lease_until > clock_timestamp() + 2 * %s)"
         " AND set_config('synchronous_commit', 'off', true) = 'off'"  # always true
-        " RETURNING o.position, o.epoch, g.shards",
-        [owner, LEASE, generation, shard, LEASE],
+        " FOR UPDATE SKIP LOCKED)"
+        " UPDATE memctl.offsets o SET owner = %s, epoch = epoch + 1, lease_until = clock_timestamp() + %s"
+        " FROM free f JOIN memctl.generations g USING (generation)"
+        " WHERE o.generation = f.generation AND o.shard = f.shard RETURNING o.position, o.epoch, g.shards",
+        [generation, shard, LEASE, owner, LEASE],
     ).fetchone()
     if row is None:
         return None

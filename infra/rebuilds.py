@@ -106,8 +106,10 @@ def begin(
     return Rebuild(row[0], purpose, first_stage, read_models, upto, stage1, stage2)
 
 
-def read(connection: Connection, rebuild: int) -> Rebuild | None:
-    """A rebuild that is running, by its number."""
+def read(connection: Connection, rebuild: int, *, locked: bool = False) -> Rebuild | None:
+    """A rebuild that is running, by its number; `locked` against changes until this transaction ends."""
+    if locked:
+        connection.execute("SELECT FROM memctl.rebuilds WHERE rebuild = %s FOR UPDATE", [rebuild])
     return next(iter(_running(connection, rebuild=rebuild)), None)
 
 

@@ -33,7 +33,8 @@ from memctl.infra import dead_letters, facts, generations, readmodels, rebuilds
 from memctl.infra.database import Connection, connect
 from memctl.infra.dead_letters import LeftOut
 from memctl.infra.facts import Route, SourceKey
-from memctl.infra.log.read import scan_streams, stream_sizes
+from memctl.infra.log.mark import mark
+from memctl.infra.log.read import first_unknown, scan_streams, stream_sizes
 from memctl.infra.readmodels import RowKey
 from memctl.infra.rebuilds import Rebuild, Task
 from memctl.projections.kernel import Changed, Projection, Recorded, projections
@@ -143,6 +144,8 @@ class Leader:
         """
         connection, rebuild = self._connection, self._rebuild
         helpers: list[subprocess.Popen[bytes]] = []
+        if unknown := first_unknown(connection, rebuild.upto):
+            raise RebuildStopped(why=unknown, hint="upgrade memctl, then try again")
         try:
             for number, step in enumerate(steps_of(rebuild)):
                 state = rebuilds.step_state(connection, rebuild.id, number)
@@ -169,7 +172,9 @@ class Leader:
         with connection.transaction():
             if rebuild.first_stage == 1:
                 generations.begin_at(connection, rebuild.stage1, rebuild.upto)
-            generations.begin_at(connection, rebuild.stage2, rebuild.upto)
+            # Facts may have been changed since as of a position that is passed: see `generations.read_again`.
+            now = rebuilds.read(connection, rebuild.id, locked=True)
+            generations.begin_at(connection, rebuild.stage2, rebuild.upto if now is None else now.upto)
 
     def _helpers(self, weight: int) -> list[subprocess.Popen[bytes]]:
         processes = self._processes or min(os.cpu_count() or 1, 8, 1 + weight // (2 * EVENTS))
@@ -260,10 +265,11 @@ class Worker:
 
     def _fold_streams(self, task: Task) -> None:
         connection, generation, upto = self._connection, self._rebuild.stage1, self._rebuild.upto
+        gone = dead_letters.skipped_events(connection, mark(connection)) if self._rebuild.purpose == "as_of" else ()
         deltas: list[tuple[int, str, Delta]] = []
         waiting = 0
         for (space_id, stream), events in scan_streams(connection, upto, task.after, task.to):
-            _, delta = fold_whole((space_id, stream), events)
+            _, delta = fold_whole((space_id, stream), [e for e in events if e.event_id not in gone])
             deltas.append((space_id, stream, delta))
             waiting += len(events)
             if waiting >= CHUNK:
@@ -277,7 +283,9 @@ class Worker:
         connection, generation = self._connection, self._rebuild.stage2
         rows = _Rows(p)
         routes: list[tuple[SourceKey, Route]] = []
-        left_out = LeftOut(dead_letters.skips(connection, self._rebuild.upto))
+        # The past is shown without what was left out since, as it is without what was erased since.
+        upto = mark(connection) if self._rebuild.purpose == "as_of" else self._rebuild.upto
+        left_out = LeftOut(dead_letters.skips(connection, upto))
         for source, item, upstream in self._sources(p):
             key: str | None = None
             try:
@@ -394,6 +402,8 @@ def main(rebuild_id: int, leader: int) -> None:
         rebuild = rebuilds.read(connection, rebuild_id)
         if rebuild is None:
             return
+        if generations.fingerprints(connection, rebuild.stage1, rebuild.stage2) != {generations.fingerprint()}:
+            return  # other code has been installed since the leader began
         worker = Worker(connection, rebuild)
         while os.getppid() == leader:
             if not worker.work():

@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 
 from memctl.domain.errors import MemctlError
-from memctl.domain.event import stream_hash
+from memctl.domain.event import Position, stream_hash
 from memctl.infra import facts, generations
 from memctl.infra.database import Connection
 from memctl.infra.dead_letters import DeadLetter
@@ -33,6 +33,12 @@ class LeaseHeld(MemctlError):
     hint = "see `memctl status`; a replay may be switching"
 
 
+class LiveChanged(MemctlError):
+    """Other read models have become live meanwhile; nothing was folded."""
+
+    hint = "try again"
+
+
 def refold(
     connection: Connection,
     *,
@@ -45,8 +51,8 @@ def refold(
 
     The rows are then those of a full rebuild at the same position. `letters` are of the live generations; what cannot
     be folded still is parked again, or with `parks` False raised. `connection` is in autocommit mode.
-    Raises: OtherRules where the live rows were folded by other code, LeaseHeld, LeaseLost, CannotFold; then nothing
-    was written.
+    Raises: OtherRules where the live rows were folded by other code, LeaseHeld, LiveChanged, LeaseLost, CannotFold;
+    then nothing was written.
     """
     if generations.stale(connection):
         raise OtherRules
@@ -61,6 +67,8 @@ def refold(
         by_shard.setdefault(_shard_of(key[1], shards), []).append(key)
     needed = [*((1, live.stage1, shard) for shard in sorted(by_shard)), (2, live.stage2, 0)]
     with _held(connection, needed) as leases, connection.transaction():
+        if generations.live(connection) != live:
+            raise LiveChanged
         *stage1, last = leases
         changes = []
         for lease in stage1:
@@ -71,6 +79,8 @@ def refold(
                 changes += facts.read_changes_of(connection, live.stage1, here, lease.position)
         of_rows = [letter for letter in letters if letter.target.projection]
         Stage2(parks=parks).refold(connection, last, live.stage1, rows, changes=changes, letters=of_rows)
+        if stage1:
+            generations.read_again(connection, live.stage1, Position(min(lease.position for lease in stage1)))
 
 
 def _shard_of(stream: str, shards: int) -> int:

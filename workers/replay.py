@@ -203,9 +203,7 @@ class _Replay:
             raise
         finally:
             rebuilds.unlock(connection, rebuild.id)
-        if switch:
-            rebuilds.end(connection, rebuild.id, "done")
-        else:
+        if not switch:
             rebuilds.end(connection, rebuild.id, "dropped", "compared, and dropped")
             self._discard(rebuild)
         return result
@@ -238,9 +236,11 @@ class _Replay:
         connection = self._connection
         live = generations.live(connection)
         wanted = shards or generations.shards(connection, live.stage1)
+        building = {generation for generation, _, _ in generations.generations(connection, "building")}
         for old in [*rebuilds.running(connection, "replace"), *rebuilds.running(connection, "compare")]:
             if (
                 (old.purpose, old.first_stage) == (purpose, first_stage)
+                and old.stage2 in building
                 and (first_stage == 1 or old.stage1 == live.stage1)
                 and generations.shards(connection, old.stage1) == wanted
                 and generations.fingerprints(connection, old.stage1, old.stage2) == {generations.fingerprint()}
@@ -297,6 +297,8 @@ class _Replay:
                 for lease in held:
                     generations.renew(connection, lease)  # still ours, so nothing has moved since
                 generations.switch(connection, built.stage1, built.stage2)
+                if self._rebuild is not None:
+                    rebuilds.end(connection, self._rebuild.id, "done")
             result.former = live
 
     def _drain_stage1(self, generation: int, upto: Position) -> None:

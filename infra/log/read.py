@@ -136,6 +136,19 @@ def read_streams(
     return found
 
 
+def first_unknown(connection: Connection, upto: Position) -> str:
+    """The first event up to a position of a type or version that this memctl does not know, in words; "" if none."""
+    known = event_types()
+    found = connection.execute(
+        "SELECT type, schema_version, min(position) FROM memctl.events WHERE position <= %s GROUP BY 1, 2 ORDER BY 3",
+        [upto],
+    )
+    for name, version, position in found.fetchall():
+        if name not in known or version > known[name].version:
+            return f"the event at position {position} is {name!r} version {version}, which this memctl does not know"
+    return ""
+
+
 def stream_sizes(connection: Connection, upto: Position) -> Iterator[tuple[StreamKey, int]]:
     """Every session stream in order of space and name, with the number of its events up to a position.
 
