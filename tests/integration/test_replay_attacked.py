@@ -1,0 +1,156 @@
+"""Ways in which a replay could be made to lie, each found by trying: none of them works any more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from uuid import UUID
+
+import psycopg
+import pytest
+from histories import digests, example
+
+from memctl.domain.event import Micros, NewEvent
+from memctl.domain.skipping import EventSkipped
+from memctl.infra import dead_letters, facts, generations, readmodels, rebuilds
+from memctl.infra.database import Connection, connect
+from memctl.infra.generations import Live
+from memctl.infra.log.append import append
+from memctl.infra.log.mark import mark
+from memctl.projections.kernel import projections
+from memctl.workers import replay
+from memctl.workers.as_of import as_of
+from memctl.workers.drain import Drainer, catch_up
+from memctl.workers.rebuild import RebuildStopped
+from memctl.workers.refold import refold
+
+HISTORY = [event for number in range(6) for event in example(number, day=number + 2)]
+
+
+def drained(url: str) -> None:
+    drainer = Drainer(url)
+    catch_up(drainer)
+    drainer.close()
+
+
+@pytest.fixture
+def filled(database_url: str) -> Iterator[tuple[str, Connection]]:
+    with connect(database_url) as connection:
+        generations.ensure_live(connection, 4)
+        append(connection, 1, HISTORY)
+        drained(database_url)
+        yield database_url, connection
+
+
+def unguarded(connection: Connection, statement: str) -> None:
+    """Change the log as only its owner could."""
+    connection.execute("ALTER TABLE memctl.events DISABLE TRIGGER USER")
+    connection.execute(statement.encode())
+    connection.execute("ALTER TABLE memctl.events ENABLE ALWAYS TRIGGER events_no_change")
+    connection.execute("ALTER TABLE memctl.events ENABLE ALWAYS TRIGGER events_hold_positions")
+
+
+def test_a_switch_and_the_end_of_its_rebuild_are_one(filled: tuple[str, Connection]) -> None:
+    url, connection = filled
+    live = generations.live(connection)
+    connection.execute(
+        """CREATE FUNCTION memctl.die() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+            PERFORM pg_terminate_backend(pg_backend_pid()); PERFORM pg_sleep(60); RETURN NULL; END $$;
+        CREATE TRIGGER die BEFORE UPDATE ON memctl.rebuilds FOR EACH ROW WHEN (new.status = 'done')
+            EXECUTE FUNCTION memctl.die()"""
+    )
+    with pytest.raises(psycopg.OperationalError):
+        replay.replay(url, None)
+    connection.execute("DROP TRIGGER die ON memctl.rebuilds")
+    assert generations.live(connection) == live
+    connection.execute("UPDATE memctl.offsets SET lease_until = NULL, owner = NULL")  # instead of waiting for them
+    assert replay.replay(url, None, verify=True).equal
+    assert [p.status for p in rebuilds.progress(connection, 5)] == ["done"]
+
+
+def test_a_rebuild_whose_generation_has_gone_live_is_not_gone_on_with(filled: tuple[str, Connection]) -> None:
+    url, connection = filled
+    replay.replay(url, None)
+    connection.execute("UPDATE memctl.rebuilds SET status = 'running'")  # as if it had died before it noted its end
+    was = generations.live(connection)
+    assert replay.replay(url, None, verify=True).equal
+    assert generations.live(connection).stage2 > was.stage2
+
+
+def made_different(connection: Connection, stream: str) -> None:
+    """Erase what some events of a stream said: a refold of it changes facts at a position that all have passed."""
+    unguarded(
+        connection,
+        "UPDATE memctl.events SET payload = NULL, salt = NULL WHERE position IN (SELECT position FROM memctl.events"
+        f" WHERE stream = '{stream}' ORDER BY position LIMIT 8)",
+    )
+
+
+def test_a_refold_reaches_a_stage_two_that_is_being_built(filled: tuple[str, Connection]) -> None:
+    url, connection = filled
+    stream = HISTORY[0].stream
+    changed = []
+
+    def change(what: str, done: int, of: int) -> None:
+        if what == "facts" and done >= of and not changed:
+            changed.append(stream)
+            made_different(connection, stream)
+            refold(connection, streams=[(1, stream)])
+
+    replay.replay(url, None, first_stage=2, processes=1, progress=change)
+    assert changed
+    drained(url)
+    assert replay.replay(url, None, verify=True).equal
+
+
+def test_a_refold_reaches_the_stage_two_that_is_kept(filled: tuple[str, Connection]) -> None:
+    url, connection = filled
+    stream = HISTORY[0].stream
+    replay.replay(url, None, first_stage=2)
+    before = digests(connection)
+    made_different(connection, stream)
+    refold(connection, streams=[(1, stream)])
+    assert digests(connection) != before
+    replay.rollback(url, None)
+    assert replay.replay(url, None, verify=True).equal
+
+
+def test_a_rebuild_stops_at_an_unknown_event_wherever_it_stands(filled: tuple[str, Connection]) -> None:
+    url, connection = filled
+    payload = EventSkipped(skipped=UUID(int=1), projection="of tomorrow")
+    event = NewEvent(stream="knowledge/7", payload=payload, occurred_at=Micros(1), dedupe_key="k", actor="user")
+    [there] = append(connection, 1, [event])
+    unguarded(connection, "UPDATE memctl.events SET type = 'knowledge.of_tomorrow' WHERE dedupe_key = 'k'")
+    live = generations.live(connection)
+    with pytest.raises(RebuildStopped, match=rf"position {there.position} is 'knowledge\.of_tomorrow'"):
+        replay.replay(url, None)
+    assert generations.live(connection) == live
+    assert generations.generations(connection, "building") == []
+
+
+def test_the_past_is_shown_without_what_was_dropped_since(filled: tuple[str, Connection]) -> None:
+    url, connection = filled
+    bad = example(8, day=20)[:3]
+    append(connection, 1, bad)
+    unguarded(
+        connection,
+        """UPDATE memctl.events SET payload = '{"text": 5, "line": 7}' WHERE position = (SELECT max(position)"""
+        " FROM memctl.events)",
+    )
+    drained(url)
+    live, between, was = generations.live(connection), mark(connection), digests(connection)
+    [letter] = dead_letters.parked(connection, live.stage1, live.stage2)
+    skipped = EventSkipped(skipped=letter.fault.source)
+    stream = bad[0].stream
+    append(
+        connection,
+        1,
+        [NewEvent(stream=stream, payload=skipped, occurred_at=Micros(1), dedupe_key="skip", actor="user")],
+    )
+    with as_of(url, between) as (past, scratch):
+        assert digests_of(past, scratch) == was
+
+
+def digests_of(connection: Connection, of: Live) -> dict[str, tuple[int, str]]:
+    found = {p.name: readmodels.digest(connection, p, of.stage1 if p.stage == 1 else of.stage2) for p in projections()}
+    found["facts"] = readmodels.digest_of(connection, facts.rows_query(of.stage1))
+    return {name: (digest.rows, digest.hex) for name, digest in found.items()}
