@@ -71,6 +71,8 @@ def test_a_rebuild_whose_generation_has_gone_live_is_not_gone_on_with(filled: tu
     url, connection = filled
     replay.replay(url, None)
     connection.execute("UPDATE memctl.rebuilds SET status = 'running'")  # as if it had died before it noted its end
+    for step in range(9):
+        rebuilds.plan(connection, rebuilds.progress(connection)[0].rebuild, step, [])
     was = generations.live(connection)
     assert replay.replay(url, None, verify=True).equal
     assert generations.live(connection).stage2 > was.stage2
