@@ -51,9 +51,7 @@ def verify(context: click.Context, paths: tuple[Path, ...], repair: bool, rebuil
         print_json({**answer, "checks": told(found)})
     else:
         what = f"{verification.events:,} events, "
-        sound = (
-            "nothing missing" if rebuilt else "nothing missing from the log, read models sampled (--replay: all)"
-        )
+        sound = "nothing missing" if rebuilt else "nothing missing from the log, read models sampled (--replay: all)"
         _conclude(what + (sound if not gaps else _gaps(gaps)), time.monotonic() - began)
     if gaps:
         context.exit(1)
