@@ -80,8 +80,7 @@ def incomplete(connection: Connection, live: Live) -> list[str]:
             missing.append(f"generation {generation} has {offsets} offsets for {shards} shards")
         if stage == 2 and facts_of != live.stage1:
             missing.append(f"generation {generation} was folded from facts of generation {facts_of}")
-        own = ["facts"] if stage == 1 else ["routes", "outbox"]
-        for name in (*own, *(p.name for p in projections(stage))):
+        for name in readmodels.tables(stage):
             table = readmodels.table(name, generation)
             kept = connection.execute(
                 "SELECT relpersistence::text FROM pg_class WHERE oid = to_regclass(%s)", [table]

@@ -12,6 +12,7 @@ import importlib.metadata
 import pkgutil
 import re
 import sys
+import time
 import unicodedata
 from datetime import timedelta
 from pathlib import Path
@@ -36,6 +37,12 @@ _IMPORT = re.compile(rb"^\s*(?:from|import) (memctl\.(?:domain|projections)\.\w+
 
 class LeaseLost(MemctlError):
     """Another worker took over the lease of shard {shard}; nothing of this batch was written."""
+
+
+class LeaseHeld(MemctlError):
+    """Another process has held shard {shard} of generation {generation} for more than {seconds:.0f} s."""
+
+    hint = "look at `memctl status`: a worker may be stuck, or a replay be switching"
 
 
 class Live(msgspec.Struct, frozen=True):
@@ -295,6 +302,16 @@ def acquire(connection: Connection, generation: int, shard: int, owner: str) -> 
     if row is None:
         return None
     return Lease(generation, shard, Position(row[0]), row[1], hashes_of(shard, row[2]))
+
+
+def take(connection: Connection, generation: int, shard: int, owner: str, patience_s: float) -> Lease:
+    """Take the lease of a shard, waiting for whoever holds it. Raises: LeaseHeld."""
+    deadline = time.monotonic() + patience_s
+    while (lease := acquire(connection, generation, shard, owner)) is None:
+        if time.monotonic() > deadline:
+            raise LeaseHeld(generation=generation, shard=shard, seconds=patience_s)
+        time.sleep(0.02)
+    return lease
 
 
 def advance(connection: Connection, lease: Lease, position: Position) -> Lease:

@@ -14,12 +14,15 @@ import pytest
 from memctl.domain.event import NewEvent
 from memctl.infra import facts, generations, readmodels
 from memctl.infra.database import Connection
+from memctl.infra.generations import Live
+from memctl.infra.log.append import append
 from memctl.infra.redaction import prepare
 from memctl.infra.transcripts.claude import Claude
 from memctl.infra.transcripts.files import discover
 from memctl.infra.transcripts.reading import parse_file, parse_lines, raw_lines
 from memctl.infra.transcripts.sniff import format_of
 from memctl.projections.kernel import projections
+from memctl.workers.drain import Drainer, catch_up
 
 ROOT = Path(__file__).parents[1]
 EXAMPLE = ROOT / "infra" / "example" / "session.jsonl"
@@ -55,11 +58,23 @@ def events_of(folder: Path) -> Iterator[list[NewEvent]]:
         yield [prepare(event) for parsed in parse_file(path, format) for event in parsed.events]
 
 
-def digests(connection: Connection) -> dict[str, tuple[int, str]]:
-    """Rows and digest of every live read model, and of the facts."""
-    live = generations.live(connection)
-    found = {
-        p.name: readmodels.digest(connection, p, live.stage1 if p.stage == 1 else live.stage2) for p in projections()
-    }
-    found["facts"] = readmodels.digest_of(connection, facts.rows_query(live.stage1))
+def filled(url: str, connection: Connection, shards: int = 4) -> None:
+    """Make the first generations and fold six example sessions into them."""
+    generations.ensure_live(connection, shards)
+    append(connection, 1, [event for number in range(6) for event in example(number, day=number + 2)])
+    drained(url)
+
+
+def drained(url: str) -> None:
+    """Fold all that is in the log."""
+    drainer = Drainer(url)
+    catch_up(drainer)
+    drainer.close()
+
+
+def digests(connection: Connection, of: Live | None = None) -> dict[str, tuple[int, str]]:
+    """Rows and digest of every read model, and of the facts; of the live generations, or of others."""
+    of = of or generations.live(connection)
+    found = {p.name: readmodels.digest(connection, p, of.stage1 if p.stage == 1 else of.stage2) for p in projections()}
+    found["facts"] = readmodels.digest_of(connection, facts.rows_query(of.stage1))
     return {name: (digest.rows, digest.hex) for name, digest in found.items()}

@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
-import time
 from collections.abc import Iterable, Iterator, Sequence
 
 from memctl.domain.errors import MemctlError
@@ -25,12 +24,6 @@ from memctl.workers.stage2 import Stage2
 
 PATIENCE_S = 30.0
 """How long to wait for a lease that a worker holds."""
-
-
-class LeaseHeld(MemctlError):
-    """Another process has held stage {stage} shard {shard} for more than {seconds:.0f} s."""
-
-    hint = "see `memctl status`; a replay may be switching"
 
 
 class LiveChanged(MemctlError):
@@ -65,7 +58,7 @@ def refold(
     by_shard: dict[int, list[StreamKey]] = {}
     for key in sorted(wanted):
         by_shard.setdefault(_shard_of(key[1], shards), []).append(key)
-    needed = [*((1, live.stage1, shard) for shard in sorted(by_shard)), (2, live.stage2, 0)]
+    needed = [*((live.stage1, shard) for shard in sorted(by_shard)), (live.stage2, 0)]
     with _held(connection, needed) as leases, connection.transaction():
         if generations.live(connection) != live:
             raise LiveChanged
@@ -89,18 +82,13 @@ def _shard_of(stream: str, shards: int) -> int:
 
 
 @contextlib.contextmanager
-def _held(connection: Connection, wanted: Sequence[tuple[int, int, int]]) -> Iterator[list[Lease]]:
-    """The leases of these (stage, generation, shard), in that order. Everybody who takes several takes them so."""
+def _held(connection: Connection, wanted: Sequence[tuple[int, int]]) -> Iterator[list[Lease]]:
+    """The leases of these (generation, shard), in that order. Everybody who takes several takes them so."""
     owner = f"refold:{socket.gethostname()}:{os.getpid()}"
     held: list[Lease] = []
     try:
-        for stage, generation, shard in wanted:
-            deadline = time.monotonic() + PATIENCE_S
-            while (lease := generations.acquire(connection, generation, shard, owner)) is None:
-                if time.monotonic() > deadline:
-                    raise LeaseHeld(stage=stage, shard=shard, seconds=PATIENCE_S)
-                time.sleep(0.02)
-            held.append(lease)
+        for generation, shard in wanted:
+            held.append(generations.take(connection, generation, shard, owner, PATIENCE_S))
         yield held
     finally:
         if not connection.closed:

@@ -59,7 +59,7 @@ class NothingToRollBackTo(MemctlError):
 
 
 class WorkersHoldOn(MemctlError):
-    """The workers did not let go of the live read models within {seconds:.0f} s."""
+    """A worker has been writing the points of the vector store for more than {seconds:.0f} s."""
 
     hint = "look at `memctl status`; a worker may be stuck"
 
@@ -129,7 +129,7 @@ def replay(
     there is work for them.
 
     Killed at any moment, it leaves the live read models as they were, and the next one goes on where this one
-    stopped. Raises: ReplayRunning, WorkersHoldOn, and RebuildStopped with the event that a fold cannot take.
+    stopped. Raises: ReplayRunning, LeaseHeld, WorkersHoldOn, and RebuildStopped with the event that a fold cannot take.
     """
     began = time.monotonic()
     with connect(database_url, name="memctl replay") as connection, _alone(connection):
@@ -146,7 +146,7 @@ def rollback(database_url: str, qdrant: QdrantClient | None, *, model: str = "",
     """Switch back to the generation that was live before the last replay, once it has read as far.
 
     The one it replaces is kept instead, so a second call takes the first one back.
-    Raises: NothingToRollBackTo, ReplayRunning, WorkersHoldOn.
+    Raises: NothingToRollBackTo, ReplayRunning, LeaseHeld, WorkersHoldOn.
     """
     began = time.monotonic()
     with connect(database_url, name="memctl rollback") as connection, _alone(connection):
@@ -317,12 +317,7 @@ class _Replay:
         generations.release(self._connection, lease)
 
     def _take(self, generation: int, shard: int) -> Lease:
-        deadline = time.monotonic() + PATIENCE_S
-        while (lease := generations.acquire(self._connection, generation, shard, self._owner)) is None:
-            if time.monotonic() > deadline:
-                raise WorkersHoldOn(seconds=PATIENCE_S)
-            time.sleep(0.02)
-        return lease
+        return generations.take(self._connection, generation, shard, self._owner, PATIENCE_S)
 
     def _write_points(self, client: QdrantClient, generation: int) -> None:
         deadline = time.monotonic() + PATIENCE_S

@@ -94,18 +94,6 @@ def read_stretch(
     return Stretch(events, events[-1].position if count == limit else upto)
 
 
-def read_range(
-    connection: Connection,
-    after: Position,
-    upto: Position,
-    *,
-    limit: int,
-    hashes: tuple[int, int] = (0, 255),
-) -> list[Event]:
-    """The events of `read_stretch`."""
-    return read_stretch(connection, after, upto, limit=limit, hashes=hashes).events
-
-
 def read_types(
     connection: Connection, payloads: Iterable[type[Payload]], after: Position, upto: Position
 ) -> list[Event]:

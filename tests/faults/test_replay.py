@@ -8,18 +8,15 @@ import subprocess
 import sys
 from collections.abc import Iterator
 
+import histories
 import pytest
-from histories import digests, example
+from histories import digests, drained, example
 from servers import wait_until
 
-from memctl.infra import generations, rebuilds
+from memctl.infra import rebuilds
 from memctl.infra.database import Connection, connect
 from memctl.infra.log.append import append
-from memctl.workers.drain import Drainer, catch_up
 
-HISTORY = [event for number in range(6) for event in example(number, day=number + 2)]
-
-# Replays in small tasks, and kills itself when it is told for the n-th time how far it is (0: never).
 REPLAY = """
 import os, signal, sys
 from memctl.workers import rebuild, replay
@@ -37,16 +34,8 @@ print(replay.replay(url, None, verify=True, processes=processes, progress=told).
 @pytest.fixture
 def filled(database_url: str) -> Iterator[tuple[str, Connection]]:
     with connect(database_url) as connection:
-        generations.ensure_live(connection, 4)
-        append(connection, 1, HISTORY)
-        drained(database_url)
+        histories.filled(database_url, connection)
         yield database_url, connection
-
-
-def drained(url: str) -> None:
-    drainer = Drainer(url)
-    catch_up(drainer)
-    drainer.close()
 
 
 def replayed(url: str, kill_at: int, processes: int) -> subprocess.CompletedProcess[str]:

@@ -21,7 +21,7 @@ from memctl.infra.database import Connection, connect
 from memctl.infra.log.append import append
 from memctl.infra.log.mark import move_mark
 from memctl.infra.log.migrate import migrate
-from memctl.infra.log.read import read_range
+from memctl.infra.log.read import read_stretch
 from memctl.workers.drain import Drainer, catch_up
 from memctl.workers.replay import replay
 
@@ -50,7 +50,7 @@ def test_an_upgrade_leaves_the_log_as_it_was_and_goes_on_from_it(
         drainer = Drainer(postgres_url)
         catch_up(drainer)
         drainer.close()
-        found = read_range(new, Position(0), move_mark(new), limit=1000)
+        found = read_stretch(new, Position(0), move_mark(new), limit=1000).events
         with servers.fresh_database(postgres_server, template=migrated_template) as url, connect(url) as fresh:
             generations.ensure_live(fresh, 1)
             told_again = [event for event in found if event.variant_of is not None]

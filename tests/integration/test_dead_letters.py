@@ -756,7 +756,7 @@ def test_a_refold_waits_for_the_worker_that_has_the_lease_and_moves_no_offset(
     lease = generations.acquire(log, live.stage2, 0, "worker")
     assert lease is not None
     streams, _ = every_key(log)
-    with pytest.raises(refolding.LeaseHeld):
+    with pytest.raises(generations.LeaseHeld):
         refold(log, streams=streams)
     generations.release(log, lease)
     refold(log, streams=streams)

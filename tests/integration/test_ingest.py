@@ -18,7 +18,7 @@ from memctl.api.ingest import Account, ingest
 from memctl.domain.event import Position
 from memctl.infra.database import connect
 from memctl.infra.log.mark import move_mark
-from memctl.infra.log.read import read_range
+from memctl.infra.log.read import read_stretch
 from memctl.infra.settings import load_settings
 from memctl.workers.drain import Drainer, catch_up
 from memctl.workers.replay import replay
@@ -61,7 +61,10 @@ def adds_up(account: Account) -> bool:
 
 
 def types(intake: Intake) -> list[str]:
-    return [e.type for e in read_range(intake.connection, Position(0), move_mark(intake.connection), limit=1_000_000)]
+    return [
+        e.type
+        for e in read_stretch(intake.connection, Position(0), move_mark(intake.connection), limit=1_000_000).events
+    ]
 
 
 def folded(intake: Intake, database_url: str) -> dict[str, tuple[int, str]]:

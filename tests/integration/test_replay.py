@@ -5,39 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
+import histories
 import psycopg
 import pytest
 import servers
 from events import prompt
-from histories import digests, example
+from histories import digests, drained, example
 
 from memctl.domain.event import Position
-from memctl.infra import facts, generations, readmodels, rebuilds
+from memctl.infra import generations, readmodels, rebuilds
 from memctl.infra.database import Connection, connect
-from memctl.infra.generations import Live
 from memctl.infra.log.append import append
 from memctl.infra.log.mark import mark, position_at
 from memctl.projections.kernel import projections
 from memctl.workers import rebuild, replay
 from memctl.workers.as_of import NotReached, as_of
-from memctl.workers.drain import Drainer, catch_up
 from memctl.workers.rebuild import UnknownReadModel
-
-HISTORY = [event for number in range(6) for event in example(number, day=number + 2)]
-
-Digests = dict[str, tuple[int, str]]
-
-
-def drained(url: str) -> None:
-    drainer = Drainer(url)
-    catch_up(drainer)
-    drainer.close()
-
-
-def digests_of(connection: Connection, of: Live) -> Digests:
-    found = {p.name: readmodels.digest(connection, p, of.stage1 if p.stage == 1 else of.stage2) for p in projections()}
-    found["facts"] = readmodels.digest_of(connection, facts.rows_query(of.stage1))
-    return {name: (digest.rows, digest.hex) for name, digest in found.items()}
 
 
 def tables(connection: Connection) -> set[str]:
@@ -48,9 +31,7 @@ def tables(connection: Connection) -> set[str]:
 @pytest.fixture
 def filled(database_url: str) -> Iterator[tuple[str, Connection]]:
     with connect(database_url) as connection:
-        generations.ensure_live(connection, 4)
-        append(connection, 1, HISTORY)
-        drained(database_url)
+        histories.filled(database_url, connection)
         yield database_url, connection
 
 
@@ -185,7 +166,7 @@ def test_read_models_are_shown_as_they_were(filled: tuple[str, Connection]) -> N
     assert digests(connection) != was
     live, there = generations.live(connection), tables(connection)
     with as_of(url, then) as (past, scratch):
-        assert digests_of(past, scratch) == was
+        assert digests(past, scratch) == was
     assert (generations.live(connection), tables(connection)) == (live, there)
     [ended] = rebuilds.progress(connection)
     assert (ended.purpose, ended.status) == ("as_of", "dropped")
@@ -195,7 +176,7 @@ def test_of_some_read_models_only_what_they_need_is_built(filled: tuple[str, Con
     url, connection = filled
     was = digests(connection)
     with as_of(url, mark(connection), ["verified_knowledge"]) as (past, scratch):
-        found = digests_of(past, scratch)
+        found = digests(past, scratch)
     for name in ("insights", "candidates", "verified_knowledge"):
         assert found[name] == was[name]
     assert [found[name][0] for name in ("memories", "bug_patterns", "tasks")] == [0, 0, 0]
@@ -206,7 +187,7 @@ def test_of_some_read_models_only_what_they_need_is_built(filled: tuple[str, Con
 def test_the_past_before_the_first_event_is_empty_and_the_future_is_refused(filled: tuple[str, Connection]) -> None:
     url, connection = filled
     with as_of(url, Position(0)) as (past, scratch):
-        assert {rows for rows, _ in digests_of(past, scratch).values()} == {0}
+        assert {rows for rows, _ in digests(past, scratch).values()} == {0}
     with pytest.raises(NotReached), as_of(url, Position(mark(connection) + 1)):
         pass
 

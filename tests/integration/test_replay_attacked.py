@@ -5,39 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterator
 from uuid import UUID
 
+import histories
 import psycopg
 import pytest
-from histories import digests, example
+from histories import digests, drained, example
 
 from memctl.domain.event import Micros, NewEvent
 from memctl.domain.skipping import EventSkipped
-from memctl.infra import dead_letters, facts, generations, readmodels, rebuilds
+from memctl.infra import dead_letters, generations, rebuilds
 from memctl.infra.database import Connection, connect
-from memctl.infra.generations import Live
 from memctl.infra.log.append import append
 from memctl.infra.log.mark import mark
-from memctl.projections.kernel import projections
 from memctl.workers import replay
 from memctl.workers.as_of import as_of
-from memctl.workers.drain import Drainer, catch_up
 from memctl.workers.rebuild import RebuildStopped
 from memctl.workers.refold import refold
-
-HISTORY = [event for number in range(6) for event in example(number, day=number + 2)]
-
-
-def drained(url: str) -> None:
-    drainer = Drainer(url)
-    catch_up(drainer)
-    drainer.close()
 
 
 @pytest.fixture
 def filled(database_url: str) -> Iterator[tuple[str, Connection]]:
     with connect(database_url) as connection:
-        generations.ensure_live(connection, 4)
-        append(connection, 1, HISTORY)
-        drained(database_url)
+        histories.filled(database_url, connection)
         yield database_url, connection
 
 
@@ -89,7 +77,7 @@ def made_different(connection: Connection, stream: str) -> None:
 
 def test_a_refold_reaches_a_stage_two_that_is_being_built(filled: tuple[str, Connection]) -> None:
     url, connection = filled
-    stream = HISTORY[0].stream
+    stream = example()[0].stream
     changed = []
 
     def change(what: str, done: int, of: int) -> None:
@@ -106,7 +94,7 @@ def test_a_refold_reaches_a_stage_two_that_is_being_built(filled: tuple[str, Con
 
 def test_a_refold_reaches_the_stage_two_that_is_kept(filled: tuple[str, Connection]) -> None:
     url, connection = filled
-    stream = HISTORY[0].stream
+    stream = example()[0].stream
     replay.replay(url, None, first_stage=2)
     before = digests(connection)
     made_different(connection, stream)
@@ -149,10 +137,4 @@ def test_the_past_is_shown_without_what_was_dropped_since(filled: tuple[str, Con
         [NewEvent(stream=stream, payload=skipped, occurred_at=Micros(1), dedupe_key="skip", actor="user")],
     )
     with as_of(url, between) as (past, scratch):
-        assert digests_of(past, scratch) == was
-
-
-def digests_of(connection: Connection, of: Live) -> dict[str, tuple[int, str]]:
-    found = {p.name: readmodels.digest(connection, p, of.stage1 if p.stage == 1 else of.stage2) for p in projections()}
-    found["facts"] = readmodels.digest_of(connection, facts.rows_query(of.stage1))
-    return {name: (digest.rows, digest.hex) for name, digest in found.items()}
+        assert digests(past, scratch) == was
