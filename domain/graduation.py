@@ -29,7 +29,9 @@ ONE_ANSWER = "one/"
 DENIED = "not "
 """How the canonical form of a claim with negative polarity begins."""
 
-_SHORTEST = 10
+SHORTEST = 10
+"""Characters (a Hangul syllable counts twice) below which a claim means nothing by itself."""
+
 _KINDS = frozenset(("preference", "pattern", "expertise", "fact", "profile"))
 _NOISE = re.compile(
     r"\[(?:redacted|request interrupted|image|…|\.\.\.)|characters left out|^\W*$|<[a-z][\w-]*>|^(?:\d+[\s.:]*)+$",
@@ -89,7 +91,7 @@ def checks_of(claim: Standing) -> tuple[Check, ...]:
     return (
         _check("type", claim.kind in _KINDS, f"{claim.kind!r} is no type of claim"),
         _check("evidence", claim.has_quote, "no quote with its hash stands behind it"),
-        _check("length", length_of(claim.text) >= _SHORTEST, "too short to mean anything by itself"),
+        _check("length", length_of(claim.text) >= SHORTEST, "too short to mean anything by itself"),
         _check("noise", not _NOISE.search(claim.text), "reads like noise, not like a claim"),
         _check("standing", not claim.rejected, "a person rejected it"),
     )

@@ -119,6 +119,37 @@ def claims_in(text: str, *, said_by: Literal["user", "agent"]) -> list[Claim]:
     return found
 
 
+_DENIES = re.compile(r"(?:please\s+)?(?:never|don'?t|do\s+not|avoid|stop)\s+(?:ever\s+)?|절대로?\s+", re.IGNORECASE)
+
+
+def stated(text: str, kind: InsightKind | Literal[""] = "") -> Claim:
+    """The claim that a note makes: the whole text of it, read as the rules read a sentence where one of them does.
+
+    Without a kind, the rule's, else a fact.
+    """
+    words = " ".join(text.split())
+    read = claims_in(words, said_by="user")
+    if len(read) == 1 and read[0].end - read[0].start >= len(words) * 0.8:
+        claim = read[0]
+        return msgspec.structs.replace(claim, kind=kind or claim.kind, text=words, start=0, end=len(text))
+    denied = _DENIES.match(words)
+    polarity = -1 if denied else 1
+    said = canonical(words[denied.end() :] if denied else words) or words.lower()
+    subject, said = _subject(said, polarity)
+    return Claim(
+        kind=kind or "fact",
+        text=words,
+        canonical=f"{DENIED}{said}" if denied else said,
+        subject=subject,
+        confidence=0.9,
+        polarity=polarity,
+        rule="note",
+        everywhere=False,
+        start=0,
+        end=len(text),
+    )
+
+
 def _is_document(text: str) -> bool:
     """A plan, a spec, a report: headings or many bullets. People do not state who they are in those."""
     lines = [line for line in text.splitlines() if line.strip()]

@@ -8,7 +8,8 @@ from memctl.domain.bounded import Seen, clipped, newest, seen
 from memctl.domain.event import derived_id
 from memctl.domain.facts import InsightFound, InsightKind, Span
 from memctl.domain.graduation import strengthened, tier_of
-from memctl.projections.kernel import projection
+from memctl.domain.notes import MemoryNoted, claim_of
+from memctl.projections.kernel import Recorded, projection
 
 
 class Saying(msgspec.Struct, frozen=True):
@@ -61,7 +62,12 @@ def insight_id(kind: str, canonical: str, polarity: int, location: str | None) -
     return str(derived_id(f"insight:{kind}\n{polarity}\n{place}\n{canonical}"))
 
 
-def _key(fact: InsightFound) -> str:
+def _found(item: InsightFound | Recorded[MemoryNoted]) -> InsightFound:
+    return claim_of(item.event, item.payload) if isinstance(item, Recorded) else item
+
+
+def _key(item: InsightFound | Recorded[MemoryNoted]) -> str:
+    fact = _found(item)
     return insight_id(fact.kind, fact.canonical, fact.polarity, None if fact.everywhere else fact.location)
 
 
@@ -70,15 +76,16 @@ def _key(fact: InsightFound) -> str:
     key=_key,
     indexes=(("location", "kind", "last_seen"), ("kind", "last_seen"), ("subject",)),
 )
-def insights(row: Insight | None, fact: InsightFound) -> Insight | None:
-    """Claims read out of words (L1): the same claim merges and strengthens."""
+def insights(row: Insight | None, item: InsightFound | Recorded[MemoryNoted]) -> Insight | None:
+    """Claims read out of words, or noted (L1): the same claim merges and strengthens."""
+    fact = _found(item)
     at = int(fact.occurred_at)
     saying = Saying(
         at=at,
         id=str(fact.id),
         tier=tier_of(fact.said_by),
         said_by=fact.said_by,
-        text=clipped(fact.text, 300),
+        text=clipped(fact.text, 600),
         subject=clipped(fact.subject, 200),
         confidence=round(min(max(fact.confidence, 0.0), 1.0), 4) + 0.0,
         span=fact.evidence[0] if fact.evidence else None,

@@ -1,0 +1,88 @@
+"""Commands: what people and agents may have recorded, each with the pure rule that decides what it becomes.
+
+    @command("note")
+    class NoteMemory(Command): ...
+
+A command's class says what is asked, which stream it speaks to, and decides, from that stream's events where it has to
+know them, which event is appended. Doors find commands by name; modules of this package are discovered, none is listed.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Sequence
+from typing import ClassVar, Literal, TypeVar
+
+import msgspec
+
+from memctl.domain.errors import MemctlError
+from memctl.domain.event import Event, Payload
+
+Kind = Literal["memory", "claim", "thing"]
+"""What a field of a command may name by the beginning of an id: the door puts the whole id in its place."""
+
+
+class Command(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Base of commands. `by` is who speaks; `location` where, as an absolute path."""
+
+    refers: ClassVar[dict[str, Kind]] = {}
+    """Fields that name something memory holds."""
+    reads: ClassVar[bool] = False
+    """Whether deciding needs the events of the stream; then nobody else may append to it meanwhile."""
+
+    by: Literal["user", "agent"] = "user"
+    location: str = ""
+
+    @property
+    def stream(self) -> str:
+        """The stream that the event is appended to."""
+        raise NotImplementedError
+
+    def decide(self, history: Sequence[Event]) -> Payload:
+        """What is recorded, given the stream's events in order (none unless the class `reads`). Pure.
+
+        Raises: MemctlError where the command is refused; then nothing is recorded.
+        """
+        raise NotImplementedError
+
+
+class BadCommand(MemctlError):
+    """{why}"""
+
+    exit_code = 2
+    why: str
+
+
+_by_name: dict[str, type[Command]] = {}
+
+C = TypeVar("C", bound=Command)
+
+
+def command(name: str) -> Callable[[type[C]], type[C]]:
+    """Register a command under the name that doors call it by."""
+
+    def register(cls: type[C]) -> type[C]:
+        if name in _by_name:
+            raise ValueError(f"command {name!r} is registered twice")
+        _by_name[name] = cls
+        return cls
+
+    return register
+
+
+def commands() -> dict[str, type[Command]]:
+    """The register by name, with every module of `memctl.domain` loaded."""
+    import memctl.domain
+
+    for module in pkgutil.iter_modules(memctl.domain.__path__, "memctl.domain."):
+        importlib.import_module(module.name)
+    return dict(sorted(_by_name.items()))
+
+
+def read_command(cls: type[C], body: bytes) -> C:
+    """A command from JSON. Raises: BadCommand, which names the field that is wrong."""
+    try:
+        return msgspec.json.decode(body, type=cls)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as problem:
+        raise BadCommand(why=str(problem)) from problem
