@@ -123,6 +123,13 @@ class Client:
         answer: dict[str, Any] = self.get("/v1/health")
         return answer
 
+    def command(self, name: str, key: str, **asked: Any) -> dict[str, Any]:
+        """Have a command carried out: a `deciding.Done`. Sent again under the same key, it is not carried out again."""
+        answer: dict[str, Any] = self._ask(
+            "POST", f"/v1/commands/{name}", json.dumps(_given(**asked)).encode(), {"Idempotency-Key": key}
+        )
+        return answer
+
     def get(self, path: str, asked: Mapping[str, Any] | None = None) -> Any:
         told = {name: str(value).lower() if isinstance(value, bool) else value for name, value in (asked or {}).items()}
         return self._ask("GET", path + (f"?{urlencode(told)}" if told else ""), None)
@@ -139,8 +146,8 @@ class Client:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _ask(self, method: str, target: str, body: bytes | None) -> Any:
-        headers = {"Authorization": f"Bearer {self._token}", "Accept": "application/json"}
+    def _ask(self, method: str, target: str, body: bytes | None, more: Mapping[str, str] | None = None) -> Any:
+        headers = {"Authorization": f"Bearer {self._token}", "Accept": "application/json", **(more or {})}
         if body is not None:
             headers["Content-Type"] = "application/json"
         try:

@@ -96,7 +96,7 @@ class Intake:
 
     def _recorded(self, prepared: Prepared, appended: Sequence[Appended], refused: dict[int, str]) -> Recorded:
         if any(entry.status != "duplicate" for entry in appended):
-            self._wake()
+            self.wake()
         return Recorded(tuple(appended), dict(prepared.redactions), refused)
 
     def _append_rest(
@@ -133,7 +133,7 @@ class Intake:
                 raise EventsRefused(why=_reason(problem)) from problem
         raise AssertionError("unreachable")
 
-    def _wake(self) -> None:
+    def wake(self) -> None:
         """Tell the workers. The append is committed by now, so nothing that fails here is its failure."""
         if self._redis is None:
             return

@@ -12,7 +12,8 @@ from fastapi import APIRouter, FastAPI, Path, Query, Request, Response
 from pydantic import AwareDatetime, BaseModel, Field, NaiveDatetime
 
 from memctl.api import bugs as bug_queries
-from memctl.api import dead_letters, http_openapi, http_problems, queries, stats
+from memctl.api import dead_letters, http_commands, http_openapi, http_problems, queries, stats
+from memctl.api.deciding import Commands
 from memctl.api.pages import LONGEST_PAGE
 from memctl.api.places import Places, places_of
 from memctl.api.reader import Reader, Readers
@@ -66,7 +67,7 @@ class SearchText(BaseModel):
     explain: bool = False
 
 
-def application(readers: Readers, engine: Engine) -> FastAPI:
+def application(readers: Readers, engine: Engine, doors: Commands) -> FastAPI:
     """The API as an ASGI application. Whoever serves it puts `memctl.api.auth.Guard` before it."""
     app = FastAPI(
         title="memctl",
@@ -79,6 +80,7 @@ def application(readers: Readers, engine: Engine) -> FastAPI:
     http_problems.install(app)
     app.include_router(_probes(readers))
     app.include_router(_routes(readers, engine), prefix="/v1")
+    app.include_router(http_commands.routes(doors), prefix="/v1")
     app.openapi = lambda: http_openapi.document(app)  # type: ignore[method-assign]
     return app
 

@@ -30,6 +30,7 @@ from memctl.api.pages import (
 from memctl.api.places import Places
 from memctl.api.reader import Reader
 from memctl.api.views import Evidence, Page, iso, moment, shown
+from memctl.domain.commanding import Kind
 from memctl.domain.errors import MemctlError
 from memctl.domain.event import Event
 from memctl.domain.facts import Span
@@ -374,6 +375,26 @@ def thing(reader: Reader, wanted: str) -> dict[str, Any]:
     exact = [(kind, key) for kind, key in found if key == wanted]
     kind, key = _only_one(wanted, exact or found)
     return {"kind": kind, "item": _thing(reader, kind, key)}
+
+
+def id_of(reader: Reader, kind: Kind, wanted: str) -> str:
+    """The whole id of a memory, a claim (an insight's id; what is known about a subject means the claim that stands),
+    or anything. Raises: NotFound, Ambiguous."""
+    wanted = wanted.strip()
+    if kind == "memory":
+        return str(memory(reader, wanted)["id"])
+    found = thing(reader, wanted)
+    item, what = found["item"], found["kind"]
+    if kind == "thing" or what == "insight":
+        return str(item["id"])
+    if what == "memory" and item["source"]["projection"] == "verified_knowledge":
+        found = thing(reader, item["source"]["key"])
+        item, what = found["item"], found["kind"]
+    if what != "knowledge":
+        raise NotFound(
+            f"{wanted!r} is a {what}, and no claim", id=wanted, hint="`memctl insights` and `knowledge` list claims."
+        )
+    return str(item["claims"][0]["id"])
 
 
 _THINGS = (

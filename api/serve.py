@@ -44,6 +44,7 @@ def run_api(settings: Settings) -> None:
     import uvicorn
 
     from memctl.api.auth import Guard, names_of
+    from memctl.api.deciding import Commands
     from memctl.api.http import application
     from memctl.api.reader import Readers
     from memctl.api.search import Engine
@@ -52,16 +53,18 @@ def run_api(settings: Settings) -> None:
     if not settings.api_token:
         raise NoToken
     readers = Readers(settings.require("database_url"), settings.space, CONNECTIONS)
+    commands = Commands(settings, readers)
     engine = Engine(settings.qdrant_url, settings.qdrant_api_key, settings.embedder, settings.space)
     with contextlib.ExitStack() as stack:
         stack.callback(readers.close)
         stack.callback(engine.close)
+        stack.callback(commands.close)
         listeners = [stack.enter_context(_tcp(url))]
         if settings.api_socket is not None:
             listeners.append(stack.enter_context(_unix(settings.api_socket)))
         threading.Thread(target=engine.warm_up, name="warm-up", daemon=True).start()
         config = uvicorn.Config(
-            Guard(application(readers, engine), settings.api_token, names_of(url)),
+            Guard(application(readers, engine, commands), settings.api_token, names_of(url)),
             log_config=None,
             access_log=False,
             server_header=False,

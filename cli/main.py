@@ -24,6 +24,7 @@ COMMANDS = {
     "episodes": "memctl.cli.read:episodes",
     "stats": "memctl.cli.read:stats",
     "events": "memctl.cli.read:events",
+    "note": "memctl.cli.say:note",
     "replay": "memctl.cli.replay:replay",
     "dlq": "memctl.cli.dlq:dlq",
     "verify": "memctl.cli.verify:verify",

@@ -124,6 +124,12 @@ def read_streams(
     return found
 
 
+def read_stream(connection: Connection, space_id: int, stream: str, before: Position | None = None) -> list[Event]:
+    """Every event of a stream, or those before a position, in order of position. Sees what this transaction sees."""
+    found = read_streams(connection, [(space_id, stream)], Position((before or 2**63 - 1) - (before is not None)))
+    return found[space_id, stream]
+
+
 def first_unknown(connection: Connection, upto: Position) -> str:
     """The first event up to a position of a type or version that this memctl does not know, in words; "" if none."""
     known = event_types()

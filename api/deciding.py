@@ -1,0 +1,170 @@
+"""The door for commands: read, decide, append, wake. A command carried out twice under one key was carried out once."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import time
+from typing import Any
+
+import msgspec
+import psycopg
+
+from memctl.api import queries
+from memctl.api.commands import Intake
+from memctl.api.reader import Readers
+from memctl.domain.commanding import Command, commands, read_command
+from memctl.domain.errors import MemctlError
+from memctl.domain.event import Event, Micros, NewEvent, Position
+from memctl.domain.location import normalise
+from memctl.domain.observations import event_id_of
+from memctl.infra.database import DatabaseUnavailable, outages
+from memctl.infra.log.append import append
+from memctl.infra.log.read import read_events, read_stream
+from memctl.infra.settings import Settings
+
+LONGEST_KEY = 200
+"""Characters of an idempotency key."""
+
+
+class UnknownCommand(MemctlError):
+    """There is no command {name!r}."""
+
+    exit_code = 3
+    name: str
+
+
+class BadKey(MemctlError):
+    """A command needs an `Idempotency-Key` of 1 to 200 characters, drawn by whoever sends it."""
+
+    exit_code = 2
+
+
+class KeyReused(MemctlError):
+    """Another command was carried out under this idempotency key already."""
+
+    exit_code = 2
+    hint = "Draw a new key for each command; send the same one only to try the same command again."
+
+
+class Done(msgspec.Struct, frozen=True):
+    """What a command became. `status` is `duplicate` where it had been carried out before."""
+
+    event_id: str
+    type: str
+    stream: str
+    position: int
+    status: str
+    recorded: dict[str, Any]
+
+
+class Commands:
+    """Carries commands out, one at a time, over a connection that is opened with the first. For several threads."""
+
+    def __init__(self, settings: Settings, readers: Readers) -> None:
+        self._settings = settings
+        self._readers = readers
+        self._intake: Intake | None = None
+        self._lock = threading.Lock()
+
+    def carry_out(self, name: str, body: bytes, key: str) -> Done:
+        """Carry the command of that name out; what is returned is committed.
+
+        Raises: UnknownCommand, BadKey, BadCommand, KeyReused, whatever the command refuses, DatabaseUnavailable.
+        """
+        cls = commands().get(name)
+        if cls is None:
+            raise UnknownCommand(name=name, hint="one of: " + ", ".join(commands()))
+        if not 1 <= len(key) <= LONGEST_KEY or not key.isprintable():
+            raise BadKey
+        asked = self._with_whole_ids(read_command(cls, body))
+        dedupe_key = f"command:{name}:{_digest(key)}"
+        with self._lock:
+            try:
+                return self._decided(dedupe_key, asked)
+            except (DatabaseUnavailable, psycopg.Error):
+                # The connection may have been lost long ago. Whether that append was committed, its key will tell.
+                self._close()
+                return self._decided(dedupe_key, asked)
+
+    def close(self) -> None:
+        with self._lock:
+            self._close()
+
+    def _close(self) -> None:
+        if self._intake is not None:
+            self._intake.close()
+            self._intake = None
+
+    def _opened(self) -> Intake:
+        if self._intake is None:
+            self._intake = Intake(self._settings)
+        return self._intake
+
+    def _with_whole_ids(self, asked: Command) -> Command:
+        """The command with whole ids for the beginnings that people type. Raises: NotFound, Ambiguous."""
+        named = {field: (kind, getattr(asked, field)) for field, kind in asked.refers.items() if getattr(asked, field)}
+        if named:
+            whole = self._readers.read(
+                lambda reader: {field: queries.id_of(reader, kind, id) for field, (kind, id) in named.items()}
+            )
+            asked = msgspec.structs.replace(asked, **whole)
+        return msgspec.structs.replace(asked, location=normalise(asked.location))
+
+    def _decided(self, key: str, asked: Command) -> Done:
+        intake = self._opened()
+        connection, space_id = intake.connection, intake.space_id
+        delivery = event_id_of(space_id, key)
+        with outages(), connection.transaction():
+            # Two commands of one key, and those that build on what their stream holds, come one after the other.
+            for name in sorted({key, asked.stream} if asked.reads else {key}):
+                connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, %s))", [name, space_id])
+            before = read_events(connection, space_id, [delivery]).get(delivery)
+            history: list[Event] = []
+            if asked.reads:
+                history = read_stream(connection, space_id, asked.stream, before.position if before else None)
+            event = _event(asked, key, history)
+            (prepared,) = intake.prepare([event]).events
+            if before is not None:
+                if (before.type, before.payload) != (prepared.type, prepared.payload):
+                    raise KeyReused
+                return _done(before, before.position, "duplicate")
+            (appended,) = append(connection, space_id, [prepared])
+        intake.wake()
+        return Done(
+            event_id=str(delivery),
+            type=prepared.type,
+            stream=prepared.stream,
+            position=appended.position,
+            status="new",
+            recorded=msgspec.to_builtins(prepared.payload),
+        )
+
+
+def _event(asked: Command, key: str, history: list[Event]) -> NewEvent:
+    return NewEvent(
+        stream=asked.stream,
+        payload=asked.decide(history),
+        occurred_at=Micros(time.time_ns() // 1000),
+        dedupe_key=key,
+        actor=asked.by,
+        location=asked.location,
+        # What is decided from the stream repeats parts of it: erasing those finds this.
+        sources=tuple(event.event_id for event in history[-1:]),
+    )
+
+
+def _done(event: Event, position: Position, status: str) -> Done:
+    return Done(
+        event_id=str(event.delivery_id),
+        type=event.type,
+        stream=event.stream,
+        position=position,
+        status=status,
+        recorded=msgspec.to_builtins(event.payload),
+    )
+
+
+def _digest(key: str) -> str:
+    """Keys are drawn by others, who may put anything into them: what names an event holds none of it."""
+    return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:32]

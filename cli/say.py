@@ -1,0 +1,56 @@
+"""The verbs by which people tell memctl something: each is one command, carried out once."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import uuid
+from typing import Any
+
+import click
+
+from memctl.cli.output import print_json, tell
+
+KINDS = ("preference", "pattern", "expertise", "fact", "profile")
+
+
+def say(name: str, **asked: Any) -> dict[str, Any]:
+    """Have a command carried out by the running memctl, for the user, in this directory: what it became.
+
+    Raises: Unreachable, NotThere, BadlyAsked.
+    """
+    from memctl.api.client import Client
+    from memctl.infra.settings import load_settings
+
+    with contextlib.suppress(FileNotFoundError):  # the working directory was deleted under us
+        asked.setdefault("location", os.getcwd())
+    with Client.of(load_settings()) as client:
+        return client.command(name, uuid.uuid4().hex, **asked)
+
+
+def told(done: dict[str, Any], as_json: bool, message: str) -> None:
+    """Print what a command became: as JSON to stdout, else the message for people."""
+    if as_json:
+        print_json(done)
+    else:
+        tell(message)
+
+
+@click.command()
+@click.argument("text", nargs=-1, required=True)
+@click.option("--kind", type=click.Choice(KINDS), help="What sort of claim it is; the rules say where you do not.")
+@click.option("--everywhere", is_flag=True, help="It holds in every project, not only in this one.")
+@click.option("--file", "files", multiple=True, metavar="PATH", help="A file that it is about; may be given again.")
+@click.option("--importance", type=click.FloatRange(0, 1), help="How much it matters, 0 to 1.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def note(
+    text: tuple[str, ...],
+    kind: str | None,
+    everywhere: bool,
+    files: tuple[str, ...],
+    importance: float | None,
+    as_json: bool,
+) -> None:
+    """Remember TEXT. What you say is taken as true until you say otherwise."""
+    done = say("note", text=" ".join(text), kind=kind or "", everywhere=everywhere, files=files, importance=importance)
+    told(done, as_json, "noted")
