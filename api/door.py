@@ -21,10 +21,10 @@ from typing import cast
 
 from memctl.api.committer import BUSY, Answer, Committer
 from memctl.domain.errors import MemctlError
+from memctl.infra.hook import MAX_PAYLOAD
 from memctl.infra.settings import Settings
 from memctl.infra.spool import (
     MAX_HEADER,
-    MAX_PAYLOAD,
     BadDelivery,
     decode_header,
     read_spooled,

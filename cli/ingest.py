@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,9 +11,6 @@ import click
 
 if TYPE_CHECKING:
     from memctl.api.ingest import Account
-    from memctl.infra.spool import Delivery
-
-_XDG: bool = sys.platform == "linux"
 
 EXAMPLE = Path(__file__).parents[1] / "infra" / "example" / "session.jsonl"
 
@@ -46,11 +42,8 @@ def ingest(
     not read again, and a line that was told before is a duplicate: running this twice adds nothing. The account at
     the end tells every line.
     """
-    if from_stdin:
-        if paths or follow:
-            raise click.UsageError("--stdin takes one hook payload, and no PATHS or --follow")
-        _deliver(agent, event)
-        return
+    if from_stdin:  # alone, or with --agent and --event, it never comes here: see `memctl.infra.hook`
+        raise click.UsageError("--stdin takes one hook payload, --agent and --event, and nothing else")
     from memctl.api.commands import Intake
     from memctl.api.ingest import Account
     from memctl.api.ingest import follow as follow_files
@@ -142,96 +135,3 @@ def _print(account: Account) -> None:
         click.echo(f"  {number:>8}  ignored  {name}")
     for line in account.bad:
         click.echo(f"  bad  {line.file}:{line.line}  {line.why}")
-
-
-def _deliver(agent: str, event: str) -> None:
-    """Hand one hook payload to the door, or to the spool. Never fails, never prints: an agent is waiting.
-
-    Settings are not loaded here: that costs more than the delivery, and a mistake in one of them, or in the
-    `.memctl.toml` of somebody's checkout, would lose what was said.
-    """
-    import time
-
-    from memctl.infra.spool import MAX_PAYLOAD, Delivery, spool
-
-    try:
-        payload = sys.stdin.buffer.read(MAX_PAYLOAD + 1)
-        delivery = Delivery(os.urandom(16).hex(), time.time_ns() // 1000, agent, event, payload)
-        user = _user_file()
-        data_dir = _data_dir(user)
-        if len(payload) > MAX_PAYLOAD or not _through_door(delivery, _door_socket(data_dir, user)):
-            spool(data_dir / "spool", delivery)
-    except Exception:  # noqa: S110 - a hook must never disturb the agent; `memctl status` shows what waits
-        pass
-
-
-def _through_door(delivery: Delivery, door: Path) -> bool:
-    """Whether the door has it: only then is there nothing left to do."""
-    import json
-    import socket
-
-    try:
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
-            client.settimeout(5.0)
-            client.connect(str(door))
-            client.sendall(delivery.encode())
-            with client.makefile("rb") as answers:
-                return json.loads(answers.readline() or b"{}").get("ok") is True
-    except Exception:  # whatever kept it out, the spool takes it
-        return False
-
-
-def _data_dir(user: dict[str, Any]) -> Path:
-    if named := _named("data_dir", user):
-        return named
-    if _XDG:
-        return _home_of("XDG_DATA_HOME", "~/.local/share") / "memctl"
-    from memctl.infra.settings import default_data_dir
-
-    return default_data_dir()
-
-
-def _door_socket(data_dir: Path, user: dict[str, Any]) -> Path:
-    """Where the door listens, as far as anyone said. A file left behind by an instance that is gone costs nothing:
-    nobody answers there."""
-    import json
-
-    if named := _named("door_socket", user):
-        return named
-    run = data_dir / "run"
-    try:
-        return Path(json.loads((run / "endpoints.json").read_bytes())["door_socket"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return run / "sockets" / "door.sock"
-
-
-def _named(name: str, user: dict[str, Any]) -> Path | None:
-    """A path that the environment or else the user's `config.toml` names."""
-    value = os.environ.get(f"MEMCTL_{name.upper()}") or user.get(name)
-    return Path(os.path.abspath(os.path.expanduser(value))) if value and isinstance(value, str) else None
-
-
-def _user_file() -> dict[str, Any]:
-    """What the user's own configuration says; nothing where it cannot be read."""
-    if _XDG:
-        file = _home_of("XDG_CONFIG_HOME", "~/.config") / "memctl" / "config.toml"
-    else:
-        from memctl.infra.settings import user_file
-
-        file = user_file()
-    try:
-        text = file.read_text(encoding="utf-8")
-    except (OSError, ValueError):
-        return {}
-    import tomllib
-
-    try:
-        return tomllib.loads(text)
-    except (ValueError, RecursionError):
-        return {}
-
-
-def _home_of(variable: str, otherwise: str) -> Path:
-    """A base folder of the XDG specification; platformdirs says the same and takes longer to import than all this."""
-    named = os.environ.get(variable, "")
-    return Path(named if os.path.isabs(named) else os.path.expanduser(otherwise))

@@ -1,4 +1,4 @@
-"""The entry point: commands are imported when they are asked for, and errors become exit codes here only."""
+"""The commands: each is imported when it is asked for, and errors become exit codes here only."""
 
 from __future__ import annotations
 
@@ -109,7 +109,3 @@ def _silence(stream: Any) -> None:
     import os
 
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-
-
-if __name__ == "__main__":
-    run()

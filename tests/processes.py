@@ -19,7 +19,7 @@ def memctl(*arguments: str, environment: Mapping[str, str], log: Path) -> Iterat
     kept = {name: value for name, value in os.environ.items() if not name.startswith("MEMCTL_")}
     with log.open("ab") as out:
         process = subprocess.Popen(
-            [sys.executable, "-m", "memctl.cli.main", *arguments],
+            [sys.executable, "-m", "memctl.cli", *arguments],
             env={**kept, **environment},
             stdin=subprocess.DEVNULL,
             stdout=out,

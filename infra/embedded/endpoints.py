@@ -24,4 +24,5 @@ def read_endpoints(places: Places) -> Endpoints:
 
 
 def write_endpoints(places: Places, endpoints: Endpoints) -> None:
+    write_private(places.door_file, endpoints.get("door_socket", "") + "\n")
     write_private(places.endpoints, json.dumps(endpoints, indent=2, sort_keys=True) + "\n")

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import IO
 
 from memctl.domain.errors import MemctlError
+from memctl.infra.hook import DOOR_FILE
 
 _LONGEST = 107 - len("/supervisor.sock.1234567")
 """Longest socket folder, in bytes: unix(7) ends a socket's path at 107, and this is the longest name used."""
@@ -52,6 +53,11 @@ class Places:
     @property
     def spool(self) -> Path:
         return self.data / "spool"
+
+    @property
+    def door_file(self) -> Path:
+        """Where the running instance's door listens, as a hook reads it."""
+        return self.run / DOOR_FILE
 
     @property
     def endpoints(self) -> Path:

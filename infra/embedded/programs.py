@@ -83,7 +83,7 @@ def _own(program: str, *arguments: str) -> Callable[[Instance], list[str]]:
     """A verb of memctl's own, started through the launcher."""
 
     def argv(_: Instance) -> list[str]:
-        return [*_launched(program), *_module("memctl.cli.main"), program, *arguments]
+        return [*_launched(program), *_module("memctl.cli"), program, *arguments]
 
     return argv
 
@@ -180,7 +180,7 @@ PROGRAMS = (
     ),
     Program(
         "api",
-        lambda instance: [*_launched("api"), *_module("memctl.cli.main"), "serve"],
+        lambda instance: [*_launched("api"), *_module("memctl.cli"), "serve"],
         _answers("api"),
         lambda instance: {
             "api_url": instance.address("api"),

@@ -268,7 +268,7 @@ def measure_lag(sessions: Sequence[Cut], seconds: float) -> dict[str, Any]:
             "MEMCTL_QDRANT_URL": vectors, "MEMCTL_QDRANT_API_KEY": token, "MEMCTL_EMBEDDER": "none",
         }  # fmt: skip
         ready = Path(name) / "ready"
-        argv = [sys.executable, "-m", "memctl.cli.main", "worker", "--ready-file", str(ready)]
+        argv = [sys.executable, "-m", "memctl.cli", "worker", "--ready-file", str(ready)]
         with subprocess.Popen(argv, env=environment) as worker:
             try:
                 deadline = time.monotonic() + 60

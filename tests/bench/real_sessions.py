@@ -37,7 +37,7 @@ class Store:
 
     def __call__(self, *arguments: str) -> Any:
         done = subprocess.run(
-            [sys.executable, "-m", "memctl.cli.main", *arguments],
+            [sys.executable, "-m", "memctl.cli", *arguments],
             env=self.environment,
             capture_output=True,
             check=False,
@@ -112,7 +112,7 @@ def measure(real: Path, work: Path) -> dict[str, Any]:
         while killed < 6 and time.monotonic() < deadline:
             status = json.loads(
                 subprocess.run(
-                    [sys.executable, "-m", "memctl.cli.main", "status", "--json"],
+                    [sys.executable, "-m", "memctl.cli", "status", "--json"],
                     env=four.environment, capture_output=True, check=False,
                 ).stdout
             )  # fmt: skip

@@ -37,7 +37,7 @@ class Memctl:
 
     def __call__(self, *arguments: str, code: int = 0, stdin: bytes = b"") -> str:
         done = subprocess.run(
-            [sys.executable, "-m", "memctl.cli.main", *arguments],
+            [sys.executable, "-m", "memctl.cli", *arguments],
             env=self.environment,
             cwd=self.home,
             input=stdin,
@@ -185,7 +185,7 @@ def stored(memctl: Memctl, text: str) -> int:
 def test_a_hook_payload_is_kept_and_nothing_is_printed(memctl: Memctl) -> None:
     assert memctl("ingest", "--stdin", stdin=hook("please keep this prompt")) == ""
     assert memctl.said == ""
-    assert stored(memctl, "please keep this prompt") == 1
+    until(lambda: stored(memctl, "please keep this prompt") == 1)  # by way of the spool, where the machine is busy
 
 
 @pytest.mark.parametrize("payload", [b"", b"not json", b"[]", b"{}", b"\xff\xfe", b'{"hook_event_name": "Brandnew"}'])
@@ -248,7 +248,7 @@ def test_following_takes_in_what_is_written_meanwhile_and_ends_when_asked(memctl
             return found is not None
 
     following = subprocess.Popen(
-        [sys.executable, "-m", "memctl.cli.main", "ingest", str(tmp_path), "--follow", "--json"],
+        [sys.executable, "-m", "memctl.cli", "ingest", str(tmp_path), "--follow", "--json"],
         env=memctl.environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

@@ -19,7 +19,7 @@ from vector_server import ServerProcess, vector_server_process
 
 from memctl.api.verify import Verification
 from memctl.cli.up import status as status_command
-from memctl.infra import generations, outbox, spool
+from memctl.infra import generations, hook, outbox, spool
 from memctl.infra.database import DatabaseDamaged, connect
 from memctl.infra.embedded.instance import ProgramFailed, down, status, up
 from memctl.infra.embedded.places import Places
@@ -263,7 +263,7 @@ def test_status_names_what_was_set_aside_and_what_the_spool_refused(
     delivery = spool.Delivery("ab" * 16, 1_700_000_000_000_000, "claude-code", "Stop", b"{}")
     spool.spool(data / "spool", delivery)
     spool.set_aside(spool.spooled(data / "spool")[0], "damaged")
-    monkeypatch.setattr(spool, "MOST_FILES", 1)
+    monkeypatch.setattr(hook, "MOST_FILES", 1)
     assert spool.spool(data / "spool", delivery._replace(id="cd" * 16)) is None
     (data / "vectors" / "damaged" / "memctl-1-g2.20260101T000000Z").mkdir(parents=True)
     (data / "keys.json").write_text("nonsense")

@@ -21,7 +21,9 @@ import pytest
 from events import until
 from processes import memctl
 
-from memctl.infra.spool import MAX_PAYLOAD, Delivery, refusals, spool
+from memctl.infra import hook as hooks
+from memctl.infra.hook import MAX_PAYLOAD
+from memctl.infra.spool import Delivery, refusals, spool
 
 NOWHERE = "postgresql://u@127.0.0.1:1/none"
 BIG = 8_000_000
@@ -327,9 +329,9 @@ def test_what_is_under_way_is_answered_when_the_door_is_told_to_stop(place: Plac
 
 
 def test_a_door_whose_postgres_is_stuck_ends_in_time(place: Place, database_url: str) -> None:
-    with place.open(database_url) as process, closing(Client(place.door)) as client:
+    with place.open(database_url) as process:
         assert ask(place.door, delivery(0))["ok"]
-        with stuck(database_url):
+        with stuck(database_url), closing(Client(place.door)) as client:
             client.send(delivery(1))
             until(lambda: somebody_waits_for_a_lock(database_url))
             began = time.monotonic()
@@ -359,7 +361,7 @@ def hook(
         name: value for name, value in os.environ.items() if not name.startswith(("MEMCTL_", "XDG_", "PYTHON"))
     }
     return subprocess.run(
-        [sys.executable, *python, "-m", "memctl.cli.main", "ingest", "--stdin"],
+        [sys.executable, *python, "-m", "memctl.cli", "ingest", "--stdin"],
         cwd=folder,
         env={**inherited, "HOME": str(folder), **environment},
         input=said() if payload is None else payload,
@@ -400,9 +402,9 @@ def test_a_hook_finds_the_door(tmp_path: Path, place: Place, database_url: str) 
     with place.open(database_url):
         until(lambda: ask(place.door, delivery(1))["ok"])  # from here on it answers within a hook's patience
         hook(tmp_path, MEMCTL_DATA_DIR=str(place.data), MEMCTL_DOOR_SOCKET=str(place.door))
-        (run / "endpoints.json").write_text(json.dumps({"door_socket": str(place.door)}))
+        (run / "door").write_text(f"{place.door}\n")
         hook(tmp_path, MEMCTL_DATA_DIR=str(place.data))
-        (run / "endpoints.json").unlink()
+        (run / "door").unlink()
         usual.symlink_to(place.door)
         hook(tmp_path, MEMCTL_DATA_DIR=str(place.data))
         assert not place.spool.exists()
@@ -423,9 +425,33 @@ def test_a_payload_longer_than_any_is_counted_and_not_kept(tmp_path: Path) -> No
     assert os.listdir(tmp_path / "memory" / "spool") == ["refused"]
 
 
-def test_a_hook_imports_next_to_nothing(tmp_path: Path) -> None:
-    done = hook(tmp_path, "-X", "importtime", MEMCTL_DATA_DIR=str(tmp_path / "memory"))
+def test_a_hook_that_runs_as_a_plain_file_imports_next_to_nothing(tmp_path: Path, place: Place) -> None:
+    command = [sys.executable, "-I", "-S", "-X", "importtime", hooks.__file__, "ingest"]
+    done = subprocess.run(
+        [*command, "--stdin"], env=place.environment, input=said(), capture_output=True, timeout=60, check=True
+    )
     imported = {line.rpartition(b"|")[2].strip().decode() for line in done.stderr.splitlines()}
-    assert "memctl.infra.spool" in imported
-    heavy = {"pydantic", "pydantic_settings", "platformdirs", "asyncio", "psycopg", "msgspec", "tomllib", "rich"}
-    assert not imported & (heavy | {"memctl.infra.settings", "memctl.api.door", "memctl.infra.embedded.endpoints"})
+    assert not imported & {"json", "re", "typing", "pathlib", "socket", "contextlib", "site", "memctl"}
+    assert len(list(place.spool.glob("*.delivery"))) == 1
+
+
+@pytest.mark.parametrize("arguments", [["--new-option", "x"], ["--agent"], ["--agent=codex", "--event", "Stop"]])
+def test_a_hook_keeps_what_was_said_whatever_it_is_called_with(tmp_path: Path, arguments: list[str]) -> None:
+    command = [sys.executable, "-I", "-S", hooks.__file__, "ingest", "--stdin", *arguments]
+    done = subprocess.run(
+        command, env={"MEMCTL_DATA_DIR": str(tmp_path)}, input=said(), capture_output=True, timeout=60, check=True
+    )
+    assert (done.stdout, done.stderr) == (b"", b"")
+    [path] = (tmp_path / "spool").iterdir()
+    assert path.read_bytes().endswith(b"\n" + said())
+
+
+def test_a_hook_waits_for_a_door_that_does_not_answer_only_for_its_patience(tmp_path: Path) -> None:
+    path = tmp_path / "door.sock"
+    with closing(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)) as listener:
+        listener.bind(str(path))
+        listener.listen()
+        began = time.monotonic()
+        hook(tmp_path, MEMCTL_DATA_DIR=str(tmp_path / "memory"), MEMCTL_DOOR_SOCKET=str(path))
+        assert hooks.PATIENCE_S <= time.monotonic() - began < hooks.PATIENCE_S + 10
+    assert len(list((tmp_path / "memory" / "spool").iterdir())) == 1

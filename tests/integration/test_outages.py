@@ -62,7 +62,7 @@ def events(url: str) -> int:
 @contextmanager
 def memctl(url: str, *arguments: str) -> Iterator[subprocess.Popen[str]]:
     process = subprocess.Popen(
-        [sys.executable, "-m", "memctl.cli.main", *arguments],
+        [sys.executable, "-m", "memctl.cli", *arguments],
         env={**os.environ, "MEMCTL_DATABASE_URL": url, "MEMCTL_REDIS_URL": NOWHERE},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

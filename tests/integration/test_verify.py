@@ -22,7 +22,7 @@ from memctl.api.checks import Check
 from memctl.api.commands import Intake
 from memctl.api.ingest import ingest
 from memctl.api.verify import Verification
-from memctl.infra import generations, outbox, readmodels, spool
+from memctl.infra import generations, hook, outbox, readmodels, spool
 from memctl.infra.database import Connection, connect
 from memctl.infra.log import audit
 from memctl.infra.log.append import append
@@ -526,7 +526,7 @@ def test_the_spool_is_accounted_for(settings: Settings, memory: Connection, monk
     spool.spool(folder, old)
     spool.set_aside(spool.spooled(folder)[0], "damaged")
     spool.spool(folder, old._replace(id="cd" * 16))
-    monkeypatch.setattr(spool, "MOST_FILES", 1)
+    monkeypatch.setattr(hook, "MOST_FILES", 1)
     assert spool.spool(folder, old._replace(id="ef" * 16)) is None
     found = gaps(settings)
     assert set(found) == {"spool: deliveries", "spool: set aside", "spool: refusals"}

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from memctl.infra import spool as spooling
+from memctl.infra import hook
 from memctl.infra.spool import (
     BadDelivery,
     Delivery,
@@ -44,7 +44,7 @@ def test_a_time_outside_of_1970_to_9998_is_no_header(at: object) -> None:
         decode_header(json.dumps(header).encode())
 
 
-@pytest.mark.parametrize("size", [-1, spooling.MAX_PAYLOAD + 1, 1e300, float("inf"), "1", False])
+@pytest.mark.parametrize("size", [-1, hook.MAX_PAYLOAD + 1, 1e300, float("inf"), "1", False])
 def test_a_size_that_no_payload_has_is_no_header(size: object) -> None:
     header = {"v": 1, "id": "a" * 32, "at": 0, "agent": "codex", "event": "", "size": size}
     with pytest.raises(BadDelivery, match="size"):
@@ -87,9 +87,9 @@ def test_what_is_set_aside_keeps_its_bytes_and_waits_no_more(tmp_path: Path) -> 
 def test_a_spool_with_as_many_files_as_it_may_have_keeps_nothing_more_and_counts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(spooling, "MOST_FILES", 20)
+    monkeypatch.setattr(hook, "MOST_FILES", 20)
     assert refusals(tmp_path) is None
-    for number in range(spooling.MOST_FILES - 1):
+    for number in range(hook.MOST_FILES - 1):
         (tmp_path / f"{number}.delivery").touch()
     assert spool(tmp_path, delivery(1)) is not None
     assert refusals(tmp_path) is None
@@ -100,19 +100,19 @@ def test_a_spool_with_as_many_files_as_it_may_have_keeps_nothing_more_and_counts
     assert told is not None
     assert told.deliveries == 2
     assert before <= told.last_at <= time.time_ns() // 1000
-    assert len(spooled(tmp_path)) == spooling.MOST_FILES
+    assert len(spooled(tmp_path)) == hook.MOST_FILES
 
 
 def test_a_spool_with_as_many_bytes_as_it_may_have_keeps_nothing_more(tmp_path: Path) -> None:
     small = len(delivery().encode())
     with (tmp_path / "0-x.refused").open("wb") as file:
-        file.truncate(spooling.MOST_BYTES - small)  # no block of it is on the disk
+        file.truncate(hook.MOST_BYTES - small)  # no block of it is on the disk
     assert spool(tmp_path, delivery(1, b"{ }")) is None
     assert spool(tmp_path, delivery(2)) is not None
 
 
 def test_a_payload_that_the_door_would_not_take_is_not_spooled(tmp_path: Path) -> None:
-    payload = bytes(spooling.MAX_PAYLOAD + 1)
+    payload = bytes(hook.MAX_PAYLOAD + 1)
     assert spool(tmp_path, delivery(1, payload)) is None
     assert os.listdir(tmp_path) == ["refused"]
 
@@ -120,7 +120,7 @@ def test_a_payload_that_the_door_would_not_take_is_not_spooled(tmp_path: Path) -
 def test_a_torn_count_begins_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "refused").write_bytes(b'{"count": 1')
     assert refusals(tmp_path) == Refusals(0, 0)
-    monkeypatch.setattr(spooling, "MAX_PAYLOAD", 1)
+    monkeypatch.setattr(hook, "MAX_PAYLOAD", 1)
     assert spool(tmp_path, delivery()) is None
     told = refusals(tmp_path)
     assert told is not None

@@ -1,0 +1,236 @@
+"""A hook's way in: one payload from standard input to the ingest door, or into the spool, and out.
+
+Standard library only, and as little of it as can be, because a client waits for this at every turn: no json, pathlib,
+typing or contextlib on the way that is usually taken. It runs as part of `memctl`, and as a plain file (`python -I -S
+hook.py ingest --stdin`), which leaves out all that an environment adds to the start of an interpreter.
+
+A delivery is a header line (JSON: `v`, `id`, `at` in microseconds since 1970, `agent`, `event`, `size` in bytes) and
+then the raw payload. The same bytes travel over the door's socket and lie in the spool (`memctl.infra.spool`).
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+VERSION = 1
+MAX_PAYLOAD = 64 * 1024 * 1024
+MOST_FILES = 10_000
+MOST_BYTES = 512 * 1024 * 1024
+"""The spool is full with either; what was set aside counts, for it takes the same room."""
+
+PATIENCE_S = 1.0
+"""How long the door may take in all. The shortest time that a client gives its hooks is 1.5 s, at a session's end."""
+
+ACKNOWLEDGED = b'{"ok": true'
+"""How the door's answer begins once a delivery is durable."""
+
+DOOR_FILE = "door"
+"""In the folder of the running instance: where its door listens, as plain text."""
+
+COUNTER = "refused"
+
+
+def run(arguments: list[str]) -> bool:
+    """Do what `memctl ingest --stdin` does with these arguments, and end the process with 0.
+
+    False, with nothing done, where they ask for anything else. Arguments that are not known are passed over: a client's
+    settings may have been written for another version. memctl's own settings are not loaded: that costs more than the
+    delivery, and a mistake in one of them would lose what was said.
+    """
+    asked = _asked(arguments)
+    if asked is None:
+        return False
+    try:
+        _deliver(*asked)
+    except BaseException:  # an agent waits, and can do nothing about it; `memctl status` shows what is in the spool
+        pass
+    os._exit(0)  # what an interpreter does at its end takes as long as all this
+
+
+def _asked(arguments: list[str]) -> tuple[str, str] | None:
+    """The agent and the hook's name, where one payload is to be taken from standard input."""
+    if arguments[:1] != ["ingest"] or "--stdin" not in arguments:
+        return None
+    named = {"--agent": "claude-code", "--event": ""}
+    rest = iter(arguments[1:])
+    for argument in rest:
+        name, equals, value = argument.partition("=")
+        if name in named:
+            named[name] = value if equals else next(rest, "")
+    return named["--agent"], named["--event"]
+
+
+def _deliver(agent: str, event: str) -> None:
+    payload = sys.stdin.buffer.read(MAX_PAYLOAD + 1)
+    identifier, at = os.urandom(16).hex(), time.time_ns() // 1000
+    delivery = header(identifier, at, agent, event, len(payload)) + payload
+    user = _user_settings()
+    data_dir = _named("data_dir", user) or _home("XDG_DATA_HOME", "~/.local/share", "~/Library/Application Support")
+    if len(payload) > MAX_PAYLOAD or not _through_door(_door(data_dir, user), delivery):
+        leave(data_dir + "/spool", identifier, at, delivery)
+
+
+def header(identifier: str, at: int, agent: str, event: str, size: int) -> bytes:
+    """The line before a payload of `size` bytes; `at` in microseconds since 1970."""
+    return (
+        f'{{"v": {VERSION}, "id": "{identifier}", "at": {at}, "agent": {_quoted(agent)}, "event": {_quoted(event)},'
+        f' "size": {size}}}\n'
+    ).encode()
+
+
+def _quoted(text: str) -> str:
+    if text.isascii() and text.isprintable() and '"' not in text and "\\" not in text:
+        return f'"{text}"'
+    import json
+
+    return json.dumps(text)
+
+
+def _through_door(door: str, delivery: bytes) -> bool:
+    """Whether the door has it: only then is there nothing left to do."""
+    import _socket
+
+    deadline = time.monotonic() + PATIENCE_S
+    try:
+        client = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+        client.settimeout(PATIENCE_S)
+        client.connect(door)
+        client.sendall(delivery)
+        answer = b""
+        while b"\n" not in answer:
+            client.settimeout(max(0.01, deadline - time.monotonic()))
+            more = client.recv(4096)
+            if not more:
+                return False
+            answer += more
+        return answer.startswith(ACKNOWLEDGED)
+    except OSError:  # whatever kept it out, the spool takes it
+        return False
+
+
+def leave(folder: str, identifier: str, at: int, delivery: bytes) -> str | None:
+    """Put a delivery into the spool: written whole, synced, then named. Returns the file's path.
+
+    None where it is longer than any may be or the spool is full: then only the refusal is counted. Hooks that come at
+    the same moment may each find the last free place. Raises: OSError, counted too where that is possible.
+    """
+    for each in (os.path.dirname(folder), folder):  # makedirs gives its mode to the last one only
+        os.makedirs(each, mode=0o700, exist_ok=True)
+    try:
+        if len(delivery) - delivery.index(b"\n") - 1 > MAX_PAYLOAD or not _has_room(folder, len(delivery)):
+            _count_refusal(folder)
+            return None
+        return _write(folder, f"{folder}/.{identifier}.part", f"{folder}/{at:020d}-{identifier}.delivery", delivery)
+    except OSError:
+        try:
+            _count_refusal(folder)
+        except OSError:
+            pass
+        raise
+
+
+def _has_room(folder: str, size: int) -> bool:
+    files = 0
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name == COUNTER:
+                continue
+            files += 1
+            try:
+                size += entry.stat(follow_symlinks=False).st_size
+            except FileNotFoundError:  # drained meanwhile
+                pass
+    return files < MOST_FILES and size <= MOST_BYTES
+
+
+def _write(folder: str, unfinished: str, final: str, data: bytes) -> str:
+    handle = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(handle)
+        os.rename(unfinished, final)
+    except OSError:
+        try:
+            os.unlink(unfinished)
+        except FileNotFoundError:
+            pass
+        raise
+    directory = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)
+    return final
+
+
+def _count_refusal(folder: str) -> None:
+    import fcntl
+
+    handle = os.open(f"{folder}/{COUNTER}", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        refused, _ = read_counter(os.read(handle, 256))
+        # Padded to one length, so that rewriting it in place needs no room on a disk that has none.
+        text = f'{{"count": {refused + 1}, "last_at": {time.time_ns() // 1000}}}'
+        os.pwrite(handle, f"{text:<79}\n".encode(), 0)
+    finally:
+        os.close(handle)
+
+
+def read_counter(data: bytes) -> tuple[int, int]:
+    """How many deliveries found no room, and when the last did, in microseconds since 1970."""
+    import json
+
+    try:
+        found = json.loads(data)
+        return int(found["count"]), int(found["last_at"])
+    except (ValueError, KeyError, TypeError):  # new, or torn: from here on the count is a lower bound
+        return 0, 0
+
+
+def _door(data_dir: str, user: dict[str, object]) -> str:
+    """Where the door listens, as far as anyone said. A file left behind by an instance that is gone costs nothing:
+    nobody answers there."""
+    if named := _named("door_socket", user):
+        return named
+    try:
+        with open(f"{data_dir}/run/{DOOR_FILE}", encoding="utf-8") as file:
+            return file.read().strip()
+    except (OSError, ValueError):
+        return f"{data_dir}/run/sockets/door.sock"
+
+
+def _named(name: str, user: dict[str, object]) -> str:
+    """A path that the environment or else the user's `config.toml` names."""
+    value = os.environ.get(f"MEMCTL_{name.upper()}") or user.get(name)
+    return os.path.abspath(os.path.expanduser(value)) if value and isinstance(value, str) else ""
+
+
+def _user_settings() -> dict[str, object]:
+    """What the user's own configuration says; nothing where it cannot be read, or holds nothing for a hook."""
+    folder = _home("XDG_CONFIG_HOME", "~/.config", "~/Library/Application Support")
+    try:
+        with open(folder + "/config.toml", "rb") as file:
+            text = file.read()
+        if b"data_dir" not in text and b"door_socket" not in text:
+            return {}
+        import tomllib
+
+        return tomllib.loads(text.decode())
+    except (OSError, ValueError, RecursionError):
+        return {}
+
+
+def _home(variable: str, linux: str, mac: str) -> str:
+    """memctl's folder below a base folder of the XDG specification, or of a Mac; as platformdirs says."""
+    named = os.environ.get(variable, "") if sys.platform != "darwin" else ""
+    base = named if os.path.isabs(named) else os.path.expanduser(mac if sys.platform == "darwin" else linux)
+    return base + "/memctl"
+
+
+if __name__ == "__main__":
+    run(sys.argv[1:])
