@@ -15,6 +15,7 @@ from typing import Any, cast, get_args
 import psycopg
 
 from memctl.api.commands import Intake
+from memctl.api.transcripts import TranscriptReader
 from memctl.domain.event import Micros, NewEvent
 from memctl.domain.observations import Agent
 from memctl.infra.database import DatabaseUnavailable
@@ -49,8 +50,12 @@ class Waiting:
 class Committer(threading.Thread):
     """Takes waiting deliveries, up to `append_batch` at once, and commits them as one transaction."""
 
-    def __init__(self, settings: Settings, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self, settings: Settings, loop: asyncio.AbstractEventLoop, reader: TranscriptReader | None = None
+    ) -> None:
+        """`reader` gets to read the transcripts that deliveries name, once these are durable."""
         super().__init__(name="committer", daemon=True)
+        self._reader = reader
         self.ended = asyncio.Event()
         self._settings = settings
         self._loop = loop
@@ -150,8 +155,10 @@ class Committer(threading.Thread):
         events: list[NewEvent] = []
         owners: list[Answer] = []
         answers: list[Answer] = []
+        named: list[tuple[str, bool]] = []
         for delivery in deliveries:
             parsed = _parse(delivery)
+            named += [(file, parsed.begins) for file in parsed.transcripts]
             answer: Answer = {"ok": True, "new": 0, "duplicate": 0}
             if parsed.why:
                 log.warning("delivery %s of %r holds nothing to keep: %s", delivery.id, delivery.agent, parsed.why)
@@ -163,6 +170,9 @@ class Committer(threading.Thread):
             owners.extend([answer] * len(parsed.events))
         for owner, done in zip(owners, self._intake.record(events).appended, strict=True):
             owner["duplicate" if done.status == "duplicate" else "new"] += 1
+        if self._reader is not None:
+            for file, begins in named:
+                self._reader.read(file, neighbours=begins)
         return answers
 
     def _answer_all(self, group: Sequence[Waiting], answer: Answer) -> None:

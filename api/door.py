@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import cast
 
 from memctl.api.committer import BUSY, Answer, Committer
+from memctl.api.transcripts import TranscriptReader
 from memctl.domain.errors import MemctlError
 from memctl.infra.hook import MAX_PAYLOAD
 from memctl.infra.settings import Settings
@@ -185,11 +186,13 @@ async def _serve(settings: Settings, path: Path) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    committer = Committer(settings, loop)
+    reader = TranscriptReader(settings)
+    committer = Committer(settings, loop, reader)
     door = Door(committer)
     server = await _listen(door, path)
     ours = _identity(path)
     committer.start()
+    reader.start()
     draining = asyncio.create_task(_drain_spool(committer, settings.data_dir / "spool"))
     try:
         await stop.wait()
@@ -201,6 +204,7 @@ async def _serve(settings: Settings, path: Path) -> None:
     draining.cancel()
     deadline = loop.time() + STOP_WITHIN_S
     await door.close(STOP_WITHIN_S)
+    reader.stop()
     committer.stop()
     with contextlib.suppress(TimeoutError):
         await asyncio.wait_for(committer.ended.wait(), deadline - loop.time())

@@ -46,12 +46,20 @@ _ELSEWHERE = frozenset(
 )
 
 
+_WRITTEN = frozenset(("SessionStart", "Stop", "StopFailure", "SubagentStop", "PreCompact", "PostCompact", "SessionEnd"))
+"""Hooks at whose time a transcript has, or will shortly have, something to read."""
+
+
 class ParsedHook(msgspec.Struct, frozen=True):
     """What became of one delivery: events, or the kind it is ignored as, or why it is bad."""
 
     events: tuple[NewEvent, ...] = ()
     kind: str = ""
     why: str = ""
+    transcripts: tuple[str, ...] = ()
+    """Files that are worth reading now; see `memctl.api.transcripts`."""
+    begins: bool = False
+    """A session begins: others before it may have ended without a word."""
 
 
 class _Common(TypedDict):
@@ -96,8 +104,13 @@ def parse_hook(
         subagent_type=string(payload.get("agent_type")),
     )
     found = _observations(name, payload, common)
+    files: tuple[str, ...] = ()
+    if name in _WRITTEN:
+        named = (string(payload.get(field)) for field in ("transcript_path", "agent_transcript_path"))
+        files = tuple(file for file in named if file)
+    begins = name == "SessionStart"
     if not found:
-        return ParsedHook(kind=kind("hook", name))
+        return ParsedHook(kind=kind("hook", name), transcripts=files, begins=begins)
     location = normalise(string(payload.get("cwd")))
     return ParsedHook(
         events=tuple(
@@ -111,7 +124,9 @@ def parse_hook(
                 session_id=session,
             )
             for index, (observation, actor) in enumerate(found)
-        )
+        ),
+        transcripts=files,
+        begins=begins,
     )
 
 

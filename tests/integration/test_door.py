@@ -19,6 +19,7 @@ from typing import Any
 import psycopg
 import pytest
 from events import until
+from histories import EXAMPLE
 from processes import memctl
 
 from memctl.infra import hook as hooks
@@ -455,3 +456,65 @@ def test_a_hook_waits_for_a_door_that_does_not_answer_only_for_its_patience(tmp_
         hook(tmp_path, MEMCTL_DATA_DIR=str(tmp_path / "memory"), MEMCTL_DOOR_SOCKET=str(path))
         assert hooks.PATIENCE_S <= time.monotonic() - began < hooks.PATIENCE_S + 10
     assert len(list((tmp_path / "memory" / "spool").iterdir())) == 1
+
+
+def named(number: int, event: str, transcript: Path, session: str = "s1") -> Delivery:
+    payload = {"hook_event_name": event, "session_id": session, "cwd": "/x", "transcript_path": str(transcript)}
+    return delivery(number, json.dumps(payload).encode())
+
+
+def test_a_transcript_that_a_hook_names_is_read_from_where_it_was_left(
+    tmp_path: Path, place: Place, database_url: str
+) -> None:
+    lines = EXAMPLE.read_text().splitlines(keepends=True)
+    transcript = tmp_path / "project" / "a.jsonl"
+    transcript.parent.mkdir()
+    transcript.write_text("".join(lines[:10]))
+    subagent = tmp_path / "project" / "a" / "subagents" / "agent-1.jsonl"
+    with place.open(database_url):
+        assert ask(place.door, named(1, "PostToolUse", transcript))["ok"]  # in the middle of a turn: nothing to read
+        assert ask(place.door, named(2, "Stop", transcript))["ok"]
+        until(lambda: told_by(database_url, "transcript") > 0)
+        first = told_by(database_url, "transcript")
+        with transcript.open("a") as file:
+            file.write("".join(lines[10:]))
+        subagent.parent.mkdir(parents=True)
+        subagent.write_text("".join(lines).replace("3f6f1d52", "77777777"))
+        assert ask(place.door, named(3, "PreCompact", transcript))["ok"]
+        until(lambda: told_by(database_url, "transcript") > 2 * first)
+        whole = told_by(database_url, "transcript")
+        assert ask(place.door, named(4, "Stop", transcript))["ok"]
+        assert ask(place.door, named(5, "Stop", tmp_path / "none.jsonl"))["ok"]
+        assert ask(place.door, named(6, "Stop", tmp_path / "project"))["ok"]
+    with place.open(database_url):
+        ask(place.door, named(7, "SessionStart", tmp_path / "project" / "b.jsonl", "s2"))
+    assert told_by(database_url, "transcript") == whole
+
+
+def test_a_session_that_ended_without_a_word_is_read_when_the_next_one_begins(
+    tmp_path: Path, place: Place, database_url: str
+) -> None:
+    lines = EXAMPLE.read_text().splitlines(keepends=True)
+    known, unknown = tmp_path / "known.jsonl", tmp_path / "unknown.jsonl"
+    known.write_text("".join(lines[:10]))
+    unknown.write_text("".join(lines).replace("3f6f1d52", "77777777"))
+    with place.open(database_url):
+        assert ask(place.door, named(1, "Stop", known))["ok"]
+        until(lambda: told_by(database_url, "transcript") > 0)
+        first = told_by(database_url, "transcript")
+    known.write_text("".join(lines))
+    with place.open(database_url):
+        assert ask(place.door, named(2, "SessionStart", tmp_path / "new.jsonl", "s2"))["ok"]
+        until(lambda: told_by(database_url, "transcript") > first)
+    with psycopg.connect(database_url) as connection:
+        strangers = "SELECT count(*) FROM memctl.events WHERE session_id LIKE '77777777%'"
+        assert connection.execute(strangers).fetchone() == (0,)
+
+
+def told_by(database_url: str, via: str) -> int:
+    with psycopg.connect(database_url) as connection:
+        row = connection.execute(
+            "SELECT count(*) FROM memctl.events WHERE coalesce(payload->>'via', 'transcript') = %s", [via]
+        ).fetchone()
+        assert row is not None
+        return int(row[0])
