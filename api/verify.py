@@ -22,6 +22,7 @@ from memctl.infra.log.mark import move_mark
 from memctl.infra.log.spaces import space_names
 from memctl.infra.vectors import CollectionMissing, drift, store
 from memctl.infra.vectors.drift import Drift
+from memctl.workers.audit import audit as audit_rows
 
 if TYPE_CHECKING:
     from memctl.infra.settings_model import Settings
@@ -158,8 +159,10 @@ class Verification:
             advice="`memctl dlq list` has more; then `memctl dlq retry` or `memctl dlq drop`",
             parked=len(letters), halted=len(halts),
         )  # fmt: skip
-        if wrong:
-            yield skipped("readers", "streams", "the live generations are not whole")
+        if wrong or outdated:
+            why = "the live generations are not whole" if wrong else "they were folded by other rules"
+            yield skipped("readers", "streams", why)
+            yield skipped("readers", "rows", why)
             return
         self.progress("comparing streams", 0, 0)
         parked = {(at.target.space_id, at.target.key) for at in letters if not at.target.projection and at.target.key}
@@ -178,6 +181,19 @@ class Verification:
         yield check(
             "readers", "evidence", f"of {number(covered.facts, 'fact')}", covered.uncited,
             advice=f"these events were deleted from the log: {_RESTORE}", facts=covered.facts,
+        )  # fmt: skip
+        rows = audit_rows(connection, self.progress)
+        yield check(
+            "readers", "routes", f"of all {number(rows.sources, 'source')} of stage 2",
+            rows.routes.first, total=rows.routes.count, advice=_REPLAY, sources=rows.sources,
+        )  # fmt: skip
+        yield check(
+            "readers", "rows",
+            f"all {number(rows.rows, 'row')} of {number(rows.read_models, 'read model')} have sources,"
+            f" {rows.folded_again:,} by a sample folded again",
+            [*rows.unfounded.first, *rows.differing.first],
+            total=rows.unfounded.count + rows.differing.count, advice=_REPLAY,
+            rows=rows.rows, folded_again=rows.folded_again,
         )  # fmt: skip
 
     def _vectors(self, connection: Connection) -> Iterator[Check]:

@@ -11,7 +11,7 @@ from psycopg import sql
 
 from memctl.domain.event import Position
 from memctl.infra import facts, generations, readmodels
-from memctl.infra.database import Connection
+from memctl.infra.database import Connection, snapshot
 from memctl.infra.generations import Live
 from memctl.infra.log.read import StreamKey, read_streams
 from memctl.projections.kernel import Stage, projections
@@ -116,13 +116,8 @@ def coverage(connection: Connection, parked: Collection[StreamKey] = ()) -> Cove
 
     Which streams there are is compared for all; a sample is folded again and compared row by row.
     """
-    before = connection.isolation_level
-    connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
-    try:
-        with connection.transaction():
-            return _coverage(connection, set(parked))
-    finally:
-        connection.isolation_level = before
+    with snapshot(connection):
+        return _coverage(connection, set(parked))
 
 
 def _coverage(connection: Connection, parked: set[StreamKey]) -> Coverage:

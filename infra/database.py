@@ -189,3 +189,15 @@ def _told(kind: type[DatabaseUnavailable], problem: psycopg.Error) -> str:
     what = "Postgres went away" if kind is DatabaseUnavailable else (kind.__doc__ or "").rstrip(".")
     said = problem.diag.message_primary or " ".join(str(problem).split())
     return f"{what}: {said}" if said else what
+
+
+@contextlib.contextmanager
+def snapshot(connection: Connection) -> Iterator[None]:
+    """Look at one moment: everything read within is as it stood when the first statement began."""
+    before = connection.isolation_level
+    connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+    try:
+        with connection.transaction():
+            yield
+    finally:
+        connection.isolation_level = before

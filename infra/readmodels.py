@@ -215,6 +215,23 @@ def save(
         )
 
 
+def differing(
+    connection: Connection, p: Projection, generation: int, rows: Mapping[RowKey, bytes | None]
+) -> list[RowKey]:
+    """The keys whose rows are not these (as JSON; None: there is none), in order of the keys."""
+    given = sorted(rows.items())
+    found = connection.execute(
+        _literal(
+            f"SELECT k.space_id, k.key FROM unnest(%b::int4[], %b::text[], %b::text[]) AS k(space_id, key, row)"
+            f" LEFT JOIN {table(p.name, generation)} t USING (space_id, key)"
+            " WHERE t.row IS DISTINCT FROM k.row::jsonb ORDER BY k.space_id, k.key"
+        ),
+        [[key[0] for key, _ in given], [key[1] for key, _ in given],
+         [None if row is None else row.decode() for _, row in given]],
+    )  # fmt: skip
+    return [(row[0], row[1]) for row in found]
+
+
 def all_rows(connection: Connection, p: Projection, generation: int) -> Iterator[tuple[str, bytes]]:
     """Key and JSON of every row, in order of space and key."""
     with connection.transaction(), connection.cursor(name="all_rows") as cursor:
@@ -249,10 +266,16 @@ def count(connection: Connection, p: Projection, generation: int) -> int:
 
 def scan(connection: Connection, p: Projection, generation: int, size: int) -> Iterator[list[tuple[RowKey, Any]]]:
     """Every row in batches, through a server-side cursor inside a transaction of `connection`."""
-    with connection.cursor(name="scan_rows") as cursor:
+    for rows in raw_rows(connection, p, generation, size):
+        yield [(key, decode_row(p, row)) for key, row in rows]
+
+
+def raw_rows(connection: Connection, p: Projection, generation: int, size: int) -> Iterator[list[tuple[RowKey, bytes]]]:
+    """`scan`, with the rows as they are stored: JSON that may be no row of the type."""
+    with connection.cursor(name="raw_rows") as cursor:
         cursor.execute(_literal(f"SELECT space_id, key, row FROM {table(p.name, generation)}"), binary=True)
         while rows := cursor.fetchmany(size):
-            yield [((row[0], row[1]), decode_row(p, row[2])) for row in rows]
+            yield [((row[0], row[1]), row[2]) for row in rows]
 
 
 def delete_streams_rows(

@@ -67,7 +67,7 @@ def recorded_sources(
             doubtful[event.space_id].add(event.delivery_id)
         found[key] = event
     for space_id, ids in doubtful.items():
-        for delivery_id, event in read_events(connection, space_id, ids).items():
+        for delivery_id, event in read_events(connection, space_id, ids, upto).items():
             found[space_id, delivery_id] = event
     return [Source(key, Recorded(event, event.payload)) for key, event in found.items()]
 

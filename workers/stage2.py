@@ -22,11 +22,11 @@ from memctl.infra.database import Connection
 from memctl.infra.dead_letters import DeadLetter, LeftOut, Skip, Target
 from memctl.infra.facts import FactChange, Route, SourceKey
 from memctl.infra.generations import Lease
-from memctl.infra.log.read import read_events
 from memctl.infra.readmodels import RowKey
 from memctl.projections.kernel import Changed, Projection, Recorded
+from memctl.workers.members import Members, Rows
 from memctl.workers.poison import Parking, fault_of, first_fault, keys_of, of_content
-from memctl.workers.sources import Item, Register, Source, of_fact, parts, recorded_sources, row_source, when
+from memctl.workers.sources import Item, Register, Source, of_fact, parts, recorded_sources, row_source
 
 KEPT_ROWS = 20_000
 """Rows a worker keeps in memory across batches, over all projections."""
@@ -40,7 +40,7 @@ class Stage2:
         self._batch = batch
         self._parks = parks
         self._register = Register()
-        self._rows: OrderedDict[tuple[str, RowKey], tuple[Any, bytes]] = OrderedDict()
+        self._rows: Rows = OrderedDict()
         self._seen: tuple[int, Position, int] | None = None
 
     def drain_batch(self, connection: Connection, lease: Lease, facts_of: int, upto: Position) -> Lease:
@@ -116,7 +116,7 @@ class _Batch:
         end: Position,
         facts_of: int,
         register: Register,
-        rows: OrderedDict[tuple[str, RowKey], tuple[Any, bytes]],
+        rows: Rows,
         parking: Parking,
         skips: Sequence[Skip],
         careful: bool,
@@ -124,7 +124,6 @@ class _Batch:
         self._connection = connection
         self._generation = lease.generation
         self._end = end
-        self._facts_of = facts_of
         self._register = register
         self._rows = rows
         self._parking = parking
@@ -132,16 +131,15 @@ class _Batch:
         self._skips = [skip for skip in skips if lease.position < skip.position <= end]
         """Those that come with this batch."""
         self._careful = careful
-        self._items: dict[SourceKey, Fact | Recorded[Any] | None] = {}
-        self._routes: dict[SourceKey, Route] = {}
-        """Routes that this batch changes."""
+        self._members = Members(connection, lease.generation, facts_of, end, register, rows)
+        self._routes = self._members.routes
         self._feeds: dict[str, dict[RowKey, list[Item]]] = defaultdict(lambda: defaultdict(list))
         self._refolds: dict[str, set[RowKey]] = defaultdict(set)
         self._changed: dict[str, dict[RowKey, Any]] = defaultdict(dict)
 
     def fold(self, sources: Sequence[Source]) -> None:
-        self._items = {source.key: source.item for source in sources}
-        self._try_again(self._items.keys())
+        self._members.items = items = {source.key: source.item for source in sources}
+        self._try_again(items.keys())
         self._route(sources)
         self._leave_out()
         for p in self._register.projections:
@@ -162,14 +160,14 @@ class _Batch:
                 self._refolds[target.projection].add((target.space_id, target.key))
             elif fault.upstream is not None and fault.upstream_key is not None:
                 upstream, key = self._register.by_name[fault.upstream], (target.space_id, fault.upstream_key)
-                self._load(upstream, [key])
+                self._members.load(upstream, [key])
                 self._changed[upstream.name][key] = self._rows.get((upstream.name, key), (None, b""))[0]
             else:
                 unrouted.append((target.space_id, fault.source))
         for name, key in rows:
             self._parking.try_again(Target(name, *key))
             self._refolds[name].add(key)
-        found = self._sources_of({source: Route(()) for source in unrouted})
+        found = self._members.sources({source: Route(()) for source in unrouted})
         self.fold([*changes, *(Source(source, cast(Fact, found.get(source))) for source in unrouted)])
 
     def _try_again(self, sources: Collection[SourceKey], by: Projection | None = None) -> None:
@@ -272,8 +270,8 @@ class _Batch:
         touched = [*refolds, *(key for key in feeds if key not in refolds)]
         if not touched:
             return
-        self._load(p, touched)
-        members = self._members(p, refolds)
+        self._members.load(p, touched)
+        members = self._members.of(p, refolds)
         out: dict[RowKey, bytes | None] = {}
         for key in touched:
             row, before = self._rows.get((p.name, key), (None, None))
@@ -319,7 +317,7 @@ class _Batch:
 
     def _park(self, p: Projection, key: RowKey, problem: Exception) -> tuple[Any, bytes | None]:
         """Park a row that cannot be folded: it stands as before the first that is at fault, in order of time."""
-        members = self._members(p, {key}).get(key, [])
+        members = self._members.of(p, {key}).get(key, [])
 
         def folded(count: int) -> tuple[Any, bytes | None]:
             return self._folded(p, key, None, (item for _, item in members[:count]))
@@ -336,56 +334,3 @@ class _Batch:
             return None
         names = (self._register.makers[row].name for row in p.upstream)
         return next((name, item.key) for name in names if row_source(name, (source[0], item.key)) == source)
-
-    def _load(self, p: Projection, keys: Iterable[RowKey]) -> None:
-        missing = [key for key in keys if (p.name, key) not in self._rows]
-        for key, row in readmodels.load(self._connection, p, self._generation, missing).items():
-            self._rows[p.name, key] = (row, msgspec.json.encode(row))
-
-    def _members(self, p: Projection, keys: set[RowKey]) -> dict[RowKey, list[tuple[SourceKey, Item]]]:
-        """Everything routed to these rows, in order of time and id."""
-        if not keys:
-            return {}
-        targets = {f"{p.name}:{key[1]}" for key in keys}
-        routed = facts.routed_to(self._connection, self._generation, sorted(targets))
-        routed.update(self._routes)
-        wanted: dict[SourceKey, list[RowKey]] = {}
-        for source, route in routed.items():
-            found = [(source[0], parts(t)[1]) for t in route.keys if t in targets]
-            mine = [key for key in found if key in keys]
-            if mine:
-                wanted[source] = mine
-        items = self._sources_of({source: routed[source] for source in wanted})
-        members: dict[RowKey, list[tuple[SourceKey, Item]]] = defaultdict(list)
-        for source, item in items.items():
-            for key in wanted[source]:
-                members[key].append((source, item))
-        return {key: sorted(found, key=lambda m: (when(m[1]), m[0][1])) for key, found in members.items()}
-
-    def _sources_of(self, routes: dict[SourceKey, Route]) -> dict[SourceKey, Item]:
-        found: dict[SourceKey, Item] = {}
-        absent: list[SourceKey] = []
-        rows: dict[str, list[tuple[SourceKey, RowKey]]] = defaultdict(list)
-        for source, route in routes.items():
-            if route.upstream is not None and route.upstream_key is not None:
-                rows[route.upstream].append((source, (source[0], route.upstream_key)))
-            elif source in self._items:
-                item = self._items[source]
-                if item is not None:
-                    found[source] = item
-            else:
-                absent.append(source)
-        found.update(facts.read_facts(self._connection, self._facts_of, absent))
-        events = [source for source in absent if source not in found]
-        for space_id in {source[0] for source in events}:
-            ids = [source[1] for source in events if source[0] == space_id]
-            for delivery_id, event in read_events(self._connection, space_id, ids).items():
-                found[space_id, delivery_id] = Recorded(event, event.payload)
-        for name, wanted in rows.items():
-            upstream = self._register.by_name[name]
-            self._load(upstream, [key for _, key in wanted])
-            for source, key in wanted:
-                held = self._rows.get((name, key))
-                if held is not None:
-                    found[source] = Changed(key[1], held[0])
-        return found

@@ -55,7 +55,10 @@ _HEADERS = """SELECT event_id, type, schema_version, stream, position, occurred_
     FROM memctl.events WHERE space_id = %s AND event_id = ANY(%s)"""
 
 _IDS = f"""SELECT {_COLUMNS} FROM memctl.events
-    WHERE space_id = %s AND (event_id = ANY(%s) OR variant_of = ANY(%s)) ORDER BY position"""
+    WHERE space_id = %s AND (event_id = ANY(%s) OR variant_of = ANY(%s)) AND position <= %s ORDER BY position"""
+
+_END = Position(2**63 - 1)
+"""Beyond every position."""
 
 StreamKey = tuple[int, str]
 """Space and stream name."""
@@ -179,13 +182,18 @@ def scan_streams(
             yield key, events
 
 
-def read_events(connection: Connection, space_id: int, ids: Iterable[UUID]) -> dict[UUID, Event]:
-    """Events by delivery id. Where a key was delivered in variants, the one that stage 1 takes is returned."""
+def read_events(
+    connection: Connection, space_id: int, ids: Iterable[UUID], upto: Position = _END
+) -> dict[UUID, Event]:
+    """Events by delivery id. Of variants of a key, the one that stage 1 takes of those up to a position is returned.
+
+    Who folds gives the position it folds up to: a variant beyond it is of another row, and was not there then.
+    """
     from memctl.domain.ordering import preferred
 
     wanted = list(ids)
     by_delivery: dict[UUID, list[Event]] = {}
-    for row in connection.execute(_IDS, [space_id, wanted, wanted], binary=True):
+    for row in connection.execute(_IDS, [space_id, wanted, wanted, upto], binary=True):
         if row[12] is not None:
             event = _event(row)
             by_delivery.setdefault(event.delivery_id, []).append(event)

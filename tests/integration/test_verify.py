@@ -322,6 +322,14 @@ def test_a_row_that_is_not_what_the_events_give_is_found(settings: Settings, mem
     )
 
 
+def test_rows_of_stage_2_that_are_gone_are_named(settings: Settings, memory: Connection) -> None:
+    stage2 = generations.live(memory).stage2
+    gone = [row[0] for row in memory.execute(f"DELETE FROM memctl.insights_g{stage2} RETURNING key".encode())]
+    found = gaps(settings)
+    assert {f"insights:{key}: is not what its sources give" for key in gone} <= set(found["readers: rows"])
+    assert "readers: routes" in found  # what they went to is without a source
+
+
 def test_a_session_of_which_nothing_is_told_needs_no_row(settings: Settings, memory: Connection) -> None:
     from events import observed
 

@@ -1,0 +1,206 @@
+"""Stage 2's rows against their sources: each damage is named, and nothing else is, also while workers are at it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+from uuid import UUID
+
+import pytest
+import servers
+from histories import example, filled
+
+from memctl.domain.event import Position
+from memctl.infra import dead_letters, generations, readmodels
+from memctl.infra.database import Connection, connect
+from memctl.infra.dead_letters import Fault, Target
+from memctl.infra.log.append import append
+from memctl.infra.log.mark import move_mark
+from memctl.projections.kernel import projections
+from memctl.workers.audit import Audit, audit
+from memctl.workers.stage1 import Stage1
+from memctl.workers.stage2 import Stage2
+
+
+@pytest.fixture(scope="module")
+def learnt(postgres_server: str, migrated_template: str) -> Iterator[str]:
+    """Name of a database into which six sessions are folded."""
+    with servers.fresh_database(postgres_server, template=migrated_template) as url:
+        with connect(url) as connection:
+            filled(url, connection)
+        yield urlsplit(url).path.lstrip("/")
+
+
+@pytest.fixture
+def memory(postgres_server: str, learnt: str) -> Iterator[Connection]:
+    with servers.fresh_database(postgres_server, template=learnt) as url, connect(url) as connection:
+        yield connection
+
+
+def changed(connection: Connection, statement: str) -> list[str]:
+    """Damage the live rows; the first column of what the statement returns."""
+    live = generations.live(connection)
+    named = statement.replace("_g1", f"_g{live.stage1}").replace("_g2", f"_g{live.stage2}")
+    return sorted(str(row[0]) for row in connection.execute(named.encode()).fetchall())
+
+
+def named(found: Audit) -> list[str]:
+    return [*found.routes.first, *found.unfounded.first, *found.differing.first]
+
+
+def total(found: Audit) -> int:
+    return found.routes.count + found.unfounded.count + found.differing.count
+
+
+def test_sound_rows_are_counted_in_full_and_folded_again_by_a_sample(memory: Connection) -> None:
+    found = audit(memory)
+    assert named(found) == []
+    live = generations.live(memory)
+    assert found.rows == sum(readmodels.count(memory, p, live.stage2) for p in projections(2)) > 50
+    assert found.folded_again >= found.rows  # a small memory is its own sample, with keys that rightly have no row
+    assert found.read_models == len(projections(2))
+    sources = changed(memory, "SELECT count(DISTINCT (space_id, source)) FROM memctl.routes_g2")
+    assert found.sources >= int(sources[0]) > 50
+
+
+def test_missing_rows_are_named(memory: Connection) -> None:
+    gone = changed(
+        memory,
+        "DELETE FROM memctl.memories_g2 WHERE key IN (SELECT key FROM"
+        " (SELECT key, row_number() OVER (ORDER BY key) AS n FROM memctl.memories_g2) o WHERE n % 2 = 0) RETURNING key",
+    )
+    found = audit(memory)
+    assert len(gone) > 5
+    differing = {f"memories:{key}: is not what its sources give" for key in gone}
+    assert set(found.differing.first) <= differing | {line for line in found.differing.first if "vector_points" in line}
+    assert found.differing.count >= len(gone)
+    # What was folded from them is named too: they are no source any more.
+    assert found.routes.count == sum(1 for key in gone for _ in changed(
+        memory, f"SELECT 1 FROM memctl.routes_g2 WHERE upstream = 'memories' AND upstream_key = '{key}'"
+    )) > 0  # fmt: skip
+
+
+def test_a_changed_row_is_named(memory: Connection) -> None:
+    (key,) = changed(
+        memory,
+        "UPDATE memctl.bug_patterns_g2 SET row = row || '{\"unheard\": 1}'"
+        " WHERE key = (SELECT min(key) FROM memctl.bug_patterns_g2) RETURNING key",
+    )
+    assert named(audit(memory)) == [f"bug_patterns:{key}: is not what its sources give"]
+
+
+def test_a_row_that_is_no_row_is_named(memory: Connection) -> None:
+    (key,) = changed(
+        memory,
+        "UPDATE memctl.memories_g2 SET row = '[]' WHERE key = (SELECT min(key) FROM memctl.memories_g2) RETURNING key",
+    )
+    found = audit(memory)
+    assert f"memories:{key}: cannot be read: ValidationError" in found.differing.first
+    assert f"memories:{key}: is not what its sources give" in found.differing.first
+
+
+def test_missing_routes_are_named_and_the_rows_that_lose_all_of_them(memory: Connection) -> None:
+    (target,) = set(changed(
+        memory,
+        "DELETE FROM memctl.routes_g2 WHERE target ="
+        " (SELECT min(target) FROM memctl.routes_g2 WHERE starts_with(target, 'bug_patterns:')) RETURNING target",
+    ))  # fmt: skip
+    found = audit(memory)
+    assert found.unfounded.first == [f"{target}: nothing goes to it"]
+    assert found.routes.count >= 1
+    assert all(told.startswith(f"{target}: ") and told.endswith(" should go there") for told in found.routes.first)
+    assert found.differing.count == 0
+
+
+def test_a_row_of_no_source_is_named(memory: Connection) -> None:
+    changed(
+        memory,
+        "INSERT INTO memctl.memories_g2 SELECT space_id, 'ghost', row FROM memctl.memories_g2 LIMIT 1 RETURNING key",
+    )
+    found = audit(memory)
+    assert found.unfounded.first == ["memories:ghost: nothing goes to it"]
+    assert all("vector_points" in told for told in found.routes.first)  # it is a source, and goes nowhere
+
+
+def test_routes_that_no_source_or_no_key_gives_are_named(memory: Connection) -> None:
+    (source,) = changed(
+        memory,
+        "INSERT INTO memctl.routes_g2 (space_id, source, target)"
+        " SELECT space_id, source, 'memories:elsewhere' FROM memctl.routes_g2 WHERE upstream IS NULL LIMIT 1"
+        " RETURNING source",
+    )
+    nobody = UUID(int=7)
+    changed(
+        memory,
+        "INSERT INTO memctl.routes_g2 (space_id, source, target, upstream, upstream_key) VALUES"
+        f" (1, '{nobody}', 'memories:a', NULL, NULL), (1, '{nobody}', 'memories:b', 'insights', 'gone'),"
+        f" (1, '{nobody}', 'memories:c', 'unheard_of', 'gone') RETURNING source",
+    )
+    assert sorted(audit(memory).routes.first) == [
+        f"memories:a: {nobody} goes there, and is not there",
+        f"memories:b: {nobody} goes there, and is not there",
+        f"memories:c: {nobody} goes there, and is not there",
+        f"memories:elsewhere: {source} should not go there",
+    ]
+
+
+def test_a_fact_that_is_gone_leaves_routes_that_are_named(memory: Connection) -> None:
+    (source,) = changed(
+        memory,
+        "DELETE FROM memctl.facts_g1 WHERE id = (SELECT source FROM memctl.routes_g2 WHERE upstream IS NULL"
+        " ORDER BY target LIMIT 1) RETURNING id",
+    )
+    found = audit(memory)
+    assert found.routes.count >= 1
+    assert all(f"{source} goes there, and is not there" in told for told in found.routes.first)
+
+
+def test_what_is_parked_is_not_folded_again(memory: Connection) -> None:
+    (key,) = changed(
+        memory,
+        "UPDATE memctl.bug_patterns_g2 SET row = row || '{\"unheard\": 1}'"
+        " WHERE key = (SELECT min(key) FROM memctl.bug_patterns_g2) RETURNING key",
+    )
+    live = generations.live(memory)
+    fault = Fault(Target("bug_patterns", 1, key), UUID(int=1), Position(1), "ValueError", "memctl.x:1 f")
+    dead_letters.park(memory, live.stage2, [fault])
+    assert named(audit(memory)) == []
+
+
+def test_nothing_is_written_by_looking(memory: Connection) -> None:
+    def written() -> object:
+        memory.execute("SELECT pg_stat_force_next_flush()")
+        counted = "SELECT sum(n_tup_ins + n_tup_upd + n_tup_del) FROM pg_stat_user_tables WHERE schemaname = 'memctl'"
+        return memory.execute(counted).fetchone()
+
+    audit(memory)
+    before = written()
+    audit(memory)
+    assert written() == before
+
+
+def test_there_is_no_false_alarm_between_any_two_batches(memory: Connection) -> None:
+    """Events of a session come in any order, so that its facts are revised again and again while stage 2 lags."""
+    events = [event for number in (7, 8) for event in example(number, day=9)]
+    random.Random(5).shuffle(events)
+    live = generations.live(memory)
+    first, second = Stage1(7), Stage2(5)
+    ahead = 0
+    for at in range(0, len(events), 9):
+        append(memory, 1, events[at : at + 9])
+        upto = move_mark(memory)
+        for shard in range(4):
+            lease = generations.take(memory, live.stage1, shard, "test", 5)
+            while lease.position < upto:
+                lease = first.drain_batch(memory, lease, upto)
+            generations.release(memory, lease)
+        found = audit(memory)  # stage 2 has read none of this yet
+        assert named(found) == []
+        lease = generations.take(memory, live.stage2, 0, "test", 5)
+        if at % 2:
+            lease = second.drain_batch(memory, lease, live.stage1, upto)
+            assert named(audit(memory)) == []
+        ahead += lease.position < upto
+        generations.release(memory, lease)
+    assert ahead > 2
