@@ -9,8 +9,8 @@ import msgspec
 
 from memctl.domain.bounded import clipped
 from memctl.domain.event import Micros
+from memctl.domain.explanations import sentences
 from memctl.domain.facts import Episode, FilePatch, Outcome, Span, TaskType, ToolTally
-from memctl.domain.resolutions import sentences
 
 FILES, PATCHES, NAMES, LINES = 32, 24, 30, 10
 """How many files, patches, names (symbols, signatures, steps of the plan) and lines (decisions, pivots) are kept."""

@@ -1,7 +1,8 @@
 """Errors and what resolved them: a command fails, something is changed, and what had failed passes.
 
 What counts as "what had failed": the same head, alone or in a chain, behind another `cd`; for tests a run that
-includes the failed one; for compile errors anything that compiles.
+includes the failed one; for compile errors anything that compiles. A call that was wrong itself (an option that does
+not exist, another folder) is resolved by the right one.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from memctl.domain.explanations import Told, explanation_of, sentences
 from memctl.domain.facts import Edit, ErrorOccurred
 from memctl.domain.shell import changes_of, heads_of, is_reading, parts_of, proves, runner_of
 
@@ -40,14 +42,6 @@ class Step(NamedTuple):
     at: int
     edit: Edit | None
     ran: str
-
-
-class Told(NamedTuple):
-    """What the agent said, and after how many uses of tools. A thought is believed less."""
-
-    at: int
-    text: str
-    thought: bool
 
 
 class OpenError(msgspec.Struct):
@@ -133,9 +127,12 @@ class Resolutions:
         return found
 
     def _resolve(self, error: OpenError, at: int, command: str, heads: tuple[str, ...]) -> Resolved | None:
-        same = covers(command, heads, error)
-        misused = "usage" in error.fact.error_types and at - error.at <= RETRY_REACH and set(heads) & set(error.heads)
-        if not same and not misused:
+        if is_miscall(error.fact) and command.strip() != error.command.strip():
+            if at - error.at > RETRY_REACH or not set(heads) & set(error.heads):
+                return None
+            approach = f"ran `{_short(command)}` instead of `{_short(error.command)}`"
+            return Resolved(error, (), (command,), self._explained(error, at), approach[:300])
+        if not covers(command, heads, error):
             return None
         until = at if error.gone is None else error.gone
         within = [step for step in self._steps if error.at < step.at <= until]
@@ -143,82 +140,29 @@ class Resolutions:
         already = changes_of(error.command)
         ran = list(dict.fromkeys(s.ran for s in within if s.ran and s.ran not in already and _matters(s.ran, error)))
         if not edits and not ran:
-            if not misused or error.command == command:
-                return None
-            approach = f"ran `{_short(command)}` instead of `{_short(error.command)}`"
-            return Resolved(error, (), (command,), self._explain(error, until, []), approach[:300])
+            return None
         chosen = _chosen(_relevant(edits, error), error)
-        explanation = self._explain(
-            error, until, [step.at for step in within if step.edit is not None or step.ran in ran]
-        )
+        changed_at = next((step.at for step in within if step.edit is not None or step.ran in ran), None)
+        explanation = self._explained(error, until, changed_at)
         return Resolved(error, chosen, tuple(ran[:5]), explanation, _approach(explanation, chosen, ran))
 
-    def _explain(self, error: OpenError, until: int, changed_at: Sequence[int]) -> str:
-        """The agent's sentences that explain, best those about this error; else what it said before the change."""
+    def _explained(self, error: OpenError, until: int, changed_at: int | None = None) -> str:
         said = [told for told in self._told if error.at <= told.at <= until]
-        about = _names_in(error.fact)
-        for thought in (False, True):
-            found = [s for told in said if told.thought == thought for s in _explaining(told.text)]
-            to_the_point = [s for s in found if about & set(_NAME.findall(s.lower()))]
-            if found := to_the_point or (found if not thought else []):
-                break
-        if not found and changed_at:
-            before = [told for told in said if not told.thought and told.at <= changed_at[0]]
-            found = [s for s in sentences(before[-1].text) if not _ANNOUNCES.match(s)][:2] if before else []
-        kept: dict[str, None] = {}
-        for sentence in found:
-            if sum(map(len, kept)) + len(sentence) > 1_400 or len(kept) == 6:
-                break
-            kept[sentence] = None
-        return " ".join(kept)
+        return explanation_of(error.fact, said, changed_at)
 
 
-@lru_cache(maxsize=256)
-def _explaining(text: str) -> tuple[str, ...]:
-    """Those sentences of a text that explain something."""
-    return tuple(s for s in sentences(text) if _EXPLAINS.search(s) and not _ANNOUNCES.match(s))
-
-
-def _names_in(error: ErrorOccurred) -> set[str]:
-    """The names that an error's message, types, frames and files hold, without everybody's words."""
-    told = " ".join((error.message, *error.error_types, *error.frames, *(f.rpartition("/")[2] for f in error.files)))
-    return set(_NAME.findall(told.lower())) - _EVERYBODYS
-
-
-_NAME = re.compile(r"[a-z_][a-z0-9_]{3,}")
-_EVERYBODYS = frozenset(
-    ["this", "that", "with", "from", "error", "failed", "test", "tests", "expected", "have", "could"]
+_MISCALL = re.compile(
+    r"\[setup failed\]|no Go files in |go\.mod file not found|cannot find main module|does not contain (?:main module|"
+    r"package)|directory not found|is not in std|Missing script|[Ss]cript not found|No rule to make target|"
+    r"file or directory not found:|could not find `Cargo\.toml`|no (?:such )?(?:sub)?command|Cannot find path|"
+    r"not a git repository",
 )
-_ANNOUNCES = re.compile(
-    r"(?:(?:now|next|first|then|good|great|ok(?:ay)?|perfect|alright)[,.!]? +)*(?:let me|let's|i'll|i will|i'm "
-    r"going to|i(?:'m| am) (?:now )?)"
-    r"(?: also| now| first| just)* *(?:run|rerun|re-run|check|checking|verify|look|see|read|reading|test|continue|"
-    r"view|examine|find|search)\b",
-    re.I,
-)
-_EXPLAINS = re.compile(
-    # The first letters, looked for ahead, save two thirds of the time.
-    r"\b(?=[abcdfhinrstw])"
-    r"(?:the (?:actual |real |root |underlying |main )?(?:issue|problem|cause|bug|error|failure|reason|culprit|"
-    r"fix|solution)s?\b(?: here| now)? (?:is|are|was|were|comes?|came|happens?|occurs?|seems|lies)|"
-    r"because\b|root cause|caused by|due to|turns out|it turned out|that'?s why|this is why|which means|so that|"
-    r"(?:fails?|failed|failing|broke|breaks) (?:because|since|as|when|due)|(?:needs?|has|have) to (?:be|use|have|"
-    r"call|match)|should (?:be|use|have|call)|instead of|"
-    r"doesn'?t (?:exist|match|have|support|include|implement|handle)|isn'?t (?:set|used|defined|exported|"
-    r"available|needed)|"
-    r"(?:is|was|were|are) (?:missing|undefined|unused|outdated|stale|wrong|incorrect|not (?:set|used|defined|"
-    r"exported)))\b|"
-    r"때문|원인은|문제는|이유는|해야 (?:합니다|한다)|없어서|누락",
-    re.I,
-)  # fmt: skip
-_SENTENCE = re.compile(r"(?<=[.!?。:])\s+(?=[A-Z`\"'(*\d가-힣-])|\n+")
+"""What programs say that were called in the wrong place or by a name they do not know."""
 
 
-def sentences(text: str) -> list[str]:
-    """The sentences of a text, code blocks left out, each on one line and at most 400 characters."""
-    text = re.sub(r"```.*?(?:```|\Z)", " ", text, flags=re.DOTALL) if "```" in text else text
-    found = (" ".join(part.split()).strip("*-# ") for part in _SENTENCE.split(text))
-    return [part[:400] for part in found if len(part) > 12]
+def is_miscall(error: ErrorOccurred) -> bool:
+    """Whether the call itself was wrong: an option, a name or a folder, and not what it was to work on."""
+    return "usage" in error.error_types or _MISCALL.search(error.message) is not None
 
 
 def _culprits(heads: tuple[str, ...], types: tuple[str, ...]) -> frozenset[str]:
@@ -262,6 +206,8 @@ def covers(command: str, heads: tuple[str, ...], error: OpenError) -> bool:
     types = error.fact.error_types
     if all(is_reading(head) for head in error.heads):
         return _bare(command) == _bare(error.command)
+    if _SHELLS_OWN.match(error.fact.message):
+        return _bare(command) == _bare(error.command)
     shared = culprits.intersection(heads)
     if "test failure" in types:
         if not shared and not (
@@ -287,9 +233,17 @@ def _alike(command: str, error: OpenError) -> bool:
     wanted = error.culprits
     again = [set(part.words) for part in parts_of(command) if part.head in wanted]
     before = [set(part.words) for part in parts_of(error.command) if part.head in wanted]
-    if any(" " in head or "." in head for head in wanted):
+    named = any(" " in head or "." in head for head in wanted)
+    if named and not _VAGUE.issuperset(error.fact.error_types):
         return True
     return any(len(a & b) * 2 > len(a | b) for a in again for b in before)
+
+
+_VAGUE = frozenset(["error", "exit", "file"])
+"""Types of errors whose program is not known well enough to tell what another call of it shows."""
+
+_SHELLS_OWN = re.compile(r"(?:\(eval\)|(?:/\S*/)?(?:ba|z|da|k)?sh): ?(?:line )?\d+: ")
+"""A redirection or the like that failed before any program ran."""
 
 
 _AROUND = re.compile(r"^cd \S+ *(?:&&|;) *| 2>&1| *\|\| true| *\| *(?:head|tail|cat)\b[^|;&]*$")

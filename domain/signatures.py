@@ -8,7 +8,8 @@ from collections.abc import Iterable
 
 import msgspec
 
-from memctl.domain.error_shapes import ERROR_WORDS, PLAIN, SHAPES, STRONG, WRAPPER, Shape, Shown
+from memctl.domain.error_shapes import ERROR_WORDS, PLAIN, STRONG, WRAPPER, Shape, Shown
+from memctl.domain.error_tools import SHAPES
 from memctl.domain.literals import Literals
 from memctl.domain.shell import head_of, is_reading, only_reads, parts_of
 from memctl.domain.templates import plain, template_of
@@ -118,7 +119,7 @@ _SHAPES = {
     WRAPPER: _Shapes(shape for shape in SHAPES if shape.weight == WRAPPER),
 }
 """What is looked for: what nothing but a failure prints, what a failed command prints, and reports from further up."""
-_OF_READERS = ("file", "usage", "git", "command not found", "shell", "HTTP", "GraphQL", "curl", "npm", "docker")
+_OF_READERS = ("file", "usage", "git", "command not found", "shell", "HTTP", "GraphQL", "curl", "npm", "docker", "sql")
 
 
 def _shown(text: str, wanted: int) -> list[Shown]:

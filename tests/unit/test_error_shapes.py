@@ -10,8 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memctl.domain import error_shapes
-from memctl.domain.error_shapes import SHAPES, Shape, Shown
+from memctl.domain import error_blocks, error_shapes
+from memctl.domain.error_shapes import Shape, Shown
+from memctl.domain.error_tools import SHAPES
 
 Patterns = list[re.Pattern[str]]
 
@@ -23,8 +24,9 @@ def everywhere(pattern: re.Pattern[str], text: str, _hints: object = ()) -> Iter
 def searched(shape: Shape, text: str) -> list[Shown]:
     """What the shape finds where its patterns are tried at every place of the text."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(error_shapes, "at_hints", everywhere)
-        patch.setattr(error_shapes, "at_lines", everywhere)
+        for module in (error_shapes, error_blocks):
+            patch.setattr(module, "at_hints", everywhere)
+            patch.setattr(module, "at_lines", everywhere)
         return list(shape.find(text))
 
 
@@ -37,13 +39,14 @@ def patterns_of(shape: Shape) -> Patterns:
         return iter(())
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(error_shapes, "at_hints", note)
-        patch.setattr(error_shapes, "at_lines", note)
+        for module in (error_shapes, error_blocks):
+            patch.setattr(module, "at_hints", note)
+            patch.setattr(module, "at_lines", note)
         list(shape.find("panicked at "))
     return found
 
 
-CHARACTERS = string.ascii_letters + string.digits + string.punctuation + " \t\n›❯✖✗✘❌×✓⚠!━é한"
+CHARACTERS = string.ascii_letters + string.digits + string.punctuation + " \t\n›❯✖✗✘❌×✓⚠!━│┌└➤•—╰é한"
 JOINTS = st.sampled_from(["\n", "\n\n", " ", "", "\n  ", "\t", ": ", "[lint:go] ", "web | ", "\r", "x"])
 
 

@@ -1,0 +1,102 @@
+"""Which of an agent's sentences explain an error, and not only announce what comes next."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from memctl.domain.facts import ErrorOccurred
+
+LONGEST, MOST = 1_400, 6
+"""Characters and sentences of an explanation."""
+
+
+class Told(NamedTuple):
+    """What the agent said, and after how many uses of tools. A thought is believed less."""
+
+    at: int
+    text: str
+    thought: bool
+
+
+def explanation_of(error: ErrorOccurred, said: Sequence[Told], changed_at: int | None) -> str:
+    """The agent's sentences that explain, best those about this error; else what it said before the first change."""
+    about = _names_in(error)
+    found: list[str] = []
+    for thought in (False, True):
+        found = [s for told in said if told.thought == thought for s in _explaining(told.text)]
+        to_the_point = [s for s in found if about & set(_NAME.findall(s.lower()))]
+        if found := to_the_point or (found if not thought else []):
+            break
+    if not found and changed_at is not None:
+        before = [told for told in said if not told.thought and told.at <= changed_at]
+        found = [s for s in sentences(before[-1].text) if not _says_nothing(s)][:2] if before else []
+    kept: dict[str, None] = {}
+    for sentence in found:
+        if sum(map(len, kept)) + len(sentence) > LONGEST or len(kept) == MOST:
+            break
+        kept[sentence] = None
+    return " ".join(kept)
+
+
+@lru_cache(maxsize=256)
+def _explaining(text: str) -> tuple[str, ...]:
+    """Those sentences of a text that explain something."""
+    return tuple(s for s in sentences(text) if _EXPLAINS.search(s) and not _says_nothing(s))
+
+
+def _says_nothing(sentence: str) -> bool:
+    """Whether a sentence only announces, asks or rejoices."""
+    return len(sentence) < _SHORTEST or sentence.endswith("?") or _ANNOUNCES.match(sentence) is not None
+
+
+def _names_in(error: ErrorOccurred) -> set[str]:
+    """The names that an error's message, types, frames and files hold, without everybody's words."""
+    told = " ".join((error.message, *error.error_types, *error.frames, *(f.rpartition("/")[2] for f in error.files)))
+    return set(_NAME.findall(told.lower())) - _EVERYBODYS
+
+
+_NAME = re.compile(r"[a-z_][a-z0-9_]{3,}")
+_EVERYBODYS = frozenset(
+    ["this", "that", "with", "from", "error", "failed", "test", "tests", "expected", "have", "could"]
+)
+_SHORTEST = 16
+"""Characters below which a sentence explains nothing ("I see it now!"); ten of Hangul are a sentence."""
+
+_OPENERS = r"(?:(?:now|next|first|then|good|great|ok(?:ay)?|perfect|alright)[,.!]? +)*"
+_ANNOUNCES = re.compile(
+    _OPENERS + r"(?:(?:let me|let's|i'll|i will|i'm going to|i(?:'m| am) (?:now )?)(?: also| now| first| just)* *"
+    r"(?:run|rerun|re-run|check|checking|verify|look|see|read|reading|test|continue|view|examine|find|search)\b|"
+    # What says no more than that it will be mended.
+    r"(?:let me|let's|i'll|i will|i need to|we need to)(?: also| now)* (?:fix|address|handle|update|resolve|correct)"
+    r"(?: (?:it|this|that|them|these|those|both|all|the|of|remaining|last|lint|linter|linting|format|formatting|type|"
+    r"build|compile|tests?|issues?|errors?|failures?|problems?|warnings?|two|three|few|other|now|too))*[.:!]*$)|"
+    r"(?:now|next|then)[,.!]? +(?:run|rerun|re-run|check|verify|test)\b|"
+    r"(?:i see|i found|found) (?:the|it|an?) ?(?:issue|problem|bug)?[.!]$",
+    re.I,
+)
+_EXPLAINS = re.compile(
+    # The first letters, looked for ahead, save two thirds of the time.
+    r"\b(?=[abcdfhinrstw])"
+    r"(?:the (?:actual |real |root |underlying |main )?(?:issue|problem|cause|bug|error|failure|reason|culprit|"
+    r"fix|solution)s?\b(?: here| now)? (?:is|are|was|were|comes?|came|happens?|occurs?|seems|lies)|"
+    r"because\b|root cause|caused by|due to|turns out|it turned out|that'?s why|this is why|which means|so that|"
+    r"(?:fails?|failed|failing|broke|breaks) (?:because|since|as|when|due)|(?:needs?|has|have) to (?:be|use|have|"
+    r"call|match)|should (?:be|use|have|call)|instead of|"
+    r"doesn'?t (?:exist|match|have|support|include|implement|handle)|isn'?t (?:set|used|defined|exported|"
+    r"available|needed)|"
+    r"(?:is|was|were|are) (?:missing|undefined|unused|outdated|stale|wrong|incorrect|not (?:set|used|defined|"
+    r"exported)))\b|"
+    r"때문|원인은|문제는|이유는|해야 (?:합니다|한다)|없어서|누락",
+    re.I,
+)  # fmt: skip
+_SENTENCE = re.compile(r"(?<=[.!?。:])\s+(?=[A-Z`\"'(*\d가-힣-])|\n+")
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences of a text, code blocks left out, each on one line and at most 400 characters."""
+    text = re.sub(r"```.*?(?:```|\Z)", " ", text, flags=re.DOTALL) if "```" in text else text
+    found = (" ".join(part.split()).strip("*-# ") for part in _SENTENCE.split(text))
+    return [part[:400] for part in found if len(part) > 12]

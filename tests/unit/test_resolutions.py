@@ -1,0 +1,127 @@
+"""What resolves an error, what does not, and which of an agent's sentences explain it."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import pytest
+
+from memctl.domain.event import Micros
+from memctl.domain.explanations import Told, explanation_of
+from memctl.domain.facts import Edit, ErrorOccurred
+from memctl.domain.resolutions import Resolutions
+from memctl.domain.signatures import errors_in
+
+EDIT = Edit("/w/cart.go", "return a", "return b")
+
+
+def occurred(output: str, command: str) -> list[ErrorOccurred]:
+    return [
+        ErrorOccurred(
+            id=UUID(int=number),
+            stream="session/claude-code/s1",
+            occurred_at=Micros(1),
+            signature=error.signature,
+            error_types=error.error_types,
+            message=error.message,
+            frames=error.frames,
+            files=error.files,
+        )
+        for number, error in enumerate(errors_in(output, command, failed=True, exit_code=1))
+    ]
+
+
+def fixes(
+    output: str, failed: str, passed: str, *, edits: tuple[Edit, ...] = (), ran: tuple[str, ...] = ()
+) -> list[str]:
+    """How the errors were resolved that `failed` showed, where `passed` went well after these changes."""
+    resolutions = Resolutions()
+    resolutions.failed(1, failed, occurred(output, failed))
+    resolutions.edited(2, edits)
+    resolutions.ran(3, ran)
+    return [resolved.approach for resolved in resolutions.passed(4, passed)]
+
+
+COMPILE = "# shop\ncart.go:3:2: undefined: total"
+
+
+def test_an_edit_between_a_failing_and_a_passing_run_is_the_fix() -> None:
+    assert fixes(COMPILE, "go build ./...", "go build ./...", edits=(EDIT,)) == ["edited cart.go"]
+    assert fixes(COMPILE, "go build ./...", "go test ./...", edits=(EDIT,)) == ["edited cart.go"]
+    assert fixes(COMPILE, "go build ./...", "go build ./...") == []
+    assert fixes(COMPILE, "go build ./...", "npm test", edits=(EDIT,)) == []
+
+
+@pytest.mark.parametrize(
+    ("output", "failed", "passed"),
+    [
+        ("error: unknown option `dry-run'", "git gc --dry-run", "git gc"),
+        ("no Go files in /w/shop\nFAIL\t. [setup failed]", "go test -run TestAdds", "go test -run TestAdds ./cart/..."),
+        ("go: cannot find main module, but found .git/config in /w", "go run .", "cd shop && go run ."),
+        ('npm error Missing script: "build"', "npm run build", "cd web && npm run build"),
+        ("make: *** No rule to make target 'chek'.  Stop.", "make chek && make lint", "make lint"),
+    ],
+)
+def test_a_wrong_call_is_resolved_by_the_right_one_and_by_no_edit_that_lay_between(
+    output: str, failed: str, passed: str
+) -> None:
+    assert fixes(output, failed, passed, edits=(EDIT,)) == [f"ran `{passed}` instead of `{failed}`"]
+
+
+def test_a_wrong_call_that_goes_well_later_was_mended_by_what_lay_between() -> None:
+    output = 'npm error Missing script: "build"'
+    assert fixes(output, "npm run build", "npm run build", edits=(EDIT,)) == ["edited cart.go"]
+
+
+def test_an_error_of_no_known_kind_is_resolved_only_by_much_the_same_call() -> None:
+    output = "Working directory has uncommitted changes, so it is not allowed to release"
+    failed = "bun scripts/release.ts --tag next --otp 1"
+    assert fixes(output, failed, "bun scripts/release.ts --help", edits=(EDIT,)) == []
+    assert fixes(output, failed, "bun scripts/release.ts --tag next", edits=(EDIT,)) == ["edited cart.go"]
+
+
+def test_what_the_shell_itself_could_not_do_is_resolved_by_the_same_line_alone() -> None:
+    output = "(eval):1: no such file or directory: /tmp/x/.env"
+    failed = "echo A=1 > /tmp/x/.env && sh run.sh --version"
+    assert fixes(output, failed, "cp .env.example .env && sh run.sh --version", ran=("cp .env.example .env",)) == []
+    assert fixes(output, failed, failed, ran=("cp -r x /tmp/x",)) == ["ran `cp -r x /tmp/x`"]
+
+
+[ERROR] = occurred(COMPILE, "go build ./...")
+
+
+def explained(*said: str) -> str:
+    return explanation_of(ERROR, [Told(1, text, thought=False) for text in said], changed_at=2)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Wait, is it because of the import?",
+        "Let me fix the remaining lint issues.",
+        "Now run lint again to verify:",
+        "I'll fix both of these errors",
+        "Let me check why this is because",
+        "I see the issue!",
+    ],
+)
+def test_a_sentence_that_asks_or_announces_explains_nothing(said: str) -> None:
+    assert explained(said) == ""
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "The issue is that `total` was renamed.",
+        "Let me fix the test to call `sum` instead of `total`.",
+        "total 함수가 없어서 빌드가 실패합니다.",
+    ],
+)
+def test_a_sentence_that_gives_the_reason_explains(said: str) -> None:
+    assert explained("Looking at the code now.", said, "Let me run the tests again.") == said
+
+
+def test_sentences_about_the_error_come_before_those_about_others() -> None:
+    assert explained("It fails because the disk is full.", "It fails because `total` is gone.") == (
+        "It fails because `total` is gone."
+    )
