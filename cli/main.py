@@ -14,6 +14,7 @@ COMMANDS = {
     "up": "memctl.cli.up:up",
     "down": "memctl.cli.up:down",
     "status": "memctl.cli.up:status",
+    "install": "memctl.cli.install:install",
     "init": "memctl.cli.processes:init",
     "ingest": "memctl.cli.ingest:ingest",
     "search": "memctl.cli.read:search",

@@ -49,25 +49,25 @@ def run(arguments: list[str]) -> bool:
     os._exit(0)  # what an interpreter does at its end takes as long as all this
 
 
-def _asked(arguments: list[str]) -> tuple[str, str] | None:
-    """The agent and the hook's name, where one payload is to be taken from standard input."""
+def _asked(arguments: list[str]) -> tuple[str, str, str] | None:
+    """The agent, the hook's name and the data directory, where one payload is to be taken from standard input."""
     if arguments[:1] != ["ingest"] or "--stdin" not in arguments:
         return None
-    named = {"--agent": "claude-code", "--event": ""}
+    named = {"--agent": "claude-code", "--event": "", "--data-dir": ""}
     rest = iter(arguments[1:])
     for argument in rest:
         name, equals, value = argument.partition("=")
         if name in named:
             named[name] = value if equals else next(rest, "")
-    return named["--agent"], named["--event"]
+    return named["--agent"], named["--event"], named["--data-dir"]
 
 
-def _deliver(agent: str, event: str) -> None:
+def _deliver(agent: str, event: str, data_dir: str) -> None:
     payload = sys.stdin.buffer.read(MAX_PAYLOAD + 1)
     identifier, at = os.urandom(16).hex(), time.time_ns() // 1000
     delivery = header(identifier, at, agent, event, len(payload)) + payload
     user = _user_settings()
-    data_dir = _named("data_dir", user) or _home("XDG_DATA_HOME", "~/.local/share", "~/Library/Application Support")
+    data_dir = data_dir or _named("data_dir", user) or _home("XDG_DATA_HOME", "~/.local/share")
     if len(payload) > MAX_PAYLOAD or not _through_door(_door(data_dir, user), delivery):
         leave(data_dir + "/spool", identifier, at, delivery)
 
@@ -212,7 +212,7 @@ def _named(name: str, user: dict[str, object]) -> str:
 
 def _user_settings() -> dict[str, object]:
     """What the user's own configuration says; nothing where it cannot be read, or holds nothing for a hook."""
-    folder = _home("XDG_CONFIG_HOME", "~/.config", "~/Library/Application Support")
+    folder = _home("XDG_CONFIG_HOME", "~/.config")
     try:
         with open(folder + "/config.toml", "rb") as file:
             text = file.read()
@@ -225,11 +225,12 @@ def _user_settings() -> dict[str, object]:
         return {}
 
 
-def _home(variable: str, linux: str, mac: str) -> str:
+def _home(variable: str, otherwise: str) -> str:
     """memctl's folder below a base folder of the XDG specification, or of a Mac; as platformdirs says."""
-    named = os.environ.get(variable, "") if sys.platform != "darwin" else ""
-    base = named if os.path.isabs(named) else os.path.expanduser(mac if sys.platform == "darwin" else linux)
-    return base + "/memctl"
+    if sys.platform == "darwin":
+        return os.path.expanduser("~/Library/Application Support/memctl")
+    named = os.environ.get(variable, "")
+    return (named if os.path.isabs(named) else os.path.expanduser(otherwise)) + "/memctl"
 
 
 if __name__ == "__main__":
