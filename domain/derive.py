@@ -1,7 +1,8 @@
 """Stage 1: from the events of one stream to facts, purely.
 
 The facts are a function of the set of events: what came in which order, in which batches, twice or in two versions,
-changes nothing (`memctl.domain.ordering`). `conversation` reads what was said, `work` what was done.
+changes nothing (`memctl.domain.ordering`). `conversation` reads what was said, `work` what was done, `shown` what that
+shows of people and projects.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from memctl.domain.observations import (
     ToolOutcome,
 )
 from memctl.domain.ordering import Ordering, Placed
+from memctl.domain.shown import Shown
 from memctl.domain.work import Work
 
 _NO_TOKENS = (0, 0, 0)
@@ -46,6 +48,7 @@ class StreamFacts:
         self._assert = Assertions(stream)
         self._talk = Conversation(self._assert)
         self._work = Work(self._assert, self._talk)
+        self._shown = Shown(self._assert)
         self._opened = False
         self._waiting: list[Placed] = []
         self._undated = False
@@ -99,8 +102,10 @@ class StreamFacts:
             case ToolCalled():
                 self._spend(placed, seen.message, seen.tokens_in, seen.tokens_out, seen.tokens_cached)
                 self._work.called(seen)
+                self._shown.called(placed, seen)
             case ToolOutcome():
                 self._work.came_back(placed, seen)
+                self._shown.came_back(placed, seen)
             case ResponseReceived():
                 self._spend(placed, seen.message, seen.tokens_in, seen.tokens_out, seen.tokens_cached)
                 self._work.told(seen.text, thought=seen.kind == "thinking")
@@ -108,6 +113,7 @@ class StreamFacts:
                     self._talk.answered(placed, seen)
             case PromptSubmitted():
                 self._talk.prompted(placed, seen)
+                self._shown.prompted(placed, seen)
             case NoticeReceived():
                 self._notice(placed, seen)
             case SessionEnded():

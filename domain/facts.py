@@ -359,6 +359,8 @@ class InsightFound(Identified, frozen=True, kw_only=True, omit_defaults=True, ta
     """Which rule found it."""
     everywhere: bool = False
     """Said of the person, not of the project."""
+    proved: bool = False
+    """A command that passed shows it."""
 
 
 def _leaves(cls: type[Fact]) -> list[type[Fact]]:

@@ -40,9 +40,11 @@ _NOISE = re.compile(
 _HANGUL = re.compile(r"[\u1100-\u11ff\u3130-\u318f\uac00-\ud7a3]")
 
 
-def tier_of(said_by: Literal["user", "agent", "tool"] | str) -> int:
-    """Trust tier of whoever said a thing."""
-    return {"user": USER_SAID, "tool": TOOL_SAID}.get(said_by, INFERRED)
+def tier_of(said_by: Literal["user", "agent", "tool"] | str, *, proved: bool = False) -> int:
+    """Trust tier of whoever said a thing, or of a run that proved it."""
+    if said_by == "user":
+        return USER_SAID
+    return PROVED if proved else TOOL_SAID if said_by == "tool" else INFERRED
 
 
 def strengthened(strongest: float, sessions: int) -> float:

@@ -126,7 +126,7 @@ RULES = (
         "we do not",
         "fact",
         r"""^(?:(?:and|but|so|also|no)[\s,]+){0,2}(?:here\s+)?we\s+(?:don'?t|do\ not|never)\s+
-            (?P<what>(?:use|support|ship|commit|push|mock|allow|write|test|merge|squash|publish|deploy)\s+(?!it\b|that\b|this\b|them\b|these\b|those\b)\S.+)$""",
+            (?P<what>(?:use|support|ship|commit|push|mock|allow|write|test|merge|squash|publish|deploy|gitignore|vendor|pin|cache|log)\s+(?!it\b|that\b|this\b|them\b|these\b|those\b)\S.+)$""",
         -1,
         0.7,
     ),
@@ -272,6 +272,155 @@ RULES = (
         "profile",
         r"^(?:btw|fyi|note|and|also)?[\s,]*(?:i\s+am|i'm|im)\s+(?P<what>(?:on|using|running)\s+(?:a\s+)?(?:mac(?:os)?|linux|windows|ubuntu|debian|fedora|arch|wsl2?|m[1-4]|nixos)\b.{0,60})$",
         0,
+        0.75,
+        True,
+    ),
+    # What is wanted of every such thing, against what is there now: "literal expectations instead of Contains checks".
+    _rule(
+        "rather than",
+        "preference",
+        r"""^(?:(?:and|also|so|ok|great|alright)[\s,]+)*(?P<skip>for\s+(?:every|all|any)\s+[^,]{2,60}?,?\s+)?
+            (?P<what>(?:i'?d|i\s+would|we'?d)\s+(?:rather\s+|also\s+)?(?:like|prefer|love)\s+(?:to\s+(?:see|have|use)\s+)?
+            (?!to\b|it\b|this\b|that\b|you\b|us\b)\S.{3,140}?\s(?:instead\s+of|rather\s+than|over)\s+\S.{2,80})$""",
+        1,
+        0.7,
+    ),
+    # "we want to be explicit about …": what a team is after, not what it wants done now.
+    _rule(
+        "we want to be",
+        "preference",
+        r"""^(?:(?:and|but|also|so|because|since)[\s,]+)*(?P<skip>with\s+\S+\s+)?
+            (?P<what>we\s+(?:really\s+|always\s+)?want\s+to\s+(?:be|stay|remain)\s+(?:explicit|consistent|strict|compatible|careful|independent)
+            \b.{3,160})$""",
+        1,
+        0.65,
+    ),
+    _rule(
+        "do not want",
+        "preference",
+        r"""^(?:(?:and|but|also|so|because|since)[\s,]+)*(?:(?:i|we)\s+)?(?:don'?t|do\s+not|never)\s+want\s+
+            (?P<what>(?:my|our|any|other\s+people)\s+\S.{4,100}|to\s+(?:play|depend|rely|maintain|support|expose|leak|break)\s+\S.{4,120})$""",
+        -1,
+        0.7,
+    ),
+    # How a thing is set up, told to one who did not know: "you just should run `x`".
+    _rule(
+        "you should run",
+        "fact",
+        r"""^(?:no[\s,]+)?you\s+(?:just\s+)?(?:should|need\s+to|have\s+to|can)\s+(?:just\s+)?
+            (?P<what>(?:run|use|call)\s+`[^`]{3,120}`.{0,100})$""",
+        0,
+        0.65,
+    ),
+    # What holds of a path: "`.entire/settings.json` should be committed", "the env file must not be committed".
+    _rule(
+        "path should",
+        "fact",
+        r"""^(?:(?:and|but|also|especially|note\s+that)[\s,]+)*(?:the\s+)?
+            (?P<what>`?[\w.-]*[./][\w./-]+`?(?:\s+files?)?\s+(?:should|must|may)\s+(?:always\s+|never\s+|not\s+)?be\s+
+            (?:commit+ed|checked\s+in|gitignored|ignored|tracked|versioned|edited|generated|updated)\b.{0,60})$""",
+        0,
+        0.7,
+    ),
+    # What became of something: "we migrated from x to y", "we switched to y".
+    _rule(
+        "we moved",
+        "fact",
+        r"""^(?:(?:and|but|also|note|fyi|btw)[\s,]+)*(?:i|we|the\s+team)\s+(?:have\s+|already\s+|recently\s+|just\s+)?
+            (?P<what>(?:migrated|switched|moved|did\s+a\s+migration|upgraded)\s+(?:our\s+\S+\s+)?(?:over\s+)?(?:from\s+\S.{1,60}?\s+)?to\s+
+            (?!main\b|it\b|this\b|that\b|a\b|the\b|another\b|branch\b)\S.{1,80})$""",
+        0,
+        0.65,
+    ),
+    _rule(
+        "deploys to",
+        "fact",
+        r"""^(?:(?:and|but|also|note|fyi|btw)[\s,]+)*(?:we\s+deploy|(?:our|the)\s+(?:ci|production|prod|staging|backend|frontend|api|
+            database|docs|site|app)\s+(?:runs?|is\s+(?:deployed|hosted|built)))\s+
+            (?P<what>(?:on|to|with|via|from|in|through)\s+(?!it\b|this\b|that\b|the\s+(?:same|other)\b)\S.{1,100})$""",
+        1,
+        0.75,
+    ),
+    _rule(
+        "minimum version",
+        "fact",
+        r"""^(?:(?:and|but|also|note|fyi|btw)[\s,]+)*(?:we\s+(?:target|support|still\s+support|have\s+to\s+support|need\s+to\s+support)|
+            (?:our|the)\s+minimum\s+(?:supported\s+)?version\s+is)\s+
+            (?P<what>(?:python|node(?:\.?js)?|go|rust|java|php|ruby|postgres\w*|mysql|ios|android|windows|macos|linux|.{0,20}\d)\b.{0,60})$""",
+        1,
+        0.75,
+    ),
+    _rule(
+        "i use",
+        "preference",
+        r"""^(?:(?:and|but|also|btw|fyi|note)[\s,]+)*i\s+(?:only|always|mostly|mainly|usually|normally|generally)\s+(?:use|write|work\s+(?:in|with))\s+
+            (?P<what>(?!it\b|this\b|that\b|the\b|these\b|those\b)\S.{1,80})$""",
+        1,
+        0.75,
+        True,
+    ),
+    _rule(
+        "years of",
+        "expertise",
+        r"""^(?:(?:and|but|also|btw|fyi)[\s,]+)*(?:i'?ve|i\s+have)\s+
+            (?P<what>(?:been\s+(?:using|writing|working\s+(?:with|in|on))\s+\S.{1,60}\sfor\s+(?:over\s+|about\s+)?(?:\d+|many|a\s+few|several)\s+years
+            |(?:\d+|many|several)\+?\s+years\s+of\s+(?:experience\b.{0,10}\s)?\S.{2,60}|never\s+(?:used|written|worked\s+with)\s+\S.{1,60}))$""",
+        0,
+        0.8,
+        True,
+    ),
+    _rule(
+        "comfortable with",
+        "expertise",
+        r"""^(?:(?:and|but|also|btw|fyi)[\s,]+)*(?:i'?m|i\s+am)\s+(?:very\s+|not\s+(?:very\s+|so\s+|really\s+)?|quite\s+)?
+            (?P<what>(?:comfortable|proficient|good|bad|rusty)\s+(?:with|in|at)\s+(?!it\b|this\b|that\b|the\b|either\b|both\b)\S.{1,60})$""",
+        0,
+        0.7,
+        True,
+    ),
+    _rule(
+        "call me",
+        "profile",
+        r"^(?:you\s+can\s+|please\s+|just\s+)?call\s+me\s+(?P<what>[^\W\d_][\w'-]{1,30})[.!]?$",
+        0,
+        0.85,
+        True,
+    ),
+    _rule(
+        "ko form of",
+        "preference",
+        r"^(?P<what>(?:커밋\s*메시지|주석|문서|변수명|변수\s*이름|함수명|브랜치\s*이름|PR\s*제목|PR\s*설명|로그|에러\s*메시지|테스트\s*이름)"
+        r"(?:은|는|를|을)?\s+(?:항상\s*)?.{1,40}?로\s*(?:작성|통일|써|쓰|해|맞춰|유지).{0,8}?)[.!]?$",
+        1,
+        0.75,
+    ),
+    _rule(
+        "ko do not use",
+        "preference",
+        r"^(?:앞으로\s*|웬만하면\s*)?(?P<what>[a-z0-9@./+#_-]{2,30})(?:은|는|을|를)?\s*(?:절대\s*)?(?:쓰|사용하)지\s*(?:마|마라|마세요|말아|말아줘|말아주세요|말\s*것)[.!]?$",
+        -1,
+        0.75,
+    ),
+    _rule(
+        "ko instead",
+        "preference",
+        r"^(?:아니\s*,?\s*)?[\w@./+#-]{2,30}\s*(?:말고|대신(?:에)?)\s*(?P<what>[a-z0-9@./+#_-]{2,30})(?:을|를|로|으로)?\s*(?:써|쓰자|사용해|사용하자)\s*(?:줘|주세요|요)?[.!]?$",
+        1,
+        0.7,
+    ),
+    _rule(
+        "ko i am new",
+        "expertise",
+        r"^(?:나는|난|저는|전)\s+(?P<what>.{1,30}?(?:이|가|은|는|에|을|를)?\s*(?:처음|익숙하지\s*않|잘\s*몰라|잘\s*모릅|초보)).{0,8}$",
+        0,
+        0.8,
+        True,
+    ),
+    _rule(
+        "ko i use",
+        "preference",
+        r"^(?:나는|난|저는|전)\s+(?:주로|항상|보통)\s+(?P<what>.{1,40}?)(?:을|를)?\s*(?:사용해요?|사용합니다|써요?|씁니다|쓴다)[.!]?$",
+        1,
         0.75,
         True,
     ),

@@ -15,6 +15,7 @@ import msgspec
 from memctl.domain.facts import InsightKind
 from memctl.domain.graduation import DENIED, ONE_ANSWER
 from memctl.domain.insight_rules import RULES, Rule
+from memctl.domain.literals import mentions
 from memctl.domain.text import canonical
 
 PASTED_FROM = 1500
@@ -104,10 +105,12 @@ def claims_in(text: str, *, said_by: Literal["user", "agent"]) -> list[Claim]:
     """Claims stated in a message, in order, each once.
 
     Nothing is read out of pasted documents (from 1,500 characters on, and plans handed over), code, quotations, logs,
-    tagged blocks, questions, or what is tied to the task at hand. An agent's words are read for nothing yet: what it
-    says of a project is its inference, and its promises are not the user's wishes.
+    tagged blocks, questions, or what is tied to the task at hand. An agent's words are read for the causes it found and
+    for nothing else: its promises are not the user's wishes.
     """
-    if said_by == "agent" or len(text) >= PASTED_FROM or _is_document(text):
+    if said_by == "agent":
+        return _causes(text)
+    if len(text) >= PASTED_FROM or _is_document(text):
         return []
     found: list[Claim] = []
     known: set[str] = set()
@@ -117,6 +120,38 @@ def claims_in(text: str, *, said_by: Literal["user", "agent"]) -> list[Claim]:
             known.add(claim.canonical)
             found.append(claim)
     return found
+
+
+_CAUSE = re.compile(
+    r"""^[\s>*-]*(?P<cause>\**root\ cause\**(?:\ (?:is|was))?\**:?\**\s+\S[^\n]{30,400}
+        |the\ (?:\w+\ )?(?:tests?|builds?|ci|job|pipeline|failures?|command|deploy\w*)
+        \ (?:failed|fails?|was\ failing|were\ caused|was\ caused)\ (?:because|by|due\ to)\s+\S[^\n]{30,400})""",
+    re.IGNORECASE | re.MULTILINE | re.VERBOSE,
+)
+_CAUSE_HINTS = ("oot cause", "OOT CAUSE", "ailed because", "ails because", "aused by", "ailing because")
+_NAMED = re.compile(r"`[^`\n]+`|\b\w+[._/]\w+|\b[a-z]+[A-Z]\w+|\b[A-Z]{3,}\b")
+_GUESS = re.compile(
+    r"\b(?:might|may|maybe|perhaps|probably|possibly|likely|could be|seems?|appears?|unclear|not sure)\b", re.I
+)
+_FIRST_SENTENCE = re.compile(r"[^\n]{30,}?[.!](?=\s|$)")
+
+
+def _causes(text: str) -> list[Claim]:
+    """Causes that an agent states outright, with a name of something in them: no guesses, no tables."""
+    if not mentions(text, _CAUSE_HINTS):
+        return []
+    found = []
+    for match in _CAUSE.finditer(text):
+        start = match.start("cause")
+        sentence = _FIRST_SENTENCE.match(text, start, match.end())
+        end = sentence.end() if sentence else match.end()
+        quoted = text[start:end].rstrip()
+        if quoted.endswith(":") or len(quoted) > 400 or not _NAMED.search(quoted) or _GUESS.search(quoted):
+            continue
+        said = canonical(quoted)
+        words = " ".join(quoted.replace("**", "").split())
+        found.append(Claim("fact", words, said, said, 0.6, 0, "cause", False, start, start + len(quoted)))
+    return found[:2]
 
 
 _DENIES = re.compile(r"(?:please\s+)?(?:never|don'?t|do\s+not|avoid|stop)\s+(?:ever\s+)?|절대로?\s+", re.IGNORECASE)
@@ -177,6 +212,8 @@ def _sentences(text: str) -> Iterator[tuple[int, int]]:
         start, end = match.span()
         head = _HEAD.match(text, start, end)
         start = head.end() if head else start
+        if text[start - 1 : start] == "." and not text[start - 2 : start - 1].strip():
+            start -= 1  # the dot of a dot file
         while end > start and (text[end - 1].isspace() or _dangles(text[start:end])):
             end -= 1
         if _weight(text[start:end]) >= _SHORTEST and end - start <= _LONGEST:
@@ -211,7 +248,7 @@ def _claim(sentence: str, start: int) -> Claim | None:
         match = rule.pattern.match(sentence)
         if match is None:
             continue
-        what = match["what"].strip(" \t.!`'\"")
+        what = match["what"].lstrip(" \t`'\"").rstrip(" \t.!`'\"")
         if _ONE_OFF.search(sentence) or not 2 <= len(what) <= 200:
             return None
         if match.groupdict().get("skip"):

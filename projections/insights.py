@@ -83,7 +83,7 @@ def insights(row: Insight | None, item: InsightFound | Recorded[MemoryNoted]) ->
     saying = Saying(
         at=at,
         id=str(fact.id),
-        tier=tier_of(fact.said_by),
+        tier=tier_of(fact.said_by, proved=fact.proved),
         said_by=fact.said_by,
         text=clipped(fact.text, 600),
         subject=clipped(fact.subject, 200),

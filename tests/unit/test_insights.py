@@ -41,11 +41,28 @@ def only_claim(text: str) -> Claim:
         ("저는 백엔드 개발자입니다", "profile", 0, "백엔드 개발자"),
         ("우리는 테스트에 pytest를 사용해요", "fact", 1, "테스트에 pytest를 사용해요"),
         ("답변은 한국어로 해줘", "preference", 1, "korean"),
+        ("커밋 메시지는 한국어로 작성해줘", "preference", 1, "커밋 메시지는 한국어로 작성해줘"),
+        ("npm 말고 pnpm을 써줘", "preference", 1, "pnpm"),
+        ("moment.js는 쓰지 마세요", "preference", -1, "not moment.js"),
+        ("저는 Rust가 처음이에요", "expertise", 0, "rust가 처음"),
+        ("저는 주로 vim을 사용합니다", "preference", 1, "vim"),
+        ("I'd like to see literal expectations instead of Contains checks", "preference", 1, None),
+        ("with audit/log we want to be explicit about what deletion means", "preference", 1, None),
+        ("I don't want my conversations to be public", "preference", -1, "not my conversations to be public"),
+        ("you just should run `make setup` that will do everything", "fact", 0, None),
+        (".env.example should be committed", "fact", 0, ".env.example should be committed"),
+        ("we migrated from Travis to GitHub Actions", "fact", 0, "migrated from travis to github actions"),
+        ("our backend is deployed to Fly.io", "fact", 1, "to fly.io"),
+        ("we still support Python 3.9", "fact", 1, "python 3.9"),
+        ("I mostly write Kotlin", "preference", 1, "kotlin"),
+        ("I've never used Terraform", "expertise", 0, "never used terraform"),
+        ("please call me Jin", "profile", 0, "jin"),
     ],
 )
-def test_a_stated_claim_is_read(text: str, kind: str, polarity: int, canonical: str) -> None:
+def test_a_stated_claim_is_read(text: str, kind: str, polarity: int, canonical: str | None) -> None:
     claim = only_claim(text)
-    assert (claim.kind, claim.polarity, claim.canonical) == (kind, polarity, canonical)
+    assert (claim.kind, claim.polarity) == (kind, polarity)
+    assert canonical is None or claim.canonical == canonical
 
 
 @pytest.mark.parametrize(
@@ -73,6 +90,12 @@ def test_a_stated_claim_is_read(text: str, kind: str, polarity: int, canonical: 
         "if the tests fail never force push to main",
         "이번에는 항상 테스트를 먼저 작성해줘",
         "왜 항상 pnpm을 사용해야 하나요?",
+        "I'd like to see the diff first",
+        "can you use bun instead of npm?",
+        "the button should be disabled when the api is down",
+        "we moved to the next task",
+        "you should run it again",
+        "이 함수는 쓰지 말고 새로 만들자",
         "",
     ],
 )
@@ -82,6 +105,35 @@ def test_what_is_asked_quoted_pasted_or_meant_for_now_is_no_claim(text: str) -> 
 
 def test_an_agents_words_are_no_claims() -> None:
     assert claims_in("We use pnpm for installing packages.", said_by="agent") == []
+    assert claims_in("From now on, never push to main. I'll always run the tests.", said_by="agent") == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "**Root cause**: PR #77 strips ANSI escapes, and `POSH_GIT_STRING` carries raw ones.",
+        "Fixed.\n\nRoot cause: the release workflow creates tags with `GITHUB_TOKEN`, which triggers nothing.",
+        "The tests failed because `start_test.go` defined a method that `setup_test.go` also used.",
+    ],
+)
+def test_a_cause_that_an_agent_found_is_its_inference(text: str) -> None:
+    (claim,) = claims_in(text, said_by="agent")
+    assert (claim.kind, claim.rule) == ("fact", "cause")
+    assert text[claim.start : claim.end].replace("**", "").endswith(claim.text[-20:])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Root cause: probably the cache in `store.go` is stale after a rename.",
+        "Let me look for the root cause of the failure in `store.go` first.",
+        "Root cause: npm rejected `@agentv/core` with:\n\n    403",
+        "| **Root cause** | Old uncommitted work exists in `main.go` and elsewhere |",
+        "Root cause: it was wrong all the time and nobody saw it coming at all.",
+    ],
+)
+def test_a_guess_or_a_table_is_no_cause(text: str) -> None:
+    assert claims_in(text, said_by="agent") == []
 
 
 def test_package_managers_answer_one_question() -> None:
