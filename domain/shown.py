@@ -115,9 +115,9 @@ class Shown:
             if command is not None and _REFUSED in seen.text[:600]:
                 self._refused(placed, command)
             return
-        if command is not None and seen.exit_code in (None, 0) and not seen.interrupted:
-            if _TELLING.search(command.text):
-                self._passed(placed, command)
+        passed = seen.exit_code in (None, 0) and not seen.interrupted
+        if command is not None and passed and _TELLING.search(command.text):
+            self._passed(placed, command)
         if edit is not None:
             language, path = edit
             self._runs[language] += 1

@@ -133,7 +133,7 @@ def test_conventional_subjects_are_seen_from_the_second_on() -> None:
 
 
 def test_a_bare_refusal_is_told_and_one_that_gives_a_reason_is_left_to_its_words() -> None:
-    assert set(shown(*run("git stash pop", failed=REFUSAL))) == {"Did not let the agent run `git stash`"}
+    assert set(shown(*run("git stash pop", failed=REFUSAL))) == {"Did not let the agent run `git stash pop`"}
     reason = REFUSAL.replace(
         "STOP what you are doing and wait for", "To tell you how to proceed, the user said: not now"
     )
