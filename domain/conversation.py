@@ -12,6 +12,7 @@ from memctl.domain.facts import (
     Answered,
     DecisionTaken,
     InsightFound,
+    MoodShown,
     Prompted,
     PromptKind,
     Span,
@@ -24,6 +25,7 @@ from memctl.domain.insights import claims_in
 from memctl.domain.observations import PromptSubmitted, ResponseReceived
 from memctl.domain.ordering import Placed, prompt_about
 from memctl.domain.prompts import FRESH_START, Said, is_complaint, is_thanks, kind_of, said_in, words_in
+from memctl.domain.sentiment import mood_of
 from memctl.domain.tasks import canonical_of, description_of, task_key, task_type_of
 
 RESTED = 4 * 3_600_000_000
@@ -81,6 +83,11 @@ class Conversation:
     def task(self) -> str:
         """Key of the open task; empty where there is none."""
         return self.episode.task if self.episode is not None else ""
+
+    @property
+    def corrected(self) -> bool:
+        """Whether the user's last prompt corrected the agent."""
+        return self._turn is not None and self._turn.prompt.kind == "correction"
 
     def flush(self) -> None:
         """Hand out the open turn and episode as they stand, where they have changed."""
@@ -150,6 +157,10 @@ class Conversation:
         self._about |= words_in(said.words)
         self._last_prompt = placed.when
         self._fresh = False
+        if mood := mood_of(said.text):
+            spoken = text[mood.start : mood.end]
+            span = span_of(placed, text, mood.start, mood.end)
+            self._assert.make(MoodShown, placed, about_prompt, span, score=mood.score, words=spoken)
         for decision in decisions_by_user(said.text):
             self.decided(placed, text, decision, "user")
         self._claimed(placed, text, said.text, 0, about_prompt, "user")

@@ -363,6 +363,62 @@ class InsightFound(Identified, frozen=True, kw_only=True, omit_defaults=True, ta
     """A command that passed shows it."""
 
 
+class CodeReplaced(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="code_replaced"):
+    """A fragment of code gave way to another, in `places` lines of one edit: told once for a file of a session.
+
+    Names that both fragments have are written `$1`, `$2`, …, and stand in `variables` (`domain.code_changes`). `asked`
+    marks edits of a turn in which the user corrected the agent.
+    """
+
+    path: str
+    language: str
+    before: str
+    after: str
+    variables: tuple[str, ...] = ()
+    line_before: str = ""
+    line_after: str = ""
+    places: int = 1
+    asked: bool = False
+
+
+class CodeTransformed(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="code_transformed"):
+    """An edit was a transformation (a key of `code_changes.VARIANTS`): told once for a file of a session."""
+
+    path: str
+    language: str
+    variant: str
+    before: str
+    after: str
+
+
+class EntityMentioned(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="entity_mentioned"):
+    """A library, service or person that the session had not named before, or not with that version.
+
+    `platform` is where the name is one (npm, go, pypi, …); `how`: import, manifest, install, command or commit; `path`
+    the file that names it, where one does.
+    """
+
+    kind: str
+    platform: str
+    name: str
+    how: str
+    version: str = ""
+    path: str = ""
+
+
+class FilesCommitted(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="files_committed"):
+    """Files that were changed and then committed together: at most 8, most changed first."""
+
+    paths: tuple[str, ...]
+
+
+class MoodShown(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="mood_shown"):
+    """The user's words praised or scolded the agent: `score` from -1 to 1. The evidence is what they said."""
+
+    score: float
+    words: str
+
+
 def _leaves(cls: type[Fact]) -> list[type[Fact]]:
     found = []
     for sub in cls.__subclasses__():

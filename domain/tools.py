@@ -127,6 +127,13 @@ def patch_text(tool_input: Mapping[str, Any]) -> str:
     return ""
 
 
+def patch_parts(text: str) -> dict[str, str]:
+    """What a patch in the form of `apply_patch` does to each of its files, by path: the first 50."""
+    starts = list(_FILES_OF_PATCH.finditer(text)) if text else []
+    ends = [*(start.start() for start in starts[1:]), len(text)]
+    return {slashed(start[2]): text[start.end() : end] for start, end in zip(starts[:50], ends, strict=False)}
+
+
 def changes_of_use(
     family: str, tool: str, tool_input: Mapping[str, Any], patch: Sequence[Hunk], file: str
 ) -> list[Change]:

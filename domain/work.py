@@ -8,6 +8,7 @@ from typing import Any
 
 from memctl.domain.asserting import Assertions, span_of
 from memctl.domain.conversation import Conversation
+from memctl.domain.craft import Craft
 from memctl.domain.decisions import decisions_in_answers
 from memctl.domain.event import Micros
 from memctl.domain.facts import (
@@ -63,6 +64,7 @@ class Work:
         self._steps = StepList()
         self._resolutions = Resolutions()
         self._resolved: dict[str, tuple[ErrorResolved, int]] = {}
+        self._craft = Craft(assertions)
 
     def called(self, seen: ToolCalled) -> None:
         if seen.call:
@@ -115,7 +117,7 @@ class Work:
             self._ran(placed, command, seen, ok, errors)
         occurred = self._erred(placed, about, tool, command, seen.text, errors)
         if ended:
-            self._settle(placed, command, ok, occurred)
+            self._settle(placed, command, seen.text, ok, occurred)
 
     def _command(self, tool: str, given: dict[str, Any], seen: ToolOutcome) -> str:
         process = given.get("session_id", given.get("bash_id", given.get("shellId")))
@@ -135,7 +137,13 @@ class Work:
     def _changed(self, placed: Placed, family: str, tool: str, given: dict[str, Any], seen: ToolOutcome) -> None:
         episode = self._talk.episode
         edits = []
-        for change in changes_of_use(family, tool, given, seen.patch, seen.file):
+        changes = changes_of_use(family, tool, given, seen.patch, seen.file)
+        if changes:
+            self._craft.changed(placed, changes, given, seen.patch, asked=self._talk.corrected)
+        elif family == "read" and seen.text:
+            for path in files_of(family, given, seen.file):
+                self._craft.read(placed, path, seen.text)
+        for change in changes:
             self._assert.note(FileChanged, placed, task=self._talk.task, **change._asdict())
             edits.append(Edit(change.path, change.before, change.after))
             self._talk.worked_on(change.path)
@@ -167,7 +175,7 @@ class Work:
             if episode is not None:
                 episode.tests_passed, episode.tested_at = ok, episode.steps
 
-    def _settle(self, placed: Placed, command: str, ok: bool, errors: Sequence[ErrorOccurred]) -> None:
+    def _settle(self, placed: Placed, command: str, output: str, ok: bool, errors: Sequence[ErrorOccurred]) -> None:
         """What a command's end says of the errors that are open."""
         episode = self._talk.episode
         if not ok:
@@ -175,12 +183,14 @@ class Work:
             if episode is not None and errors:
                 episode.failed_at = episode.steps
             return
+        committed = is_commit(command)
+        self._craft.ran(placed, command, output, committed=committed)
         self._resolutions.ran(self._uses, changes_of(command))
         self._resolve(placed, command)
         if episode is not None:
             if episode.failed_at is not None and not episode.unresolved:
                 episode.failed_at = None
-            if is_commit(command):
+            if committed:
                 episode.committed_at = episode.steps
 
     def _erred(

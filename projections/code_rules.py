@@ -1,0 +1,220 @@
+"""Rules of replacement in code: what gave way to what, how often, and how sure that is."""
+
+from __future__ import annotations
+
+import re
+from typing import assert_never
+
+import msgspec
+
+from memctl.domain.bounded import Seen, clipped, newest, seen
+from memctl.domain.code_changes import Replacement, filled, transformation_of
+from memctl.domain.code_rules import (
+    ChangeUndone,
+    PatternRetired,
+    RuleKind,
+    RuleReinforced,
+    RuleState,
+    confidence,
+    rule_id,
+    state_of,
+)
+from memctl.domain.facts import CodeReplaced, Span
+from memctl.projections.kernel import Recorded, projection
+
+
+class Sighting(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A replacement that was made. `forward` tells its direction: whether the lower text gave way to the higher."""
+
+    at: int
+    id: str
+    forward: bool
+    path: str
+    stream: str
+    language: str
+    variables: tuple[str, ...] = ()
+    line_before: str = ""
+    line_after: str = ""
+    places: int = 1
+    asked: bool = False
+    span: Span | None = None
+
+
+class Verdict(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What somebody said of a rule, and when."""
+
+    at: int
+    id: str
+    success: bool
+    why: str = ""
+    by: str = ""
+
+
+class Retirement(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The last word on whether a rule or pattern is shown."""
+
+    at: int
+    id: str
+    back: bool = False
+    reason: str = ""
+    into: str = ""
+    by: str = ""
+
+
+class CodeRule(msgspec.Struct, frozen=True, kw_only=True):
+    """One replacement, in both directions. Times in microseconds.
+
+    `texts` are the two fragments in their order as texts; which gave way to which, `sightings` tell (the newest 32),
+    as do `verdicts` (the newest 32) how it held. `files`, `sessions` and `locations` are the newest 16.
+    """
+
+    texts: tuple[str, str] = ("", "")
+    observations: int = 0
+    first_seen: int = 0
+    last_seen: int = 0
+    sightings: tuple[Sighting, ...] = ()
+    verdicts: tuple[Verdict, ...] = ()
+    retired: Retirement | None = None
+    files: tuple[Seen, ...] = ()
+    sessions: tuple[Seen, ...] = ()
+    locations: tuple[Seen, ...] = ()
+
+    @property
+    def forward(self) -> bool:
+        """The direction that was taken last by a user's wish, else more often, else last."""
+        asked = [s for s in self.sightings if s.asked]
+        if asked:
+            return asked[0].forward
+        ahead = sum(s.forward for s in self.sightings)
+        if ahead * 2 != len(self.sightings):
+            return ahead * 2 > len(self.sightings)
+        return bool(self.sightings) and self.sightings[0].forward
+
+    @property
+    def kind(self) -> RuleKind:
+        """Literal while it was seen with the same names only, else regex."""
+        return "regex" if len({s.variables for s in self.sightings}) > 1 else "literal"
+
+    @property
+    def texts_ahead(self) -> tuple[str, str]:
+        """Before and after, in the direction that holds."""
+        low, high = self.texts
+        before, after = (low, high) if self.forward else (high, low)
+        if self.kind == "literal" and self.sightings:
+            return filled(before, self.sightings[0].variables), filled(after, self.sightings[0].variables)
+        return before, after
+
+    @property
+    def regex(self) -> str:
+        """What finds places for it: the fragment before, each `$n` a name."""
+        before, _ = self.texts_ahead
+        return re.sub(r"\\\$(\d)", r"(?P<v\1>[A-Za-z_]\\w*)", re.escape(before), count=4)
+
+    @property
+    def outcomes(self) -> tuple[bool, ...]:
+        """What speaks for and against it, oldest first."""
+        told = [(s.at, s.id, s.forward == self.forward) for s in self.sightings]
+        told += [(v.at, v.id, v.success) for v in self.verdicts]
+        return tuple(success for _, _, success in sorted(told)[-32:])
+
+    @property
+    def confidence(self) -> float:
+        return confidence(self.outcomes)
+
+    @property
+    def recurs(self) -> int:
+        """Files or sessions it was seen in, whichever are more."""
+        return max(len(self.files), len(self.sessions))
+
+    @property
+    def state(self) -> RuleState:
+        retired = self.retired is not None and not self.retired.back
+        return state_of(self.confidence, self.recurs, retired=retired)
+
+    @property
+    def category(self) -> str:
+        """The transformation it is, or `replacement`."""
+        if not self.sightings:
+            return "replacement"
+        newest_one = self.sightings[0]
+        before, after = self.texts if self.forward else self.texts[::-1]
+        made = transformation_of(Replacement(before, after, newest_one.variables, ("", "")), newest_one.language)
+        return made.category if made is not None else "replacement"
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        return tuple(sorted({s.language for s in self.sightings}))
+
+
+Input = CodeReplaced | Recorded[RuleReinforced] | Recorded[PatternRetired] | Recorded[ChangeUndone]
+
+
+def _keys(item: Input) -> tuple[str, ...]:
+    if isinstance(item, CodeReplaced):
+        return (rule_id(item.language, item.before, item.after),)
+    match item.payload:
+        case RuleReinforced() as told:
+            return (told.rule,)
+        case PatternRetired() as told:
+            return (told.pattern,) if told.kind == "rule" else ()
+        case ChangeUndone() as told:
+            return told.rules[:20]
+        case _:
+            assert_never(item.payload)
+
+
+@projection(row=CodeRule, key=_keys, indexes=(("last_seen",),))
+def code_rules(
+    row: CodeRule | None,
+    item: CodeReplaced | Recorded[RuleReinforced] | Recorded[PatternRetired] | Recorded[ChangeUndone],
+) -> CodeRule | None:
+    """Replacements in code that recur, with how sure they are (seed 001's code rules)."""
+    row = row or CodeRule()
+    if isinstance(item, CodeReplaced):
+        return _sighted(row, item)
+    at, id = int(item.event.occurred_at), str(item.event.delivery_id)
+    match item.payload:
+        case PatternRetired() as told:
+            retired = Retirement(
+                at, id, told.back, clipped(told.reason, 300), clipped(told.into, 60), clipped(told.by, 40)
+            )
+            if row.retired is None or (at, id) >= (row.retired.at, row.retired.id):
+                row = msgspec.structs.replace(row, retired=retired)
+            return row
+        case RuleReinforced() as told:
+            verdict = Verdict(at, id, told.success, clipped(told.why, 200), clipped(told.by, 40))
+        case ChangeUndone() as told:
+            verdict = Verdict(at, id, False, clipped(told.why or "undone", 200), clipped(told.by, 40))
+        case _:
+            assert_never(item.payload)
+    return msgspec.structs.replace(row, verdicts=newest(row.verdicts, verdict, 32))
+
+
+def _sighted(row: CodeRule, fact: CodeReplaced) -> CodeRule:
+    at = int(fact.occurred_at)
+    low, high = sorted((fact.before, fact.after))
+    sighting = Sighting(
+        at=at,
+        id=str(fact.id),
+        forward=fact.before == low,
+        path=clipped(fact.path, 160),
+        stream=clipped(fact.stream, 120),
+        language=clipped(fact.language, 20),
+        variables=tuple(clipped(name, 40) for name in fact.variables[:4]),
+        line_before=clipped(fact.line_before, 160),
+        line_after=clipped(fact.line_after, 160),
+        places=fact.places,
+        asked=fact.asked,
+        span=fact.evidence[0] if fact.evidence else None,
+    )
+    return msgspec.structs.replace(
+        row,
+        texts=(clipped(low, 120), clipped(high, 120)),
+        observations=row.observations + 1,
+        first_seen=min(row.first_seen, at) if row.observations else at,
+        last_seen=max(row.last_seen, at),
+        sightings=newest(row.sightings, sighting, 32),
+        files=seen(row.files, fact.path, at, 16),
+        sessions=seen(row.sessions, fact.stream, at, 16),
+        locations=seen(row.locations, fact.location, at, 16),
+    )
