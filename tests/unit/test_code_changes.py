@@ -28,7 +28,7 @@ def replaced(old: str, new: str) -> tuple[str, str] | None:
     ("old", "new", "rule"),
     [
         ("m := map[string]interface{}{", "m := map[string]any{", ("interface{}", "any")),
-        ('c := exec.Command("git")', 'c := exec.CommandContext(ctx, "git")', ("exec.Command(", "exec.CommandContext(ctx,")),
+        ("exec.Command(x)", "exec.CommandContext(ctx, x)", ("exec.Command(", "exec.CommandContext(ctx,")),
         ("env := NewOldEnv(t)", "env := NewEnv(t)", ("NewOldEnv", "NewEnv")),
         ("get(mock as any, reply)", "get(mock, reply)", ("as any", "")),
         ('if a.Name == "codex" {', "if a.Name == agentCodex {", ('"codex"', "agentCodex")),
