@@ -158,7 +158,7 @@ def _clocks(connection: Connection) -> Check:
 
 
 def _schema(connection: Connection) -> Iterator[Check]:
-    from memctl.infra import generations
+    from memctl.infra import generations, rules
     from memctl.infra.log.migrate import revisions
 
     there, head = revisions(connection)
@@ -175,7 +175,7 @@ def _schema(connection: Connection) -> Iterator[Check]:
     if not newer and generations.stale(connection):
         stale = ["the live rows were folded by other rules than this memctl has"]
     yield check(
-        "postgres", "rules", f"fingerprint {generations.fingerprint()[:12]}", stale,
+        "postgres", "rules", f"fingerprint {rules.fingerprint()[:12]}", stale,
         advice="workers rebuild by themselves; see `memctl status`, or run `memctl replay --all`",
     )  # fmt: skip
 

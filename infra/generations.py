@@ -6,33 +6,22 @@ Tables carry the generation's number in their name; one row says which two are l
 
 from __future__ import annotations
 
-import functools
-import hashlib
 import importlib.metadata
-import pkgutil
 import re
-import sys
 import time
-import unicodedata
 from datetime import timedelta
-from pathlib import Path
 from typing import Literal
 
 import msgspec
 
 from memctl.domain.errors import MemctlError
 from memctl.domain.event import Position
-from memctl.infra import readmodels
+from memctl.infra import readmodels, rules
 from memctl.infra.database import Connection
 
 Status = Literal["building", "live", "previous", "scratch", "dropped"]
 
-COMPUTED_WITH = ("msgspec", "rapidfuzz", "pystemmer", "hyperscan")
-"""Packages whose versions may change what a fold computes."""
-
 LEASE = timedelta(seconds=15)
-
-_IMPORT = re.compile(rb"^\s*(?:from|import) (memctl\.(?:domain|projections)\.\w+)", re.MULTILINE)
 
 
 class LeaseLost(MemctlError):
@@ -72,39 +61,6 @@ class Offset(msgspec.Struct, frozen=True):
     owner: str | None
 
 
-_IMPORT_FROM = re.compile(rb"^\s*from (memctl\.(?:domain|projections)) import (\([^)]*\)|[^\n(]+)", re.MULTILINE)
-_NAME = re.compile(rb"(?<!\bas )\b(?!as\b)\w+")
-
-
-@functools.cache
-def fingerprint() -> str:
-    """Hash of everything a fold computes with: the projections, what they import of the domain, and libraries."""
-    import memctl.domain
-    import memctl.projections
-
-    folders = {package.__name__: Path(package.__path__[0]) for package in (memctl.domain, memctl.projections)}
-    waiting = [f"memctl.projections.{module.name}" for module in pkgutil.iter_modules(memctl.projections.__path__)]
-    sources: dict[str, bytes] = {}
-    while waiting:
-        name = waiting.pop()
-        package, _, module = name.rpartition(".")
-        file = folders[package] / f"{module}.py" if package in folders else None
-        if name in sources or file is None or not file.exists():
-            continue
-        sources[name] = file.read_bytes()
-        waiting += [found.decode() for found in _IMPORT.findall(sources[name])]
-        for package_name, names in _IMPORT_FROM.findall(sources[name]):
-            waiting += [f"{package_name.decode()}.{found.decode()}" for found in _NAME.findall(names)]
-    digest = hashlib.sha256()
-    for name in sorted(sources):
-        digest.update(name.encode() + b"\n" + sources[name])
-    for name in COMPUTED_WITH:
-        digest.update(f"{name}={importlib.metadata.version(name)}\n".encode())
-    digest.update(f"layout={readmodels.LAYOUT}\n".encode())
-    digest.update(f"python={sys.version_info[:2]} unicode={unicodedata.unidata_version}".encode())
-    return digest.hexdigest()[:32]
-
-
 def live(connection: Connection) -> Live:
     """The live generations. Raises: MemctlError where there are none yet."""
     row = connection.execute("SELECT stage1, stage2 FROM memctl.projection_state").fetchone()
@@ -118,7 +74,7 @@ def live(connection: Connection) -> Live:
 def stale(connection: Connection) -> bool:
     """Whether the live read models were folded by other rules than this code's: then it must not fold into them."""
     found = live(connection)
-    return fingerprints(connection, found.stage1, found.stage2) != {fingerprint()}
+    return fingerprints(connection, found.stage1, found.stage2) != {rules.fingerprint()}
 
 
 def made_by_newer(connection: Connection) -> bool:
@@ -166,7 +122,7 @@ def create(
     row = connection.execute(
         "INSERT INTO memctl.generations (stage, facts_of, status, shards, fingerprint, made_by)"
         " VALUES (%s, %s, %s, %s, %s, %s) RETURNING generation",
-        [stage, facts_of, status, shards, fingerprint(), importlib.metadata.version("memctl")],
+        [stage, facts_of, status, shards, rules.fingerprint(), importlib.metadata.version("memctl")],
     ).fetchone()
     assert row is not None
     generation: int = row[0]

@@ -23,6 +23,7 @@ from memctl.infra.database import Connection, DatabaseUnavailable, connect, outa
 from memctl.infra.dead_letters import place_of
 from memctl.infra.generations import Lease, LeaseLost
 from memctl.infra.log.mark import move_mark
+from memctl.infra.log.migrate import refuse_newer
 from memctl.workers.stage1 import Stage1
 from memctl.workers.stage2 import Stage2
 
@@ -120,10 +121,11 @@ class Drainer:
 
         What comes meanwhile is left for the next drain: who chased it would keep the other shards waiting for good.
         Nothing happens where another worker holds the lease, the shard no longer exists, or the live read models
-        were folded by other rules: those are rebuilt, not mixed. What cannot be folded is parked. Raises: whatever
-        keeps the shard from going on, with the lease let go; the offset is after the last batch that was written.
+        were folded by other rules: those are rebuilt, not mixed. What cannot be folded is parked. Raises: NewerSchema;
+        whatever keeps the shard from going on, with the lease let go; the offset is after the last batch written.
         """
         connection = self.connection
+        refuse_newer(connection)
         live = generations.live(connection)
         if self._checked != live:
             if generations.stale(connection):

@@ -29,7 +29,7 @@ import psycopg
 from memctl.domain.errors import MemctlError
 from memctl.domain.event import Position
 from memctl.domain.facts import FACT_TYPES, Fact
-from memctl.infra import dead_letters, facts, generations, readmodels, rebuilds
+from memctl.infra import dead_letters, facts, generations, readmodels, rebuilds, rules
 from memctl.infra.database import Connection, connect
 from memctl.infra.dead_letters import LeftOut
 from memctl.infra.facts import Route, SourceKey
@@ -402,7 +402,7 @@ def main(rebuild_id: int, leader: int) -> None:
         rebuild = rebuilds.read(connection, rebuild_id)
         if rebuild is None:
             return
-        if generations.fingerprints(connection, rebuild.stage1, rebuild.stage2) != {generations.fingerprint()}:
+        if generations.fingerprints(connection, rebuild.stage1, rebuild.stage2) != {rules.fingerprint()}:
             return  # other code has been installed since the leader began
         worker = Worker(connection, rebuild)
         while os.getppid() == leader:

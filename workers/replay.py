@@ -19,7 +19,7 @@ import msgspec
 
 from memctl.domain.errors import MemctlError
 from memctl.domain.event import Position
-from memctl.infra import facts, generations, readmodels, rebuilds
+from memctl.infra import facts, generations, readmodels, rebuilds, rules
 from memctl.infra.database import Connection, connect
 from memctl.infra.generations import Lease, LeaseLost, Live
 from memctl.infra.log.mark import mark, move_mark
@@ -218,7 +218,7 @@ class _Replay:
         if not pairs or pairs[-1][0] is None:
             raise NothingToRollBackTo(why="none is kept")
         former = Live(pairs[-1][0], pairs[-1][1])
-        if generations.fingerprints(connection, former.stage1, former.stage2) != {generations.fingerprint()}:
+        if generations.fingerprints(connection, former.stage1, former.stage2) != {rules.fingerprint()}:
             raise NothingToRollBackTo(
                 why="the one that is kept was folded by other rules than this memctl's",
                 hint="install the memctl that made it, then roll back",
@@ -243,7 +243,7 @@ class _Replay:
                 and old.stage2 in building
                 and (first_stage == 1 or old.stage1 == live.stage1)
                 and generations.shards(connection, old.stage1) == wanted
-                and generations.fingerprints(connection, old.stage1, old.stage2) == {generations.fingerprint()}
+                and generations.fingerprints(connection, old.stage1, old.stage2) == {rules.fingerprint()}
                 and rebuilds.step_state(connection, old.id, 0).planned
             ):
                 log.info("going on with rebuild %d, which was begun before", old.id)

@@ -10,10 +10,10 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from memctl.infra import generations, queue
-from memctl.infra.database import connect
+from memctl.infra import generations, queue, rules
+from memctl.infra.database import Connection, connect
 from memctl.infra.embedders import load_embedder
-from memctl.infra.log.migrate import refuse_newer
+from memctl.infra.log.migrate import NewerSchema, refuse_newer
 from memctl.infra.log.spaces import installation
 from memctl.infra.settings import Settings
 from memctl.infra.vectors import VectorStoreUnavailable, store
@@ -55,7 +55,7 @@ def run_worker(settings: Settings, ready_file: Path | None = None) -> None:
     sweeping = threading.Thread(target=sweeper.run, args=[stop], name="sweeper", daemon=True)
     sweeping.start()
     outbox.start()
-    rebuilding = threading.Thread(target=_rebuild_if_stale, args=[settings, stop], name="rebuild", daemon=True)
+    rebuilding = threading.Thread(target=_watch, args=[settings, stop], name="rebuild", daemon=True)
     rebuilding.start()
     # Of what is kept to fold on, little is garbage in cycles: looking it through each time would hold up folds.
     gc.freeze()
@@ -70,30 +70,51 @@ def run_worker(settings: Settings, ready_file: Path | None = None) -> None:
         sweeping.join(timeout=10)
 
 
-def _rebuild_if_stale(settings: Settings, stop: threading.Event) -> None:
+def _watch(settings: Settings, stop: threading.Event) -> None:
     """Where the rules have changed since the live rows were folded, rebuild; the old rows are served meanwhile.
 
     Later changes are another process' doing: this one ends, so that its supervisor starts it with the code of today.
     """
     url = settings.require("database_url")
-    rebuilt = False
+    sound, files_changed = False, False
     while not stop.is_set():
         try:
             with connect(url, name="memctl rebuild") as connection:
-                outdated = generations.stale(connection)
-                newer = outdated and generations.made_by_newer(connection)
-            if outdated and (rebuilt or newer):
-                log.error("the read models were made by %s memctl: this worker ends", "a newer" if newer else "another")
+                why = why_end(connection, sound, files_changed)
+                outdated = not why and generations.stale(connection)
+            if why:
+                log.error("%s: this worker ends", why)
                 os.kill(os.getpid(), signal.SIGTERM)
                 return
             if outdated:
                 _rebuild(settings, url)
-            rebuilt = True
+            sound = True
         except ReplayRunning:
             log.info("another process is rebuilding")
         except Exception:
             log.exception("the rebuild failed; the old rows are served, and it is tried again")
+        files_changed = rules.changed()
         stop.wait(REBUILD_PAUSE_S)
+
+
+def why_end(connection: Connection, sound: bool, files_changed: bool) -> str:
+    """Why a worker has to end, or "" where it may go on. What it has loaded is no longer what is asked for.
+
+    `sound`: the live rows were of its own rules before. `files_changed`: memctl's files had changed when it looked
+    last; it ends at the second look, when an installation is likely to be through.
+    """
+    try:
+        refuse_newer(connection)
+    except NewerSchema as problem:
+        return str(problem)
+    if files_changed and rules.changed():
+        return "memctl's files have changed since it started"
+    if generations.stale(connection):
+        if generations.made_by_newer(connection):
+            return "the read models were made by a newer memctl"
+        if sound:
+            return "the read models were made by another memctl"
+    return ""
 
 
 def _rebuild(settings: Settings, url: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 
 from memctl.domain.errors import MemctlError
@@ -36,12 +37,18 @@ def refuse_newer(connection: Connection) -> None:
     """
     with outages():
         row = connection.execute("SELECT version_num FROM memctl.schema_version").fetchone()
-    known = {file.name.partition("_")[0] for file in (Path(__file__).parent / "migrations" / "versions").glob("*.py")}
-    if row is not None and row[0] not in known:
+    if row is not None and row[0] not in _known():
         raise NewerSchema(
             f"the database was migrated by a newer version of memctl: its schema is {row[0]}",
             hint="upgrade memctl, then start it again",
         )
+
+
+@functools.cache
+def _known() -> frozenset[str]:
+    """The revisions that this code knows: of the files as they are when it first asks, for it is not those of later."""
+    files = (Path(__file__).parent / "migrations" / "versions").glob("*.py")
+    return frozenset(file.name.partition("_")[0] for file in files)
 
 
 def migrate(database_url: str) -> str:
