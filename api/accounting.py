@@ -13,7 +13,7 @@ from memctl.infra.database import Connection
 from memctl.infra.log import checkpoints
 from memctl.infra.transcripts.files import discover
 from memctl.infra.transcripts.reading import START, Checkpoint, Parsed, Transcript
-from memctl.infra.transcripts.sniff import sniff_lines
+from memctl.infra.transcripts.sniff import sniff_head
 
 LOOKED_UP = 5_000
 """Events whose ids are looked up at once."""
@@ -111,15 +111,16 @@ def _known_files(known: dict[str, Checkpoint], ledger: Ledger) -> list[tuple[Pat
 def _read(
     path: Path, transcript: Transcript, checkpoint: Checkpoint | None, looking: _LookUp, progress: Progress
 ) -> None:
-    format = sniff_lines(transcript.file)
-    if format is None:
+    reader = sniff_head(transcript.file)
+    if reader is None:
         looking.ledger.gone.append(Line(str(path), 0, "is no transcript any more"))
         return
     looking.ledger.files += 1
+    format = reader(path)
     # A file that was written anew since has not been read as it is now.
-    upto = None if checkpoint is None else transcript.resume(checkpoint).offset
+    upto = None if checkpoint is None else transcript.resume(checkpoint, format).offset
     unread = looking.ledger.unread
-    for parsed in transcript.parse(format(), START):
+    for parsed in transcript.parse(format, START):
         progress(path, parsed.end - parsed.offset)
         looking.add(path, parsed, must=upto is None or parsed.end <= upto)
     looking.settle()

@@ -21,7 +21,7 @@ from memctl.infra.database import outages
 from memctl.infra.log import checkpoints
 from memctl.infra.transcripts.files import discover
 from memctl.infra.transcripts.reading import START, Checkpoint, Parsed, Transcript
-from memctl.infra.transcripts.sniff import sniff_lines
+from memctl.infra.transcripts.sniff import sniff_head
 
 log = logging.getLogger("memctl.ingest")
 
@@ -114,8 +114,13 @@ def ingest(
     return account
 
 
-def follow(intake: Intake, paths: Iterable[Path], account: Account, tell: Callable[[Account], None]) -> None:
-    """Ingest again and again as the files grow and new ones come, until interrupted. `tell` hears of every change."""
+def follow(
+    intake: Intake, paths: Iterable[Path], account: Account, tell: Callable[[Account], None], agent: str = ""
+) -> None:
+    """Ingest again and again as the files grow and new ones come, until interrupted. `tell` hears of every change.
+
+    With `agent`, only that client's files.
+    """
     sources = list(paths)
     seen: dict[Path, tuple[int, int]] | None = None
     while True:
@@ -123,7 +128,7 @@ def follow(intake: Intake, paths: Iterable[Path], account: Account, tell: Callab
         for source in sources:
             # What is not there, or goes away while it is looked at, may come later.
             with contextlib.suppress(OSError):
-                for path in discover([source]):
+                for path in discover([source], agent):
                     with contextlib.suppress(OSError):
                         status = path.stat()
                         account.files += not first and path not in seen
@@ -284,14 +289,15 @@ def _lines(reading: _Reading, path: Path) -> Generator[tuple[Transcript, Parsed]
             if transcript.identity in reading.files:
                 return
             reading.files.add(transcript.identity)
-            format = sniff_lines(transcript.file)
-            if format is None:
+            reader = sniff_head(transcript.file)
+            if reader is None:
                 return
-            start = transcript.resume(reading.known.get(checkpoints.name_of(path), START))
+            format = reader(path)
+            start = transcript.resume(reading.known.get(checkpoints.name_of(path), START), format)
             if start.offset and start.offset == transcript.size:
                 reading.unchanged += 1
                 return
-            for parsed in transcript.parse(format(), start):
+            for parsed in transcript.parse(format, start):
                 yield transcript, parsed
     except OSError as problem:
         reading.account.bad.append(BadLine(str(path), 0, _reason(problem)))

@@ -18,7 +18,7 @@ EXAMPLE = Path(__file__).parents[1] / "infra" / "example" / "session.jsonl"
 @click.command()
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--stdin", "from_stdin", is_flag=True, help="Take one hook payload from standard input; always exits 0.")
-@click.option("--agent", default="claude-code", show_default=True, help="The client whose hook payload it is.")
+@click.option("--agent", default="", help="Read this client's sessions only; with --stdin, the client of the payload.")
 @click.option("--event", default="", help="The hook that ran, where the payload does not say.")
 @click.option("--follow", is_flag=True, help="Go on as the files grow, until interrupted.")
 @click.option("--again", is_flag=True, help="Read files from their start, also where they were read before.")
@@ -36,11 +36,12 @@ def ingest(
     wait: bool,
     as_json: bool,
 ) -> None:
-    """Read transcripts (files or folders) of Claude Code, Codex and Copilot CLI into the log.
+    """Read transcripts (files or folders) into the log: Claude Code, Codex, Copilot CLI, Gemini CLI, OpenCode's
+    exports, SpecStory, aider, SWE-agent.
 
-    Without PATHS, the folders where these clients keep theirs (exit 3 if there are none). What was read before is
-    not read again, and a line that was told before is a duplicate: running this twice adds nothing. The account at
-    the end tells every line.
+    Without PATHS, the folders where clients keep theirs (exit 3 if there are none). A folder may hold all kinds. What
+    was read before is not read again, and a line that was told before is a duplicate: running this twice adds nothing.
+    The account at the end tells every line.
     """
     if from_stdin:  # alone, or with --agent and --event, it never comes here: see `memctl.infra.hook`
         raise click.UsageError("--stdin takes one hook payload, --agent and --event, and nothing else")
@@ -49,7 +50,11 @@ def ingest(
     from memctl.api.ingest import follow as follow_files
     from memctl.infra.settings import load_settings
     from memctl.infra.transcripts.files import default_sources, discover
+    from memctl.infra.transcripts.sniff import READERS
 
+    agents = list(dict.fromkeys(reader.agent for reader in READERS))
+    if agent and agent not in agents:
+        raise click.UsageError(f"no client {agent!r} is known: {', '.join(agents)}")
     for path in paths:
         try:
             path.expanduser().stat()
@@ -57,13 +62,13 @@ def ingest(
             raise click.UsageError(f"{path}: {problem.strerror}") from None
         if not os.access(path.expanduser(), os.R_OK):
             raise click.UsageError(f"{path} may not be read")
-    sources = [EXAMPLE] if example else list(paths) or default_sources()
-    files = list(discover(sources))
+    sources = [EXAMPLE] if example else list(paths) or default_sources(agent=agent)
+    files = list(discover(sources, agent))
     strangers = [path for path in paths if path.is_file() and path not in files]
     for path in strangers:
-        click.echo(f"{path} is no transcript that memctl knows: passed over", err=True)
+        click.echo(f"{path} is no transcript {f'of {agent}' if agent else 'that memctl knows'}: passed over", err=True)
     if not files and not follow:
-        click.echo("no sessions of Claude Code, Codex or Copilot CLI found: name a file or folder", err=True)
+        click.echo(f"no sessions{f' of {agent}' if agent else ''} found: name a file or folder", err=True)
         raise click.exceptions.Exit(3)
     account = Account()
     with Intake(load_settings()) as intake:
@@ -74,7 +79,7 @@ def ingest(
             if follow:
                 signal.signal(signal.SIGTERM, signal.default_int_handler)  # a supervisor's way to say Ctrl-C
                 click.echo("following; Ctrl-C ends it", err=True)
-                follow_files(intake, sources, account, lambda a: click.echo(f"{a.new} new events", err=True))
+                follow_files(intake, sources, account, lambda a: click.echo(f"{a.new} new events", err=True), agent)
         except KeyboardInterrupt:
             if not follow:
                 raise

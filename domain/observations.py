@@ -13,7 +13,9 @@ import msgspec
 
 from memctl.domain.event import Payload, derived_id, event
 
-Agent = Literal["claude-code", "codex", "copilot-cli"]
+Agent = Literal[
+    "claude-code", "codex", "copilot-cli", "gemini-cli", "opencode", "specstory", "aider", "swe-agent"
+]  # fmt: skip
 Via = Literal["transcript", "hook"]
 
 TEXT_CAP = 16_000

@@ -9,6 +9,7 @@ no one said it) but for prompts typed while the agent worked; `summary` (names n
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any, TypedDict
 
 from memctl.domain.event import Micros, NewEvent
@@ -26,8 +27,8 @@ from memctl.domain.observations import (
     ToolReturned,
 )
 from memctl.infra.transcripts.fields import count, identifier, integer, items, joined, kind, mapping, micros, string
+from memctl.infra.transcripts.formats import Unreadable, observed
 from memctl.infra.transcripts.patches import structured_hunks
-from memctl.infra.transcripts.reading import Unreadable, observed
 
 _EXIT_CODE = re.compile(r"(?:Error: )?Exit code (\d{1,10})\b")
 
@@ -69,6 +70,9 @@ class Claude:
 
     agent: Agent = "claude-code"
     context: tuple[bytes, ...] = ()
+
+    def __init__(self, path: Path | None = None) -> None:
+        pass
 
     def recognises(self, record: dict[str, Any]) -> bool:
         return isinstance(record.get("type"), str) and ("sessionId" in record or "leafUuid" in record)
@@ -186,7 +190,7 @@ class _Line:
         self.location = normalise(string(record.get("cwd")))
         self.events: list[NewEvent] = []
 
-    def add(self, payload: Observation, actor: str = "system") -> None:
+    def add(self, payload: Observation, actor: str = "") -> None:
         self.events.append(
             observed(
                 payload,
@@ -203,9 +207,7 @@ class _Line:
             self.add(NoticeReceived(kind="interrupted", text=text, block=block, **self.common), "user")
             return
         meta = meta or text.startswith(_CLIENT_TEXT)
-        actor = "system" if meta else "agent" if self.common["subagent"] else "user"
-        payload = PromptSubmitted(text=text, meta=meta, images=images, block=block, **self.common)
-        self.add(payload, actor)
+        self.add(PromptSubmitted(text=text, meta=meta, images=images, block=block, **self.common))
 
     def user(self, record: dict[str, Any]) -> list[NewEvent] | str:
         content = mapping(record.get("message")).get("content")
@@ -258,8 +260,7 @@ class _Line:
                 patch=structured_hunks(extra.get("structuredPatch")),
                 block=index,
                 **self.common,
-            ),
-            "tool",
+            )
         )
 
     def assistant(self, record: dict[str, Any]) -> list[NewEvent] | str:
@@ -296,5 +297,5 @@ class _Line:
                 case type:
                     others.append(type)
                     continue
-            self.add(payload, "agent")
+            self.add(payload)
         return self.events or kind("assistant", *others[:1] or ["empty"])

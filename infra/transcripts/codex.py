@@ -8,6 +8,7 @@ model of what follows. Messages and calls come twice, as `response_item` and as 
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any, TypedDict
 
 import orjson
@@ -27,7 +28,7 @@ from memctl.domain.observations import (
     ToolReturned,
 )
 from memctl.infra.transcripts.fields import count, identifier, integer, items, joined, kind, mapping, micros, string
-from memctl.infra.transcripts.reading import Unreadable, observed
+from memctl.infra.transcripts.formats import Unreadable, observed
 
 _TEXTS = ("input_text", "output_text", "text", "summary_text", "reasoning_text")
 
@@ -60,7 +61,7 @@ class Codex:
     agent: Agent = "codex"
     context: tuple[bytes, ...] = (b'"session_meta"', b'"turn_context"')
 
-    def __init__(self) -> None:
+    def __init__(self, path: Path | None = None) -> None:
         self._session = ""
         self._version = self._branch = self._model = self._location = self._subagent = ""
 
@@ -106,23 +107,7 @@ class Codex:
         )
 
     def _observed(self, payload: Observation, occurred_at: Micros) -> NewEvent:
-        match payload:
-            case PromptSubmitted():
-                actor = "user"
-            case ResponseReceived() | ToolCalled():
-                actor = "agent"
-            case ToolReturned() | ToolFailed():
-                actor = "tool"
-            case _:
-                actor = "system"
-        return observed(
-            payload,
-            agent="codex",
-            session=self._session,
-            actor=actor,
-            occurred_at=occurred_at,
-            location=self._location,
-        )
+        return observed(payload, agent="codex", session=self._session, occurred_at=occurred_at, location=self._location)
 
     def _start(self, meta: dict[str, Any], moment: Micros, place: str) -> list[NewEvent] | str:
         session = identifier(meta.get("id"))

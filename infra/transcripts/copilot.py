@@ -8,6 +8,7 @@ and the system prompt are not kept.
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any, TypedDict
 
 from memctl.domain.event import Micros, NewEvent
@@ -26,8 +27,8 @@ from memctl.domain.observations import (
     ToolReturned,
 )
 from memctl.infra.transcripts.fields import count, identifier, items, joined, kind, mapping, micros, string
+from memctl.infra.transcripts.formats import Unreadable, observed
 from memctl.infra.transcripts.patches import hunks_of
-from memctl.infra.transcripts.reading import Unreadable, observed
 
 _EXIT_CODE = re.compile(r"<(?:shellId: [^>\n]{1,40} completed|exited) with exit code (-?\d{1,10})>\s*\Z")
 _PATCHED_FILE = re.compile(r"^\+\+\+ (?:b)?(/?[^\n\t]+)", re.MULTILINE)
@@ -47,7 +48,7 @@ class Copilot:
     agent: Agent = "copilot-cli"
     context: tuple[bytes, ...] = (b'"session.start"', b'"session.resume"', b'"session.context_changed"')
 
-    def __init__(self) -> None:
+    def __init__(self, path: Path | None = None) -> None:
         self._session = ""
         self._version = self._branch = self._location = ""
 
@@ -77,22 +78,8 @@ class Copilot:
         return [self._observed(payload, moment) for payload in found] or kind(type)
 
     def _observed(self, payload: Observation, occurred_at: Micros) -> NewEvent:
-        match payload:
-            case PromptSubmitted():
-                actor = "agent" if payload.subagent else "user"
-            case ResponseReceived() | ToolCalled():
-                actor = "agent"
-            case ToolReturned() | ToolFailed():
-                actor = "tool"
-            case _:
-                actor = "system"
         return observed(
-            payload,
-            agent="copilot-cli",
-            session=self._session,
-            actor=actor,
-            occurred_at=occurred_at,
-            location=self._location,
+            payload, agent="copilot-cli", session=self._session, occurred_at=occurred_at, location=self._location
         )
 
     def _observations(self, type: str, data: dict[str, Any], common: _Common) -> list[Observation]:

@@ -8,33 +8,37 @@ from pathlib import Path
 
 from memctl.infra.transcripts.sniff import sniff
 
-_SUFFIXES = (".jsonl", ".json", ".ndjson")
+_SUFFIXES = (".jsonl", ".json", ".ndjson", ".md", ".traj")
 
 
-def default_sources(home: Path | None = None) -> list[Path]:
-    """The folders where clients keep transcripts, of those that exist.
+def default_sources(home: Path | None = None, agent: str = "") -> list[Path]:
+    """The folders where clients keep transcripts, of those that exist; of one client, where `agent` names it.
 
-    `CLAUDE_CONFIG_DIR`, `CODEX_HOME` and `XDG_CONFIG_HOME` are heeded as the clients heed them.
+    `CLAUDE_CONFIG_DIR`, `CODEX_HOME`, `GEMINI_CLI_HOME` and `XDG_CONFIG_HOME` are heeded as the clients heed them.
+    Clients that keep none in the user's home have none here: SpecStory and aider write into the project, OpenCode and
+    SWE-agent where they are told to.
     """
     home = home or Path.home()
     claude = [Path(part) for part in os.environ.get("CLAUDE_CONFIG_DIR", "").split(",") if part]
-    codex = os.environ.get("CODEX_HOME")
+    codex = Path(os.environ.get("CODEX_HOME") or home / ".codex")
+    gemini = Path(os.environ.get("GEMINI_CLI_HOME") or home)
     config = Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config")
-    folders = [
-        *(root / "projects" for root in claude or [home / ".claude", config / "claude"]),
-        *(Path(codex or home / ".codex") / name for name in ("sessions", "archived_sessions")),
-        home / ".copilot" / "session-state",
-        home / ".copilot" / "history-session-state",
-    ]
-    return [folder for folder in folders if folder.is_dir()]
+    folders = {
+        "claude-code": [root / "projects" for root in claude or [home / ".claude", config / "claude"]],
+        "codex": [codex / "sessions", codex / "archived_sessions"],
+        "copilot-cli": [home / ".copilot" / "session-state", home / ".copilot" / "history-session-state"],
+        "gemini-cli": [gemini / ".gemini" / "tmp"],
+    }
+    wanted = folders.get(agent, []) if agent else [folder for each in folders.values() for folder in each]
+    return [folder for folder in wanted if folder.is_dir()]
 
 
-def discover(paths: Iterable[Path]) -> Iterator[Path]:
+def discover(paths: Iterable[Path], agent: str = "") -> Iterator[Path]:
     """Transcripts among files and, recursively, folders: each real file once, in order of path within a folder.
 
-    A file that is named is given if it is a transcript whatever its name; in folders only `.jsonl`, `.json` and
-    `.ndjson` files are looked at. Links are followed, and loops of them end; archives are not opened; what may not be
-    read is passed over.
+    A file that is named is given if it is a transcript whatever its name; in folders only files with the suffixes that
+    clients use are looked at. With `agent`, only that client's. Links are followed, and loops of them end; archives are
+    not opened; what may not be read is passed over.
 
     Raises: FileNotFoundError for a named path that is not there.
     """
@@ -43,13 +47,13 @@ def discover(paths: Iterable[Path]) -> Iterator[Path]:
         path = path.expanduser()
         status = path.stat()
         if path.is_dir():
-            yield from _walk(path, seen)
-        elif path.is_file() and (status.st_dev, status.st_ino) not in seen and _is_transcript(path):
+            yield from _walk(path, agent, seen)
+        elif path.is_file() and (status.st_dev, status.st_ino) not in seen and _is_transcript(path, agent):
             seen.add((status.st_dev, status.st_ino))
             yield path
 
 
-def _walk(root: Path, seen: set[tuple[int, int]]) -> Iterator[Path]:
+def _walk(root: Path, agent: str, seen: set[tuple[int, int]]) -> Iterator[Path]:
     pending = [root]
     while pending:
         folder = pending.pop()
@@ -68,7 +72,7 @@ def _walk(root: Path, seen: set[tuple[int, int]]) -> Iterator[Path]:
                     folders.append(entry)
                 elif entry.suffix.lower() in _SUFFIXES and entry.is_file():
                     status = entry.stat()
-                    if (status.st_dev, status.st_ino) not in seen and _is_transcript(entry):
+                    if (status.st_dev, status.st_ino) not in seen and _is_transcript(entry, agent):
                         seen.add((status.st_dev, status.st_ino))
                         yield entry
             except OSError:
@@ -76,8 +80,9 @@ def _walk(root: Path, seen: set[tuple[int, int]]) -> Iterator[Path]:
         pending.extend(reversed(folders))
 
 
-def _is_transcript(path: Path) -> bool:
+def _is_transcript(path: Path, agent: str) -> bool:
     try:
-        return sniff(path) is not None
+        found = sniff(path)
     except OSError:
         return False
+    return found is not None and agent in ("", found.agent)

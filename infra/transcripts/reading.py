@@ -14,14 +14,14 @@ import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import Any, BinaryIO, Literal, Protocol, Self
+from typing import Any, BinaryIO, Literal, Self
 
 import msgspec
 import orjson
 
-from memctl.domain.event import Micros, NewEvent
-from memctl.domain.observations import Agent, Observation, session_stream, transcript_key
+from memctl.domain.event import NewEvent
 from memctl.infra.transcripts.fields import shallow
+from memctl.infra.transcripts.formats import Document, Format, Unfinished, Unreadable
 
 MAX_LINE = 64 * 1024 * 1024
 """Bytes of the longest line that is parsed. Longer ones are passed over without being loaded, and count as bad."""
@@ -82,42 +82,6 @@ class Checkpoint(msgspec.Struct, frozen=True):
 START = Checkpoint()
 
 
-class Format(Protocol):
-    """A client's transcript format. One instance reads one file, from its start."""
-
-    agent: Agent
-    context: tuple[bytes, ...]
-    """A line that holds one of these may change what later lines mean, and is read on the way to an offset."""
-
-    def read(self, record: dict[str, Any], place: str) -> list[NewEvent] | str:
-        """The events of one object, or the kind it is ignored as. `place` is the line's ordinal as `#<n>`.
-
-        Raises: Unreadable where the object lacks what it cannot be kept without.
-        """
-
-    def recognises(self, record: dict[str, Any]) -> bool:
-        """Whether the object is a line's own, not one nested in a torn line."""
-
-
-class Unreadable(ValueError):
-    """A line that cannot be kept; the message says why."""
-
-
-def observed(
-    payload: Observation, *, agent: Agent, session: str, actor: str, occurred_at: Micros, location: str
-) -> NewEvent:
-    """A block of a transcript line as an event, under the key that its line and block give it."""
-    return NewEvent(
-        stream=session_stream(agent, session),
-        payload=payload,
-        occurred_at=occurred_at,
-        dedupe_key=transcript_key(agent, session, payload.line, payload.block),
-        actor=actor,
-        location=location,
-        session_id=session,
-    )
-
-
 class Trail:
     """The first and the last bytes of the whole lines read so far: what a checkpoint's digest is made of.
 
@@ -160,6 +124,8 @@ class Transcript:
     def __init__(self, path: Path) -> None:
         self.file: BinaryIO = path.open("rb", buffering=1 << 18)
         self._trail = Trail()
+        self._data: bytes | None = None
+        """All of it, where it is a document."""
 
     @property
     def size(self) -> int:
@@ -171,20 +137,27 @@ class Transcript:
         status = os.fstat(self.file.fileno())
         return status.st_dev, status.st_ino
 
-    def resume(self, last: Checkpoint) -> Checkpoint:
+    def resume(self, last: Checkpoint, format: Format | Document) -> Checkpoint:
         """Where to read on: at the last checkpoint if the file still holds the same bytes before it, else at the start.
 
-        Reading from the start again is harmless, since equal lines have equal dedupe keys.
+        Reading from the start again is harmless, since equal lines have equal dedupe keys. A document holds as a whole
+        or not at all.
         """
         if not last.offset:
             return START
+        if isinstance(format, Document):
+            if last.offset != self.size or self._whole() is None:
+                return START
+            return last if self._digest_of_whole(last.offset) == last.digest else START
         return last if _digest(last.offset, *self._edges(last.offset)) == last.digest else START
 
-    def parse(self, format: Format, start: Checkpoint = START) -> Iterator[Parsed]:
-        """The lines from a checkpoint on that `resume` found to hold.
+    def parse(self, format: Format | Document, start: Checkpoint = START) -> Iterator[Parsed]:
+        """The lines from a checkpoint on that `resume` found to hold; of a document, all its records.
 
         A format without context seeks there; another passes over the lines in front, which costs their reading only.
         """
+        if isinstance(format, Document):
+            return self._parse_whole(format)
         if format.context:
             self._trail = Trail()
             return parse_lines(raw_lines(self.file, trail=self._trail), format, start.offset)
@@ -193,7 +166,25 @@ class Transcript:
 
     def checkpoint(self, last: Parsed) -> Checkpoint:
         """The checkpoint behind a whole line that `parse` gave just now. Reads nothing."""
-        return Checkpoint(last.end, last.number, self._trail.digest(last.end))
+        digest = self._trail.digest(last.end) if self._data is None else self._digest_of_whole(last.end)
+        return Checkpoint(last.end, last.number, digest)
+
+    def _parse_whole(self, format: Document) -> Iterator[Parsed]:
+        data = self._whole()
+        if data is None:
+            yield Parsed(1, 0, self.size, True, "bad", why=f"document of more than {MAX_LINE} bytes")
+            return
+        yield from parse_document(data, format)
+
+    def _whole(self) -> bytes | None:
+        """The file's bytes; None where there are too many."""
+        if self._data is None:
+            self.file.seek(0)
+            self._data = self.file.read(MAX_LINE + 1)
+        return self._data if len(self._data) <= MAX_LINE else None
+
+    def _digest_of_whole(self, offset: int) -> str:
+        return _digest(offset, hashlib.blake2b(self._data or b"").digest(), b"")
 
     def _edges(self, offset: int) -> tuple[bytes, bytes]:
         size = min(_EDGE, offset)
@@ -245,7 +236,36 @@ def parse_lines(lines: Iterable[RawLine], format: Format, wanted_from: int = 0) 
         yield _parse(line, format)
 
 
-def parse_file(path: Path, format: Format, start: Checkpoint = START) -> Iterator[Parsed]:
+def parse_document(data: bytes, format: Document) -> Iterator[Parsed]:
+    """The records of a whole document. Their places in the file only say how far reading has come.
+
+    Never raises over what it holds.
+    """
+    size = len(data)
+    if not data or data.isspace():
+        yield Parsed(1, 0, size, False, "incomplete")
+        return
+    try:
+        records = format.split(data)
+    except Unfinished:
+        yield Parsed(1, 0, size, False, "incomplete")
+        return
+    except Unreadable as error:
+        yield Parsed(1, 0, size, True, "bad", why=str(error))
+        return
+    if not records:
+        yield Parsed(1, 0, size, True, "ignored", kind="empty")
+    for index, record in enumerate(records):
+        at = (index + 1, size * index // len(records), size * (index + 1) // len(records), True)
+        try:
+            found = format.read(record, f"#{index + 1}")
+        except Unreadable as error:
+            yield Parsed(*at, "bad", why=str(error))
+            continue
+        yield Parsed(*at, "ignored", kind=found) if isinstance(found, str) else Parsed(*at, "events", tuple(found))
+
+
+def parse_file(path: Path, format: Format | Document, start: Checkpoint = START) -> Iterator[Parsed]:
     """`Transcript.parse` of a file that is opened for it.
 
     Raises: OSError.

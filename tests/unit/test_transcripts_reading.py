@@ -16,10 +16,10 @@ from memctl.infra.transcripts.claude import Claude
 from memctl.infra.transcripts.codex import Codex
 from memctl.infra.transcripts.copilot import Copilot
 from memctl.infra.transcripts.files import default_sources, discover
+from memctl.infra.transcripts.formats import Format
 from memctl.infra.transcripts.reading import (
     START,
     Checkpoint,
-    Format,
     Parsed,
     Trail,
     Transcript,
@@ -131,7 +131,7 @@ def test_a_growing_file_gives_each_event_as_the_whole_does(tmp_path: Path) -> No
     for end in range(0, len(data) + 1, 7):
         path.write_bytes(data[:end])
         with Transcript(path) as transcript:
-            start = transcript.resume(last)
+            start = transcript.resume(last, Claude())
             assert start == last
             for line in transcript.parse(Claude(), start):
                 found += line.events
@@ -139,7 +139,9 @@ def test_a_growing_file_gives_each_event_as_the_whole_does(tmp_path: Path) -> No
                     last = transcript.checkpoint(line)
     path.write_bytes(data)
     with Transcript(path) as transcript:
-        found += [event for line in transcript.parse(Claude(), transcript.resume(last)) for event in line.events]
+        found += [
+            event for line in transcript.parse(Claude(), transcript.resume(last, Claude())) for event in line.events
+        ]
     assert list(dict.fromkeys(event.dedupe_key for event in found)) == [event.dedupe_key for event in whole]
     assert {event.dedupe_key: event for event in found} == {event.dedupe_key: event for event in whole}
 
@@ -150,13 +152,13 @@ def test_a_file_that_was_rewritten_is_read_from_its_start(tmp_path: Path) -> Non
     with Transcript(path) as transcript:
         (line,) = transcript.parse(Claude())
         last = transcript.checkpoint(line)
-        assert transcript.resume(last) == last
+        assert transcript.resume(last, Claude()) == last
     path.write_bytes(prompt("b") + b"\n" + prompt("c", "u-2") + b"\n")
     with Transcript(path) as transcript:
-        assert transcript.resume(last) == START
+        assert transcript.resume(last, Claude()) == START
     path.write_bytes(b"")
     with Transcript(path) as transcript:
-        assert transcript.resume(last) == START
+        assert transcript.resume(last, Claude()) == START
 
 
 def test_a_checkpoint_is_of_the_bytes_read_whatever_takes_the_place_of_the_file(tmp_path: Path) -> None:
@@ -171,10 +173,10 @@ def test_a_checkpoint_is_of_the_bytes_read_whatever_takes_the_place_of_the_file(
         other.rename(path)
         last = transcript.checkpoint(first)  # the line before the last one read
     with Transcript(path) as transcript:
-        assert transcript.resume(last) == START
+        assert transcript.resume(last, Claude()) == START
     path.write_bytes(old)
     with Transcript(path) as transcript:
-        assert transcript.resume(last) == last
+        assert transcript.resume(last, Claude()) == last
 
 
 @pytest.mark.parametrize("size", [1, 4000, 4096, 5000, 9000, 30_000])
@@ -188,7 +190,7 @@ def test_the_digest_of_what_was_read_is_that_of_the_file(size: int, tmp_path: Pa
         for line, end in zip(raw_lines(file, limit=2000, trail=trail), ends, strict=False):
             with Transcript(path) as transcript:
                 at = Checkpoint(end, line.number, trail.digest(end))
-                assert transcript.resume(at) == at
+                assert transcript.resume(at, Claude()) == at
         last = trail.digest(ends[-1])  # what follows has no newline yet
     assert last == trail.digest(ends[-1])
 

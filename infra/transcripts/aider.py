@@ -1,0 +1,241 @@
+"""Aider's `.aider.chat.history.md`: markdown that grows, one file a project, many chats.
+
+A chat begins with `# aider chat started at`, a prompt's lines with `#### `, aider's own words with `> `; these lines
+end in two spaces, which tells them from headings and quotes in answers. All else is the answer. A chat has no id: it is
+named by its time and a digest of its text up to its first prompt, and its lines count from its own heading, so that
+trimmed and joined histories tell the same. Times are local, and a chat has one; they are taken for UTC.
+
+Not kept: chats without a prompt, questions that aider asks and the announcements behind its version and model.
+`.aider.input.history` repeats the prompts and is not read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple, TypedDict
+
+from memctl.domain.event import Micros, NewEvent
+from memctl.domain.location import normalise
+from memctl.domain.observations import (
+    Agent,
+    NoticeReceived,
+    Observation,
+    PromptSubmitted,
+    ResponseReceived,
+    SessionStarted,
+    ToolCalled,
+    ToolFailed,
+    ToolReturned,
+)
+from memctl.domain.shell_words import words_of
+from memctl.infra.transcripts.fields import micros
+from memctl.infra.transcripts.formats import lines_of, observed
+
+NAME = ".aider.chat.history.md"
+
+_STARTED = re.compile(r"# aider chat started at (\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d)\s*")
+_PROMPT = re.compile(r"####(?: (.*?))? ? {2}")
+_SAID = re.compile(r">(?: (.*?))? ? {2}")
+
+_VERSION = re.compile(r"Aider v(\S+)")
+_MODEL = re.compile(r"(?:Main model|Models?): (\S+) with\b")
+_TOKENS = re.compile(
+    r"Tokens: (?P<sent>[\d.,]+[kM]?) sent(?:, [\d.,]+[kM]? cache write)?(?:, (?P<hit>[\d.,]+[kM]?) cache hit)?, "
+    r"(?P<received>[\d.,]+[kM]?) received"
+)
+_APPLIED = re.compile(r"Applied edit to (.+)")
+_COMMITTED = re.compile(r"Commit [0-9a-f]{7,40} \S.*")
+_INTERRUPTED = re.compile(r"\^C KeyboardInterrupt")
+_NOT_APPLIED = re.compile(r"(?:The LLM did not conform|.*SEARCH/REPLACE block.* failed to match)")
+_SEARCH, _DIVIDER, _REPLACE = (re.compile(p) for p in (r"<{5,9} SEARCH\s*", r"={5,9}\s*", r">{5,9} REPLACE\s*"))
+_REFLECTED = ("# Fix any errors below, if possible.",)
+"""What aider itself says in the user's place."""
+
+_OWN = words_of(
+    "add chat-mode clear commands commit copy copy-context diff drop edit editor editor-model exit git help lint load "
+    "ls map map-refresh model models multiline-mode ok paste quit read-only reasoning-effort report reset run save "
+    "settings test think-tokens tokens undo voice weak-model web"
+)
+"""Commands of aider that say nothing to the model, or no words of the user's."""
+
+
+class _Section(NamedTuple):
+    """Lines of one kind. `line` counts from the chat's heading; `chat` is None in front of the first."""
+
+    kind: str
+    line: int
+    text: str
+    chat: _Chat | None
+
+
+class _Chat:
+    """One chat, as far as it has been split."""
+
+    def __init__(self, heading: str, occurred_at: Micros) -> None:
+        self.occurred_at = occurred_at
+        self.session = ""
+        """Known once the first prompt has come."""
+        self.head = [heading]
+        self.version = self.model = ""
+        self.answer = ""
+
+    def begin(self, heading: str) -> None:
+        digest = hashlib.sha256("\n".join(self.head).encode("utf-8", "surrogatepass")).hexdigest()[:12]
+        self.session = f"{heading.replace(' ', 'T').replace(':', '-')}-{digest}"
+
+
+class _Common(TypedDict):
+    line: str
+    agent_version: str
+    model: str
+
+
+class Aider:
+    """The format's reader."""
+
+    agent: Agent = "aider"
+
+    def __init__(self, path: Path | None = None) -> None:
+        # The history lies at the root of the repository that the chats are about.
+        self._location = normalise(str(path.resolve().parent)) if path is not None and path.name == NAME else ""
+
+    def split(self, data: bytes) -> list[Any]:
+        return list(_sections(lines_of(data)))
+
+    def read(self, record: Any, place: str) -> list[NewEvent] | str:
+        section: _Section = record
+        chat = section.chat
+        if chat is None:
+            return "outside a chat"
+        if not chat.session:
+            return "chat without a prompt"
+        common = _Common(line=f"#{section.line}", agent_version=chat.version, model=chat.model)
+        match section.kind:
+            case "started":
+                found: list[Observation] = [SessionStarted(source="startup", **common)]
+            case "prompt":
+                chat.answer = ""
+                found = [_prompt(section.text, common)]
+            case "answer":
+                chat.answer = section.text
+                found = [ResponseReceived(text=section.text.strip(), **common)]
+            case _:
+                found = list(_said(section.text.split("\n"), chat, common))
+        events = [
+            observed(
+                payload, agent="aider", session=chat.session, occurred_at=chat.occurred_at, location=self._location
+            )
+            for payload in found
+        ]
+        return events or section.kind
+
+
+def _sections(lines: list[str]) -> Iterator[_Section]:
+    """Runs of lines of one kind, in the order of the file; blank runs belong to nothing."""
+    chat: _Chat | None = None
+    at, start = 0, 0
+    """Line that the chat begins at, and line that the run begins at."""
+    run: list[str] = []
+    kind = "answer"
+
+    def ended() -> Iterator[_Section]:
+        if any(line.strip() for line in run):
+            yield _Section(kind, start - at + 1, "\n".join(run), chat)
+
+    for number, line in enumerate(lines):
+        if started := _STARTED.fullmatch(line):
+            yield from ended()
+            chat, at, run, kind = _Chat(line, micros(f"{started[1]}T{started[2]}")), number, [], "answer"
+            start = number + 1
+            yield _Section("started", 1, f"{started[1]} {started[2]}", chat)
+            continue
+        prompt, said = _PROMPT.fullmatch(line), _SAID.fullmatch(line)
+        found = "prompt" if prompt else "output" if said else "answer"
+        if chat is not None and not chat.session:
+            chat.head.append(line)
+            if prompt and (prompt[1] or "").strip():
+                chat.begin(_STARTED.sub(r"\1 \2", chat.head[0]))
+        if found != kind:
+            yield from ended()
+            run, kind, start = [], found, number
+        match = prompt or said
+        run.append(line if match is None else match[1] or "")
+    yield from ended()
+
+
+def _prompt(text: str, common: _Common) -> Observation:
+    text = text.strip()
+    command = text[1:].split(maxsplit=1) if text[:1] == "/" else []
+    if text[:1] == "!" or (command and command[0] in _OWN):
+        return NoticeReceived(kind="command", text=text, **common)
+    return PromptSubmitted(text=text, meta=text.startswith(_REFLECTED), **common)
+
+
+def _said(lines: list[str], chat: _Chat, common: _Common) -> Iterator[Observation]:
+    """What aider reports, a block for each line that is understood."""
+    for block, line in enumerate(lines):
+        if version := _VERSION.fullmatch(line):
+            chat.version = version[1]
+        elif model := _MODEL.match(line):
+            chat.model = model[1]
+        elif tokens := _TOKENS.match(line):
+            data = {
+                "tokens_in": _number(tokens["sent"]),
+                "tokens_cached": _number(tokens["hit"] or "0"),
+                "tokens_out": _number(tokens["received"]),
+            }
+            yield NoticeReceived(kind="tokens", data=data, block=2 * block, **common)
+        elif applied := _APPLIED.fullmatch(line):
+            # No id of its own: a call is named by the place of the line that tells of it.
+            path = applied[1].strip()
+            call = f"{common['line']}.{block}"
+            edits = [
+                {"old_string": before, "new_string": after} for of, before, after in _edits(chat.answer) if of == path
+            ]
+            given: dict[str, Any] = {"file_path": path, **({"edits": edits} if edits else {})}
+            yield ToolCalled(tool="edit", call=call, input=given, block=2 * block, **common)
+            yield ToolReturned(text=line, tool="edit", call=call, file=path, block=2 * block + 1, **common)
+        elif _NOT_APPLIED.match(line):
+            call = f"{common['line']}.{block}"
+            yield ToolCalled(tool="edit", call=call, block=2 * block, **common)
+            yield ToolFailed(text="\n".join(lines[block:]), tool="edit", call=call, block=2 * block + 1, **common)
+            return
+        elif _COMMITTED.fullmatch(line):
+            yield NoticeReceived(kind="commit", text=line, block=2 * block, **common)
+        elif _INTERRUPTED.fullmatch(line):
+            yield NoticeReceived(kind="interrupted", text=line, block=2 * block, **common)
+
+
+def _edits(answer: str) -> Iterator[tuple[str, str, str]]:
+    """Path, before and after of each edit that an answer proposes; the path stands above, maybe above a code fence."""
+    path = ""
+    before: list[str] | None = None
+    after: list[str] | None = None
+    for line in answer.split("\n"):
+        if after is not None:
+            if _REPLACE.fullmatch(line):
+                yield path, "\n".join(before or ()), "\n".join(after)
+                before = after = None
+            else:
+                after.append(line)
+        elif before is not None:
+            if _DIVIDER.fullmatch(line):
+                after = []
+            else:
+                before.append(line)
+        elif _SEARCH.fullmatch(line):
+            before = []
+        elif line.strip() and not line.startswith("```"):
+            path = line.strip().strip("*#:` ")
+
+
+def _number(text: str) -> int:
+    """A count as aider prints it: `5,244`, `5.2k`, `1.1M`."""
+    scale = {"k": 1_000, "M": 1_000_000}.get(text[-1:], 1)
+    try:
+        return round(float(text.rstrip("kM").replace(",", "")) * scale)
+    except ValueError:
+        return 0

@@ -1,0 +1,241 @@
+"""Gemini CLI chats under `~/.gemini/tmp/<project>/chats`: one JSON document, since 2026 JSONL; messages with ids.
+
+A message is written again each time it grows (tokens, calls, results), under its id. Not kept: `info` and `warning`,
+which are the client's own talk, `$set` (times, and the whole history once more) but for a summary, and `$rewindTo`.
+The project is named by the digest of its path; `.project_root`, or an absolute path in a call, gives the path away.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from pathlib import Path
+from typing import Any, TypedDict
+
+from memctl.domain.event import NewEvent
+from memctl.domain.location import normalise
+from memctl.domain.observations import (
+    Agent,
+    NoticeReceived,
+    Observation,
+    PromptSubmitted,
+    ResponseReceived,
+    SessionStarted,
+    ToolCalled,
+    ToolFailed,
+    ToolReturned,
+)
+from memctl.infra.transcripts.fields import count, identifier, items, kind, mapping, micros, string
+from memctl.infra.transcripts.formats import Unreadable, decoded, observed
+from memctl.infra.transcripts.patches import hunks_of
+
+_REFERENCED = "\n--- Content from referenced files ---"
+"""Behind it stand the files that a prompt names by `@path`, which the client adds."""
+
+_EXIT_CODE = re.compile(r"^Exit Code: (-?\d{1,10})\b", re.MULTILINE)
+_CANCELLED = re.compile(r"(?:Request|Operation|Turn) (?:was )?cancel", re.IGNORECASE)
+_ABSOLUTE = re.compile(r"/[^\s\"'`]+")
+
+
+class _Common(TypedDict):
+    line: str
+    model: str
+    subagent: str
+
+
+class GeminiLines:
+    """The reader of a chat in lines. It keeps what the first line said."""
+
+    agent: Agent = "gemini-cli"
+    context: tuple[bytes, ...] = (b'"projectHash"',)
+
+    def __init__(self, path: Path | None = None) -> None:
+        self._path = path
+        self._session = self._subagent = self._project = self._location = ""
+
+    def recognises(self, record: dict[str, Any]) -> bool:
+        return "$set" in record or "$rewindTo" in record or "projectHash" in record or "type" in record
+
+    def read(self, record: dict[str, Any], place: str) -> list[NewEvent] | str:
+        if "projectHash" in record and "sessionId" in record:
+            return self._start(record)
+        if not self._session:
+            raise Unreadable("no sessionId in front of it")
+        if "$set" in record:
+            changed = mapping(record.get("$set"))
+            return self._summary(string(changed.get("summary")), changed.get("lastUpdated")) or kind("$set")
+        if "$rewindTo" in record:
+            return kind("$rewindTo")
+        return self._message(record, place)
+
+    def _start(self, record: dict[str, Any]) -> list[NewEvent]:
+        session = identifier(record.get("sessionId"))
+        if not session:
+            raise Unreadable("names no session")
+        self._project = string(record.get("projectHash"))
+        self._location = self._location or _root_beside(self._path)
+        if record.get("kind") == "subagent":
+            # Its file lies in a folder that is named for the session that asked for it.
+            self._subagent = session
+            folder = self._path.parent.name if self._path else ""
+            session = identifier(folder) if folder not in ("", "chats") else session
+        self._session = session
+        moment = record.get("startTime")
+        if self._subagent:
+            common = self._common(f"start:{self._subagent}")
+            return self._observed(NoticeReceived(kind="subagent-started", **common), moment)
+        started = self._observed(SessionStarted(source="startup", **self._common("start")), moment)
+        return started + self._summary(string(record.get("summary")), record.get("lastUpdated"))
+
+    def _summary(self, text: str, moment: Any) -> list[NewEvent]:
+        if not text or self._subagent:
+            return []
+        return self._observed(NoticeReceived(kind="title", text=text, **self._common("summary")), moment)
+
+    def _message(self, record: dict[str, Any], place: str) -> list[NewEvent] | str:
+        common = self._common(identifier(record.get("id")) or place, string(record.get("model")))
+        moment = record.get("timestamp")
+        match record.get("type"):
+            case "user":
+                text, images = _prompt(record)
+                if not text and not images:
+                    return kind("user", "empty")
+                return self._observed(PromptSubmitted(text=text, images=images, **common), moment)
+            case "gemini":
+                return self._answer(record, common) or kind("gemini", "empty")
+            case "error":
+                return self._observed(
+                    NoticeReceived(kind="api-error", text=_text(record.get("content")), **common), moment
+                )
+            case "info" if _CANCELLED.search(text := _text(record.get("content"))):
+                return self._observed(NoticeReceived(kind="interrupted", text=text, **common), moment)
+            case type:
+                return kind(type)
+
+    def _answer(self, record: dict[str, Any], common: _Common) -> list[NewEvent]:
+        """Block 0 is the thoughts, 1 the text, 2 the tokens; then call and outcome in turn: a message that grows
+        keeps the blocks it had.
+        """
+        moment = record.get("timestamp")
+        found: list[NewEvent] = []
+        thoughts = [_thought(mapping(each)) for each in items(record.get("thoughts"))]
+        if thought := "\n\n".join(filter(None, thoughts)):
+            found += self._observed(ResponseReceived(text=thought, kind="thinking", **common), moment)
+        if text := _text(record.get("content")).strip():
+            found += self._observed(ResponseReceived(text=text, block=1, **common), moment)
+        tokens = mapping(record.get("tokens"))
+        if any(count(tokens.get(name)) for name in ("input", "output", "cached")):
+            cached = count(tokens.get("cached"))
+            data = {
+                "tokens_in": max(0, count(tokens.get("input")) - cached),
+                "tokens_out": count(tokens.get("output")) + count(tokens.get("thoughts")),
+                "tokens_cached": cached,
+            }
+            found += self._observed(NoticeReceived(kind="tokens", data=data, block=2, **common), moment)
+        for index, call in enumerate(map(mapping, items(record.get("toolCalls")))):
+            at = string(call.get("timestamp")) or moment
+            block = 3 + 2 * index
+            given = mapping(call.get("args"))
+            self._locate(given)
+            tool, id = string(call.get("name")), identifier(call.get("id")) or f"{common['line']}.{index}"
+            found += self._observed(ToolCalled(tool=tool, call=id, input=given, block=block, **common), at)
+            if outcome := _outcome(call, id, block + 1, common):
+                found += self._observed(outcome, at)
+        return found
+
+    def _locate(self, given: dict[str, Any]) -> None:
+        """Of an absolute path's folders, the one whose digest is the project's is where it lies."""
+        if self._location or not self._project:
+            return
+        for value in given.values():
+            for path in _ABSOLUTE.findall(value[:4000])[:20] if isinstance(value, str) else ():
+                for folder in (path, *map(str, Path(path).parents)):
+                    if hashlib.sha256(folder.encode("utf-8", "replace")).hexdigest() == self._project:
+                        self._location = normalise(folder)
+                        return
+
+    def _common(self, line: str, model: str = "") -> _Common:
+        return _Common(line=line, model=model, subagent=self._subagent)
+
+    def _observed(self, payload: Observation, moment: Any) -> list[NewEvent]:
+        event = observed(
+            payload,
+            agent="gemini-cli",
+            session=self._session,
+            occurred_at=micros(moment),
+            location=self._location,
+        )
+        return [event]
+
+
+class GeminiDocument(GeminiLines):
+    """The reader of a chat in one document: what is a line in the newer form, is a record here."""
+
+    def split(self, data: bytes) -> list[Any]:
+        chat = decoded(data)
+        return [{name: value for name, value in chat.items() if name != "messages"}, *items(chat.get("messages"))]
+
+    def read(self, record: Any, place: str) -> list[NewEvent] | str:
+        if not isinstance(record, dict):
+            raise Unreadable(f"not an object but {type(record).__name__}")
+        return super().read(record, place)
+
+
+def _root_beside(path: Path | None) -> str:
+    """What `.project_root` in the project's folder says, some levels above the chat."""
+    for folder in list(path.parents)[1:3] if path else ():
+        try:
+            return normalise((folder / ".project_root").read_text(encoding="utf-8")[:4096])
+        except (OSError, ValueError):
+            continue
+    return ""
+
+
+def _prompt(record: dict[str, Any]) -> tuple[str, int]:
+    """What the user typed, and how many images came with it."""
+    shown = _text(record.get("displayContent"))
+    text = shown or _text(record.get("content")).partition(_REFERENCED)[0]
+    parts = [mapping(part) for part in items(record.get("content"))]
+    return text, sum("inlineData" in part or "fileData" in part for part in parts)
+
+
+def _text(content: Any) -> str:
+    """The text of a string, a part, or a list of parts."""
+    if isinstance(content, str):
+        return content
+    parts = items(content) or [content]
+    return "\n".join(
+        text for part in parts if (text := part if isinstance(part, str) else string(mapping(part).get("text")))
+    )
+
+
+def _thought(thought: dict[str, Any]) -> str:
+    return "\n".join(filter(None, (string(thought.get("subject")), string(thought.get("description")))))
+
+
+def _outcome(call: dict[str, Any], id: str, block: int, common: _Common) -> Observation | None:
+    """What a call gave back; None while it runs."""
+    status = call.get("status")
+    if status not in ("success", "error", "cancelled"):
+        return None
+    responses = [
+        mapping(mapping(mapping(part).get("functionResponse")).get("response")) for part in items(call.get("result"))
+    ]
+    texts = [string(response.get("output")) or string(response.get("error")) for response in responses]
+    shown = call.get("resultDisplay")
+    text = "\n".join(filter(None, texts)) or string(shown)
+    code = _EXIT_CODE.search(text)
+    given, diff = mapping(call.get("args")), string(mapping(shown).get("fileDiff"))
+    failed = status != "success" or bool(code and int(code[1]))
+    outcome = ToolFailed if failed else ToolReturned
+    return outcome(
+        text=text,
+        tool=string(call.get("name")),
+        call=id,
+        exit_code=int(code[1]) if code else None,
+        interrupted=status == "cancelled",
+        file=string(given.get("file_path")) or string(given.get("absolute_path")),
+        patch=hunks_of(diff),
+        block=block,
+        **common,
+    )

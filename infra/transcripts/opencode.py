@@ -1,0 +1,202 @@
+"""OpenCode sessions as `opencode export ID` writes them: one JSON document `{info, messages: [{info, parts}]}`.
+
+Messages and parts have ids and times in milliseconds. A session with a parent is a subagent's: it is read into its
+parent's stream. Not kept: `step-start`, `step-finish`, `snapshot`, `patch` (a digest of what the calls say in full),
+and the list of todos, which its tool's calls hold.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, TypedDict
+
+from memctl.domain.event import Micros, NewEvent
+from memctl.domain.location import normalise
+from memctl.domain.observations import (
+    Agent,
+    ContextCompacted,
+    NoticeReceived,
+    Observation,
+    PromptSubmitted,
+    ResponseReceived,
+    SessionStarted,
+    ToolCalled,
+    ToolFailed,
+    ToolReturned,
+)
+from memctl.infra.transcripts.fields import count, identifier, integer, items, kind, mapping, string
+from memctl.infra.transcripts.formats import Unreadable, decoded, observed
+from memctl.infra.transcripts.patches import hunks_of
+
+
+class _Common(TypedDict):
+    line: str
+    parent: str
+    agent_version: str
+    model: str
+    subagent: str
+    subagent_type: str
+
+
+class OpenCode:
+    """The format's reader. It keeps what the session's `info` said."""
+
+    agent: Agent = "opencode"
+
+    def __init__(self, path: Path | None = None) -> None:
+        self._session = self._subagent = self._subagent_type = self._version = self._location = ""
+
+    def split(self, data: bytes) -> list[Any]:
+        exported = decoded(data)
+        rest = {name: value for name, value in exported.items() if name not in ("info", "messages")}
+        session = {"session": mapping(exported.get("info"))}
+        return [session, *items(exported.get("messages")), *({name: value} for name, value in rest.items())]
+
+    def read(self, record: Any, place: str) -> list[NewEvent] | str:
+        record = mapping(record)
+        if "session" in record:
+            return self._start(mapping(record.get("session")))
+        if not self._session:
+            raise Unreadable("names no session")
+        if "info" not in record:
+            return kind(*sorted(map(str, record))[:1])
+        return self._message(mapping(record.get("info")), items(record.get("parts")), place)
+
+    def _start(self, info: dict[str, Any]) -> list[NewEvent]:
+        own, parent = identifier(info.get("id")), identifier(info.get("parentID"))
+        if not own:
+            raise Unreadable("names no session")
+        self._session, self._subagent = parent or own, own if parent else ""
+        self._version = string(info.get("version"))
+        self._location = normalise(string(info.get("directory")))
+        common = self._common(own, {})
+        payload: Observation = SessionStarted(source="startup", title=string(info.get("title")), **common)
+        if parent:
+            payload = NoticeReceived(kind="subagent-started", text=string(info.get("title")), **common)
+        return [self._observed(payload, mapping(info.get("time")).get("created"))]
+
+    def _message(self, info: dict[str, Any], parts: list[Any], place: str) -> list[NewEvent] | str:
+        role, times = info.get("role"), mapping(info.get("time"))
+        self._subagent_type = string(info.get("agent")) if self._subagent else ""
+        common = self._common(identifier(info.get("id")) or place, info)
+        location = normalise(string(mapping(info.get("path")).get("cwd")))
+        found: list[tuple[Observation, Any]] = []
+        # Part k has block 2k, and what came back of a call the block behind: a message that grows keeps its blocks.
+        images = sum(string(mapping(part).get("mime")).startswith("image/") for part in parts)
+        for index, part in enumerate(map(mapping, parts)):
+            if role == "user":
+                asked = _asked(part, 2 * index, images, common)
+                found += [(seen, times.get("created")) for seen in asked]
+                images = 0 if asked else images
+            elif role == "assistant":
+                created = mapping(part.get("time")).get("start") or times.get("created")
+                found += _answered(part, 2 * index, created, common, summary=info.get("summary") is True)
+        last = 2 * len(parts)
+        if role == "assistant" and (error := mapping(info.get("error"))):
+            text = string(mapping(error.get("data")).get("message")) or string(error.get("name"))
+            what = "interrupted" if error.get("name") == "MessageAbortedError" else "api-error"
+            found.append((NoticeReceived(kind=what, text=text, block=last, **common), times.get("completed")))
+        if role == "assistant" and (spent := _tokens(mapping(info.get("tokens")))):
+            tokens = common.copy()
+            tokens["line"] += ":tokens"
+            notice = NoticeReceived(kind="tokens", data=spent, **tokens)
+            found.append((notice, times.get("completed") or times.get("created")))
+        events = [self._observed(seen, moment, location) for seen, moment in found]
+        return events or kind(role, *(string(mapping(part).get("type")) for part in parts[:1]))
+
+    def _common(self, line: str, info: dict[str, Any]) -> _Common:
+        return _Common(
+            line=line,
+            parent=identifier(info.get("parentID")),
+            agent_version=self._version,
+            model=string(info.get("modelID")) or string(mapping(info.get("model")).get("modelID")),
+            subagent=self._subagent,
+            subagent_type=self._subagent_type,
+        )
+
+    def _observed(self, payload: Observation, moment: Any, location: str = "") -> NewEvent:
+        return observed(
+            payload,
+            agent="opencode",
+            session=self._session,
+            occurred_at=_micros(moment),
+            location=location or self._location,
+        )
+
+
+def _micros(milliseconds: Any) -> Micros:
+    return Micros(min(count(milliseconds), 253_402_300_799_000) * 1000)  # the year 9999
+
+
+def _asked(part: dict[str, Any], block: int, images: int, common: _Common) -> list[Observation]:
+    match part.get("type"):
+        case "text" if text := string(part.get("text")):
+            # `synthetic` is text that the client put there: files that were named, reminders.
+            meta = part.get("synthetic") is True or part.get("ignored") is True
+            return [PromptSubmitted(text=text, meta=meta, images=images, block=block, **common)]
+        case "compaction":
+            return [ContextCompacted(trigger="auto" if part.get("auto") is True else "manual", block=block, **common)]
+        case "subtask" if text := string(part.get("prompt")):
+            return [PromptSubmitted(text=text, meta=True, block=block, **common)]
+        case _:
+            return []
+
+
+def _answered(
+    part: dict[str, Any], block: int, created: Any, common: _Common, *, summary: bool
+) -> list[tuple[Observation, Any]]:
+    text = string(part.get("text")).strip()
+    match part.get("type"):
+        case "text" if text and summary:
+            return [(ContextCompacted(text=text, block=block, **common), created)]
+        case "text" if text:
+            return [(ResponseReceived(text=text, block=block, **common), created)]
+        case "reasoning" if text:
+            return [(ResponseReceived(text=text, kind="thinking", block=block, **common), created)]
+        case "tool":
+            return _used(part, block, created, common)
+        case "retry":
+            error = mapping(mapping(part.get("error")).get("data"))
+            return [
+                (NoticeReceived(kind="api-error", text=string(error.get("message")), block=block, **common), created)
+            ]
+        case _:
+            return []
+
+
+def _used(part: dict[str, Any], block: int, created: Any, common: _Common) -> list[tuple[Observation, Any]]:
+    """A call, and what came back of it once it has ended."""
+    state, tool = mapping(part.get("state")), string(part.get("tool"))
+    times, given = mapping(state.get("time")), mapping(state.get("input"))
+    call = identifier(part.get("callID")) or f"{common['line']}.{block}"
+    found: list[tuple[Observation, Any]] = [
+        (ToolCalled(tool=tool, call=call, input=given, block=block, **common), times.get("start") or created)
+    ]
+    status = state.get("status")
+    if status not in ("completed", "error"):
+        return found
+    details = mapping(state.get("metadata"))
+    code, started, ended = integer(details.get("exit")), integer(times.get("start")), integer(times.get("end"))
+    outcome = ToolFailed if status == "error" or code else ToolReturned
+    returned = outcome(
+        text=string(state.get("output") if status == "completed" else state.get("error")),
+        tool=tool,
+        call=call,
+        exit_code=code,
+        duration_ms=max(0, ended - started) if started is not None and ended is not None else None,
+        file=string(given.get("filePath")),
+        patch=hunks_of(string(details.get("diff"))),
+        block=block + 1,
+        **common,
+    )
+    return [*found, (returned, times.get("end") or created)]
+
+
+def _tokens(tokens: dict[str, Any]) -> dict[str, int]:
+    cache = mapping(tokens.get("cache"))
+    spent = {
+        "tokens_in": count(tokens.get("input")) + count(cache.get("write")),
+        "tokens_out": count(tokens.get("output")) + count(tokens.get("reasoning")),
+        "tokens_cached": count(cache.get("read")),
+    }
+    return spent if any(spent.values()) else {}

@@ -1,0 +1,237 @@
+"""SpecStory's markdown under `.specstory/history`: other clients' sessions, written anew as they grow.
+
+Messages begin with `_**User (time)**_` or `_**Agent (model time)**_`, in older files without the brackets and
+`_**Assistant**_`; thoughts and uses of tools are tagged blocks. A heading inside a code block or a tagged block is part
+of it: what somebody quotes nobody said. Ids of messages are rare, so lines are the ordinals of messages. The session
+keeps the id that it has with its client, under the agent `specstory`: read one of the two, or it counts twice.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import html
+import re
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple, TypedDict
+
+from memctl.domain.event import Micros, NewEvent
+from memctl.domain.location import normalise
+from memctl.domain.observations import (
+    Agent,
+    Observation,
+    PromptSubmitted,
+    ResponseReceived,
+    SessionStarted,
+    ToolCalled,
+    ToolFailed,
+    ToolReturned,
+)
+from memctl.infra.transcripts.fields import identifier, kind, micros
+from memctl.infra.transcripts.formats import Unreadable, lines_of, observed
+from memctl.infra.transcripts.markdown import Fence, fences, outside
+
+_TITLE = re.compile(r"##? (?P<title>.{1,300})")
+_SESSION = re.compile(r"<!-- (?P<client>.{1,60}?) Session (?P<id>\S{1,200}) \((?P<time>[^)]*)\) -->")
+_TIME = re.compile(r"(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d) ?(Z|[+-]\d{2}:?\d{2})?")
+_HEADING = re.compile(
+    r"_\*\*(?P<role>User|Agent|Assistant|)(?P<side> - sidechain)?(?: \((?P<about>[^)]{0,200})\))?\*\*_\s*"
+)
+_ID = re.compile(r"<!-- message-id: (\S{1,200}) -->\s*")
+_OPENS = re.compile(r"<(?P<tag>tool-use|think)\b(?P<attributes>[^>\n]*)><details>", re.MULTILINE)
+_NAMED = re.compile(r'data-tool-name="([^"]*)"')
+_TYPED = re.compile(r'data-tool-type="([^"]*)"')
+_SUMMARY = re.compile(r"\s*<summary>(?P<text>[^\n]*?)</summary>\n?")
+_QUOTED = re.compile(r"`([^`\n]+)`")
+_ARGUMENT = re.compile(r"- (?P<name>\w+):(?: `(?P<value>.*)`)?\s*")
+_EXIT_CODE = re.compile(r"(?:Error: )?Exit code (\d{1,10})\b")
+_RULE = re.compile(r"\n---\s*\Z")
+
+
+class _Message(NamedTuple):
+    role: str
+    subagent: str
+    about: str
+    id: str
+    text: str
+
+
+class _Common(TypedDict):
+    line: str
+    model: str
+    subagent: str
+
+
+class SpecStory:
+    """The format's reader. It keeps what the head of the file said."""
+
+    agent: Agent = "specstory"
+
+    def __init__(self, path: Path | None = None) -> None:
+        self._session = self._title = self._role = ""
+        self._began = Micros(0)
+        folder = path.resolve().parent if path is not None else Path()
+        history = folder.parts[-2:] == (".specstory", "history")
+        self._location = normalise(str(folder.parent.parent)) if history else ""
+
+    def split(self, data: bytes) -> list[Any]:
+        lines = lines_of(data)
+        headings = _headings(lines)
+        head = "\n".join(lines[: headings[0] if headings else len(lines)])
+        messages = [_message(lines[start:end]) for start, end in pairwise([*headings, len(lines)])]
+        self._begin(head, messages)
+        return [head, *messages]
+
+    def _begin(self, head: str, messages: list[_Message]) -> None:
+        title, session = _TITLE.search(head.replace("## SpecStory", "")), _SESSION.search(head)
+        self._title = title["title"].strip() if title else ""
+        times = [session["time"] if session else "", self._title, *(message.about for message in messages)]
+        self._began = next((moment for text in times if (moment := _moment(text))), Micros(0))
+        if session:
+            self._session = identifier(session["id"])
+        elif messages:
+            # Older files name no session: a title with its time, and the first prompt, are fixed once written.
+            named = f"{self._title}\n{messages[0].text}".encode("utf-8", "surrogatepass")
+            self._session = f"chat-{hashlib.sha256(named).hexdigest()[:24]}"
+
+    def read(self, record: Any, place: str) -> list[NewEvent] | str:
+        if not self._session:
+            raise Unreadable("holds no message")
+        common = _Common(line="start", model="", subagent="")
+        moment = self._began
+        if isinstance(record, _Message):
+            self._role = record.role or self._role  # `_****_` goes on with what the last one said
+            common = _Common(line=record.id or place, model=_model(record.about), subagent=record.subagent)
+            moment = _moment(record.about) or self._began
+            found = list(_said(record.text, self._role, common))
+        else:
+            found = [SessionStarted(source="startup", title=self._title, **common)]
+        return [
+            observed(payload, agent="specstory", session=self._session, occurred_at=moment, location=self._location)
+            for payload in found
+        ] or kind(self._role or "message", "empty")
+
+
+def _headings(lines: list[str]) -> list[int]:
+    """The lines that begin a message: those outside code and tagged blocks."""
+    found = []
+    tag = ""
+    for number, line in outside(lines, fences(lines)):
+        if tag:
+            tag = "" if f"</{tag}>" in line else tag
+        elif (opens := _OPENS.match(line)) and f"</{opens['tag']}>" not in line:
+            tag = opens["tag"]
+        elif _HEADING.fullmatch(line):
+            found.append(number)
+    return found
+
+
+def _message(lines: list[str]) -> _Message:
+    heading = _HEADING.fullmatch(lines[0])
+    assert heading
+    body = lines[1:]
+    id = _ID.fullmatch(body[0]) if body else None
+    text = _RULE.sub("", "\n".join(body[1:] if id else body).rstrip())
+    role = {"User": "user", "": ""}.get(heading["role"], "agent")
+    subagent = "sidechain" if heading["side"] else ""
+    return _Message(role, subagent, heading["about"] or "", identifier(id[1]) if id else "", text.strip())
+
+
+def _moment(text: str) -> Micros:
+    found = _TIME.search(text)
+    return micros(f"{found[1]}T{found[2]}{found[3] or ''}") if found else Micros(0)
+
+
+def _model(about: str) -> str:
+    """`claude-opus-4-6 2026-02-10 22:17:49Z`, or `model claude-4.5, mode Agent`."""
+    named = _TIME.sub("", about).partition(",")[0].removeprefix("model ").strip()
+    return named[:200]
+
+
+def _said(text: str, role: str, common: _Common) -> Iterator[Observation]:
+    """A message's parts in order. Part k has block 2k, what came back of a use of a tool the block behind."""
+    block = 0
+    for part in _parts(text) if role != "user" else [_Part("", "", text)]:
+        words = part.text.strip()
+        if part.tag == "tool-use":
+            yield from _used(part.attributes, part.text, block, common)
+        elif not words:
+            continue
+        elif role == "user":
+            yield PromptSubmitted(text=words, block=block, **common)
+        else:
+            yield ResponseReceived(text=words, kind="thinking" if part.tag else "text", block=block, **common)
+        block += 2
+
+
+class _Part(NamedTuple):
+    tag: str
+    attributes: str
+    text: str
+
+
+def _parts(text: str) -> Iterator[_Part]:
+    """Words, and what stands in tags, in order. A tag that nothing closes is words."""
+    at = 0
+    while opens := _OPENS.search(text, at):
+        close = f"</details></{opens['tag']}>"
+        end = text.find(close, opens.end())
+        if end < 0:
+            break
+        yield _Part("", "", text[at : opens.start()])
+        body = text[opens.end() : end]
+        yield _Part(
+            opens["tag"], opens["attributes"], _SUMMARY.sub("", body, count=1) if opens["tag"] == "think" else body
+        )
+        at = end + len(close)
+    yield _Part("", "", text[at:])
+
+
+def _used(attributes: str, body: str, block: int, common: _Common) -> Iterator[Observation]:
+    """A use of a tool, which SpecStory renders for reading: the command or path in backticks, the result in a code
+    block.
+    """
+    named, typed, summary = _NAMED.search(attributes), _TYPED.search(attributes), _SUMMARY.match(body)
+    tool = html.unescape(named[1]) if named else ""
+    lines = (body[summary.end() :] if summary else body).split("\n")
+    given, result, failed = _rendered(typed[1] if typed else "", lines, summary["text"] if summary else "")
+    call = f"{common['line']}.{block}"
+    yield ToolCalled(tool=tool, call=call, input=given, block=block, **common)
+    code = _EXIT_CODE.match(result)
+    exit_code = int(code[1]) if code else None
+    outcome = ToolFailed if failed or exit_code or result.startswith("<tool_use_error>") else ToolReturned
+    path = given.get("file_path", "")
+    yield outcome(text=result, tool=tool, call=call, exit_code=exit_code, file=path, block=block + 1, **common)
+
+
+def _rendered(type: str, lines: list[str], summary: str) -> tuple[dict[str, Any], str, bool]:
+    """A call's arguments as far as the rendering tells, its result, and whether that is said to be an error."""
+    blocks = fences(lines)
+    plain = outside(lines, blocks)
+    marked = next((number for number, line in plain if line in ("**Result:**", "**Error:**")), None)
+    if marked is not None:
+        given = _listed([(number, line) for number, line in plain if number < marked], blocks)
+        result = next((block.text for block in blocks if block.start > marked), "")
+        return given, result, lines[marked] == "**Error:**"
+    quoted = [text for _, line in plain for text in _QUOTED.findall(line)] or _QUOTED.findall(summary)
+    if type == "shell":
+        script = blocks.pop(0).text if blocks and blocks[0].info in ("bash", "sh", "zsh") else ""
+        given = {"command": script or quoted[-1]} if script or quoted else {}
+    elif type == "write" and blocks:
+        given = {"file_path": quoted[0] if quoted else "", "content": blocks.pop(0).text}
+    elif type in ("read", "write") and quoted:
+        given = {"file_path": quoted[0]}
+    else:
+        given = {"input": " ".join(quoted)} if quoted else {}
+    return given, blocks[-1].text if blocks else "", False
+
+
+def _listed(lines: list[tuple[int, str]], blocks: Sequence[Fence]) -> dict[str, Any]:
+    """Arguments in a list of `- name: value`; one of several lines stands in a code block below."""
+    given: dict[str, Any] = {}
+    for number, line in lines:
+        if found := _ARGUMENT.fullmatch(line):
+            below = next((block.text for block in blocks if number < block.start <= number + 2), "")
+            given[found["name"]] = below if found["value"] is None else found["value"]
+    return given
