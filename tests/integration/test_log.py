@@ -6,6 +6,7 @@ import itertools
 import random
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 import psycopg
@@ -19,7 +20,7 @@ from memctl.domain.event import Micros, NewEvent, Position, stream_hash
 from memctl.domain.observations import PromptSubmitted
 from memctl.infra.database import Connection, connect
 from memctl.infra.log.append import append
-from memctl.infra.log.mark import mark, move_mark, slow_writers
+from memctl.infra.log.mark import last_position, mark, move_mark, position_at, slow_writers
 from memctl.infra.log.migrate import migrate
 from memctl.infra.log.read import read_events, read_stretch
 from memctl.infra.log.spaces import space_id
@@ -223,6 +224,54 @@ def test_a_writer_that_idles_is_told_of_then_ended_and_the_mark_moves_on(
     with pytest.raises(psycopg.errors.IdleInTransactionSessionTimeout):
         idler.execute("SELECT 1")
     idler.close()
+
+
+def test_whoever_holds_locks_of_another_kind_is_no_slow_writer(database_url: str, log: Connection) -> None:
+    with connect(database_url, autocommit=False) as other, connect(database_url, autocommit=False) as writer:
+        other.execute("SELECT pg_advisory_xact_lock(1), pg_advisory_xact_lock(1, 2)")
+        other.execute("LOCK TABLE memctl.spaces IN SHARE MODE")
+        append(writer, 1, [prompt(1, "one")])
+        [found] = slow_writers(log, longer_than_s=0.0)
+        assert found.pid == writer.info.backend_pid
+        writer.rollback()
+        other.rollback()
+
+
+def test_where_the_mark_stood_is_known_for_every_moment(log: Connection) -> None:
+    noon = datetime(2026, 3, 2, 12, tzinfo=UTC)
+    for minute, position in ((0, 10), (5, 20)):
+        log.execute(
+            "INSERT INTO memctl.mark_history (reached_at, position) VALUES (%s, %s)",
+            [noon + timedelta(minutes=minute), position],
+        )
+    asked = [(-1, 0), (0, 10), (4, 10), (5, 20), (60, 20)]
+    assert [position_at(log, noon + timedelta(minutes=minute)) for minute, _ in asked] == [p for _, p in asked]
+
+
+def test_the_last_position_counts_what_is_not_committed_and_moves_nothing(database_url: str, log: Connection) -> None:
+    assert last_position(log) == 0
+    with connect(database_url, autocommit=False) as writer:
+        [open_] = append(writer, 1, [prompt(1)])
+        assert last_position(log) == open_.position
+        assert mark(log) == 0
+        writer.rollback()
+
+
+def test_a_batch_is_stored_whole_or_not_at_all_also_when_only_its_variants_fail(log: Connection) -> None:
+    append(log, 1, [prompt(1, "one")])
+    log.execute(
+        "CREATE FUNCTION pg_temp.refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no room'; END $$;"
+        "CREATE TRIGGER refuse BEFORE INSERT ON memctl.events FOR EACH ROW WHEN (NEW.variant_of IS NOT NULL)"
+        " EXECUTE FUNCTION pg_temp.refuse()"
+    )
+    with pytest.raises(psycopg.errors.RaiseException):
+        append(log, 1, [prompt(2, "two"), prompt(1, "one, grown")])
+    assert read_all(log) == ["one"]
+
+
+def test_a_nul_that_no_door_cleaned_is_stored_as_the_mark_of_what_cannot_be(log: Connection) -> None:
+    append(log, 1, [prompt(1, "a\0b"), prompt(2, "a literal \\u0000 stays")])
+    assert read_all(log) == ["a\ufffdb", "a literal \\u0000 stays"]
 
 
 def test_an_appender_gives_up_on_a_lock_that_another_does_not_let_go(database_url: str, log: Connection) -> None:
