@@ -1,17 +1,32 @@
-"""L2: claims under validation, and what each is still missing."""
+"""L2: claims under validation, what people said of them, and what each is still missing."""
 
 from __future__ import annotations
 
 import msgspec
 
+from memctl.domain.bounded import clipped, newest
 from memctl.domain.facts import InsightKind
 from memctl.domain.graduation import Check, Standing, checks_of, missing_of, warrant_of
+from memctl.domain.verdicts import KnowledgeRejected, KnowledgeVerified
 from memctl.projections.insights import Insight, Saying
-from memctl.projections.kernel import Changed, projection
+from memctl.projections.kernel import Changed, Recorded, projection
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """What a person (or an agent) said of a claim: whether it holds, and why."""
+
+    at: int
+    id: str
+    holds: bool
+    by: str
+    why: str = ""
 
 
 class Candidate(msgspec.Struct, frozen=True, kw_only=True):
-    """A claim with its checks. `ready` when nothing is `missing`; `warrant` says what lets it into L3."""
+    """A claim with its checks. `ready` when nothing is `missing`; `warrant` says what lets it into L3.
+
+    Where only verdicts are known yet, `insight` is None and nothing is ready.
+    """
 
     id: str
     """The insight's."""
@@ -34,40 +49,75 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     ready: bool
     warrant: str
     evidence: tuple[Saying, ...]
+    verdicts: tuple[Verdict, ...] = ()
+    """Newest first, at most 8."""
+    insight: Insight | None = None
 
 
-@projection(row=Candidate, key=lambda change: change.key, indexes=(("location", "ready", "last_seen"),))
-def candidates(row: Candidate | None, change: Changed[Insight]) -> Candidate | None:
-    """Claims under validation (L2): checks passed, and what is still missing for L3."""
-    insight = change.row
-    if insight is None:
-        return None
+Input = Changed[Insight] | Recorded[KnowledgeVerified] | Recorded[KnowledgeRejected]
+
+
+def _key(item: Input) -> str:
+    return item.key if isinstance(item, Changed) else clipped(item.payload.claim, 64)
+
+
+@projection(row=Candidate, key=_key, indexes=(("location", "ready", "last_seen"),))
+def candidates(
+    row: Candidate | None, item: Changed[Insight] | Recorded[KnowledgeVerified] | Recorded[KnowledgeRejected]
+) -> Candidate | None:
+    """Claims under validation (L2): checks passed, what people said of them, and what is still missing for L3."""
+    insight, verdicts = (row.insight, row.verdicts) if row else (None, ())
+    if isinstance(item, Changed):
+        insight = item.row
+    else:
+        verdicts = newest(verdicts, _verdict(item), 8)
+    return _made(_key(item), insight, verdicts) if insight or verdicts else None
+
+
+def _verdict(item: Recorded[KnowledgeVerified] | Recorded[KnowledgeRejected]) -> Verdict:
+    return Verdict(
+        at=int(item.event.occurred_at),
+        id=str(item.event.delivery_id),
+        holds=isinstance(item.payload, KnowledgeVerified),
+        by=clipped(item.event.actor, 20),
+        why=clipped(item.payload.why, 300),
+    )
+
+
+def _made(key: str, insight: Insight | None, verdicts: tuple[Verdict, ...]) -> Candidate:
+    # Only people settle what holds; an agent's word is kept, and counts for nothing here.
+    last = next((verdict for verdict in verdicts if verdict.by == "user"), None)
+    found = insight or Insight(id=key, kind="fact", canonical="", polarity=0, everywhere=False, location="")
     standing = Standing(
-        kind=insight.kind,
-        text=insight.text,
-        tier=insight.tier,
-        sessions=len(insight.sessions),
-        has_quote=any(s.span is not None and bool(s.span.quote_hash) for s in insight.evidence),
+        kind=found.kind,
+        text=found.text,
+        tier=found.tier,
+        sessions=len(found.sessions),
+        has_quote=any(s.span is not None and bool(s.span.quote_hash) for s in found.evidence),
+        confirmed=last is not None and last.holds,
+        rejected=last is not None and not last.holds,
     )
     missing = missing_of(standing)
     return Candidate(
-        id=insight.id,
-        kind=insight.kind,
-        text=insight.text,
-        canonical=insight.canonical,
-        subject=insight.subject,
-        polarity=insight.polarity,
-        location=insight.location,
-        everywhere=insight.everywhere,
-        said_by=insight.said_by,
-        tier=insight.tier,
-        confidence=insight.confidence,
-        sessions=len(insight.sessions),
-        first_seen=insight.first_seen,
-        last_seen=insight.last_seen,
+        id=key,
+        kind=found.kind,
+        text=found.text,
+        canonical=found.canonical,
+        subject=found.subject,
+        polarity=found.polarity,
+        location=found.location,
+        everywhere=found.everywhere,
+        said_by=found.said_by,
+        tier=found.tier,
+        confidence=found.confidence,
+        sessions=len(found.sessions),
+        first_seen=found.first_seen,
+        last_seen=found.last_seen,
         checks=checks_of(standing),
         missing=missing,
-        ready=not missing,
+        ready=insight is not None and not missing,
         warrant=warrant_of(standing),
-        evidence=insight.evidence[:4],
+        evidence=found.evidence[:4],
+        verdicts=verdicts,
+        insight=insight,
     )

@@ -182,9 +182,7 @@ def scan_streams(
             yield key, events
 
 
-def read_events(
-    connection: Connection, space_id: int, ids: Iterable[UUID], upto: Position = _END
-) -> dict[UUID, Event]:
+def read_events(connection: Connection, space_id: int, ids: Iterable[UUID], upto: Position = _END) -> dict[UUID, Event]:
     """Events by delivery id. Of variants of a key, the one that stage 1 takes of those up to a position is returned.
 
     Who folds gives the position it folds up to: a variant beyond it is of another row, and was not there then.

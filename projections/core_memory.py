@@ -1,0 +1,40 @@
+"""Core memory: the sections that are always in context."""
+
+from __future__ import annotations
+
+import msgspec
+
+from memctl.domain.bounded import clipped
+from memctl.domain.core_memory import LONGEST_SECTION, CoreMemoryAppended, CoreMemoryReplaced
+from memctl.projections.kernel import Recorded, projection
+
+
+class CoreSection(msgspec.Struct, frozen=True, kw_only=True):
+    """A section as its last edit left it. `changed_at` in microseconds; `by` is user or agent."""
+
+    section: str
+    text: str
+    version: int
+    changed_at: int
+    event: str
+    by: str
+
+
+Edit = Recorded[CoreMemoryAppended] | Recorded[CoreMemoryReplaced]
+
+
+@projection(row=CoreSection, key=lambda edit: clipped(edit.payload.section, 40))
+def core_memory(
+    row: CoreSection | None, edit: Recorded[CoreMemoryAppended] | Recorded[CoreMemoryReplaced]
+) -> CoreSection:
+    """Sections of core memory: each edit tells the whole text, the one of the highest version counts."""
+    payload, event = edit.payload, edit.event
+    made = CoreSection(
+        section=clipped(payload.section, 40),
+        text=clipped(payload.text, LONGEST_SECTION),
+        version=payload.version,
+        changed_at=int(event.occurred_at),
+        event=str(event.delivery_id),
+        by=clipped(event.actor, 20),
+    )
+    return made if row is None else max(row, made, key=lambda r: (r.version, r.changed_at, r.event))

@@ -1,0 +1,48 @@
+"""Resolutions: what became of references and questions that memories left open (seed 002, §3)."""
+
+from __future__ import annotations
+
+import msgspec
+
+from memctl.domain.bounded import clipped
+from memctl.domain.verdicts import ConditionResolved, Resolution
+from memctl.projections.kernel import Recorded, projection
+
+
+class Resolved(msgspec.Struct, frozen=True, kw_only=True):
+    """The last word on a condition. `confirmed` leads to `resolved_to`; `pending` and `rejected` keep their own id."""
+
+    condition: str
+    resolution: Resolution
+    resolved_to: str
+    confidence: float
+    resolved_at: int
+    event: str
+    by: str
+
+
+def effective(condition: str, row: Resolved | None) -> tuple[str, str]:
+    """The id that a condition stands for, and direct, pending or resolved (seed 002's effective view)."""
+    if row is None or row.resolution == "rejected":
+        return condition, "direct"
+    return (row.resolved_to, "resolved") if row.resolution == "confirmed" else (condition, "pending")
+
+
+@projection(
+    row=Resolved,
+    key=lambda recorded: clipped(recorded.payload.condition, 512),
+    indexes=(("resolution", "resolved_at"),),
+)
+def resolutions(row: Resolved | None, recorded: Recorded[ConditionResolved]) -> Resolved:
+    """What became of what was left open: the latest word on each condition."""
+    payload, event = recorded.payload, recorded.event
+    made = Resolved(
+        condition=clipped(payload.condition, 512),
+        resolution=payload.resolution,
+        resolved_to=clipped(payload.resolved_to, 512) if payload.resolution == "confirmed" else "",
+        confidence=round(min(max(payload.confidence, 0.0), 1.0), 4) + 0.0,
+        resolved_at=int(event.occurred_at),
+        event=str(event.delivery_id),
+        by=clipped(event.actor, 20),
+    )
+    return made if row is None else max(row, made, key=lambda r: (r.resolved_at, r.event))
