@@ -9,12 +9,11 @@ from psycopg import sql
 
 from memctl.api.evidence import events_of, evidence_of
 from memctl.api.pages import projection_named, several, table_of
-from memctl.api.places import Places
+from memctl.api.places import Places, projects_of
 from memctl.api.reader import Reader
 from memctl.api.views import BugAnswer, BugHit, Evidence, each_shown, moment, shown
 from memctl.domain.bounded import names
 from memctl.domain.bug_match import MATCHES_ABOVE, Match, Shape, match, shape_of
-from memctl.domain.location import project_name
 from memctl.domain.memory import memory_id
 from memctl.domain.signatures import SeenError, signature_of
 from memctl.projections.bug_patterns import BugPattern
@@ -37,7 +36,7 @@ def bugs(
     errors = signature_of(text, command)
     found = like(reader, errors, places, command=command, also=also)[:limit]
     events = events_of(reader, [s.span for each in found for s in each.pattern.evidence])
-    hits = [_hit(each, evidence_of([s.span for s in each.pattern.evidence], events)) for each in found]
+    hits = [_hit(reader, each, evidence_of([s.span for s in each.pattern.evidence], events)) for each in found]
     told = [
         {"signature": e.signature, "error_types": list(e.error_types), "template": e.template, "message": e.message}
         for e in errors
@@ -60,7 +59,8 @@ def known(reader: Reader, places: Places, *, limit: int = 5) -> BugAnswer:
     ranked = [Likeness(patterns[row[0]], Match(1.0, ())) for row in found if row[0] in patterns]
     events = events_of(reader, [s.span for each in ranked for s in each.pattern.evidence])
     return BugAnswer(
-        errors=[], hits=[_hit(each, evidence_of([s.span for s in each.pattern.evidence], events)) for each in ranked]
+        errors=[],
+        hits=[_hit(reader, each, evidence_of([s.span for s in each.pattern.evidence], events)) for each in ranked],
     )
 
 
@@ -114,7 +114,7 @@ def _of_types(reader: Reader, types: Sequence[str]) -> list[str]:
     return [row[0] for row in found]
 
 
-def _hit(found: Likeness, evidence: list[Evidence]) -> BugHit:
+def _hit(reader: Reader, found: Likeness, evidence: list[Evidence]) -> BugHit:
     pattern = found.pattern
     solutions = pattern.solutions
     mean = pattern.mean_resolve_us
@@ -130,7 +130,7 @@ def _hit(found: Likeness, evidence: list[Evidence]) -> BugHit:
         mean_resolve_s=None if mean is None else round(mean / 1e6, 1),
         first_seen=moment(pattern.first_seen),
         last_seen=moment(pattern.last_seen),
-        projects=sorted({project_name(place) for place in names(pattern.locations)}),
+        projects=sorted({projects_of(reader).name_of(place) for place in names(pattern.locations)}),
         files=list(names(pattern.files)),
         solution=shown(solutions[0]) if solutions else None,
         solutions=each_shown(solutions[:5]),

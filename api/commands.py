@@ -12,6 +12,7 @@ import msgspec
 import psycopg
 from psycopg import errors
 
+from memctl.api.identify import Identifier
 from memctl.domain.errors import MemctlError
 from memctl.domain.event import NewEvent
 from memctl.infra import generations, queue
@@ -62,6 +63,7 @@ class Intake:
                 self._installation = installation(self.connection)
             self._redis = queue.connect(settings.redis_url) if settings.redis_url else None
             self._redactor = Redactor(cache=settings.data_dir / "cache")
+            self._identifier = Identifier()
         except BaseException:
             self.connection.close()
             raise
@@ -115,15 +117,18 @@ class Intake:
         return first + second, refused | {middle + index: why for index, why in others.items()}
 
     def _append(self, events: Sequence[NewEvent], reached: Mapping[Path, Checkpoint]) -> list[Appended]:
+        """Append the events, and with them what git says of where they happened; one entry for each event given."""
+        given = len(events)
+        events = [*events, *self._identifier.about(events)]
         for attempt in range(1, DEADLOCKS + 1):
             try:
                 with outages():
                     if not reached:
-                        return append(self.connection, self.space_id, events)
+                        return append(self.connection, self.space_id, events)[:given]
                     with self.connection.transaction():
                         appended = append(self.connection, self.space_id, events)
                         checkpoints.save(self.connection, self.space_id, reached)
-                    return appended
+                    return appended[:given]
             except Locked as problem:
                 # Somebody appends the same keys in another order; one of us has to begin again.
                 retried = isinstance(problem.__cause__, errors.DeadlockDetected | errors.SerializationFailure)

@@ -1,4 +1,4 @@
-"""Which project a question is about: a name, a path, `*`, or where the caller stands."""
+"""Which project a question is about: a name, a path, an id, `*`, or where the caller stands."""
 
 from __future__ import annotations
 
@@ -10,24 +10,17 @@ from psycopg import sql
 
 from memctl.api.reader import Reader
 from memctl.api.views import Scope
-from memctl.domain.errors import MemctlError
-from memctl.domain.location import normalise, project_name, project_of
+from memctl.domain.bounded import names
+from memctl.domain.projects import Place, Project, Projects, UnknownProject, Words
 from memctl.infra import readmodels
 from memctl.projections.kernel import projections
 
 EVERYWHERE = "*"
 
 
-class UnknownProject(MemctlError):
-    """Memory knows no project {project!r}."""
-
-    exit_code = 3
-    project: str
-
-
 class Places(msgspec.Struct, frozen=True):
     """The projects of a question. `locations` is None for everywhere; else all locations of one project, its worktrees
-    and clones among them."""
+    and clones among them (of several, where several are called so)."""
 
     project: str | None
     chosen: Literal["asked", "here", "everywhere"]
@@ -38,7 +31,72 @@ class Places(msgspec.Struct, frozen=True):
         return Scope(self.project, self.chosen, len(self.locations or ()))
 
 
-def known_locations(reader: Reader) -> list[str]:
+def projects_of(reader: Reader) -> Projects:
+    """Every project that memory knows; worked out once for each request."""
+    known = reader.memo.get("projects")
+    if known is None:
+        known = reader.memo["projects"] = _projects(reader)
+    assert isinstance(known, Projects)
+    return known
+
+
+def places_of(reader: Reader, project: str | None, here: str | None = None) -> Places:
+    """What `project` means: a project's name in any case, its id or remote, a path in it, or `*` for all.
+
+    Without it, the project that the directory `here` lies in, or everything where memory knows none there.
+    Raises: UnknownProject, with names that are near.
+    """
+    if project == EVERYWHERE:
+        return Places(None, "asked", None)
+    if project:
+        known = projects_of(reader)
+        found = known.named(project)
+        if not found:
+            raise _unknown(project, known)
+        locations = sorted(location for each in found for location in each.locations)
+        return Places(found[0].name, "asked", tuple(locations))
+    if here and (holding := projects_of(reader).holding(here)) is not None:
+        return Places(holding.name, "here", holding.locations)
+    return Places(None, "everywhere", None)
+
+
+def project_asked(reader: Reader, project: str | None, here: str | None) -> Project:
+    """The one project that is named, or else that `here` lies in. Raises: UnknownProject, SeveralProjects."""
+    known = projects_of(reader)
+    if project:
+        if not known.named(project):
+            raise _unknown(project, known)
+        return known.one(project)
+    if here and (holding := known.holding(here)) is not None:
+        return holding
+    raise _unknown(here or "", known)
+
+
+def _projects(reader: Reader) -> Projects:
+    by_name = {p.name: p for p in projections()}
+    rows, words = by_name["locations"], by_name["project_words"]
+    tables = [readmodels.table(p.name, reader.live.stage2) for p in (rows, words)]
+    there = reader.connection.execute("SELECT to_regclass(%s), to_regclass(%s)", tables).fetchone()
+    if there is None or None in there:
+        # Rows of a memctl that knew no projects are served until they are rebuilt.
+        return Projects(Place(location) for location in _known_locations(reader))
+    places = [
+        Place(
+            row.location,
+            root=row.roots[0].root if row.roots else "",
+            repository=row.roots[0].repository if row.roots else "",
+            remotes=names(row.remotes),
+            inside=names(row.around),
+            last_seen=row.last_seen,
+        )
+        for row in readmodels.rows_of(reader.connection, rows, reader.live.stage2, reader.space_id)
+        if row.worked
+    ]
+    said = readmodels.rows_of(reader.connection, words, reader.live.stage2, reader.space_id)
+    return Projects(places, [Words(row.anchor, row.into, row.split_at) for row in said])
+
+
+def _known_locations(reader: Reader) -> list[str]:
     """Every working directory that something happened in, sorted."""
     stats = next(p for p in projections(1) if p.name == "stats")
     location = readmodels.expression(stats, "location")
@@ -56,43 +114,8 @@ def known_locations(reader: Reader) -> list[str]:
     return [row[0] for row in found]
 
 
-def places_of(reader: Reader, project: str | None, here: str | None = None) -> Places:
-    """What `project` means: a project's name in any case, a path in it, or `*` for all.
-
-    Without it, the project that the directory `here` lies in, or everything where memory knows none there.
-    Raises: UnknownProject, with names that are near.
-    """
-    if project == EVERYWHERE:
-        return Places(None, "asked", None)
-    if project:
-        known = known_locations(reader)
-        by_name = tuple(place for place in known if project_name(place).casefold() == project.casefold())
-        if by_name:
-            return Places(project_name(by_name[0]), "asked", by_name)
-        inside = _around(known, project) if "/" in project or "\\" in project else None
-        if inside is None:
-            raise _unknown(project, known)
-        return Places(project_name(inside[0]), "asked", inside)
-    if here:
-        inside = _around(known_locations(reader), here)
-        if inside is not None:
-            return Places(project_name(inside[0]), "here", inside)
-    return Places(None, "everywhere", None)
-
-
-def _around(known: list[str], path: str) -> tuple[str, ...] | None:
-    """The locations of the project that a path is, or lies in; of nested projects the innermost."""
-    wanted = project_of(normalise(path))
-    roots = {project_of(place) for place in known}
-    holding = [root for root in roots if wanted == root or wanted.startswith(root.rstrip("/") + "/")]
-    if not holding:
-        return None
-    name = project_name(max(holding, key=len))
-    return tuple(place for place in known if project_name(place) == name)
-
-
-def _unknown(project: str, known: list[str]) -> UnknownProject:
-    names = sorted({project_name(place) for place in known})
-    near = difflib.get_close_matches(project, names, n=3, cutoff=0.5) or names[:5]
+def _unknown(project: str, known: Projects) -> UnknownProject:
+    called = sorted({each.name for each in known.all})
+    near = difflib.get_close_matches(project, called, n=3, cutoff=0.5) or called[:5]
     hint = f"it knows {', '.join(near)}; '*' asks all" if near else "nothing was kept yet; see `memctl ingest --help`"
     return UnknownProject(project=project, hint=hint)

@@ -27,14 +27,13 @@ from memctl.api.pages import (
     table_of,
     within,
 )
-from memctl.api.places import Places
+from memctl.api.places import Places, projects_of
 from memctl.api.reader import Reader
 from memctl.api.views import Evidence, Page, iso, moment, shown
 from memctl.domain.commanding import Kind
 from memctl.domain.errors import MemctlError
 from memctl.domain.event import Event
 from memctl.domain.facts import Span
-from memctl.domain.location import project_name
 from memctl.domain.memory import memory_id
 from memctl.infra.log.read import read_events
 from memctl.projections.insights import Insight
@@ -114,7 +113,7 @@ def _with_evidence(reader: Reader, rows: Sequence[Keyed]) -> list[dict[str, Any]
         evidence: list[Evidence] = evidence_of(spans_of(keyed.row), events)
         item = {"id": keyed.key, **shown(keyed.row), "evidence": msgspec.to_builtins(evidence)}
         if "location" in item:
-            item["project"] = project_name(item["location"]) if item["location"] else ""
+            item["project"] = projects_of(reader).name_of(item["location"])
         found.append(item)
     return found
 
@@ -142,7 +141,7 @@ def sessions(
     p = projection_named("sessions")
     conditions = [*within(p, places), *between(p, "last_at", since, before)]
     rows, after = page(reader, p, "last_at", conditions, limit=limit, cursor=cursor)
-    return Page([_session(keyed.key, keyed.row) for keyed in rows], after, places.scope)
+    return Page([_session(reader, keyed.key, keyed.row) for keyed in rows], after, places.scope)
 
 
 def session(reader: Reader, wanted: str) -> dict[str, Any]:
@@ -156,7 +155,7 @@ def session(reader: Reader, wanted: str) -> dict[str, Any]:
     if row is None:
         raise NotFound(id=wanted)
     working = one(reader, projection_named("working_memory"), stream)
-    return {**_session(stream, row), "working_memory": None if working is None else shown(working)}
+    return {**_session(reader, stream, row), "working_memory": None if working is None else shown(working)}
 
 
 def session_streams(reader: Reader, wanted: str, limit: int) -> list[str]:
@@ -176,8 +175,8 @@ def session_streams(reader: Reader, wanted: str, limit: int) -> list[str]:
     return exact or [key for key, _ in found]
 
 
-def _session(stream: str, row: Any) -> dict[str, Any]:
-    item = {"id": stream, **shown(row), "project": project_name(row.location) if row.location else ""}
+def _session(reader: Reader, stream: str, row: Any) -> dict[str, Any]:
+    item = {"id": stream, **shown(row), "project": projects_of(reader).name_of(row.location)}
     del item["changed"]  # digests that only the fold needs
     return item
 
@@ -379,8 +378,11 @@ def thing(reader: Reader, wanted: str) -> dict[str, Any]:
 
 def id_of(reader: Reader, kind: Kind, wanted: str) -> str:
     """The whole id of a memory, a claim (an insight's id; what is known about a subject means the claim that stands),
-    or anything. Raises: NotFound, Ambiguous."""
+    or anything; of a project its anchor. Raises: NotFound, Ambiguous, UnknownProject, SeveralProjects."""
     wanted = wanted.strip()
+    if kind in ("project", "part", "place"):
+        known = projects_of(reader)
+        return {"project": known.anchor, "part": known.part, "place": known.place}[kind](wanted)
     if kind == "memory":
         return str(memory(reader, wanted)["id"])
     found = thing(reader, wanted)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 import psycopg
@@ -38,6 +38,8 @@ class Reader:
     live: Live
     space_id: int
     space: str
+    memo: dict[str, object] = field(default_factory=dict)
+    """What was worked out for this request and may be asked for again."""
 
 
 class Readers:

@@ -21,13 +21,12 @@ from psycopg import sql
 from memctl.api import bugs
 from memctl.api.evidence import events_of, evidence_of
 from memctl.api.pages import projection_named, several, table_of
-from memctl.api.places import Places
+from memctl.api.places import Places, projects_of
 from memctl.api.reader import Reader
 from memctl.api.views import Found, SearchAnswer, SourceRow, moment
 from memctl.domain.errors import MemctlError
 from memctl.domain.graduation import TIER_NAMES, USER_SAID
 from memctl.domain.intent import PREFERRED, Understood, understand
-from memctl.domain.location import project_name
 from memctl.domain.memory import memory_id
 from memctl.domain.scoring import (
     PROFILES,
@@ -358,7 +357,7 @@ def _told(
                 class_=class_,
                 bucket=row.bucket,
                 kind=row.kind,
-                project=project_name(row.location) if row.location else "",
+                project=projects_of(reader).name_of(row.location),
                 occurred_at=moment(row.occurred_at),
                 evidence=evidence_of(row.evidence, events),
                 why=_why(each, row, meant),

@@ -19,7 +19,7 @@ import msgspec
 from memctl.domain.errors import MemctlError
 from memctl.domain.event import Event, Payload
 
-Kind = Literal["memory", "claim", "thing"]
+Kind = Literal["memory", "claim", "thing", "project", "part", "place"]
 """What a field of a command may name by the beginning of an id: the door puts the whole id in its place."""
 
 

@@ -27,6 +27,7 @@ from memctl.domain.observations import (
 )
 from memctl.domain.ordering import Ordering, Placed
 from memctl.domain.shown import Shown
+from memctl.domain.whereabouts import Whereabouts
 from memctl.domain.work import Work
 
 _NO_TOKENS = (0, 0, 0)
@@ -47,7 +48,9 @@ class StreamFacts:
         self._ordering = Ordering()
         self._assert = Assertions(stream)
         self._talk = Conversation(self._assert)
-        self._work = Work(self._assert, self._talk)
+        self._where = Whereabouts(self._assert)
+        self._at = ""
+        self._work = Work(self._assert, self._talk, self._where)
         self._shown = Shown(self._assert)
         self._opened = False
         self._waiting: list[Placed] = []
@@ -98,6 +101,9 @@ class StreamFacts:
                 self._fold(msgspec.structs.replace(earlier, when=placed.when))
         elif isinstance(seen, SessionStarted):
             self._open(placed, seen)
+        if self._assert.location != self._at:
+            self._at = self._assert.location
+            self._where.came(placed, self._at)
         match seen:
             case ToolCalled():
                 self._spend(placed, seen.message, seen.tokens_in, seen.tokens_out, seen.tokens_cached)
@@ -133,6 +139,7 @@ class StreamFacts:
             repository=started.repository,
             title=started.title,
         )
+        self._where.opened(placed, started.repository)
 
     def _notice(self, placed: Placed, seen: NoticeReceived) -> None:
         if seen.kind == "title" and seen.text:

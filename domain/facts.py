@@ -94,6 +94,16 @@ class SessionTitled(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="se
     title: str
 
 
+class PlaceSeen(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="place_seen"):
+    """A session showed something of the directory `place`, told once: that it works there (nothing else is given), the
+    `root` of the checkout it lies in, its normalised git `remote`, or a directory `around` it of the same checkout."""
+
+    place: str
+    root: str = ""
+    remote: str = ""
+    around: str = ""
+
+
 PromptKind = Literal["opening", "follow_up", "correction", "thanks", "command"]
 
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 
 LONGEST = 1000
 """Bytes of the longest location that is kept whole."""
 
 _DRIVE = re.compile(r"([A-Za-z]):(?=/|$)")
+
+# Beside the project, by habit: `<project>.worktrees/<name>`, also with `__`, `_` or `-` for the dot.
+_BESIDE = re.compile(r"(.+/[^/]*[^/._-])(?:\.|-|__?)worktrees/[^/]+(?:/.*)?")
 
 # Where tools keep a project's worktrees inside the project: `.worktrees/<name>` (git, by habit),
 # `.claude/worktrees/<name>` (Claude Code; others alike), `.git/worktrees/<name>`, `.conductor/<name>` (Conductor).
@@ -70,8 +74,22 @@ def project_of(location: str) -> str:
     if outside := _CODEX.fullmatch(location):
         return f"{outside[1]}/{outside[2]}"
     # A worktree may hold worktrees of its own: the first root is the repository.
-    inside = _INSIDE.fullmatch(location)
-    return inside[1] if inside else location
+    found = [match[1] for layout in (_INSIDE, _BESIDE) if (match := layout.fullmatch(location))]
+    return min(found, key=len, default=location)
+
+
+def above(path: str) -> Iterator[str]:
+    """The directories that hold a normalised path, innermost first; the root of the file system is none."""
+    at = path.rfind("/")
+    while at > 0:
+        yield path[:at]
+        at = path.rfind("/", 0, at)
+
+
+def joined(location: str, path: str) -> str:
+    """A path as a command at that location means it, normalised."""
+    path = path.replace("\\", "/")
+    return normalise(path if path.startswith("/") or _DRIVE.match(path) else f"{location}/{path}")
 
 
 @lru_cache(maxsize=256)

@@ -39,6 +39,7 @@ from memctl.domain.tools import (
     summary_of,
     symbols_in,
 )
+from memctl.domain.whereabouts import Whereabouts
 
 REFUTED_STEPS, REFUTED_WITHIN = 60, 2 * 3_600_000_000
 """An error that comes back within so many uses of tools and microseconds was not resolved after all."""
@@ -54,9 +55,10 @@ _USER_SAID = re.compile(r"the user said:\s*(?P<words>\S.*?)(?:\n\nNote: |\Z)", r
 class Work:
     """The uses of tools of one stream, and the errors they left open."""
 
-    def __init__(self, assertions: Assertions, conversation: Conversation) -> None:
+    def __init__(self, assertions: Assertions, conversation: Conversation, whereabouts: Whereabouts) -> None:
         self._assert = assertions
         self._talk = conversation
+        self._where = whereabouts
         self._calls: dict[str, ToolCalled] = {}
         self._uses = 0
         self._running: dict[str, str] = {}
@@ -168,6 +170,8 @@ class Work:
         task, episode = self._talk.task, self._talk.episode
         short = command[:LONGEST_COMMAND]
         head = head_of(command)
+        if ok:
+            self._where.ran(placed, command, seen.text)
         self._assert.note(CommandRan, placed, command=short, head=head, ok=ok, exit_code=seen.exit_code, task=task)
         tests = run_of_tests(command, seen.text)
         if tests is not None and (ok or any("test failure" in error.error_types for error in errors) or not errors):

@@ -27,6 +27,7 @@ from memctl.domain.facts import (
     Identified,
     InsightFound,
     MoodShown,
+    PlaceSeen,
     PlanChanged,
     Prompted,
     ResolutionRefuted,
@@ -165,6 +166,7 @@ def test_a_session_with_an_error_a_fix_and_thanks_tells_these_facts(repaired: Se
     facts = facts_of(repaired.events)
     assert [type(fact) for fact in facts] == [
         SessionOpened,
+        PlaceSeen,
         Prompted,
         TaskOpened,
         ToolUsed,
@@ -404,7 +406,7 @@ def test_a_title_without_a_time_waits_for_the_sessions_beginning() -> None:
     session.user("Add a wish list to the shop please")
     title = event(NoticeReceived(kind="title", text="Wish list", line="#3"), "transcript:claude-code:s1:#3:0", 0)
     facts = facts_of([*session.events, title])
-    assert [type(fact) for fact in facts][:2] == [SessionOpened, SessionTitled]
+    assert [type(fact) for fact in facts][:3] == [SessionOpened, PlaceSeen, SessionTitled]
     assert all(fact.occurred_at > START for fact in facts)
 
 

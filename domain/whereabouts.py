@@ -1,0 +1,128 @@
+"""Where a session works, and what its own words and git's show of those directories."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from memctl.domain.asserting import Assertions
+from memctl.domain.facts import PlaceSeen
+from memctl.domain.literals import mentions
+from memctl.domain.location import above, joined, normalise
+from memctl.domain.ordering import Placed
+from memctl.domain.projects import remote_of
+from memctl.domain.shell import Part, parts_of
+
+_TELLING = ("git push", "git pull", "git fetch", "git remote", "git remote get-url", "git rev-parse", "gh pr create")
+"""Heads of commands whose output names the remote or the root of where they ran."""
+
+_HINTS = ("git push", "git pull", "git fetch", "git remote", "show-toplevel", "gh pr create", "git -C")
+
+_TRANSFER = re.compile(r"^(?:To|From) (\S+)$", re.MULTILINE)
+_LISTED = re.compile(r"^origin\t(\S+) \(fetch\)", re.MULTILINE)
+_PULL_REQUEST = re.compile(r"^(https://[a-z0-9.-]+/[\w.-]+/[\w.-]+)/pull/\d+\s*$", re.MULTILINE)
+_UNCERTAIN = re.compile(r"[$`~*(]|^-$")
+_NO_BRANCH = ("", "HEAD")
+
+PLACES = 64
+"""Directories that one session tells of."""
+
+
+class Whereabouts:
+    """The directories that one stream works in."""
+
+    def __init__(self, assertions: Assertions) -> None:
+        self._assert = assertions
+        self._branches: dict[str, str] = {}
+        """By location, the first branch that it was seen on."""
+        self._told: set[str] = set()
+
+    def came(self, placed: Placed, location: str) -> None:
+        """The session works at a location, of which an event names the branch."""
+        branch = placed.payload.branch
+        if self._branches.get(location, "") not in _NO_BRANCH or (location in self._branches and not branch):
+            return
+        self._tell(placed, location)
+        if branch not in _NO_BRANCH:
+            # One branch in a directory and in one around it, within a session: one checkout.
+            for around in above(location):
+                if self._branches.get(around) == branch:
+                    self._tell(placed, location, around=around)
+                    break
+            for inside, its in self._branches.items():
+                if its == branch and inside.startswith(location + "/"):
+                    self._tell(placed, inside, around=location)
+        if len(self._branches) < PLACES:
+            self._branches[location] = branch
+
+    def opened(self, placed: Placed, repository: str) -> None:
+        """The client named the repository of where the session began."""
+        if (remote := remote_of(repository)) and self._assert.location:
+            self._tell(placed, self._assert.location, remote=remote)
+
+    def ran(self, placed: Placed, command: str, text: str) -> None:
+        """A command ended well; git's answer may name the remote, or the root."""
+        if not mentions(command, _HINTS):
+            return
+        telling = list(_telling_parts(command, self._assert.location))
+        if not telling or len({at for at, _ in telling}) > 1:
+            return
+        for at, part in telling:
+            if not at:
+                return
+            root, remote = _shown(at, part, text)
+            if root or remote:
+                self._tell(placed, at, root=root, remote=remote)
+
+    def _tell(self, placed: Placed, place: str, *, root: str = "", remote: str = "", around: str = "") -> None:
+        about = f"{place}\n{root}\n{remote}\n{around}"
+        if about not in self._told and len(self._told) < 2 * PLACES:
+            self._told.add(about)
+            self._assert.make(PlaceSeen, placed, about, place=place, root=root, remote=remote, around=around)
+
+
+def _telling_parts(command: str, location: str) -> Iterator[tuple[str, Part]]:
+    """The parts of a command that tell something, each with where it ran; an empty path where that is uncertain."""
+    at = location
+    for part in parts_of(command):
+        if part.head in ("cd", "pushd"):
+            target = _bare(part.words[1]) if len(part.words) > 1 else "~"
+            at = "" if not at or _UNCERTAIN.search(target) else joined(at, target)
+        elif part.head in _TELLING:
+            elsewhere = part.words[part.words.index("-C") + 1 :][:1] if "-C" in part.words else ()
+            if not elsewhere:
+                yield at, part
+            elif at and not _UNCERTAIN.search(_bare(elsewhere[0])):
+                yield joined(at, _bare(elsewhere[0])), part
+            else:
+                yield "", part
+
+
+def _shown(at: str, part: Part, text: str) -> tuple[str, str]:
+    """The root and the remote that the output of a part shows."""
+    head = part.head
+    if head in ("git push", "git pull", "git fetch"):
+        words = [_bare(word) for word in part.words]
+        named = [word for word in words[words.index(head[4:]) + 1 :] if not word.startswith("-")][:1]
+        found = _TRANSFER.search(text) if named in ([], ["origin"]) else None
+        return "", remote_of(found[1]) if found else ""
+    if head == "gh pr create":
+        found = _PULL_REQUEST.search(text)
+        return "", remote_of(found[1]) if found else ""
+    if head == "git remote":
+        found = _LISTED.search(text)
+        return "", remote_of(found[1]) if found else ""
+    if head == "git remote get-url":
+        return "", remote_of(text) if "origin" in part.words else ""
+    if "--show-toplevel" in part.words:
+        # The root is an absolute path that holds where it ran; what else was printed is not.
+        for line in text[:2_000].splitlines():
+            if line[:1] == "/" or line[1:2] == ":":
+                path = normalise(line)
+                if path == at or path in above(at):
+                    return path, ""
+    return "", ""
+
+
+def _bare(word: str) -> str:
+    return word[1:-1] if len(word) > 1 and word[0] in "'\"" and word[-1] == word[0] else word

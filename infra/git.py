@@ -1,0 +1,65 @@
+"""What git's own files say of a directory: no program is run, and nothing is written."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+from memctl.domain.location import normalise
+from memctl.domain.projects import remote_of
+
+_LARGEST_CONFIG = 1 << 20
+_SECTION = re.compile(r'^\s*\[remote "(?P<name>[^"\n]+)"\]', re.MULTILINE)
+_URL = re.compile(r"^\s*url\s*=\s*(\S+)\s*$", re.MULTILINE)
+
+
+class Checkout(NamedTuple):
+    """A checkout that a directory lies in: its root, the root of the repository whose worktree it is (else empty), and
+    the normalised remote (`domain.projects.remote_of`; empty where there is none on another host)."""
+
+    root: str
+    repository: str
+    remote: str
+
+
+def checkout_of(directory: Path) -> Checkout | None:
+    """The innermost checkout around a directory; None outside of any, and where it cannot be read."""
+    try:
+        for root in (directory, *directory.parents):
+            mark = root / ".git"
+            if mark.is_dir():
+                return Checkout(normalise(str(root)), "", _remote(mark))
+            if mark.is_file():
+                return _linked(root, mark)
+    except (OSError, ValueError):  # not ours to read, or a path that cannot be one
+        pass
+    return None
+
+
+def _linked(root: Path, mark: Path) -> Checkout:
+    """A worktree or a submodule: its `.git` is a file that names its directory inside the repository's."""
+    told = mark.read_text("utf-8", "replace")[:4096].removeprefix("gitdir:").strip()
+    own = root / told
+    common = own / "commondir"
+    if not common.is_file():
+        return Checkout(normalise(str(root)), "", _remote(own))  # a submodule is a repository of its own
+    shared = (own / common.read_text("utf-8", "replace")[:4096].strip()).resolve()
+    # A bare repository's worktrees belong to the folder that is the repository.
+    repository = shared.parent if shared.name == ".git" else shared
+    return Checkout(normalise(str(root)), normalise(str(repository)), _remote(shared))
+
+
+def _remote(git: Path) -> str:
+    """The remote `origin`, else the only one."""
+    config = git / "config"
+    if not config.is_file() or config.stat().st_size > _LARGEST_CONFIG:
+        return ""
+    text = config.read_text("utf-8", "replace")
+    remotes: dict[str, str] = {}
+    for section in _SECTION.finditer(text):
+        until = text.find("\n[", section.end())
+        url = _URL.search(text, section.end(), until if until >= 0 else len(text))
+        if url and (remote := remote_of(url[1])):
+            remotes[section["name"]] = remote
+    return remotes.get("origin", "") or (next(iter(remotes.values())) if len(remotes) == 1 else "")

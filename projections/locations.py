@@ -1,0 +1,85 @@
+"""Locations: what is known of each working directory, by which they are combined to projects when something is asked.
+
+`memctl.domain.projects` says how; `project_words` is what people said about it.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from memctl.domain.bounded import Seen, newest, seen
+from memctl.domain.facts import PlaceSeen
+from memctl.domain.location import LONGEST
+from memctl.domain.projects import ProjectIdentified
+from memctl.projections.kernel import Recorded, projection
+
+ROOTS, REMOTES, AROUND = 2, 4, 8
+"""How many roots of each kind, remotes and directories around a location a row keeps, newest first."""
+
+
+class Root(msgspec.Struct, frozen=True):
+    """A checkout that a location was found to lie in, and its repository where that is a worktree's.
+
+    `at` counts in microseconds; `recorded` are those that git's own files told.
+    """
+
+    at: int
+    id: str
+    root: str
+    repository: str = ""
+    recorded: bool = False
+
+
+class Location(msgspec.Struct, frozen=True, kw_only=True):
+    """One working directory. Times in microseconds; `around` are directories of the same checkout that hold it."""
+
+    location: str
+    first_seen: int
+    last_seen: int
+    worked: bool = False
+    """Something happened there; else it was only named."""
+    roots: tuple[Root, ...] = ()
+    """Those that were recorded first, each kind newest first."""
+    remotes: tuple[Seen, ...] = ()
+    around: tuple[Seen, ...] = ()
+
+
+def _rank(root: Root) -> tuple[bool, int, str]:
+    return root.recorded, root.at, root.id
+
+
+def _key(item: PlaceSeen | Recorded[ProjectIdentified]) -> str | None:
+    return (item.place if isinstance(item, PlaceSeen) else item.payload.location) or None
+
+
+@projection(row=Location, key=_key)
+def locations(row: Location | None, item: PlaceSeen | Recorded[ProjectIdentified]) -> Location | None:
+    """Working directories: the checkout each lies in, its git remotes, and what shows that it is part of another."""
+    if isinstance(item, PlaceSeen):
+        at, id, recorded, around, remote = int(item.occurred_at), str(item.id), False, item.around, item.remote
+        root = Root(at, id, item.root)
+        worked = not (item.root or item.remote or item.around)
+    else:
+        told, at, id, recorded, around = (
+            item.payload,
+            int(item.event.occurred_at),
+            str(item.event.delivery_id),
+            True,
+            "",
+        )
+        root, remote, worked = Root(at, id, told.root, told.repository, recorded), told.remote, True
+    row = row or Location(location=_key(item) or "", first_seen=at, last_seen=at)
+    roots = row.roots
+    if root.root:
+        # One recorded word counts for more than any number of others, so each kind keeps its own newest.
+        same, others = ([r for r in roots if r.recorded == kind] for kind in (recorded, not recorded))
+        roots = tuple(sorted((*newest(tuple(same), root, ROOTS), *others), key=_rank, reverse=True))
+    return msgspec.structs.replace(
+        row,
+        first_seen=min(row.first_seen, at),
+        last_seen=max(row.last_seen, at),
+        worked=row.worked or worked,
+        roots=roots,
+        remotes=seen(row.remotes, remote, at, REMOTES, 300),
+        around=seen(row.around, around, at, AROUND, LONGEST),
+    )

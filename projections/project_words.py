@@ -1,0 +1,44 @@
+"""What people said about which places are one project: merged, or split again."""
+
+from __future__ import annotations
+
+import msgspec
+
+from memctl.domain.bounded import newest
+from memctl.domain.projects import Merging, ProjectMerged, ProjectSplit
+from memctl.projections.kernel import Recorded, projection
+
+MERGINGS = 32
+"""How many words about one anchor a row keeps, newest first."""
+
+
+class ProjectWords(msgspec.Struct, frozen=True, kw_only=True):
+    """What was said of one anchor: a remote, or the path of a root. Times in microseconds, 0 for never.
+
+    `into` are the projects that it was said to be of; `split_at` is when it was said to be one of its own.
+    """
+
+    anchor: str
+    into: tuple[Merging, ...] = ()
+    split_at: int = 0
+
+
+Word = Recorded[ProjectMerged] | Recorded[ProjectSplit]
+
+
+def _key(item: Word) -> str:
+    told = item.payload
+    return told.merged if isinstance(told, ProjectMerged) else told.part
+
+
+@projection(row=ProjectWords, key=_key)
+def project_words(
+    row: ProjectWords | None, item: Recorded[ProjectMerged] | Recorded[ProjectSplit]
+) -> ProjectWords | None:
+    """Which places people said to be one project, or not."""
+    row = row or ProjectWords(anchor=_key(item))
+    told, at = item.payload, int(item.event.occurred_at)
+    if isinstance(told, ProjectMerged):
+        merging = Merging(at, str(item.event.delivery_id), told.into)
+        return msgspec.structs.replace(row, into=newest(row.into, merging, MERGINGS))
+    return msgspec.structs.replace(row, split_at=max(row.split_at, at))

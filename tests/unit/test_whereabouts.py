@@ -1,0 +1,87 @@
+"""What a session's own words and git's output show of the directories it works in."""
+
+from __future__ import annotations
+
+import pytest
+
+from memctl.domain.asserting import Assertions
+from memctl.domain.event import Event, Micros, Position
+from memctl.domain.facts import PlaceSeen
+from memctl.domain.observations import SessionStarted, ToolReturned, event_id_of
+from memctl.domain.ordering import Placed
+from memctl.domain.whereabouts import Whereabouts
+
+HERE = "/home/dana/cli"
+
+
+def placed(branch: str = "") -> Placed:
+    seen = SessionStarted(branch=branch) if branch else ToolReturned()
+    id = event_id_of(1, "e")
+    event = Event(
+        position=Position(1), event_id=id, space_id=1, stream="session/claude-code/s1", type="session.started",
+        occurred_at=Micros(1), recorded_at=Micros(1), actor="tool", location=HERE, session_id="s1", dedupe_key="e",
+        payload=seen,
+    )  # fmt: skip
+    return Placed(event, seen, id, Micros(1), (1, 0, 0, 0), "")
+
+
+def shown(command: str, text: str) -> list[tuple[str, str, str]]:
+    assertions = Assertions("session/claude-code/s1")
+    assertions.location = HERE
+    Whereabouts(assertions).ran(placed(), command, text)
+    return [(f.place, f.root, f.remote) for f in assertions.drain() if isinstance(f, PlaceSeen)]
+
+
+PUSHED = "To github.com:Acme/cli.git\n   1c2..3d4  main -> main\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "text", "place", "remote"),
+    [
+        ("git push", PUSHED, HERE, "github.com/acme/cli"),
+        ("git push -u origin main 2>&1", PUSHED, HERE, "github.com/acme/cli"),
+        ("cd /home/dana/cli && git push", PUSHED, HERE, "github.com/acme/cli"),
+        ("cd ../site && git push", PUSHED, "/home/dana/site", "github.com/acme/cli"),
+        ("git -C /srv/lib push", PUSHED, "/srv/lib", "github.com/acme/cli"),
+        ("git pull --rebase", "From https://github.com/acme/cli\n * branch", HERE, "github.com/acme/cli"),
+        (
+            "git remote -v",
+            "origin\tgit@github.com:acme/cli.git (fetch)\nup\thttps://x.org/a/b (fetch)",
+            HERE,
+            "github.com/acme/cli",
+        ),
+        ("git remote get-url origin", "https://github.com/acme/cli.git\n", HERE, "github.com/acme/cli"),
+        ("gh pr create --fill", "Creating…\nhttps://github.com/acme/cli/pull/12\n", HERE, "github.com/acme/cli"),
+    ],
+)
+def test_git_tells_the_remote_of_where_it_ran(command: str, text: str, place: str, remote: str) -> None:
+    assert shown(command, text) == [(place, "", remote)]
+
+
+@pytest.mark.parametrize(
+    ("command", "text"),
+    [
+        ("git push fork main", PUSHED),
+        ("cd $WORK && git push", PUSHED),
+        ("cd /a && git push; cd /b && git push", PUSHED),
+        ("git push", "To ../origin.git\n   1c2..3d4  main -> main\n"),
+        ("echo git push", PUSHED),
+        ("cat push.log", PUSHED),
+        ("git rev-parse --show-toplevel", "/somewhere/else\n"),
+    ],
+)
+def test_what_may_be_about_another_repository_tells_nothing(command: str, text: str) -> None:
+    assert shown(command, text) == []
+
+
+def test_git_tells_the_root_of_where_it_ran() -> None:
+    assert shown("cd cmd && git rev-parse --show-toplevel", f"{HERE}\n") == [(f"{HERE}/cmd", HERE, "")]
+
+
+def test_a_folder_entered_on_the_same_branch_is_part_of_the_checkout() -> None:
+    assertions = Assertions("session/claude-code/s1")
+    where = Whereabouts(assertions)
+    for location, branch in ((HERE, "main"), (f"{HERE}/cmd", "main"), (f"{HERE}/vendor/lib", "v2"), (HERE, "main")):
+        where.came(placed(branch), location)
+    told = [(f.place, f.around) for f in assertions.drain() if isinstance(f, PlaceSeen)]
+    assert told == [(HERE, ""), (f"{HERE}/cmd", ""), (f"{HERE}/cmd", HERE), (f"{HERE}/vendor/lib", "")]
