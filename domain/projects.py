@@ -351,7 +351,8 @@ class Projects:
             for other in dict.fromkeys((*place.inside, around)):
                 if not self._differ(place, other):
                     self._join(at, other)
-        self._bases = {location: self._find(location) for location in self._places}
+        self._ruled = {node: self._find(node) for node in list(self._parent)}
+        self._bases = {location: self._ruled[location] for location in self._places}
         self._anchors = self._anchored()
         """Anchors of the groups that rules make, by their representative."""
         self._by_anchor = {anchor: base for base, anchor in self._anchors.items()}
@@ -403,15 +404,8 @@ class Projects:
     def _base_of(self, anchor: str) -> str:
         """The group that rules make of what an anchor names, also one of former days: a path before its remote was
         known, say. Empty where memory knows nothing there."""
-        if anchor in self._by_anchor:
-            return self._by_anchor[anchor]
-        if anchor in self._bases:
-            return self._bases[anchor]
-        node = anchor if anchor in self._parent else _REMOTE_NODE + anchor
-        if node not in self._parent:
-            return ""
-        found = self._find(node)
-        return next((base for base in self._anchors if self._find(base) == found), "")
+        base = self._by_anchor.get(anchor) or self._ruled.get(anchor) or self._ruled.get(_REMOTE_NODE + anchor, "")
+        return base if base in self._anchors else ""
 
     def _made(self) -> list[Project]:
         members: dict[str, list[str]] = defaultdict(list)
