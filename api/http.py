@@ -12,7 +12,7 @@ from fastapi import APIRouter, FastAPI, Path, Query, Request, Response
 from pydantic import AwareDatetime, BaseModel, Field, NaiveDatetime
 
 from memctl.api import bugs as bug_queries
-from memctl.api import dead_letters, http_commands, http_openapi, http_problems, queries, stats
+from memctl.api import dead_letters, http_code, http_commands, http_openapi, http_problems, queries, stats
 from memctl.api.deciding import Commands
 from memctl.api.pages import LONGEST_PAGE
 from memctl.api.places import Places, places_of
@@ -348,6 +348,8 @@ def _routes(readers: Readers, engine: Engine) -> APIRouter:
     def bugs_of_text(body: ErrorText) -> Response:
         """The same for a long output."""
         return looked_up(body)
+
+    router.include_router(http_code.routes(found))
 
     # --- the log ---
 

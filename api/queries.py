@@ -13,6 +13,7 @@ from uuid import UUID
 import msgspec
 from psycopg import sql
 
+from memctl.api import code
 from memctl.api.evidence import events_of, evidence_of, origin_of
 from memctl.api.pages import (
     Condition,
@@ -360,7 +361,7 @@ def event_ids(reader: Reader, prefix: str, limit: int) -> list[str]:
 
 
 def thing(reader: Reader, wanted: str) -> dict[str, Any]:
-    """A memory, session, episode, bug pattern, claim or event, by id or by the unambiguous beginning of one.
+    """A memory, session, episode, bug pattern, claim, code rule, entity or event, by id or its unambiguous beginning.
 
     Answers `{"kind": …, "item": …}`. Raises: NotFound, Ambiguous.
     """
@@ -406,6 +407,9 @@ _THINGS = (
     ("insight", "insights"),
     ("knowledge", "verified_knowledge"),
     ("task", "tasks"),
+    ("rule", "code_rules"),
+    ("code_pattern", "code_patterns"),
+    ("entity", "entities"),
 )
 
 
@@ -419,6 +423,8 @@ def _thing(reader: Reader, kind: str, key: str) -> dict[str, Any]:
         raise NotFound(id=key)
     if kind == "knowledge":
         return known(reader, [Keyed(key, row)])[0]
+    if kind == "rule":
+        return code.rule_item(Keyed(key, row))
     item = _with_evidence(reader, [Keyed(key, row)])[0]
     if kind == "bug":
         item["solutions"] = [shown(solution) for solution in row.solutions]

@@ -2,52 +2,21 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import Any, Literal
 
 import click
 
+from memctl.cli.asking import NOTHING_FOUND, SHORT_ID, placed, reading, running
 from memctl.cli.output import Cell, Column, line, print_json, print_lines, print_table, safe, size, span, tell, when
 
-if TYPE_CHECKING:
-    from memctl.api.client import Client
-
-NOTHING_FOUND = 3
-
-SHORT_ID = 8
-"""Characters of an id in a table; any unambiguous beginning is understood."""
-
 _OUTCOMES: dict[str, Literal["green", "red", "yellow"]] = {"success": "green", "failure": "red", "partial": "yellow"}
-
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def _reading(*, limit: int) -> Callable[[F], F]:
-    """The options that every reading verb has."""
-
-    def decorate(command: F) -> F:
-        for option in (
-            click.option("--json", "as_json", is_flag=True, help="Print JSON."),
-            click.option(
-                "--limit", type=click.IntRange(1, 200), default=limit, show_default=True, help="Most items to print."
-            ),
-            click.option(
-                "--project",
-                metavar="NAME|PATH|*",
-                help="Which project; '*' for all. Without it, the one this directory belongs to, if memory knows it.",
-            ),
-        ):
-            command = option(command)
-        return command
-
-    return decorate
 
 
 @click.command()
 @click.argument("query", nargs=-1, required=True)
-@_reading(limit=5)
+@reading(limit=5)
 @click.option("--profile", default="bounded", show_default=True, help="How results are scored.")
 @click.option("--explain", is_flag=True, help="Say for each result where it ranked, and what its score is made of.")
 @click.pass_context
@@ -64,9 +33,9 @@ def search(
 
     "high" answers can be taken as fact, "suggested" ones are worth a look, "none" are only what came nearest.
     """
-    with _client() as client:
+    with running() as client:
         answer = client.search(
-            " ".join(query), **_where(project), limit=min(limit, 50), profile=profile, explain=explain
+            " ".join(query), **placed(project), limit=min(limit, 50), profile=profile, explain=explain
         )
     for missing in answer["degraded"]:
         tell(f"note: {missing}")
@@ -89,7 +58,7 @@ def show(id: str, as_json: bool) -> None:
 
     ID may be the beginning of an id, as long as only one thing has it.
     """
-    with _client() as client:
+    with running() as client:
         answer = client.thing(id)
     if as_json:
         print_json(answer)
@@ -98,7 +67,7 @@ def show(id: str, as_json: bool) -> None:
 
 
 @click.command()
-@_reading(limit=20)
+@reading(limit=20)
 @click.pass_context
 def history(context: click.Context, project: str | None, limit: int, as_json: bool) -> None:
     """List the latest turns: what was asked, and where."""
@@ -112,7 +81,7 @@ def history(context: click.Context, project: str | None, limit: int, as_json: bo
 
 @click.command()
 @click.argument("error", nargs=-1)
-@_reading(limit=5)
+@reading(limit=5)
 @click.option("--command", default="", help="What printed the error.")
 @click.pass_context
 def bugs(
@@ -127,11 +96,11 @@ def bugs(
         text = sys.stdin.buffer.read(200_000).decode("utf-8", "replace")
     if error and not text.strip():
         raise click.UsageError("the error is empty")
-    with _client() as client:
+    with running() as client:
         if error:
-            answer = client.bugs(text, command=command, **_where(project), limit=min(limit, 50))
+            answer = client.bugs(text, command=command, **placed(project), limit=min(limit, 50))
         else:
-            answer = client.known_bugs(**_where(project), limit=min(limit, 50))
+            answer = client.known_bugs(**placed(project), limit=min(limit, 50))
     if as_json:
         print_json(answer)
     else:
@@ -146,7 +115,7 @@ def bugs(
 
 
 @click.command()
-@_reading(limit=30)
+@reading(limit=30)
 @click.option("--kind", type=click.Choice(["preference", "pattern", "expertise", "fact", "profile"]))
 @click.pass_context
 def insights(context: click.Context, project: str | None, limit: int, as_json: bool, kind: str | None) -> None:
@@ -161,7 +130,7 @@ def insights(context: click.Context, project: str | None, limit: int, as_json: b
 
 
 @click.command()
-@_reading(limit=20)
+@reading(limit=20)
 @click.option("--type", "task_type", help="Type of task: bugfix, feature, refactor, test, docs, question, …")
 @click.option("--outcome", type=click.Choice(["success", "failure", "partial", "unknown"]))
 @click.option("--file", help="Only work on files whose path has this in it.")
@@ -196,11 +165,11 @@ def episodes(
 
 
 @click.command()
-@_reading(limit=50)
+@reading(limit=50)
 def stats(project: str | None, limit: int, as_json: bool) -> None:
     """Count what is remembered, how far it is read, and what it takes on disk."""
-    with _client() as client:
-        answer = client.stats(**_where(project))
+    with running() as client:
+        answer = client.stats(**placed(project))
     if as_json:
         print_json(answer)
         return
@@ -251,24 +220,6 @@ def events(as_json: bool) -> None:
 COMMANDS: list[click.Command] = [search, show, history, bugs, insights, episodes, stats, events]
 
 
-def _client() -> Client:
-    from memctl.api.client import Client
-    from memctl.infra.settings import load_settings
-
-    return Client.of(load_settings())
-
-
-def _where(project: str | None) -> dict[str, Any]:
-    """What the API is told of the place: a project in the user's words, and where the command runs."""
-    if project is not None and project.startswith((".", "~", "/")):
-        project = os.path.abspath(os.path.expanduser(project))
-    try:
-        here = os.getcwd()
-    except FileNotFoundError:  # the working directory was deleted under us
-        here = None
-    return {"project": project, "here": here}
-
-
 def _list(
     context: click.Context,
     what: str,
@@ -279,8 +230,8 @@ def _list(
     as_json: bool,
     **asked: Any,
 ) -> None:
-    with _client() as client:
-        answer = client.page(what, **_where(project), limit=limit, **asked)
+    with running() as client:
+        answer = client.page(what, **placed(project), limit=limit, **asked)
     items = answer["items"]
     if as_json:
         print_json(items)

@@ -24,17 +24,17 @@ from memctl.domain.code_changes import (
     top_level_in,
     transformation_of,
 )
-from memctl.domain.entities import (
+from memctl.domain.entities import file_of
+from memctl.domain.facts import CodeReplaced, CodeTransformed, EntityMentioned, FilesCommitted
+from memctl.domain.mentions import (
     HEAD,
     Named,
-    file_of,
     libraries_declared,
     libraries_in_code,
     libraries_installed,
     people_in,
     services_in,
 )
-from memctl.domain.facts import CodeReplaced, CodeTransformed, EntityMentioned, FilesCommitted
 from memctl.domain.observations import Hunk
 from memctl.domain.ordering import Placed
 from memctl.domain.tools import Change, patch_parts, patch_text

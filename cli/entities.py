@@ -1,0 +1,116 @@
+"""The verbs for what the work has to do with: `entities`, `graph`, and what people say of both."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+from urllib.parse import quote
+
+import click
+
+from memctl.cli.asking import NOTHING_FOUND, placed, reading, running
+from memctl.cli.output import Cell, Column, line, print_json, print_lines, print_table, tell, when
+
+
+@click.command()
+@click.argument("name", required=False)
+@reading(limit=40)
+@click.option("--kind", type=click.Choice(["library", "service", "person"]))
+@click.pass_context
+def entities(
+    context: click.Context, name: str | None, project: str | None, limit: int, as_json: bool, kind: str | None
+) -> None:
+    """List libraries with versions, services and people that the work met; with NAME, show one whole."""
+    with running() as client:
+        if name is not None:
+            item = client.page(f"entities/{quote(name, safe='')}", **placed(project))
+            if as_json:
+                print_json(item)
+            else:
+                _print_entity(item)
+            return
+        answer = client.page("entities", **placed(project), limit=limit, kind=kind)
+    items = answer["items"]
+    if as_json:
+        print_json(answer)
+    elif items:
+        columns = [
+            Column("kind"),
+            Column("name"),
+            Column("version"),
+            Column("sessions", "right"),
+            Column("in", give=True),
+        ]
+        print_table(columns, [_row(item) for item in items])
+    if not items:
+        tell("no library, service or person was met here yet")
+        context.exit(NOTHING_FOUND)
+
+
+def _row(item: dict[str, Any]) -> list[Cell | str]:
+    name = item["display_name"] if item["kind"] != "library" else item["name"]
+    version = item["versions"][0] if item["versions"] else ""
+    return [item["kind"], Cell(name, "bold"), version, str(item["interactions"]), ", ".join(item["projects"])]
+
+
+def _print_entity(item: dict[str, Any]) -> None:
+    click.echo(click.style(line(item["node"]), bold=True))
+    if item.get("summary"):
+        print_lines(f"  {line(item['summary'])}")
+    if item.get("interactions"):
+        versions = f", version {', '.join(item['versions'])}" if item["versions"] else ""
+        print_lines(f"  met in {item['interactions']} sessions, last {when(item['last_seen'])}{versions}")
+    for place in item.get("sentiment", ()):
+        where = f" in {place['project']}" if place["project"] else ""
+        print_lines(f"  {place['label']} ({place['score']:+.2f}) after {place['shown']} signs{where}")
+        for feeling in place["path"][:8]:
+            print_lines(f"    {when(feeling['at'])}  {feeling['score']:+.1f}  {line(feeling['words'])[:70]}")
+    _print_edges([(e["relation"], e["label"], e["weight"]) for e in item["edges"]], "  ")
+
+
+@click.command()
+@click.argument("entity")
+@click.option("--hops", type=click.IntRange(1, 2), default=1, show_default=True, help="How far to look.")
+@click.option("--project", metavar="NAME|PATH|*", help="Which project; '*' for all.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_context
+def graph(context: click.Context, entity: str, hops: int, project: str | None, as_json: bool) -> None:
+    """Show what ENTITY is tied to: who uses a library, which files change together, which errors a file's edits fixed.
+
+    ENTITY is a library, service or person by name, `project:NAME`, or a file by the end of its path.
+    """
+    with running() as client:
+        answer = client.page(f"graph/{quote(entity, safe='')}", **placed(project), hops=hops)
+    if as_json:
+        print_json(answer)
+        return
+    labels = {node["node"]: node["label"] for node in answer["nodes"]}
+    below: dict[str, list[tuple[str, str, float]]] = defaultdict(list)
+    for edge in answer["edges"]:
+        below[edge["source"]].append((edge["relation"], edge["target"], edge["weight"]))
+    click.echo(click.style(line(answer["start"]), bold=True))
+    _print_tree(answer["start"], below, labels, "", frozenset((answer["start"],)))
+    if not answer["edges"]:
+        tell("nothing is tied to it yet")
+        context.exit(NOTHING_FOUND)
+
+
+def _print_tree(
+    node: str,
+    below: dict[str, list[tuple[str, str, float]]],
+    labels: dict[str, str],
+    indent: str,
+    above: frozenset[str],
+) -> None:
+    edges = [edge for edge in below[node] if edge[1] not in above]
+    for number, (relation, target, weight) in enumerate(edges, 1):
+        last = number == len(edges)
+        times = f" ×{weight:g}" if weight != 1 else ""
+        print_lines(f"{indent}{'└─' if last else '├─'} {relation.replace('_', ' ')} {line(labels[target])[:90]}{times}")
+        _print_tree(target, below, labels, indent + ("   " if last else "│  "), above | {target})
+
+
+def _print_edges(edges: list[tuple[str, str, float]], indent: str) -> None:
+    for relation, label, weight in edges:
+        times = f" ×{weight:g}" if weight != 1 else ""
+        print_lines(f"{indent}{relation.replace('_', ' ')} {line(label)[:90]}{times}")

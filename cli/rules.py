@@ -1,0 +1,144 @@
+"""The verbs for what was learnt of code: `rules`, and the statements about them."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import click
+
+from memctl.cli.asking import NOTHING_FOUND, SHORT_ID, placed, reading, running
+from memctl.cli.output import Cell, Column, line, print_json, print_lines, print_table, tell, when
+from memctl.cli.say import say, told
+
+_STYLES: dict[str, Literal["green", "yellow", "red", "dim"]] = {
+    "trusted": "green", "active": "yellow", "weak": "red", "retired": "dim", "seen": "dim",
+}  # fmt: skip
+
+
+class _WithDefault(click.Group):
+    """A group whose options, given alone, list."""
+
+    def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
+        if not args or (args[0] not in self.commands and args[0] not in ("--help", "-h")):
+            args = ["list", *args]
+        return super().parse_args(context, args)
+
+
+@click.group(cls=_WithDefault)
+def rules() -> None:
+    """List what code gives way to what, and how sure that is; say that a rule holds, or retire it.
+
+    `memctl rules` alone lists: see `memctl rules list --help` for --language, --state and --patterns.
+    """
+
+
+@rules.command("list")
+@reading(limit=30)
+@click.option("--language", help="Only rules of this language: go, typescript, python, …")
+@click.option("--state", type=click.Choice(["trusted", "active", "weak", "seen", "retired"]))
+@click.option("--patterns", is_flag=True, help="The transformations that recur, in place of the single rules.")
+@click.pass_context
+def list_rules(
+    context: click.Context,
+    project: str | None,
+    limit: int,
+    as_json: bool,
+    language: str | None,
+    state: str | None,
+    patterns: bool,
+) -> None:
+    """List rules of replacement (trusted from 0.8 on, weak below 0.3), or patterns of transformation."""
+    what = "patterns" if patterns else "rules"
+    asked: dict[str, Any] = {"language": language} if patterns else {"language": language, "state": state}
+    with running() as client:
+        answer = client.page(what, **placed(project), limit=limit, **asked)
+    items = answer["items"]
+    if as_json:
+        print_json(answer)
+    elif patterns:
+        for item in items:
+            _print_pattern(item)
+    elif items:
+        columns = [
+            Column("id"),
+            Column("state"),
+            Column("sure", "right"),
+            Column("seen", "right"),
+            Column("rule", give=True),
+        ]
+        print_table(columns, [_row(item) for item in items])
+    if not items:
+        tell(f"no {what} were learnt here yet: one is shown once it was seen in two files or sessions")
+        context.exit(NOTHING_FOUND)
+
+
+def _row(item: dict[str, Any]) -> list[Cell | str]:
+    after = item["after"] or "(nothing)"
+    return [
+        Cell(item["id"][:SHORT_ID], "cyan"),
+        Cell(item["state"], _STYLES[item["state"]]),
+        f"{item['confidence']:.2f}",
+        str(item["places"]),
+        f"{item['before']} → {after}",
+    ]
+
+
+def _print_pattern(item: dict[str, Any]) -> None:
+    stats = item["stats"]
+    languages = ", ".join(item["applicability"]["languages"])
+    click.echo(click.style(line(f"{item['category']}: {item['name']}"), bold=True))
+    print_lines(
+        f"  {item['transformation']['description']}",
+        f"  {stats['application_count']} times in {len(item['files'])} files of {item['project']} ({languages}), "
+        f"last {when(item['last_seen'])}",
+    )
+    for example in item["examples"][:1]:
+        click.echo("  " + click.style(line(f"- {example['before']}")[:150], fg="red"))
+        click.echo("  " + click.style(line(f"+ {example['after']}")[:150], fg="green"))
+    click.echo()
+
+
+_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+_WHY = click.option("--why", default="", help="The reason, kept with the statement.")
+
+
+@rules.command()
+@click.argument("id")
+@_WHY
+@_JSON
+def good(id: str, why: str, as_json: bool) -> None:
+    """Say that rule ID held: it gets surer."""
+    told(say("reinforce_rule", rule=id, success=True, why=why), as_json, "noted: the rule held")
+
+
+@rules.command()
+@click.argument("id")
+@_WHY
+@_JSON
+def bad(id: str, why: str, as_json: bool) -> None:
+    """Say that rule ID did not hold: it gets less sure, and is not applied below 0.3."""
+    told(say("reinforce_rule", rule=id, success=False, why=why), as_json, "noted: the rule did not hold")
+
+
+@rules.command()
+@click.argument("id")
+@click.option("--into", default="", metavar="ID", help="The rule that says the same.")
+@click.option("--pattern", is_flag=True, help="ID is a pattern of transformation.")
+@_WHY
+@_JSON
+def retire(id: str, into: str, pattern: bool, why: str, as_json: bool) -> None:
+    """Stop showing rule ID. Nothing is deleted: `restore` shows it again."""
+    kind = "code_pattern" if pattern else "rule"
+    done = say("retire_pattern", pattern=id, kind=kind, reason=why, into=into)
+    told(done, as_json, "retired" if not into else "merged")
+
+
+@rules.command()
+@click.argument("id")
+@click.option("--pattern", is_flag=True, help="ID is a pattern of transformation.")
+@_WHY
+@_JSON
+def restore(id: str, pattern: bool, why: str, as_json: bool) -> None:
+    """Show rule ID again."""
+    done = say("retire_pattern", pattern=id, kind="code_pattern" if pattern else "rule", reason=why, back=True)
+    told(done, as_json, "restored")
