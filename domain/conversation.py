@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import Literal
 
 from memctl.domain.asserting import Assertions, span_of
-from memctl.domain.decisions import Decision, decisions_by_agent, decisions_by_user
+from memctl.domain.bounded import one_line
+from memctl.domain.decisions import LONGEST_PROMPT, Decision, decisions_by_user
 from memctl.domain.episodes import EpisodeSoFar
 from memctl.domain.event import Micros
 from memctl.domain.facts import (
@@ -20,12 +22,15 @@ from memctl.domain.facts import (
     TaskOpened,
     Turn,
     fact_id,
+    quote,
 )
 from memctl.domain.insights import claims_in
 from memctl.domain.observations import PromptSubmitted, ResponseReceived
 from memctl.domain.ordering import Placed, prompt_about
 from memctl.domain.prompts import FRESH_START, Said, is_complaint, is_thanks, kind_of, said_in, words_in
 from memctl.domain.sentiment import mood_of
+from memctl.domain.signatures import errors_in
+from memctl.domain.statements import TaskCompleted, TaskStarted
 from memctl.domain.tasks import canonical_of, description_of, task_key, task_type_of
 
 RESTED = 4 * 3_600_000_000
@@ -75,6 +80,8 @@ class Conversation:
         self._turn: _OpenTurn | None = None
         self._about: set[str] = set()
         """The words in which the user spoke of the open task."""
+        self._about_task = ""
+        """What the open task's opening is about: a prompt, or a statement."""
         self._last_prompt = Micros(0)
         self._fresh = False
         self.episode: EpisodeSoFar | None = None
@@ -133,6 +140,8 @@ class Conversation:
         description = description_of(said.words)
         if self.episode is not None and kind == "opening" and canonical_of(description) == self.episode.canonical:
             kind = "follow_up"  # the same prompt once more, after an interruption
+        if self.episode is not None and kind == "opening" and self.episode.stated and not self.episode.prompts:
+            kind = "follow_up"  # the task was stated before it was asked for
         self._end_turn()
         if kind == "opening":
             self._close(placed)
@@ -142,17 +151,9 @@ class Conversation:
         if kind == "opening":
             self._open(placed, text, said, description, about_prompt, start, end)
         prompt = self._say(placed, text, said.words, kind, start, end, about_prompt)
-        if kind == "opening" and self.episode is not None:
-            self._assert.make(
-                TaskOpened,
-                placed,
-                about_prompt,
-                *prompt.evidence,
-                task=self.episode.task,
-                canonical=self.episode.canonical,
-                description=self.episode.description,
-                task_type=self.episode.task_type,
-            )
+        if kind == "opening":
+            self._about_task = about_prompt
+            self._opened(placed, *prompt.evidence)
         self._turn = _OpenTurn(prompt)
         self._about |= words_in(said.words)
         self._last_prompt = placed.when
@@ -162,7 +163,7 @@ class Conversation:
             span = span_of(placed, text, mood.start, mood.end)
             self._assert.make(MoodShown, placed, about_prompt, span, score=mood.score, words=spoken)
         for decision in decisions_by_user(said.text):
-            self.decided(placed, text, decision, "user")
+            self.decided(placed, span_of(placed, text, decision.start, decision.end), decision, "user")
         self._claimed(placed, text, said.text, 0, about_prompt, "user")
 
     def _kind(self, said: Said, when: Micros) -> PromptKind:
@@ -186,9 +187,9 @@ class Conversation:
     def _feel(self, words: str) -> None:
         if self.episode is not None:
             if is_complaint(words):
-                self.episode.heard("negative")
+                self.episode.heard("negative", words)
             elif is_thanks(words):
-                self.episode.heard("positive")
+                self.episode.heard("positive", words)
 
     def _about_prompt(self, text: str) -> str:
         return self._assert.nth(prompt_about(text))
@@ -210,8 +211,17 @@ class Conversation:
         about = about or self._about_prompt(text)
         return self._assert.make(Prompted, placed, about, span, text=words[:LONGEST_TEXT], kind=kind, task=self.task)
 
-    def decided(self, placed: Placed, text: str, decision: Decision, said_by: str) -> None:
-        span = span_of(placed, text, decision.start, decision.end)
+    def decided(
+        self,
+        placed: Placed,
+        span: Span,
+        decision: Decision,
+        said_by: str,
+        *,
+        kind: Literal["choice", "cause"] = "choice",
+        stated: bool = False,
+    ) -> None:
+        """Somebody settled on something, as the characters of the span say."""
         self._assert.note(
             DecisionTaken,
             placed,
@@ -219,10 +229,13 @@ class Conversation:
             text=decision.text,
             rationale=decision.rationale,
             said_by=said_by,
+            kind=kind,
+            alternatives=decision.alternatives,
+            stated=stated,
             task=self.task,
         )
         if self.episode is not None:
-            self.episode.decided(decision.text, decision.rationale)
+            self.episode.decided(decision.text, decision.rationale, cause=kind == "cause")
 
     def _claimed(
         self, placed: Placed, text: str, words: str, offset: int, about: str, said_by: Literal["user", "agent"]
@@ -263,10 +276,8 @@ class Conversation:
             self._turn.whole_answer = seen.text
             self._turn.dirty = True
         if self.episode is not None:
-            self.episode.answer, self.episode.answered = seen.text[:2_000], span
+            self.episode.said(seen.text, span)
             self.episode.touch(placed.when)
-        for decision in decisions_by_agent(seen.text):
-            self.decided(placed, seen.text, decision, "agent")
 
     def worked_on(self, path: str) -> None:
         if self._turn is not None and path not in self._turn.files:
@@ -291,8 +302,69 @@ class Conversation:
             opening=span_of(placed, text, start, end),
             ended=placed.when,
         )
+        if self.episode.task_type == "bugfix" and len(said.words) <= LONGEST_PROMPT:
+            self.episode.spoken_of = _error_in(said.words)
 
-    def _close(self, placed: Placed) -> None:
+    def task_started(self, placed: Placed, stated: TaskStarted) -> None:
+        """Somebody said which task it is: the one that this turn's prompt has opened, else one that begins here."""
+        description = description_of(stated.description)
+        canonical = canonical_of(description)
+        task_type = stated.task_type or task_type_of(stated.description, description)
+        span = quote(placed.cite, stated.description, field="description")
+        episode = self.episode
+        if episode is not None and (episode.canonical == canonical or self._just_opened(episode)):
+            # The rule's finding and this are one task.
+            self._about_task = self._about_task or str(placed.cite)
+            episode.canonical, episode.description, episode.task_type = canonical, description, task_type
+            episode.task = task_key(episode.location, canonical)
+            episode.stated = episode.dirty = True
+        else:
+            self._close(placed, by="statement")
+            self._about_task = str(placed.cite)
+            location = self._assert.location
+            self.episode = episode = EpisodeSoFar(
+                id=fact_id(self._assert.stream, "episode", self._about_task),
+                stream=self._assert.stream,
+                task=task_key(location, canonical),
+                canonical=canonical,
+                description=description,
+                task_type=task_type,
+                began=placed.when,
+                location=location,
+                opening=span,
+                ended=placed.when,
+                stated=True,
+            )
+        self._opened(placed, span)
+
+    def _just_opened(self, episode: EpisodeSoFar) -> bool:
+        return episode.prompts == 1 and not episode.stated
+
+    def task_completed(self, placed: Placed, stated: TaskCompleted) -> None:
+        """Somebody said that the open task is over."""
+        if self.episode is None:
+            return
+        if stated.outcome != "unknown":
+            who = "the user" if placed.event.actor == "user" else "the agent"
+            self.episode.verdict = (stated.outcome, f"{who} said so" + (f": {stated.note}" if stated.note else ""))
+        self.episode.touch(placed.when)
+        self._close(placed, by="statement")
+
+    def _opened(self, placed: Placed, *spans: Span) -> None:
+        episode = self.episode
+        assert episode is not None
+        self._assert.make(
+            TaskOpened,
+            placed,
+            self._about_task,
+            *spans,
+            task=episode.task,
+            canonical=episode.canonical,
+            description=episode.description,
+            task_type=episode.task_type,
+        )
+
+    def _close(self, placed: Placed, by: str = "next_prompt") -> None:
         episode = self.episode
         if episode is None:
             return
@@ -305,7 +377,7 @@ class Conversation:
             task=episode.task,
             canonical=episode.canonical,
             outcome=closed.outcome,
-            by="next_prompt",
+            by=by,
         )
         self.episode = None
 
@@ -317,3 +389,14 @@ class Conversation:
             if turn.answer_place is not None:
                 about = f"answer:{turn.prompt.id}"
                 self._claimed(turn.answer_place, turn.whole_answer, turn.whole_answer, 0, about, "agent")
+
+
+def _error_in(words: str) -> str:
+    """The first error of a named type that a user's words hold, on one line; empty where they hold none."""
+    for error in errors_in(words, "", failed=True):
+        if any(_NAMED.search(name) for name in error.error_types):
+            return one_line(error.message, 300)
+    return ""
+
+
+_NAMED = re.compile(r"\w(?:Error|Exception)$|^panic$|^[A-Z]+\d+$")

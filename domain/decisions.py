@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from memctl.domain.literals import mentions
-
 LONGEST_PROMPT = 1_500
 """Characters of a prompt that is still taken for somebody's own words."""
 
@@ -18,13 +16,29 @@ _AGENT = re.compile(
     r"(?:(?:I'll|I will|We'll|we'll|Let's|let's) (?:go with|stick with|keep|switch to|opt for|adopt)\b|"
     r"(?:I|We|we)(?:'ve| have)? (?:decided (?:to|on|against)|chose|opted|settled|went with|am going with|'m going "
     r"with)\b|"
-    r"Going with\b|\*{0,2}Decision:\*{0,2} )[^\n]{8,280}?(?=[.!?](?:\s|$)|\n|$)"
+    r"Going with\b|\*{0,2}Decision:\*{0,2} |"
+    r"[Tt]he (?:simplest|cleanest|best|right|safest|proper|better) (?:fix|approach|solution|option|way)(?: here)? "
+    r"is(?: to)?\b|"
+    r"(?:I'll|I will|I'm going to|[Ww]e'll|[Ww]e should) (?:just |simply |also |now )?"
+    r"(?:use|add|make|extract|replace|modify|skip|store|return|put|move|reset|throw|adapt|implement|build|define|pass|"
+    r"load|leave|drop|remove|create|inject|write|treat|split|merge|rename|wrap|derive|compute|compare|keep|base) "
+    r"(?=[^\n.]{4,140} (?:instead of|rather than) ))"
+    r"[^\n]{8,280}?(?=[.!?](?:\s|$)|\n|$)"
 )
-_AGENT_HINTS = (
-    "go with", "stick with", "keep", "switch to", "opt for", "adopt", "decided ", "chose", "opted", "settled",
-    "went with", "going with", "Going with", "Decision:",
+AGENT_HINTS = (
+    "go with", "stick with", "'ll keep", "will keep", "switch to", "opt for", "adopt", "decided ", " chose", "opted",
+    "settled", "went with", "going with", "Going with", "Decision:", "simplest ", "cleanest ", "best approach",
+    "best fix", "best solution", "best option", "right fix", "right approach", "proper fix", "safest ",
+    "better approach", "instead of ", "rather than ",
 )  # fmt: skip
 """One of these is in every text that the pattern finds something in."""
+_IDLE = re.compile(
+    r"\b(?:edit tool|write tool|the user|old_string|plan mode|this (?:file|script)|skill|todo list|commit message|"
+    r"speculat)\b|"
+    r"\b(?:one by one|guess(?:ing)?|all at once|in parallel|manually)\b|:$",
+    re.I,
+)
+"""How an agent goes about its own work, which decides nothing of the user's."""
 _USER = re.compile(
     r"(?:^|(?<=[.!?,:]\s)|(?<=\n))\W*+(?:(?:and|so|ok(?:ay)?|yes|yeah|then|but|well|sure)[, ]+)*"
     r"(?:(?:let'?s|we'?ll|we will|we should|i'?ll|please) (?:go with|use|stick with|keep|switch to|do option)\b|"
@@ -39,6 +53,16 @@ _WHY = re.compile(
     r"makes))\b.*|(?:때문|위해).*",
     re.I,
 )
+_OTHER = re.compile(
+    r"\b(?:instead of|rather than) (?P<other>[^.;—]{4,120}?)(?= because| since| so that| — |[.;,]|$)", re.I
+)
+_ONWARD = re.compile(
+    r"\b(?:(?:what|how) (?:would you like|do you want|should (?:i|we)) (?:me )?(?:to )?(?:do|proceed|continue)|"
+    r"what next|ready to|can you (?:reproduce|confirm|share|provide)|"
+    r"(?:shall|should) (?:i|we) (?:continue|proceed|start|commit|push)|"
+    r"would you like (?:me )?to (?:continue|proceed|start|commit|push))\b|다음(?:에|으로)|계속할까|진행할까",
+    re.I,
+)
 _ANSWER = re.compile(r'"(?P<question>[^"\n]{3,300})"="(?P<answer>[^"\n]{1,300})"')
 
 
@@ -49,11 +73,13 @@ class Decision(NamedTuple):
     rationale: str
     start: int
     end: int
+    alternatives: tuple[str, ...] = ()
 
 
-def decisions_by_agent(text: str) -> list[Decision]:
-    """What the agent settled on, as its words say."""
-    return _read(_AGENT, text) if mentions(text, _AGENT_HINTS) else []
+def decisions_by_agent(text: str, *, thought: bool = False) -> list[Decision]:
+    """What the agent settled on, as its words say. A thought counts only with what it was weighed against."""
+    found = [decision for decision in _read(_AGENT, text) if not _IDLE.search(decision.text)]
+    return [decision for decision in found if decision.alternatives] if thought else found
 
 
 def decisions_by_user(text: str) -> list[Decision]:
@@ -65,11 +91,12 @@ def decisions_by_user(text: str) -> list[Decision]:
 
 
 def decisions_in_answers(text: str) -> list[Decision]:
-    """What the user answered to the agent's questions, as the client reports it."""
+    """What the user answered to the agent's questions, as the client reports it: not what to do next."""
     return [
         Decision(f"{found['question']} {found['answer']}"[:300], "", found.start(), found.end())
-        for found in list(_ANSWER.finditer(text))[:MOST]
-    ]
+        for found in _ANSWER.finditer(text)
+        if not _ONWARD.search(found["question"])
+    ][:MOST]
 
 
 def _read(pattern: re.Pattern[str], text: str) -> list[Decision]:
@@ -80,10 +107,19 @@ def _read(pattern: re.Pattern[str], text: str) -> list[Decision]:
         lead = _LEAD.match(text, found.start(), found.end())
         start = lead.end() if lead else found.start()
         words = " ".join(text[start : found.end()].split())
-        if len(words) < 12:
+        if len(words) < 12 or words[-1] == ":":
             continue
         why = _WHY.search(words)
-        decided.append(Decision(words[:300], why[0][:200] if why else "", start, found.end()))
+        other = _OTHER.search(words)
+        decided.append(
+            Decision(
+                words[:300],
+                why[0][:200] if why else "",
+                start,
+                found.end(),
+                (other["other"].strip(" ,;—-")[:120],) if other else (),
+            )
+        )
         if len(decided) == MOST:
             break
     return decided

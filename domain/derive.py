@@ -1,8 +1,8 @@
 """Stage 1: from the events of one stream to facts, purely.
 
 The facts are a function of the set of events: what came in which order, in which batches, twice or in two versions,
-changes nothing (`memctl.domain.ordering`). `conversation` reads what was said, `work` what was done, `shown` what that
-shows of people and projects.
+changes nothing (`memctl.domain.ordering`). `conversation` reads what was said, `work` what was done, `reasoning` what
+was thought and settled, `shown` what all that shows of people and projects.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from memctl.domain.event import Event, Micros
 from memctl.domain.facts import Fact, SessionClosed, SessionOpened, SessionTitled, TokensSpent
 from memctl.domain.observations import (
     NoticeReceived,
-    Observation,
     PromptSubmitted,
     ResponseReceived,
     SessionEnded,
@@ -25,8 +24,10 @@ from memctl.domain.observations import (
     ToolCalled,
     ToolOutcome,
 )
-from memctl.domain.ordering import Ordering, Placed
+from memctl.domain.ordering import Ordering, Placed, Told
+from memctl.domain.reasoning import Reasoning
 from memctl.domain.shown import Shown
+from memctl.domain.statements import Statement
 from memctl.domain.whereabouts import Whereabouts
 from memctl.domain.work import Work
 
@@ -52,6 +53,7 @@ class StreamFacts:
         self._at = ""
         self._work = Work(self._assert, self._talk, self._where)
         self._shown = Shown(self._assert)
+        self._reasoning = Reasoning(self._assert, self._talk)
         self._opened = False
         self._waiting: list[Placed] = []
         self._undated = False
@@ -117,6 +119,7 @@ class StreamFacts:
                 self._work.told(seen.text, thought=seen.kind == "thinking")
                 if seen.kind == "text":
                     self._talk.answered(placed, seen)
+                self._reasoning.told(placed, seen)
             case PromptSubmitted():
                 self._talk.prompted(placed, seen)
                 self._shown.prompted(placed, seen)
@@ -124,10 +127,12 @@ class StreamFacts:
                 self._notice(placed, seen)
             case SessionEnded():
                 self._assert.note(SessionClosed, placed, reason=seen.reason)
+            case Statement():
+                self._reasoning.stated(placed, seen)
             case _:
                 pass
 
-    def _open(self, placed: Placed, seen: Observation) -> None:
+    def _open(self, placed: Placed, seen: Told) -> None:
         started = seen if isinstance(seen, SessionStarted) else SessionStarted()
         self._assert.note(
             SessionOpened,

@@ -2,21 +2,75 @@
 
 from __future__ import annotations
 
+import re
 from typing import Literal
 from uuid import UUID
 
 import msgspec
 
-from memctl.domain.bounded import clipped
+from memctl.domain.bounded import clipped, one_line
 from memctl.domain.event import Micros
 from memctl.domain.explanations import sentences
-from memctl.domain.facts import Episode, FilePatch, Outcome, Span, TaskType, ToolTally
+from memctl.domain.facts import Episode, FilePatch, Outcome, Pivot, Span, TaskType, ToolTally
+from memctl.domain.memory import first_sentences
 
 FILES, PATCHES, NAMES, LINES = 32, 24, 30, 10
 """How many files, patches, names (symbols, signatures, steps of the plan) and lines (decisions, pivots) are kept."""
 
 PIVOT_STEPS = 5
 """More steps than this between one error and the next are a change of strategy (seed 001)."""
+
+BARELY = 3
+"""Uses of tools up to which an interrupted request was taken back, and nothing failed."""
+
+_CORRECTS = re.compile(
+    r"\b(?:don'?t|do not|never|always|instead|should(?:n'?t)?|must|use|only|not|without|rather|make sure|keep|revert|"
+    r"undo)\b|"
+    r"말고|하지 ?마|대신|항상|써야|해야",
+    re.I,
+)
+_ASKS = re.compile(r"\?|https?://|\b(?:should|shall|can|could) (?:we|i|you)\b", re.I)
+_SAYS_NOTHING = re.compile(
+    # What an agent is about to do or asks, how checks went, labels.
+    r"^(?:now|let me|i'll|i will|first|next|good|great|perfect|done|ok(?:ay)?|here's|here is|let's|actually|i need)\b|"
+    r"\b(?:let me|let's|want me to|would you like|shall i|should i|ready to|you can now)\b|[:?]$|"
+    r"^(?:all |both |the )?(?:\d+ )?(?:\w+ )?(?:tests?|lint|linter|typecheck|checks|build|commit|hooks)\b.{0,40}"
+    r"\b(?:pass(?:es|ed|ing)?|clean|green|succe\w+)\b|"
+    r"^(?:\W*\w+\W*){0,3}$|^(?:all clean|pushed|committed|fixed)\b[^a-z]*$|\b[0-9a-f]{7,40}\b.{0,4}$",
+    re.I,
+)
+
+
+def _gist(text: str, limit: int) -> str:
+    """The sentences of an agent's words that tell something, as many as fit in `limit` characters."""
+    found = ""
+    for sentence in sentences(text):
+        sentence = sentence.replace("**", "")
+        if sentence[0] in "|+" or _SAYS_NOTHING.search(sentence):
+            continue
+        if found and len(found) + 1 + len(sentence) > limit:
+            break
+        found = f"{found} {sentence}" if found else one_line(sentence, limit)
+        if not found.endswith((".", "!", "…")):
+            found += "."
+    return found
+
+
+class _Patch(msgspec.Struct):
+    """What was done to one file so far; `names` are those that the changed text defines, in order."""
+
+    added: int = 0
+    removed: int = 0
+    created: bool = False
+    edits: int = 0
+    names: dict[str, None] = msgspec.field(default_factory=dict)
+
+    def shown(self, path: str) -> FilePatch:
+        done = "created" if self.created else f"{self.edits} edits" if self.edits > 1 else "1 edit"
+        names = list(self.names)
+        about = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+        description = f"{done}: {about}" if about else done
+        return FilePatch(path, self.added, self.removed, self.created, self.edits, clipped(description, 160))
 
 
 class EpisodeSoFar(msgspec.Struct):
@@ -34,17 +88,17 @@ class EpisodeSoFar(msgspec.Struct):
     ended: Micros = Micros(0)
     steps: int = 0
     prompts: int = 0
-    files: dict[str, FilePatch] = msgspec.field(default_factory=dict)
+    files: dict[str, _Patch] = msgspec.field(default_factory=dict)
     symbols: dict[str, None] = msgspec.field(default_factory=dict)
     error_types: dict[str, None] = msgspec.field(default_factory=dict)
     signatures: dict[str, None] = msgspec.field(default_factory=dict)
     unresolved: dict[str, str] = msgspec.field(default_factory=dict)
-    """Signatures of errors that are not resolved, with their messages."""
+    """Signatures of errors that matter to the work and are not resolved, with their messages."""
     resolved: dict[str, None] = msgspec.field(default_factory=dict)
     tools: dict[str, tuple[int, int]] = msgspec.field(default_factory=dict)
     plan: tuple[tuple[str, str], ...] = ()
     decisions: list[str] = msgspec.field(default_factory=list)
-    pivots: list[str] = msgspec.field(default_factory=list)
+    pivots: list[Pivot] = msgspec.field(default_factory=list)
     added: int = 0
     removed: int = 0
     errors: int = 0
@@ -58,12 +112,27 @@ class EpisodeSoFar(msgspec.Struct):
     interrupted_at: int | None = None
     feedback: Literal["positive", "negative", "neutral"] = "neutral"
     feedback_at: int = 0
-    problem: str = ""
-    solution: str = ""
+    stated: bool = False
+    """The task was stated, not read out of a prompt."""
+    verdict: tuple[Outcome, str] | None = None
+    """What somebody stated of the outcome, and in which words."""
+    cause: str = ""
+    """The cause that was found last."""
+    spoken_of: str = ""
+    """The error that the opening words hold."""
+    found: dict[str, str] = msgspec.field(default_factory=dict)
+    """Errors that came up before anything was changed, with their messages: what there was to mend."""
+    mended: str = ""
+    """The first of those that was resolved."""
+    approach: str = ""
     gotchas: dict[str, None] = msgspec.field(default_factory=dict)
     tips: dict[str, None] = msgspec.field(default_factory=dict)
     answer: str = ""
     answered: Span | None = None
+    answered_at: int = 0
+    summary: str = ""
+    """The longest of the agent's words since the last change."""
+    summary_at: int = 0
     tokens: int = 0
     dirty: bool = True
 
@@ -79,52 +148,77 @@ class EpisodeSoFar(msgspec.Struct):
 
     def changed(self, path: str, added: int, removed: int, symbols: tuple[str, ...], *, created: bool) -> None:
         path = clipped(path, 200)
-        before = self.files.get(path, FilePatch(path))
         if path in self.files or len(self.files) < FILES:
-            created = created or before.created
-            self.files[path] = FilePatch(path, before.added + added, before.removed + removed, created)
+            patch = self.files.setdefault(path, _Patch())
+            patch.added += added
+            patch.removed += removed
+            patch.created = patch.created or created
+            patch.edits += 1
+            _keep(patch.names, symbols, LINES)
         _keep(self.symbols, symbols, NAMES)
         self.added += added
         self.removed += removed
         self.changed_at = self.steps
 
-    def erred(self, signature: str, types: tuple[str, ...], message: str) -> None:
+    def erred(self, signature: str, types: tuple[str, ...], message: str, *, matters: bool) -> None:
+        """An error came up. It `matters` where it is what the work is judged by, not a slip on the way."""
         _keep(self.error_types, types, NAMES)
         _keep(self.signatures, (signature,), NAMES)
-        if len(self.unresolved) < NAMES:
+        if self.changed_at is None and len(self.found) < NAMES:
+            self.found.setdefault(signature, one_line(message, 200))
+        if matters and len(self.unresolved) < NAMES:
             self.unresolved[signature] = message[:200]
         if self.error_at is not None and self.steps - self.error_at > PIVOT_STEPS:
-            self.pivot(
-                "Strategy change after errors", f"Another error {self.steps - self.error_at} steps on: {message}"
-            )
+            first = message.split("\n", 1)[0]
+            self.pivot("Strategy change after errors", f"{self.steps - self.error_at} steps on: {first}")
         self.errors += 1
         self.error_at = self.steps
-        self.problem = self.problem or message[:300]
 
     def resolve(self, signature: str, message: str, approach: str, explanation: str) -> None:
         self.unresolved.pop(signature, None)
         _keep(self.resolved, (signature,), NAMES)
-        self.solution = approach
-        first = message.split("\n", 1)[0]
-        _keep(self.gotchas, (f"{first[:140]} → {approach[:150]}",), LINES // 2)
-        _keep(self.tips, tuple(sentences(explanation)[:1]), LINES // 2)
+        first = clipped(message.split("\n", 1)[0], 140)
+        self.approach = approach
+        if approach.startswith("ran `") and "` instead of `" in approach:
+            works, _, fails = approach.removeprefix("ran ").partition(" instead of ")
+            _keep(self.tips, (f"{works} works here, {fails} does not ({first})",), LINES // 2)
+            return
+        self.mended = self.mended or self.found.get(signature, "")
+        why = _gist(explanation, 180)
+        if why and not any(gotcha.endswith(why) for gotcha in self.gotchas):
+            _keep(self.gotchas, (f"{first} → {why}",), LINES // 2)
 
-    def decided(self, text: str, rationale: str) -> None:
-        if len(self.decisions) < LINES and text not in self.decisions:
-            self.decisions.append(clipped(text, 200))
-            self.pivot(f"Decision: {text}", rationale)
+    def said(self, text: str, span: Span) -> None:
+        """The agent spoke: its last words, and the fullest since the last change."""
+        self.answer, self.answered, self.answered_at = text[:2_000], span, self.steps
+        if len(text) > len(self.summary) or self.summary_at < (self.changed_at or 0):
+            self.summary, self.summary_at = text[:2_000], self.steps
+
+    def decided(self, text: str, rationale: str, *, cause: bool = False) -> None:
+        if cause:
+            self.cause = clipped(text, 300)
+        told = f"Cause: {text}" if cause else text
+        if len(self.decisions) < LINES and clipped(told, 200) not in self.decisions:
+            self.decisions.append(clipped(told, 200))
+            self.pivot(told if cause else f"Decision: {text}", rationale)
 
     def pivot(self, description: str, reason: str) -> None:
         """Descriptions are cut at 50 characters, reasons at 100 (seed 001)."""
         if len(self.pivots) < LINES:
-            self.pivots.append(f"{description[:50]}: {reason[:100]}" if reason else description[:50])
+            self.pivots.append(Pivot(self.steps, one_line(description, 50), one_line(reason, 100)))
 
-    def heard(self, feedback: Literal["positive", "negative"]) -> None:
+    def heard(self, feedback: Literal["positive", "negative"], words: str) -> None:
         self.feedback = feedback
         self.feedback_at = self.steps
+        if feedback == "negative" and self.steps:
+            first = first_sentences(words, 160)
+            if len(first) >= 20 and _CORRECTS.search(first) and not _ASKS.search(first):
+                _keep(self.tips, (f"The user: {first}",), LINES // 2)
 
     def outcome(self, *, closed: bool) -> tuple[Outcome, str]:
         """How it went, and why, in words. Later signs count more than earlier ones."""
+        if self.verdict is not None:
+            return self.verdict
         changed = self.changed_at is not None
         since = self.changed_at or 0
         worked_on = self.steps > self.feedback_at
@@ -133,29 +227,52 @@ class EpisodeSoFar(msgspec.Struct):
         if self.feedback == "positive" and not worked_on:
             return "success", "the user was content"
         if self.interrupted_at is not None and self.interrupted_at >= self.steps:
+            if not changed and self.steps <= BARELY:
+                return "unknown", "the user interrupted it before much was done"
             return ("partial" if changed else "failure"), "the user interrupted the work"
         failing = self.failed_at is not None and self.failed_at >= max(since, self.committed_at or 0)
         if self.committed_at is not None and self.committed_at >= since and not failing:
             tested = ", tests passed" if self.tests_passed else ""
             return "success", f"the work was committed{tested}"
-        if self.tests_passed is not None and self.tested_at is not None and self.tested_at >= since and changed:
+        if changed and self.tests_passed is not None and self.tested_at is not None and self.tested_at >= since:
             if self.tests_passed and not failing:
                 return "success", "tests passed after the last change"
             if not self.tests_passed:
-                return ("partial" if self.resolved else "failure"), f"tests failed at last: {self._last_error()}"
-        if failing and self.unresolved:
-            return ("partial" if changed or self.resolved else "failure"), f"an error stayed: {self._last_error()}"
+                return ("partial" if self.resolved else "failure"), f"tests failed at last{self._last_error()}"
         if changed:
+            if failing and self.unresolved:
+                return "partial", f"an error stayed{self._last_error()}"
             if self.resolved and not self.unresolved:
                 return "success", "what had failed passed after the changes"
             files = "1 file" if len(self.files) == 1 else f"{len(self.files)} files"
             return "unknown", f"{files} changed; no test, commit or word of the user tells how it went"
-        if closed and self.answer:
+        if failing and self.unresolved and (self.failed_at or 0) >= self.answered_at:
+            return "failure", f"an error stayed{self._last_error()}"
+        if self.answer and closed:
             return "success", "answered, and nobody objected"
+        if self.answer:
+            return "unknown", "answered; nobody has said anything to it so far"
         return "unknown", "nothing tells how it went"
 
     def _last_error(self) -> str:
-        return next(reversed(self.unresolved.values()), "")[:120]
+        last = next(reversed(self.unresolved.values()), "")
+        return f": {one_line(last, 120)}" if last else ""
+
+    def _problem(self) -> str:
+        """What was wrong. An error on the way is the problem only where the task was to mend something."""
+        return self.cause or self.spoken_of or (self.mended if self.task_type == "bugfix" else "")
+
+    def _solution(self) -> str:
+        if self.changed_at is None:
+            return ""
+        return _gist(self.summary, 300) or ("" if _SAYS_NOTHING.search(self.approach) else self.approach)
+
+    def _plan_summary(self) -> str:
+        if not self.plan:
+            return ""
+        left = [text for status, text in self.plan if status != "completed"]
+        told = f"{len(self.plan) - len(left)} of {len(self.plan)} steps done"
+        return clipped(f"{told}; left: {'; '.join(left)}" if left else told, 300)
 
     def complexity(self) -> float:
         """0 to 1: steps (full at 60), files (at 12), errors (at 8)."""
@@ -192,15 +309,16 @@ class EpisodeSoFar(msgspec.Struct):
                 ]
             ),
             plan=tuple(clipped(text, 140) for _, text in self.plan[:NAMES]),
+            plan_summary=self._plan_summary(),
             decisions=tuple(self.decisions),
             pivots=tuple(self.pivots),
-            patches=tuple(self.files.values())[:PATCHES],
+            patches=tuple(patch.shown(path) for path, patch in list(self.files.items())[:PATCHES]),
             lines_added=self.added,
             lines_removed=self.removed,
             tests_passed=self.tests_passed,
             feedback=self.feedback,
-            problem=self.problem,
-            solution=self.solution or (" ".join(sentences(self.answer)[:2])[:300] if self.files else ""),
+            problem=self._problem(),
+            solution=self._solution(),
             gotchas=(
                 *self.gotchas,
                 *(f"{message[:140]} (not resolved)" for message in list(self.unresolved.values())[-3:]),

@@ -192,6 +192,8 @@ class FileChanged(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="file
     before: str = ""
     after: str = ""
     """The first 600 characters of what was replaced, and of what stands there now."""
+    symbols: tuple[str, ...] = ()
+    """Functions and types that stand in `after`, at most 20."""
     task: str = ""
 
 
@@ -288,12 +290,22 @@ class ToolTally(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class FilePatch(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What an episode did to one file: lines added and removed over all its changes."""
+    """What an episode did to one file: lines added and removed over all its changes, and what in it, in words."""
 
     path: str
     added: int = 0
     removed: int = 0
     created: bool = False
+    edits: int = 0
+    description: str = ""
+
+
+class Pivot(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Where the work took another turn: `step` counts uses of tools (description at most 50 characters, reason 100)."""
+
+    step: int
+    description: str
+    reason: str = ""
 
 
 class Episode(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="episode"):
@@ -321,31 +333,74 @@ class Episode(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="ep
     resolved: tuple[str, ...] = ()
     tools: tuple[ToolTally, ...] = ()
     plan: tuple[str, ...] = ()
+    plan_summary: str = ""
+    """How many steps of the plan were done, and which were left; empty where there was none."""
     decisions: tuple[str, ...] = ()
-    pivots: tuple[str, ...] = ()
+    pivots: tuple[Pivot, ...] = ()
     patches: tuple[FilePatch, ...] = ()
     lines_added: int = 0
     lines_removed: int = 0
     tests_passed: bool | None = None
     feedback: Literal["positive", "negative", "neutral"] = "neutral"
     problem: str = ""
+    """What was wrong, where something was: the cause that was found, else the error that was spoken of or resolved."""
     solution: str = ""
+    """What was done, in the agent's words."""
     gotchas: tuple[str, ...] = ()
-    """Errors that came up and what resolved them, and errors that stayed."""
+    """Errors that came up, with what explained and resolved them, and errors that stayed."""
     tips: tuple[str, ...] = ()
-    """Why the resolutions worked, in the agent's words."""
+    """What to do otherwise next time: the user's corrections, and commands that work in place of those that do not."""
     answer: str = ""
     """The agent's last words on it, at most 2,000 characters."""
     tokens: int = 0
 
 
 class DecisionTaken(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="decision_taken"):
-    """The agent or the user settled on something."""
+    """The agent or the user settled on something: chose a way, or found a cause (a hypothesis that was confirmed).
+
+    `stated` decisions were recorded as such; others a rule read out of somebody's words.
+    """
 
     text: str
     rationale: str = ""
     said_by: Literal["user", "agent"] = "agent"
+    kind: Literal["choice", "cause"] = "choice"
+    alternatives: tuple[str, ...] = ()
+    stated: bool = False
     task: str = ""
+
+
+class HypothesisMoved(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="hypothesis_moved"):
+    """A hypothesis as it stands after another word on it.
+
+    `hypothesis` is equal for the same description; confirmed at 0.9 or more and rejected ones are open no more.
+    """
+
+    hypothesis: str
+    text: str
+    status: Literal["proposed", "supported", "confirmed", "rejected"]
+    confidence: float
+    said_by: Literal["user", "agent"] = "agent"
+    told: int = 1
+    """How often it was spoken of."""
+    stated: bool = False
+    task: str = ""
+
+
+class Discovered(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="discovered"):
+    """Somebody recorded something found out."""
+
+    text: str
+    kind: str = "fact"
+    said_by: Literal["user", "agent"] = "agent"
+    task: str = ""
+
+
+class Summarized(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="summarized"):
+    """A summary of the session was recorded."""
+
+    summary: str
+    tags: tuple[str, ...] = ()
 
 
 InsightKind = Literal["preference", "pattern", "expertise", "fact", "profile"]

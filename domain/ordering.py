@@ -16,7 +16,7 @@ from uuid import UUID
 
 import msgspec
 
-from memctl.domain.event import Event, Micros
+from memctl.domain.event import Event, Micros, Payload
 from memctl.domain.observations import (
     Observation,
     PromptSubmitted,
@@ -25,11 +25,14 @@ from memctl.domain.observations import (
     ToolCalled,
     ToolOutcome,
 )
+from memctl.domain.statements import Statement
+
+Told = Observation | Statement
 
 Key = tuple[int, int, int, int]
 """Raised time in microseconds, depth under its parents (or line ordinal), block, delivery id."""
 
-T = TypeVar("T", bound=Observation)
+T = TypeVar("T", bound=Payload)
 
 
 class Placed(msgspec.Struct, frozen=True, gc=False):
@@ -39,7 +42,7 @@ class Placed(msgspec.Struct, frozen=True, gc=False):
     """
 
     event: Event
-    payload: Observation
+    payload: Told
     cite: UUID
     when: Micros
     key: Key
@@ -82,9 +85,9 @@ class Ordering:
         then nothing was changed.
         """
         came = list(events)
-        fresh: dict[int, tuple[Event, Observation]] = {}
+        fresh: dict[int, tuple[Event, Told]] = {}
         for event in came:
-            if event.event_id.int in self._events or not isinstance(event.payload, Observation):
+            if event.event_id.int in self._events or not isinstance(event.payload, Told):
                 continue
             delivery = event.delivery_id.int
             if delivery in self._deliveries:
@@ -105,7 +108,7 @@ class Ordering:
             self._remember(entries, lines)
         return placed
 
-    def _place_lines(self, events: Iterable[tuple[Event, Observation]]) -> dict[str, _Line] | None:
+    def _place_lines(self, events: Iterable[tuple[Event, Told]]) -> dict[str, _Line] | None:
         times: dict[str, int] = {}
         parents: dict[str, str] = {}
         for event, seen in events:
@@ -136,7 +139,7 @@ class Ordering:
                 _climb(line, times, parents, placed, self._lines)
         return placed
 
-    def _keyed(self, fresh: Mapping[int, tuple[Event, Observation]], lines: Mapping[str, _Line]) -> list[Placed] | None:
+    def _keyed(self, fresh: Mapping[int, tuple[Event, Told]], lines: Mapping[str, _Line]) -> list[Placed] | None:
         """One entry for each event, in order; None where a tool's call came after its outcome, or an outcome again."""
         entries: list[Placed] = []
         outcomes: list[tuple[str, Placed]] = []
@@ -259,7 +262,7 @@ def _version(event: Event) -> tuple[int, bytes]:
 _OF_ONE_USE = ("call:", "outcome:")
 
 
-def _telling(seen: Observation) -> str:
+def _telling(seen: Told) -> str:
     """What a hook and a transcript would tell alike; empty for what only one of them tells."""
     if isinstance(seen, ToolCalled):
         return f"call:{seen.call}" if seen.call else ""
@@ -294,7 +297,7 @@ def _merged(first: Placed, others: Sequence[Placed]) -> Placed:
 
 
 @functools.cache
-def _defaults(kind: type[Observation]) -> tuple[tuple[str, object], ...]:
+def _defaults(kind: type[Payload]) -> tuple[tuple[str, object], ...]:
     """The fields that another telling may fill, with what they hold where nothing was told."""
     found = []
     for field in msgspec.structs.fields(kind):
@@ -307,7 +310,7 @@ def _defaults(kind: type[Observation]) -> tuple[tuple[str, object], ...]:
     return tuple(found)
 
 
-def filled(first: T, second: Observation) -> T:
+def filled(first: T, second: Payload) -> T:
     """`first`, with what it leaves at its default taken from `second`."""
     gaps = {}
     for name, default in _defaults(type(first)):

@@ -27,7 +27,7 @@ from memctl.domain.observations import ToolCalled, ToolFailed, ToolOutcome
 from memctl.domain.ordering import Placed
 from memctl.domain.resolutions import Resolutions
 from memctl.domain.runners import run_of_tests
-from memctl.domain.shell import changes_of, head_of, is_commit, only_reads
+from memctl.domain.shell import changes_of, head_of, heads_of, is_commit, only_reads, proves
 from memctl.domain.signatures import SeenError, errors_in, hides_exit, is_noise
 from memctl.domain.templates import plain
 from memctl.domain.tools import (
@@ -146,11 +146,11 @@ class Work:
             for path in files_of(family, given, seen.file):
                 self._craft.read(placed, path, seen.text)
         for change in changes:
-            self._assert.note(FileChanged, placed, task=self._talk.task, **change._asdict())
+            names = symbols_in(change.after)
+            self._assert.note(FileChanged, placed, task=self._talk.task, symbols=names, **change._asdict())
             edits.append(Edit(change.path, change.before, change.after))
             self._talk.worked_on(change.path)
             if episode is not None:
-                names = symbols_in(change.after)
                 episode.changed(change.path, change.added, change.removed, names, created=change.created)
         self._resolutions.edited(self._uses, edits)
 
@@ -162,7 +162,7 @@ class Work:
                 self._talk.episode.plan = steps
         if tool.lower() == "askuserquestion":
             for decision in decisions_in_answers(seen.text):
-                self._talk.decided(placed, seen.text, decision, "user")
+                self._talk.decided(placed, span_of(placed, seen.text, decision.start, decision.end), decision, "user")
 
     # --- commands, errors, fixes ---
 
@@ -184,7 +184,7 @@ class Work:
         episode = self._talk.episode
         if not ok:
             self._resolutions.failed(self._uses, command, errors)
-            if episode is not None and errors:
+            if episode is not None and any(error.signature in episode.unresolved for error in errors):
                 episode.failed_at = episode.steps
             return
         committed = is_commit(command)
@@ -223,7 +223,9 @@ class Work:
             occurred.append(fact)
             self._refute(placed, fact)
             if episode is not None:
-                episode.erred(error.signature, error.error_types, error.message)
+                checked = any(proves(head) for head in heads_of(command))
+                matters = checked or bool(error.frames)
+                episode.erred(error.signature, error.error_types, error.message, matters=matters)
         return occurred
 
     def _refute(self, placed: Placed, error: ErrorOccurred) -> None:

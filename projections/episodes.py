@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from memctl.domain.facts import Episode, FilePatch, ToolTally
+from memctl.domain.facts import Episode, FilePatch, Pivot, ToolTally
 from memctl.projections.kernel import projection
 
 
@@ -41,8 +41,9 @@ class EpisodeRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     resolved: tuple[str, ...] = ()
     tools: tuple[ToolTally, ...] = ()
     plan: tuple[str, ...] = ()
+    plan_summary: str = ""
     decisions: tuple[str, ...] = ()
-    pivots: tuple[str, ...] = ()
+    pivots: tuple[Pivot, ...] = ()
     patches: tuple[FilePatch, ...] = ()
     lines_added: int = 0
     lines_removed: int = 0
@@ -102,6 +103,7 @@ def episodes(row: EpisodeRow | None, fact: Episode) -> EpisodeRow:
         resolved=fact.resolved,
         tools=fact.tools,
         plan=fact.plan,
+        plan_summary=fact.plan_summary,
         decisions=fact.decisions,
         pivots=fact.pivots,
         patches=fact.patches,

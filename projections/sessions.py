@@ -21,6 +21,7 @@ from memctl.domain.facts import (
     SessionClosed,
     SessionOpened,
     SessionTitled,
+    Summarized,
     TaskOpened,
     TestsRan,
     TokensSpent,
@@ -53,6 +54,8 @@ class Session(msgspec.Struct, kw_only=True, omit_defaults=True):
     """The first words of the user, at most 300 characters."""
     summary: str = ""
     """The agent's last words, at most 600 characters, until a recorded summary takes their place."""
+    summarized: bool = False
+    tags: tuple[str, ...] = ()
     started_at: int = 0
     last_at: int = 0
     ended_at: int | None = None
@@ -95,6 +98,7 @@ Told = (
     | ErrorResolved
     | TokensSpent
     | TaskOpened
+    | Summarized
 )
 
 
@@ -142,7 +146,8 @@ def _count(row: Session, fact: Told) -> None:
         case Answered():
             row.answers += 1
             if not fact.subagent:
-                row.summary = fact.text  # cut when all is folded
+                if not row.summarized:
+                    row.summary = fact.text  # cut when all is folded
                 row.model = fact.model or row.model
         case CommandRan():
             row.commands += 1
@@ -176,6 +181,9 @@ def _count(row: Session, fact: Told) -> None:
             row.title = fact.title or row.title
         case TaskOpened():
             row.tasks += 1
+        case Summarized():
+            row.summary, row.summarized = clipped(fact.summary, 600), True
+            row.tags = tuple(clipped(tag, 40) for tag in fact.tags[:12])
         case SessionTitled():
             row.title = clipped(fact.title, 300)
         case SessionClosed():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Sequence
 from copy import copy
@@ -11,34 +12,62 @@ import msgspec
 
 from memctl.domain.bounded import clipped, one_line
 from memctl.domain.facts import (
+    Answered,
     DecisionTaken,
+    Discovered,
+    Episode,
     ErrorOccurred,
     ErrorResolved,
     Fact,
     FileChanged,
+    HypothesisMoved,
     InsightFound,
+    Pivot,
     PlanChanged,
     Prompted,
+    SessionClosed,
+    SessionOpened,
     TaskClosed,
     TaskOpened,
+    TokensSpent,
     ToolUsed,
 )
+from memctl.domain.hypotheses import CONFIRMED, OPEN
+from memctl.domain.text import canonical
 from memctl.projections.kernel import projection
 
 TOOL_RESULTS, ERRORS, DISCOVERIES = 10, 5, 10
 """Sizes of the ring buffers (seed 000 §2: 10, 5, 10)."""
 
-FILES, DECISIONS, STEPS, DONE = 24, 10, 30, 12
-"""Files, decisions, steps of the plan, and steps done that a row keeps."""
+FILES, SYMBOLS, DECISIONS, STEPS, DONE = 24, 24, 10, 30, 12
+"""Files, symbols, decisions, steps of the plan, and steps done that a row keeps."""
+
+_NAME = re.compile(r"(?:\\b)?(?:func |def |class |type )?([A-Za-z_]\w{3,60})(?:\\b|\\\(|\()?")
+"""A search for one name: what it looks for is being worked with."""
 
 
 class ActiveFile(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A file in use. `state` is read, edited or created, `before` what it was until the last change of state."""
+    """A file in use. `state` is read, edited or created, `before` what it was until the last change of state.
+
+    Lines added and removed in this session; `last_at` of the last access, in microseconds.
+    """
 
     path: str
     state: str
     before: str = ""
     accesses: int = 1
+    last_at: int = 0
+    added: int = 0
+    removed: int = 0
+
+
+class ActiveSymbol(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A function or type in use: `state` is written (in an edit) or searched for; `file` where it is known."""
+
+    name: str
+    state: str
+    file: str = ""
+    uses: int = 1
     last_at: int = 0
 
 
@@ -60,7 +89,7 @@ class ToolResult(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class RecentError(msgspec.Struct, frozen=True, omit_defaults=True):
-    """An error, and how it was resolved where it was."""
+    """An error, at which step of the task and with which files in use, and how it was resolved where it was."""
 
     at: int
     id: str
@@ -68,25 +97,64 @@ class RecentError(msgspec.Struct, frozen=True, omit_defaults=True):
     message: str
     command: str = ""
     resolution: str = ""
+    step: int = 0
+    files: tuple[str, ...] = ()
 
 
 class Noted(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Something found out: a claim of the user's, or how an error was resolved."""
+    """Something found out: a claim of the user's, how an error was resolved, or what somebody recorded."""
 
     at: int
     kind: str
     text: str
 
 
+class Held(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A hypothesis that is open: proposed or supported, with its confidence (0 to 1) and how often it was told."""
+
+    at: int
+    key: str
+    text: str
+    status: str
+    confidence: float
+    said_by: str = ""
+    told: int = 1
+    stated: bool = False
+
+
+class Snapshot(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What was at hand at a moment: names of the files and symbols in use last, counts, and the step of the task."""
+
+    step: int = 0
+    files: tuple[str, ...] = ()
+    symbols: tuple[str, ...] = ()
+    hypotheses: int = 0
+    decisions: int = 0
+
+
 class Decided(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A decision with what was at hand then: the step, and the names of the files in use."""
+    """A decision with what was at hand then. `kind` is choice or cause (a hypothesis that was confirmed)."""
 
     at: int
     text: str
     rationale: str = ""
     said_by: str = ""
-    step: int = 0
-    files: tuple[str, ...] = ()
+    kind: str = "choice"
+    stated: bool = False
+    alternatives: tuple[str, ...] = ()
+    context: Snapshot = Snapshot()
+
+
+class Stats(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Counts over the whole session. Tokens without those that came from a cache."""
+
+    tool_calls: int = 0
+    tokens_used: int = 0
+    errors_encountered: int = 0
+    patches_proposed: int = 0
+    patches_applied: int = 0
+    lines_added: int = 0
+    lines_removed: int = 0
 
 
 class WorkingMemory(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -94,62 +162,105 @@ class WorkingMemory(msgspec.Struct, kw_only=True, omit_defaults=True):
 
     stream: str
     location: str = ""
+    branch: str = ""
+    started_at: int = 0
     updated_at: int = 0
+    ended_at: int | None = None
+    """None while the session goes on, or where its client does not tell of ends."""
     task: str = ""
     task_description: str = ""
     task_type: str = ""
     task_status: str = ""
     """open or closed."""
     task_started_at: int = 0
+    opened_by: str = ""
+    """Id of the fact that opened the task."""
+    outcome: str = ""
+    """How the task stands, by the rule, and why."""
+    why: str = ""
     last_prompt: str = ""
+    last_answer: str = ""
     steps: int = 0
     """Uses of tools in this task."""
     plan: tuple[PlanStep, ...] = ()
+    current: int = 0
+    """Number of the step in progress, from 1; 0 where none is."""
     current_step: str = ""
     steps_done: tuple[str, ...] = ()
     pending: tuple[str, ...] = ()
     files: tuple[ActiveFile, ...] = ()
+    symbols: tuple[ActiveSymbol, ...] = ()
+    hypotheses: tuple[Held, ...] = ()
     decisions: tuple[Decided, ...] = ()
+    pivots: tuple[Pivot, ...] = ()
     tool_results: tuple[ToolResult, ...] = ()
     errors: tuple[RecentError, ...] = ()
     discoveries: tuple[Noted, ...] = ()
+    stats: Stats = Stats()
 
 
 Other = (
-    Prompted
+    SessionOpened
+    | SessionClosed
+    | Prompted
+    | Answered
     | TaskOpened
     | TaskClosed
+    | Episode
     | FileChanged
     | PlanChanged
     | ErrorOccurred
     | ErrorResolved
+    | HypothesisMoved
     | DecisionTaken
+    | Discovered
     | InsightFound
 )
-Told = ToolUsed | Other
+Told = ToolUsed | TokensSpent | Other
 
 
 def _stream(fact: Fact) -> str:
     return fact.stream
 
 
-@projection(row=WorkingMemory, key=_stream, stage=1, indexes=(("location", "updated_at"),))
+@projection(row=WorkingMemory, key=_stream, stage=1, indexes=(("location", "updated_at"), ("updated_at",)))
 def working_memory(row: WorkingMemory | None, facts: Sequence[Told]) -> WorkingMemory:
-    """The live state of each session: task, plan, active files, decisions, recent results, errors and discoveries."""
-    row = copy(row) or WorkingMemory(stream=facts[0].stream)
+    """The live state of each session: task, plan, files, hypotheses, decisions, recent results, errors, discoveries."""
+    first = facts[0]
+    row = copy(row) or WorkingMemory(stream=first.stream, started_at=first.occurred_at)
     results = deque[ToolResult | ToolUsed](row.tool_results, TOOL_RESULTS)
+    uses = tokens = edits = 0
+    answer: str | None = None
     for fact in facts:
-        row.updated_at = max(row.updated_at, fact.occurred_at)
+        if fact.occurred_at > row.updated_at:
+            row.updated_at = fact.occurred_at
         row.location = fact.location or row.location
         if isinstance(fact, ToolUsed):
             row.steps += 1
+            uses += 1
             results.append(fact)
-            if fact.ok and fact.family == "read":
+            if fact.family == "edit":
+                edits += 1
+            elif fact.ok and fact.family == "read":
                 row.files = _accessed(row.files, fact.files, "read", fact.occurred_at)
+            elif fact.family == "search" and (name := _NAME.fullmatch(fact.summary)):
+                row.symbols = _used(row.symbols, (name[1],), "searched", "", fact.occurred_at)
+        elif isinstance(fact, TokensSpent):
+            tokens += fact.tokens_in + fact.tokens_out
+        elif isinstance(fact, Answered):
+            answer = answer if fact.subagent else fact.text  # cut when all is folded
         else:
             _take(row, fact)
     row.tool_results = tuple(_result(each) if isinstance(each, ToolUsed) else each for each in results)
+    if answer is not None:
+        row.last_answer = clipped(answer.strip(), 600)
+    if uses or tokens:
+        row.stats = _more(row.stats, tool_calls=uses, tokens_used=tokens, patches_proposed=edits)
     return row
+
+
+def _more(stats: Stats, **counts: int) -> Stats:
+    return msgspec.structs.replace(stats, **{name: getattr(stats, name) + count for name, count in counts.items()})
 
 
 def _result(use: ToolUsed) -> ToolResult:
@@ -162,33 +273,44 @@ def _result(use: ToolUsed) -> ToolResult:
 def _take(row: WorkingMemory, fact: Other) -> None:
     at = fact.occurred_at
     match fact:
+        case SessionOpened():
+            row.branch = clipped(fact.branch, 160) or row.branch
+            row.ended_at = None
+        case SessionClosed():
+            row.ended_at = at
         case FileChanged():
-            row.files = _accessed(row.files, (fact.path,), "created" if fact.created else "edited", at)
+            state = "created" if fact.created else "edited"
+            row.files = _accessed(row.files, (fact.path,), state, at, fact.added, fact.removed)
+            row.symbols = _used(row.symbols, fact.symbols, "written", fact.path, at)
+            row.stats = _more(row.stats, patches_applied=1, lines_added=fact.added, lines_removed=fact.removed)
         case Prompted():
             if fact.kind != "command":
                 row.last_prompt = clipped(fact.text, 600)
         case PlanChanged():
             row.plan = tuple(PlanStep(status, one_line(text, 140)) for status, text in fact.steps[:STEPS])
-            row.current_step = next((step.text for step in row.plan if step.status == "in_progress"), "")
+            row.current = next((n for n, step in enumerate(row.plan, 1) if step.status == "in_progress"), 0)
+            row.current_step = row.plan[row.current - 1].text if row.current else ""
             row.steps_done = tuple(one_line(s.text, 100) for s in row.plan if s.status == "completed")[-DONE:]
             row.pending = tuple(one_line(s.text, 100) for s in row.plan if s.status == "pending")[:DONE]
         case TaskOpened():
-            row.task = fact.task
-            row.task_description = clipped(fact.description, 200)
-            row.task_type = fact.task_type
-            row.task_status = "open"
-            row.task_started_at = at
-            row.steps = 0
-            row.plan = row.steps_done = row.pending = ()
-            row.current_step = ""
+            _begin(row, fact)
         case TaskClosed():
             if fact.task == row.task:
                 row.task_status = "closed"
+        case Episode():
+            row.outcome, row.why, row.pivots = fact.outcome, clipped(fact.why, 240), fact.pivots
         case ErrorOccurred():
             error = RecentError(
-                at, str(fact.id), fact.signature, one_line(fact.message, 240), one_line(fact.command, 160)
+                at,
+                str(fact.id),
+                fact.signature,
+                one_line(fact.message, 240),
+                one_line(fact.command, 160),
+                step=row.steps,
+                files=_names(row.files),
             )
             row.errors = (*row.errors, error)[-ERRORS:]
+            row.stats = _more(row.stats, errors_encountered=1)
         case ErrorResolved():
             row.errors = tuple(
                 msgspec.structs.replace(error, resolution=one_line(fact.approach, 240))
@@ -197,37 +319,123 @@ def _take(row: WorkingMemory, fact: Other) -> None:
                 for error in row.errors
             )
             row.discoveries = _found(row, at, "resolution", fact.approach)
+        case HypothesisMoved():
+            row.hypotheses = _held(row.hypotheses, fact)
         case DecisionTaken():
-            recent = tuple(clipped(file.path.rpartition("/")[2], 80) for file in row.files[-3:])
-            decided = Decided(
-                at, one_line(fact.text, 200), one_line(fact.rationale, 120), fact.said_by, row.steps, recent
-            )
-            row.decisions = (*row.decisions, decided)[-DECISIONS:]
-        case InsightFound():
+            row.decisions = _decided(row, fact)
+        case Discovered() | InsightFound():
             row.discoveries = _found(row, at, fact.kind, fact.text)
+        case Answered():
+            pass  # taken above
         case _:
             assert_never(fact)
+
+
+def _begin(row: WorkingMemory, fact: TaskOpened) -> None:
+    """Another task, or other words for the one that was just opened: those leave what was done in it."""
+    again = row.task_status == "open" and str(fact.id) == row.opened_by
+    row.opened_by = str(fact.id)
+    row.task = fact.task
+    row.task_description = clipped(fact.description, 200)
+    row.task_type = fact.task_type
+    row.task_status = "open"
+    if again:
+        return
+    row.task_started_at = fact.occurred_at
+    row.steps = row.current = 0
+    row.plan, row.steps_done, row.pending = (), (), ()
+    row.hypotheses, row.pivots = (), ()
+    row.current_step = row.outcome = row.why = ""
+
+
+def _held(hypotheses: tuple[Held, ...], fact: HypothesisMoved) -> tuple[Held, ...]:
+    """The open hypotheses after a word on one; confirmed and rejected ones leave."""
+    others = tuple(held for held in hypotheses if held.key != fact.hypothesis)
+    if fact.status == "rejected" or (fact.status == "confirmed" and fact.confidence >= CONFIRMED):
+        return others
+    held = Held(
+        fact.occurred_at,
+        fact.hypothesis,
+        one_line(fact.text, 240),
+        fact.status,
+        round(min(max(fact.confidence, 0.0), 1.0), 4) + 0.0,
+        fact.said_by,
+        fact.told,
+        fact.stated,
+    )
+    return (*others, held)[-OPEN:]
+
+
+def _decided(row: WorkingMemory, fact: DecisionTaken) -> tuple[Decided, ...]:
+    """The decisions with one more. The same one is kept once, as it was recorded where it was."""
+    said = canonical(fact.text)
+    known = next((d for d in row.decisions if canonical(d.text) == said[: len(canonical(d.text))]), None)
+    if known is not None and (known.stated or not fact.stated):
+        return row.decisions
+    decided = Decided(
+        fact.occurred_at,
+        one_line(fact.text, 200),
+        one_line(fact.rationale, 120),
+        fact.said_by,
+        fact.kind,
+        fact.stated,
+        tuple(one_line(other, 120) for other in fact.alternatives[:3]),
+        Snapshot(
+            row.steps,
+            _names(row.files),
+            tuple(symbol.name for symbol in row.symbols[-3:]),
+            len(row.hypotheses),
+            len(row.decisions),
+        ),
+    )
+    return (*(d for d in row.decisions if d is not known), decided)[-DECISIONS:]
+
+
+def _names(files: tuple[ActiveFile, ...]) -> tuple[str, ...]:
+    """The names of the files in use last."""
+    return tuple(clipped(file.path.rpartition("/")[2], 80) for file in files[-3:])
 
 
 def _found(row: WorkingMemory, at: int, kind: str, text: str) -> tuple[Noted, ...]:
     if not text:
         return row.discoveries
-    noted = Noted(at, kind, one_line(text, 240))
+    noted = Noted(at, clipped(kind, 40), one_line(text, 240))
     return (*(known for known in row.discoveries if known.text != noted.text), noted)[-DISCOVERIES:]
 
 
-def _accessed(files: tuple[ActiveFile, ...], paths: tuple[str, ...], state: str, at: int) -> tuple[ActiveFile, ...]:
+def _accessed(
+    files: tuple[ActiveFile, ...], paths: tuple[str, ...], state: str, at: int, added: int = 0, removed: int = 0
+) -> tuple[ActiveFile, ...]:
     """The files in use after an access: the latest last, the longest unused pushed out."""
     kept = list(files)
     for path in paths[:20]:
         path = clipped(path, 160)
         known = next((file for file in kept if file.path == path), None)
         if known is None:
-            kept.append(ActiveFile(path, state, last_at=at))
+            kept.append(ActiveFile(path, state, "", 1, at, added, removed))
             continue
         kept.remove(known)
         # Reading what was edited leaves it edited.
         now = known.state if state == "read" else state
         before = known.before if now == known.state else known.state
-        kept.append(ActiveFile(path, now, before, known.accesses + 1, at))
+        lines = known.added + added, known.removed + removed
+        kept.append(ActiveFile(path, now, before, known.accesses + 1, at, *lines))
     return tuple(kept[-FILES:])
+
+
+def _used(
+    symbols: tuple[ActiveSymbol, ...], names: tuple[str, ...], state: str, file: str, at: int
+) -> tuple[ActiveSymbol, ...]:
+    """The symbols in use after these, the latest last. What was written stays written when it is looked for."""
+    if not names:
+        return symbols
+    kept = {symbol.name: symbol for symbol in symbols}
+    for name in names[:SYMBOLS]:
+        name = clipped(name, 80)
+        known = kept.pop(name, None)
+        if known is None:
+            kept[name] = ActiveSymbol(name, state, clipped(file, 160), 1, at)
+        else:
+            now = known.state if state == "searched" else state
+            kept[name] = ActiveSymbol(name, now, clipped(file, 160) or known.file, known.uses + 1, at)
+    return tuple(list(kept.values())[-SYMBOLS:])

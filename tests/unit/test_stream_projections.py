@@ -134,7 +134,8 @@ def test_a_decision_keeps_what_was_at_hand() -> None:
         told(DecisionTaken, text="use tabs", rationale="because", said_by="user"),
     )
     [decided] = row.decisions
-    assert (decided.text, decided.said_by, decided.step, decided.files) == ("use tabs", "user", 1, ("a.py",))
+    assert (decided.text, decided.said_by) == ("use tabs", "user")
+    assert (decided.context.step, decided.context.files, decided.context.decisions) == (1, ("a.py",), 0)
 
 
 def test_an_episode_is_what_was_told_of_it_last() -> None:
