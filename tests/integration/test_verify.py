@@ -151,6 +151,21 @@ def test_nothing_is_changed_by_looking(settings: Settings, memory: Connection) -
     assert state() == before
 
 
+def test_there_is_no_false_alarm_while_sessions_come_in(settings: Settings, memory: Connection) -> None:
+    """Between any two checks more is appended, stage 1 reads some of it, and now and then stage 2 does."""
+    coming = iter([event for number in (3, 4, 5) for event in reversed(example(number))])
+    drainer = Drainer(settings.require("database_url"), 10)
+    found = []
+    for number, one in enumerate(Verification(settings).checks()):
+        found.append(one)
+        append(memory, 1, [event for _, event in zip(range(4), coming, strict=False)])
+        drainer.drain(1, number % 4)
+        if number % 5 == 0:
+            drainer.drain(2, 0)
+    drainer.close()
+    assert {f"{one.part}: {one.name}": one.found for one in found if one.result != "ok"} == {}
+
+
 # --- the log ---
 
 

@@ -1,0 +1,133 @@
+"""Races that were found by attacking the engine, each made certain by locks."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+
+import histories
+import pytest
+from histories import digests, example
+from servers import wait_until
+
+from memctl.domain.event import stream_hash
+from memctl.infra import generations, rebuilds
+from memctl.infra.database import Connection, connect
+from memctl.infra.log.append import append
+from memctl.infra.log.mark import mark, move_mark
+from memctl.workers.refold import LiveChanged, refold
+from memctl.workers.replay import replay
+
+
+@pytest.fixture
+def log(database_url: str) -> Iterator[Connection]:
+    with connect(database_url) as connection:
+        generations.ensure_live(connection, 4)
+        yield connection
+
+
+def owners(connection: Connection, generation: int) -> list[str]:
+    return [offset.owner or "" for offset in generations.offsets(connection, generation)]
+
+
+def test_a_refold_folds_nothing_once_other_rows_are_live(database_url: str, log: Connection) -> None:
+    histories.filled(database_url, log)
+    live, before = generations.live(log), digests(log)
+    stream = example()[0].stream
+    held = generations.take(log, live.stage2, 0, "a worker", 5)
+    raised: list[BaseException] = []
+
+    def fold_again() -> None:
+        with connect(database_url) as other:
+            try:
+                refold(other, streams=[(1, stream)], rows=[("memories", (1, "any"))])
+            except LiveChanged as problem:
+                raised.append(problem)
+
+    folding = threading.Thread(target=fold_again)
+    folding.start()
+    # It knows which rows are live, and has the lease of its shard; the last lease it waits for.
+    wait_until(lambda: any(owner.startswith("refold:") for owner in owners(log, live.stage1)), 30)
+    with log.transaction():
+        end = generations.lowest_offset(log, live.stage1)
+        first = generations.create(log, 1, shards=4)
+        second = generations.create(log, 2, facts_of=first)
+        for generation in (first, second):
+            generations.begin_at(log, generation, end)
+        generations.switch(log, first, second)
+    generations.release(log, held)
+    folding.join(30)
+    assert not folding.is_alive()
+    assert len(raised) == 1
+    assert digests(log, live) == before
+    assert owners(log, live.stage1) == [""] * 4  # it lets go of what it held
+
+
+def test_a_lease_that_is_being_moved_is_held_and_nobody_waits_for_it(database_url: str, log: Connection) -> None:
+    live = generations.live(log)
+    with connect(database_url, autocommit=False) as moving:
+        moving.execute("SELECT FROM memctl.offsets WHERE generation = %s AND shard = 1 FOR UPDATE", [live.stage1])
+        log.execute("SET lock_timeout = '500ms'")  # who waits for that row fails
+        assert generations.acquire(log, live.stage1, 1, "another") is None
+        assert generations.acquire(log, live.stage1, 2, "another") is not None
+        moving.rollback()
+    assert generations.acquire(log, live.stage1, 1, "another") is not None
+
+
+def test_the_history_of_the_mark_never_runs_backwards(database_url: str, log: Connection) -> None:
+    append(log, 1, example())
+    here = move_mark(log)
+    log.execute("DELETE FROM memctl.mark_history")  # so that either of the two would note where the mark is
+    append(log, 1, example(1))
+
+    def behind() -> None:
+        with connect(database_url, name="behind") as other:
+            other.execute("SELECT memctl.set_mark(%s)", [here])
+            done.set()
+
+    done = threading.Event()
+    with connect(database_url, autocommit=False) as ahead:
+        ahead.execute("SELECT memctl.set_mark(%s)", [here + 5])
+        moving = threading.Thread(target=behind)
+        moving.start()
+        waits = "SELECT 1 FROM pg_stat_activity WHERE application_name = 'behind' AND wait_event_type = 'Lock'"
+        wait_until(lambda: done.is_set() or log.execute(waits).fetchone(), 30)
+        ahead.commit()
+    moving.join(30)
+    assert done.is_set()
+    history = log.execute("SELECT position FROM memctl.mark_history ORDER BY reached_at").fetchall()
+    assert history == [(here + 5,)]
+    assert mark(log) == here + 5
+
+
+def test_a_helper_of_other_code_than_its_leader_does_nothing(database_url: str, log: Connection) -> None:
+    histories.filled(database_url, log)
+    ended: list[int] = []
+
+    def meanwhile(what: str, done: int, of: int) -> None:
+        if ended:
+            return
+        (rebuild,) = rebuilds.running(log, "replace")
+        [(ours,)] = log.execute("SELECT fingerprint FROM memctl.generations WHERE generation = %s", [rebuild.stage2])
+        change = "UPDATE memctl.generations SET fingerprint = %s WHERE generation = %s"
+        log.execute(change, ["of the leader", rebuild.stage2])
+        helper = [sys.executable, "-m", "memctl.workers.rebuild", str(rebuild.id), str(os.getpid())]
+        environment = {**os.environ, "MEMCTL_DATABASE_URL": database_url}
+        ended.append(subprocess.run(helper, env=environment, timeout=60, check=False).returncode)
+        log.execute(change, [ours, rebuild.stage2])
+
+    assert replay(database_url, None, processes=1, verify=True, progress=meanwhile).equal
+    assert ended == [0]
+
+
+def test_shards_are_told_alike_by_who_drains_and_who_folds_again() -> None:
+    from memctl.workers.refold import _shard_of
+
+    for shards in (1, 2, 3, 7, 16, 256):
+        for number in range(500):
+            stream = f"session/claude-code/{number}"
+            low, high = generations.hashes_of(_shard_of(stream, shards), shards)
+            assert low <= stream_hash(stream) <= high
