@@ -7,7 +7,7 @@ compares while everything goes on running; nothing is changed, unless drifted ve
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -144,7 +144,7 @@ class Verification:
         yield check(
             "readers", "offsets",
             f"{number(len(found), 'shard')} up to {min((reader.position for reader in found), default=0):,}",
-            _behind(found, mark), advice=_WORKERS,
+            _behind(found), advice=_WORKERS,
         )  # fmt: skip
         yield check("readers", "leases", _held(found), _odd_leases(found), advice=_WORKERS)
         letters = dead_letters.parked(connection, live.stage1, live.stage2)
@@ -319,7 +319,8 @@ def _points(found: Drift, repaired: int = 0) -> Check:
     )  # fmt: skip
 
 
-def _behind(found: Iterable[coverage.Reader], mark: Position) -> Iterator[str]:
+def _behind(found: Collection[coverage.Reader]) -> Iterator[str]:
+    mark = max((reader.limit for reader in found if reader.stage == 1), default=0)  # as they may have moved it since
     for reader in found:
         name = f"stage {reader.stage}, shard {reader.shard}"
         if reader.position > mark:
