@@ -15,6 +15,7 @@ COMMANDS = {
     "down": "memctl.cli.up:down",
     "status": "memctl.cli.up:status",
     "install": "memctl.cli.install:install",
+    "mcp": "memctl.cli.processes:mcp",
     "init": "memctl.cli.processes:init",
     "ingest": "memctl.cli.ingest:ingest",
     "search": "memctl.cli.read:search",

@@ -1,4 +1,4 @@
-"""`memctl worker | serve | door`: plain foreground processes for any supervisor; `init` and `config` beside them."""
+"""`memctl worker | serve | door | mcp`: plain foreground processes; `init` and `config` beside them."""
 
 from __future__ import annotations
 
@@ -48,6 +48,19 @@ def door() -> None:
     from memctl.api.door import run_door
 
     run_door(_settings())
+
+
+@click.command()
+def mcp() -> None:
+    """Answer an agent's questions over MCP, on standard input and output.
+
+    Register it with a client as the command `memctl mcp`, started in the project's folder.
+    """
+    from memctl.api.client import Client
+    from memctl.api.mcp import server
+    from memctl.infra.settings import load_settings
+
+    server(lambda: Client.of(load_settings())).run("stdio")
 
 
 @click.command()

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import anyio
 import psycopg
 import pytest
 from events import until
@@ -275,3 +276,42 @@ def test_a_file_that_is_no_transcript_is_named_and_not_passed_over_in_silence(me
 
 def test_a_replay_that_compares_nothing_claims_nothing(memctl: Memctl) -> None:
     assert memctl.json("replay", "stats")["equal"] is None
+
+
+def test_an_agent_asks_over_mcp(memctl: Memctl) -> None:
+    from mcp import ClientSession
+    from mcp.client.stdio import StdioServerParameters, stdio_client
+
+    async def ask() -> dict[str, str]:
+        arguments = ["-m", "memctl.cli", "mcp"]
+        parameters = StdioServerParameters(command=sys.executable, args=arguments, env=memctl.environment)
+        answers: dict[str, str] = {}
+        async with stdio_client(parameters) as (read, write), ClientSession(read, write) as session:
+            await session.initialize()
+            answers["tools"] = " ".join(sorted(tool.name for tool in (await session.list_tools()).tools))
+            for tool, given in (
+                ("search", {"query": "invoice totals rounding", "project": "*"}),
+                ("find_fix", {"error": "TypeError: unsupported operand", "project": "*"}),
+                ("timeline", {"project": "*"}),
+                ("knowledge", {"project": "*"}),
+                ("note", {"text": "The nightly job of this project writes to the archive bucket."}),
+                ("get", {"id": "00000000-nothing"}),
+                ("search", {"query": ""}),
+            ):
+                result = await session.call_tool(tool, given)
+                text = "".join(block.text for block in result.content if block.type == "text")
+                answers[tool if not result.is_error else f"{tool} failed"] = text
+        return answers
+
+    answers = anyio.run(ask)
+    assert answers["tools"] == "find_fix get knowledge note search timeline"
+    assert '"Invoice totals are off by a cent for some customers.' in answers["search"]
+    assert "fix, worked" in answers["find_fix"]
+    assert "success (tests passed after the last change)" in answers["timeline"]
+    assert (
+        '"In this project we always use Decimal for money, never float." (fact, verified, 2026' in answers["knowledge"]
+    )
+    assert answers["note"] == "noted"
+    assert "Memory holds nothing under '00000000-nothing'" in answers["get failed"]
+    assert "Ids come from" in answers["get failed"]
+    assert "at least 1 character" in answers["search failed"]
