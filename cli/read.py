@@ -303,12 +303,12 @@ def _print_bug(hit: dict[str, Any]) -> None:
     if best is None:
         print_lines("      no way out is known yet")
     else:
-        print_lines(f"      fix: {line(best['approach'] or best['explanation'])}")
+        print_lines(f"      fix: {line(best['approach'] or best['description'])}")
         lasted = f"held {best['successes']} of {best['uses']} times"
         took = f"; takes {span(hit['mean_resolve_s'])}" if hit["mean_resolve_s"] else ""
         print_lines(f"      {lasted}{took}")
-        if best["approach"] and best["explanation"]:
-            print_lines(f"      why: {line(best['explanation'])[:300]}")
+        if best["approach"] and best["description"]:
+            print_lines(f"      why: {line(best['description'])[:300]}")
         for edit in best["edits"]:
             print_lines(f"      edit {line(edit['path'])}")
             for sign, colour, text in (("-", "red", edit.get("before", "")), ("+", "green", edit.get("after", ""))):

@@ -6,6 +6,7 @@ never come back. Texts are cut by what they cost as JSON, so a row's size has a 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Protocol, TypeVar
 
 import msgspec
@@ -63,6 +64,21 @@ def seen(kept: tuple[Seen, ...], name: str, at: int, limit: int, chars: int = 16
     others.append(Seen(name, at))
     others.sort(key=lambda k: (k.at, k.name), reverse=True)
     return tuple(others[:limit])
+
+
+def newest_of(items: Iterable[D], limit: int) -> tuple[D, ...]:
+    """The newest `limit` of items with ids of their own, newest first."""
+    unique = {item.id: item for item in items}
+    return tuple(sorted(unique.values(), key=lambda k: (k.at, k.id), reverse=True)[:limit])
+
+
+def seen_of(kept: Iterable[Seen], limit: int) -> tuple[Seen, ...]:
+    """The newest `limit` names of several collections that `seen` made, newest first."""
+    last: dict[str, Seen] = {}
+    for each in kept:
+        if each.name not in last or last[each.name].at < each.at:
+            last[each.name] = each
+    return tuple(sorted(last.values(), key=lambda k: (k.at, k.name), reverse=True)[:limit])
 
 
 def names(kept: tuple[Seen, ...]) -> tuple[str, ...]:

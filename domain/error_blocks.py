@@ -12,7 +12,7 @@ _TRACEBACK = re.compile(
     r"[ \t]*(?P<type>[\w.]+)(?:: (?P<msg>.*(?:\n(?![ \t]*(?:Traceback|During|The above|\n)).+){0,4}))?$",
     re.MULTILINE,
 )
-_PY_FRAME = re.compile(r'File "(?P<file>[^"]+)", line \d+(?:, in (?P<name>\S+))?')
+_PY_FRAME = re.compile(r'File "(?P<file>[^"]+)", line \d+(?:, in (?P<name>\S+))?(?:\n[ \t]+(?!File )(?P<code>\S.*))?')
 
 
 def tracebacks(text: str) -> Iterator[Shown]:
@@ -28,7 +28,9 @@ def tracebacks(text: str) -> Iterator[Shown]:
         frames = [(f["file"], f["name"] or "") for f in _PY_FRAME.finditer(last["body"])][::-1]
         files = tuple(dict.fromkeys(path for path, _ in frames if not LIBRARY.search(path)))[:5]
         message = (last["msg"] or "").strip() or types[0]
-        yield Shown(chain[0].start(), last.end(), types, message, own_frames(frames), files)
+        code = [f["code"] or "" for f in _PY_FRAME.finditer(last["body"]) if not LIBRARY.search(f["file"])]
+        frame, code_line = own_frames(frames), code[-1].strip()[:200] if code else ""
+        yield Shown(chain[0].start(), last.end(), types, message, frame, files, code=code_line)
         chain = []
 
 

@@ -24,6 +24,8 @@ class Shown(NamedTuple):
     frames: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
     weight: int = STRONG
+    code: str = ""
+    """The line of source of the innermost own frame, where the shape tells it."""
 
 
 class Shape(NamedTuple):

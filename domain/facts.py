@@ -219,6 +219,10 @@ class ErrorOccurred(Identified, frozen=True, kw_only=True, omit_defaults=True, t
     text: str = ""
     frames: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
+    code: str = ""
+    """The line of source that the tool pointed at, where it showed one."""
+    beside: tuple[str, ...] = ()
+    """Signatures of the other errors of the same output."""
     tool: str = ""
     command: str = ""
     task: str = ""

@@ -22,7 +22,7 @@ class SeenError(msgspec.Struct, frozen=True):
     """One error in a text. Characters `start` to `end` show it (of the text without colour codes, see `plain`).
 
     `signature`: 16 hex digits, equal for the same error in another run. `message` at most 500 characters, `text` (the
-    excerpt) at most 1,500.
+    excerpt) at most 1,500. `code` is the line of source that the tool pointed at, where it shows one.
     """
 
     signature: str
@@ -34,6 +34,7 @@ class SeenError(msgspec.Struct, frozen=True):
     files: tuple[str, ...] = ()
     start: int = 0
     end: int = 0
+    code: str = ""
 
 
 _NOISE = re.compile(
@@ -162,6 +163,22 @@ def _by_exit(command: str, text: str, exit_code: int | None) -> list[Shown]:
     )
 
 
+_POINTED_AT = re.compile(
+    r"^(?:[> \t]*\d+ ?[|│])?[ \t]*(?P<code>[^\s|│^~][^\n]*)\n[ \t]*(?:\d* ?[|│])?[ \t]*(?:\^[\^~-]*|~{2,})",
+    re.MULTILINE,
+)
+"""A line of source with a caret or a wave under it."""
+
+
+def _code_at(shown: Shown, text: str) -> str:
+    """The line of source that the output points at, on the lines below the message."""
+    found = _POINTED_AT.search(text, text.rfind("\n", 0, shown.start) + 1, min(len(text), shown.end + 600))
+    if found is None or _BLANK_LINE.search(text, shown.end, found.start()):
+        return shown.code
+    return found["code"].strip()[:200]
+
+
+_BLANK_LINE = re.compile(r"\n[ \t]*\n")
 _TESTED = re.compile(r" \(\d+(?:\.\d+)?m?s\)| \[\d+(?:\.\d+)?m?s\]")
 
 
@@ -186,6 +203,7 @@ def _seen(shown: Shown, text: str) -> SeenError:
         files=tuple(dict.fromkeys(f.replace("\\", "/") for f in shown.files)),
         start=start,
         end=end,
+        code=_code_at(shown, text),
     )
 
 

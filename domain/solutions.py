@@ -6,12 +6,14 @@ the rate depends on the order of arrival.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from posixpath import basename
 
 import msgspec
 from rapidfuzz import fuzz
 
 from memctl.domain.bounded import Seen
+from memctl.domain.facts import Edit, quote_hash
 from memctl.domain.outcomes import Kept, moving_average
 
 ALIKE = 80.0
@@ -22,12 +24,29 @@ ALIKE_ON_SAME_FILES = 55.0
 
 
 class Attempt(msgspec.Struct, frozen=True):
-    """One resolution: when it passed, how in one line, and which files were edited. Refuted when it did not last."""
+    """One resolution: when it passed, how in one line, and which files were edited. Refuted when it did not last.
+
+    `hunks` are digests of its edits: the same change in another file, or by another session, has the same.
+    """
 
     at: int
     id: str
     approach: str
     files: tuple[str, ...] = ()
+    hunks: tuple[str, ...] = ()
+
+
+HUNKS = 6
+
+
+def hunks_of(edits: Iterable[Edit]) -> tuple[str, ...]:
+    """Digests (8 hex digits) of edits by what they took out and put in, white space folded; none of slight ones."""
+    told = (f"{' '.join(edit.before.split())}\0{' '.join(edit.after.split())}" for edit in edits)
+    return tuple(sorted({quote_hash(each)[:8] for each in told if len(each) > _TELLING})[:HUNKS])
+
+
+_TELLING = 12
+"""Characters above which two equal edits are no chance: a lone brace is put in everywhere."""
 
 
 class Change(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -52,7 +71,8 @@ class Solution(msgspec.Struct, frozen=True):
     """Attempts of one kind. `success_rate` is a moving average that starts at 0.5; times in microseconds."""
 
     approach: str
-    explanation: str
+    description: str
+    """Why it works, in the agent's words."""
     edits: tuple[Change, ...]
     files: tuple[str, ...]
     conditions: tuple[str, ...]
@@ -86,8 +106,9 @@ def solutions_of(
 
 
 def alike(a: Attempt, b: Attempt) -> bool:
-    """Whether two attempts are one solution: their approaches read alike, less so where they edited the same files."""
-    if a.approach == b.approach:
+    """Whether two attempts are one solution: they made the same edit, or their approaches read alike (less so
+    where they edited the same files)."""
+    if a.approach == b.approach or not set(a.hunks).isdisjoint(b.hunks):
         return True
     same_files = bool(a.files) and {basename(f) for f in a.files} == {basename(f) for f in b.files}
     if not a.approach or not b.approach:
@@ -107,7 +128,7 @@ def _solution(
     where = (f"`{detail.command}` failed",) if detail.command else ()
     return Solution(
         approach=shown.approach,
-        explanation=detail.explanation,
+        description=detail.explanation,
         edits=detail.edits,
         files=files,
         conditions=where + conditions,

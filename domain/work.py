@@ -215,6 +215,8 @@ class Work:
                 text=error.text,
                 frames=error.frames,
                 files=error.files,
+                code=error.code,
+                beside=tuple(other.signature for other in errors if other is not error),
                 tool=tool,
                 command=command[:LONGEST_COMMAND],
                 task=self._talk.task,

@@ -35,7 +35,11 @@ Keys = str | Iterable[str] | None
 
 
 class Changed(msgspec.Struct, Generic[R], frozen=True):
-    """A row of an upstream projection is now `row`, or is gone (`None`). Replaces what `key` told before."""
+    """A row of an upstream projection is now `row`, or is gone (`None`).
+
+    What it told before is not taken back by the fold: a row that went somewhere before, and is another now, makes the
+    rows it went to be folded anew (decision 5).
+    """
 
     key: str
     row: R | None

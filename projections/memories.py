@@ -207,10 +207,10 @@ def _of_bug_pattern(pattern: BugPattern) -> Memory:
     best = solutions[0] if solutions else None
     way_out = ""
     if best is not None:
-        way_out = f"Fix: {best.approach or one_line(best.explanation, 200)}".strip()
+        way_out = f"Fix: {best.approach or one_line(best.description, 200)}".strip()
         way_out += f" (held {best.successes} of {best.uses} times)"
-        if best.explanation:
-            way_out += f"\nWhy: {best.explanation}"
+        if best.description:
+            way_out += f"\nWhy: {best.description}"
         if best.files:
             way_out += f"\nEdited: {_listed(best.files)}"
     places = names(pattern.locations)

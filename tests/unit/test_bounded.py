@@ -90,7 +90,7 @@ def test_attempts_of_one_kind_are_one_solution_and_refuted_ones_count_against_it
     )
     found = solutions_of(attempts, details, (Seen("c", 4),), ("go files",))
     assert [(s.uses, s.successes, s.success_rate) for s in found] == [(2, 2, 0.755), (1, 0, 0.35)]
-    assert found[0].explanation == "parse() got nil for empty input"
+    assert found[0].description == "parse() got nil for empty input"
     assert found[0].conditions == ("`go test` failed", "go files")
     assert found[0].first_used == 1
     assert found[0].last_used == 2

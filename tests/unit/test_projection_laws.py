@@ -9,7 +9,7 @@ import math
 import random
 import types
 import typing
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal, Union
 from uuid import UUID
 
@@ -137,25 +137,28 @@ class MiniKernel:
 
     def batch(self, items: Sequence[Any]) -> None:
         self.inputs += items
-        self._run(lambda p: [(key, item) for item in items if takes(p, item) for key in p.keys(item)], {})
+        self._run(items, {})
 
     def retract(self, gone: Sequence[Any]) -> None:
         self.inputs = [i for i in self.inputs if not any(i is g for g in gone)]
-        stale = {p.name: {k for item in gone if takes(p, item) for k in p.keys(item)} for p in STAGE_2}
+        self._run((), {p.name: {k for item in gone if takes(p, item) for k in p.keys(item)} for p in STAGE_2})
 
-        def again(p: Projection) -> list[tuple[str, Any]]:
-            return [(k, i) for i in self.inputs if takes(p, i) for k in p.keys(i) if k in stale[p.name]]
-
-        self._run(again, stale)
-
-    def _run(self, work: Callable[[Projection], list[tuple[str, Any]]], stale: dict[str, set[str]]) -> None:
+    def _run(self, items: Sequence[Any], stale: dict[str, set[str]]) -> None:
         before: Tables = {}
         for p in STAGE_2:
             table = self.tables[p.name]
-            old: Table = {}
-            for key in stale.get(p.name, ()):
-                old[key] = table.pop(key, None)
-            for key, item in [*work(p), *self._from_upstream(p, before, stale.get(p.name, set()))]:
+            ups = [up for up in STAGE_2 if up.row in p.upstream]
+            # An upstream row that is another now makes what it went to be folded anew, as a revised fact does.
+            was = (Changed(k, row) for up in ups for k, row in before[up.name].items() if row is not None)
+            again = stale.get(p.name, set()) | {key for change in was for key in p.keys(change)}
+            old: Table = {key: table.pop(key, None) for key in sorted(again)}
+            work = [(k, i) for i in self.inputs if takes(p, i) for k in p.keys(i) if k in again]
+            work += [(k, i) for i in items if takes(p, i) for k in p.keys(i) if k not in again]
+            for up in ups:
+                for source, row in self.tables[up.name].items():
+                    change = Changed(source, row)
+                    work += [(k, change) for k in p.keys(change) if k in again or source in before[up.name]]
+            for key, item in work:
                 old.setdefault(key, table.get(key))
                 row = p.fold(table.get(key), item)
                 if row is None:
@@ -163,21 +166,6 @@ class MiniKernel:
                 else:
                     table[key] = row
             before[p.name] = {k: row for k, row in old.items() if row != table.get(k)}
-
-    def _from_upstream(self, p: Projection, before: Tables, stale: set[str]) -> Iterable[tuple[str, Any]]:
-        for up in STAGE_2:
-            if up.row not in p.upstream:
-                continue
-            table = self.tables[up.name]
-            for source, old in before[up.name].items():
-                new = table.get(source)
-                held = set(p.keys(Changed(source, old))) if old is not None else set()
-                holds = set(p.keys(Changed(source, new))) if new is not None else set()
-                yield from ((key, Changed(source, None)) for key in sorted(held - holds))
-                yield from ((key, Changed(source, new)) for key in sorted(holds))
-            for source, row in table.items():
-                if source not in before[up.name]:
-                    yield from ((key, Changed(source, row)) for key in p.keys(Changed(source, row)) if key in stale)
 
 
 def folded(items: Sequence[Any], cuts: Sequence[int] = ()) -> Tables:

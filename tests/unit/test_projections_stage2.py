@@ -8,6 +8,7 @@ from uuid import UUID
 import msgspec
 import pytest
 
+from memctl.domain.bounded import names
 from memctl.domain.event import Micros, derived_id
 from memctl.domain.facts import (
     Edit,
@@ -25,9 +26,10 @@ from memctl.domain.facts import (
     quote,
 )
 from memctl.projections.bug_patterns import BugPattern, bug_patterns
+from memctl.projections.bug_sightings import SHARES, BugSightings, bug_sightings
 from memctl.projections.candidates import Candidate, candidates
 from memctl.projections.insights import Insight, insights
-from memctl.projections.kernel import Changed
+from memctl.projections.kernel import Changed, projections
 from memctl.projections.memories import Memory, memories
 from memctl.projections.stats import DAY, stats
 from memctl.projections.tasks import Task, tasks
@@ -37,6 +39,7 @@ from memctl.projections.verified_knowledge import VerifiedKnowledge, verified_kn
 HOUR = 3_600_000_000
 NOON = 1_769_083_200_000_000  # 2026-01-22T12:00:00Z
 SHOP = "/home/dana/shop"
+SHARE = next(p for p in projections(2) if p.name == "bug_sightings")
 
 
 def at(hours: float, session: str = "s1", **more: Any) -> dict[str, Any]:
@@ -197,7 +200,11 @@ def fixed(hours: float, approach: str = "Convert the price to a number") -> Erro
 
 
 def pattern_of(*facts: Fact) -> BugPattern:
-    row = history(bug_patterns, *facts)
+    shares: dict[str, BugSightings | None] = {}
+    for fact in facts:
+        [key] = SHARE.keys(fact)
+        shares[key] = bug_sightings(shares.get(key), fact)
+    row = history(bug_patterns, *(Changed(key, share) for key, share in shares.items()))
     assert isinstance(row, BugPattern)
     return row
 
@@ -219,6 +226,39 @@ def test_a_fix_that_did_not_last_counts_against_it_even_where_the_refutation_cam
     pattern = pattern_of(*facts)
     assert pattern == pattern_of(*reversed(facts))
     assert [(s.successes, s.success_rate) for s in pattern.solutions] == [(0, 0.35)]
+
+
+def test_sessions_are_dealt_out_and_put_together_again_as_if_one_row_had_seen_them_all() -> None:
+    facts: list[Fact] = []
+    for number in range(200):
+        session = f"s{number}"
+        error = {**CRASH, "code": f"total(line_{number})", "beside": (f"beside-{number % 9}",)}
+        facts += [ErrorOccurred(**at(number, session), **error)]
+        facts += [msgspec.structs.replace(fixed(number + 0.5), stream=facts[-1].stream, id=UUID(int=number))]
+    assert 20 < len({key for fact in facts for key in SHARE.keys(fact)}) <= SHARES
+    pattern = pattern_of(*facts)
+    assert (pattern.occurrences, pattern.resolutions, pattern.first_seen) == (200, 200, NOON)
+    assert pattern == pattern_of(*reversed(facts))
+    alone = None
+    for fact in facts:
+        alone = bug_sightings(alone, fact)
+    assert alone is not None
+    assert {name: getattr(pattern, name) for name in alone.__struct_fields__} == {
+        name: getattr(alone, name) for name in alone.__struct_fields__
+    }
+    assert names(pattern.code) == tuple(f"total(line_{number})" for number in (199, 198, 197, 196))
+    assert len(names(pattern.related)) == 8
+
+
+def test_the_same_edit_is_one_solution_however_it_was_explained() -> None:
+    edits = (Edit("src/pricing.py", "return price * count", "return float(price) * count"),)
+    one = msgspec.structs.replace(fixed(6, "The form gives text (edited pricing.py)"), edits=edits)
+    other = msgspec.structs.replace(fixed(9, "Quantities failed in checkout (edited cart.py)"), edits=edits)
+    slight = msgspec.structs.replace(fixed(12, "A bracket was missing"), edits=(Edit("b.py", "", ")"),))
+    solutions = pattern_of(ErrorOccurred(**at(0), **CRASH), one, other, slight).solutions
+    assert [solution.uses for solution in solutions] == [2, 1]
+    assert solutions[0].description == "Prices came as text from the form."
+    assert names(pattern_of(one).causes) == ("Prices came as text from the form.",)
 
 
 def test_a_pattern_becomes_a_memory_that_shows_the_way_out() -> None:

@@ -230,6 +230,26 @@ def test_a_quotation_or_a_good_run_shows_no_error(command: str, output: str) -> 
     assert errors_in(output, command, failed=False) == []
 
 
+@pytest.mark.parametrize(
+    ("command", "output", "code"),
+    [
+        ("go build", "a.go:3:2: undefined: total (typecheck)\n\treturn total(x)\n\t       ^", "return total(x)"),
+        (
+            "cargo build",
+            "error[E0308]: mismatched types\n --> src/a.rs:4:18\n  |\n4 |     let x: u8 = total();\n  |                 ^^^^",
+            "let x: u8 = total();",
+        ),
+        ("make", "a.c:3:5: error: 'x' undeclared\n    3 |     x = 1;\n      |     ^", "x = 1;"),
+        ("python a.py", '  File "a.py", line 3\n    if x\n        ^\nSyntaxError: expected', ""),
+        ("python a.py", TRACEBACK.format(root="/w", line=3), "return json.load(open(path))"),
+        ("npx tsc", "a.ts:3:5 - error TS2304: Cannot find name 'x'.\n\n3     x = 1;\n      ~\n", ""),
+    ],
+)
+def test_the_line_that_a_tool_points_at_is_kept(command: str, output: str, code: str) -> None:
+    [error] = errors_in(output, command, failed=True)
+    assert error.code == code
+
+
 def test_a_search_that_found_nothing_is_no_error() -> None:
     assert errors_in("", "grep -rn x .", failed=True, exit_code=1) == []
     assert errors_in("Exit code 1\n---\n---", "git config --get x; echo ---", failed=True, exit_code=1) == []

@@ -1,0 +1,202 @@
+"""A share of the sightings of each kind of error: what `bug_patterns` puts together.
+
+A row that changes must be folded anew from all that went to it when one of its facts is revised. Of an error that
+thousands of sessions met, that would be thousands of facts for each late line of a transcript. So the sessions are
+dealt out over a fixed number of rows, and what a revision costs is one share, and putting the shares together.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+import msgspec
+
+from memctl.domain.bounded import Seen, clipped, newest, newest_of, one_line, seen, seen_of
+from memctl.domain.bug_match import file_types_of, frameworks_of
+from memctl.domain.explanations import sentences
+from memctl.domain.facts import ErrorOccurred, ErrorResolved, ResolutionRefuted, Span
+from memctl.domain.solutions import Attempt, Change, Detail, hunks_of
+from memctl.projections.kernel import projection
+
+SHARES = 32
+"""Rows that the sessions of one kind of error are dealt out over."""
+
+
+class Example(msgspec.Struct, frozen=True):
+    """The latest occurrence, in its own words."""
+
+    at: int
+    id: str
+    message: str
+    text: str
+    template: str
+    error_types: tuple[str, ...]
+    frames: tuple[str, ...]
+    tool: str = ""
+    command: str = ""
+
+
+class Sighting(msgspec.Struct, frozen=True):
+    """One occurrence or resolution, and the characters that show it."""
+
+    at: int
+    id: str
+    span: Span
+
+
+class Sightings(msgspec.Struct, frozen=True, kw_only=True):
+    """What was seen of one kind of error. Times and durations in microseconds.
+
+    The newest 32 attempts at a solution are kept, and the details of the newest 8. Where only a resolution is known
+    yet, `example` is None. `code` are the lines of source that the tool pointed at, `causes` what was said to be behind
+    it, `related` the signatures of other errors that the same run showed; each newest first.
+    """
+
+    signature: str
+    example: Example | None = None
+    occurrences: int = 0
+    resolutions: int = 0
+    refutations: int = 0
+    resolve_us_total: int = 0
+    first_seen: int = 0
+    last_seen: int = 0
+    last_resolved: int = 0
+    locations: tuple[Seen, ...] = ()
+    sessions: tuple[Seen, ...] = ()
+    files: tuple[Seen, ...] = ()
+    file_types: tuple[Seen, ...] = ()
+    frameworks: tuple[Seen, ...] = ()
+    commands: tuple[Seen, ...] = ()
+    code: tuple[Seen, ...] = ()
+    causes: tuple[Seen, ...] = ()
+    related: tuple[Seen, ...] = ()
+    attempts: tuple[Attempt, ...] = ()
+    details: tuple[Detail, ...] = ()
+    refuted: tuple[Seen, ...] = ()
+    evidence: tuple[Sighting, ...] = ()
+
+
+# How many each collection keeps.
+_SEEN = {"locations": 16, "sessions": 16, "files": 12, "file_types": 8, "frameworks": 8, "commands": 8, "code": 4,
+         "causes": 4, "related": 8, "refuted": 64}  # fmt: skip
+_DATED = {"attempts": 32, "details": 8, "evidence": 8}
+_SUMS = ("occurrences", "resolutions", "refutations", "resolve_us_total")
+
+
+def together(one: Sightings, other: Sightings) -> dict[str, object]:
+    """The fields of two shares put together, but for the signature."""
+    examples = [each for each in (one.example, other.example) if each is not None]
+    fields: dict[str, object] = {
+        "example": max(examples, key=lambda e: (e.at, e.id), default=None),
+        "first_seen": min(one.first_seen, other.first_seen),
+        "last_seen": max(one.last_seen, other.last_seen),
+        "last_resolved": max(one.last_resolved, other.last_resolved),
+    }
+    for name in _SUMS:
+        fields[name] = getattr(one, name) + getattr(other, name)
+    for name, limit in _SEEN.items():
+        fields[name] = seen_of((*getattr(one, name), *getattr(other, name)), limit)
+    for name, limit in _DATED.items():
+        fields[name] = newest_of((*getattr(one, name), *getattr(other, name)), limit)
+    return fields
+
+
+class BugSightings(Sightings, frozen=True, kw_only=True):
+    """One share of the sightings of one kind of error."""
+
+
+Input = ErrorOccurred | ErrorResolved | ResolutionRefuted
+
+
+def _share(fact: Input) -> str:
+    return f"{fact.signature}:{hashlib.sha256(fact.stream.encode('utf-8', 'surrogatepass')).digest()[0] % SHARES:02d}"
+
+
+@projection(row=BugSightings, key=_share)
+def bug_sightings(
+    row: BugSightings | None, fact: ErrorOccurred | ErrorResolved | ResolutionRefuted
+) -> BugSightings | None:
+    """Errors by signature and share of the sessions, with what resolved them and whether that lasted."""
+    at = int(fact.occurred_at)
+    row = row or BugSightings(signature=fact.signature, first_seen=at, last_seen=at)
+    match fact:
+        case ErrorOccurred():
+            row = _occurred(row, fact, at)
+        case ErrorResolved():
+            row = _resolved(row, fact, at)
+        case ResolutionRefuted():
+            refuted = seen(row.refuted, str(fact.resolution), at, _SEEN["refuted"])
+            row = msgspec.structs.replace(row, refutations=row.refutations + 1, refuted=refuted)
+    evidence = row.evidence
+    if fact.evidence:
+        evidence = newest(evidence, Sighting(at, str(fact.id), fact.evidence[0]), _DATED["evidence"])
+    return msgspec.structs.replace(
+        row,
+        first_seen=min(row.first_seen, at),
+        last_seen=max(row.last_seen, at),
+        locations=seen(row.locations, fact.location, at, _SEEN["locations"]),
+        sessions=seen(row.sessions, fact.stream, at, _SEEN["sessions"]),
+        evidence=evidence,
+    )
+
+
+def _occurred(row: BugSightings, fact: ErrorOccurred, at: int) -> BugSightings:
+    example = row.example
+    if example is None or (at, str(fact.id)) > (example.at, example.id):
+        example = Example(
+            at,
+            str(fact.id),
+            message=clipped(fact.message, 500),
+            text=clipped(fact.text, 1500),
+            template=clipped(fact.template, 400),
+            error_types=tuple(clipped(t, 80) for t in fact.error_types[:6]),
+            frames=tuple(clipped(f, 160) for f in fact.frames[:6]),
+            tool=clipped(fact.tool, 60),
+            command=one_line(fact.command, 300),
+        )
+    files, types, frameworks, related = row.files, row.file_types, row.frameworks, row.related
+    paths = (*fact.files[:8], *fact.frames[:8])
+    for path in fact.files[:8]:
+        files = seen(files, path, at, _SEEN["files"])
+    for name in file_types_of(paths):
+        types = seen(types, name, at, _SEEN["file_types"], 20)
+    for name in frameworks_of(fact.command, paths):
+        frameworks = seen(frameworks, name, at, _SEEN["frameworks"], 40)
+    for signature in fact.beside[:8]:
+        related = seen(related, signature, at, _SEEN["related"], 64)
+    return msgspec.structs.replace(
+        row,
+        example=example,
+        occurrences=row.occurrences + 1,
+        files=files,
+        file_types=types,
+        frameworks=frameworks,
+        related=related,
+        commands=seen(row.commands, one_line(fact.command, 160), at, _SEEN["commands"]),
+        code=seen(row.code, one_line(fact.code, 160), at, _SEEN["code"]),
+    )
+
+
+def _resolved(row: BugSightings, fact: ErrorResolved, at: int) -> BugSightings:
+    fact_id = str(fact.id)
+    paths = tuple(dict.fromkeys(clipped(e.path, 70) for e in fact.edits[:8]))
+    attempt = Attempt(at, fact_id, one_line(fact.approach, 120), paths[:2], hunks_of(fact.edits))
+    detail = Detail(
+        at,
+        fact_id,
+        explanation=clipped(fact.explanation, 400),
+        edits=tuple(
+            Change(clipped(e.path, 120), clipped(e.before, 140), clipped(e.after, 140)) for e in fact.edits[:2]
+        ),
+        command=one_line(fact.command, 160),
+    )
+    cause = next(iter(sentences(fact.explanation)), "")
+    return msgspec.structs.replace(
+        row,
+        resolutions=row.resolutions + 1,
+        resolve_us_total=row.resolve_us_total + max(fact.duration_us, 0),
+        last_resolved=max(row.last_resolved, at),
+        causes=seen(row.causes, one_line(cause, 240), at, _SEEN["causes"], 240),
+        attempts=newest(row.attempts, attempt, _DATED["attempts"]),
+        details=newest(row.details, detail, _DATED["details"]),
+    )
