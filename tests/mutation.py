@@ -34,6 +34,7 @@ TARGETS: dict[str, tuple[list[str], set[str] | None]] = {
     "infra/log/append.py": (LOG, None),
     f"{MIGRATIONS}/0001_log.py": (LOG, {"MARK", "IMMUTABLE"}),
     f"{MIGRATIONS}/0004_append.py": (LOG, {"APPEND"}),
+    f"{MIGRATIONS}/0005_mark_history.py": (LOG, {"SET_MARK"}),
     "infra/generations.py": (LEASES, None),
 }
 """By file: the tests that have to see a change, and the assignments that are changed (None: everything)."""
