@@ -16,6 +16,7 @@ from memctl.domain.skipping import EventSkipped
 from memctl.infra import dead_letters
 from memctl.infra.database import outages
 from memctl.infra.dead_letters import DeadLetter, Target
+from memctl.infra.log.mark import SlowWriter, slow_writers
 from memctl.infra.log.read import read_headers
 from memctl.infra.settings import Settings
 from memctl.projections.kernel import projections
@@ -89,19 +90,20 @@ class Halted(msgspec.Struct, frozen=True):
 
 
 class Standing(msgspec.Struct, frozen=True):
-    """What does not go on: dead letters, and shards that stand still."""
+    """What does not go on: dead letters, shards that stand still, and writers that hold back the mark."""
 
     letters: list[Letter]
     halted: list[Halted]
+    writers: list[SlowWriter]
 
 
 def standing(reader: Reader) -> Standing:
-    """What is parked in this space, and the shards that stand still."""
+    """What is parked in this space, and the shards and writers for which others wait."""
     halted = [
         Halted(h.stage, h.shard, h.position, h.error, h.message, h.since.isoformat(), h.attempts)
         for h in dead_letters.halts(reader.connection, reader.live)
     ]
-    return Standing([_view(letter) for letter in _letters(reader)], halted)
+    return Standing([_view(letter) for letter in _letters(reader)], halted, slow_writers(reader.connection))
 
 
 def show(reader: Reader, id: int) -> Shown:

@@ -54,7 +54,11 @@ def down(data_dir: Path | None) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
 def status(context: click.Context, data_dir: Path | None, as_json: bool) -> None:
-    """Show what runs, since when and with how much memory. Exit code 1 if something that should run does not."""
+    """Show what runs, since when and with how much memory; exit code 1 where something needs a person.
+
+    That is a program that should run and does not, dead letters, a shard that stands still, a writer that others wait
+    for, and what was damaged or refused.
+    """
     from memctl.infra.embedded import instance
     from memctl.infra.settings import load_settings
 
@@ -65,12 +69,17 @@ def status(context: click.Context, data_dir: Path | None, as_json: bool) -> None
         _print_json(found, standing)
     else:
         _print_table(found, standing)
-    if not found.well:
+    if not found.well or _needs_a_person(found, standing):
         context.exit(1)
 
 
+def _needs_a_person(found: Status, standing: Standing | None) -> bool:
+    waits = standing is not None and (standing.letters or standing.halted or standing.writers)
+    return bool(waits or found.aside or found.refused)
+
+
 def _standing(settings: Settings) -> Standing | None:
-    """What could not be folded; None where the database cannot be asked now, which is told elsewhere."""
+    """What does not go on; None where the database cannot be asked now, which is told elsewhere."""
     from memctl.api.dead_letters import standing
     from memctl.api.reader import reader_of
     from memctl.infra.database import connect, outages
@@ -107,6 +116,8 @@ def _print_json(found: Status, standing: Standing | None) -> None:
         "refused_deliveries": found.refused,
         "dead_letters": None if standing is None else len(standing.letters),
         "halted": None if standing is None else [msgspec.to_builtins(halt) for halt in standing.halted],
+        "slow_writers": None if standing is None else [msgspec.to_builtins(writer) for writer in standing.writers],
+        "needs_a_person": not found.well or _needs_a_person(found, standing),
         "endpoints": {name: public(value) for name, value in found.endpoints.items() if not _secret(name)},
     }
     click.echo(json.dumps(answer, indent=2, ensure_ascii=False))
@@ -146,6 +157,11 @@ def _print_table(found: Status, standing: Standing | None) -> None:
         _tell(f"dead letters: {len(standing.letters)}, with {waiting} waiting behind them; see: memctl dlq list")
     for halt in standing.halted if standing is not None else ():
         _tell(f"stage {halt.stage} shard {halt.shard} stands still at position {halt.position}: {halt.message}")
+    for writer in standing.writers if standing is not None else ():
+        _tell(
+            f"nothing new is read until {writer.application or 'a client'} (process {writer.pid} of Postgres,"
+            f" {writer.state or 'connected'} for {writer.seconds:.0f} s) ends its transaction; see: memctl doctor"
+        )
     if not found.running:
         _tell("memctl is not running; start it with: memctl up")
     elif not found.well:

@@ -19,11 +19,11 @@ import psycopg
 from memctl.domain.errors import MemctlError
 from memctl.domain.event import Position
 from memctl.infra import dead_letters, generations
-from memctl.infra.database import Connection, DatabaseUnavailable, connect, outage
-from memctl.infra.dead_letters import place_of
+from memctl.infra.database import Connection, DatabaseUnavailable, connect
 from memctl.infra.generations import Lease, LeaseLost
 from memctl.infra.log.mark import move_mark
 from memctl.infra.log.migrate import refuse_newer
+from memctl.workers.poison import told
 from memctl.workers.stage1 import Stage1
 from memctl.workers.stage2 import Stage2
 
@@ -101,9 +101,9 @@ class Drainer:
         except Exception as problem:
             pause = min(max(pause * 2, FIRST_PAUSE_S), LONGEST_PAUSE_S)
             self._pauses[stage, shard] = pause, time.monotonic() + pause
-            kind, told = type(problem).__name__, _told(problem)
-            log.error("stage %d shard %d cannot go on, next attempt in %.0f s: %s", stage, shard, pause, told)
-            self._note(partial(dead_letters.halt, error=kind, message=told), stage, shard)
+            kind, words = type(problem).__name__, told(problem)
+            log.error("stage %d shard %d cannot go on, next attempt in %.0f s: %s", stage, shard, pause, words)
+            self._note(partial(dead_letters.halt, error=kind, message=words), stage, shard)
             return False
         if self._pauses.pop((stage, shard), None) is not None:
             log.info("stage %d shard %d goes on", stage, shard)
@@ -181,12 +181,6 @@ class Drainer:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
-
-
-def _told(problem: Exception) -> str:
-    """What may be logged and kept of a fault: an error that is not ours may quote what was being folded."""
-    known = outage(problem) if isinstance(problem, psycopg.Error) else problem
-    return str(known) if isinstance(known, MemctlError) else f"{type(problem).__name__} at {place_of(problem)}"
 
 
 def catch_up(drainer: Drainer) -> None:

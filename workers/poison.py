@@ -18,7 +18,7 @@ from memctl.domain.errors import MemctlError
 from memctl.domain.event import Event, FutureSchemaVersion, Position, UnknownEventType
 from memctl.domain.skipping import Undecodable, UndecodablePayload, remaining
 from memctl.infra import dead_letters
-from memctl.infra.database import Connection, DatabaseUnavailable
+from memctl.infra.database import Connection, DatabaseUnavailable, outage
 from memctl.infra.dead_letters import DeadLetter, Fault, LeftOut, Target, place_of
 from memctl.infra.facts import SourceKey
 from memctl.infra.generations import LeaseLost
@@ -62,6 +62,14 @@ def of_content(problem: BaseException) -> bool:
             return isinstance(problem, psycopg.DataError)
         return problem.sqlstate.startswith(_REFUSED)
     return isinstance(problem, Exception) and not isinstance(problem, _OF_THE_MOMENT)
+
+
+def told(problem: BaseException) -> str:
+    """What may be logged and kept of a fault: an error that is not ours may quote what was being folded."""
+    known = outage(problem) if isinstance(problem, psycopg.Error) else problem
+    if not isinstance(known, MemctlError):
+        return f"{type(problem).__name__} at {place_of(problem)}"
+    return f"{str(known).rstrip('.')}; {known.hint}" if known.hint else str(known)
 
 
 def first_fault(count: int, trial: Callable[[int], object]) -> tuple[int, Exception]:

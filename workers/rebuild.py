@@ -39,7 +39,7 @@ from memctl.infra.readmodels import RowKey
 from memctl.infra.rebuilds import Rebuild, Task
 from memctl.projections.kernel import Changed, Projection, Recorded, projections
 from memctl.projections.stage1 import Delta
-from memctl.workers.poison import fold_whole, keys_of, named
+from memctl.workers.poison import fold_whole, keys_of, named, told
 from memctl.workers.sources import recorded_sources, row_source
 
 log = logging.getLogger("memctl.replay")
@@ -243,10 +243,8 @@ class Worker:
         except Exception as fault:
             if claimed is None:
                 raise
-            log.exception("a task of rebuild %d cannot be done: %s", self._rebuild.id, claimed.task)
-            why = str(fault) or repr(fault)
-            if isinstance(fault, MemctlError) and fault.hint:
-                why = f"{why.rstrip('.')}; {fault.hint}"
+            why = told(fault)
+            log.error("a task of rebuild %d cannot be done: %s: %s", self._rebuild.id, claimed.task, why)
             rebuilds.could_not(self._connection, self._rebuild.id, claimed, why)
         return True
 

@@ -20,6 +20,7 @@ from memctl.infra.vectors import VectorStoreUnavailable, store
 from memctl.workers import jobs
 from memctl.workers.drain import Drainer
 from memctl.workers.outbox import DIMENSIONS, OutboxLoop
+from memctl.workers.poison import told
 from memctl.workers.replay import ReplayRunning, replay
 from memctl.workers.sweeper import Sweeper
 
@@ -91,8 +92,8 @@ def _watch(settings: Settings, stop: threading.Event) -> None:
             sound = True
         except ReplayRunning:
             log.info("another process is rebuilding")
-        except Exception:
-            log.exception("the rebuild failed; the old rows are served, and it is tried again")
+        except Exception as problem:
+            log.error("the rebuild failed; the old rows are served, and it is tried again: %s", told(problem))
         files_changed = rules.changed()
         stop.wait(REBUILD_PAUSE_S)
 

@@ -646,6 +646,20 @@ def test_a_rebuild_stops_at_a_row_of_stage_two_and_names_it(
     assert digests(log) == before
 
 
+def test_a_rebuild_that_stops_over_what_postgres_refuses_tells_not_a_word_of_it(
+    log: Connection, database_url: str, faults: set[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    fold(log, database_url, SAID)
+    faults.add("nul")
+    with pytest.raises(RebuildStopped, match="UntranslatableCharacter at memctl") as stopped:
+        replay(database_url, None, first_stage=2, processes=1)
+    kept = log.execute("SELECT string_agg(fault, ''), (SELECT string_agg(message, '') FROM memctl.rebuilds)"
+                       " FROM memctl.rebuild_tasks").fetchone()  # fmt: skip
+    assert "UntranslatableCharacter" in caplog.text
+    for told in (str(stopped.value), str(kept), caplog.text):
+        assert "look there" not in told
+
+
 @pytest.mark.parametrize("seed", range(2))
 def test_whatever_is_parked_retried_and_dropped_when_ends_in_the_rows_of_a_rebuild(
     log: Connection, database_url: str, faults: set[str], seed: int, elsewhere: Callable[..., Digests]

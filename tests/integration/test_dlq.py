@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 
+import msgspec
 import pytest
 from click.testing import CliRunner, Result
 from events import id_of, prompt
 
+from memctl.api.dead_letters import Halted, Standing
 from memctl.cli.dlq import dlq
 from memctl.cli.main import memctl
+from memctl.cli.up import _needs_a_person
 from memctl.domain.event import NewEvent
 from memctl.infra import generations
 from memctl.infra.database import Connection, connect
+from memctl.infra.embedded.instance import Status
+from memctl.infra.embedded.places import Places
+from memctl.infra.log import mark
 from memctl.infra.log.append import append
+from memctl.infra.log.mark import SlowWriter
 from memctl.workers.drain import Drainer, catch_up
 from memctl.workers.replay import replay
 
@@ -43,8 +51,6 @@ def store(connection: Connection, payload: str) -> None:
 
 
 def mend(connection: Connection, event: NewEvent) -> None:
-    import msgspec
-
     store(connection, msgspec.json.encode(event.payload).decode())
 
 
@@ -79,6 +85,31 @@ def test_status_says_how_many_are_parked_and_where_to_look(log: Connection) -> N
     told = CliRunner().invoke(memctl, ["status"])
     assert "dead letters: 1, with 2 waiting behind them; see: memctl dlq list" in told.output
     assert json.loads(CliRunner().invoke(memctl, ["status", "--json"]).output)["dead_letters"] == 1
+
+
+def test_status_fails_where_something_waits_for_a_person(log: Connection) -> None:
+    told = CliRunner().invoke(memctl, ["status", "--json"])
+    assert told.exit_code == 1
+    assert json.loads(told.output)["needs_a_person"]
+    found, waits = Status(Places(Path("data")), True, [], {}, ()), Standing([], [], [])
+    assert not _needs_a_person(found, waits)
+    halted = Halted(1, 0, 1, "UnknownEventType", "", "2026-03-02", 1)
+    assert _needs_a_person(found, msgspec.structs.replace(waits, halted=[halted]))
+    assert _needs_a_person(found, msgspec.structs.replace(waits, writers=[SlowWriter(1, "", "", 60.0)]))
+
+
+def test_status_names_a_writer_that_others_wait_for(
+    log: Connection, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mark, "SLOW_WRITER_S", 0.0)
+    with connect(database_url, name="forgetful", autocommit=False) as writer:
+        append(writer, 1, [prompt(9)])
+        told = CliRunner().invoke(memctl, ["status"])
+        assert "nothing new is read until forgetful (process " in told.output
+        (found,) = json.loads(CliRunner().invoke(memctl, ["status", "--json"]).output)["slow_writers"]
+        assert (found["application"], found["state"]) == ("forgetful", "idle in transaction")
+        writer.rollback()
+    assert "forgetful" not in CliRunner().invoke(memctl, ["status"]).output
 
 
 def test_a_retry_says_what_still_cannot_be_folded(log: Connection) -> None:
