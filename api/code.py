@@ -9,13 +9,13 @@ from typing import Any
 from psycopg import sql
 
 from memctl.api.pages import Condition, Keyed, page, projection_named
-from memctl.api.places import Places
+from memctl.api.places import Places, projects_of
 from memctl.api.reader import Reader
 from memctl.api.views import Page, iso, moment
 from memctl.domain.bounded import names
 from memctl.domain.code_changes import VARIANTS
 from memctl.domain.code_rules import RECURS, family_of
-from memctl.domain.location import project_name
+from memctl.domain.projects import Projects
 from memctl.projections.code_patterns import Application, CodePattern
 from memctl.projections.code_rules import CodeRule, Sighting
 
@@ -56,12 +56,13 @@ def rules(
                 (RECURS, RECURS),
             )
         )
+    known = projects_of(reader)
     found: list[dict[str, Any]] = []
     cursor: str | None = None
     while len(found) < limit:
         rows, cursor = page(reader, p, "last_seen", conditions, limit=_LOOKED_AT, cursor=cursor)
         for keyed in rows:
-            item = rule_item(keyed)
+            item = rule_item(keyed, known)
             wanted = (state,) if state else ("trusted", "active", "weak")
             spoken = language is None or family_of(language) in map(family_of, item["languages"])
             if item["state"] in wanted and spoken:
@@ -72,7 +73,7 @@ def rules(
     return Page(found[:limit], None, places.scope)
 
 
-def rule_item(keyed: Keyed) -> dict[str, Any]:
+def rule_item(keyed: Keyed, known: Projects) -> dict[str, Any]:
     """A rule as it is told: what gives way to what, how sure that is, and where it was seen."""
     rule: CodeRule = keyed.row
     before, after = rule.texts_ahead
@@ -94,7 +95,7 @@ def rule_item(keyed: Keyed) -> dict[str, Any]:
         "asked_by_user": any(s.asked and s.forward == rule.forward for s in rule.sightings),
         "files": list(names(rule.files)),
         "sessions": list(names(rule.sessions)),
-        "projects": _projects(names(rule.locations)),
+        "projects": sorted({known.name_of(place) for place in names(rule.locations) if place}),
         "first_seen": _iso(rule.first_seen),
         "last_seen": _iso(rule.last_seen),
         "examples": [_example(s) for s in rule.sightings if s.forward == rule.forward][:_EXAMPLES],
@@ -113,6 +114,7 @@ def patterns(
     conditions = []
     if places.locations is not None:
         conditions.append(Condition(sql.SQL("row->>'location' = ANY(%s::text[])"), (list(places.locations),)))
+    known = projects_of(reader)
     groups: dict[tuple[str, str, str], list[Keyed]] = defaultdict(list)
     cursor: str | None = None
     while True:
@@ -120,16 +122,16 @@ def patterns(
         for keyed in rows:
             row: CodePattern = keyed.row
             if row.variant and (language is None or family_of(language) == family_of(row.language)):
-                groups[project_name(row.location), family_of(row.language), row.variant].append(keyed)
+                groups[known.name_of(row.location), family_of(row.language), row.variant].append(keyed)
         if cursor is None:
             break
-    found = [item for group in groups.values() if (item := pattern_item(group)) is not None]
+    found = [item for (project, _, _), group in groups.items() if (item := pattern_item(group, project)) is not None]
     found = [item for item in found if category is None or item["category"] == category]
     found.sort(key=lambda item: (-item["stats"]["application_count"], item["id"]))
     return Page(found[:limit], None, places.scope)
 
 
-def pattern_item(group: Sequence[Keyed]) -> dict[str, Any] | None:
+def pattern_item(group: Sequence[Keyed], project: str) -> dict[str, Any] | None:
     """One pattern, as seed 000 §4-2 has it, of the rows that several locations of a project keep of it.
 
     None where it does not recur, or was retired. What is expected of it (`effects`) is the category's, not measured;
@@ -148,7 +150,7 @@ def pattern_item(group: Sequence[Keyed]) -> dict[str, Any] | None:
         "id": min(k.key for k in group),
         "name": rows[0].variant,
         "category": variant.category,
-        "project": project_name(rows[0].location) if rows[0].location else "",
+        "project": project,
         "transformation": {
             "description": variant.description,
             "before_template": examples[0].before,
@@ -199,10 +201,6 @@ def _applied(application: Application) -> dict[str, Any]:
         "at": _iso(application.at),
         "event_id": str(application.span.event) if application.span is not None else None,
     }
-
-
-def _projects(locations: Sequence[str]) -> list[str]:
-    return sorted({project_name(place) for place in locations if place})
 
 
 def _iso(at: int) -> str | None:

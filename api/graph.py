@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
+from uuid import UUID
 
 import msgspec
 from psycopg import sql
@@ -12,16 +13,18 @@ from psycopg import sql
 from memctl.api.code import met_in
 from memctl.api.evidence import events_of, evidence_of
 from memctl.api.pages import Condition, Keyed, equal, page, projection_named, several, table_of
-from memctl.api.places import Places
+from memctl.api.places import Places, projects_of
 from memctl.api.reader import Reader
 from memctl.api.views import Page, iso, moment, shown
 from memctl.domain.bounded import names
 from memctl.domain.entities import node_of, parts_of
 from memctl.domain.errors import MemctlError
-from memctl.domain.location import project_name
+from memctl.domain.event import Event
+from memctl.domain.projects import Projects
+from memctl.domain.sentiment import averaged, label_of
 from memctl.projections.entities import Entity
 from memctl.projections.relations import Relation
-from memctl.projections.sentiment import Sentiment
+from memctl.projections.sentiment import Feeling, Sentiment
 
 MOST_HOPS = 2
 """Hops of a graph (seed 004)."""
@@ -45,7 +48,7 @@ def entities(
     rows, after = page(
         reader, p, "interactions", [*met_in(places), *equal(p, "kind", kind)], limit=limit, cursor=cursor
     )
-    return Page([_entity(keyed) for keyed in rows], after, places.scope)
+    return Page([_entity(keyed, projects_of(reader)) for keyed in rows], after, places.scope)
 
 
 def entity(reader: Reader, places: Places, name: str) -> dict[str, Any]:
@@ -54,7 +57,7 @@ def entity(reader: Reader, places: Places, name: str) -> dict[str, Any]:
     node, keyed = _resolved(reader, places, name)
     kind, platform, called = parts_of(node)
     item: dict[str, Any] = (
-        _entity(keyed)
+        _entity(keyed, projects_of(reader))
         if keyed is not None
         else {"id": None, "node": node, "kind": kind, "platform": platform, "name": called}
     )
@@ -115,6 +118,8 @@ def _resolved(reader: Reader, places: Places, name: str) -> tuple[str, Keyed | N
         if rows:
             best = (exact or rows)[0]
             return node_of(best.row.kind, best.row.platform, best.row.name), best
+    if name.startswith("project:") and (found := projects_of(reader).named(name.partition(":")[2])):
+        return f"project:{found[0].name}", None
     node = _node_like(reader, name)
     if node is None:
         raise UnknownEntity(name=name, hint="`memctl entities` lists libraries, services and people; files go by path.")
@@ -161,13 +166,17 @@ def _edges(reader: Reader, places: Places, nodes: Sequence[str]) -> dict[str, li
     _add_relations(reader, places, weights)
     _add_entities(reader, places, weights)
     labels = _labels(reader, {other for edges in weights.values() for _, other in edges})
-    return {
-        node: [
-            (relation, other, labels[other], round(weight, 4))
-            for (relation, other), weight in sorted(edges.items(), key=lambda e: (-e[1], e[0]))[:MOST_EDGES]
-        ]
-        for node, edges in weights.items()
-    }
+    return {node: _told(edges, labels) for node, edges in weights.items()}
+
+
+def _told(edges: dict[tuple[str, str], float], labels: dict[str, str]) -> list[Edge]:
+    """The heaviest edges; those that look alike (a file in several clones) told once, by their heaviest."""
+    alike: dict[tuple[str, str], tuple[str, float]] = {}
+    for (relation, other), weight in sorted(edges.items(), key=lambda e: (-e[1], e[0])):
+        node, total = alike.get((relation, labels[other]), (other, 0.0))
+        alike[relation, labels[other]] = (node, total + weight)
+    ranked = sorted(alike.items(), key=lambda e: (-e[1][1], e[0]))[:MOST_EDGES]
+    return [(relation, node, label, round(weight, 4)) for (relation, label), (node, weight) in ranked]
 
 
 _BACK = {
@@ -221,6 +230,7 @@ def _add_entities(reader: Reader, places: Places, weights: dict[str, dict[tuple[
     if not projects:
         conditions.append(Condition(asked, ([name.lower() for _, _, name in wanted], files)))
     rows, _ = page(reader, p, "interactions", conditions, limit=200)
+    known = projects_of(reader)
     for keyed in rows:
         row: Entity = keyed.row
         node = node_of(row.kind, row.platform, row.name)
@@ -228,12 +238,12 @@ def _add_entities(reader: Reader, places: Places, weights: dict[str, dict[tuple[
         if node in weights:
             for mention in row.mentions:
                 if mention.location:
-                    weights[node][verb, f"project:{project_name(mention.location)}"] += 1
+                    weights[node][verb, f"project:{known.name_of(mention.location)}"] += 1
             for path in names(row.files)[:MOST_EDGES]:
                 weights[node]["named_in", f"file:{path}"] += 1
         for file in weights.keys() & {f"file:{path}" for path in names(row.files)}:
             weights[file]["uses", node] += 1
-        for project in projects & {project_name(place) for place in names(row.locations)}:
+        for project in projects & {known.name_of(place) for place in names(row.locations)}:
             weights[f"project:{project}"][back, node] += row.interactions
 
 
@@ -256,7 +266,7 @@ def _label(node: str) -> str:
 # --- what is told of an entity ---
 
 
-def _entity(keyed: Keyed) -> dict[str, Any]:
+def _entity(keyed: Keyed, known: Projects) -> dict[str, Any]:
     row: Entity = keyed.row
     return {
         "id": keyed.key,
@@ -271,7 +281,7 @@ def _entity(keyed: Keyed) -> dict[str, Any]:
         "trust": row.trust,
         "interactions": row.interactions,
         "versions": list(names(row.versions)),
-        "projects": sorted({project_name(place) for place in names(row.locations) if place}),
+        "projects": sorted({known.name_of(place) for place in names(row.locations) if place}),
         "files": list(names(row.files)),
         "sources": list(names(row.sources)),
         "first_seen": iso(moment(row.first_seen)) if row.first_seen else None,
@@ -284,7 +294,7 @@ def _entity(keyed: Keyed) -> dict[str, Any]:
 
 
 def _feelings(reader: Reader, places: Places, node: str) -> list[dict[str, Any]]:
-    """How users feel about a node, a path for each place, newest first."""
+    """How users feel about a node: for each project where that leads, and the path there, newest first."""
     p = projection_named("sentiment")
     conditions = [*equal(p, "node", node)]
     if places.locations is not None:
@@ -292,29 +302,33 @@ def _feelings(reader: Reader, places: Places, node: str) -> list[dict[str, Any]]
     rows, _ = page(reader, p, "last_seen", conditions, limit=50)
     spans = [f.span for keyed in rows for f in keyed.row.path if f.span is not None]
     events = events_of(reader, spans)
-    found = []
+    known = projects_of(reader)
+    projects: dict[str, list[Feeling]] = defaultdict(list)
     for keyed in rows:
         row: Sentiment = keyed.row
-        path = []
-        for feeling in row.path:
-            evidence = evidence_of([feeling.span], events) if feeling.span is not None else []
-            path.append(
-                {
-                    "at": iso(moment(feeling.at)),
-                    "score": feeling.score,
-                    "words": feeling.words,
-                    "by": feeling.by,
-                    "session": feeling.stream,
-                    "evidence": msgspec.to_builtins(evidence),
-                }
-            )
+        projects[known.name_of(row.location) if row.location else ""] += row.path
+    found = []
+    for project, feelings in projects.items():
+        feelings.sort(key=lambda f: (f.at, f.id), reverse=True)
+        score = averaged(f.score for f in reversed(feelings))
         found.append(
             {
-                "project": project_name(row.location) if row.location else "",
-                "label": row.label,
-                "score": row.score,
-                "shown": row.shown,
-                "path": path,
+                "project": project,
+                "label": label_of(score),
+                "score": score,
+                "path": [_feeling(feeling, events) for feeling in feelings],
             }
         )
     return found
+
+
+def _feeling(feeling: Feeling, events: Mapping[UUID, Event]) -> dict[str, Any]:
+    evidence = evidence_of([feeling.span], events) if feeling.span is not None else []
+    return {
+        "at": iso(moment(feeling.at)),
+        "score": feeling.score,
+        "words": feeling.words,
+        "by": feeling.by,
+        "session": feeling.stream,
+        "evidence": msgspec.to_builtins(evidence),
+    }

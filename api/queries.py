@@ -424,7 +424,7 @@ def _thing(reader: Reader, kind: str, key: str) -> dict[str, Any]:
     if kind == "knowledge":
         return known(reader, [Keyed(key, row)])[0]
     if kind == "rule":
-        return code.rule_item(Keyed(key, row))
+        return code.rule_item(Keyed(key, row), projects_of(reader))
     item = _with_evidence(reader, [Keyed(key, row)])[0]
     if kind == "bug":
         item["solutions"] = [shown(solution) for solution in row.solutions]

@@ -15,7 +15,7 @@ from memctl.cli.output import Cell, Column, line, print_json, print_lines, print
 @click.command()
 @click.argument("name", required=False)
 @reading(limit=40)
-@click.option("--kind", type=click.Choice(["library", "service", "person"]))
+@click.option("--kind", type=click.Choice(["library", "service", "person", "file"]))
 @click.pass_context
 def entities(
     context: click.Context, name: str | None, project: str | None, limit: int, as_json: bool, kind: str | None
@@ -60,11 +60,11 @@ def _print_entity(item: dict[str, Any]) -> None:
     if item.get("interactions"):
         versions = f", version {', '.join(item['versions'])}" if item["versions"] else ""
         print_lines(f"  met in {item['interactions']} sessions, last {when(item['last_seen'])}{versions}")
-    for place in item.get("sentiment", ()):
-        where = f" in {place['project']}" if place["project"] else ""
-        print_lines(f"  {place['label']} ({place['score']:+.2f}) after {place['shown']} signs{where}")
-        for feeling in place["path"][:8]:
-            print_lines(f"    {when(feeling['at'])}  {feeling['score']:+.1f}  {line(feeling['words'])[:70]}")
+    for felt in item.get("sentiment", ()):
+        where = f" in {felt['project']}" if felt["project"] else ""
+        print_lines(f"  {felt['label']} ({felt['score']:+.2f}){where}")
+        for feeling in felt["path"][:8]:
+            print_lines(f"    {when(feeling['at']):<13} {feeling['score']:+.1f}  {line(feeling['words'])[:55]}")
     _print_edges([(e["relation"], e["label"], e["weight"]) for e in item["edges"]], "  ")
 
 

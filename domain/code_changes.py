@@ -52,9 +52,7 @@ _DECLARING = words_of(
 _TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|`[^`\n]*`|\w+|\s+|.')
 _NAME = re.compile(r"[A-Za-z_]\w*\Z")
 _DOTTED = re.compile(r"[A-Za-z_]\w*(?:(?:\.|::)[A-Za-z_]\w*)*\Z")
-_LITERAL = re.compile(
-    r"""(?:(["'`])(?=[^"'`]{3,})(?!.*\s.*\s.*\s).*\1|0x[0-9a-fA-F_]{2,}|0o?\d{3}|\d[\d_]{2,}(?:\.\d+)?)\Z"""
-)
+_LITERAL = re.compile(r"""(?:(["'`])[^"'`\s]{3,}\1|0x[0-9a-fA-F_]{2,}|0o?\d{3}|\d[\d_]{2,}(?:\.\d+)?)\Z""")
 _HUNK_MARKS = ("-", "+")
 
 
@@ -410,6 +408,11 @@ def annotated(blocks: Iterable[Block]) -> Transformation | None:
 def functions_in(lines: Iterable[str]) -> tuple[str, ...]:
     """Names of the functions that lines define."""
     return tuple(_DEFINED.findall("\n".join(lines)))
+
+
+def calls_in(lines: Iterable[str], name: str) -> str:
+    """The line that calls a function, and does not define it; empty where none does."""
+    return next((line.strip() for line in lines if f"{name}(" in line and not _DEFINED.match(line)), "")
 
 
 def top_level_in(lines: Iterable[str]) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from memctl.domain.code_changes import (
     blocks_of_lines,
     blocks_of_texts,
     body_of,
+    calls_in,
     functions_in,
     language_of,
     replacements_in,
@@ -156,13 +157,11 @@ class Craft:
         for block in blocks:
             if len(block.removed) < 3 or len(block.added) >= len(block.removed) or not self._functions:
                 continue
-            call = "\n".join(block.added)
             body = body_of(block.removed)
             for name, lines in self._functions.items():
-                if f"{name}(" in call and len(body & lines) >= _SHARED_LINES:
-                    before = next((line.strip() for line in block.removed if line.strip() in lines), "")
-                    after = next((line.strip() for line in block.added if f"{name}(" in line), "")
-                    found.append(Transformation("extract_method", "code to function", before, after))
+                if len(body & lines) >= _SHARED_LINES and (call := calls_in(block.added, name)):
+                    before = next(line.strip() for line in block.removed if line.strip() in lines)
+                    found.append(Transformation("extract_method", "code to function", before, call))
                     break
         return found
 

@@ -47,7 +47,7 @@ _RUST = re.compile(r"^[ \t\d→|:]*(?:pub )?use ([a-z][a-z0-9_]+)::", re.MULTILI
 _FOLDERS = words_of("home users user src work projects code repos git go app apps packages")
 _ALIASES = words_of(
     """
-    shared app apps components lib libs utils util cli core server client types config api common hooks pages store
+    shared app apps components lib libs utils util cli core server client config api common hooks pages store
     services features assets styles test tests models db internal frontend backend web ui
     """
 )
@@ -91,8 +91,11 @@ def libraries_in_code(language: str, head: str, location: str) -> list[Named]:
             if "import" not in head:
                 return []
             start = head.index("import")
-            end = head.find(")", start)
-            head = head[start : end if end > 0 else None]
+            if head.startswith("import (", start):
+                end = head.find(")", start)
+                head = head[start : end if end > 0 else None]
+            else:
+                head = "\n".join(line for line in head.split("\n") if "import " in line)
             found = (("go", name) for path in _GO.findall(head) if (name := _module(path)))
         case "python":
             if "import" not in head:
@@ -148,7 +151,7 @@ _INSTALL = re.compile(
     r"(?:(?P<npm>(?:npm (?:i|install|add)|pnpm add|yarn add|bun (?:add|install|i)))"
     r"|(?P<pypi>(?:pip3?|python3? -m pip|uv pip) install|uv add|poetry add|pdm add)"
     r"|(?P<crates>cargo add)|(?P<go>go get)|(?P<rubygems>gem install|bundle add))"
-    r"(?P<rest>(?:[ \t]+[^\s;&|<>()]+)+)",
+    r"(?P<rest>(?:[ \t]+(?:'[^'\n]*'|\"[^\"\n]*\"|[^\s;&|<>()'\"]+))+)",
     re.MULTILINE,
 )
 _SPEC = {
@@ -172,14 +175,14 @@ def libraries_installed(command: str, location: str) -> list[Named]:
     own = _own(location)
     found: dict[tuple[str, str], str] = {}
     for match in _INSTALL.finditer(command):
-        platform = match.lastgroup if match.lastgroup != "rest" else ""
         platform = next(name for name in _SPEC if match[name])
         skip = False
         for word in match["rest"].split():
-            if skip or word.startswith(("-", ".", "/", "~", "$", "git+", "http", "file:", "'", '"')):
+            word = word.strip("'\"")
+            if skip or word.startswith(("-", ".", "/", "~", "$", "git+", "http:", "https:", "file:")):
                 skip = word in _VALUED
                 continue
-            if spec := _SPEC[platform].match(word.strip("'\"")):
+            if spec := _SPEC[platform].match(word):
                 name = _module(spec[1]) if platform == "go" else spec[1]
                 version = (spec[2] or "") if spec.lastindex and spec.lastindex >= 2 else ""
                 if name and not _is_own(name, own):
@@ -272,7 +275,8 @@ _AUTHOR = re.compile(
 _LOGIN = re.compile(r"^author:\t([A-Za-z0-9-]{2,39})$", re.MULTILINE)
 _NO_PERSON = re.compile(
     r"\bbot\b|\[bot\]|\btest|claude|copilot|codex|gemini|cursor|dependabot|renovate|github|actions|noreply@anthropic|^root$"
-    r"|^user$|^you$|^your name$|^author$|^name$|^dev\d*$|^ci\b|example user|[{}$<>%\\]",
+    r"|^user$|^you$|^your name$|^author$|^name$|^dev\d*$|^ci\b"
+    r"|-(?:check|ci|action|release|deploy|compliance)$|example user|[{}$<>%\\]",
     re.I,
 )
 

@@ -7,6 +7,7 @@ Labels and the scale of -1 to 1 are those of seed 004.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
 Label = Literal["positive", "neutral", "negative"]
@@ -83,6 +84,18 @@ _ASKED = re.compile(
 _IMPERSONAL = re.compile(
     r"\b(?:great|good|nice|perfect)\ (?:if|to\ have|idea|question|point|example|way|place)\b", re.I
 )
+
+
+ALPHA = 0.3
+"""Weight of the newest feeling in the moving average (read-models.md)."""
+
+
+def averaged(scores: Iterable[float]) -> float:
+    """Where feelings have led to, -1 to 1: the moving average of scores, oldest first, from 0 on."""
+    average = 0.0
+    for score in scores:
+        average += ALPHA * (score - average)
+    return round(average, 4) + 0.0
 
 
 class Mood(NamedTuple):

@@ -8,11 +8,7 @@ from memctl.domain.bounded import clipped, newest
 from memctl.domain.entities import SentimentNoted, node_of
 from memctl.domain.event import derived_id
 from memctl.domain.facts import MoodShown, Span
-from memctl.domain.sentiment import Label, label_of
 from memctl.projections.kernel import Recorded, projection
-
-ALPHA = 0.3
-"""Weight of the newest point in the moving average (read-models.md)."""
 
 
 class Feeling(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -38,18 +34,6 @@ class Sentiment(msgspec.Struct, frozen=True, kw_only=True):
     shown: int = 0
     last_seen: int = 0
     path: tuple[Feeling, ...] = ()
-
-    @property
-    def score(self) -> float:
-        """The moving average of the path, -1 to 1, from 0 on."""
-        score = 0.0
-        for feeling in reversed(self.path):
-            score += ALPHA * (feeling.score - score)
-        return round(score, 4) + 0.0
-
-    @property
-    def label(self) -> Label:
-        return label_of(self.score)
 
 
 def sentiment_id(node: str, location: str) -> str:
