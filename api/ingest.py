@@ -160,7 +160,7 @@ def _known(intake: Intake) -> dict[str, Checkpoint]:
 
 
 def _read_all(intake: Intake, paths: Iterable[Path], reading: _Reading, progress: Progress) -> None:
-    with _Batches(intake, reading.account) as batches:
+    with Batches(intake, reading.account) as batches:
         for path in _found(paths, reading.account):
             _read(reading, path, batches, progress)
 
@@ -182,7 +182,7 @@ class _Batch:
     size: int = 0
 
 
-class _Batches:
+class Batches:
     """Collects events over files and commits them in batches, each while the next one is being read.
 
     It may be interrupted at any point: a batch is let go of only once it is handed over, and one that is handed over
@@ -256,7 +256,7 @@ class _Batches:
             self._writer.shutdown()
 
 
-def _read(reading: _Reading, path: Path, batches: _Batches, progress: Progress) -> None:
+def _read(reading: _Reading, path: Path, batches: Batches, progress: Progress) -> None:
     """Read a file on from where it was left, into batches; however it ends, what was read whole is noted."""
     last: tuple[Transcript, Parsed] | None = None
 
@@ -269,7 +269,7 @@ def _read(reading: _Reading, path: Path, batches: _Batches, progress: Progress) 
         try:
             for transcript, parsed in lines:
                 progress(path, parsed.end - parsed.offset)
-                _count(reading.account, path, parsed)
+                count(reading.account, path, parsed)
                 full = batches.add(path, parsed)
                 if not parsed.whole:  # its newline will come: until then it is read again each time
                     break
@@ -307,7 +307,8 @@ def _reason(problem: OSError) -> str:
     return problem.strerror or str(problem) or type(problem).__name__
 
 
-def _count(account: Account, path: Path, parsed: Parsed) -> None:
+def count(account: Account, path: Path, parsed: Parsed) -> None:
+    """Enter a line in the account; what becomes of its events is told once they are written."""
     if parsed.outcome == "incomplete":
         account.incomplete += 1
         return

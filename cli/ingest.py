@@ -75,7 +75,7 @@ def ingest(
         try:
             _with_progress(intake, files, again, account)
             if wait:
-                _wait(intake)
+                wait_until_folded(intake)
             if follow:
                 signal.signal(signal.SIGTERM, signal.default_int_handler)  # a supervisor's way to say Ctrl-C
                 click.echo("following; Ctrl-C ends it", err=True)
@@ -83,15 +83,10 @@ def ingest(
         except KeyboardInterrupt:
             if not follow:
                 raise
-    if as_json:
-        import json
-
-        click.echo(json.dumps(account.as_json(), indent=2, ensure_ascii=False))
-    else:
-        _print(account)
+    print_account(account, as_json)
 
 
-def _wait(intake: Any) -> None:
+def wait_until_folded(intake: Any) -> None:
     from rich.console import Console
 
     from memctl.api.progress import caught_up
@@ -123,7 +118,13 @@ def _size(path: Path) -> int:
         return 0
 
 
-def _print(account: Account) -> None:
+def print_account(account: Account, as_json: bool) -> None:
+    """Print what became of every line, as JSON or for people."""
+    if as_json:
+        import json
+
+        click.echo(json.dumps(account.as_json(), indent=2, ensure_ascii=False))
+        return
     rate = account.read_bytes / 1e6 / account.seconds if account.seconds else 0.0
     unchanged = f" ({account.unchanged} unchanged)" if account.unchanged else ""
     click.echo(f"{account.files} files{unchanged}, {account.lines} lines, {account.read_bytes / 1e6:.1f} MB"

@@ -18,6 +18,7 @@ COMMANDS = {
     "mcp": "memctl.cli.processes:mcp",
     "init": "memctl.cli.processes:init",
     "ingest": "memctl.cli.ingest:ingest",
+    "import": "memctl.cli.importing:import_legacy",
     "search": "memctl.cli.read:search",
     "show": "memctl.cli.read:show",
     "history": "memctl.cli.read:history",

@@ -11,9 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from client_sessions import OPENCODE_MESSAGES, SAMPLES, opencode
 from histories import EXAMPLE, digests, real_sessions
 
+from memctl.api.accounting import account as account_of_log
 from memctl.api.commands import Intake
+from memctl.api.importing import import_stores
 from memctl.api.ingest import Account, ingest
 from memctl.domain.event import Position
 from memctl.infra.database import connect
@@ -354,3 +357,53 @@ def test_where_lines_are_known_by_their_number_a_missing_newline_shifts_nothing(
     whole = ingest(intake, [file], again=True)
     assert (whole.new, whole.variant) == (0, 0)
     assert whole.duplicate == len(types(intake))
+
+
+def test_a_folder_of_every_clients_sessions_is_read_once_and_all_of_it_is_in_the_log(
+    intake: Intake, tmp_path: Path
+) -> None:
+    folder = tmp_path / "mixed"
+    folder.mkdir()
+    suffixes = {"SpecStory": ".md", "Aider": ".md", "SweAgent": ".traj"}
+    for reader, sample in SAMPLES.items():
+        (folder / f"{reader.__name__}{suffixes.get(reader.__name__, '.json')}").write_bytes(sample)
+    first = ingest(intake, [folder])
+    assert (first.files, first.bad, first.variant) == (len(SAMPLES), [], 0)
+    assert adds_up(first)
+    again = ingest(intake, [folder])
+    assert (again.unchanged, again.lines) == (len(SAMPLES), 0)
+    whole = ingest(intake, [folder], again=True)
+    assert (whole.new, whole.duplicate) == (0, first.new + first.duplicate)
+    ledger = account_of_log(intake.connection, intake.space_id)
+    assert (ledger.files, ledger.missing, ledger.unread) == (len(SAMPLES), 0, 0)
+
+
+def test_a_document_that_was_written_anew_adds_what_is_new(intake: Intake, tmp_path: Path) -> None:
+    path = tmp_path / "session.json"
+    path.write_bytes(opencode(OPENCODE_MESSAGES[:1]))
+    first = ingest(intake, [path])
+    path.write_bytes(opencode(OPENCODE_MESSAGES))
+    ledger = account_of_log(intake.connection, intake.space_id)
+    assert (ledger.missing, ledger.unread_files) == (0, 1)
+    grown = ingest(intake, [path])
+    assert (grown.duplicate, grown.variant) == (first.new, 0)
+    assert grown.new > first.new
+
+
+def test_a_store_is_imported_once(intake: Intake, database_url: str, tmp_path: Path) -> None:
+    path = tmp_path / "export.json"
+    note = {"id": 1, "content": "The staging server restarts on Sundays.", "category": "ops"}
+    said = {
+        "id": "e",
+        "event_type": "user_prompt",
+        "session_id": "s",
+        "content": "Fix the cart",
+        "timestamp": "2026-01-01",
+    }
+    path.write_text(json.dumps({"events": [said], "collected_info": [note]}))
+    first = import_stores(intake, [path])
+    assert (first.new, first.lines, first.bad) == (2, 2, [])
+    before = folded(intake, database_url)
+    again = import_stores(intake, [path])
+    assert (again.new, again.duplicate) == (0, 2)
+    assert folded(intake, database_url) == before

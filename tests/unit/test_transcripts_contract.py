@@ -6,7 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+import client_sessions
 import pytest
+from client_sessions import SAMPLES
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,8 +19,6 @@ from memctl.infra.transcripts.files import discover
 from memctl.infra.transcripts.formats import Document
 from memctl.infra.transcripts.reading import START, Parsed, Transcript, parse_file
 from memctl.infra.transcripts.sniff import READERS, Reader, sniff
-from tests import transcripts
-from tests.transcripts import SAMPLES
 
 every_reader = pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader.__name__)
 DOCUMENTS = tuple(reader for reader in READERS if hasattr(reader, "split"))
@@ -105,9 +105,9 @@ def test_a_file_that_grows_tells_what_the_whole_tells(reader: Reader, path: Path
 
 
 @pytest.mark.parametrize("write", [
-    lambda n: transcripts.gemini_document(transcripts.GEMINI_MESSAGES[:n]),
-    lambda n: transcripts.opencode(transcripts.OPENCODE_MESSAGES[:n]),
-    lambda n: transcripts.swe_agent(transcripts.SWE_STEPS[:n]),
+    lambda n: client_sessions.gemini_document(client_sessions.GEMINI_MESSAGES[:n]),
+    lambda n: client_sessions.opencode(client_sessions.OPENCODE_MESSAGES[:n]),
+    lambda n: client_sessions.swe_agent(client_sessions.SWE_STEPS[:n]),
 ])  # fmt: skip
 def test_a_document_that_is_written_anew_tells_what_it_told_and_more(write: Any, path: Path) -> None:
     path.write_bytes(write(20))
@@ -228,4 +228,4 @@ def test_a_mixed_folder_sorts_itself_out(tmp_path: Path) -> None:
     (tmp_path / "messages.json").write_text('[{"role": "user", "content": "x"}]')
     assert {path.stem for path in discover([tmp_path])} == {reader.__name__ for reader in READERS}
     assert [path.stem for path in discover([tmp_path], agent="aider")] == ["Aider"]
-    assert isinstance(transcripts.Aider(), Document)
+    assert all(isinstance(reader(), Document) == (reader in DOCUMENTS) for reader in READERS)

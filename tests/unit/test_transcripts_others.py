@@ -6,7 +6,9 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
+import client_sessions
 import pytest
+from client_sessions import SAMPLES
 
 from memctl.domain.event import NewEvent
 from memctl.domain.observations import (
@@ -27,8 +29,6 @@ from memctl.infra.transcripts.reading import Parsed, parse_file
 from memctl.infra.transcripts.sniff import Reader
 from memctl.infra.transcripts.specstory import SpecStory
 from memctl.infra.transcripts.sweagent import SweAgent
-from tests import transcripts
-from tests.transcripts import SAMPLES
 
 
 def parse(reader: Reader, data: bytes, path: Path) -> list[Parsed]:
@@ -85,15 +85,15 @@ def test_geminis_project_is_found_beside_the_chat_or_by_the_digest_of_its_path(t
     (project / ".project_root").write_text("/home/u/shop")
     assert {e.location for e in events(GeminiDocument, project / "chats" / "a.json")} == {"/home/u/shop"}
     digest = hashlib.sha256(b"/w/shop").hexdigest()
-    data = SAMPLES[GeminiDocument].replace(transcripts.GEMINI_HEAD["projectHash"].encode(), digest.encode())
+    data = SAMPLES[GeminiDocument].replace(client_sessions.GEMINI_HEAD["projectHash"].encode(), digest.encode())
     found = events(GeminiDocument, tmp_path / "b.json", data)
     assert [event.location for event in found if event.type == "tool.failed"] == [""]
     assert found[-1].location == "/w/shop"
 
 
 def test_geminis_subagents_lie_in_the_stream_of_the_session_that_asked(tmp_path: Path) -> None:
-    head = transcripts.GEMINI_HEAD | {"sessionId": "sub-1", "kind": "subagent"}
-    data = transcripts.lines([head, *transcripts.GEMINI_MESSAGES[:2]])
+    head = client_sessions.GEMINI_HEAD | {"sessionId": "sub-1", "kind": "subagent"}
+    data = client_sessions.lines([head, *client_sessions.GEMINI_MESSAGES[:2]])
     found = events(GeminiLines, tmp_path / "chats" / "parent-1" / "sub-1.jsonl", data)
     assert {event.stream for event in found} == {"session/gemini-cli/parent-1"}
     assert {event.payload.subagent for event in found if isinstance(event.payload, Observation)} == {"sub-1"}
@@ -122,8 +122,8 @@ def test_opencodes_parts_become_what_was_said_and_done(tmp_path: Path) -> None:
 
 
 def test_a_session_that_opencode_began_for_a_task_is_a_subagent_of_its_parent(tmp_path: Path) -> None:
-    info = transcripts.OPENCODE_INFO | {"id": "ses_child", "parentID": "ses_parent"}
-    found = events(OpenCode, tmp_path / "a.json", transcripts.opencode(info=info))
+    info = client_sessions.OPENCODE_INFO | {"id": "ses_child", "parentID": "ses_parent"}
+    found = events(OpenCode, tmp_path / "a.json", client_sessions.opencode(info=info))
     assert {event.stream for event in found} == {"session/opencode/ses_parent"}
     assert {event.payload.subagent for event in found if isinstance(event.payload, Observation)} == {"ses_child"}
     assert {event.actor for event in found if event.type == "prompt.submitted"} == {"agent", "system"}
@@ -149,9 +149,9 @@ def test_a_run_tells_its_problem_and_steps_but_not_its_template(tmp_path: Path) 
 
 
 def test_runs_of_one_problem_are_sessions_of_their_own(tmp_path: Path) -> None:
-    other = [transcripts.SWE_STEPS[0] | {"execution_time": 0.3}, *transcripts.SWE_STEPS[1:]]
+    other = [client_sessions.SWE_STEPS[0] | {"execution_time": 0.3}, *client_sessions.SWE_STEPS[1:]]
     (one,) = {event.stream for event in events(SweAgent, tmp_path / "a.traj")}
-    (two,) = {event.stream for event in events(SweAgent, tmp_path / "a.traj", transcripts.swe_agent(other))}
+    (two,) = {event.stream for event in events(SweAgent, tmp_path / "a.traj", client_sessions.swe_agent(other))}
     assert one != two
 
 

@@ -1,0 +1,63 @@
+"""`memctl import`: what a memory store of before memctl holds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from memctl.api.ingest import Account
+
+
+@click.command(name="import")
+@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--dry-run", is_flag=True, help="Show what would come in, and change nothing.")
+@click.option("--wait", is_flag=True, help="Wait until what was imported can be searched.")
+@click.option("--json", "as_json", is_flag=True, help="Print the account as JSON.")
+def import_legacy(paths: tuple[Path, ...], dry_run: bool, wait: bool, as_json: bool) -> None:
+    """Import legacy stores: SQLite or JSON with bot_memory, collected_info and their like, code-memory's exports.
+
+    The stores are only read, and importing one again adds nothing. What a store claims counts less than your own word:
+    it is a candidate until you, a run or your sessions confirm it.
+    """
+    from memctl.api.importing import account_of, import_stores, stores
+
+    found = stores(paths)
+    if dry_run:
+        account, examples = account_of(found)
+    else:
+        from memctl.api.commands import Intake
+        from memctl.cli.ingest import wait_until_folded
+        from memctl.infra.settings import load_settings
+
+        examples = []
+        with Intake(load_settings()) as intake:
+            account = import_stores(intake, found)
+            if wait:
+                wait_until_folded(intake)
+    if as_json:
+        from memctl.cli.output import print_json
+
+        print_json(account.as_json())
+    else:
+        _print(account, examples, "would be new" if dry_run else "new")
+    if not account.with_events:
+        click.echo("nothing to import was found", err=True)
+        raise click.exceptions.Exit(3)
+
+
+def _print(account: Account, examples: list[str], new: str) -> None:
+    ignored = sum(account.ignored.values())
+    click.echo(f"{account.files} files, {account.lines} rows: {account.with_events} with events, {ignored} ignored,"
+               f" {account.blank} blank, {len(account.bad)} bad")  # fmt: skip
+    click.echo(f"events: {account.new} {new}, {account.duplicate} duplicate, {account.variant} variant")
+    for name, number in account.types.most_common():
+        click.echo(f"  {number:>8}  {name}")
+    for name, number in account.ignored.most_common():
+        click.echo(f"  {number:>8}  ignored  {name}")
+    for line in account.bad:
+        click.echo(f"  bad  {line.file}:{line.line}  {line.why}")
+    for example in examples:
+        click.echo(f"  {example}")

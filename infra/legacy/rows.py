@@ -1,0 +1,150 @@
+"""Rows of a legacy store, be it an SQLite database, JSON or JSON by the line. Nothing is ever written to it.
+
+A JSON file holds an object of tables, one table (then its name, or each row's fields, say which), or a row a line.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+
+from memctl.domain.errors import MemctlError
+from memctl.infra.legacy.meaning import TABLES, table_of
+from memctl.infra.transcripts.fields import kind, shallow
+
+LARGEST = 256 * 1024 * 1024
+"""Bytes of the largest JSON document that is read; lines and databases may be larger altogether."""
+
+SUFFIXES = (".db", ".sqlite", ".sqlite3", ".json", ".jsonl", ".ndjson")
+
+_SQLITE, _DUCKDB = b"SQLite format 3\0", b"DUCK"
+
+
+class NotALegacyStore(MemctlError):
+    """{path} is no store that memctl can import: {why}."""
+
+    exit_code = 2
+    hint = (
+        "It reads SQLite or JSON with the tables bot_memory, collected_info, good_examples, knowledge_nodes or "
+        "entity_profiles, and events that code-memory exported."
+    )
+    path: str
+    why: str
+
+
+class Row(NamedTuple):
+    """One row. `table` is empty where nothing says which it is of; `why` says what kept it from being read."""
+
+    number: int
+    table: str
+    fields: dict[str, Any]
+    why: str = ""
+
+
+def stores_in(path: Path) -> list[Path]:
+    """The file, or the files of a folder and those below that may be stores, in order.
+
+    Raises: NotALegacyStore where there is none.
+    """
+    if path.is_file():
+        return [path]
+    if not path.is_dir():
+        raise NotALegacyStore(path=str(path), why="there is no such file or folder")
+    found = sorted(each for each in path.rglob("*") if each.suffix.lower() in SUFFIXES and each.is_file())
+    if not found:
+        raise NotALegacyStore(path=str(path), why="the folder holds no databases and no JSON")
+    return found
+
+
+def rows_of(path: Path) -> Iterator[Row]:
+    """A store's rows, in its own order. Raises: NotALegacyStore, OSError."""
+    with path.open("rb") as file:
+        head = file.read(16)
+    if head == _SQLITE:
+        yield from _of_database(path)
+    elif head[8:12] == _DUCKDB:
+        raise NotALegacyStore(path=str(path), why="a DuckDB database; have code-memory export it as JSON first")
+    else:
+        yield from _of_json(path)
+
+
+def _of_database(path: Path) -> Iterator[Row]:
+    # Without a write-ahead log the file alone is the whole store, and is opened so that nothing is made beside it.
+    log = path.with_name(path.name + "-wal")
+    mode = "mode=ro" if log.exists() and log.stat().st_size else "mode=ro&immutable=1"
+    number = 0
+    try:
+        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?{mode}", uri=True)) as database:
+            database.text_factory = lambda data: data.decode("utf-8", "replace")
+            database.row_factory = sqlite3.Row
+            there = {name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+            known = [table for table in TABLES if table in there]
+            if not known:
+                raise NotALegacyStore(path=str(path), why="a database without any of the tables that memctl knows")
+            for table in known:
+                for found in database.execute(f'SELECT * FROM "{table}"'):  # noqa: S608 - a name of ours
+                    number += 1
+                    yield Row(number, table, _with_names(dict(found), database, table))
+    except sqlite3.Error as problem:
+        raise NotALegacyStore(path=str(path), why=f"SQLite says: {problem}") from problem
+
+
+def _with_names(fields: dict[str, Any], database: sqlite3.Connection, table: str) -> dict[str, Any]:
+    """A history's row with whose it is, which another table knows."""
+    if table == "sentiment_history":
+        whose = database.execute(
+            "SELECT platform, entity_name, entity_type FROM entity_profiles WHERE id = ?",
+            [fields.get("entity_profile_id")],
+        ).fetchone()
+        return {**(dict(whose) if whose else {}), **fields}
+    return fields
+
+
+def _of_json(path: Path) -> Iterator[Row]:
+    data = path.read_bytes() if path.stat().st_size <= LARGEST else None
+    document = _document(data) if data is not None else None
+    if document is not None:
+        yield from _of_document(path, document)
+        return
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            if not line.strip():
+                continue
+            row = _document(line)
+            if isinstance(row, dict) and shallow(row):
+                yield Row(number, table_of(row, path.stem), row)
+            else:
+                yield Row(number, "", {}, "not a JSON object")
+
+
+def _of_document(path: Path, document: Any) -> Iterator[Row]:
+    if isinstance(document, dict) and not table_of(document, ""):
+        tables = {name: rows for name, rows in document.items() if isinstance(rows, list)}
+    else:
+        tables = {path.stem: document if isinstance(document, list) else [document]}
+    if not tables:
+        raise NotALegacyStore(path=str(path), why="JSON without rows")
+    number = 0
+    for name, rows in tables.items():
+        for row in rows:
+            number += 1
+            if isinstance(row, dict) and shallow(row):
+                yield Row(number, table_of(row, name), row)
+            else:
+                yield Row(number, kind(name), {}, f"not an object but {type(row).__name__}")
+
+
+def _document(data: bytes) -> Any:
+    try:
+        return orjson.loads(data)
+    except orjson.JSONDecodeError:
+        try:  # lone surrogates, NaN
+            return json.loads(data.decode("utf-8-sig", "replace"))
+        except (ValueError, RecursionError):
+            return None
