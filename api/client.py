@@ -110,6 +110,11 @@ class Client:
         answer: dict[str, Any] = self.get(f"/v1/things/{quote(id, safe='/')}")
         return answer
 
+    def explain(self, id: str) -> dict[str, Any]:
+        """An `explain.Explanation`."""
+        answer: dict[str, Any] = self.get(f"/v1/explain/{quote(id, safe='/')}")
+        return answer
+
     def page(self, what: str, **asked: Any) -> dict[str, Any]:
         """One page of `memories`, `history`, `sessions`, `episodes`, `insights` or `knowledge`: a `views.Page`."""
         answer: dict[str, Any] = self.get(f"/v1/{what}", _given(**asked))

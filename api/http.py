@@ -14,6 +14,7 @@ from pydantic import AwareDatetime, BaseModel, Field, NaiveDatetime
 from memctl.api import bugs as bug_queries
 from memctl.api import dead_letters, http_code, http_commands, http_openapi, http_problems, queries, stats
 from memctl.api.deciding import Commands
+from memctl.api.explain import explain
 from memctl.api.pages import LONGEST_PAGE
 from memctl.api.places import Places, places_of
 from memctl.api.reader import Reader, Readers
@@ -317,6 +318,27 @@ def _routes(readers: Readers, engine: Engine) -> APIRouter:
                 reader, where(reader), kind=kind, status=status, limit=limit, cursor=cursor
             ),
         )
+
+    @router.get("/preferences", tags=["claims"])
+    def preferences(request: Request, project: Project = None, here: Here = None, limit: Limit = 50) -> Response:
+        """How the user likes to work, as said and as shown: by group and aspect, weightiest first."""
+        where = placed(project, here)
+        return found(request, lambda reader: queries.preferences(reader, where(reader), limit=limit))
+
+    @router.get("/explain/{id:path}", tags=["claims"], responses=http_openapi.one("Explanation"))
+    def explained(request: Request, id: Id) -> Response:
+        """Why memory holds a thing, level by level, down to the characters of the events it rests on."""
+        return found(request, lambda reader: explain(reader, id))
+
+    @router.get("/core", tags=["claims"])
+    def core(request: Request) -> Response:
+        """The sections of core memory."""
+        return found(request, lambda reader: {"items": queries.core_memory(reader)})
+
+    @router.get("/resolutions", tags=["claims"])
+    def resolutions(request: Request, limit: Limit = 50, cursor: Cursor = None) -> Response:
+        """What became of what was left open, latest first."""
+        return found(request, lambda reader: queries.resolutions(reader, limit=limit, cursor=cursor))
 
     # --- bugs ---
 

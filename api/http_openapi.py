@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from memctl.api.explain import Explanation
 from memctl.api.views import BugAnswer, Evidence, Found, SearchAnswer, is_moment
 
 if TYPE_CHECKING:
@@ -133,7 +134,7 @@ def _schemas() -> dict[str, Any]:
     from memctl.projections.kernel import projections
 
     rows = {p.row.__name__: p.row for p in projections()}
-    types = [SearchAnswer, Found, BugAnswer, Evidence, *rows.values()]
+    types = [SearchAnswer, Found, BugAnswer, Evidence, Explanation, *rows.values()]
     _, schemas = msgspec.json.schema_components(types, ref_template="#/components/schemas/{name}")
     for name in rows:
         _as_shown(schemas.get(name, {}))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, get_args
 from uuid import UUID
 
 import msgspec
@@ -30,16 +30,25 @@ from memctl.api.pages import (
 )
 from memctl.api.places import Places, projects_of
 from memctl.api.reader import Reader
+from memctl.api.staleness import changed_since
 from memctl.api.views import Evidence, Page, iso, moment, shown
 from memctl.domain.commanding import Kind
 from memctl.domain.errors import MemctlError
 from memctl.domain.event import Event
 from memctl.domain.facts import Span
 from memctl.domain.memory import memory_id
+from memctl.domain.preferences import Group
 from memctl.infra.log.read import read_events
 from memctl.projections.insights import Insight
 from memctl.projections.memories import Memory
+from memctl.projections.resolutions import effective
 from memctl.projections.verified_knowledge import knowledge_id
+
+MOST_ASPECTS = 200
+"""Rows of preferences that one answer is made of."""
+
+MOST_SECTIONS = 100
+"""Sections of core memory that are shown."""
 
 _HEX = re.compile(r"[0-9a-f-]+", re.IGNORECASE)
 _MOST_LIKE_IT = 8
@@ -292,14 +301,44 @@ def knowledge(
 def known(reader: Reader, rows: Sequence[Keyed]) -> list[dict[str, Any]]:
     """Verified subjects with the evidence of each of their claims."""
     events = events_of(reader, [span for keyed in rows for claim in keyed.row.claims for span in claim.evidence])
+    changed = changed_since(reader, (path for keyed in rows for claim in keyed.row.claims for path in claim.files))
     found = []
     for keyed in rows:
         item = {"id": keyed.key, **shown(keyed.row)}
         for claim, told in zip(keyed.row.claims, item["claims"], strict=True):
             told["evidence"] = msgspec.to_builtins(evidence_of(claim.evidence, events))
+            told["stale"] = any(changed.get(path, 0) > claim.last_seen for path in claim.files)
         item["memory_id"] = memory_id("knowledge", keyed.key)
         found.append(item)
     return found
+
+
+def preferences(reader: Reader, places: Places, *, limit: int = 50) -> Page:
+    """How the user likes to work, here and everywhere: one item for each value of an aspect, by group, and for each
+    thing accepted, rejected or used as a shortcut, weightiest first."""
+    p, projects = projection_named("user_preferences"), projects_of(reader)
+    rows, _ = page(reader, p, "last_seen", within(p, places, or_everywhere=True), limit=MOST_ASPECTS, cursor=None)
+    claims = [(keyed.row, claim) for keyed in rows for claim in keyed.row.claims]
+    # An aspect has one value: the weightiest claim's, wherever it was made. What has no name is listed whole.
+    best: dict[tuple[str, str], tuple[Any, Any]] = {}
+    for row, claim in sorted(claims, key=lambda found: found[1].weight, reverse=True):
+        best.setdefault((row.group, row.name or claim.text), (row, claim))
+    rejected = {verdict.id for verdict in _rejected(reader, [claim.insight for _, claim in best.values()])}
+    found = [
+        {"group": row.group, "name": row.name, "project": projects.name_of(row.location),
+         **shown(claim)}
+        for row, claim in best.values()
+        if claim.insight not in rejected
+    ]  # fmt: skip
+    order = list(get_args(Group))
+    found.sort(key=lambda item: order.index(item["group"]))
+    return Page(found[:limit], None, places.scope)
+
+
+def _rejected(reader: Reader, insights: Sequence[str]) -> list[Any]:
+    """Candidates among these that a person rejected."""
+    rows = several(reader, projection_named("candidates"), list(insights))
+    return [row for row in rows.values() if any(c.name == "standing" and not c.passed for c in row.checks)]
 
 
 # --- events ---
@@ -375,6 +414,25 @@ def thing(reader: Reader, wanted: str) -> dict[str, Any]:
     exact = [(kind, key) for kind, key in found if key == wanted]
     kind, key = _only_one(wanted, exact or found)
     return {"kind": kind, "item": _thing(reader, kind, key)}
+
+
+def effective_id(reader: Reader, id: str) -> tuple[str, str]:
+    """Whether an id stands for itself (direct), is being cleared up (pending) or was (resolved), and then what for."""
+    row = one(reader, projection_named("resolutions"), id)
+    to, status = effective(id, row)
+    return status, "" if to == id else to
+
+
+def core_memory(reader: Reader) -> list[dict[str, Any]]:
+    """The sections of core memory, by name."""
+    rows, _ = page(reader, projection_named("core_memory"), "changed_at", [], limit=MOST_SECTIONS, cursor=None)
+    return [shown(keyed.row) for keyed in sorted(rows, key=lambda keyed: keyed.key) if keyed.row.text]
+
+
+def resolutions(reader: Reader, *, limit: int = 50, cursor: str | None = None) -> Page:
+    """What became of what was left open, latest first."""
+    rows, after = page(reader, projection_named("resolutions"), "resolved_at", [], limit=limit, cursor=cursor)
+    return Page([{"id": keyed.key, **shown(keyed.row)} for keyed in rows], after)
 
 
 def id_of(reader: Reader, kind: Kind, wanted: str) -> str:

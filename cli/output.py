@@ -100,10 +100,13 @@ def print_lines(*lines: str) -> None:
         click.echo(safe(each))
 
 
-def print_table(columns: Sequence[Column], rows: Sequence[Sequence[Cell | str]]) -> None:
+def print_table(columns: Sequence[Column], rows: Sequence[Sequence[Cell | str]], *, headings: bool = True) -> None:
     """A table without borders. Cells are one line each; wide characters count two columns."""
     heading = [Cell(column.heading, "bold") for column in columns]
-    cells = [heading, *([cell if isinstance(cell, Cell) else Cell(cell) for cell in row] for row in rows)]
+    cells = [
+        *([heading] if headings else ()),
+        *([cell if isinstance(cell, Cell) else Cell(cell) for cell in row] for row in rows),
+    ]
     cells = [[Cell(line(cell.text), cell.style) for cell in row] for row in cells]
     widths = [max(width_of(row[at].text) for row in cells) for at in range(len(columns))]
     if sys.stdout.isatty():

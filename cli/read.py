@@ -43,11 +43,11 @@ def search(
     if as_json:
         print_json(results)
     elif results:
-        _tell_scope(answer["scope"])
+        tell_scope(answer["scope"])
         for found in results:
             _print_found(found)
     if not results:
-        _nothing(context, answer["scope"], "nothing was found")
+        nothing(context, answer["scope"], "nothing was found")
 
 
 @click.command()
@@ -76,7 +76,7 @@ def history(context: click.Context, project: str | None, limit: int, as_json: bo
         return [Cell(item["id"][:SHORT_ID], "cyan"), when(item["occurred_at"]), item["project"], item["title"]]
 
     columns = [Column("id"), Column("when"), Column("project"), Column("asked", give=True)]
-    _list(context, "history", columns, row, project, limit, as_json)
+    print_page(context, "history", columns, row, project, limit, as_json)
 
 
 @click.command()
@@ -115,21 +115,6 @@ def bugs(
 
 
 @click.command()
-@reading(limit=30)
-@click.option("--kind", type=click.Choice(["preference", "pattern", "expertise", "fact", "profile"]))
-@click.pass_context
-def insights(context: click.Context, project: str | None, limit: int, as_json: bool, kind: str | None) -> None:
-    """List claims read out of words, with their level: 1 said, 2 checked, 3 verified, 4 in use."""
-
-    def row(item: dict[str, Any]) -> list[Cell | str]:
-        level = Cell(f"L{item['level']}", "green" if item["level"] >= 3 else "")
-        return [Cell(item["id"][:SHORT_ID], "cyan"), level, item["kind"], f"{item['confidence']:.2f}", item["text"]]
-
-    columns = [Column("id"), Column("level"), Column("kind"), Column("sure", "right"), Column("claim", give=True)]
-    _list(context, "insights", columns, row, project, limit, as_json, kind=kind)
-
-
-@click.command()
 @reading(limit=20)
 @click.option("--type", "task_type", help="Type of task: bugfix, feature, refactor, test, docs, question, …")
 @click.option("--outcome", type=click.Choice(["success", "failure", "partial", "unknown"]))
@@ -161,7 +146,7 @@ def episodes(
 
     columns = [Column("id"), Column("when"), Column("type"), Column("outcome"), Column("work", give=True)]
     narrowed = {"type": task_type, "outcome": outcome, "file": file, "since": since, "similar": similar}
-    _list(context, "episodes", columns, row, project, limit, as_json, **narrowed)
+    print_page(context, "episodes", columns, row, project, limit, as_json, **narrowed)
 
 
 @click.command()
@@ -173,7 +158,7 @@ def stats(project: str | None, limit: int, as_json: bool) -> None:
     if as_json:
         print_json(answer)
         return
-    _tell_scope(answer["scope"])
+    tell_scope(answer["scope"])
     number = [Column("what"), Column("count", "right")]
     totals = answer["totals"]
     told = [(name.replace("_", " "), value) for name, value in totals.items() if not name.endswith("_us_total")]
@@ -217,10 +202,7 @@ def events(as_json: bool) -> None:
     print_table(columns, rows)
 
 
-COMMANDS: list[click.Command] = [search, show, history, bugs, insights, episodes, stats, events]
-
-
-def _list(
+def print_page(
     context: click.Context,
     what: str,
     columns: list[Column],
@@ -236,20 +218,20 @@ def _list(
     if as_json:
         print_json(items)
     elif items:
-        _tell_scope(answer["scope"])
+        tell_scope(answer["scope"])
         print_table(columns, [row(item) for item in items])
     if not items:
-        _nothing(context, answer["scope"], f"no {what} found")
+        nothing(context, answer["scope"], f"no {what} found")
 
 
-def _nothing(context: click.Context, scope: dict[str, Any], message: str) -> None:
+def nothing(context: click.Context, scope: dict[str, Any], message: str) -> None:
     if scope["project"] is not None:
         message += f" in project {scope['project']}; --project '*' asks all"
     tell(message)
     context.exit(NOTHING_FOUND)
 
 
-def _tell_scope(scope: dict[str, Any]) -> None:
+def tell_scope(scope: dict[str, Any]) -> None:
     """Say what was asked, where the user did not."""
     if scope["chosen"] == "here":
         tell(f"project {scope['project']} (--project '*' for all)")

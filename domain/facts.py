@@ -430,6 +430,8 @@ class InsightFound(Identified, frozen=True, kw_only=True, omit_defaults=True, ta
     """Said of the person, not of the project."""
     proved: bool = False
     """A command that passed shows it."""
+    files: tuple[str, ...] = ()
+    """Files that it is about."""
 
 
 class CodeReplaced(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="code_replaced"):

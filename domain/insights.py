@@ -56,7 +56,8 @@ _ONE_ANSWER = (
     ("merge strategy", ("squash", "rebase", "merge commits")),
 )
 _WHOLLY = (
-    r"(?:for (?:everything|all|installs|installing|dependencies|packages|tests|testing|linting)\b.*|instead of .+)"
+    r"(?:for (?:everything|all|installs|installing|dependencies|packages|tests|testing|linting)\b.*"
+    r"|(?:instead of|rather than|over|(?:and )?(?:not|never)) .+)"
 )
 _LANGUAGES = {
     "english": "english", "영어": "english", "korean": "korean", "한국어": "korean", "한글": "korean",

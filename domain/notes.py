@@ -86,5 +86,6 @@ def claim_of(noted: Event, payload: MemoryNoted) -> InsightFound:
         said_by="tool" if payload.origin else "user" if noted.actor == "user" else "agent",
         polarity=claim.polarity,
         rule="note",
+        files=payload.files,
         everywhere=payload.everywhere or claim.everywhere or not noted.location,
     )

@@ -18,7 +18,7 @@ from memctl.domain.habits import habits_in
 from memctl.domain.observations import PromptSubmitted, ToolCalled, ToolFailed, ToolOutcome
 from memctl.domain.ordering import Placed
 from memctl.domain.prompts import said_in
-from memctl.domain.shell import Part, parts_of, proves
+from memctl.domain.shell import Part, heads_of, is_reading, parts_of, proves
 from memctl.domain.signatures import hides_exit
 from memctl.domain.text import canonical
 
@@ -122,7 +122,7 @@ class Shown:
             language, path = edit
             self._runs[language] += 1
             if self._runs[language] == _CHANGES:
-                text = f"Works in {language}"
+                text = f"Works on {language} code"
                 self._tell(placed, path, f"language {language}", "expertise", text, everywhere=True, confidence=0.6)
 
     def _passed(self, placed: Placed, command: _Command) -> None:
@@ -169,7 +169,7 @@ class Shown:
             )  # fmt: skip
 
     def _refused(self, placed: Placed, command: _Command) -> None:
-        heads = [part.head for part in parts_of(command.text) if part.head.isprintable() and part.head]
+        heads = [head for head in heads_of(command.text) if head.isprintable() and not is_reading(head)]
         if heads and len(heads[0]) <= 40:
             text = f"Did not let the agent run `{heads[0]}`"
             self._tell(placed, command, f"refused {heads[0]}", "preference", text, subject=heads[0], confidence=0.5)

@@ -54,6 +54,8 @@ class Insight(msgspec.Struct, frozen=True, kw_only=True):
     sessions: tuple[Seen, ...] = ()
     locations: tuple[Seen, ...] = ()
     evidence: tuple[Saying, ...] = ()
+    files: tuple[Seen, ...] = ()
+    """Files that it is about, at most 8."""
 
 
 def insight_id(kind: str, canonical: str, polarity: int, location: str | None) -> str:
@@ -69,6 +71,12 @@ def _found(item: InsightFound | Recorded[MemoryNoted]) -> InsightFound:
 def _key(item: InsightFound | Recorded[MemoryNoted]) -> str:
     fact = _found(item)
     return insight_id(fact.kind, fact.canonical, fact.polarity, None if fact.everywhere else fact.location)
+
+
+def _files(kept: tuple[Seen, ...], fact: InsightFound) -> tuple[Seen, ...]:
+    for path in fact.files:
+        kept = seen(kept, path, int(fact.occurred_at), 8)
+    return kept
 
 
 @projection(
@@ -120,4 +128,5 @@ def insights(row: Insight | None, item: InsightFound | Recorded[MemoryNoted]) ->
         sessions=sessions,
         locations=seen(row.locations, fact.location, at, 16),
         evidence=newest(row.evidence, saying, 8),
+        files=_files(row.files, fact),
     )

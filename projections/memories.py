@@ -282,6 +282,7 @@ def _of_knowledge(knowledge: VerifiedKnowledge) -> Memory:
         last_at=knowledge.last_seen,
         source=Source("verified_knowledge", knowledge.id),
         evidence=tuple(s for c in (*standing, *replaced) for s in c.evidence)[:8],
+        files=_paths(dict.fromkeys(f for c in standing for f in c.files)),
     )
 
 

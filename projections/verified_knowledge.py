@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from memctl.domain.bounded import names
 from memctl.domain.event import derived_id
 from memctl.domain.facts import InsightKind, Span
 from memctl.domain.graduation import Side, superseded
@@ -33,6 +34,7 @@ class VerifiedClaim(msgspec.Struct, frozen=True, kw_only=True):
     valid_until: int | None = None
     superseded_by: str = ""
     evidence: tuple[Span, ...] = ()
+    files: tuple[str, ...] = ()
 
 
 class VerifiedKnowledge(msgspec.Struct, frozen=True, kw_only=True):
@@ -104,6 +106,7 @@ def _claim(candidate: Candidate) -> VerifiedClaim:
         valid_from=candidate.first_seen,
         last_seen=candidate.last_seen,
         evidence=tuple(s.span for s in candidate.evidence if s.span is not None)[:2],
+        files=names(candidate.insight.files)[:4] if candidate.insight else (),
     )
 
 

@@ -17,13 +17,14 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import click
 import pytest
 from asked import ATLAS, Remembered, remembered
 from click.testing import CliRunner
 from servers import wait_until
 
 from memctl.api.client import BadlyAsked, Client, NotThere, Refused, Unreachable
-from memctl.cli import read as verbs
+from memctl.cli.main import memctl as program
 from memctl.domain.errors import MemctlError
 
 TOKEN = "a-token-of-these-tests"
@@ -388,7 +389,8 @@ def verb(api: Api, monkeypatch: pytest.MonkeyPatch) -> Any:
             monkeypatch.setenv(name, value)
 
     def run(name: str, *arguments: str, stdin: str | None = None) -> tuple[int, str, str]:
-        command = next(command for command in verbs.COMMANDS if command.name == name)
+        command = program.get_command(click.Context(program), name)
+        assert command is not None
         result = CliRunner().invoke(command, list(arguments), input=stdin)
         if result.exception is not None and not isinstance(result.exception, SystemExit):
             raise result.exception

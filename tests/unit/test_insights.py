@@ -137,7 +137,7 @@ def test_a_guess_or_a_table_is_no_cause(text: str) -> None:
 
 
 def test_package_managers_answer_one_question() -> None:
-    claims = [only_claim(t) for t in ("always use pnpm", "always use yarn", "never use npm")]
+    claims = [only_claim(t) for t in ("always use pnpm, never npm", "always use yarn", "never use npm")]
     assert {c.subject for c in claims} == {"one/package manager"}
     assert [c.canonical for c in claims] == ["pnpm", "yarn", "not npm"]
 

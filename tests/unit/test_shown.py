@@ -121,8 +121,8 @@ def test_a_package_manager_answers_the_question_that_the_user_may_answer_otherwi
 def test_three_changed_files_of_a_language_make_a_session_work_in_it() -> None:
     assert shown(*all_of([edit(f"/p/{n}.go", n) for n in (1, 2)])) == {}
     found = shown(*all_of([edit(f"/p/{n}.go", n) for n in (1, 2, 3, 4)]))
-    assert set(found) == {"Works in Go"}
-    assert found["Works in Go"].everywhere
+    assert set(found) == {"Works on Go code"}
+    assert found["Works on Go code"].everywhere
 
 
 def test_conventional_subjects_are_seen_from_the_second_on() -> None:

@@ -1,0 +1,39 @@
+"""Which claims about files are to be looked at again: the file has changed since the claim was last seen to hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from psycopg import sql
+
+from memctl.api.reader import Reader
+from memctl.infra import readmodels
+from memctl.projections.kernel import projections
+
+MOST_FILES = 64
+"""Files that one question asks about."""
+
+
+def changed_since(reader: Reader, files: Iterable[str], locations: Sequence[str] | None = None) -> dict[str, int]:
+    """When each of those files was last changed in work that was seen, in microseconds; others are left out.
+
+    A relative path means a file of that name under any of the locations (all, without them).
+    """
+    wanted = list(dict.fromkeys(files))[:MOST_FILES]
+    if not wanted:
+        return {}
+    episodes = next(p for p in projections(1) if p.name == "episodes")
+    table = sql.SQL(readmodels.table("episodes", reader.live.stage1))
+    here: sql.Composable = sql.SQL("TRUE")
+    if locations is not None:
+        here = sql.SQL("{} = ANY(%(locations)s)").format(sql.SQL(readmodels.expression(episodes, "location")))
+    found = reader.connection.execute(
+        sql.SQL(
+            "SELECT w.path, max((row->>'ended_at')::bigint) FROM {table},"
+            " jsonb_array_elements(row->'patches') AS patch, unnest(%(wanted)s::text[]) AS w(path)"
+            " WHERE space_id = %(space)s AND {here} AND (patch->>'path' = w.path"
+            " OR right(patch->>'path', length(w.path) + 1) = '/' || w.path) GROUP BY 1"
+        ).format(table=table, here=here),
+        {"wanted": wanted, "space": reader.space_id, "locations": list(locations or ())},
+    )
+    return {path: int(at) for path, at in found.fetchall() if at is not None}

@@ -1,0 +1,255 @@
+"""The verbs about what memory holds to be true: lists, explanations, and what people say of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from memctl.cli.asking import NOTHING_FOUND, SHORT_ID, placed, reading, running
+from memctl.cli.output import Cell, Column, line, print_json, print_lines, print_table, tell, when
+from memctl.cli.read import nothing, print_page, tell_scope
+from memctl.cli.say import KINDS, say, told
+
+_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+@click.command()
+@reading(limit=20)
+@click.option("--kind", type=click.Choice(KINDS), help="Only claims of this kind.")
+@click.pass_context
+def insights(context: click.Context, project: str | None, limit: int, as_json: bool, kind: str | None) -> None:
+    """List claims that were read out of words and work, with the level that each has reached.
+
+    L4: active, found by search. L3: verified. L2: passed its checks, and waits to be proved, said by you or seen in
+    more sessions. `memctl explain ID` tells the rest.
+    """
+
+    def row(item: dict[str, Any]) -> list[Cell | str]:
+        level = Cell(f"L{item['level']}", "green" if item["level"] >= 3 else "")
+        seen = f"{len(item['sessions'])}×"
+        return [Cell(item["id"][:SHORT_ID], "cyan"), level, item["kind"], seen, item["text"]]
+
+    columns = [Column("id"), Column("level"), Column("kind"), Column("seen", "right"), Column("claim", give=True)]
+    print_page(context, "insights", columns, row, project, limit, as_json, kind=kind)
+
+
+@click.command()
+@reading(limit=20)
+@click.option("--kind", type=click.Choice(KINDS), help="Only claims of this kind.")
+@click.option("--status", type=click.Choice(["verified", "conflicted"]), help="Only subjects that stand so.")
+@click.pass_context
+def knowledge(
+    context: click.Context, project: str | None, limit: int, as_json: bool, kind: str | None, status: str | None
+) -> None:
+    """List what is held true, by subject: what stands, and beneath it what it replaced and until when."""
+    with running() as client:
+        answer = client.page("knowledge", **placed(project), limit=limit, kind=kind, status=status)
+    items = answer["items"]
+    if as_json:
+        print_json(items)
+    elif items:
+        tell_scope(answer["scope"])
+        for item in items:
+            _print_subject(item)
+    if not items:
+        nothing(context, answer["scope"], "nothing is verified yet")
+
+
+def _print_subject(item: dict[str, Any]) -> None:
+    for claim in item["claims"]:
+        stands = not claim["superseded_by"]
+        mark = click.style(item["id"][:SHORT_ID], fg="cyan") if claim is item["claims"][0] else " " * SHORT_ID
+        dates = f"since {claim['valid_from'][:10]}" if stands else f"until {(claim['valid_until'] or '')[:10]}"
+        stale = "; its file changed since" if claim.get("stale") else ""
+        text = line(claim["text"]) if stands else click.style(f"before: {line(claim['text'])}", dim=True)
+        click.echo(f"{mark}  {text}")
+        click.echo(
+            click.style(f"{'':<{SHORT_ID}}  {claim['kind']}, {line(claim['warrant'])}, {dates}{stale}", dim=True)
+        )
+
+
+@click.command()
+@reading(limit=40)
+@click.pass_context
+def prefs(context: click.Context, project: str | None, limit: int, as_json: bool) -> None:
+    """Show how you like to work, as you said and as your sessions show it."""
+    with running() as client:
+        answer = client.page("preferences", **placed(project), limit=limit)
+    items = answer["items"]
+    if as_json:
+        print_json(items)
+    elif items:
+        tell_scope(answer["scope"])
+        for group in dict.fromkeys(item["group"] for item in items):
+            click.echo(click.style(group.replace("_", " "), bold=True))
+            rows = [_preference(item) for item in items if item["group"] == group]
+            print_table([Column(""), Column(""), Column("", give=True)], rows, headings=False)
+    if not items:
+        nothing(context, answer["scope"], "no preference was seen yet")
+
+
+def _preference(item: dict[str, Any]) -> list[Cell | str]:
+    how = "you said so" if item["said"] else f"{item['sessions']}× shown"
+    value = f"{item['name']}: {item['value']}" if item["value"] else item["text"]
+    return [f"  {how}", Cell(item["insight"][:SHORT_ID], "cyan"), value]
+
+
+@click.command()
+@click.argument("id")
+@_JSON
+def explain(id: str, as_json: bool) -> None:
+    """Say why memory holds the thing of this ID: level by level, down to the words that it rests on."""
+    with running() as client:
+        found = client.explain(id)
+    if as_json:
+        print_json(found)
+        return
+    click.echo(click.style(line(found["text"])[:400], bold=True))
+    place = f" · {found['project']}" if found["project"] else ""
+    click.echo(click.style(f"{found['kind']} {found['id'][:SHORT_ID]}{place} · level {found['level']}", dim=True))
+    for level in found["levels"]:
+        mark = click.style("✓", fg="green") if level["reached"] else click.style("·", dim=True)
+        at = f" {level['id'][:SHORT_ID]}" if level["id"] else ""
+        click.echo(f"{mark} L{level['level']} {level['name']}{at}: {line(level['why'])}")
+    for missing in found["missing"]:
+        print_lines(f"  missing: {line(missing)}")
+    for rival in found["conflicts"]:
+        dates = f"{rival['valid_from'][:10]} to {(rival['valid_until'] or 'now')[:10]}"
+        stands = "stands" if rival["stands"] else "gave way"
+        print_lines(f"  against: {line(rival['text'])} ({rival['trust']}, {dates}; {stands})")
+    for path in found["stale"]:
+        click.echo(click.style(f"  {line(path)} has changed since: look whether it still holds", fg="yellow"))
+    if found["resolution"] != "direct":
+        to = f" to {found['resolved_to'][:SHORT_ID]}" if found["resolved_to"] else ""
+        print_lines(f"  {found['resolution']}{to}")
+    for quoted in found["evidence"]:
+        _print_quoted(quoted)
+
+
+def _print_quoted(quoted: dict[str, Any]) -> None:
+    evidence = quoted["evidence"]
+    source = evidence["source"]
+    click.echo()
+    head = f"{evidence['event_id'][:SHORT_ID]} {quoted['type']} {when(quoted['occurred_at'])}"
+    at = f"{source['agent']} {source['session'][:SHORT_ID]} {evidence['field']} {evidence['start']}–{evidence['end']}"
+    click.echo(click.style(line(f"  {head} · {at}"), dim=True))
+    if not evidence["holds"]:
+        click.echo(click.style("  broken: the event no longer reads so", fg="red"))
+        return
+    before, after = line(quoted["before"])[-60:], line(quoted["after"])[:60]
+    quote = click.style(line(evidence["quote"])[:300], bold=True)
+    click.echo(f"  {'…' if before else ''}{before} »{quote}« {after}{'…' if after else ''}")
+
+
+@click.command("verify-knowledge")
+@click.argument("id")
+@click.option("--why", default="", help="What shows it.")
+@_JSON
+def verify_knowledge(id: str, why: str, as_json: bool) -> None:
+    """Say that the claim of this ID holds: it graduates by your word."""
+    told(say("verify-knowledge", claim=id, why=why), as_json, "verified")
+
+
+@click.command()
+@click.argument("id")
+@click.option("--why", default="", help="What is wrong with it.")
+@_JSON
+def reject(id: str, why: str, as_json: bool) -> None:
+    """Say that the claim of this ID does not hold: it leaves what is known, and does not come back by itself."""
+    told(say("reject", claim=id, why=why), as_json, "rejected")
+
+
+@click.command()
+@click.argument("id")
+@click.argument("value", type=click.FloatRange(0, 1))
+@click.option("--why", default="", help="What it helped with, or how it misled.")
+@_JSON
+def rate(id: str, value: float, why: str, as_json: bool) -> None:
+    """Say how useful the memory of this ID was, from 0 (it misled) to 1 (just what was needed)."""
+    told(say("rate", memory=id, value=value, why=why), as_json, "rated")
+
+
+@click.command()
+@click.argument("id")
+@click.option("--off", is_flag=True, help="Pin it no longer.")
+@_JSON
+def pin(id: str, off: bool, as_json: bool) -> None:
+    """Keep the memory of this ID, and put it first."""
+    told(say("pin", memory=id, pinned=not off), as_json, "unpinned" if off else "pinned")
+
+
+@click.command()
+@click.argument("id", required=False)
+@click.option("--to", "target", metavar="ID", help="What it turned out to be.")
+@click.option("--pending", "resolution", flag_value="pending", help="It is being looked into.")
+@click.option("--reject", "resolution", flag_value="rejected", help="There was nothing in it.")
+@_JSON
+@click.pass_context
+def resolve(context: click.Context, id: str | None, target: str | None, resolution: str | None, as_json: bool) -> None:
+    """Say what became of something that the memory of this ID left open. Without an ID, list what was said so far."""
+    if id is not None:
+        if (target is None) == (resolution is None):
+            raise click.UsageError("give one of --to ID, --pending and --reject")
+        done = say("resolve", condition=id, resolution=resolution or "confirmed", resolved_to=target or "")
+        told(done, as_json, resolution or "resolved")
+        return
+    with running() as client:
+        items = client.get("/v1/resolutions")["items"]
+    if as_json:
+        print_json(items)
+    elif items:
+        rows = [[i["condition"][:SHORT_ID], i["resolution"], i["resolved_to"][:SHORT_ID], when(i["resolved_at"])]
+                for i in items]  # fmt: skip
+        print_table([Column("id"), Column("is"), Column("to"), Column("since")], rows)
+    if not items:
+        tell("nothing was resolved yet")
+        context.exit(NOTHING_FOUND)
+
+
+@click.group(invoke_without_command=True)
+@_JSON
+@click.pass_context
+def core(context: click.Context, as_json: bool) -> None:
+    """Show core memory: the short sections that are always in context. Subcommands edit it."""
+    if context.invoked_subcommand is not None:
+        return
+    with running() as client:
+        items = client.get("/v1/core")["items"]
+    if as_json:
+        print_json(items)
+    for item in items if not as_json else ():
+        click.echo(click.style(f"{item['section']} (version {item['version']})", bold=True))
+        print_lines(*(f"  {each}" for each in item["text"].splitlines()))
+    if not items:
+        tell("core memory is empty; `memctl core append SECTION TEXT` begins it")
+        context.exit(NOTHING_FOUND)
+
+
+_VERSION: Callable[[Any], Any] = click.option(
+    "--version", type=click.IntRange(min=0), help="Refuse where the section is no longer at this version."
+)
+
+
+@core.command("append")
+@click.argument("section")
+@click.argument("text", nargs=-1, required=True)
+@_VERSION
+@_JSON
+def core_append(section: str, text: tuple[str, ...], version: int | None, as_json: bool) -> None:
+    """Add TEXT as a line to SECTION; a new name begins a section."""
+    done = say("core-append", section=section, content=" ".join(text), version=version)
+    told(done, as_json, f"{section} is at version {done['recorded']['version']}")
+
+
+@core.command("replace")
+@click.argument("section")
+@click.argument("old")
+@click.argument("new", default="")
+@_VERSION
+@_JSON
+def core_replace(section: str, old: str, new: str, version: int | None, as_json: bool) -> None:
+    """Put NEW where OLD stands in SECTION, or leave OLD out."""
+    done = say("core-replace", section=section, old=old, new=new, version=version)
+    told(done, as_json, f"{section} is at version {done['recorded']['version']}")

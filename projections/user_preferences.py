@@ -1,0 +1,95 @@
+"""How a user likes to work: claims about it gathered by aspect, as said and as shown (seed 000, §4-4; seed 001)."""
+
+from __future__ import annotations
+
+import msgspec
+
+from memctl.domain.graduation import USER_SAID
+from memctl.domain.preferences import Group, leaning_of
+from memctl.projections.insights import Insight
+from memctl.projections.kernel import Changed, projection
+
+KEPT = 24
+"""Claims kept of one aspect, the weightiest."""
+
+
+class Leaned(msgspec.Struct, frozen=True, kw_only=True):
+    """A claim that speaks for a value. `said` by the user outright, or shown in so many sessions (up to 32)."""
+
+    insight: str
+    value: str
+    text: str
+    said: bool
+    sessions: int
+    last_seen: int
+    confidence: float
+
+    @property
+    def weight(self) -> tuple[bool, int, int, str]:
+        # What was said outright beats what is only shown; the later word of the user wins.
+        recency = self.last_seen if self.said else self.sessions
+        return self.said, recency, self.last_seen, self.insight
+
+
+class Preference(msgspec.Struct, frozen=True, kw_only=True):
+    """One aspect in one place (empty: everywhere), with the claims that speak of it, weightiest first.
+
+    `name` and `value` are empty for what fits no aspect: accepted, rejected, shortcuts, each in words of its own.
+    """
+
+    group: Group
+    name: str
+    location: str
+    value: str
+    text: str
+    said: bool
+    sessions: int
+    last_seen: int
+    claims: tuple[Leaned, ...]
+
+
+def _key(change: Changed[Insight]) -> str | None:
+    insight = change.row
+    leaning = leaning_of(insight.kind, insight.text, insight.polarity) if insight is not None else None
+    if insight is None or leaning is None:
+        return None
+    return f"{leaning.group}/{leaning.name}@{'' if insight.everywhere else insight.location}"
+
+
+@projection(row=Preference, key=_key, indexes=(("location", "last_seen"), ("last_seen",)))
+def user_preferences(row: Preference | None, change: Changed[Insight]) -> Preference | None:
+    """Preferences by aspect: what was said and shown of each, and what that comes to."""
+    claims = {claim.insight: claim for claim in (row.claims if row else ()) if claim.insight != change.key}
+    insight = change.row
+    leaning = leaning_of(insight.kind, insight.text, insight.polarity) if insight is not None else None
+    if insight is not None and leaning is not None:
+        claims[change.key] = Leaned(
+            insight=change.key,
+            value=leaning.value,
+            text=insight.text,
+            said=insight.tier >= USER_SAID,
+            sessions=len(insight.sessions),
+            last_seen=insight.last_seen,
+            confidence=insight.confidence,
+        )
+    kept = tuple(sorted(claims.values(), key=lambda claim: claim.weight, reverse=True)[:KEPT])
+    if not kept:
+        return None
+    if row is not None:
+        group, name, location = row.group, row.name, row.location
+    else:
+        assert insight is not None
+        assert leaning is not None
+        group, name, location = leaning.group, leaning.name, "" if insight.everywhere else insight.location
+    best = kept[0]
+    return Preference(
+        group=group,
+        name=name,
+        location=location,
+        value=best.value,
+        text=best.text,
+        said=best.said,
+        sessions=best.sessions,
+        last_seen=max(claim.last_seen for claim in kept),
+        claims=kept,
+    )

@@ -1,0 +1,221 @@
+"""What people say of claims and memories, and what that comes to."""
+
+from __future__ import annotations
+
+from itertools import permutations
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memctl.domain.commanding import BadCommand
+from memctl.domain.core_memory import (
+    LONGEST_SECTION,
+    AppendCoreMemory,
+    CoreMemoryAppended,
+    NotInSection,
+    ReplaceCoreMemory,
+    SectionChanged,
+    SectionFull,
+)
+from memctl.domain.event import Event, Micros, Payload, Position, derived_id, type_of
+from memctl.domain.facts import InsightFound, quote
+from memctl.domain.verdicts import (
+    ConditionResolved,
+    KnowledgeRejected,
+    KnowledgeVerified,
+    MemoryPinned,
+    MemoryRated,
+    ResolveCondition,
+)
+from memctl.projections.candidates import Candidate, candidates
+from memctl.projections.core_memory import core_memory
+from memctl.projections.insights import insight_id, insights
+from memctl.projections.kernel import Changed, Recorded
+from memctl.projections.regard import regard
+from memctl.projections.resolutions import effective, resolutions
+from memctl.projections.user_preferences import user_preferences
+
+
+def recorded(payload: Payload, at: int = 1, actor: str = "user") -> Recorded[Any]:
+    event = Event(
+        position=Position(at),
+        event_id=derived_id(f"{at} {payload}"),
+        space_id=1,
+        stream="knowledge/x",
+        type=type_of(payload).name,
+        occurred_at=Micros(at),
+        recorded_at=Micros(at),
+        actor=actor,
+        location="",
+        session_id="",
+        dedupe_key=str(at),
+        payload=payload,
+    )
+    return Recorded(event, payload)
+
+
+def insight(text: str = "The tests run with make", **fields: Any) -> Any:
+    event = derived_id(text)
+    given: dict[str, Any] = {"kind": "fact", "confidence": 0.7, "said_by": "tool", "canonical": text, "subject": text}
+    fact = InsightFound(
+        id=event,
+        stream="session/claude-code/s1",
+        occurred_at=Micros(5),
+        location="/home/dana/shop",
+        evidence=(quote(event, text),),
+        text=text,
+        **{**given, **fields},
+    )
+    return insights(None, fact)
+
+
+def judged(*items: Any) -> Candidate:
+    row = None
+    for item in items:
+        row = candidates(row, item)
+    assert row is not None
+    return row
+
+
+SEEN = insight()
+CLAIM = SEEN.id
+FOUND = Changed(CLAIM, SEEN)
+
+
+def test_a_persons_word_graduates_a_claim_and_a_later_one_takes_it_back() -> None:
+    yes, no = recorded(KnowledgeVerified(claim=CLAIM), 1), recorded(KnowledgeRejected(claim=CLAIM), 2)
+    assert not judged(FOUND).ready
+    assert judged(FOUND, yes).warrant == "confirmed by a person"
+    for order in permutations([FOUND, yes, no]):
+        rejected = judged(*order)
+        assert not rejected.ready
+        assert "a person rejected it" in rejected.missing
+        assert [v.holds for v in rejected.verdicts] == [False, True]
+
+
+def test_an_agents_word_on_a_claim_is_kept_and_settles_nothing() -> None:
+    row = judged(FOUND, recorded(KnowledgeVerified(claim=CLAIM), actor="agent"))
+    assert (row.ready, len(row.verdicts)) == (False, 1)
+
+
+def test_a_verdict_on_what_is_not_known_waits_for_it() -> None:
+    row = judged(recorded(KnowledgeVerified(claim=CLAIM)))
+    assert not row.ready
+    assert judged(recorded(KnowledgeVerified(claim=CLAIM)), FOUND).ready
+    assert candidates(judged(FOUND), Changed(CLAIM, None)) is None
+
+
+def test_what_a_run_proved_needs_no_person() -> None:
+    row = judged(Changed(CLAIM, insight(proved=True)))
+    assert row.warrant == "proved by a run that passed"
+
+
+@pytest.mark.parametrize(
+    ("row", "means"),
+    [
+        (None, ("c", "direct")),
+        (ConditionResolved(condition="c", resolution="confirmed", resolved_to="d"), ("d", "resolved")),
+        (ConditionResolved(condition="c", resolution="pending"), ("c", "pending")),
+        (ConditionResolved(condition="c", resolution="rejected"), ("c", "direct")),
+    ],
+)
+def test_only_a_confirmed_condition_leads_on(row: ConditionResolved | None, means: tuple[str, str]) -> None:
+    assert effective("c", None if row is None else resolutions(None, recorded(row))) == means
+
+
+def test_the_latest_word_on_a_condition_counts() -> None:
+    first = recorded(ConditionResolved(condition="c", resolution="confirmed", resolved_to="d"), 1)
+    last = recorded(ConditionResolved(condition="c", resolution="pending"), 2)
+    for order in permutations([first, last]):
+        row = None
+        for each in order:
+            row = resolutions(row, each)
+        assert effective("c", row) == ("c", "pending")
+
+
+@pytest.mark.parametrize(
+    ("resolution", "to"), [("confirmed", ""), ("pending", "d"), ("rejected", "d"), ("confirmed", "c")]
+)
+def test_a_resolution_that_leads_nowhere_or_too_far_is_refused(resolution: Any, to: str) -> None:
+    with pytest.raises(BadCommand):
+        ResolveCondition(condition="c", resolution=resolution, resolved_to=to).decide([])
+
+
+def test_ratings_average_and_the_last_pin_counts_in_any_order() -> None:
+    said = [
+        recorded(MemoryRated(memory="m", value=1.0, why="it was the fix"), 1),
+        recorded(MemoryRated(memory="m", value=0.0), 2),
+        recorded(MemoryPinned(memory="m"), 3),
+        recorded(MemoryPinned(memory="m", pinned=False), 4),
+    ]
+    rows = set()
+    for order in permutations(said):
+        row = None
+        for each in order:
+            row = regard(row, each)
+        assert row is not None
+        rows.add((row.usefulness, row.pinned, row.why))
+    assert rows == {(0.455, False, "it was the fix")}
+
+
+def edited(*commands: AppendCoreMemory | ReplaceCoreMemory) -> list[Event]:
+    history: list[Event] = []
+    for number, command in enumerate(commands, 1):
+        history.append(recorded(command.decide(history), number).event)
+    return history
+
+
+def test_each_edit_of_core_memory_tells_the_whole_section() -> None:
+    history = edited(
+        AppendCoreMemory(section="user", content="Jin, backend"),
+        AppendCoreMemory(section="other", content="elsewhere"),
+        AppendCoreMemory(section="user", content="Prefers Korean", version=1),
+        ReplaceCoreMemory(section="user", old="Korean", new="English", version=2),
+    )
+    for order in permutations(history):
+        row = None
+        for event in order:
+            if event.payload.section == "user":  # type: ignore[attr-defined]
+                row = core_memory(row, Recorded(event, event.payload))  # type: ignore[type-var]
+        assert row is not None
+        assert (row.text, row.version) == ("Jin, backend\nPrefers English", 3)
+
+
+def test_an_edit_meant_for_another_version_or_of_what_is_not_there_is_refused() -> None:
+    history = edited(AppendCoreMemory(section="user", content="Jin Jin"))
+    with pytest.raises(SectionChanged):
+        AppendCoreMemory(section="user", content="more", version=0).decide(history)
+    for old in ("Kim", "Jin"):  # not there, and there twice
+        with pytest.raises(NotInSection):
+            ReplaceCoreMemory(section="user", old=old).decide(history)
+    with pytest.raises(SectionFull):
+        AppendCoreMemory(section="user", content="x" * LONGEST_SECTION).decide(history)
+    assert isinstance(history[0].payload, CoreMemoryAppended)
+
+
+def leaning(text: str, **fields: Any) -> Any:
+    row = insight(text, kind="preference", **fields)
+    return Changed(row.id, row)
+
+
+def test_what_was_said_of_an_aspect_beats_what_is_shown_and_the_later_word_wins() -> None:
+    shown = leaning("Asks for tests along with a change")
+    early = leaning("tests first always", said_by="user")
+    for order in permutations([shown, early]):
+        row = None
+        for change in order:
+            row = user_preferences(row, change)
+        assert row is not None
+        assert (row.name, row.value, row.said) == ("preferred_test_approach", "tdd", True)
+
+
+@given(st.permutations(["tests first always", "Asks for tests along with a change", "write tests first please"]))
+def test_a_preference_that_was_retracted_leaves_no_trace(texts: list[str]) -> None:
+    row = None
+    for text in texts:
+        row = user_preferences(row, leaning(text))
+    for text in texts:
+        row = user_preferences(row, Changed(insight_id("preference", text, 0, "/home/dana/shop"), None))
+    assert row is None
