@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 from psycopg import sql
@@ -11,9 +11,9 @@ from memctl.api.evidence import events_of, evidence_of
 from memctl.api.pages import projection_named, several, table_of
 from memctl.api.places import Places, projects_of
 from memctl.api.reader import Reader
-from memctl.api.views import BugAnswer, BugHit, Evidence, each_shown, moment, shown
+from memctl.api.views import BugAnswer, BugHit, Evidence, RelatedBug, each_shown, moment, shown
 from memctl.domain.bounded import names
-from memctl.domain.bug_match import MATCHES_ABOVE, Match, Shape, match, shape_of
+from memctl.domain.bug_match import DESCRIPTION, MATCHES_ABOVE, Match, Shape, match, shape_of
 from memctl.domain.memory import memory_id
 from memctl.domain.signatures import SeenError, signature_of
 from memctl.projections.bug_patterns import BugPattern
@@ -30,18 +30,28 @@ class Likeness(msgspec.Struct, frozen=True):
 
 
 def bugs(
-    reader: Reader, text: str, places: Places, *, command: str = "", also: Iterable[str] = (), limit: int = 5
+    reader: Reader,
+    text: str,
+    places: Places,
+    *,
+    command: str = "",
+    told: Mapping[str, float] | None = None,
+    limit: int = 5,
 ) -> BugAnswer:
-    """Known errors like those that `text` shows, certain ones first. `also` names signatures worth a comparison."""
+    """Known errors like those that `text` shows, certain ones first; or, where it shows none that is known, those that
+    it tells of. `told` are the signatures that search finds for its words and meaning, with the chance that they fit.
+    """
     errors = signature_of(text, command)
-    found = like(reader, errors, places, command=command, also=also)[:limit]
-    events = events_of(reader, [s.span for each in found for s in each.pattern.evidence])
-    hits = [_hit(reader, each, evidence_of([s.span for s in each.pattern.evidence], events)) for each in found]
-    told = [
-        {"signature": e.signature, "error_types": list(e.error_types), "template": e.template, "message": e.message}
-        for e in errors
-    ]
-    return BugAnswer(errors=told, hits=hits)
+    told = told or {}
+    found = like(reader, errors, places, command=command, also=told) or _told_of(reader, told, places)
+    found = found[:limit]
+    return BugAnswer(
+        errors=[
+            {"signature": e.signature, "error_types": list(e.error_types), "template": e.template, "message": e.message}
+            for e in errors
+        ],
+        hits=_hits(reader, found),
+    )
 
 
 def known(reader: Reader, places: Places, *, limit: int = 5) -> BugAnswer:
@@ -57,11 +67,7 @@ def known(reader: Reader, places: Places, *, limit: int = 5) -> BugAnswer:
     ).fetchall()
     patterns: dict[str, BugPattern] = several(reader, p, [row[0] for row in found])
     ranked = [Likeness(patterns[row[0]], Match(1.0, ())) for row in found if row[0] in patterns]
-    events = events_of(reader, [s.span for each in ranked for s in each.pattern.evidence])
-    return BugAnswer(
-        errors=[],
-        hits=[_hit(reader, each, evidence_of([s.span for s in each.pattern.evidence], events)) for each in ranked],
-    )
+    return BugAnswer(errors=[], hits=_hits(reader, ranked))
 
 
 def like(
@@ -76,17 +82,38 @@ def like(
     known: dict[str, BugPattern] = several(
         reader, p, [*(e.signature for e in errors), *also, *(_of_types(reader, types) if types else ())]
     )
+    return ranked(errors, _within(known.values(), places), command)
+
+
+def ranked(errors: Sequence[SeenError], patterns: Iterable[BugPattern], command: str = "") -> list[Likeness]:
+    """Those of the patterns that match one of the errors above `MATCHES_ABOVE`, best first."""
     shapes = [_asked(error, command) for error in errors]
-    allowed = None if places.locations is None else set(places.locations)
     found = []
-    for pattern in known.values():
-        if allowed is not None and allowed.isdisjoint(names(pattern.locations)):
-            continue
+    for pattern in patterns:
         best = max((match(shape, pattern.shape) for shape in shapes), key=lambda m: m.score)
         if best.score > MATCHES_ABOVE:
             found.append(Likeness(pattern, best))
-    found.sort(key=lambda f: (-f.match.score, -f.pattern.resolutions, -f.pattern.last_seen, f.pattern.signature))
-    return found
+    return sorted(found, key=_best_first)
+
+
+def _told_of(reader: Reader, told: Mapping[str, float], places: Places) -> list[Likeness]:
+    """Patterns that a text tells of in words of its own."""
+    sure = {signature: chance for signature, chance in told.items() if chance > MATCHES_ABOVE}
+    patterns: dict[str, BugPattern] = several(reader, projection_named("bug_patterns"), list(sure))
+    found = [
+        Likeness(each, Match(round(sure[each.signature], 4), (DESCRIPTION,)))
+        for each in _within(patterns.values(), places)
+    ]
+    return sorted(found, key=_best_first)
+
+
+def _within(patterns: Iterable[BugPattern], places: Places) -> list[BugPattern]:
+    allowed = None if places.locations is None else set(places.locations)
+    return [each for each in patterns if allowed is None or not allowed.isdisjoint(names(each.locations))]
+
+
+def _best_first(found: Likeness) -> tuple[float, int, int, str]:
+    return -found.match.score, -found.pattern.resolutions, -found.pattern.last_seen, found.pattern.signature
 
 
 def _asked(error: SeenError, command: str) -> Shape:
@@ -114,7 +141,22 @@ def _of_types(reader: Reader, types: Sequence[str]) -> list[str]:
     return [row[0] for row in found]
 
 
-def _hit(reader: Reader, found: Likeness, evidence: list[Evidence]) -> BugHit:
+def _hits(reader: Reader, found: Sequence[Likeness]) -> list[BugHit]:
+    events = events_of(reader, [s.span for each in found for s in each.pattern.evidence])
+    wanted = [name for each in found for name in names(each.pattern.related)]
+    related: dict[str, BugPattern] = several(reader, projection_named("bug_patterns"), wanted)
+    return [
+        _hit(
+            reader,
+            each,
+            evidence_of([s.span for s in each.pattern.evidence], events),
+            [related[name] for name in names(each.pattern.related) if name in related],
+        )
+        for each in found
+    ]
+
+
+def _hit(reader: Reader, found: Likeness, evidence: list[Evidence], related: Sequence[BugPattern]) -> BugHit:
     pattern = found.pattern
     solutions = pattern.solutions
     mean = pattern.mean_resolve_us
@@ -122,9 +164,16 @@ def _hit(reader: Reader, found: Likeness, evidence: list[Evidence]) -> BugHit:
         id=memory_id("bug_pattern", pattern.signature),
         signature=pattern.signature,
         score=found.match.score,
+        class_=found.match.class_,
         aspects=list(found.match.aspects),
         error_types=list(pattern.error_types),
         message=pattern.message or pattern.template,
+        template=pattern.template,
+        stack=list(pattern.frames),
+        code=list(names(pattern.code)),
+        file_types=list(names(pattern.file_types)),
+        frameworks=list(names(pattern.frameworks)),
+        causes=list(names(pattern.causes)),
         occurrences=pattern.occurrences,
         resolutions=pattern.resolutions,
         mean_resolve_s=None if mean is None else round(mean / 1e6, 1),
@@ -134,5 +183,9 @@ def _hit(reader: Reader, found: Likeness, evidence: list[Evidence]) -> BugHit:
         files=list(names(pattern.files)),
         solution=shown(solutions[0]) if solutions else None,
         solutions=each_shown(solutions[:5]),
+        related=[
+            RelatedBug(each.signature, list(each.error_types), each.message or each.template, each.resolutions)
+            for each in related
+        ],
         evidence=evidence,
     )

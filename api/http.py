@@ -345,8 +345,8 @@ def _routes(readers: Readers, engine: Engine) -> APIRouter:
     def looked_up(asked: ErrorText) -> Response:
         def ask(reader: Reader) -> Any:
             where = places_of(reader, asked.project, asked.here)
-            near = engine.bug_signatures(reader, asked.text, where)
-            return bug_queries.bugs(reader, asked.text, where, command=asked.command, also=near, limit=asked.limit)
+            told = engine.bugs_like(reader, asked.text, where)
+            return bug_queries.bugs(reader, asked.text, where, command=asked.command, told=told, limit=asked.limit)
 
         return json_of(readers.read(ask))
 

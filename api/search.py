@@ -43,7 +43,7 @@ from memctl.domain.scoring import (
     word_strength,
     worth_showing,
 )
-from memctl.domain.signatures import errors_in, signature_of
+from memctl.domain.signatures import errors_in
 from memctl.domain.text import sparse_query, tokens
 from memctl.infra.outbox import backlog, collection_of
 from memctl.infra.vectors import CollectionMissing, VectorStoreUnavailable
@@ -181,15 +181,11 @@ class Engine:
             took_ms=round((time.perf_counter() - began) * 1000, 1),
         )
 
-    def bug_signatures(self, reader: Reader, text: str, places: Places) -> list[str]:
-        """Signatures of known errors that share words with this one: worth a comparison."""
-        errors = signature_of(text)
-        if not errors:
-            return []
-        told = "\n".join(f"{' '.join(e.error_types)} {e.message}" for e in errors)
-        gathered = self._gather(reader, told[:_LONGEST], places, ("bug_pattern",), None, dense=False)
+    def bugs_like(self, reader: Reader, text: str, places: Places) -> dict[str, float]:
+        """Signatures of known errors that a text may tell of in other words, with the chance that it does (0 to 1)."""
+        gathered = self._gather(reader, text[:_LONGEST], places, ("bug_pattern",), None)
         rows: dict[str, Memory] = several(reader, projection_named("memories"), list(gathered.candidates))
-        return [row.source.key for row in rows.values()]
+        return {row.source.key: relevance(gathered.candidates[id]) for id, row in rows.items()}
 
     def episodes_like(self, reader: Reader, text: str, places: Places, now: datetime) -> list[str]:
         """Ids of the episodes most like a text, best first."""
@@ -209,8 +205,7 @@ class Engine:
         dense: bool = True,
     ) -> _Gathered:
         """Candidates of every source that can be asked, by memory id, with the words that were looked for."""
-        looked_for = list(dict.fromkeys(tokens(text)))
-        gathered = _Gathered(looked_for)
+        gathered = _Gathered()
         vector = self._embedded(text, gathered) if dense else None
         client = self._client
         if client is None:
@@ -224,6 +219,7 @@ class Engine:
             except VectorStoreUnavailable as why:
                 log.warning("a search goes on without the vector store: %s", why)
                 gathered.degraded.append(WORDS_ONLY + "the vector store does not answer")
+        looked_for = list(dict.fromkeys(tokens(text)))
         gathered.candidates = _by_words(reader, looked_for, places, kinds, meant)
         return gathered
 
@@ -256,9 +252,10 @@ class Engine:
             # A time is a preference, not a filter; but what happened then must be among the candidates.
             since, before = period.since // 1000, period.before // 1000
             scopes.append(store.Scope(self._space, locations, kinds=list(kinds) or None, since=since, before=before))
+        indices, weights = sparse_query(text)
         for scope in scopes:
-            hits = store.hybrid_query(client, name, scope, dense=vector, sparse=sparse_query(text), limit=CANDIDATES)
-            gathered.add(hits.dense, hits.sparse, documents)
+            hits = store.hybrid_query(client, name, scope, dense=vector, sparse=(indices, weights), limit=CANDIDATES)
+            gathered.add(hits.dense, hits.sparse, documents, sum(weight * weight for weight in weights))
             if scope.since is not None:
                 gathered.timely = {hit.payload["memory_id"] for hit in (*hits.dense, *hits.sparse)}
 
@@ -372,17 +369,17 @@ def _told(
 
 
 class _Gathered:
-    """Candidates by memory id, the words that were looked for, and what had to be left out."""
+    """Candidates by memory id, and what had to be left out."""
 
-    def __init__(self, looked_for: list[str]) -> None:
-        self.looked_for = looked_for
+    def __init__(self) -> None:
         self.candidates: dict[str, Candidate] = {}
         self.timely: set[str] = set()
         """Those that are known to have happened when the query says."""
         self.degraded: list[str] = []
 
-    def add(self, dense: Sequence[Hit], sparse: Sequence[Hit], documents: int) -> None:
-        """Take in one scope's ranked lists; a memory that came in already keeps its better rank."""
+    def add(self, dense: Sequence[Hit], sparse: Sequence[Hit], documents: int, words: float) -> None:
+        """Take in one scope's ranked lists; a memory that came in already keeps its better rank. `words` is what the
+        query's words weigh together."""
         # What a full list of the nearest leaves out is no nearer than its last; a short list leaves out only what has
         # no vector yet, of which nothing is known.
         farthest = dense[-1].score if len(dense) >= CANDIDATES else None
@@ -393,7 +390,7 @@ class _Gathered:
                 id = hit.payload["memory_id"]
                 had = self.candidates.get(id, Candidate(id)).seen(source, rank, hit.score)
                 if source == "sparse":
-                    strength = word_strength(hit.score, len(self.looked_for), max(documents, len(sparse)))
+                    strength = word_strength(hit.score, words, max(documents, len(sparse)))
                     had = msgspec.structs.replace(had, words=max(had.words, strength))
                 if had.cosine is None or id in near:
                     had = msgspec.structs.replace(had, cosine=near.get(id, farthest))

@@ -107,19 +107,37 @@ class Page(msgspec.Struct, frozen=True):
     scope: Scope | None = None
 
 
+class RelatedBug(msgspec.Struct, frozen=True):
+    """Another kind of error that the same run showed."""
+
+    signature: str
+    error_types: list[str]
+    message: str
+    resolutions: int
+
+
 class BugHit(msgspec.Struct, frozen=True, kw_only=True):
     """A known kind of error that the given one matches, with the best way out that is known.
 
-    `score` in 0 to 1, `aspects` what matched. `solutions` best first; `seen` the newest occurrences.
+    `score` in 0 to 1, `aspects` what matched. `class`: `high` for the same error, `suggested` from 0.75 on, `none` for
+    a likeness below, which is told to who asks and never brought up unasked. `code` are lines of source that the tool
+    pointed at; `causes` what was said to be behind it. `solutions` best first.
     """
 
     id: str
     """Of the memory made of it."""
     signature: str
     score: float
+    class_: Class = msgspec.field(name="class")
     aspects: list[str]
     error_types: list[str]
     message: str
+    template: str
+    stack: list[str]
+    code: list[str]
+    file_types: list[str]
+    frameworks: list[str]
+    causes: list[str]
     occurrences: int
     resolutions: int
     mean_resolve_s: float | None
@@ -129,6 +147,7 @@ class BugHit(msgspec.Struct, frozen=True, kw_only=True):
     files: list[str]
     solution: dict[str, Any] | None
     solutions: list[dict[str, Any]]
+    related: list[RelatedBug]
     evidence: list[Evidence]
 
 

@@ -272,21 +272,25 @@ def _styled(name: str) -> dict[str, Any]:
     return styles.get(name, {"dim": True})
 
 
+_LIKENESS = {"high": "the same error", "suggested": "much alike", "none": "somewhat alike"}
+
+
 def _print_bug(hit: dict[str, Any]) -> None:
     types = ", ".join(hit["error_types"])
     title = hit["message"] if hit["message"].startswith(types) else f"{types}: {hit['message']}"
     score = f"{hit['score']:.2f}" if hit["aspects"] else "    "
     click.echo(f"{score}  {click.style(line(title), bold=True)}")
     places = ", ".join(hit["projects"]) or "no project"
-    print_lines(f"      seen {hit['occurrences']} times, last {when(hit['last_seen'])}, in {places}")
+    print_lines(f"      seen {hit['occurrences']}×, last {when(hit['last_seen'])}, in {places}")
     if hit["aspects"]:
-        print_lines(f"      same {', '.join(hit['aspects'])}")
+        alike = "" if hit["class"] == "high" else f" in {', '.join(hit['aspects'])}"
+        print_lines(f"      {_LIKENESS[hit['class']]}{alike}")
     best = hit["solution"]
     if best is None:
         print_lines("      no way out is known yet")
     else:
         print_lines(f"      fix: {line(best['approach'] or best['description'])}")
-        lasted = f"held {best['successes']} of {best['uses']} times"
+        lasted = f"held {best['successes']} of {best['uses']}"
         took = f"; takes {span(hit['mean_resolve_s'])}" if hit["mean_resolve_s"] else ""
         print_lines(f"      {lasted}{took}")
         if best["approach"] and best["description"]:
@@ -296,6 +300,8 @@ def _print_bug(hit: dict[str, Any]) -> None:
             for sign, colour, text in (("-", "red", edit.get("before", "")), ("+", "green", edit.get("after", ""))):
                 for each in text.splitlines()[:6]:
                     click.echo("        " + click.style(safe(f"{sign} {each}"), fg=colour))
+    for other in hit["related"][:3]:
+        print_lines(f"      came with: {line(', '.join(other['error_types']) + ': ' + other['message'])[:100]}")
     click.echo(click.style(f"      {hit['signature']}", dim=True))
     click.echo()
 

@@ -13,6 +13,8 @@ from typing import Protocol
 import msgspec
 from rapidfuzz import fuzz
 
+from memctl.domain.scoring import SUGGESTED, Class
+
 MATCHES_ABOVE = 0.5
 
 _WEIGHTS = {"error type": 0.3, "message": 0.5, "stack": 0.1, "file types": 0.05, "frameworks": 0.05}
@@ -96,6 +98,18 @@ class Match(msgspec.Struct, frozen=True):
     score: float
     aspects: tuple[str, ...]
 
+    @property
+    def class_(self) -> Class:
+        """`high`: the same error. `suggested`: much alike. `none`: a match (above 0.5), but not one to go by unasked:
+        whoever asked for it may look."""
+        if SIGNATURE in self.aspects:
+            return "high"
+        return "suggested" if self.score >= SUGGESTED else "none"
+
+
+SIGNATURE, DESCRIPTION = "signature", "description"
+"""Aspects: the same error; words and meaning of what somebody wrote, where no error was recognised in it."""
+
 
 def shape_of(seen: SeenLike, command: str = "") -> Shape:
     """The shape of an error that was asked about."""
@@ -113,7 +127,7 @@ def shape_of(seen: SeenLike, command: str = "") -> Shape:
 def match(query: Shape, pattern: Shape) -> Match:
     """Compare an error with a pattern. An equal signature is certainty; else what both sides know is weighed."""
     if query.signature and query.signature == pattern.signature:
-        return Match(1.0, ("signature",))
+        return Match(1.0, (SIGNATURE,))
     alike: dict[str, float] = {}
     known = 0.0
     other_type = False

@@ -110,10 +110,11 @@ class Calibration(msgspec.Struct, frozen=True):
 CALIBRATION = Calibration()
 
 
-def word_strength(bm25: float, words: int, documents: int) -> float:
-    """How much of a query of so many words a document holds, from its BM25 score, comparable between queries and
-    between indexes of different size: the score over √words and the IDF of a word that one document has."""
-    if words < 1 or bm25 <= 0:
+def word_strength(bm25: float, words: float, documents: int) -> float:
+    """How much of a query's words a document holds, from its BM25 score, comparable between queries and between indexes
+    of different size: the score over √words and the IDF of a word that one document has. `words` is how many words the
+    query has, or the sum of their squared weights."""
+    if words <= 0 or bm25 <= 0:
         return 0.0
     rarest = math.log((documents - 0.5) / 1.5 + 1) if documents > 1 else math.log(4 / 3)
     return bm25 / (math.sqrt(words) * rarest)

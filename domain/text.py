@@ -112,9 +112,24 @@ def sparse(text: str) -> tuple[list[int], list[float]]:
 
 
 def sparse_query(text: str) -> tuple[list[int], list[float]]:
-    """A query's sparse vector: each token once, with weight 1."""
-    indices = sorted(set(map(_index, tokens(text))))
-    return indices, [1.0] * len(indices)
+    """A query's sparse vector: each token once, with weight 1.
+
+    Of a text of several lines (a report, an output) the first line says what it is about: words that only the others
+    have weigh less, and words that come again and again weigh more.
+    """
+    head, _, rest = text.strip().partition("\n")
+    counts = Counter(map(_index, tokens(head)))
+    if not rest:
+        return sorted(counts), [1.0] * len(counts)
+    first = frozenset(counts)
+    counts.update(map(_index, tokens(rest)))
+    indices = sorted(counts)
+    return indices, [(1 + math.log(counts[i])) * (1.0 if i in first else BODY_WEIGHT) for i in indices]
+
+
+BODY_WEIGHT = 0.3
+"""Of .5, .3 and 1, what found most duplicates of one half of 125 bug reports: words alone had recall@1 .424, .508 and
+.475 by 1, .5 and .35, and recall@5 .695, .763 and .780 (`tests/eval/measures/duplicate_reports.py`)."""
 
 
 def estimate_tokens(text: str) -> int:

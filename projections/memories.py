@@ -208,7 +208,7 @@ def _of_bug_pattern(pattern: BugPattern) -> Memory:
     way_out = ""
     if best is not None:
         way_out = f"Fix: {best.approach or one_line(best.description, 200)}".strip()
-        way_out += f" (held {best.successes} of {best.uses} times)"
+        way_out += f" (held {best.successes} of {best.uses})"
         if best.description:
             way_out += f"\nWhy: {best.description}"
         if best.files:
@@ -221,9 +221,7 @@ def _of_bug_pattern(pattern: BugPattern) -> Memory:
         title=one_line(head, rules.TITLE),
         gist=one_line(f"{one_line(head, 180)} → {best.approach}" if best and best.approach else head, rules.GIST),
         text=clipped(
-            "\n".join(
-                p for p in (head, f"Seen {pattern.occurrences} times, fixed {pattern.resolutions}", way_out) if p
-            ),
+            "\n".join(p for p in (head, f"Seen {pattern.occurrences}×, fixed {pattern.resolutions}×", way_out) if p),
             rules.TEXT,
         ),
         search_text=search_text(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.domain.bug_match import MATCHES_ABOVE, Shape, file_types_of, frameworks_of, match
+from memctl.domain.bug_match import MATCHES_ABOVE, Match, Shape, file_types_of, frameworks_of, match
 
 TYPE_ERROR = Shape(
     signature="aa",
@@ -21,6 +21,12 @@ TYPE_ERROR = Shape(
 def test_an_equal_signature_is_certain() -> None:
     found = match(Shape(signature="aa"), TYPE_ERROR)
     assert (found.score, found.aspects) == (1.0, ("signature",))
+
+
+def test_only_the_same_error_is_taken_as_sure_and_a_faint_likeness_is_never_brought_up_unasked() -> None:
+    classes = [Match(score, ("message",)).class_ for score in (0.51, 0.74, 0.75, 1.0)]
+    assert classes == ["none", "none", "suggested", "suggested"]
+    assert match(Shape(signature="aa"), TYPE_ERROR).class_ == "high"
 
 
 def test_the_same_error_from_another_place_matches_and_says_in_what() -> None:

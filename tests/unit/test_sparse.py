@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import subprocess
 import sys
 
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.domain.text import BM25_AVERAGE_LENGTH, BM25_B, BM25_K1, sparse, sparse_query, tokens
+from memctl.domain.text import BM25_AVERAGE_LENGTH, BM25_B, BM25_K1, BODY_WEIGHT, sparse, sparse_query, tokens
 
 TEXTS = st.text(st.one_of(st.characters(), st.sampled_from("ab cd_Ef./가나 \0\ud800")), max_size=60)
 
@@ -20,12 +21,25 @@ def test_indices_are_sorted_unique_and_fit_32_bits(text: str) -> None:
         assert indices == sorted(set(indices))
         assert all(0 <= index < 1 << 32 for index in indices)
         assert len(indices) == len(values)
-        assert all(0 < value < BM25_K1 + 1 for value in values)
+        assert all(value > 0 for value in values)
 
 
 @given(TEXTS)
-def test_a_query_has_the_indices_of_its_text_and_weight_one(text: str) -> None:
-    assert sparse_query(text) == (sparse(text)[0], [1.0] * len(set(sparse(text)[0])))
+def test_a_query_has_the_indices_of_its_text_and_on_one_line_weight_one(text: str) -> None:
+    assert sparse_query(text)[0] == sparse(text)[0]
+    line = " ".join(text.split("\n"))
+    assert sparse_query(line) == (sparse(line)[0], [1.0] * len(set(sparse(line)[0])))
+
+
+def test_the_first_line_of_a_report_weighs_more_than_the_rest_and_what_is_repeated_more() -> None:
+    weights = dict(
+        zip(*sparse_query("\ncheckout fails\nThe cart is empty, the cart is lost, checkout stays"), strict=True)
+    )
+    [checkout], [cart], [empty] = (sparse(word)[0] for word in ("checkout", "cart", "empty"))
+    assert weights[sparse("fails")[0][0]] == 1.0
+    assert weights[empty] == BODY_WEIGHT
+    assert weights[cart] == pytest.approx(BODY_WEIGHT * (1 + math.log(2)))
+    assert weights[checkout] == pytest.approx(1 + math.log(2))
 
 
 def test_weights_are_bm25_without_the_idf() -> None:
