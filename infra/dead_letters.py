@@ -21,8 +21,12 @@ from memctl.infra.facts import SourceKey
 from memctl.infra.generations import Live
 from memctl.infra.log.read import read_skips
 
-_PARKED = """SELECT letter, generation, projection, space_id, key, source, upstream, upstream_key, position, error,
-    place, parked_at, attempts, waiting FROM memctl.dead_letters WHERE generation = ANY(%s) ORDER BY letter"""
+_COLUMNS = """letter, generation, projection, space_id, key, source, upstream, upstream_key, position, error, place,
+    parked_at, attempts, waiting"""
+
+_PARKED = f"SELECT {_COLUMNS} FROM memctl.dead_letters WHERE generation = ANY(%s) ORDER BY letter"  # noqa: S608
+
+_PARKED_AT = f"SELECT {_COLUMNS} FROM memctl.dead_letters WHERE generation = ANY(%s) AND target = ANY(%s)"  # noqa: S608
 
 
 class Target(msgspec.Struct, frozen=True):
@@ -112,6 +116,12 @@ def parked(connection: Connection, *generations: int) -> list[DeadLetter]:
     """The letters of some generations, the oldest first."""
     found = connection.execute(_PARKED, [list(generations)]).fetchall()
     return [_letter(*row) for row in found]
+
+
+def parked_at(connection: Connection, generation: int, targets: Iterable[Target]) -> list[DeadLetter]:
+    """The letters of a generation for those targets."""
+    wanted = [target.id for target in targets]
+    return [_letter(*row) for row in connection.execute(_PARKED_AT, [[generation], wanted]).fetchall()]
 
 
 def park(connection: Connection, generation: int, faults: Collection[Fault]) -> None:

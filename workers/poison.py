@@ -144,13 +144,17 @@ def named(
 
 
 class Parking:
-    """What is parked in a generation, and what one batch changes about it. Nothing is written before `save`."""
+    """What is parked in a generation, and what one batch changes about it. Nothing is written before `save`.
 
-    def __init__(self, connection: Connection, generation: int, *, parks: bool) -> None:
+    `letters` are those that the batch may meet. Letters change under the lease only, so who has held it since they
+    were read may give them again.
+    """
+
+    def __init__(self, connection: Connection, generation: int, letters: Iterable[DeadLetter], *, parks: bool) -> None:
         self._connection = connection
         self._generation = generation
         self._parks = parks
-        self._letters = {letter.target: letter for letter in dead_letters.parked(connection, generation)}
+        self._letters = {letter.target: letter for letter in letters}
         self._tried: dict[Target, DeadLetter] = {}
         self._faults: dict[Target, Fault] = {}
         self._waits: dict[int, int] = {}
@@ -159,6 +163,11 @@ class Parking:
     def letters(self) -> list[DeadLetter]:
         """Those that nobody has tried again in this batch."""
         return list(self._letters.values())
+
+    @property
+    def untouched(self) -> bool:
+        """Whether no letter came, went or was tried again in this batch."""
+        return not self._tried and not self._faults
 
     def __contains__(self, target: Target) -> bool:
         return target in self._letters

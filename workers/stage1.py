@@ -14,7 +14,7 @@ import msgspec
 
 from memctl.domain.event import Event, Position
 from memctl.domain.skipping import EventSkipped, Undecodable, left_out, remaining
-from memctl.infra import facts, generations, readmodels
+from memctl.infra import dead_letters, facts, generations, readmodels
 from memctl.infra.database import Connection
 from memctl.infra.dead_letters import Fault, Target
 from memctl.infra.generations import Lease
@@ -74,7 +74,8 @@ class Stage1:
         """Fold what came for each stream, or with `retry` all that is there, and move the offset."""
         for careful in (False, True):
             try:
-                parking = Parking(connection, lease.generation, parks=self._parks)
+                letters = dead_letters.parked_at(connection, lease.generation, (Target("", *key) for key in streams))
+                parking = Parking(connection, lease.generation, letters, parks=self._parks)
                 open_ = self._open(streams, parking, retry)
                 folded = ({}, set()) if careful else self._fold(connection, open_, lease.position, end, parking, retry)
                 with connection.transaction():

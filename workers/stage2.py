@@ -41,6 +41,8 @@ class Stage2:
         self._parks = parks
         self._register = Register()
         self._rows: Rows = OrderedDict()
+        self._letters: list[DeadLetter] | None = None
+        """What is parked, for as long as nobody else can have changed it."""
         self._seen: tuple[int, Position, int] | None = None
 
     def drain_batch(self, connection: Connection, lease: Lease, facts_of: int, upto: Position) -> Lease:
@@ -53,7 +55,7 @@ class Stage2:
             or self._seen[:2] != (lease.generation, lease.position)
             or (lease.epoch - self._seen[2] not in (0, 1))
         ):
-            self._rows.clear()
+            self._forget()
         self._seen = None
         end = facts.batch_end(connection, facts_of, lease.position, upto, self._batch)
         changes = [of_fact(c) for c in facts.read_changes(connection, facts_of, lease.position, end)]
@@ -80,11 +82,15 @@ class Stage2:
         offset stays. Raises: LeaseLost, CannotFold; then nothing was written.
         """
         self._seen = None
-        self._rows.clear()
+        self._forget()
         wanted, parked, changed = list(rows), list(letters), [of_fact(change) for change in changes]
         return self._commit(
             connection, lease, facts_of, lease.position, lambda batch: batch.refold(wanted, changed, parked)
         )
+
+    def _forget(self) -> None:
+        self._rows.clear()
+        self._letters = None
 
     def _commit(
         self, connection: Connection, lease: Lease, facts_of: int, end: Position, work: Callable[[_Batch], None]
@@ -94,12 +100,16 @@ class Stage2:
                 skips = dead_letters.skips(connection, end)
                 with connection.transaction():
                     moved = generations.advance(connection, lease, end)
-                    parking = Parking(connection, lease.generation, parks=self._parks)
+                    if self._letters is None:
+                        self._letters = dead_letters.parked(connection, lease.generation)
+                    parking = Parking(connection, lease.generation, self._letters, parks=self._parks)
                     work(_Batch(connection, lease, end, facts_of, self._register, self._rows, parking, skips, careful))
                     parking.save()
+                if not parking.untouched:
+                    self._letters = None
                 return moved
             except BaseException as problem:
-                self._rows.clear()
+                self._forget()
                 # Some row or route cannot be stored: then each is tried by itself, to see which.
                 if careful or not of_content(problem):
                     raise
