@@ -87,6 +87,15 @@ class Commands:
                 self._close()
                 return self._decided(dedupe_key, asked)
 
+    def record(self, event: NewEvent) -> None:
+        """Append an event that nobody asked for. Raises: DatabaseUnavailable, EventsRefused."""
+        with self._lock:
+            try:
+                self._opened().record([event])
+            except (DatabaseUnavailable, psycopg.Error):
+                self._close()
+                self._opened().record([event])
+
     def close(self) -> None:
         with self._lock:
             self._close()

@@ -12,7 +12,7 @@ from fastapi import APIRouter, FastAPI, Path, Query, Request, Response
 from pydantic import AwareDatetime, BaseModel, Field, NaiveDatetime
 
 from memctl.api import bugs as bug_queries
-from memctl.api import dead_letters, http_code, http_commands, http_openapi, http_problems, queries, stats
+from memctl.api import dead_letters, http_code, http_commands, http_hooks, http_openapi, http_problems, queries, stats
 from memctl.api.deciding import Commands
 from memctl.api.explain import explain
 from memctl.api.pages import LONGEST_PAGE
@@ -82,6 +82,7 @@ def application(readers: Readers, engine: Engine, doors: Commands) -> FastAPI:
     app.include_router(_probes(readers))
     app.include_router(_routes(readers, engine), prefix="/v1")
     app.include_router(http_commands.routes(doors), prefix="/v1")
+    app.include_router(http_hooks.routes(readers, engine, doors), prefix="/v1")
     app.openapi = lambda: http_openapi.document(app)  # type: ignore[method-assign]
     return app
 

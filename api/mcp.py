@@ -19,6 +19,7 @@ from pydantic import Field
 
 from memctl.api.client import Client
 from memctl.domain.errors import MemctlError
+from memctl.domain.recalled import quoted
 
 INSTRUCTIONS = (
     "memctl remembers earlier sessions with this user: what was asked and done, errors and their fixes, and what the"
@@ -162,9 +163,7 @@ def _claim(row: dict[str, Any]) -> str:
 
 
 def _quoted(text: str) -> str:
-    """A remembered text on one line, in quotation marks that it cannot close."""
-    flat = " ".join(text.split())
-    return json.dumps(flat if len(flat) <= TEXT else flat[: TEXT - 1] + "…", ensure_ascii=False)
+    return quoted(text, TEXT)
 
 
 def _day(iso: str | None) -> str:

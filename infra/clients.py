@@ -37,6 +37,8 @@ class Client(NamedTuple):
     title: str
     file: Callable[[], Path]
     events: tuple[str, ...]
+    asking: frozenset[str]
+    """Those of them at which memory may have something to tell."""
     note: str = ""
     """What a person has to do besides."""
 
@@ -54,12 +56,14 @@ CLIENTS = {
             lambda: _home("CLAUDE_CONFIG_DIR", "~/.claude") / "settings.json",
             ("SessionStart", "UserPromptSubmit", "PostToolUse", "PostToolUseFailure", "SubagentStop", "PreCompact",
              "Stop", "SessionEnd"),
+            frozenset(("SessionStart", "UserPromptSubmit", "PostToolUseFailure")),
         ),
         Client(
             "codex",
             "Codex",
             lambda: _home("CODEX_HOME", "~/.codex") / "hooks.json",
             ("SessionStart", "UserPromptSubmit", "PostToolUse", "SubagentStop", "PreCompact", "Stop"),
+            frozenset(("SessionStart", "UserPromptSubmit")),
             note="Codex asks you to review and trust new hooks before it runs them (`/hooks`).",
         ),
     )
@@ -74,13 +78,15 @@ class Change(NamedTuple):
     after: str | None
 
 
-def command(client: Client, data_dir: Path | None) -> str:
-    """The command line of a hook: this interpreter without its site, and the hook as a plain file.
+def command(client: Client, event: str, data_dir: Path | None) -> str:
+    """The command line of a client's hook: this interpreter without its site, and the hook as a plain file.
 
     `data_dir` where it is not the one that a hook finds by itself.
     """
     words = [sys.executable, "-I", "-S", hook.__file__, "ingest", "--stdin", "--agent", client.name]
-    return shlex.join([*words, "--data-dir", str(data_dir)] if data_dir else words)
+    words += ["--recall"] if event in client.asking else []
+    words += ["--data-dir", str(data_dir)] if data_dir else []
+    return shlex.join(words)
 
 
 def installed(client: Client) -> list[str]:
@@ -96,8 +102,8 @@ def installing(client: Client, data_dir: Path | None = None) -> Change:
     settings, text = _read(path)
     wanted = _without(settings)
     hooks = wanted.setdefault("hooks", {})
-    entry = {"type": "command", "command": command(client, data_dir), "timeout": TIMEOUT_S}
     for event in client.events:
+        entry = {"type": "command", "command": command(client, event, data_dir), "timeout": TIMEOUT_S}
         hooks.setdefault(event, []).append({"hooks": [entry]})
     return Change(path, text, text if wanted == settings else _written(wanted, text))
 

@@ -26,8 +26,14 @@ PATIENCE_S = 1.0
 ACKNOWLEDGED = b'{"ok": true'
 """How the door's answer begins once a delivery is durable."""
 
-DOOR_FILE = "door"
-"""In the folder of the running instance: where its door listens, as plain text."""
+RECALL_PATIENCE_S = 2.0
+"""How long an answer may take; a hook that waits for one has said what it had to say."""
+
+MOST_ASKED = 1 << 20
+"""Bytes of a payload that memory is asked about."""
+
+DOOR_FILE, API_FILE = "door", "api"
+"""In the folder of the running instance, as plain text: where its door listens; its API's socket, and its token."""
 
 COUNTER = "refused"
 
@@ -43,14 +49,14 @@ def run(arguments: list[str]) -> bool:
     if asked is None:
         return False
     try:
-        _deliver(*asked)
+        _deliver(asked)
     except BaseException:  # an agent waits, and can do nothing about it; `memctl status` shows what is in the spool
         pass
     os._exit(0)  # what an interpreter does at its end takes as long as all this
 
 
-def _asked(arguments: list[str]) -> tuple[str, str, str] | None:
-    """The agent, the hook's name and the data directory, where one payload is to be taken from standard input."""
+def _asked(arguments: list[str]) -> dict[str, str] | None:
+    """What is asked for, by option, where one payload is to be taken from standard input."""
     if arguments[:1] != ["ingest"] or "--stdin" not in arguments:
         return None
     named = {"--agent": "claude-code", "--event": "", "--data-dir": ""}
@@ -59,17 +65,21 @@ def _asked(arguments: list[str]) -> tuple[str, str, str] | None:
         name, equals, value = argument.partition("=")
         if name in named:
             named[name] = value if equals else next(rest, "")
-    return named["--agent"], named["--event"], named["--data-dir"]
+        elif argument == "--recall":
+            named[argument] = argument
+    return named
 
 
-def _deliver(agent: str, event: str, data_dir: str) -> None:
+def _deliver(asked: dict[str, str]) -> None:
     payload = sys.stdin.buffer.read(MAX_PAYLOAD + 1)
     identifier, at = os.urandom(16).hex(), time.time_ns() // 1000
-    delivery = header(identifier, at, agent, event, len(payload)) + payload
+    delivery = header(identifier, at, asked["--agent"], asked["--event"], len(payload)) + payload
     user = _user_settings()
-    data_dir = data_dir or _named("data_dir", user) or _home("XDG_DATA_HOME", "~/.local/share")
+    data_dir = asked["--data-dir"] or _named("data_dir", user) or _home("XDG_DATA_HOME", "~/.local/share")
     if len(payload) > MAX_PAYLOAD or not _through_door(_door(data_dir, user), delivery):
         leave(data_dir + "/spool", identifier, at, delivery)
+    if "--recall" in asked and len(payload) <= MOST_ASKED:
+        os.write(1, _recalled(data_dir, asked["--agent"], identifier, payload))
 
 
 def header(identifier: str, at: int, agent: str, event: str, size: int) -> bytes:
@@ -108,6 +118,32 @@ def _through_door(door: str, delivery: bytes) -> bool:
         return answer.startswith(ACKNOWLEDGED)
     except OSError:  # whatever kept it out, the spool takes it
         return False
+
+
+def _recalled(data_dir: str, agent: str, identifier: str, payload: bytes) -> bytes:
+    """What memory has to tell at this hook, in the client's own form; nothing where it has nothing or is not there."""
+    import _socket
+
+    deadline = time.monotonic() + RECALL_PATIENCE_S
+    try:
+        with open(f"{data_dir}/run/{API_FILE}", encoding="utf-8") as file:
+            path, token = file.read().split()
+        client = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+        client.settimeout(RECALL_PATIENCE_S)
+        client.connect(path)
+        head = (
+            f"POST /v1/hooks/{agent} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\n"
+            f"Memctl-Delivery: {identifier}\r\nContent-Length: {len(payload)}\r\nConnection: close\r\n\r\n"
+        )
+        client.sendall(head.encode() + payload)
+        answer = b""
+        while more := client.recv(1 << 16):
+            answer += more
+            client.settimeout(max(0.01, deadline - time.monotonic()))
+    except (OSError, ValueError):
+        return b""
+    head_, _, body = answer.partition(b"\r\n\r\n")
+    return body if head_.startswith(b"HTTP/1.1 200 ") and body.endswith(b"}") else b""
 
 
 def leave(folder: str, identifier: str, at: int, delivery: bytes) -> str | None:

@@ -25,4 +25,6 @@ def read_endpoints(places: Places) -> Endpoints:
 
 def write_endpoints(places: Places, endpoints: Endpoints) -> None:
     write_private(places.door_file, endpoints.get("door_socket", "") + "\n")
+    asked = "\n".join(endpoints.get(name, "") for name in ("api_socket", "api_token"))
+    write_private(places.api_file, asked + "\n")
     write_private(places.endpoints, json.dumps(endpoints, indent=2, sort_keys=True) + "\n")

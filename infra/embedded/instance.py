@@ -291,7 +291,13 @@ def _stop(places: Places) -> bool:
                 )
         record.unlink(missing_ok=True)
     shutil.rmtree(places.sockets, ignore_errors=True)
-    for file in (places.endpoints, places.door_file, places.run / "supervisord.conf", places.run / "vectors.token"):
+    for file in (
+        places.endpoints,
+        places.door_file,
+        places.api_file,
+        places.run / "supervisord.conf",
+        places.run / "vectors.token",
+    ):
         file.unlink(missing_ok=True)
     return ran
 

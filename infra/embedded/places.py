@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO
 
 from memctl.domain.errors import MemctlError
-from memctl.infra.hook import DOOR_FILE
+from memctl.infra.hook import API_FILE, DOOR_FILE
 
 _LONGEST = 107 - len("/supervisor.sock.1234567")
 """Longest socket folder, in bytes: unix(7) ends a socket's path at 107, and this is the longest name used."""
@@ -58,6 +58,11 @@ class Places:
     def door_file(self) -> Path:
         """Where the running instance's door listens, as a hook reads it."""
         return self.run / DOOR_FILE
+
+    @property
+    def api_file(self) -> Path:
+        """The running instance's API, as a hook reads it: its socket, and its token."""
+        return self.run / API_FILE
 
     @property
     def endpoints(self) -> Path:

@@ -19,13 +19,16 @@ from urllib.parse import quote
 
 import click
 import pytest
-from asked import ATLAS, Remembered, remembered
+from asked import ATLAS, LEDGER, Remembered, remembered
 from click.testing import CliRunner
 from servers import wait_until
 
 from memctl.api.client import BadlyAsked, Client, NotThere, Refused, Unreachable
 from memctl.cli.main import memctl as program
 from memctl.domain.errors import MemctlError
+from memctl.domain.observations import CONTEXT_BLOCK_CLOSE, CONTEXT_BLOCK_OPEN
+from memctl.infra import hook
+from memctl.infra.database import connect
 
 TOKEN = "a-token-of-these-tests"
 
@@ -140,7 +143,7 @@ def test_without_the_token_nothing_is_told(api: Api, header: str) -> None:
 
 def test_what_is_parked_is_told(api: Api) -> None:
     with api.client() as client:
-        assert client.get("/v1/dead-letters") == {"letters": [], "halted": []}
+        assert client.get("/v1/dead-letters") == {"letters": [], "halted": [], "writers": []}
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/readyz"])
@@ -469,3 +472,99 @@ def test_stored_escape_sequences_do_not_reach_the_terminal(verb: Any, memory: Re
     assert code == 0
     assert "Rename the fjord layer" in out
     assert not set(out) & set("\x1b\x07\u202e\u202c")
+
+
+# --- hooks ---
+
+
+def told_at(api: Api, agent: str = "claude-code", **payload: Any) -> tuple[int, str]:
+    """Status, and what the agent is told."""
+    body = json.dumps({"cwd": LEDGER, "session_id": "now", **payload}).encode()
+    status, _, answer = api.ask(f"/v1/hooks/{agent}", method="POST", body=body)
+    if status != 200:
+        return status, ""
+    told = json.loads(answer)["hookSpecificOutput"]
+    assert set(told) == {"hookEventName", "additionalContext"}
+    assert told["hookEventName"] == payload["hook_event_name"]
+    return status, str(told["additionalContext"])
+
+
+def test_a_session_begins_with_what_memory_holds_of_its_project_and_that_it_was_told_is_recorded(
+    api: Api, memory: Remembered
+) -> None:
+    status, told = told_at(api, hook_event_name="SessionStart", source="startup")
+    assert status == 200
+    assert told.startswith(CONTEXT_BLOCK_OPEN)
+    assert told.endswith(CONTEXT_BLOCK_CLOSE)
+    assert '"In this project we always use Decimal for money, never float."' in told
+    assert "worked on" in told
+
+    def recorded() -> int | None:
+        with connect(memory.database_url) as connection:
+            row = connection.execute(
+                "SELECT jsonb_array_length(payload->'memories') FROM memctl.events"
+                " WHERE type = 'memory.recalled' AND stream = 'session/claude-code/now'"
+            ).fetchone()
+            return None if row is None else int(row[0])
+
+    wait_until(lambda: recorded() is not None, what="the record of what was recalled")
+    assert recorded() == told.count("\n- ")
+
+
+def test_an_error_that_was_fixed_before_comes_with_its_fix(api: Api) -> None:
+    error = "Exit code 1\nTypeError: unsupported operand type(s) for *: 'float' and 'decimal.Decimal'"
+    given = {"command": "python -m pytest tests/test_totals.py"}
+    status, told = told_at(api, hook_event_name="PostToolUseFailure", tool_name="Bash", tool_input=given, error=error)
+    assert status == 200
+    assert "What fixed it:" in told
+    assert "Decimal" in told
+
+
+def test_a_prompt_is_not_answered_with_what_its_own_session_said(api: Api) -> None:
+    asked = {
+        "hook_event_name": "UserPromptSubmit",
+        "cwd": ATLAS,
+        "prompt": "이제부터 지도 색상은 항상 등고선보다 밝게 해줘",
+    }
+    assert "등고선보다 밝게" in told_at(api, **asked)[1]
+    assert told_at(api, **asked, session_id="atlas1") == (204, "")
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        {"hook_event_name": "UserPromptSubmit", "prompt": "/compact and then go on with money"},
+        {"hook_event_name": "UserPromptSubmit", "prompt": "go on"},
+        {"hook_event_name": "UserPromptSubmit", "prompt": ["money"]},
+        {"hook_event_name": "UserPromptSubmit", "prompt": "we always use Decimal for money", "cwd": "/home/dana/new"},
+        {"hook_event_name": "SessionStart", "cwd": "/home/dana/new"},
+        {"hook_event_name": "PostToolUseFailure", "error": "", "tool_input": None},
+        {"hook_event_name": "Stop"},
+        {"hook_event_name": 1, "cwd": 2},
+    ],
+)
+def test_where_there_is_nothing_worth_saying_nothing_is_said(api: Api, payload: dict[str, Any]) -> None:
+    assert told_at(api, **payload) == (204, "")
+
+
+def test_a_hook_of_a_stranger_or_of_no_sense_is_told_nothing(api: Api) -> None:
+    assert told_at(api, agent="someone", hook_event_name="SessionStart") == (204, "")
+    assert api.ask("/v1/hooks/codex", method="POST", body=b"{not json")[0] == 204
+    assert api.ask("/v1/hooks/codex", method="POST", body=b"{}", headers={"Authorization": ""})[0] == 401
+
+
+def test_a_hook_that_asks_prints_what_its_client_is_to_read_and_nothing_else(api: Api, tmp_path: Path) -> None:
+    payload = json.dumps({"hook_event_name": "SessionStart", "session_id": "h", "cwd": LEDGER}).encode()
+    command = [sys.executable, "-I", "-S", hook.__file__, "ingest", "--stdin", "--recall", f"--data-dir={tmp_path}"]
+
+    def run() -> bytes:
+        done = subprocess.run(command, input=payload, capture_output=True, timeout=60, check=True)
+        assert done.stderr == b""
+        return done.stdout
+
+    assert run() == b""
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "api").write_text(f"{api.socket}\n{TOKEN}\n")
+    assert "never float" in json.loads(run())["hookSpecificOutput"]["additionalContext"]
+    (tmp_path / "run" / "api").write_text(f"{api.socket}\nanother-token\n")
+    assert run() == b""

@@ -44,11 +44,13 @@ def hooks_of(file: Path) -> dict[str, list[dict[str, object]]]:
 def test_every_hook_of_a_client_calls_memctl_once(name: str, file: Path) -> None:
     client = CLIENTS[name]
     apply(installing(client))
-    assert installed(client) == [command(client, None)]
     hooks = hooks_of(client.file())
     assert sorted(hooks) == sorted(client.events)
-    for [group] in hooks.values():
-        assert group == {"hooks": [{"type": "command", "command": command(client, None), "timeout": clients.TIMEOUT_S}]}
+    for event, [group] in hooks.items():
+        line = command(client, event, None)
+        assert group == {"hooks": [{"type": "command", "command": line, "timeout": clients.TIMEOUT_S}]}
+        assert line in installed(client)
+        assert ("--recall" in shlex.split(line)) is (event in client.asking)
 
 
 def test_doing_it_again_changes_nothing_and_another_version_is_replaced(file: Path) -> None:
@@ -57,8 +59,7 @@ def test_doing_it_again_changes_nothing_and_another_version_is_replaced(file: Pa
     change = installing(CLAUDE)
     assert change.before == change.after
     apply(installing(CLAUDE, Path("/elsewhere")))
-    [line] = installed(CLAUDE)
-    assert shlex.split(line)[-2:] == ["--data-dir", "/elsewhere"]
+    assert all(shlex.split(line)[-2:] == ["--data-dir", "/elsewhere"] for line in installed(CLAUDE))
 
 
 def test_what_others_put_there_stays(file: Path) -> None:
@@ -134,7 +135,7 @@ def test_a_write_that_fails_leaves_the_settings_whole(file: Path, monkeypatch: p
 
 def test_the_command_survives_a_shell(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "/home/a b/$HOME/bin/python")
-    words = shlex.split(command(CLAUDE, Path("/data dir/'x'")))
+    words = shlex.split(command(CLAUDE, "Stop", Path("/data dir/'x'")))
     assert words[0] == "/home/a b/$HOME/bin/python"
     assert words[-1] == "/data dir/'x'"
 

@@ -1,0 +1,94 @@
+"""What a hook asks over HTTP: `POST /v1/hooks/<agent>` with the payload as the client sent it."""
+
+from __future__ import annotations
+
+import logging
+import time
+import uuid
+from datetime import datetime
+from typing import Annotated, Any, get_args
+
+import orjson
+from fastapi import APIRouter, Header, Path, Request, Response
+from fastapi.concurrency import run_in_threadpool
+from starlette.background import BackgroundTask
+
+from memctl.api.deciding import Commands
+from memctl.api.places import places_of
+from memctl.api.reader import Reader, Readers
+from memctl.api.recall import Told, recall
+from memctl.api.search import Engine
+from memctl.domain.event import Micros, NewEvent
+from memctl.domain.location import normalise
+from memctl.domain.observations import Agent, event_id_of, hook_key, session_stream
+from memctl.domain.recalled import MemoryRecalled
+from memctl.infra.transcripts.fields import identifier, string
+
+log = logging.getLogger("memctl.api")
+
+
+def routes(readers: Readers, engine: Engine, doors: Commands) -> APIRouter:
+    """One route. 204 where there is nothing to tell, which is most of the time."""
+    router = APIRouter(tags=["hooks"])
+
+    @router.post("/hooks/{agent}")
+    async def hook(
+        request: Request,
+        agent: Annotated[str, Path(max_length=50)],
+        delivery: Annotated[str, Header(alias="Memctl-Delivery", max_length=32)] = "",
+    ) -> Response:
+        """What to tell an agent at this hook, in its client's own form; told, it is recorded."""
+        payload = _payload(await request.body())
+        name = string(payload.get("hook_event_name"))
+
+        def look(reader: Reader) -> tuple[Told, int]:
+            places = places_of(reader, None, string(payload.get("cwd")) or None)
+            return recall(reader, engine, name, payload, places, datetime.now().astimezone()), reader.space_id
+
+        told, space_id = await run_in_threadpool(readers.read, look)
+        if not told.text or agent not in get_args(Agent):
+            return Response(status_code=204)
+        answer = {"hookSpecificOutput": {"hookEventName": name, "additionalContext": told.text}}
+        recording = BackgroundTask(_record, doors, _recalled(agent, space_id, delivery, name, payload, told))
+        return Response(orjson.dumps(answer), media_type="application/json", background=recording)
+
+    return router
+
+
+def _payload(body: bytes) -> dict[str, Any]:
+    try:
+        found = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _recalled(
+    agent: str, space_id: int, delivery: str, hook: str, payload: dict[str, Any], told: Told
+) -> NewEvent | None:
+    session = identifier(payload.get("session_id"))
+    if not session:
+        return None
+    return NewEvent(
+        stream=session_stream(agent, session),
+        payload=MemoryRecalled(
+            hook=hook,
+            asked_by=event_id_of(space_id, hook_key(delivery)) if delivery else None,
+            memories=told.memories,
+            tokens=told.tokens,
+        ),
+        occurred_at=Micros(time.time_ns() // 1000),
+        dedupe_key=f"recalled:{delivery or uuid.uuid4().hex}",
+        actor="memctl",
+        location=normalise(string(payload.get("cwd"))),
+        session_id=session,
+    )
+
+
+def _record(doors: Commands, event: NewEvent | None) -> None:
+    if event is None:
+        return
+    try:
+        doors.record(event)
+    except Exception as problem:  # the agent has its answer; that it had one is worth no failure
+        log.warning("what was recalled could not be recorded: %s", problem)
