@@ -1,0 +1,90 @@
+"""The real sessions as stage 1 sees them: their events by stream, redacted as on their way into the log."""
+
+from __future__ import annotations
+
+import tarfile
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+
+from memctl.domain.derive import derive
+from memctl.domain.event import Event, NewEvent, Position
+from memctl.domain.facts import Fact
+from memctl.domain.observations import event_id_of
+from memctl.infra.redaction import prepare
+from memctl.infra.transcripts.files import discover
+from memctl.infra.transcripts.reading import parse_file
+from memctl.infra.transcripts.sniff import format_of
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Data:
+    """A folder of data like `../shared/data`. What it lacks is None: a measure says so and is left out."""
+
+    def __init__(self, folder: Path, sessions: Path | None = None) -> None:
+        self.folder = folder
+        self._sessions = sessions
+
+    def file(self, name: str) -> Path | None:
+        path = self.folder / name
+        return path if path.exists() else None
+
+    @property
+    def has_sessions(self) -> bool:
+        return self._sessions is not None or self.file("agent-sessions.tar.xz") is not None
+
+    @cached_property
+    def events(self) -> list[NewEvent]:
+        """What the transcripts tell, redacted and each delivery once, in order of file and line."""
+        with tempfile.TemporaryDirectory(prefix="memctl-eval-") as unpacked:
+            folder = self._sessions
+            if folder is None:
+                folder = Path(unpacked)
+                with tarfile.open(self.folder / "agent-sessions.tar.xz") as archive:
+                    archive.extractall(folder)  # as the archive beside the project says; `filter` came with 3.11.4
+            found: dict[str, NewEvent] = {}
+            for path in sorted(discover([folder])):
+                format = format_of(path)
+                for parsed in parse_file(path, format) if format is not None else ():
+                    for event in map(prepare, parsed.events):
+                        found.setdefault(event.dedupe_key, event)
+        return list(found.values())
+
+    @cached_property
+    def streams(self) -> dict[str, list[Event]]:
+        """The events of each session as the log holds them."""
+        streams: dict[str, list[Event]] = defaultdict(list)
+        for position, event in enumerate(self.events, 1):
+            streams[event.stream].append(_stored(event, Position(position)))
+        return dict(sorted(streams.items()))
+
+    @cached_property
+    def facts(self) -> dict[str, list[Fact]]:
+        """What stage 1 makes of each session."""
+        return {stream: derive(stream, events).drain() for stream, events in self.streams.items()}
+
+
+def _stored(new: NewEvent, position: Position) -> Event:
+    return Event(
+        position=position,
+        event_id=event_id_of(1, new.dedupe_key),
+        space_id=1,
+        stream=new.stream,
+        type=new.type,
+        occurred_at=new.occurred_at,
+        recorded_at=new.occurred_at,
+        actor=new.actor,
+        location=new.location,
+        session_id=new.session_id,
+        dedupe_key=new.dedupe_key,
+        payload=new.payload,
+    )
+
+
+def in_order(facts: Iterable[list[Fact]]) -> list[Fact]:
+    """The facts of many sessions in order of time."""
+    return sorted((fact for of_one in facts for fact in of_one), key=lambda f: (f.occurred_at, f.stream))
