@@ -12,8 +12,9 @@ import psycopg
 
 from memctl.api import queries
 from memctl.api.commands import Intake
-from memctl.api.reader import Readers
-from memctl.domain.commanding import Command, commands, read_command
+from memctl.api.context import session_here, session_of
+from memctl.api.reader import Reader, Readers
+from memctl.domain.commanding import Command, Kind, commands, read_command
 from memctl.domain.errors import MemctlError
 from memctl.domain.event import Event, Micros, NewEvent, Position
 from memctl.domain.location import normalise
@@ -112,13 +113,15 @@ class Commands:
 
     def _with_whole_ids(self, asked: Command) -> Command:
         """The command with whole ids for the beginnings that people type. Raises: NotFound, Ambiguous."""
-        named = {field: (kind, getattr(asked, field)) for field, kind in asked.refers.items() if getattr(asked, field)}
+        location = normalise(asked.location)
+        named = {field: (kind, getattr(asked, field)) for field, kind in asked.refers.items()}
+        named = {field: (kind, id) for field, (kind, id) in named.items() if id or kind == "session"}
         if named:
             whole = self._readers.read(
-                lambda reader: {field: queries.id_of(reader, kind, id) for field, (kind, id) in named.items()}
+                lambda reader: {field: _whole(reader, kind, id, location) for field, (kind, id) in named.items()}
             )
             asked = msgspec.structs.replace(asked, **whole)
-        return msgspec.structs.replace(asked, location=normalise(asked.location))
+        return msgspec.structs.replace(asked, location=location)
 
     def _decided(self, key: str, asked: Command) -> Done:
         intake = self._opened()
@@ -150,6 +153,12 @@ class Commands:
         )
 
 
+def _whole(reader: Reader, kind: Kind, id: str, location: str) -> str:
+    if kind == "session":
+        return session_of(reader, id) if id else session_here(reader, location)
+    return queries.id_of(reader, kind, id)
+
+
 def _event(asked: Command, key: str, history: list[Event]) -> NewEvent:
     return NewEvent(
         stream=asked.stream,
@@ -158,6 +167,7 @@ def _event(asked: Command, key: str, history: list[Event]) -> NewEvent:
         dedupe_key=key,
         actor=asked.by,
         location=asked.location,
+        session_id=asked.stream.split("/", 2)[2] if asked.stream.startswith("session/") else "",
         # What is decided from the stream repeats parts of it: erasing those finds this.
         sources=tuple(event.event_id for event in history[-1:]),
     )

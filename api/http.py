@@ -12,7 +12,17 @@ from fastapi import APIRouter, FastAPI, Path, Query, Request, Response
 from pydantic import AwareDatetime, BaseModel, Field, NaiveDatetime
 
 from memctl.api import bugs as bug_queries
-from memctl.api import dead_letters, http_code, http_commands, http_hooks, http_openapi, http_problems, queries, stats
+from memctl.api import (
+    dead_letters,
+    http_code,
+    http_commands,
+    http_hooks,
+    http_openapi,
+    http_problems,
+    http_work,
+    queries,
+    stats,
+)
 from memctl.api.deciding import Commands
 from memctl.api.explain import explain
 from memctl.api.pages import LONGEST_PAGE
@@ -235,54 +245,9 @@ def _routes(readers: Readers, engine: Engine) -> APIRouter:
         """One session and its working memory; by stream, id, or the beginning of its id."""
         return found(request, lambda reader: queries.session(reader, id))
 
-    @router.get("/episodes", tags=["sessions"], responses=http_openapi.page("EpisodeRow"))
-    def episodes(
-        request: Request,
-        project: Project = None,
-        here: Here = None,
-        type: Annotated[str | None, Query(max_length=40, examples=["bugfix"])] = None,
-        outcome: Literal["success", "failure", "partial", "unknown"] | None = None,
-        file: Annotated[str | None, Query(max_length=1024, description="A part of a file's path.")] = None,
-        since: Moment = None,
-        before: Moment = None,
-        similar: Annotated[
-            str | None, Query(max_length=LONGEST_QUERY, description="Most like this, best first.")
-        ] = None,
-        limit: Limit = 50,
-        cursor: Cursor = None,
-    ) -> Response:
-        """Episodes, newest first: one task's work in one session."""
-        where = placed(project, here)
-        if similar is not None:
-            return json_of(
-                readers.read(
-                    lambda reader: queries.episodes_among(
-                        reader,
-                        where(reader),
-                        engine.episodes_like(reader, similar, where(reader), _now()),
-                        task_type=type,
-                        outcome=outcome,
-                        file=file,
-                        since=_micros(since),
-                        before=_micros(before),
-                        limit=limit,
-                    )
-                )
-            )
-        return found(
-            request,
-            lambda reader: queries.episodes(
-                reader,
-                where(reader),
-                task_type=type,
-                outcome=outcome,
-                file=file,
-                since=_micros(since),
-                before=_micros(before),
-                limit=limit,
-                cursor=cursor,
-            ),
-        )
+    router.include_router(
+        http_work.routes(found, _micros, lambda reader, text, where: engine.episodes_like(reader, text, where, _now()))
+    )
 
     # --- claims ---
 

@@ -16,7 +16,6 @@ from psycopg import sql
 from memctl.api import code
 from memctl.api.evidence import events_of, evidence_of, origin_of
 from memctl.api.pages import (
-    Condition,
     Keyed,
     between,
     equal,
@@ -95,7 +94,7 @@ def memories(
         *between(p, "occurred_at", since, before),
     ]
     rows, after = page(reader, p, "occurred_at", conditions, limit=limit, cursor=cursor)
-    return Page(_with_evidence(reader, rows), after, places.scope)
+    return Page(with_evidence(reader, rows), after, places.scope)
 
 
 def history(reader: Reader, places: Places, *, limit: int = 20, cursor: str | None = None) -> Page:
@@ -106,7 +105,7 @@ def history(reader: Reader, places: Places, *, limit: int = 20, cursor: str | No
 def memory(reader: Reader, wanted: str) -> dict[str, Any]:
     """One memory, by id or by the unambiguous beginning of one. Raises: NotFound, Ambiguous."""
     p = projection_named("memories")
-    return _with_evidence(reader, [Keyed(*_by_prefix(reader, "memories", wanted, one(reader, p, wanted)))])[0]
+    return with_evidence(reader, [Keyed(*_by_prefix(reader, "memories", wanted, one(reader, p, wanted)))])[0]
 
 
 def memories_by_id(reader: Reader, ids: Sequence[str]) -> dict[str, Memory]:
@@ -114,7 +113,7 @@ def memories_by_id(reader: Reader, ids: Sequence[str]) -> dict[str, Memory]:
     return several(reader, projection_named("memories"), ids)
 
 
-def _with_evidence(reader: Reader, rows: Sequence[Keyed]) -> list[dict[str, Any]]:
+def with_evidence(reader: Reader, rows: Sequence[Keyed]) -> list[dict[str, Any]]:
     """Rows that have `evidence` spans, with the quotes in their place."""
     spans = [span for keyed in rows for span in spans_of(keyed.row)]
     events = events_of(reader, spans)
@@ -135,7 +134,7 @@ def spans_of(row: Any) -> tuple[Span, ...]:
     return tuple(span for span in spans if span is not None)
 
 
-# --- sessions and episodes ---
+# --- sessions ---
 
 
 def sessions(
@@ -191,61 +190,6 @@ def _session(reader: Reader, stream: str, row: Any) -> dict[str, Any]:
     return item
 
 
-def episodes(
-    reader: Reader,
-    places: Places,
-    *,
-    task_type: str | None = None,
-    outcome: str | None = None,
-    file: str | None = None,
-    since: int | None = None,
-    before: int | None = None,
-    limit: int = 50,
-    cursor: str | None = None,
-) -> Page:
-    """Episodes by their beginning, newest first. `file` is a part of the path of a file that was worked on."""
-    p = projection_named("episodes")
-    conditions = [
-        *within(p, places),
-        *equal(p, "task_type", task_type),
-        *equal(p, "outcome", outcome),
-        *between(p, "started_at", since, before),
-    ]
-    if file:
-        touches = (
-            "EXISTS (SELECT FROM jsonb_array_elements_text(row->'files') AS f WHERE strpos(lower(f), lower(%s)) > 0)"
-        )
-        conditions.append(Condition(sql.SQL(touches), (file,)))
-    rows, after = page(reader, p, "started_at", conditions, limit=limit, cursor=cursor)
-    return Page(_with_evidence(reader, rows), after, places.scope)
-
-
-def episodes_among(
-    reader: Reader,
-    places: Places,
-    ids: Sequence[str],
-    *,
-    task_type: str | None = None,
-    outcome: str | None = None,
-    file: str | None = None,
-    since: int | None = None,
-    before: int | None = None,
-    limit: int = 50,
-) -> Page:
-    """Those of the episodes of these ids that pass, in the order of the ids."""
-    rows = several(reader, projection_named("episodes"), ids)
-    kept = [
-        Keyed(id, row)
-        for id, row in ((id, rows[id]) for id in ids if id in rows)
-        if (task_type is None or row.task_type == task_type)
-        and (outcome is None or row.outcome == outcome)
-        and (file is None or any(file.lower() in path.lower() for path in row.files))
-        and (since is None or row.started_at >= since)
-        and (before is None or row.started_at < before)
-    ]
-    return Page(_with_evidence(reader, kept[:limit]), None, places.scope)
-
-
 # --- claims ---
 
 
@@ -259,7 +203,7 @@ def insights(
     candidates = several(reader, projection_named("candidates"), [keyed.key for keyed in rows])
     homes = {keyed.key: _memory_of(keyed.row) for keyed in rows}
     active = several(reader, projection_named("memories"), list(homes.values()))
-    found = _with_evidence(reader, rows)
+    found = with_evidence(reader, rows)
     for item in found:
         candidate = candidates.get(item["id"])
         item["level"] = _level(candidate, homes[item["id"]] in active)
@@ -483,7 +427,7 @@ def _thing(reader: Reader, kind: str, key: str) -> dict[str, Any]:
         return known(reader, [Keyed(key, row)])[0]
     if kind == "rule":
         return code.rule_item(Keyed(key, row), projects_of(reader))
-    item = _with_evidence(reader, [Keyed(key, row)])[0]
+    item = with_evidence(reader, [Keyed(key, row)])[0]
     if kind == "bug":
         item["solutions"] = [shown(solution) for solution in row.solutions]
         item["memory_id"] = memory_id("bug_pattern", key)

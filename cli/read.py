@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any
 
 import click
 
 from memctl.cli.asking import NOTHING_FOUND, SHORT_ID, placed, reading, running
 from memctl.cli.output import Cell, Column, line, print_json, print_lines, print_table, safe, size, span, tell, when
-
-_OUTCOMES: dict[str, Literal["green", "red", "yellow"]] = {"success": "green", "failure": "red", "partial": "yellow"}
 
 
 @click.command()
@@ -112,41 +110,6 @@ def bugs(
         else:
             tell("this error was not seen before" if answer["errors"] else "no error was recognised in that text")
         context.exit(NOTHING_FOUND)
-
-
-@click.command()
-@reading(limit=20)
-@click.option("--type", "task_type", help="Type of task: bugfix, feature, refactor, test, docs, question, …")
-@click.option("--outcome", type=click.Choice(["success", "failure", "partial", "unknown"]))
-@click.option("--file", help="Only work on files whose path has this in it.")
-@click.option("--since", metavar="DATE", help="Only from this day on (2026-03-01).")
-@click.option("--similar", metavar="TEXT", help="Those most like this text, best first.")
-@click.pass_context
-def episodes(
-    context: click.Context,
-    project: str | None,
-    limit: int,
-    as_json: bool,
-    task_type: str | None,
-    outcome: str | None,
-    file: str | None,
-    since: str | None,
-    similar: str | None,
-) -> None:
-    """List pieces of work as they went in one session, with how they ended."""
-
-    def row(item: dict[str, Any]) -> list[Cell | str]:
-        return [
-            Cell(item["id"][:SHORT_ID], "cyan"),
-            when(item["started_at"]),
-            item["task_type"],
-            Cell(item["outcome"], _OUTCOMES.get(item["outcome"], "dim")),
-            item["description"],
-        ]
-
-    columns = [Column("id"), Column("when"), Column("type"), Column("outcome"), Column("work", give=True)]
-    narrowed = {"type": task_type, "outcome": outcome, "file": file, "since": since, "similar": similar}
-    print_page(context, "episodes", columns, row, project, limit, as_json, **narrowed)
 
 
 @click.command()
@@ -308,6 +271,11 @@ def _print_bug(hit: dict[str, Any]) -> None:
 
 def _print_thing(kind: str, item: dict[str, Any]) -> None:
     click.echo(click.style(f"{kind} {line(str(item.get('id', '')))}", bold=True))
+    if kind in ("episode", "task"):
+        from memctl.cli.work import print_episode, print_task
+
+        (print_episode if kind == "episode" else print_task)(item)
+        return
     for name, value in item.items():
         if name in ("id", "evidence", "search_text", "gist") or value in (None, "", [], {}):
             continue

@@ -19,8 +19,11 @@ import msgspec
 from memctl.domain.errors import MemctlError
 from memctl.domain.event import Event, Payload
 
-Kind = Literal["memory", "claim", "thing", "project", "part", "place"]
-"""What a field of a command may name by the beginning of an id: the door puts the whole id in its place."""
+Kind = Literal["memory", "claim", "thing", "project", "part", "place", "session"]
+"""What a field of a command may name by the beginning of an id: the door puts the whole id in its place.
+
+Of a session it puts the stream, and where none is named that of the session at hand.
+"""
 
 
 class Command(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -57,8 +57,9 @@ _CAUSE = r"(?:issue|problem|bug|cause|culprit|reason|failure)"
 _CUE = re.compile(
     r"\b(?=[bcfhimprst])(?:suspect|hypothesis|theory|root cause|found (?:the|it)\b|"
     r"(?:issue|problem|bug|cause|culprit|reason|failure) (?:is|was|might|may|could|seems|appears)\b|"
-    r"(?:confirms|proves) (?:it|the|my)\b|(?:is|was|'s) (?:\w+ )?not (?:the|it)\b|"
-    r"rules (?:it|that|this) out|is wrong|was wrong)|[Rr]oot cause|Found (?:the|it)\b|원인은|문제는"
+    r"(?:confirms|proves) (?:it|the|my)\b|(?:is|was) (?:\w+ )?not (?:the|it)\b|"
+    r"rules (?:it|that|this) out|is wrong|was wrong)|"
+    r"'s (?:\w+ )?not (?:the|it)\b|[Rr]oot cause|Found (?:the|it)\b|원인은|문제는"
 )
 """What stands in each sentence that a pattern finds something in: only those sentences are looked at."""
 

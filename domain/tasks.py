@@ -81,7 +81,8 @@ _TYPES: tuple[tuple[TaskType, re.Pattern[str]], ...] = (
         r"errors?|exception|regression|"
         r"not working|doesn'?t work|does not work|won'?t|wrong|incorrect(?:ly)?|root cause|troubleshoot|"
         r"investigate why|hangs?|leaks?|flaky|"
-        r"stuck)\b|버그|오류|에러|고쳐|고치|안 ?(?:돼|되|됨)|실패|문제", re.I)),
+        r"stuck|bomb(?:s|ed|ing)? out|blow(?:s|ing)? up|barf(?:s|ed|ing)?)\b|"
+        r"버그|오류|에러|고쳐|고치|안 ?(?:돼|되|됨)|실패|문제", re.I)),
     ("test", re.compile(r"\b(?:(?:unit|integration|e2e|end-to-end|regression)? ?tests?|test coverage|test suite|"
                         r"lacks? test|specs?)\b|테스트", re.I)),
     ("docs", re.compile(r"\b(?:readme|docs?|documentation|document(?:ed)?|changelog|docstrings?|comments?|explain "

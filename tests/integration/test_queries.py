@@ -10,13 +10,14 @@ import pytest
 from asked import ATLAS, LEDGER, Remembered, remembered
 from histories import example
 
-from memctl.api import bugs, queries, stats
+from memctl.api import bugs, queries, stats, work
 from memctl.api.pages import BadCursor
 from memctl.api.places import Places, UnknownProject, places_of
 from memctl.api.queries import Ambiguous, NotFound
 from memctl.api.reader import Reader, Readers, TooBusy
 from memctl.api.search import Engine, Question, UnknownProfile
 from memctl.api.views import Found, SearchAnswer
+from memctl.api.work import Wanted
 from memctl.domain.scoring import PROFILES
 from memctl.infra.database import connect
 from memctl.infra.log.append import append
@@ -265,7 +266,7 @@ def test_history_lists_turns_newest_first(read: Read) -> None:
 
 
 @pytest.mark.parametrize(
-    "what", [queries.memories, queries.sessions, queries.episodes, queries.insights, queries.knowledge]
+    "what", [queries.memories, queries.sessions, work.episodes, queries.insights, queries.knowledge]
 )
 def test_pages_hold_everything_once(read: Read, what: Callable[..., Any]) -> None:
     whole = read(lambda reader: what(reader, EVERYWHERE, limit=200))
@@ -287,15 +288,15 @@ def test_a_cursor_of_another_make_is_refused(read: Read, cursor: str) -> None:
 
 
 def test_episodes_are_narrowed_by_type_outcome_file_and_time(read: Read) -> None:
-    whole = read(lambda reader: queries.episodes(reader, EVERYWHERE)).items
+    whole = read(lambda reader: work.episodes(reader, EVERYWHERE)).items
     for name, value in (("task_type", "bugfix"), ("outcome", "success")):
-        found = read(lambda reader, n=name, v=value: queries.episodes(reader, EVERYWHERE, **{n: v})).items
+        found = read(lambda reader, n=name, v=value: work.episodes(reader, EVERYWHERE, Wanted(**{n: v}))).items
         assert [e["id"] for e in found] == [e["id"] for e in whole if e[name] == value] != []
-    found = read(lambda reader: queries.episodes(reader, EVERYWHERE, file="EXPORT.py")).items
+    found = read(lambda reader: work.episodes(reader, EVERYWHERE, Wanted(file="EXPORT.py"))).items
     assert found
     assert all(any("export.py" in path for path in episode["files"]) for episode in found)
     third = int(datetime(2026, 3, 3, tzinfo=UTC).timestamp() * 1e6)
-    found = read(lambda reader: queries.episodes(reader, EVERYWHERE, since=third)).items
+    found = read(lambda reader: work.episodes(reader, EVERYWHERE, Wanted(since=third))).items
     assert (
         {e["id"] for e in found}
         == {e["id"] for e in whole if e["started_at"] >= "2026-03-03"}
@@ -305,7 +306,7 @@ def test_episodes_are_narrowed_by_type_outcome_file_and_time(read: Read) -> None
 
 def test_episodes_like_a_text_come_best_first(read: Read, engine: Engine) -> None:
     ids = read(lambda reader: engine.episodes_like(reader, "fewer points for the coastline", EVERYWHERE, NOW))
-    first = read(lambda reader: queries.episodes_among(reader, EVERYWHERE, ids)).items[0]
+    first = read(lambda reader: work.episodes_among(reader, EVERYWHERE, ids)).items[0]
     assert "coastline" in first["description"]
 
 
@@ -328,7 +329,9 @@ def test_knowledge_shows_its_claims_with_their_quotes(read: Read) -> None:
 
 def test_a_thing_is_found_by_the_beginning_of_its_id(read: Read) -> None:
     for name in ("memories", "episodes", "insights", "knowledge"):
-        item = read(lambda reader, n=name: getattr(queries, n)(reader, EVERYWHERE)).items[0]
+        item = read(lambda reader, n=name: getattr(work if n == "episodes" else queries, n)(reader, EVERYWHERE)).items[
+            0
+        ]
         whole = read(lambda reader, id=item["id"]: queries.thing(reader, id))
         short = read(lambda reader, id=item["id"]: queries.thing(reader, id[:13]))
         assert whole["item"]["id"] == short["item"]["id"] == item["id"]

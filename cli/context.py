@@ -1,0 +1,133 @@
+"""`memctl context`: what a session is at, on a screenful that a person or an agent can act on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from memctl.cli.asking import NOTHING_FOUND, SHORT_ID, placed, running
+from memctl.cli.output import cut, line, print_json, tell, when
+
+WIDTH = 100
+"""Columns that a line takes at most."""
+
+_MARKS = {"completed": "✓", "in_progress": "▶", "pending": "·"}
+
+
+@click.command()
+@click.argument("session", required=False)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--project", metavar="NAME|PATH|*", help="The latest session of this project; '*' for all.")
+@click.pass_context
+def context(context: click.Context, session: str | None, as_json: bool, project: str | None) -> None:
+    """Show what a session is at: task, plan, files, hypotheses, decisions, errors, and what came back last.
+
+    SESSION is a session's id or its beginning, or the id of a task or episode in it; without it, the latest one here.
+    """
+    from memctl.api.client import NotThere
+
+    asked = {name: value for name, value in {**placed(project), "session": session}.items() if value is not None}
+    try:
+        with running() as client:
+            answer = client.get("/v1/context", asked)
+    except NotThere as problem:
+        tell(str(problem))
+        if problem.hint:
+            tell(f"hint: {problem.hint}")
+        context.exit(NOTHING_FOUND)
+    if as_json:
+        print_json(answer)
+    else:
+        _print(answer)
+
+
+def _print(item: dict[str, Any]) -> None:
+    state = f"ended {when(item['ended_at'])}" if item["ended_at"] else f"last heard {when(item['updated_at'])}"
+    branch = f" on {item['branch']}" if item["branch"] else ""
+    who = click.style(f"{item['agent']} {item['session_id'][:SHORT_ID]}", bold=True)
+    _row(who, f"{item['project']}{branch}, {state}")
+    _row("", item["title"] or item["summary"])
+    if item["task_description"]:
+        stats = item["stats"]
+        steps = f"{item['steps']} steps" + (f", {item['outcome']}: {item['why']}" if item["outcome"] else "")
+        _row("task", f"{item['task_type']}, {item['task_status']}: {item['task_description']}")
+        _row("", steps)
+        _row("", f"session: {_counts(stats)}" if stats["tool_calls"] else "")
+    _row("asked", item["last_prompt"])
+    _row("answered", item["last_answer"])
+    if item["plan"]:
+        done = sum(step["status"] == "completed" for step in item["plan"])
+        _row("plan", f"{done} of {len(item['plan'])} done")
+        for step in _around(item["plan"], item["current"]):
+            _row("", f"{_MARKS.get(step['status'], '·')} {step['text']}")
+    _list("files", [_file(each) for each in reversed(item["files"][-6:])])
+    names = [each["name"] for each in reversed(item["symbols"][-10:])]
+    _row("symbols", ", ".join(names))
+    _list("errors", [_error(each) for each in reversed(item["errors"])])
+    _list("holds", [f"{each['confidence']:.1f} {each['text']}" for each in reversed(item["hypotheses"])])
+    _list("decided", [_decision(each) for each in reversed(item["decisions"][-5:])])
+    _list("found", [f"{each['kind']}: {each['text']}" for each in reversed(item["discoveries"][-5:])])
+    _list("turns", [" ".join((f"step {p['step']}:", p["description"], p["reason"])) for p in item["pivots"][-3:]])
+    _list("results", [_result(each) for each in reversed(item["tool_results"][-5:])])
+
+
+def _row(label: str, text: str) -> None:
+    """A labelled line; nothing where there is no text."""
+    if text := line(text):
+        width = len(click.unstyle(label))
+        head = label if width > 9 else f"{label}{' ' * (9 - width)}"
+        click.echo(f"{head} {cut(text, WIDTH - max(width, 9) - 1)}")
+
+
+def _list(label: str, texts: list[str]) -> None:
+    for number, text in enumerate(texts):
+        _row("" if number else label, text)
+
+
+def _around(plan: list[dict[str, Any]], current: int, room: int = 8) -> list[dict[str, Any]]:
+    """The steps near the one in progress, else near the first that is not done."""
+    at = current - 1 if current else next((n for n, s in enumerate(plan) if s["status"] != "completed"), len(plan) - 1)
+    start = max(0, min(at - 2, len(plan) - room))
+    return plan[start : start + room]
+
+
+def _counts(stats: dict[str, Any]) -> str:
+    told = [f"{stats['tool_calls']:,} tool calls", f"{stats['tokens_used']:,} tokens"]
+    if stats["errors_encountered"]:
+        told.append(f"{stats['errors_encountered']} errors")
+    if stats["patches_applied"]:
+        told.append(f"{stats['patches_applied']} of {max(stats['patches_proposed'], stats['patches_applied'])} patches")
+        told.append(f"+{stats['lines_added']} −{stats['lines_removed']} lines")
+    return ", ".join(told)
+
+
+def _file(file: dict[str, Any]) -> str:
+    lines = f", +{file['added']} −{file['removed']}" if file["added"] or file["removed"] else ""
+    before = f", was {file['before']}" if file["before"] else ""
+    return f"{_tail(file['path'])} ({file['state']}{before}, {file['accesses']}×{lines})"
+
+
+def _tail(path: str) -> str:
+    """The end of a path: four segments tell it from others."""
+    parts = path.rsplit("/", 4)
+    return f"…/{'/'.join(parts[-4:])}" if len(parts) == 5 and len(path) > 50 else path
+
+
+def _error(error: dict[str, Any]) -> str:
+    if error["resolution"]:
+        return f"✓ {error['message']} → {error['resolution']}"
+    return f"✗ {error['message']}" + (f" (`{error['command'][:60]}`)" if error["command"] else "")
+
+
+def _decision(decided: dict[str, Any]) -> str:
+    who = {"user": "the user: ", "agent": ""}[decided["said_by"]] if decided["said_by"] in ("user", "agent") else ""
+    cause = "cause: " if decided["kind"] == "cause" else ""
+    why = f" ({decided['rationale']})" if decided["rationale"] and decided["rationale"] not in decided["text"] else ""
+    return f"{who}{cause}{decided['text']}{why}"
+
+
+def _result(result: dict[str, Any]) -> str:
+    mark = "✓" if result["ok"] else "✗"
+    back = f" → {result['result']}" if result["result"] else ""
+    return f"{mark} {result['tool']} {result['summary'][:70]}{back}"

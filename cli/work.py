@@ -1,0 +1,240 @@
+"""The verbs about work: episodes and tasks, and what is stated of a session's work."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import click
+
+from memctl.cli.asking import SHORT_ID, reading
+from memctl.cli.output import Cell, Column, line, print_lines, span, when
+from memctl.cli.read import print_page
+from memctl.cli.say import say, told
+
+OUTCOMES: dict[str, Literal["green", "red", "yellow"]] = {"success": "green", "failure": "red", "partial": "yellow"}
+_TYPES = click.Choice(["bugfix", "feature", "refactor", "test", "docs", "question", "review", "chore", "unknown"])
+_ENDS = click.Choice(["success", "failure", "partial", "unknown"])
+_session = click.option(
+    "--session", default="", metavar="ID", help="Which session; without it, the one that is going on here."
+)
+_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+# --- episodes and tasks ---
+
+
+@click.command()
+@reading(limit=20)
+@click.option("--type", "task_type", type=_TYPES, help="Type of task.")
+@click.option("--outcome", type=_ENDS)
+@click.option("--file", help="Only work on files whose path has this in it.")
+@click.option("--symbol", help="Only work that changed functions or types whose name has this in it.")
+@click.option("--error", help="Only work that met this error: a part of its type, or its text. Successes first.")
+@click.option("--since", metavar="DATE", help="Only from this day on (2026-03-01).")
+@click.option("--similar", metavar="TEXT", help="Those most like this text, best first.")
+@click.pass_context
+def episodes(
+    context: click.Context,
+    project: str | None,
+    limit: int,
+    as_json: bool,
+    task_type: str | None,
+    outcome: str | None,
+    file: str | None,
+    symbol: str | None,
+    error: str | None,
+    since: str | None,
+    similar: str | None,
+) -> None:
+    """List pieces of work as they went in one session, with how they ended; `memctl show ID` shows one."""
+
+    def row(item: dict[str, Any]) -> list[Cell | str]:
+        return [
+            Cell(item["id"][:SHORT_ID], "cyan"),
+            when(item["started_at"]),
+            item["task_type"],
+            Cell(item["outcome"], OUTCOMES.get(item["outcome"], "dim")),
+            item["description"],
+        ]
+
+    columns = [Column("id"), Column("when"), Column("type"), Column("outcome"), Column("work", give=True)]
+    asked = {"type": task_type, "outcome": outcome, "file": file, "symbol": symbol, "error": error}
+    narrowed = {**asked, "since": since, "similar": similar}
+    print_page(context, "episodes", columns, row, project, limit, as_json, **narrowed)
+
+
+@click.command()
+@reading(limit=20)
+@click.option("--status", type=click.Choice(["open", "done"]), help="Open ones are loose threads.")
+@click.option("--type", "task_type", type=_TYPES, help="Type of task.")
+@click.option("--since", metavar="DATE", help="Only those heard of from this day on (2026-03-01).")
+@click.pass_context
+def tasks(
+    context: click.Context,
+    project: str | None,
+    limit: int,
+    as_json: bool,
+    status: str | None,
+    task_type: str | None,
+    since: str | None,
+) -> None:
+    """List pieces of work across sessions: open or done, in how many sessions, and how they ended."""
+
+    def row(item: dict[str, Any]) -> list[Cell | str]:
+        done = item["status"] == "done"
+        state = Cell(item["outcome"], OUTCOMES.get(item["outcome"], "dim")) if done else Cell("open", "cyan")
+        return [
+            Cell(item["id"][:SHORT_ID], "cyan"),
+            when(item["last_at"]),
+            item["task_type"],
+            state,
+            str(len(item["sessions"])),
+            item["description"],
+        ]
+
+    columns = [
+        Column("id"), Column("last"), Column("type"), Column("state"), Column("in", "right"), Column("work", give=True),
+    ]  # fmt: skip
+    narrowed = {"status": status, "type": task_type, "since": since}
+    print_page(context, "tasks", columns, row, project, limit, as_json, **narrowed)
+
+
+def print_episode(item: dict[str, Any]) -> None:
+    """One episode as a person would tell it: the work, how it went and why, what to take from it."""
+    click.echo(click.style(line(item["description"]), bold=True))
+    outcome = click.style(item["outcome"], fg=OUTCOMES.get(item["outcome"]))
+    click.echo(f"{outcome}: {line(item['why'])}" + ("" if item["closed"] else " (open)"))
+    took = span(item["duration_us"] / 1e6)
+    told = [item["task_type"], item.get("project", ""), when(item["started_at"]), took, f"{item['steps']} steps"]
+    told += [f"{item['tokens']:,} tokens"] if item["tokens"] else []
+    told += [f"complexity {item['complexity']:.2f}"]
+    if item["tests_passed"] is not None:
+        told.append("tests passed" if item["tests_passed"] else "tests failed")
+    if item["feedback"] != "neutral":
+        told.append(f"feedback {item['feedback']}")
+    print_lines(", ".join(part for part in told if part))
+    print_lines(f"{item['agent']} session {item['session_id']}")
+    for label in ("problem", "solution"):
+        if item[label]:
+            print_lines("", f"{label}: {line(item[label])}")
+    pivots = [
+        f"step {p['step']}: {p['description']}" + (f" ({p['reason']})" if p["reason"] else "") for p in item["pivots"]
+    ]
+    patches = [
+        f"+{p['added']} −{p['removed']}  {p['path']}" + (f" ({p['description']})" if p["description"] else "")
+        for p in item["patches"]
+    ]
+    plan = [f"{item['plan_summary']}", *item["plan"]] if item["plan"] else []
+    tools = [
+        f"{t['tool']} {t['uses']}" + (f" ({t['failures']} failed)" if t["failures"] else "") for t in item["tools"]
+    ]
+    for label, texts in (
+        ("beware", item["gotchas"]),
+        ("tips", item["tips"]),
+        ("decided", item["decisions"]),
+        ("pivots", pivots),
+        ("plan", plan),
+        (f"changed: +{item['lines_added']} −{item['lines_removed']} lines", patches),
+        ("errors", item["error_types"]),
+        ("symbols", [", ".join(item["symbols"])] if item["symbols"] else []),
+        ("tools", [", ".join(tools)] if tools else []),
+    ):
+        if texts:
+            print_lines("", f"{label}")
+            print_lines(*(f"  {line(str(text))}" for text in texts))
+    if item["answer"]:
+        print_lines("", "the agent's last words")
+        print_lines(*(f"  {each}" for each in item["answer"].splitlines()[:12]))
+
+
+def print_task(item: dict[str, Any]) -> None:
+    """One task: how it stands, and in which sessions it was worked on."""
+    click.echo(click.style(line(item["description"]), bold=True))
+    state = item["status"] if item["status"] == "open" else f"{item['status']}, {item['outcome']}"
+    print_lines(
+        f"{state}; {item['task_type']}; {item.get('project') or item['location']}; last {when(item['last_at'])}"
+    )
+    for each in item["sessions"]:
+        print_lines(f"  {when(each['at'])}  {line(each['name'])}")
+
+
+# --- statements ---
+
+
+@click.group()
+def task() -> None:
+    """Say which piece of work begins, or that it is done. What you say wins over what was read out of prompts."""
+
+
+@task.command("start")
+@click.argument("description", nargs=-1, required=True)
+@click.option("--type", "task_type", type=_TYPES, help="Type of task; the rules say where you do not.")
+@_session
+@_json
+def start(description: tuple[str, ...], task_type: str | None, session: str, as_json: bool) -> None:
+    """Begin the piece of work DESCRIPTION in a session."""
+    told(
+        say("task-start", description=" ".join(description), type=task_type or "", session=session),
+        as_json,
+        "task begun",
+    )
+
+
+@task.command("done")
+@click.argument("id", required=False, default="")
+@click.option("--outcome", type=_ENDS, default="success", show_default=True)
+@click.option("--note", default="", help="How it went, in your words.")
+@_json
+def done(id: str, outcome: str, note: str, as_json: bool) -> None:
+    """End a session's open piece of work. ID is a task's or a session's; without it, the session here is meant."""
+    told(say("task-done", session=id, outcome=outcome, note=note), as_json, "task done")
+
+
+@click.command()
+@click.argument("text", nargs=-1, required=True)
+@click.option("--confirm", "status", flag_value="confirmed", help="It is so: from 0.9 on it becomes a decision.")
+@click.option("--support", "status", flag_value="supported", help="Something speaks for it.")
+@click.option("--reject", "status", flag_value="rejected", help="It is not so.")
+@click.option("--confidence", type=click.FloatRange(0, 1), help="How sure, 0 to 1.")
+@click.option("--evidence", multiple=True, metavar="TEXT", help="What speaks for or against it; may be given again.")
+@_session
+@_json
+def hypothesis(
+    text: tuple[str, ...],
+    status: str | None,
+    confidence: float | None,
+    evidence: tuple[str, ...],
+    session: str,
+    as_json: bool,
+) -> None:
+    """Hold TEXT to be so; or say what became of it, by the beginning of its words or of its key."""
+    said = " ".join(text)
+    sure = {} if confidence is None else {"confidence": confidence}
+    if status is None:
+        done = say("hypothesis-propose", text=said, evidence=evidence, session=session, **sure)
+        told(done, as_json, "held")
+    else:
+        done = say("hypothesis-update", hypothesis=said, status=status, evidence=evidence, session=session, **sure)
+        told(done, as_json, f"{status}: {line(done['recorded']['text'])}")
+
+
+@click.command()
+@click.argument("text", nargs=-1, required=True)
+@click.option("--because", default="", help="Why.")
+@click.option("--over", multiple=True, metavar="TEXT", help="What else there had been to choose; may be given again.")
+@_session
+@_json
+def decide(text: tuple[str, ...], because: str, over: tuple[str, ...], session: str, as_json: bool) -> None:
+    """Record that TEXT was settled on."""
+    done = say("decide", text=" ".join(text), rationale=because, alternatives=over, session=session)
+    told(done, as_json, "decided")
+
+
+@click.command()
+@click.argument("text", nargs=-1, required=True)
+@click.option("--kind", default="fact", show_default=True, help="What sort of thing it is.")
+@_session
+@_json
+def discovery(text: tuple[str, ...], kind: str, session: str, as_json: bool) -> None:
+    """Note that TEXT was found out, for the rest of the session."""
+    told(say("discovery", text=" ".join(text), kind=kind, session=session), as_json, "noted")

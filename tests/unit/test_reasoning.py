@@ -1,0 +1,344 @@
+"""Hypotheses, decisions and statements: what is read out of words, what merges, and that what was recorded wins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memctl.domain.commanding import BadCommand, commands, read_command
+from memctl.domain.decisions import decisions_by_agent, decisions_in_answers
+from memctl.domain.derive import derive
+from memctl.domain.event import Event, Micros, Payload, Position, type_of
+from memctl.domain.facts import DecisionTaken, Discovered, Episode, HypothesisMoved, Summarized, TaskClosed, TaskOpened
+from memctl.domain.hypotheses import CONFIRMED, OPEN, Hypotheses, findings_in, key_of
+from memctl.domain.observations import PromptSubmitted, ResponseReceived, ToolCalled, ToolReturned, event_id_of
+from memctl.domain.statements import (
+    DecisionMade,
+    DiscoveryNoted,
+    HypothesisProposed,
+    HypothesisUpdated,
+    SessionSummarized,
+    TaskCompleted,
+    TaskStarted,
+)
+from memctl.domain.work_commands import (
+    CompleteTask,
+    NoSuchHypothesis,
+    NothingOpen,
+    StartTask,
+    UpdateHypothesis,
+    open_hypotheses,
+)
+from memctl.projections.stage1 import fold_stream
+from memctl.projections.working_memory import WorkingMemory
+
+STREAM = "session/claude-code/s1"
+START = 1_760_000_000_000_000
+
+
+def history(*payloads: Payload, actor: str = "agent") -> list[Event]:
+    """Events of one session, a second apart, in this order."""
+    found = []
+    for number, payload in enumerate(payloads, 1):
+        key = f"test:{number}"
+        found.append(
+            Event(
+                position=Position(number),
+                event_id=event_id_of(1, key),
+                space_id=1,
+                stream=STREAM,
+                type=type_of(payload).name,
+                occurred_at=Micros(START + number * 1_000_000),
+                recorded_at=Micros(START),
+                actor=actor,
+                location="/home/dana/ledger",
+                session_id="s1",
+                dedupe_key=key,
+                payload=payload,
+            )
+        )
+    return found
+
+
+def memory(events: list[Event]) -> WorkingMemory:
+    _, delta = fold_stream(STREAM, events)
+    row = delta.rows["working_memory", STREAM]
+    assert isinstance(row, WorkingMemory)
+    return row
+
+
+ASK = PromptSubmitted(text="please fix the crash of the export when the ledger is empty")
+
+
+# --- reading ---
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "said"),
+    [
+        (
+            "Let me think. The issue is probably that the exporter divides by the number of rows.",
+            "proposed",
+            "the exporter divides by the number of rows",
+        ),
+        (
+            "I suspect the session cookie is dropped by the proxy before it reaches us.",
+            "proposed",
+            "the session cookie is dropped by the proxy before it reaches us",
+        ),
+        (
+            "**Root cause:** `total` is computed before the rows are loaded.",
+            "confirmed",
+            "`total` is computed before the rows are loaded",
+        ),
+        (
+            "Found it. The default timeout is zero, which means to wait for ever.",
+            "confirmed",
+            "The default timeout is zero, which means to wait for ever",
+        ),
+        (
+            "So the real problem is that both workers share one connection.",
+            "supported",
+            "both workers share one connection",
+        ),
+        (
+            "문제는 캐시 키에 공간 이름이 빠져 있어서 다른 공간의 행이 나온다는 것 같습니다.",
+            "proposed",
+            "캐시 키에 공간 이름이 빠져 있어서 다른 공간의 행이 나온다는 것 같습니다",
+        ),
+    ],
+)
+def test_what_the_agent_holds_to_be_the_cause_is_read_with_its_place(words: str, status: str, said: str) -> None:
+    [found] = findings_in(words, thought=False)
+    assert (found.status, found.text) == (status, said)
+    assert said in words[found.start : found.end + 1]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Let me check if the issue is that the file is missing from the index.",
+        "The issue is that the Edit tool does not match the tabs of this file.",
+        "Found it. Let me read the file around that line to understand the context.",
+        "Is the problem that the exporter divides by the number of rows?",
+        "The user says the problem is bad.",
+        "```\n# The root cause is that somebody wrote this into a comment of code\n```",
+        "The issue is in lines 96-98 and 115-117.",
+    ],
+)
+def test_what_announces_asks_quotes_or_is_about_the_agents_own_tools_is_no_hypothesis(words: str) -> None:
+    assert findings_in(words, thought=False) == []
+
+
+def test_in_thoughts_nothing_is_confirmed() -> None:
+    [found] = findings_in("The root cause is that the lock is taken twice by one thread.", thought=True)
+    assert found.status == "supported"
+    assert found.confidence < CONFIRMED
+
+
+def test_a_choice_over_another_way_is_a_decision_with_its_alternative() -> None:
+    [found] = decisions_by_agent("I'll use a partial index instead of a second table, since writes stay cheap.")
+    assert found.alternatives == ("a second table",)
+    assert found.rationale.startswith("since writes stay cheap")
+    assert decisions_by_agent("I'll write the file all at once rather than piece by piece for the Edit tool.") == []
+    assert decisions_by_agent("The simplest fix is to raise the limit.", thought=True) == []
+
+
+def test_what_to_do_next_is_no_decision_of_the_users() -> None:
+    text = 'Your questions have been answered: "What would you like to do next?"="Start", "Which store?"="Postgres"'
+    assert [each.text for each in decisions_in_answers(text)] == ["Which store? Postgres"]
+
+
+# --- seed 000 §2-2 ---
+
+
+def test_the_same_description_merges_and_keeps_the_higher_confidence() -> None:
+    held = Hypotheses()
+    key = key_of("The cache is stale")
+    assert key_of("the cache is  stale.") == key
+    held.move(key, "The cache is stale", "proposed", 0.6, "agent")
+    again = held.move(key, "the cache is stale.", "proposed", 0.4, "agent")
+    assert again is not None
+    assert (again.confidence, again.told, len(held.open)) == (0.6, 2, 1)
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from("abcdefghijkl"), st.sampled_from(["proposed", "supported"]), st.floats(0, 1)))
+)
+@settings(max_examples=50)
+def test_open_hypotheses_stay_few_and_their_confidence_never_falls_unless_rejected(
+    moves: list[tuple[str, str, float]],
+) -> None:
+    held = Hypotheses()
+    before: dict[str, float] = {}
+    for key, status, confidence in moves:
+        was = {each.key: each.confidence for each in held.open}
+        moved = held.move(key, key, status, confidence, "agent")  # type: ignore[arg-type]
+        assert moved is not None
+        assert moved.confidence >= was.get(key, 0.0)
+        before[key] = moved.confidence
+    assert len(held.open) <= OPEN
+
+
+def test_a_confirmed_hypothesis_becomes_a_decision_and_a_rejected_one_leaves() -> None:
+    first = ResponseReceived(text="I suspect the exporter divides by the number of rows.")
+    other = ResponseReceived(text="I suspect the template is missing from the wheel on Windows.")
+    no = ResponseReceived(text="That's not the cause.")
+    row = memory(history(ASK, first, other, no))
+    assert [held.text for held in row.hypotheses] == ["the exporter divides by the number of rows"]
+    row = memory(history(ASK, first, ResponseReceived(text="That confirms the suspicion: it is zero.")))
+    assert row.hypotheses == ()
+    assert [(d.text, d.kind, d.said_by) for d in row.decisions] == [
+        ("the exporter divides by the number of rows", "cause", "agent")
+    ]
+
+
+def test_a_subagents_words_and_memctls_own_tell_nothing() -> None:
+    cause = "Root cause: the exporter divides by the number of rows."
+    events = history(ASK, ResponseReceived(text=cause, subagent="a1"), ResponseReceived(text=cause, injected=True))
+    assert not [fact for fact in derive(STREAM, events).drain() if isinstance(fact, HypothesisMoved | DecisionTaken)]
+
+
+def test_another_task_begins_without_the_hypotheses_of_the_one_before() -> None:
+    row = memory(
+        history(
+            ASK,
+            ResponseReceived(text="I suspect the exporter divides by the number of rows."),
+            TaskStarted(description="Write the changelog of the next release"),
+            TaskStarted(description="Publish the packages to the registry"),
+        )
+    )
+    assert row.task_description == "Publish the packages to the registry"
+    assert row.hypotheses == ()
+
+
+# --- statements ---
+
+
+def test_a_task_that_was_stated_right_after_its_prompt_is_that_prompts_task() -> None:
+    facts = derive(STREAM, history(ASK, TaskStarted(description="Mend the export", task_type="bugfix"))).drain()
+    opened = {fact.id: fact for fact in facts if isinstance(fact, TaskOpened)}
+    [task] = opened.values()
+    assert (task.description, task.task_type) == ("Mend the export", "bugfix")
+    assert not [fact for fact in facts if isinstance(fact, TaskClosed)]
+
+
+def test_a_prompt_after_a_stated_task_is_its_prompt() -> None:
+    facts = derive(STREAM, history(TaskStarted(description="Mend the export of empty ledgers"), ASK)).drain()
+    assert len({fact.id for fact in facts if isinstance(fact, TaskOpened)}) == 1
+    episodes = [fact for fact in facts if isinstance(fact, Episode)]
+    assert {episode.description for episode in episodes} == {"Mend the export of empty ledgers"}
+
+
+def test_a_stated_outcome_wins_over_the_rules() -> None:
+    said = TaskCompleted(outcome="partial", note="Windows is left")
+    work = (ToolCalled(tool="Write", call="c1", input={"file_path": "a.py", "content": "x"}), ToolReturned(call="c1"))
+    thanks = PromptSubmitted(text="perfect, thanks")
+    facts = derive(STREAM, history(ASK, *work, thanks, said, actor="user")).drain()
+    [closed] = [fact for fact in facts if isinstance(fact, Episode) and fact.closed]
+    assert (closed.outcome, closed.why) == ("partial", "the user said so: Windows is left")
+    [end] = [fact for fact in facts if isinstance(fact, TaskClosed)]
+    assert (end.by, end.outcome) == ("statement", "partial")
+
+
+def test_what_was_recorded_of_a_hypothesis_is_moved_by_words_no_more() -> None:
+    text = "the exporter divides by the number of rows"
+    proposed = HypothesisProposed(text=text, confidence=0.8)
+    row = memory(history(ASK, proposed, ResponseReceived(text=f"I suspect {text}.")))
+    [held] = row.hypotheses
+    assert (held.confidence, held.stated, held.told) == (0.8, True, 1)
+    rejected = HypothesisUpdated(hypothesis=key_of(text), text=text, status="rejected")
+    assert memory(history(ASK, proposed, rejected)).hypotheses == ()
+
+
+def test_a_recorded_decision_takes_the_place_of_the_one_that_was_read() -> None:
+    text = "I'll use a partial index instead of a second table"
+    row = memory(
+        history(ASK, ResponseReceived(text=f"{text}."), DecisionMade(text=text, rationale="writes stay cheap"))
+    )
+    [decided] = row.decisions
+    assert (decided.stated, decided.rationale) == (True, "writes stay cheap")
+
+
+def test_discoveries_and_summaries_reach_their_rows() -> None:
+    events = history(ASK, DiscoveryNoted(text="the wheel lacks the template"), SessionSummarized(summary="Mended."))
+    facts = derive(STREAM, [*events]).drain()
+    assert [fact.text for fact in facts if isinstance(fact, Discovered)] == ["the wheel lacks the template"]
+    assert [fact.summary for fact in facts if isinstance(fact, Summarized)] == ["Mended."]
+    _, delta = fold_stream(STREAM, [*events, *_later(ResponseReceived(text="Anything else?"))])
+    assert delta.rows["sessions", STREAM].summary == "Mended."
+
+
+def _later(payload: Payload) -> list[Event]:
+    return history(*[ASK] * 5, payload)[-1:]
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.permutations(range(7)))
+def test_statements_and_observations_come_out_the_same_in_any_order_of_arrival(order: list[int]) -> None:
+    events = history(
+        ASK,
+        ResponseReceived(text="I suspect the exporter divides by the number of rows."),
+        TaskStarted(description="Mend the export"),
+        HypothesisProposed(text="the template is missing from the wheel", confidence=0.7),
+        DecisionMade(text="ship the template in the wheel"),
+        TaskCompleted(),
+        ResponseReceived(text="All done: the template is in the wheel now."),
+    )
+    assert memory([events[n] for n in order]) == memory(events)
+
+
+# --- commands ---
+
+
+def decided(command: StartTask | CompleteTask | UpdateHypothesis, *payloads: Payload) -> Payload:
+    return command.decide(history(*payloads))
+
+
+def test_a_task_that_is_not_open_cannot_be_done() -> None:
+    with pytest.raises(NothingOpen):
+        decided(CompleteTask(session=STREAM))
+    with pytest.raises(NothingOpen):
+        decided(CompleteTask(session=STREAM), ASK, TaskCompleted())
+    assert decided(CompleteTask(session=STREAM, note=" ok "), ASK) == TaskCompleted(note="ok")
+
+
+def test_a_hypothesis_is_named_by_the_beginning_of_its_words_or_key() -> None:
+    held = HypothesisProposed(text="the template is missing from the wheel")
+    key = key_of(held.text)
+    for name in ("the template", key[:6], "The template is missing from the wheel."):
+        told = decided(UpdateHypothesis(session=STREAM, hypothesis=name, status="confirmed"), ASK, held)
+        assert told == HypothesisUpdated(hypothesis=key, text=held.text, status="confirmed", confidence=CONFIRMED)
+    with pytest.raises(NoSuchHypothesis, match="the template is missing"):
+        decided(UpdateHypothesis(session=STREAM, hypothesis="the wheel", status="rejected"), ASK, held)
+
+
+def test_open_hypotheses_are_those_that_working_memory_shows() -> None:
+    events = history(
+        ASK,
+        HypothesisProposed(text="the template is missing from the wheel"),
+        ResponseReceived(text="I suspect the exporter divides by the number of rows."),
+        HypothesisProposed(text="the clock of the runner is wrong"),
+        HypothesisUpdated(hypothesis=key_of("the clock of the runner is wrong"), text="", status="rejected"),
+    )
+    facts = derive(STREAM, events).drain()
+    assert [each.text for each in open_hypotheses(facts)] == [each.text for each in memory(events).hypotheses]
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "problem"),
+    [
+        ("task-start", b'{"description": "   "}', "white space"),
+        ("task-start", b'{"description": "x", "type": "epic"}', "type"),
+        ("decide", b'{"text": ""}', "length"),
+        ("hypothesis-propose", b'{"text": "x", "confidence": 2}', "<= 1"),
+        ("hypothesis-update", b'{"hypothesis": "x", "status": "proposed"}', "status"),
+    ],
+)
+def test_a_command_that_says_nothing_or_too_much_is_refused(name: str, body: bytes, problem: str) -> None:
+    decide: Callable[[bytes], Payload] = lambda body: read_command(commands()[name], body).decide([])  # noqa: E731
+    with pytest.raises(BadCommand, match=problem):
+        decide(body)
