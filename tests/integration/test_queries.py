@@ -329,9 +329,8 @@ def test_knowledge_shows_its_claims_with_their_quotes(read: Read) -> None:
 
 def test_a_thing_is_found_by_the_beginning_of_its_id(read: Read) -> None:
     for name in ("memories", "episodes", "insights", "knowledge"):
-        item = read(lambda reader, n=name: getattr(work if n == "episodes" else queries, n)(reader, EVERYWHERE)).items[
-            0
-        ]
+        listed = getattr(work if name == "episodes" else queries, name)
+        item = read(lambda reader, listed=listed: listed(reader, EVERYWHERE)).items[0]
         whole = read(lambda reader, id=item["id"]: queries.thing(reader, id))
         short = read(lambda reader, id=item["id"]: queries.thing(reader, id[:13]))
         assert whole["item"]["id"] == short["item"]["id"] == item["id"]
