@@ -68,7 +68,7 @@ _RULES = (
         ),
     ),
     _Rule(
-        "Has changes reviewed by the agent before they are merged",
+        "Has changes reviewed by the agent",
         _of(r"""\breview\ (?:the\ |my\ |these\ |this\ )?(?:added\ |local\ )?(?:changes|tests|branch|PR\b|pull\ request)
             |\bcode\ review\b|코드\s*리뷰|리뷰해"""),
     ),

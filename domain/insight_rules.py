@@ -289,8 +289,7 @@ RULES = (
     _rule(
         "we want to be",
         "preference",
-        r"""^(?:(?:and|but|also|so|because|since)[\s,]+)*(?P<skip>with\s+\S+\s+)?
-            (?P<what>we\s+(?:really\s+|always\s+)?want\s+to\s+(?:be|stay|remain)\s+(?:explicit|consistent|strict|compatible|careful|independent)
+        r"""^(?:(?:and|but|also|so|because|since)[\s,]+)*(?P<what>(?:with\s+\S+\s+)?we\s+(?:really\s+|always\s+)?want\s+to\s+(?:be|stay|remain)\s+(?:explicit|consistent|strict|compatible|careful|independent)
             \b.{3,160})$""",
         1,
         0.65,

@@ -124,12 +124,9 @@ def claims_in(text: str, *, said_by: Literal["user", "agent"]) -> list[Claim]:
 
 
 _CAUSE = re.compile(
-    r"""^[\s>*-]*(?P<cause>\**root\ cause\**(?:\ (?:is|was))?\**:?\**\s+\S[^\n]{30,400}
-        |the\ (?:\w+\ )?(?:tests?|builds?|ci|job|pipeline|failures?|command|deploy\w*)
-        \ (?:failed|fails?|was\ failing|were\ caused|was\ caused)\ (?:because|by|due\ to)\s+\S[^\n]{30,400})""",
-    re.IGNORECASE | re.MULTILINE | re.VERBOSE,
+    r"^[\s>*-]*(?P<cause>\**(?:the )?root cause\**(?: (?:is|was))?\**:?\**\s+\S[^\n]{30,400})", re.IGNORECASE | re.MULTILINE
 )
-_CAUSE_HINTS = ("oot cause", "OOT CAUSE", "ailed because", "ails because", "aused by", "ailing because")
+_CAUSE_HINTS = ("oot cause", "OOT CAUSE")
 _NAMED = re.compile(r"`[^`\n]+`|\b\w+[._/]\w+|\b[a-z]+[A-Z]\w+|\b[A-Z]{3,}\b")
 _GUESS = re.compile(
     r"\b(?:might|may|maybe|perhaps|probably|possibly|likely|could be|seems?|appears?|unclear|not sure)\b", re.I

@@ -23,18 +23,16 @@ from memctl.domain.signatures import hides_exit
 from memctl.domain.text import canonical
 
 _TELLING = re.compile(
-    r"test|lint|check|fmt|format|prettier|tsc|mypy|ruff|vet|clippy|build|compile|commit|install|add|run"
+    r"test|lint|check|fmt|format|prettier|tsc|mypy|ruff|vet|clippy|build|compile|install|add|run|git |gh "
 )
 """One of these is in every command that may show something."""
 
 _HEAD = re.compile(r"(?!git |.*\.(?:[jt]sx?|py|sh|rb)\b)[A-Za-z][\w.:+-]*(?: [A-Za-z][\w.:/+-]*){0,2}")
 _SCRIPT = re.compile(
-    r"(?:mise|bun|npm|pnpm|yarn|deno|poetry|pdm|hatch|uv|task|rake|nx|turbo)(?: run)? \S+|(?:make|just|nox|tox)\b.*"
+    r"(?:bun|npm|pnpm|yarn|deno|poetry|pdm|hatch|uv)(?: run \S+| test)|(?:mise|task|rake|nx|turbo) \S.*"
+    r"|(?:make|just|nox|tox)\b.*"
 )
 """Heads that a project defines itself: one passing run is enough to know them."""
-
-_RUNS = 2
-"""Passing runs within a session from which another head is how a project does it, and not a look at something."""
 
 _PURPOSES = (
     ("test", re.compile(r""), "The tests run with `{}`"),
@@ -54,9 +52,16 @@ _INSTALLING = re.compile(r"\w+ (?:install|add|ci|sync)\b")
 _CONVENTIONAL = re.compile(
     r"(?:feat|fix|docs|chore|refactor|test|style|perf|ci|build|revert)(?:\([\w./, -]+\))?!?: \S[^\n\"']{3,80}"
 )
+_CREDIT = re.compile(r"Co-Authored-By: (?:Claude|Codex|Copilot|Gemini|Cursor)[^\n\"]{0,60}", re.IGNORECASE)
+_BRANCH = re.compile(
+    r"git (?:checkout -b|switch -c) (?P<name>(?:feat|feature|fix|bugfix|hotfix|chore|docs|refactor|test)/[\w./-]+)"
+)
 _MESSAGE = re.compile(r"git commit\b[^\n]*?-m\s+(?:\"\$\(cat <<-?\s*'?\w+'?\n\s*)?[\"']?(?P<subject>[^\n\"']{8,90})")
-_COMMITS = 2
-"""Conventional subjects within a session from which they are no accident."""
+_OFTEN = 3
+"""Passing runs within a session from which another head is how a project does it, and not a look at something."""
+
+_TWICE = 2
+"""Times within a session from which a form of commits or branches is no accident."""
 
 _CHANGES = 3
 """Changes to files of a language from which a session was work in it."""
@@ -132,12 +137,25 @@ class Shown:
         for part in parts:
             if _HEAD.fullmatch(part.head):
                 self._ran(placed, command, part)
+        if "git " in command.text:
+            self._committed(placed, command)
+
+    def _committed(self, placed: Placed, command: _Command) -> None:
+        """The forms of commits and branches that a command made."""
         message = _MESSAGE.search(command.text) if "git commit" in command.text else None
         if message is not None and _CONVENTIONAL.match(message["subject"]):
-            self._runs["conventional"] += 1
-            if self._runs["conventional"] == _COMMITS:
-                text = "Commit messages follow Conventional Commits (`feat: …`, `fix(scope): …`)"
-                self._tell(placed, command, "conventional", "pattern", text, said=message["subject"], confidence=0.7)
+            text = "Commit messages follow Conventional Commits (`feat: …`, `fix(scope): …`)"
+            self._form(placed, command, text, message["subject"])
+        if message is not None and (credit := _CREDIT.search(command.text)):
+            self._form(placed, command, "Commit messages credit the agent as co-author", credit[0])
+        if branch := _BRANCH.search(command.text):
+            text = "Branches are named by the kind of work (`feat/…`, `fix/…`)"
+            self._form(placed, command, text, branch["name"])
+
+    def _form(self, placed: Placed, command: _Command, text: str, said: str) -> None:
+        self._runs[text] += 1
+        if self._runs[text] == _TWICE:
+            self._tell(placed, command, text, "pattern", text, said=said)
 
     def _ran(self, placed: Placed, command: _Command, part: Part) -> None:
         """A part of a command passed: what it says of how this project is worked on."""
@@ -154,11 +172,16 @@ class Shown:
             )  # fmt: skip
             if _INSTALLING.match(head):
                 return
+        if program == "gh":
+            self._runs["gh"] += 1
+            if self._runs["gh"] == _TWICE:
+                text = "GitHub (pull requests, issues, runs) is worked on with `gh`"
+                self._tell(placed, command, "gh", "fact", text, proved=True, said=said)
         purpose = proves(head)
         if not purpose:
             return
         self._runs[head] += 1
-        if self._runs[head] >= (1 if _SCRIPT.fullmatch(head) else _RUNS):
+        if self._runs[head] >= (1 if _SCRIPT.fullmatch(head) else _OFTEN):
             shape = next((text for kind, shape, text in _PURPOSES if kind == purpose and shape.search(head)), "")
             if not shape:
                 return
@@ -169,8 +192,9 @@ class Shown:
             )  # fmt: skip
 
     def _refused(self, placed: Placed, command: _Command) -> None:
-        heads = [head for head in heads_of(command.text) if head.isprintable() and not is_reading(head)]
-        if heads and len(heads[0]) <= 40:
+        # Runs of tests are refused for want of time, looks at something for want of a reason.
+        heads = [head for head in heads_of(command.text) if not (is_reading(head) or proves(head))]
+        if heads and len(heads[0]) <= 40 and heads[0].isprintable():
             text = f"Did not let the agent run `{heads[0]}`"
             self._tell(placed, command, f"refused {heads[0]}", "preference", text, subject=heads[0], confidence=0.5)
 

@@ -113,7 +113,7 @@ def test_an_agents_words_are_no_claims() -> None:
     [
         "**Root cause**: PR #77 strips ANSI escapes, and `POSH_GIT_STRING` carries raw ones.",
         "Fixed.\n\nRoot cause: the release workflow creates tags with `GITHUB_TOKEN`, which triggers nothing.",
-        "The tests failed because `start_test.go` defined a method that `setup_test.go` also used.",
+        "The root cause was `start_test.go`, which defined a method that `setup_test.go` also used.",
     ],
 )
 def test_a_cause_that_an_agent_found_is_its_inference(text: str) -> None:
@@ -129,6 +129,7 @@ def test_a_cause_that_an_agent_found_is_its_inference(text: str) -> None:
         "Let me look for the root cause of the failure in `store.go` first.",
         "Root cause: npm rejected `@agentv/core` with:\n\n    403",
         "| **Root cause** | Old uncommitted work exists in `main.go` and elsewhere |",
+        "The tests failed because `start_test.go` defined a method that `setup_test.go` also used.",
         "Root cause: it was wrong all the time and nobody saw it coming at all.",
     ],
 )

@@ -107,9 +107,10 @@ def test_what_failed_hid_its_end_or_was_a_single_look_proves_nothing(payloads: l
     assert shown(*payloads) == {}
 
 
-def test_a_tool_of_no_project_counts_from_its_second_passing_run() -> None:
-    twice = all_of([run("go test ./store/...", number=n) for n in (1, 2)])
-    assert "The tests run with `go test`" in shown(*twice)
+def test_a_tool_of_no_project_counts_from_its_third_passing_run() -> None:
+    runs = [run("go test ./store/...", number=n) for n in (1, 2, 3)]
+    assert "The tests run with `go test`" in shown(*all_of(runs))
+    assert shown(*all_of(runs[:2])) == {}
 
 
 def test_a_package_manager_answers_the_question_that_the_user_may_answer_otherwise() -> None:
@@ -134,6 +135,7 @@ def test_conventional_subjects_are_seen_from_the_second_on() -> None:
 
 def test_a_bare_refusal_is_told_and_one_that_gives_a_reason_is_left_to_its_words() -> None:
     assert set(shown(*run("git stash pop", failed=REFUSAL))) == {"Did not let the agent run `git stash pop`"}
+    assert shown(*run("mise run test:ci", failed=REFUSAL)) == {}
     reason = REFUSAL.replace(
         "STOP what you are doing and wait for", "To tell you how to proceed, the user said: not now"
     )
