@@ -124,7 +124,8 @@ def claims_in(text: str, *, said_by: Literal["user", "agent"]) -> list[Claim]:
 
 
 _CAUSE = re.compile(
-    r"^[\s>*-]*(?P<cause>\**(?:the )?root cause\**(?: (?:is|was))?\**:?\**\s+\S[^\n]{30,400})", re.IGNORECASE | re.MULTILINE
+    r"^[\s>*-]*(?P<cause>\**(?:the )?root cause\**(?: (?:is|was))?\**:?\**\s+\S[^\n]{30,400})",
+    re.IGNORECASE | re.MULTILINE,
 )
 _CAUSE_HINTS = ("oot cause", "OOT CAUSE")
 _NAMED = re.compile(r"`[^`\n]+`|\b\w+[._/]\w+|\b[a-z]+[A-Z]\w+|\b[A-Z]{3,}\b")
