@@ -16,7 +16,7 @@ import msgspec
 
 from memctl.domain.explanations import Told, explanation_of, sentences
 from memctl.domain.facts import Edit, ErrorOccurred
-from memctl.domain.shell import changes_of, heads_of, is_reading, parts_of, proves, runner_of
+from memctl.domain.shell import changes_of, heads_of, is_reading, parts_of, proves, runner_of, without_documents
 
 OPEN = 64
 """Errors that stay open at most; of more, the oldest are given up."""
@@ -323,5 +323,5 @@ def _approach(explanation: str, edits: Sequence[Edit], ran: Sequence[str]) -> st
 
 
 def _short(command: str) -> str:
-    line = " ".join(command.split())
+    line = " ".join(without_documents(command).split())
     return line if len(line) <= 80 else line[:79] + "…"

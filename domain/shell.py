@@ -54,12 +54,15 @@ _TOKEN = re.compile(
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
 
 
+def without_documents(command: str) -> str:
+    """The command line without the bodies of its here-documents."""
+    return _HEREDOC.sub(r" \3\n", command) if "<<" in command else command
+
+
 @lru_cache(maxsize=256)
 def parts_of(command: str) -> tuple[Part, ...]:
     """The simple commands of a command line, in order. Bodies of here-documents are left out."""
-    text = command[:_LONGEST]
-    if "<<" in text:
-        text = _HEREDOC.sub(r" \3\n", text)
+    text = without_documents(command[:_LONGEST])
     found: list[Part] = []
     words: list[str] = []
     after = ""

@@ -68,6 +68,13 @@ def test_a_wrong_call_is_resolved_by_the_right_one_and_by_no_edit_that_lay_betwe
     assert fixes(output, failed, passed, edits=(EDIT,)) == [f"ran `{passed}` instead of `{failed}`"]
 
 
+def test_what_was_run_instead_is_told_without_the_documents_that_it_wrote() -> None:
+    [approach] = fixes(
+        "go: cannot find main module", "go run .", "cat > a.go <<'EOF'\npackage main\nEOF\ncd shop && go run ."
+    )
+    assert approach == "ran `cat > a.go cd shop && go run .` instead of `go run .`"
+
+
 def test_a_wrong_call_that_goes_well_later_was_mended_by_what_lay_between() -> None:
     output = 'npm error Missing script: "build"'
     assert fixes(output, "npm run build", "npm run build", edits=(EDIT,)) == ["edited cart.go"]
