@@ -159,6 +159,24 @@ class ToolUsed(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="tool_us
     """The first 300 characters of what came back."""
     duration_ms: int | None = None
     task: str = ""
+    task_type: str = ""
+    head: str = ""
+    """Of a command, its canonical head."""
+
+
+class StackShown(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="stack_shown"):
+    """A file told what the project is built with: the packages that it imports; or it is a manifest (`manifest` says of
+    what), with the project's `own` name there, the packages it depends on, and the commands it defines."""
+
+    path: str
+    imports: tuple[str, ...] = ()
+    manifest: str = ""
+    own: str = ""
+    packages: tuple[str, ...] = ()
+    scripts: tuple[str, ...] = ()
+
+
+Proof = Literal["test", "check", "build"]
 
 
 class CommandRan(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="command_ran"):
@@ -169,6 +187,8 @@ class CommandRan(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="comma
     ok: bool
     exit_code: int | None = None
     task: str = ""
+    proofs: tuple[tuple[Proof, str], ...] = ()
+    """The parts of it that test, check or build, as (test, check or build; as it was written)."""
 
 
 class TestsRan(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="tests_ran"):

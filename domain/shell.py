@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from memctl.domain.shell_words import (
     BUILDING,
@@ -237,13 +237,26 @@ def runner_of(head: str) -> str:
 
 
 @lru_cache(maxsize=1024)
-def proves(head: str) -> str:
+def proves(head: str) -> Literal["test", "check", "build", ""]:
     """What a passing run of this head shows to be in order: test, check, build, or empty."""
     if runner_of(head):
         return "test"
     if CHECKING.search(head):
         return "check"
     return "build" if BUILDING.search(head) else ""
+
+
+@lru_cache(maxsize=1024)
+def proofs_of(command: str) -> tuple[tuple[Literal["test", "check", "build"], str], ...]:
+    """The parts of a command that test, check or build, as they were written (at most 100 characters)."""
+    found: dict[tuple[Literal["test", "check", "build"], str], None] = {}
+    for part in parts_of(command):
+        if (kind := proves(part.head)) and not part.head.startswith("git ") and part.head not in SETTING:
+            words = list(part.words)
+            while len(words) > 1 and (words[0] in WRAPPERS or _ASSIGNMENT.match(words[0])):
+                del words[0]
+            found[kind, " ".join(words)[:100]] = None
+    return tuple(found)
 
 
 def is_commit(command: str) -> bool:

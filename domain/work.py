@@ -20,6 +20,7 @@ from memctl.domain.facts import (
     PlanChanged,
     ResolutionRefuted,
     Span,
+    StackShown,
     TestsRan,
     ToolUsed,
 )
@@ -27,8 +28,9 @@ from memctl.domain.observations import ToolCalled, ToolFailed, ToolOutcome
 from memctl.domain.ordering import Placed
 from memctl.domain.resolutions import Resolutions
 from memctl.domain.runners import run_of_tests
-from memctl.domain.shell import changes_of, head_of, heads_of, is_commit, only_reads, proves
+from memctl.domain.shell import changes_of, head_of, heads_of, is_commit, only_reads, proofs_of, proves
 from memctl.domain.signatures import SeenError, errors_in, hides_exit, is_noise
+from memctl.domain.stack import imports_in, manifest_in
 from memctl.domain.templates import plain
 from memctl.domain.tools import (
     StepList,
@@ -46,6 +48,9 @@ REFUTED_STEPS, REFUTED_WITHIN = 60, 2 * 3_600_000_000
 
 LONGEST_COMMAND = 2_000
 """Characters of a command that a fact keeps; the event has the rest."""
+
+_WRITTEN = ("content", "file_text", "new_string", "new_str")
+"""Fields of an edit that hold the new text; the first two the whole of it."""
 
 _STILL_RUNNING = re.compile(r"Process running with session ID (\d+)")
 _IN_BACKGROUND = re.compile(r"Command (?:running in background|was manually backgrounded)")
@@ -90,6 +95,7 @@ class Work:
         # Exit 1 of what looks for something is an answer.
         noise = noise or (failed and not errors and bool(command) and only_reads(command))
         ok = not failed and not (errors and family == "run")
+        files = files_of(family, given, seen.file)
         self._assert.note(
             ToolUsed,
             placed,
@@ -98,10 +104,12 @@ class Work:
             ok=ok,
             noise=noise,
             summary=summary_of(given),
-            files=files_of(family, given, seen.file),
+            files=files,
             result=" ".join(seen.text[:600].split())[:300],
             duration_ms=seen.duration_ms,
             task=self._talk.task,
+            task_type=self._talk.episode.task_type if self._talk.episode is not None else "",
+            head=head_of(command) if command else "",
         )
         episode = self._talk.episode
         if episode is not None:
@@ -114,6 +122,7 @@ class Work:
         if not failed:
             self._changed(placed, family, tool, given, seen)
             self._planned(placed, tool, given, seen)
+            self._built(placed, family, files, given, seen, command)
         ended = bool(command) and not self._goes_on(seen, given, command)
         if ended:
             self._ran(placed, command, seen, ok, errors)
@@ -154,6 +163,38 @@ class Work:
                 episode.changed(change.path, change.added, change.removed, names, created=change.created)
         self._resolutions.edited(self._uses, edits)
 
+    def _built(
+        self,
+        placed: Placed,
+        family: str,
+        files: Sequence[str],
+        given: dict[str, Any],
+        seen: ToolOutcome,
+        command: str,
+    ) -> None:
+        """What a file that was read, or written, tells of what the project is built with."""
+        path, text = files[0] if files else "", seen.text
+        if family == "edit":
+            text = next((new for name in _WRITTEN if isinstance(new := given.get(name), str)), "")
+        elif command.startswith("cat ") and not set(command) & set("|;&>\n"):
+            path = command[4:].strip().strip("'\"")
+        if not path or not text:
+            return
+        manifest = manifest_in(path, text)
+        imports = imports_in(path, text)
+        if manifest is not None:
+            self._assert.note(
+                StackShown,
+                placed,
+                path=path,
+                manifest=manifest.of,
+                own=manifest.own,
+                packages=manifest.packages,
+                scripts=manifest.scripts,
+            )
+        elif imports:
+            self._assert.note(StackShown, placed, path=path, imports=imports)
+
     def _planned(self, placed: Placed, tool: str, given: dict[str, Any], seen: ToolOutcome) -> None:
         steps = self._steps.after(tool, given, seen.text)
         if steps is not None:
@@ -172,7 +213,16 @@ class Work:
         head = head_of(command)
         if ok:
             self._where.ran(placed, command, seen.text)
-        self._assert.note(CommandRan, placed, command=short, head=head, ok=ok, exit_code=seen.exit_code, task=task)
+        self._assert.note(
+            CommandRan,
+            placed,
+            command=short,
+            head=head,
+            ok=ok,
+            exit_code=seen.exit_code,
+            task=task,
+            proofs=proofs_of(command),
+        )
         tests = run_of_tests(command, seen.text)
         if tests is not None and (ok or any("test failure" in error.error_types for error in errors) or not errors):
             self._assert.note(TestsRan, placed, command=short, passed=ok, task=task, **tests._asdict())

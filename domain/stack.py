@@ -1,0 +1,237 @@
+"""What a project is built with, as its files tell: languages, manifests, imported libraries, and the roles of files."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping, Set
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import msgspec
+
+from memctl.domain.literals import mentions
+
+_LANGUAGES = {
+    "Go": "go", "Python": "py pyi", "TypeScript": "ts tsx mts cts", "JavaScript": "js jsx mjs cjs", "Rust": "rs",
+    "Java": "java", "Kotlin": "kt kts", "C": "c h", "C++": "cc cpp cxx hpp hh", "C#": "cs", "Ruby": "rb", "PHP": "php",
+    "Swift": "swift", "Scala": "scala", "Elixir": "ex exs", "Shell": "sh bash zsh fish", "PowerShell": "ps1 psm1",
+    "SQL": "sql", "Lua": "lua", "Dart": "dart", "Zig": "zig", "Haskell": "hs", "Vue": "vue", "Svelte": "svelte",
+    "HTML": "html", "CSS": "css scss less", "Terraform": "tf", "Protocol Buffers": "proto",
+}  # fmt: skip
+_LANGUAGE_OF = {extension: name for name, extensions in _LANGUAGES.items() for extension in extensions.split()}
+
+_CONFIG = re.compile(
+    r"(?:package\.json|go\.mod|go\.work|pyproject\.toml|setup\.(?:py|cfg)|requirements[\w.-]*\.txt|Cargo\.toml|pom\.xml|"
+    r"build\.gradle(?:\.kts)?|Gemfile|composer\.json|mix\.exs|deno\.jsonc?|Makefile|justfile|Taskfile\.ya?ml|mise\.toml|"
+    r"tsconfig[\w.]*\.json|tox\.ini|noxfile\.py|\.golangci\.ya?ml|\.goreleaser\.ya?ml|\.pre-commit-config\.yaml|"
+    r"(?:\.?eslint|\.?prettier|biome|vite|vitest|jest|webpack|rollup|tailwind|next|nuxt|astro|playwright|turbo|nx|tsup|"
+    r"babel|metro|svelte|drizzle)[\w.-]*\.(?:json|jsonc|js|cjs|mjs|ts|ya?ml)|\.eslintrc|\.prettierrc|Dockerfile|"
+    r"(?:docker-)?compose[\w.-]*\.ya?ml|CLAUDE\.md|AGENTS\.md|GEMINI\.md|lefthook\.yml|pnpm-workspace\.yaml)"
+)
+_ENTRY = re.compile(
+    r"(?:.*/)?(?:cmd/[^/]+/main\.go|main\.(?:go|py|rs|ts|js|kt|c|cpp|dart|tsx)|__main__\.py|manage\.py|app\.py|wsgi\.py|"
+    r"asgi\.py|Program\.cs|Main\.java|Application\.(?:java|kt)|(?:src/)?(?:index|server|app|cli)\.(?:ts|js|tsx|mjs))"
+)
+_TEST_STYLES = (
+    ("`*_test.go` beside the code", re.compile(r".*_test\.go")),
+    ("`test_*.py`", re.compile(r"(?:.*/)?test_[^/]+\.py")),
+    ("`*_test.py`", re.compile(r".*_test\.py")),
+    ("`*.test.ts` and the like", re.compile(r".*\.test\.[cm]?[jt]sx?")),
+    ("`*.spec.ts` and the like", re.compile(r".*\.spec\.[cm]?[jt]sx?")),
+    ("`*Test.java` and the like", re.compile(r".*Tests?\.(?:java|kt|cs|scala)")),
+    ("`*_spec.rb`", re.compile(r".*_spec\.rb")),
+    ("`tests/*.rs`", re.compile(r"(?:.*/)?tests/[^/]+\.rs")),
+)
+_CASES = (
+    ("snake_case", re.compile(r"[a-z0-9]+(?:_[a-z0-9]+)+")),
+    ("kebab-case", re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)+")),
+    ("PascalCase", re.compile(r"(?:[A-Z][a-z0-9]+){2,}")),
+    ("camelCase", re.compile(r"[a-z]+[a-z0-9]*(?:[A-Z][a-z0-9]*)+")),
+)
+
+MANIFESTS = {
+    "package.json": "npm", "go.mod": "Go modules", "pyproject.toml": "Python", "Cargo.toml": "Cargo",
+    "requirements.txt": "pip", "composer.json": "Composer", "mise.toml": "mise",
+}  # fmt: skip
+"""Manifests that are read, with what they are of."""
+
+PACKAGES = 40
+"""How many packages one manifest tells."""
+
+
+@lru_cache(maxsize=512)
+def language_of(path: str) -> str:
+    """The language of a file by its name; empty for what is no code."""
+    name = path.rpartition("/")[2]
+    return _LANGUAGE_OF.get(name.rpartition(".")[2].lower(), "") if "." in name.lstrip(".") else ""
+
+
+def is_config(path: str) -> bool:
+    """Whether a file configures the project or its tools."""
+    return _CONFIG.fullmatch(path.rpartition("/")[2]) is not None or path.startswith(".github/workflows/")
+
+
+def is_entry(path: str) -> bool:
+    """Whether a program begins in a file, by its name."""
+    return _ENTRY.fullmatch(path) is not None and not any(part in path for part in ("node_modules/", "/dist/", "test"))
+
+
+def test_style_of(path: str) -> str:
+    """How a file shows itself to be a test, in words; empty where it is none."""
+    return next((style for style, shape in _TEST_STYLES if shape.fullmatch(path)), "")
+
+
+def case_of(path: str) -> str:
+    """How a file's name is written, where it has several words: snake_case, kebab-case, PascalCase or camelCase."""
+    stem = path.rpartition("/")[2].split(".", 1)[0].removesuffix("_test").removeprefix("test_")
+    return next((name for name, shape in _CASES if shape.fullmatch(stem)), "")
+
+
+# --- imports ---
+
+_JS = re.compile(r"""(?:\bfrom|\bimport|\brequire\()\s*['"](@[\w.-]+/[\w.-]+|[A-Za-z][\w.-]*)(?:/[^'"\n]*)?['"]""")
+_GO = re.compile(r'"([a-z0-9-]+(?:\.[a-z0-9-]+)+/[^"\s]+)"')
+_PYTHON = re.compile(r"(?:^|[→\t])(?:import|from) ([a-z_]\w*)(?=[ .,]|$)")
+_RUST = re.compile(r"(?:^|[→\t])(?:pub )?use ([a-z_]\w*)::")
+_IMPORTS = {"Python": _PYTHON, "TypeScript": _JS, "JavaScript": _JS, "Vue": _JS, "Svelte": _JS, "Rust": _RUST}
+_SAYS_IMPORT = {_PYTHON: ("import ",), _JS: ("from ", "import ", "require("), _RUST: ("use ",)}
+_OWN = frozenset(("crate", "self", "super", "std", "core", "alloc", "__future__"))
+_HOSTED = re.compile(r"((?:github\.com|gitlab\.com|bitbucket\.org)/[^/]+/[^/]+|[^/]+/[^/]+)(?:/.*)?")
+
+IMPORTS_WITHIN = 2_500
+"""Characters of a file in which its imports are looked for: they stand first."""
+
+
+def imports_in(path: str, text: str) -> tuple[str, ...]:
+    """The packages that a piece of code imports, by the names that they are installed by; own and built-in ones too,
+    where their names do not tell. Sorted."""
+    language = language_of(path)
+    found: Set[str]
+    if language == "Go":
+        found = _imported_by_go(text[:IMPORTS_WITHIN])
+    elif (shape := _IMPORTS.get(language)) is not None:
+        words, head = _SAYS_IMPORT[shape], text[:IMPORTS_WITHIN]
+        lines = head.split("\n") if mentions(head, words) else ()
+        found = {name for line in lines if mentions(line, words) for name in shape.findall(line)}
+    else:
+        return ()
+    return tuple(sorted(name for name in found if name not in _OWN and len(name) <= 80))[:PACKAGES]
+
+
+def _imported_by_go(head: str) -> frozenset[str]:
+    at = head.find("import ")
+    if at < 0:
+        return frozenset()
+    end = head.find(")" if head.startswith("import (", at) else "\n", at)
+    return _of_block(head[at : end if end >= 0 else len(head)])
+
+
+@lru_cache(maxsize=512)
+def _of_block(block: str) -> frozenset[str]:
+    """Of one import block; the same files are read again and again."""
+    return frozenset(match[1] for name in _GO.findall(block) if (match := _HOSTED.fullmatch(name)))
+
+
+# --- manifests ---
+
+
+class Manifest(NamedTuple):
+    """What a manifest tells: what it is of, the project's own name there, what it depends on, and its commands."""
+
+    of: str
+    own: str = ""
+    packages: tuple[str, ...] = ()
+    scripts: tuple[str, ...] = ()
+
+
+_LINE_NUMBER = re.compile(r"^[ \t]*\d+[→\t]", re.MULTILINE)
+_GO_MODULE = re.compile(r"^module (\S+)", re.MULTILINE)
+_GO_REQUIRES = re.compile(
+    r"^(?:require )?\t?([a-z0-9.-]+\.[a-z]+/\S+) v\S+(?! // indirect)(?:[ \t]*//(?! indirect).*)?$", re.M
+)
+_REQUIREMENT = re.compile(r"^([A-Za-z][\w.-]*)", re.MULTILINE)
+
+
+def manifest_in(path: str, text: str) -> Manifest | None:
+    """What a manifest says, from its whole text (also with line numbers, as tools show it); None where it is none, or
+    is cut."""
+    return _read(path, text) if path.rpartition("/")[2] in MANIFESTS else None
+
+
+@lru_cache(maxsize=64)
+def _read(path: str, text: str) -> Manifest | None:
+    name = path.rpartition("/")[2]
+    if _LINE_NUMBER.match(text):
+        text = _LINE_NUMBER.sub("", text).split("\n<system-reminder>", 1)[0]
+    of = MANIFESTS[name]
+    try:
+        if name == "go.mod":
+            own = _GO_MODULE.search(text)
+            return Manifest(of, own[1], _some(_GO_REQUIRES.findall(text))) if own else None
+        if name == "requirements.txt":
+            return Manifest(of, "", _some(_REQUIREMENT.findall(text)))
+        told = msgspec.json.decode(text) if name.endswith(".json") else tomllib.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return _of_tables(name, of, told) if isinstance(told, dict) else None
+
+
+def _of_tables(name: str, of: str, told: Mapping[str, Any]) -> Manifest:
+    match name:
+        case "package.json" | "composer.json":
+            kinds = ("dependencies", "devDependencies", "require", "require-dev")
+            packages = [package for kind in kinds for package in _table(told, kind)]
+            manager = str(told.get("packageManager") or "").split("@")[0]
+            return Manifest(manager or of, _text(told, "name"), _some(packages), _some(_table(told, "scripts")))
+        case "pyproject.toml":
+            project = _table(told, "project")
+            listed = project.get("dependencies")
+            packages = [
+                m[1] for each in (listed if isinstance(listed, list) else ()) if (m := _REQUIREMENT.match(str(each)))
+            ]
+            poetry = _table(_table(told, "tool"), "poetry")
+            packages += [package for package in _table(poetry, "dependencies") if package != "python"]
+            manager = next((m for m in ("poetry", "uv", "pdm", "hatch") if m in _table(told, "tool")), of)
+            return Manifest(manager, _text(project, "name") or _text(poetry, "name"), _some(packages))
+        case "Cargo.toml":
+            packages = [p for kind in ("dependencies", "dev-dependencies") for p in _table(told, kind)]
+            return Manifest(of, _text(_table(told, "package"), "name"), _some(packages))
+        case _:
+            return Manifest(of, "", _some(_table(told, "tools")), _some(_table(told, "tasks")))
+
+
+def _table(told: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    found = told.get(name)
+    return found if isinstance(found, dict) else {}
+
+
+def _text(told: Mapping[str, Any], name: str) -> str:
+    found = told.get(name)
+    return found[:80] if isinstance(found, str) else ""
+
+
+def _some(names: Any) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(str(name)[:80] for name in names))[:PACKAGES]
+
+
+# --- commits ---
+
+_SUBJECT = re.compile(
+    r"""git (?:-\S+ \S+ )?commit\b[^\n]*?(?:-\w*m|--message)[= ]?\s*(?:"\$\(cat <<-?\s*['"]?\w+['"]?\n|["'])"""
+    r"""\s*([^\n"']{3,200})"""
+)
+_CONVENTIONAL = re.compile(r"(?:feat|fix|docs|chore|refactor|test|ci|build|perf|style|revert)(?:\([^)]{1,60}\))?!?: \S")
+
+
+def subject_of(command: str) -> str:
+    """The first line of the message that a command commits with; empty where it tells none."""
+    found = _SUBJECT.search(command) if "commit" in command else None
+    return found[1].strip() if found else ""
+
+
+def commit_style_of(subject: str) -> str:
+    """How a commit's subject is written."""
+    if _CONVENTIONAL.match(subject):
+        return "conventional commits (`fix(scope): …`)"
+    return "capitalised sentences" if subject[:1].isupper() else "plain lower case"
