@@ -56,6 +56,7 @@ def bugs(
 
 def known(reader: Reader, places: Places, *, limit: int = 5) -> BugAnswer:
     """Known kinds of errors without asking for one: those resolved most often first, then the newest."""
+    inside = None if places.locations is None else list(places.locations)
     p = projection_named("bug_patterns")
     found = reader.connection.execute(
         sql.SQL(
@@ -63,7 +64,7 @@ def known(reader: Reader, places: Places, *, limit: int = 5) -> BugAnswer:
             "SELECT FROM jsonb_array_elements(row->'locations') AS l WHERE l->>0 = ANY(%s::text[])))"
             " ORDER BY (row->>'resolutions')::int DESC, (row->>'last_seen')::bigint DESC, key LIMIT %s"
         ).format(table_of(reader, p)),
-        [reader.space_id, places.locations, places.locations, limit],
+        [reader.space_id, inside, inside, limit],
     ).fetchall()
     patterns: dict[str, BugPattern] = several(reader, p, [row[0] for row in found])
     ranked = [Likeness(patterns[row[0]], Match(1.0, ())) for row in found if row[0] in patterns]

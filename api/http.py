@@ -19,6 +19,7 @@ from memctl.api import (
     http_hooks,
     http_openapi,
     http_problems,
+    http_project,
     http_work,
     queries,
     stats,
@@ -338,6 +339,7 @@ def _routes(readers: Readers, engine: Engine) -> APIRouter:
         return looked_up(body)
 
     router.include_router(http_code.routes(found))
+    router.include_router(http_project.routes(found, lambda ask: json_of(readers.read(ask))))
 
     # --- the log ---
 

@@ -33,6 +33,8 @@ COMMANDS = {
     "rules": "memctl.cli.rules:rules",
     "entities": "memctl.cli.entities:entities",
     "graph": "memctl.cli.entities:graph",
+    "project": "memctl.cli.project:project",
+    "tools": "memctl.cli.project:tools",
     "stats": "memctl.cli.read:stats",
     "events": "memctl.cli.read:events",
     "note": "memctl.cli.say:note",

@@ -246,16 +246,30 @@ def proves(head: str) -> Literal["test", "check", "build", ""]:
     return "build" if BUILDING.search(head) else ""
 
 
+_PROVING = re.compile(
+    r"(?:^|[\s:_./-])(?:lint|vet|typecheck|type-check|tsc|mypy|pyright|check|clippy|vale|fmt|gofmt|format|ruff|biome|"
+    r"eslint|prettier|golangci-lint|build|compile|bundle|make|gradle|mvn)(?:$|[\s:_./-])"
+)
+_PASSING_BY = re.compile(r"^(?:git|command|which|entire|memctl) |--help|--version|(?:^| )/?tmp/|/tmp/|\$|\bnull\b")
+
+
 @lru_cache(maxsize=1024)
 def proofs_of(command: str) -> tuple[tuple[Literal["test", "check", "build"], str], ...]:
-    """The parts of a command that test, check or build, as they were written (at most 100 characters)."""
+    """The parts of a command that test, check or build, as they were written, where that may be a habit."""
     found: dict[tuple[Literal["test", "check", "build"], str], None] = {}
     for part in parts_of(command):
-        if (kind := proves(part.head)) and not part.head.startswith("git ") and part.head not in SETTING:
-            words = list(part.words)
-            while len(words) > 1 and (words[0] in WRAPPERS or _ASSIGNMENT.match(words[0])):
-                del words[0]
-            found[kind, " ".join(words)[:100]] = None
+        kind = proves(part.head)
+        if not kind or not (runner_of(part.head) or _PROVING.search(part.head)):
+            continue
+        words = list(part.words)
+        while len(words) > 1 and (
+            words[0] in ("time", "env", "nice", "if", "then", "do") or _ASSIGNMENT.match(words[0])
+        ):
+            del words[0]
+        form = " ".join(words)
+        # What is long, asks for help or writes to a scratch folder was made up for the occasion.
+        if len(form) <= 80 and not _PASSING_BY.search(form):
+            found[kind, form] = None
     return tuple(found)
 
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from memctl.domain.literals import mentions
+from memctl.domain.shell_words import words_of
 
 _LANGUAGES = {
     "Go": "go", "Python": "py pyi", "TypeScript": "ts tsx mts cts", "JavaScript": "js jsx mjs cjs", "Rust": "rs",
@@ -31,7 +32,8 @@ _CONFIG = re.compile(
 )
 _ENTRY = re.compile(
     r"(?:.*/)?(?:cmd/[^/]+/main\.go|main\.(?:go|py|rs|ts|js|kt|c|cpp|dart|tsx)|__main__\.py|manage\.py|app\.py|wsgi\.py|"
-    r"asgi\.py|Program\.cs|Main\.java|Application\.(?:java|kt)|(?:src/)?(?:index|server|app|cli)\.(?:ts|js|tsx|mjs))"
+    r"asgi\.py|Program\.cs|Main\.java|Application\.(?:java|kt)|(?:server|app|cli)\.(?:ts|js|mjs)|"
+    r"(?:src|cli|api|server|app|bin)/index\.(?:ts|js|mjs))"
 )
 _TEST_STYLES = (
     ("`*_test.go` beside the code", re.compile(r".*_test\.go")),
@@ -131,6 +133,21 @@ def _imported_by_go(head: str) -> frozenset[str]:
 def _of_block(block: str) -> frozenset[str]:
     """Of one import block; the same files are read again and again."""
     return frozenset(match[1] for name in _GO.findall(block) if (match := _HOSTED.fullmatch(name)))
+
+
+_LIBRARIES = words_of(
+    "react vue svelte next nuxt astro express fastify hono koa typeorm prisma drizzle-orm zod vitest jest mocha "
+    "playwright tailwindcss vite axios redux zustand lodash three electron commander yargs chalk react-dom "
+    "react-router-dom django flask fastapi starlette pydantic sqlalchemy alembic celery click typer rich requests "
+    "httpx aiohttp numpy pandas scipy sklearn torch tensorflow transformers pytest hypothesis tokio serde axum clap "
+    "reqwest anyhow thiserror tracing rayon diesel sqlx bevy fuser zeroize"
+)
+_SCOPES = ("@nestjs/", "@tanstack/", "@angular/", "@aws-sdk/", "@radix-ui/", "@testing-library/", "@playwright/")
+
+
+def is_library(name: str) -> bool:
+    """Whether an import's name is that of a well-known library. Others may be a path of the project's own."""
+    return name in _LIBRARIES or name.startswith(_SCOPES)
 
 
 # --- manifests ---

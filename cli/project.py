@@ -1,0 +1,183 @@
+"""Projects: what is known of one, which there are, and which places are one; and how tools are used there."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import click
+
+from memctl.cli.asking import NOTHING_FOUND, SHORT_ID, placed, reading, running
+from memctl.cli.output import Cell, Column, line, print_json, print_lines, print_table, safe, span, tell, when
+from memctl.cli.say import say, told
+from memctl.domain.errors import MemctlError
+
+_SECTIONS = {
+    "tech_stack": "Stack",
+    "commands": "Commands that pass",
+    "structure": "Structure",
+    "conventions": "Conventions",
+    "hotspots": "Hot spots",
+    "issues": "Errors that came back",
+    "prefer": "Preferred",
+    "avoid": "Avoided",
+}
+
+
+class NothingToSplit(MemctlError):
+    """Nothing was merged with {project}, and it is no location that could be set apart."""
+
+    exit_code = 2
+    hint = "`memctl project show` lists a project's locations; a location's path can be split off."
+    project: str
+
+
+@click.group()
+def project() -> None:
+    """Show what is known of a project, list projects, or say which places are one."""
+
+
+@project.command()
+@click.argument("name", required=False)
+@click.option("--project", "also", metavar="NAME|PATH|ID", help="The same as the argument.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, with the events that each line rests on.")
+def show(name: str | None, also: str | None, as_json: bool) -> None:
+    """Show what sessions taught of a project: NAME, its id, a path in it, or the one this directory belongs to.
+
+    Behind each line: in how many sessions it was seen, and when last.
+    """
+    with running() as client:
+        found = client.get("/v1/project", _given(name or also))
+    if as_json:
+        print_json(found)
+        return
+    about, counts = found["project"], found["stats"]
+    click.echo(click.style(line(about["name"]), bold=True) + safe(f"  {about['anchor']}  ({about['id'][:SHORT_ID]})"))
+    ends = counts["outcomes"]
+    known = sum(n for outcome, n in ends.items() if outcome != "unknown")
+    rate = f"; {ends.get('success', 0)} of {known} with a known end went well" if known else ""
+    types = ", ".join(f"{n} {kind}" for kind, n in list(counts["task_types"].items())[:4])
+    print_lines(
+        f"{counts['sessions']} sessions, last {when(about['last_seen'])}; {counts['tasks']} tasks ({types}){rate}"
+    )
+    if len(about["locations"]) > 1:
+        print_lines(f"{len(about['locations'])} locations, the newest checkout at {about['root']}")
+    for part in about["parts"][1:]:
+        print_lines(f"merged into it: {part}")
+    for section, heading in _SECTIONS.items():
+        lines = found[section]
+        if lines:
+            click.echo()
+            click.echo(click.style(heading, bold=True))
+        for each in lines:
+            often, what = (each["sessions"], "session") if each["sessions"] else (each["count"], "time")
+            print_lines(f"  {line(each['text'])}  [{often} {what}{'s' if often > 1 else ''}, {when(each['last'])}]")
+
+
+@project.command("list")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_context
+def list_(context: click.Context, as_json: bool) -> None:
+    """List the projects that memory knows, newest first."""
+    with running() as client:
+        items = client.get("/v1/projects")["items"]
+    if as_json:
+        print_json(items)
+    elif items:
+        columns = [
+            Column("id"),
+            Column("project"),
+            Column("places", "right"),
+            Column("last"),
+            Column("where", give=True),
+        ]
+        rows: list[list[Cell | str]] = [
+            [Cell(p["id"][:SHORT_ID], "cyan"), p["name"], str(len(p["locations"])), when(p["last_seen"]), p["anchor"]]
+            for p in items
+        ]
+        print_table(columns, rows)
+    if not items:
+        tell("no project is known yet")
+        context.exit(NOTHING_FOUND)
+
+
+@project.command()
+@click.argument("into")
+@click.argument("names", nargs=-1, required=True, metavar="PROJECT...")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def merge(into: str, names: tuple[str, ...], as_json: bool) -> None:
+    """Say that each PROJECT is part of INTO: what is known of them is answered together.
+
+    Nothing is rewritten: `memctl project split PROJECT` gives back the former answers.
+    """
+    done = [say("merge-projects", into=_place(into), project=_place(name)) for name in names]
+    for each, name in zip(done, names, strict=True):
+        told(each, as_json, f"{name} is part of {into} now; `memctl project split {name}` takes it back")
+
+
+@project.command()
+@click.argument("name", metavar="PROJECT")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def split(name: str, as_json: bool) -> None:
+    """Say that PROJECT is one of its own: what was merged with it is taken away, a location's path is set apart."""
+    place = _place(name)
+    with running() as client:
+        about = client.get("/v1/project", _given(name))["project"]
+    if len(about["parts"]) == 1 and (place not in about["locations"] or len(about["locations"]) == 1):
+        raise NothingToSplit(project=name)
+    told(say("split-project", project=place), as_json, f"{name} is a project of its own now")
+
+
+@click.command()
+@reading(limit=12)
+@click.option("--type", "task_type", help="Only for this kind of task: bugfix, feature, refactor, test, docs, …")
+@click.pass_context
+def tools(context: click.Context, project: str | None, limit: int, as_json: bool, task_type: str | None) -> None:
+    """Show which tools the work takes, in which order, how they fare, and what follows a failure."""
+    asked = {name: value for name, value in placed(project).items() if value is not None}
+    if task_type is not None:
+        asked["type"] = task_type
+    with running() as client:
+        found = client.get("/v1/tools", {**asked, "limit": limit})
+    if as_json:
+        print_json(found)
+    elif found["tools"]:
+        columns = [
+            Column("tool", give=True),
+            Column("uses", "right"),
+            Column("well", "right"),
+            Column("takes", "right"),
+        ]
+        print_table(columns, [[t["tool"], str(t["uses"]), _rate(t), _time(t["mean_ms"])] for t in found["tools"]])
+        for heading, pairs, second in (
+            ("order", found["order"], "then"),
+            ("after a failure", found["after_failure"], "next"),
+        ):
+            click.echo()
+            columns = [
+                Column(heading, give=True),
+                Column(second, give=True),
+                Column("times", "right"),
+                Column("well", "right"),
+            ]
+            print_table(columns, [[p["tool"], p[second], str(p["count"]), _rate(p)] for p in pairs])
+    if not found["tools"]:
+        tell("no use of a tool is known there")
+        context.exit(NOTHING_FOUND)
+
+
+def _rate(of: dict[str, Any]) -> str:
+    return f"{of['success_rate']:.0%}"
+
+
+def _time(ms: int | None) -> str:
+    return "" if ms is None else f"{ms} ms" if ms < 1000 else span(ms / 1000)
+
+
+def _given(name: str | None) -> dict[str, Any]:
+    return {key: value for key, value in placed(name).items() if value is not None}
+
+
+def _place(name: str) -> str:
+    """A project in the user's words: what looks like a relative path is one from here."""
+    return os.path.abspath(os.path.expanduser(name)) if name.startswith((".", "~", "/")) else name
