@@ -261,7 +261,7 @@ class Projects:
         for found in (
             [p for p in self.all if p.name.casefold() == wanted],
             [p for p in self.all if wanted in p.names],
-            [p for p in self.all if len(wanted) >= SHORTEST_ID and p.id.startswith(wanted)],
+            [p for p in self.all if any(_is_named(anchor, wanted) for anchor in p.parts)],
             [p for p in self.all if {wanted, remote_of(text)} & {*p.remotes}],
         ):
             if found:
@@ -291,7 +291,7 @@ class Projects:
         if path in self._places:
             return self._anchors[self._bases[path]]
         anchors = dict.fromkeys(self._anchors.values())
-        named = [a for a in anchors if wanted in (a.casefold(), project_id(a)) or remote_of(text) == a]
+        named = [a for a in anchors if _is_named(a, wanted) or remote_of(text) == a]
         named = named or [a for a in anchors if wanted == _name_of(a).casefold()]
         if len(named) > 1:
             raise SeveralProjects(project=text, candidates=", ".join(f"{project_id(a)} ({a})" for a in named))
@@ -464,6 +464,11 @@ def standing(words: Iterable[Words]) -> list[Link]:
         for merging in said[anchor].into
         if merging.at > max(split[anchor], split.get(merging.into, 0))
     ]
+
+
+def _is_named(anchor: str, wanted: str) -> bool:
+    """Whether a text is an anchor, or the beginning of its id."""
+    return anchor.casefold() == wanted or (len(wanted) >= SHORTEST_ID and project_id(anchor).startswith(wanted))
 
 
 def _shallow(path: str) -> tuple[int, str]:

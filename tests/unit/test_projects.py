@@ -126,6 +126,8 @@ def test_a_merge_joins_under_the_name_it_was_merged_into_and_a_split_gives_back_
     joined = Projects(PLACES, [word])
     assert joined.one("web-old") == joined.one("web")
     assert joined.one("web").name == "web"
+    assert joined.one(before.one("web-old").id[:8]) == joined.one("web")
+    assert joined.part(before.one("web-old").id[:8]) == "/c/web-old"
     assert joined.one("web").parts == ("github.com/acme/web", "/c/web-old")
     parted = split(joined, "web-old", word, at=2)
     assert Projects(PLACES, parted).all == before.all

@@ -19,6 +19,8 @@ from memctl.domain.stack import (
     language_of,
     manifest_in,
     subject_of,
+)
+from memctl.domain.stack import (
     test_style_of as style_of,
 )
 from memctl.domain.tallies import Tallies, count
