@@ -35,7 +35,7 @@ AGENT_HINTS = (
 _IDLE = re.compile(
     r"\b(?:edit tool|write tool|the user|old_string|plan mode|this (?:file|script)|skill|todo list|commit message|"
     r"speculat)\b|"
-    r"\b(?:one by one|guess(?:ing)?|all at once|in parallel|manually)\b|:$",
+    r"\bor\b|\blines? \d|\b(?:one by one|guess(?:ing)?|all at once|in parallel|manually)\b|:$",
     re.I,
 )
 """How an agent goes about its own work, which decides nothing of the user's."""
@@ -60,6 +60,7 @@ _ONWARD = re.compile(
     r"\b(?:(?:what|how) (?:would you like|do you want|should (?:i|we)) (?:me )?(?:to )?(?:do|proceed|continue)|"
     r"what next|ready to|can you (?:reproduce|confirm|share|provide)|"
     r"(?:shall|should) (?:i|we) (?:continue|proceed|start|commit|push)|"
+    r"be committed|which branch|commit message|"
     r"would you like (?:me )?to (?:continue|proceed|start|commit|push))\b|다음(?:에|으로)|계속할까|진행할까",
     re.I,
 )

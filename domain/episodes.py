@@ -20,6 +20,9 @@ FILES, PATCHES, NAMES, LINES = 32, 24, 30, 10
 PIVOT_STEPS = 5
 """More steps than this between one error and the next are a change of strategy (seed 001)."""
 
+SHORT_COMMAND = 70
+"""Characters of a command that somebody may want to use again."""
+
 BARELY = 3
 """Uses of tools up to which an interrupted request was taken back, and nothing failed."""
 
@@ -36,9 +39,13 @@ _SAYS_NOTHING = re.compile(
     r"\b(?:let me|let's|want me to|would you like|shall i|should i|ready to|you can now)\b|[:?]$|"
     r"^(?:all |both |the )?(?:\d+ )?(?:\w+ )?(?:tests?|lint|linter|typecheck|checks|build|commit|hooks)\b.{0,40}"
     r"\b(?:pass(?:es|ed|ing)?|clean|green|succe\w+)\b|"
-    r"^(?:\W*\w+\W*){0,3}$|^(?:all clean|pushed|committed|fixed)\b[^a-z]*$|\b[0-9a-f]{7,40}\b.{0,4}$",
+    r"\b(?:all|\d+) (?:\d+ )?(?:[\w-]+ )?tests (?:now )?pass|^all clean\b|"
+    r"^(?:pushed|committed|fixed)\b[^a-z]*$|\b[0-9a-f]{7,40}\b.{0,4}$",
     re.I,
 )
+
+
+_PLAIN_WORD = re.compile(r"(?<![\w`./:-])[^\W\d_]{2,}(?![\w`/]|[.:]\w)")
 
 
 def _gist(text: str, limit: int) -> str:
@@ -46,7 +53,7 @@ def _gist(text: str, limit: int) -> str:
     found = ""
     for sentence in sentences(text):
         sentence = sentence.replace("**", "")
-        if sentence[0] in "|+" or _SAYS_NOTHING.search(sentence):
+        if sentence[0] in "|+" or len(_PLAIN_WORD.findall(sentence)) < 3 or _SAYS_NOTHING.search(sentence):
             continue
         if found and len(found) + 1 + len(sentence) > limit:
             break
@@ -181,8 +188,11 @@ class EpisodeSoFar(msgspec.Struct):
         self.approach = approach
         if approach.startswith("ran `") and "` instead of `" in approach:
             works, _, fails = approach.removeprefix("ran ").partition(" instead of ")
-            _keep(self.tips, (f"{works} works here, {fails} does not ({first})",), LINES // 2)
+            if max(len(works), len(fails)) <= SHORT_COMMAND and "<<" not in approach:
+                _keep(self.tips, (f"{works} works here, {fails} does not ({first})",), LINES // 2)
             return
+        if first.endswith(":"):
+            return  # a message that only announces what came up
         self.mended = self.mended or self.found.get(signature, "")
         why = _gist(explanation, 180)
         if why and not any(gotcha.endswith(why) for gotcha in self.gotchas):
@@ -265,7 +275,8 @@ class EpisodeSoFar(msgspec.Struct):
     def _solution(self) -> str:
         if self.changed_at is None:
             return ""
-        return _gist(self.summary, 300) or ("" if _SAYS_NOTHING.search(self.approach) else self.approach)
+        approach = "" if _SAYS_NOTHING.search(self.approach) or self.approach.startswith("ran `git ") else self.approach
+        return _gist(self.summary, 300) or approach
 
     def _plan_summary(self) -> str:
         if not self.plan:
@@ -321,7 +332,8 @@ class EpisodeSoFar(msgspec.Struct):
             solution=self._solution(),
             gotchas=(
                 *self.gotchas,
-                *(f"{message[:140]} (not resolved)" for message in list(self.unresolved.values())[-3:]),
+                # What ended well went on without them.
+                *(f"{m[:140]} (not resolved)" for m in list(self.unresolved.values())[-3:] if outcome != "success"),
             ),
             tips=tuple(self.tips),
             answer=clipped(self.answer, 2_000),

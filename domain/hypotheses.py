@@ -79,7 +79,8 @@ _LEAD = (
 _DEEP = r"(?:real|actual|core|underlying|deeper|main|root|true)"
 _REST = r"(?:that )?(?P<rest>[^\n]{8,300}?)(?=[.!](?:\s|$)|\n|$)"
 _PROPOSED = re.compile(
-    _LEAD + r"(?:(?:i (?:strongly )?suspect|my (?:(?:working|current|best) )?(?:hypothesis|theory)(?: is)?):? |"
+    _LEAD + r"(?:(?:i (?:strongly )?suspect|my (?:(?:working|current|best) )?(?:hypothesis|theory)(?: is)?)"
+    r"(?: based on (?:the code|this))?\W* |"
     rf"(?:i think |i believe |maybe |perhaps |it seems )?the (?:more |most )?(?:{_DEEP} |likely |other )*{_CAUSE} "
     r"(?:is (?:likely|probably|most likely|perhaps)|might (?:be|lie)|may be|could be|seems to be|appears to be) )"
     + _REST,
@@ -115,6 +116,7 @@ _IDLE = re.compile(
     r"^(?:let me|looking|i'll|i will|i need|now)\b",
     re.I,
 )
+_CODE = re.compile(r"[`/]|\w\.\w|[a-z][A-Z]|_")
 _FENCED = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _BREAKS = (". ", "\n", "! ", ": ", "? ")
 
@@ -170,6 +172,8 @@ def _finding(text: str, start: int, thought: bool) -> Finding | None:
             continue
         at, end = match.span("rest")
         words = " ".join(match["rest"].replace("**", "").split()).strip("*—–- ")
+        if words.lower().startswith("in ") and not _CODE.search(words):
+            return None  # a place that nobody could look at
         if (
             not _SHORTEST <= len(words) <= _LONGEST
             or text[end : end + 1] == "?"
