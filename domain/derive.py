@@ -143,6 +143,7 @@ class StreamFacts:
             agent_version=seen.agent_version,
             repository=started.repository,
             title=started.title,
+            parent=started.parent_session,
         )
         self._where.opened(placed, started.repository)
 

@@ -80,6 +80,20 @@ class SessionOpened(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="se
     agent_version: str = ""
     repository: str = ""
     title: str = ""
+    parent: str = ""
+    """Id of the session that asked for this one."""
+
+
+class SubagentAsked(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="subagent_asked"):
+    """Work was handed to a subagent and came back, or runs on beside. `role` is the kind of agent that was asked for,
+    `about` the work in a few words, at most 200 characters.
+    """
+
+    asked: str
+    role: str = ""
+    about: str = ""
+    ok: bool = True
+    duration_ms: int | None = None
 
 
 class SessionClosed(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="session_closed"):

@@ -62,6 +62,8 @@ class SessionStarted(Observation, frozen=True, kw_only=True, omit_defaults=True)
     repository: str = ""
     """Git remote, where the client says so."""
     commit: str = ""
+    parent_session: str = ""
+    """The session that asked for this one, which is a subagent's."""
 
 
 @event("session.ended")
@@ -133,6 +135,8 @@ class ToolOutcome(Observation, frozen=True, kw_only=True, omit_defaults=True):
     interrupted: bool = False
     file: str = ""
     patch: tuple[Hunk, ...] = ()
+    asked: str = ""
+    """The subagent that the use handed work to, where the client says so."""
 
 
 @event("tool.returned")

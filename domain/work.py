@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from memctl.domain.asserting import Assertions, span_of
+from memctl.domain.bounded import one_line
 from memctl.domain.conversation import Conversation
 from memctl.domain.craft import Craft
 from memctl.domain.decisions import decisions_in_answers
@@ -21,6 +22,7 @@ from memctl.domain.facts import (
     ResolutionRefuted,
     Span,
     StackShown,
+    SubagentAsked,
     TestsRan,
     ToolUsed,
 )
@@ -72,6 +74,8 @@ class Work:
         self._resolutions = Resolutions()
         self._resolved: dict[str, tuple[ErrorResolved, int]] = {}
         self._craft = Craft(assertions)
+        self._subagents: set[str] = set()
+        """Those that used a tool. Some clients name a subagent by the call that asked for it."""
 
     def called(self, seen: ToolCalled) -> None:
         if seen.call:
@@ -83,6 +87,8 @@ class Work:
     def came_back(self, placed: Placed, seen: ToolOutcome) -> None:
         """A use of a tool ended: all that it says, in one go."""
         self._uses += 1
+        if seen.subagent:
+            self._subagents.add(seen.subagent)
         call = self._calls.pop(seen.call, None)
         tool = seen.tool or (call.tool if call is not None else "")
         given: dict[str, Any] = call.input if call is not None else {}
@@ -111,6 +117,8 @@ class Work:
             task_type=self._talk.episode.task_type if self._talk.episode is not None else "",
             head=head_of(command) if command else "",
         )
+        if asked := seen.asked or (seen.call if seen.call in self._subagents else ""):
+            self._asked(placed, asked, given, seen)
         episode = self._talk.episode
         if episode is not None:
             episode.used(tool, ok=ok or noise)
@@ -121,7 +129,8 @@ class Work:
             return
         if not failed:
             self._changed(placed, family, tool, given, seen)
-            self._planned(placed, tool, given, seen)
+            if not seen.subagent:  # its list of steps is not the task's
+                self._planned(placed, tool, given, seen)
             self._built(placed, family, files, given, seen, command)
         ended = bool(command) and not self._goes_on(seen, given, command)
         if ended:
@@ -129,6 +138,21 @@ class Work:
         occurred = self._erred(placed, about, tool, command, seen.text, errors)
         if ended:
             self._settle(placed, command, seen.text, ok, occurred)
+
+    def _asked(self, placed: Placed, asked: str, given: dict[str, Any], seen: ToolOutcome) -> None:
+        role, about = (
+            next((text for name in names if isinstance(text := given.get(name), str) and text.strip()), "")
+            for names in (("subagent_type", "agent_type", "agent"), ("description", "name", "prompt", "message"))
+        )
+        self._assert.note(
+            SubagentAsked,
+            placed,
+            asked=asked,
+            role=role[:60],
+            about=one_line(about, 200),
+            ok=not isinstance(seen, ToolFailed),
+            duration_ms=seen.duration_ms,
+        )
 
     def _command(self, tool: str, given: dict[str, Any], seen: ToolOutcome) -> str:
         process = given.get("session_id", given.get("bash_id", given.get("shellId")))

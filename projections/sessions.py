@@ -8,6 +8,7 @@ from copy import copy
 from typing import assert_never
 
 import msgspec
+from msgspec.structs import replace
 
 from memctl.domain.bounded import clipped, one_line
 from memctl.domain.facts import (
@@ -21,6 +22,7 @@ from memctl.domain.facts import (
     SessionClosed,
     SessionOpened,
     SessionTitled,
+    SubagentAsked,
     Summarized,
     TaskOpened,
     TestsRan,
@@ -29,8 +31,21 @@ from memctl.domain.facts import (
 )
 from memctl.projections.kernel import projection
 
-LOCATIONS, PATHS = 8, 2_000
-"""How many working directories a row names, and how many changed files it tells apart."""
+LOCATIONS, PATHS, SUBAGENTS = 8, 2_000, 32
+"""How many working directories a row names, changed files it tells apart, and subagents it lists."""
+
+
+class Subagent(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
+    """A subagent of the session. `role` and `about` are what it was asked for; `ok` is None until it came back."""
+
+    id: str
+    role: str = ""
+    about: str = ""
+    ok: bool | None = None
+    tool_calls: int = 0
+    tool_failures: int = 0
+    answers: int = 0
+    duration_ms: int | None = None
 
 
 class Session(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -82,6 +97,10 @@ class Session(msgspec.Struct, kw_only=True, omit_defaults=True):
     tasks: int = 0
     changed: tuple[str, ...] = ()
     """Digests of the paths of changed files, which tell the distinct ones."""
+    parent: str = ""
+    """Id of the session that asked for this one, which is a subagent's."""
+    subagents: tuple[Subagent, ...] = ()
+    """The first 32 that worked for it; their work is counted in the session's figures, too."""
 
 
 Told = (
@@ -98,6 +117,7 @@ Told = (
     | ErrorResolved
     | TokensSpent
     | TaskOpened
+    | SubagentAsked
     | Summarized
 )
 
@@ -141,11 +161,18 @@ def _count(row: Session, fact: Told) -> None:
             row.tokens_cached += fact.tokens_cached
         case ToolUsed():
             row.tool_calls += 1
-            row.tool_failures += not fact.ok and not fact.noise
+            failed = not fact.ok and not fact.noise
+            row.tool_failures += failed
+            if fact.subagent:
+                was = _subagent(row, fact.subagent)
+                _enter(row, replace(was, tool_calls=was.tool_calls + 1, tool_failures=was.tool_failures + failed))
             row.patches_proposed += fact.family == "edit"
         case Answered():
             row.answers += 1
-            if not fact.subagent:
+            if fact.subagent:
+                was = _subagent(row, fact.subagent)
+                _enter(row, replace(was, answers=was.answers + 1))
+            else:
                 if not row.summarized:
                     row.summary = fact.text  # cut when all is folded
                 row.model = fact.model or row.model
@@ -179,8 +206,12 @@ def _count(row: Session, fact: Told) -> None:
             row.agent_version = fact.agent_version or row.agent_version
             row.repository = fact.repository or row.repository
             row.title = fact.title or row.title
+            row.parent = fact.parent or row.parent
         case TaskOpened():
             row.tasks += 1
+        case SubagentAsked():
+            was = _subagent(row, fact.asked)
+            _enter(row, replace(was, role=fact.role, about=fact.about, ok=fact.ok, duration_ms=fact.duration_ms))
         case Summarized():
             row.summary, row.summarized = clipped(fact.summary, 600), True
             row.tags = tuple(clipped(tag, 40) for tag in fact.tags[:12])
@@ -190,3 +221,17 @@ def _count(row: Session, fact: Told) -> None:
             row.ended_at, row.end_reason = fact.occurred_at, fact.reason
         case _:
             assert_never(fact)
+
+
+def _subagent(row: Session, id: str) -> Subagent:
+    return next((known for known in row.subagents if known.id == id), Subagent(id))
+
+
+def _enter(row: Session, subagent: Subagent) -> None:
+    for index, known in enumerate(row.subagents):
+        if known.id == subagent.id:
+            row.subagents = (*row.subagents[:index], subagent, *row.subagents[index + 1 :])
+            return
+    # What a subagent's own session does is not listed in it once more.
+    if len(row.subagents) < SUBAGENTS and subagent.id != row.session_id:
+        row.subagents = (*row.subagents, subagent)

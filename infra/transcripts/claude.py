@@ -258,6 +258,7 @@ class _Line:
                 interrupted=extra.get("interrupted") is True,
                 file=string(extra.get("filePath")) or string(mapping(extra.get("file")).get("filePath")),
                 patch=structured_hunks(extra.get("structuredPatch")),
+                asked=identifier(extra.get("agentId")),
                 block=index,
                 **self.common,
             )

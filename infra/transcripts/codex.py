@@ -123,11 +123,14 @@ class Codex:
         self._branch = string(git.get("branch"))
         self._location = normalise(string(meta.get("cwd"))) or self._location
         # A subagent's thread is a session of its own; its source is an object that says so.
-        self._subagent = session if "subagent" in mapping(meta.get("source")) else ""
+        source = mapping(meta.get("source"))
+        self._subagent = session if "subagent" in source else ""
+        spawn = mapping(mapping(source.get("subagent")).get("thread_spawn"))
         started = SessionStarted(
             source="fork" if meta.get("forked_from_id") else "resume" if resumed else "startup",
             repository=string(git.get("repository_url")),
             commit=string(git.get("commit_hash")),
+            parent_session=identifier(spawn.get("parent_thread_id")),
             **self._common(place),
         )
         return [self._observed(started, micros(meta.get("timestamp")) or moment)]

@@ -236,6 +236,7 @@ def _outcome(call: dict[str, Any], id: str, block: int, common: _Common) -> Obse
         interrupted=status == "cancelled",
         file=string(given.get("file_path")) or string(given.get("absolute_path")),
         patch=hunks_of(diff),
+        asked=identifier(call.get("agentId")),
         block=block,
         **common,
     )

@@ -186,6 +186,7 @@ def _used(part: dict[str, Any], block: int, created: Any, common: _Common) -> li
         duration_ms=max(0, ended - started) if started is not None and ended is not None else None,
         file=string(given.get("filePath")),
         patch=hunks_of(string(details.get("diff"))),
+        asked=identifier(details.get("sessionId")) if tool == "task" else "",
         block=block + 1,
         **common,
     )

@@ -34,6 +34,7 @@ from memctl.domain.facts import (
     SessionOpened,
     SessionTitled,
     Span,
+    SubagentAsked,
     TaskClosed,
     TaskOpened,
     TokensSpent,
@@ -390,6 +391,23 @@ def test_subagents_open_no_task_and_their_work_counts_for_the_open_one() -> None
     assert (changed.task, changed.subagent, changed.created, changed.added) == (task.task, "a1", True, 2)
     [turn] = only(facts, Turn)
     assert turn.answer == ""
+
+
+def test_what_a_subagent_was_asked_for_is_told_and_its_steps_are_not_the_tasks() -> None:
+    session = Session()
+    session.user("Refactor the cart module into smaller pieces")
+    session.uses("TodoWrite", {"todos": [{"content": "Split", "status": "pending"}]}, "ok")
+    session.tell(ToolCalled(tool="TodoWrite", call="w1", input={"todos": [{"content": "Look"}]}, subagent="a1"))
+    session.tell(ToolReturned(call="w1", text="ok", subagent="a1"), "tool")
+    task = {"subagent_type": "Explore", "description": "Find usages", "prompt": "Look for usages of the cart"}
+    session.uses("Task", task, "Three usages.", asked="a1", duration_ms=7)
+    facts = facts_of(session.events)
+    [asked] = only(facts, SubagentAsked)
+    assert (asked.asked, asked.role, asked.about, asked.ok) == ("a1", "Explore", "Find usages", True)
+    [plan] = only(facts, PlanChanged)
+    assert plan.steps == (("pending", "Split"),)
+    [*_, episode] = only(facts, Episode)
+    assert "Look for usages" not in str(episode)
 
 
 def test_a_message_counts_its_tokens_once() -> None:

@@ -8,6 +8,7 @@ import msgspec
 
 from memctl.domain.event import Micros
 from memctl.domain.facts import (
+    Answered,
     DecisionTaken,
     Episode,
     ErrorOccurred,
@@ -19,6 +20,7 @@ from memctl.domain.facts import (
     Prompted,
     SessionClosed,
     SessionOpened,
+    SubagentAsked,
     TaskClosed,
     TaskOpened,
     TokensSpent,
@@ -80,6 +82,26 @@ def test_a_session_counts_what_was_done_in_it() -> None:
     assert (row.files_changed, row.lines_added, row.lines_removed) == (2, 4, 3)
     assert (row.tokens_in, row.tokens_out, row.tokens_cached) == (6, 7, 9)
     assert (row.started_at, row.ended_at, row.starts) == (opened.occurred_at, None, 1)
+
+
+def test_a_session_lists_its_subagents_with_what_they_did() -> None:
+    row = session_after(
+        told(SessionOpened, source="startup"),
+        told(ToolUsed, tool="Grep", family="search", ok=True, subagent="a1"),
+        told(ToolUsed, tool="Bash", family="run", ok=False, subagent="a1"),
+        told(Answered, text="Three usages", subagent="a1"),
+        told(SubagentAsked, asked="a1", role="Explore", about="Find usages", duration_ms=7),
+        told(ToolUsed, tool="Bash", family="run", ok=True, subagent="a2"),
+    )
+    first, second = row.subagents
+    assert (first.id, first.role, first.about, first.ok) == ("a1", "Explore", "Find usages", True)
+    assert (first.tool_calls, first.tool_failures, first.answers) == (2, 1, 1)
+    assert (second.id, second.ok, second.tool_calls) == ("a2", None, 1)
+    assert (row.summary, row.tool_calls) == ("", 3)
+    many = session_after(*(told(Answered, text="x", subagent=f"a{n}") for n in range(100)))
+    assert len(many.subagents) == 32
+    own = session_after(told(SessionOpened, parent="p1"), told(Answered, text="x", subagent="s1"))
+    assert (own.parent, own.subagents) == ("p1", ())
 
 
 def test_a_session_taken_up_again_is_open_again() -> None:
