@@ -8,11 +8,16 @@ from uuid import UUID
 
 import msgspec
 
+from memctl.api.pages import LONGEST_PAGE, Keyed, page, projection_named
+from memctl.api.places import projects_of
 from memctl.api.reader import Reader
-from memctl.api.views import Evidence, Origin
+from memctl.api.views import Evidence, Origin, shown
 from memctl.domain.event import Event
 from memctl.domain.facts import Span, quote_hash
 from memctl.infra.log.read import read_events
+
+MOST_CHECKED = 2_000
+"""Subjects whose quotes one check looks up."""
 
 
 def events_of(reader: Reader, spans: Iterable[Span]) -> dict[UUID, Event]:
@@ -24,6 +29,49 @@ def events_of(reader: Reader, spans: Iterable[Span]) -> dict[UUID, Event]:
 def evidence_of(spans: Sequence[Span], events: Mapping[UUID, Event]) -> list[Evidence]:
     """The spans' quotes, cut from `events`; the same quote once."""
     return [_cut(span, events.get(span.event)) for span in dict.fromkeys(spans)]
+
+
+def with_evidence(reader: Reader, rows: Sequence[Keyed]) -> list[dict[str, Any]]:
+    """Rows that have `evidence` spans, with the quotes in their place."""
+    spans = [span for keyed in rows for span in spans_of(keyed.row)]
+    events = events_of(reader, spans)
+    found = []
+    for keyed in rows:
+        evidence: list[Evidence] = evidence_of(spans_of(keyed.row), events)
+        item = {"id": keyed.key, **shown(keyed.row), "evidence": msgspec.to_builtins(evidence)}
+        if "location" in item:
+            item["project"] = projects_of(reader).name_of(item["location"])
+        found.append(item)
+    return found
+
+
+def spans_of(row: Any) -> tuple[Span, ...]:
+    """The spans a row rests on, however its evidence is kept."""
+    kept = getattr(row, "evidence", ())
+    spans = (each if isinstance(each, Span) else getattr(each, "span", None) for each in kept)
+    return tuple(span for span in spans if span is not None)
+
+
+def broken_quotes(reader: Reader, most: int = MOST_CHECKED) -> tuple[int, list[str]]:
+    """Quotes of verified claims that are looked up in their events again: how many, and those that no longer hold.
+
+    The claims last seen come first; beyond `most` subjects none is looked at.
+    """
+    p = projection_named("verified_knowledge")
+    count, broken, cursor = 0, [], None
+    for _ in range(0, most, LONGEST_PAGE):
+        rows, cursor = page(reader, p, "last_seen", [], limit=LONGEST_PAGE, cursor=cursor)
+        claims = [claim for keyed in rows for claim in keyed.row.claims]
+        quoted = [(claim.text, span) for claim in claims for span in claim.evidence if span.quote_hash]
+        events = events_of(reader, [span for _, span in quoted])
+        count += len(quoted)
+        for text, span in quoted:
+            if not _cut(span, events.get(span.event)).holds:
+                why = "reads otherwise now" if span.event in events else "was erased"
+                broken.append(f"{text[:80]!r} rests on event {span.event}, which {why}")
+        if cursor is None:
+            break
+    return count, broken
 
 
 def field_text(payload: Any, path: str) -> str | None:

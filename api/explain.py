@@ -8,7 +8,7 @@ from uuid import UUID
 
 import msgspec
 
-from memctl.api import queries
+from memctl.api import claims, queries
 from memctl.api.evidence import events_of, evidence_of, field_text
 from memctl.api.pages import one, projection_named
 from memctl.api.places import projects_of
@@ -75,7 +75,7 @@ def explain(reader: Reader, wanted: str) -> dict[str, Any]:
     kind, item = found["kind"], found["item"]
     claim = _claim_of(reader, kind, item)
     answer = _record(reader, kind, item) if claim is None else _claim(reader, kind, str(item["id"]), claim)
-    kept, to = queries.effective_id(reader, str(item["id"]))
+    kept, to = claims.effective_id(reader, str(item["id"]))
     answer = msgspec.structs.replace(answer, resolution=kept, resolved_to=to)
     told: dict[str, Any] = msgspec.to_builtins(answer)
     return told

@@ -13,6 +13,7 @@ from pydantic import AwareDatetime, BaseModel, Field, NaiveDatetime
 
 from memctl.api import bugs as bug_queries
 from memctl.api import (
+    claims,
     dead_letters,
     http_code,
     http_commands,
@@ -264,7 +265,7 @@ def _routes(readers: Readers, engine: Engine) -> APIRouter:
         """Claims read out of words, with their level (1 to 4) and what each is still missing."""
         where = placed(project, here)
         return found(
-            request, lambda reader: queries.insights(reader, where(reader), kind=kind, limit=limit, cursor=cursor)
+            request, lambda reader: claims.insights(reader, where(reader), kind=kind, limit=limit, cursor=cursor)
         )
 
     @router.get("/knowledge", tags=["claims"], responses=http_openapi.page("VerifiedKnowledge"))
@@ -281,7 +282,7 @@ def _routes(readers: Readers, engine: Engine) -> APIRouter:
         where = placed(project, here)
         return found(
             request,
-            lambda reader: queries.knowledge(
+            lambda reader: claims.knowledge(
                 reader, where(reader), kind=kind, status=status, limit=limit, cursor=cursor
             ),
         )
@@ -290,7 +291,7 @@ def _routes(readers: Readers, engine: Engine) -> APIRouter:
     def preferences(request: Request, project: Project = None, here: Here = None, limit: Limit = 50) -> Response:
         """How the user likes to work, as said and as shown: by group and aspect, weightiest first."""
         where = placed(project, here)
-        return found(request, lambda reader: queries.preferences(reader, where(reader), limit=limit))
+        return found(request, lambda reader: claims.preferences(reader, where(reader), limit=limit))
 
     @router.get("/explain/{id:path}", tags=["claims"], responses=http_openapi.one("Explanation"))
     def explained(request: Request, id: Id) -> Response:
@@ -300,12 +301,12 @@ def _routes(readers: Readers, engine: Engine) -> APIRouter:
     @router.get("/core", tags=["claims"])
     def core(request: Request) -> Response:
         """The sections of core memory."""
-        return found(request, lambda reader: {"items": queries.core_memory(reader)})
+        return found(request, lambda reader: {"items": claims.core_memory(reader)})
 
     @router.get("/resolutions", tags=["claims"])
     def resolutions(request: Request, limit: Limit = 50, cursor: Cursor = None) -> Response:
         """What became of what was left open, latest first."""
-        return found(request, lambda reader: queries.resolutions(reader, limit=limit, cursor=cursor))
+        return found(request, lambda reader: claims.resolutions(reader, limit=limit, cursor=cursor))
 
     # --- bugs ---
 

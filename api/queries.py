@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any, get_args
+from typing import Any
 from uuid import UUID
 
 import msgspec
 from psycopg import sql
 
 from memctl.api import code
-from memctl.api.evidence import events_of, evidence_of, origin_of
+from memctl.api.claims import known
+from memctl.api.evidence import origin_of, with_evidence
 from memctl.api.pages import (
     Keyed,
     between,
@@ -29,25 +30,13 @@ from memctl.api.pages import (
 )
 from memctl.api.places import Places, projects_of
 from memctl.api.reader import Reader
-from memctl.api.staleness import changed_since
-from memctl.api.views import Evidence, Page, iso, moment, shown
+from memctl.api.views import Page, iso, moment, shown
 from memctl.domain.commanding import Kind
 from memctl.domain.errors import MemctlError
 from memctl.domain.event import Event
-from memctl.domain.facts import Span
 from memctl.domain.memory import memory_id
-from memctl.domain.preferences import Group
 from memctl.infra.log.read import read_events
-from memctl.projections.insights import Insight
 from memctl.projections.memories import Memory
-from memctl.projections.resolutions import effective
-from memctl.projections.verified_knowledge import knowledge_id
-
-MOST_ASPECTS = 200
-"""Rows of preferences that one answer is made of."""
-
-MOST_SECTIONS = 100
-"""Sections of core memory that are shown."""
 
 _HEX = re.compile(r"[0-9a-f-]+", re.IGNORECASE)
 _MOST_LIKE_IT = 8
@@ -113,27 +102,6 @@ def memories_by_id(reader: Reader, ids: Sequence[str]) -> dict[str, Memory]:
     return several(reader, projection_named("memories"), ids)
 
 
-def with_evidence(reader: Reader, rows: Sequence[Keyed]) -> list[dict[str, Any]]:
-    """Rows that have `evidence` spans, with the quotes in their place."""
-    spans = [span for keyed in rows for span in spans_of(keyed.row)]
-    events = events_of(reader, spans)
-    found = []
-    for keyed in rows:
-        evidence: list[Evidence] = evidence_of(spans_of(keyed.row), events)
-        item = {"id": keyed.key, **shown(keyed.row), "evidence": msgspec.to_builtins(evidence)}
-        if "location" in item:
-            item["project"] = projects_of(reader).name_of(item["location"])
-        found.append(item)
-    return found
-
-
-def spans_of(row: Any) -> tuple[Span, ...]:
-    """The spans a row rests on, however its evidence is kept."""
-    kept = getattr(row, "evidence", ())
-    spans = (each if isinstance(each, Span) else getattr(each, "span", None) for each in kept)
-    return tuple(span for span in spans if span is not None)
-
-
 # --- sessions ---
 
 
@@ -188,101 +156,6 @@ def _session(reader: Reader, stream: str, row: Any) -> dict[str, Any]:
     item = {"id": stream, **shown(row), "project": projects_of(reader).name_of(row.location)}
     del item["changed"]  # digests that only the fold needs
     return item
-
-
-# --- claims ---
-
-
-def insights(
-    reader: Reader, places: Places, *, kind: str | None = None, limit: int = 50, cursor: str | None = None
-) -> Page:
-    """Claims read out of words, by when they were last made: each with its level (1 to 4), and what it is missing."""
-    p = projection_named("insights")
-    conditions = [*within(p, places, or_everywhere=True), *equal(p, "kind", kind)]
-    rows, after = page(reader, p, "last_seen", conditions, limit=limit, cursor=cursor)
-    candidates = several(reader, projection_named("candidates"), [keyed.key for keyed in rows])
-    homes = {keyed.key: _memory_of(keyed.row) for keyed in rows}
-    active = several(reader, projection_named("memories"), list(homes.values()))
-    found = with_evidence(reader, rows)
-    for item in found:
-        candidate = candidates.get(item["id"])
-        item["level"] = _level(candidate, homes[item["id"]] in active)
-        item["missing"] = list(candidate.missing) if candidate else []
-        item["warrant"] = candidate.warrant if candidate else ""
-    return Page(found, after, places.scope)
-
-
-def _memory_of(insight: Insight) -> str:
-    """Id of the memory that this claim is part of once it has graduated."""
-    place = None if insight.everywhere else insight.location
-    return memory_id("knowledge", knowledge_id(insight.subject, place))
-
-
-def _level(candidate: Any, active: bool) -> int:
-    if candidate is None:
-        return 1
-    if candidate.ready:
-        return 4 if active else 3
-    return 2 if all(check.passed for check in candidate.checks) else 1
-
-
-def knowledge(
-    reader: Reader,
-    places: Places,
-    *,
-    kind: str | None = None,
-    status: str | None = None,
-    limit: int = 50,
-    cursor: str | None = None,
-) -> Page:
-    """What is held true, by subject: claims that stand, what they replaced, and the words they rest on."""
-    p = projection_named("verified_knowledge")
-    conditions = [*within(p, places, or_everywhere=True), *equal(p, "kind", kind), *equal(p, "status", status)]
-    rows, after = page(reader, p, "last_seen", conditions, limit=limit, cursor=cursor)
-    return Page(known(reader, rows), after, places.scope)
-
-
-def known(reader: Reader, rows: Sequence[Keyed]) -> list[dict[str, Any]]:
-    """Verified subjects with the evidence of each of their claims."""
-    events = events_of(reader, [span for keyed in rows for claim in keyed.row.claims for span in claim.evidence])
-    changed = changed_since(reader, (path for keyed in rows for claim in keyed.row.claims for path in claim.files))
-    found = []
-    for keyed in rows:
-        item = {"id": keyed.key, **shown(keyed.row)}
-        for claim, told in zip(keyed.row.claims, item["claims"], strict=True):
-            told["evidence"] = msgspec.to_builtins(evidence_of(claim.evidence, events))
-            told["stale"] = any(changed.get(path, 0) > claim.last_seen for path in claim.files)
-        item["memory_id"] = memory_id("knowledge", keyed.key)
-        found.append(item)
-    return found
-
-
-def preferences(reader: Reader, places: Places, *, limit: int = 50) -> Page:
-    """How the user likes to work, here and everywhere: one item for each value of an aspect, by group, and for each
-    thing accepted, rejected or used as a shortcut, weightiest first."""
-    p, projects = projection_named("user_preferences"), projects_of(reader)
-    rows, _ = page(reader, p, "last_seen", within(p, places, or_everywhere=True), limit=MOST_ASPECTS, cursor=None)
-    claims = [(keyed.row, claim) for keyed in rows for claim in keyed.row.claims]
-    # An aspect has one value: the weightiest claim's, wherever it was made. What has no name is listed whole.
-    best: dict[tuple[str, str], tuple[Any, Any]] = {}
-    for row, claim in sorted(claims, key=lambda found: found[1].weight, reverse=True):
-        best.setdefault((row.group, row.name or claim.text), (row, claim))
-    rejected = {verdict.id for verdict in _rejected(reader, [claim.insight for _, claim in best.values()])}
-    found = [
-        {"group": row.group, "name": row.name, "project": projects.name_of(row.location),
-         **shown(claim)}
-        for row, claim in best.values()
-        if claim.insight not in rejected
-    ]  # fmt: skip
-    order = list(get_args(Group))
-    found.sort(key=lambda item: order.index(item["group"]))
-    return Page(found[:limit], None, places.scope)
-
-
-def _rejected(reader: Reader, insights: Sequence[str]) -> list[Any]:
-    """Candidates among these that a person rejected."""
-    rows = several(reader, projection_named("candidates"), list(insights))
-    return [row for row in rows.values() if any(c.name == "standing" and not c.passed for c in row.checks)]
 
 
 # --- events ---
@@ -358,25 +231,6 @@ def thing(reader: Reader, wanted: str) -> dict[str, Any]:
     exact = [(kind, key) for kind, key in found if key == wanted]
     kind, key = _only_one(wanted, exact or found)
     return {"kind": kind, "item": _thing(reader, kind, key)}
-
-
-def effective_id(reader: Reader, id: str) -> tuple[str, str]:
-    """Whether an id stands for itself (direct), is being cleared up (pending) or was (resolved), and then what for."""
-    row = one(reader, projection_named("resolutions"), id)
-    to, status = effective(id, row)
-    return status, "" if to == id else to
-
-
-def core_memory(reader: Reader) -> list[dict[str, Any]]:
-    """The sections of core memory, by name."""
-    rows, _ = page(reader, projection_named("core_memory"), "changed_at", [], limit=MOST_SECTIONS, cursor=None)
-    return [shown(keyed.row) for keyed in sorted(rows, key=lambda keyed: keyed.key) if keyed.row.text]
-
-
-def resolutions(reader: Reader, *, limit: int = 50, cursor: str | None = None) -> Page:
-    """What became of what was left open, latest first."""
-    rows, after = page(reader, projection_named("resolutions"), "resolved_at", [], limit=limit, cursor=cursor)
-    return Page([{"id": keyed.key, **shown(keyed.row)} for keyed in rows], after)
 
 
 def id_of(reader: Reader, kind: Kind, wanted: str) -> str:

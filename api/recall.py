@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from memctl.api import bugs, queries, work
+from memctl.api import bugs, claims, work
 from memctl.api.places import Places
 from memctl.api.reader import Reader
 from memctl.api.search import Engine, Question
@@ -94,7 +94,7 @@ def _for_error(reader: Reader, payload: dict[str, Any], places: Places) -> list[
 
 def _for_start(reader: Reader, places: Places) -> list[Line]:
     lines = []
-    for row in queries.knowledge(reader, places, status="verified", limit=8).items:
+    for row in claims.knowledge(reader, places, status="verified", limit=8).items:
         lines.append(_line(f"{row['last_seen'][:10]} {quoted(row['text'], 300)}", row["id"]))
     for row in work.episodes(reader, places, limit=3).items:
         told = f"{row['ended_at'][:10]} worked on {quoted(row['description'], 200)}: {row['outcome']}"

@@ -11,7 +11,7 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,7 @@ from memctl.api.evidence import events_of, evidence_of
 from memctl.api.pages import projection_named, several, table_of
 from memctl.api.places import Places, projects_of
 from memctl.api.reader import Reader
+from memctl.api.staleness import changed_since
 from memctl.api.views import Found, SearchAnswer, SourceRow, moment
 from memctl.domain.errors import MemctlError
 from memctl.domain.graduation import TIER_NAMES, USER_SAID
@@ -289,7 +290,8 @@ class Engine:
         worth = worth[: asked.limit + CANDIDATES]
         rows: dict[str, Memory] = several(reader, projection_named("memories"), [c.id for c in worth])
         # A row that is missing was forgotten, or refolded, since the vector store heard of it.
-        known = [_known(c, rows[c.id], asked, meant) for c in worth if c.id in rows]
+        stale = _stale(reader, rows.values())
+        known = [_known(c, row, asked, meant, stale=row.id in stale) for c, row in _distinct(worth, rows)]
         words = (
             {id: frozenset(tokens(f"{row.title} {row.gist}")) for id, row in rows.items()} if _diverse(asked) else {}
         )
@@ -305,8 +307,27 @@ def profile_of(name: str) -> Profile:
     return found
 
 
-def _known(candidate: Candidate, row: Memory, asked: Question, meant: Understood) -> Known:
-    """A candidate with what its memory says."""
+def _distinct(worth: Iterable[Candidate], rows: Mapping[str, Memory]) -> Iterator[tuple[Candidate, Memory]]:
+    """The candidates whose memories are there; a claim of several worktrees of a project is one to who asks."""
+    told: set[str] = set()
+    for candidate in worth:
+        row = rows.get(candidate.id)
+        if row is None or row.text in told:
+            continue
+        if row.kind == "knowledge":
+            told.add(row.text)
+        yield candidate, row
+
+
+def _stale(reader: Reader, rows: Iterable[Memory]) -> set[str]:
+    """Claims about files that have changed since the claim was last seen to hold."""
+    claims = [row for row in rows if row.kind == "knowledge" and row.files]
+    changed = changed_since(reader, (path for row in claims for path in row.files))
+    return {row.id for row in claims if any(changed.get(path, 0) > row.last_at for path in row.files)}
+
+
+def _known(candidate: Candidate, row: Memory, asked: Question, meant: Understood, *, stale: bool) -> Known:
+    """A candidate with what its memory says. What is stale is demoted as if something spoke against it."""
     now = (asked.now - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
     period = meant.period
     in_period = None if period is None else period.since <= row.occurred_at < period.before
@@ -322,8 +343,8 @@ def _known(candidate: Candidate, row: Memory, asked: Question, meant: Understood
         age_days=max(now - row.occurred_at, 0) / 86_400e6,
         importance=row.importance,
         confidence=row.confidence,
-        confirmed=row.status == "verified" or (row.kind == "bug_pattern" and row.outcome == "solved"),
-        conflicted=row.status == "conflicted",
+        confirmed=(row.status == "verified" and not stale) or (row.kind == "bug_pattern" and row.outcome == "solved"),
+        conflicted=row.status == "conflicted" or stale,
         preferred=row.bucket in PREFERRED[meant.intent],
         in_period=in_period,
     )
@@ -451,10 +472,12 @@ def _why(scored: Scored, row: Memory, meant: Understood) -> str:
         how.append("near in meaning")
     if meant.period is not None and scored.known.standing.in_period:
         how.append(f"from {meant.period.words}")
-    if row.status == "verified":
+    if row.status == "verified" and not scored.known.standing.conflicted:
         how.append("verified" if row.confidence < 1 else TIER_NAMES[USER_SAID])
     elif row.status == "conflicted":
         how.append("contradicted")
+    if scored.known.standing.conflicted and row.status != "conflicted":
+        how.append("its file has changed since")
     if row.kind in ("bug_pattern", "episode") and row.outcome:
         how.append(row.outcome)
     return ", ".join(how)

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 
 from memctl.api import accounting
 from memctl.api.checks import Check, attempted, check, number, skipped
+from memctl.api.evidence import broken_quotes
+from memctl.api.reader import reader_of
 from memctl.domain.event import Position, event_types
 from memctl.infra import coverage, dead_letters, generations, outbox
 from memctl.infra.database import Connection, connect, outages
@@ -181,6 +183,12 @@ class Verification:
         yield check(
             "readers", "evidence", f"of {number(covered.facts, 'fact')}", covered.uncited,
             advice=f"these events were deleted from the log: {_RESTORE}", facts=covered.facts,
+        )  # fmt: skip
+        quotes, broken = broken_quotes(reader_of(connection, self.settings.space))
+        yield check(
+            "readers", "quotes", f"{number(quotes, 'quote')} of verified claims", broken,
+            advice="`memctl explain` shows what rests on them, `memctl reject` drops it",
+            quotes=quotes,
         )  # fmt: skip
         rows = audit_rows(connection, self.progress)
         yield check(

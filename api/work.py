@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import msgspec
 from psycopg import sql
 
-from memctl.api import queries
+from memctl.api.evidence import with_evidence
 from memctl.api.pages import Condition, Keyed, between, equal, page, projection_named, several, within
 from memctl.api.places import Places
 from memctl.api.reader import Reader
@@ -87,7 +87,7 @@ def episodes(
     rows, after = page(reader, projection_named("episodes"), "started_at", conditions, limit=limit, cursor=cursor)
     if wanted.error:
         rows.sort(key=lambda keyed: keyed.row.outcome != "success")
-    return Page(queries.with_evidence(reader, rows), after, places.scope)
+    return Page(with_evidence(reader, rows), after, places.scope)
 
 
 def episodes_among(
@@ -96,7 +96,7 @@ def episodes_among(
     """Those of the episodes of these ids that are wanted, in the order of the ids."""
     rows = several(reader, projection_named("episodes"), ids)
     kept = [Keyed(id, rows[id]) for id in ids if id in rows and wanted.takes(rows[id])]
-    return Page(queries.with_evidence(reader, kept[:limit]), None, places.scope)
+    return Page(with_evidence(reader, kept[:limit]), None, places.scope)
 
 
 def tasks(

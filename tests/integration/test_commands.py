@@ -11,12 +11,19 @@ from typing import Any
 import pytest
 import servers
 
+from memctl.api import claims, queries
 from memctl.api.deciding import BadKey, Commands, KeyReused, UnknownCommand
+from memctl.api.evidence import broken_quotes
+from memctl.api.explain import explain
+from memctl.api.places import Places
 from memctl.api.reader import Reader, Readers, reader_of
 from memctl.domain.commanding import BadCommand
+from memctl.domain.core_memory import SectionChanged
 from memctl.infra.database import Connection, connect
 from memctl.infra.settings import load_settings
 from memctl.workers.drain import Drainer, catch_up
+
+EVERYWHERE = Places(None, "everywhere", None)
 
 
 @dataclass
@@ -25,12 +32,13 @@ class Door:
 
     commands: Commands
     connection: Connection
+    url: str
 
     def say(self, name: str, key: str, **asked: Any) -> Any:
         return self.commands.carry_out(name, json.dumps({"location": "/home/dev/shop", **asked}).encode(), key)
 
     def known(self) -> Reader:
-        catch_up(self.connection, Drainer())
+        catch_up(Drainer(self.url))
         return reader_of(self.connection, "default")
 
     def count(self) -> int:
@@ -51,7 +59,7 @@ def door(postgres_server: str, migrated_template: str, tmp_path_factory: pytest.
         readers = Readers(url, settings.space)
         commands = Commands(settings, readers)
         with connect(url, name="test") as connection:
-            yield Door(commands, connection)
+            yield Door(commands, connection, url)
         commands.close()
         readers.close()
 
@@ -107,3 +115,80 @@ def test_a_door_whose_database_went_away_opens_again(door: Door) -> None:
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'memctl intake'"
     )
     assert door.say("note", "away", text="Backups are tested every quarter").status == "new"
+
+
+def test_what_the_user_says_later_stands_and_both_sides_are_told_with_their_dates(door: Door) -> None:
+    door.say("note", "npm", text="use npm for everything")
+    first = door.known()
+    (npm,) = [i for i in claims.knowledge(first, EVERYWHERE).items if i["subject"] == "one/package manager"]
+    door.say("note", "pnpm", text="always use pnpm, never npm")
+    reader = door.known()
+    (found,) = [i for i in claims.knowledge(reader, EVERYWHERE).items if i["subject"] == "one/package manager"]
+    stands, gone = found["claims"]
+    assert (found["status"], stands["canonical"], gone["canonical"]) == ("conflicted", "pnpm", "npm")
+    assert (gone["superseded_by"], gone["valid_until"]) == (stands["id"], stands["last_seen"])
+    told = explain(reader, npm["claims"][0]["id"])
+    (rival,) = told["conflicts"]
+    assert (rival["text"], rival["stands"]) == ("always use pnpm, never npm", True)
+
+
+def test_an_explanation_goes_down_to_the_characters_that_were_said(door: Door) -> None:
+    door.say("note", "tuesdays", text="Deploys go out on Tuesdays")
+    reader = door.known()
+    (insight,) = [i for i in claims.insights(reader, EVERYWHERE, limit=200).items if "Tuesdays" in i["text"]]
+    memory = queries.memories(reader, EVERYWHERE, kind="knowledge", limit=200)
+    (active,) = [m for m in memory.items if "Tuesdays" in m["text"]]
+    told = explain(reader, active["id"][:13])
+    assert [(level["level"], level["reached"]) for level in told["levels"]] == [(n, True) for n in (4, 3, 2, 1, 0)]
+    assert told["levels"][2]["id"] == insight["id"]
+    (quoted,) = told["evidence"]
+    assert (quoted["evidence"]["quote"], quoted["evidence"]["holds"]) == ("Deploys go out on Tuesdays", True)
+
+
+def test_a_quote_whose_source_was_altered_or_erased_is_shown_as_broken(door: Door) -> None:
+    done = door.say("note", "broken", text="Invoices are sent from the second queue")
+    reader = door.known()
+    (insight,) = [i for i in claims.insights(reader, EVERYWHERE, limit=200).items if "Invoices" in i["text"]]
+    assert not [why for why in broken_quotes(reader)[1] if "Invoices" in why]
+    with door.connection.transaction(force_rollback=True):
+        door.connection.execute("ALTER TABLE memctl.events DISABLE TRIGGER USER")
+        altered = json.dumps({"text": "Invoices are sent from the third queue"})
+        door.connection.execute("UPDATE memctl.events SET payload = %s WHERE event_id = %s", [altered, done.event_id])
+        (quoted,) = explain(reader, insight["id"])["evidence"]
+        assert not quoted["evidence"]["holds"]
+        (why,) = [why for why in broken_quotes(reader)[1] if "Invoices" in why]
+        assert "reads otherwise now" in why
+        door.connection.execute("UPDATE memctl.events SET payload = NULL WHERE event_id = %s", [done.event_id])
+        (why,) = [why for why in broken_quotes(reader)[1] if "Invoices" in why]
+        assert "was erased" in why
+
+
+def test_what_a_person_rejects_leaves_what_is_known_and_comes_back_by_their_word(door: Door) -> None:
+    def standing() -> bool:
+        found = claims.knowledge(door.known(), EVERYWHERE, limit=200).items
+        return any("Standups" in claim["text"] for item in found for claim in item["claims"])
+
+    door.say("note", "standup", text="Standups are on Mondays only")
+    assert standing()
+    (insight,) = [i for i in claims.insights(door.known(), EVERYWHERE, limit=200).items if "Standups" in i["text"]]
+    door.say("reject", "no", claim=insight["id"][:12], why="they are daily")
+    assert not standing()
+    assert "a person rejected it" in explain(door.known(), insight["id"])["missing"]
+    door.say("verify-knowledge", "yes", claim=insight["id"])
+    assert standing()
+
+
+def test_what_is_open_is_resolved_and_core_memory_refuses_a_stale_edit(door: Door) -> None:
+    open_ = door.say("note", "ask", text="The cause of the slow build is unknown")
+    answer = door.say("note", "answer", text="The slow build was the cache")
+    reader = door.known()
+    ids = {i["text"]: i["id"] for i in claims.insights(reader, EVERYWHERE, limit=200).items}
+    asked, told = ids[open_.recorded["text"]], ids[answer.recorded["text"]]
+    door.say("resolve", "resolve", condition=asked, resolution="confirmed", resolved_to=told)
+    assert claims.effective_id(door.known(), asked) == ("resolved", told)
+    door.say("core-append", "core-1", section="user", content="Jin")
+    door.say("core-append", "core-2", section="user", content="Seoul", version=1)
+    with pytest.raises(SectionChanged):
+        door.say("core-append", "core-3", section="user", content="lost", version=1)
+    assert door.say("core-append", "core-2", section="user", content="Seoul", version=1).status == "duplicate"
+    assert [s["text"] for s in claims.core_memory(door.known())] == ["Jin\nSeoul"]

@@ -10,7 +10,7 @@ import pytest
 from asked import ATLAS, LEDGER, Remembered, remembered
 from histories import example
 
-from memctl.api import bugs, queries, stats, work
+from memctl.api import bugs, claims, queries, stats, work
 from memctl.api.pages import BadCursor
 from memctl.api.places import Places, UnknownProject, places_of
 from memctl.api.queries import Ambiguous, NotFound
@@ -265,9 +265,7 @@ def test_history_lists_turns_newest_first(read: Read) -> None:
     assert {item["kind"] for item in page.items} == {"turn"}
 
 
-@pytest.mark.parametrize(
-    "what", [queries.memories, queries.sessions, work.episodes, queries.insights, queries.knowledge]
-)
+@pytest.mark.parametrize("what", [queries.memories, queries.sessions, work.episodes, claims.insights, claims.knowledge])
 def test_pages_hold_everything_once(read: Read, what: Callable[..., Any]) -> None:
     whole = read(lambda reader: what(reader, EVERYWHERE, limit=200))
     assert whole.next is None
@@ -311,15 +309,15 @@ def test_episodes_like_a_text_come_best_first(read: Read, engine: Engine) -> Non
 
 
 def test_a_claim_tells_its_level_and_what_it_misses(read: Read) -> None:
-    claims = read(lambda reader: queries.insights(reader, EVERYWHERE)).items
-    said = next(claim for claim in claims if "Decimal" in claim["text"])
+    found = read(lambda reader: claims.insights(reader, EVERYWHERE)).items
+    said = next(claim for claim in found if "Decimal" in claim["text"])
     assert said["level"] == 4
     assert said["missing"] == []
-    assert all(claim["missing"] for claim in claims if claim["level"] < 3)
+    assert all(claim["missing"] for claim in found if claim["level"] < 3)
 
 
 def test_knowledge_shows_its_claims_with_their_quotes(read: Read) -> None:
-    items = read(lambda reader: queries.knowledge(reader, EVERYWHERE)).items
+    items = read(lambda reader: claims.knowledge(reader, EVERYWHERE)).items
     quotes = [each["quote"] for item in items for claim in item["claims"] for each in claim["evidence"]]
     assert any("Decimal" in quote for quote in quotes)
 
@@ -329,7 +327,8 @@ def test_knowledge_shows_its_claims_with_their_quotes(read: Read) -> None:
 
 def test_a_thing_is_found_by_the_beginning_of_its_id(read: Read) -> None:
     for name in ("memories", "episodes", "insights", "knowledge"):
-        listed = getattr(work if name == "episodes" else queries, name)
+        homes = {"episodes": work, "insights": claims, "knowledge": claims}
+        listed = getattr(homes.get(name, queries), name)
         item = read(lambda reader, listed=listed: listed(reader, EVERYWHERE)).items[0]
         whole = read(lambda reader, id=item["id"]: queries.thing(reader, id))
         short = read(lambda reader, id=item["id"]: queries.thing(reader, id[:13]))
