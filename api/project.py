@@ -10,7 +10,7 @@ from uuid import UUID
 import msgspec
 from psycopg import sql
 
-from memctl.api import bugs, queries
+from memctl.api import bugs, claims
 from memctl.api.pages import page, projection_named, table_of, within
 from memctl.api.places import Places
 from memctl.api.reader import Reader
@@ -291,7 +291,7 @@ def _learnt(reader: Reader, places: Places) -> dict[str, list[Line]]:
             issues.append(Line(text, hit.occurrences, 0, iso(hit.last_seen), sources))
     prefer: list[Line] = []
     avoid: list[Line] = []
-    for item in queries.knowledge(reader, places, limit=60).items:
+    for item in claims.knowledge(reader, places, limit=60).items:
         claim = item["claims"][0]
         if item["everywhere"] or item["kind"] not in ("preference", "pattern", "fact"):
             continue
