@@ -283,6 +283,8 @@ class ErrorResolved(Identified, frozen=True, kw_only=True, omit_defaults=True, t
     signature: str
     command: str = ""
     edits: tuple[Edit, ...] = ()
+    ran: tuple[str, ...] = ()
+    """Commands in between that changed something, or what was run instead of a wrong call."""
     explanation: str = ""
     approach: str = ""
     duration_us: int = 0

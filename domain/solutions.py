@@ -6,7 +6,7 @@ the rate depends on the order of arrival.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from posixpath import basename
 
 import msgspec
@@ -39,10 +39,12 @@ class Attempt(msgspec.Struct, frozen=True):
 HUNKS = 6
 
 
-def hunks_of(edits: Iterable[Edit]) -> tuple[str, ...]:
-    """Digests (8 hex digits) of edits by what they took out and put in, white space folded; none of slight ones."""
-    told = (f"{' '.join(edit.before.split())}\0{' '.join(edit.after.split())}" for edit in edits)
-    return tuple(sorted({quote_hash(each)[:8] for each in told if len(each) > _TELLING})[:HUNKS])
+def hunks_of(edits: Sequence[Edit], ran: Sequence[str] = ()) -> tuple[str, ...]:
+    """Digests (8 hex digits) of edits by what they took out and put in, white space folded, none of slight ones; of the
+    commands that were run where nothing was edited."""
+    told = [f"{' '.join(edit.before.split())}\0{' '.join(edit.after.split())}" for edit in edits]
+    told = [each for each in told if len(each) > _TELLING] if edits else [" ".join(command.split()) for command in ran]
+    return tuple(sorted({quote_hash(each)[:8] for each in told})[:HUNKS])
 
 
 _TELLING = 12

@@ -333,6 +333,7 @@ class Work:
                 signature=error.signature,
                 command=command[:LONGEST_COMMAND],
                 edits=resolved.edits,
+                ran=resolved.ran,
                 explanation=resolved.explanation,
                 approach=resolved.approach,
                 duration_us=Micros(placed.when - error.occurred_at),

@@ -257,6 +257,11 @@ def test_the_same_edit_is_one_solution_however_it_was_explained() -> None:
     slight = msgspec.structs.replace(fixed(12, "A bracket was missing"), edits=(Edit("b.py", "", ")"),))
     solutions = pattern_of(ErrorOccurred(**at(0), **CRASH), one, other, slight).solutions
     assert [solution.uses for solution in solutions] == [2, 1]
+    formatted = [
+        msgspec.structs.replace(fixed(hour, why), edits=(), ran=("pnpm run format",))
+        for hour, why in ((20, "The formatter disagrees (ran …)"), (21, "Line 9 is too long, so it was wrapped"))
+    ]
+    assert [solution.uses for solution in pattern_of(*formatted).solutions] == [2]
     assert solutions[0].description == "Prices came as text from the form."
     assert names(pattern_of(one).causes) == ("Prices came as text from the form.",)
 
