@@ -21,7 +21,7 @@ LONGEST_FRAGMENT = 80
 """Characters of what was replaced, and of what replaced it: longer ones are rewritten code, not a rule."""
 
 _MOST_TOKENS = 14
-_MOST_LINES = 60
+_MOST_LINES = 30
 """Lines of a block that are compared one by one; larger ones are generated or rewritten."""
 
 _LONGEST_LINE = 300
@@ -163,9 +163,9 @@ def replacements_in(blocks: Iterable[Block]) -> list[Replacement]:
 
 
 def _replacement(old: str, new: str) -> Replacement | None:
-    if old.startswith(("//", "/*", "#", "*")) or not _alike(old, new):
+    if old.startswith(("//", "/*", "#", "*")) or (window := _differing(old, new)) is None:
         return None  # prose, or another line
-    a, b = _TOKEN.findall(old), _TOKEN.findall(new)
+    a, b = (_TOKEN.findall(part) for part in window)
     room = min(len(a), len(b))
     start = 0
     while start < room and a[start] == b[start]:
@@ -202,26 +202,37 @@ def _replacement(old: str, new: str) -> Replacement | None:
     )
 
 
-def _alike(old: str, new: str) -> bool:
-    """Whether two lines differ in one place of a fragment's size: looked at before they are cut into tokens."""
+def _differing(old: str, new: str) -> tuple[str, str] | None:
+    """The parts of two lines between the last blank before and the first blank behind what differs, with a token of
+    what stayed on each side; None where they differ in more than a fragment, or in all. Only this is cut into tokens.
+    """
     room = min(len(old), len(new))
-    most = 2 * LONGEST_FRAGMENT
-    if abs(len(old) - len(new)) > most:
-        return False
+    if max(len(old), len(new)) - room > LONGEST_FRAGMENT:
+        return None
+    start = _shared(old, new, room)
+    end = _shared(old[::-1], new[::-1], room - start)
+    if start + end == 0 or max(len(old), len(new)) - start - end > LONGEST_FRAGMENT:
+        return None
+    if start + end == len(old) and not new[start : start + 1].isalnum():
+        return None  # something was put in, which no name grew by
+    left = old.rfind(" ", 0, max(start - 1, 0)) + 1
+    if any(old.count(mark, 0, left) % 2 for mark in "\"'`"):
+        left = 0
+    behind = old.find(" ", len(old) - end + 1)
+    right = len(old) - behind if behind > 0 else 0
+    if any(old.count(mark, len(old) - right) % 2 for mark in "\"'`"):
+        right = 0
+    return old[left : len(old) - right], new[left : len(new) - right]
+
+
+def _shared(old: str, new: str, room: int) -> int:
+    """How many characters two texts begin alike, `room` at most: found by halving."""
     start, width = 0, room
     while width:
         while start + width <= room and old[start : start + width] == new[start : start + width]:
             start += width
         width //= 2
-    end, width = 0, room - start
-    while width:
-        while (
-            end + width <= room - start
-            and old[len(old) - end - width : len(old) - end] == new[len(new) - end - width : len(new) - end]
-        ):
-            end += width
-        width //= 2
-    return start + end > 0 and max(len(old), len(new)) - start - end <= most
+    return start
 
 
 def _telling(tokens: Sequence[str]) -> bool:
@@ -326,6 +337,7 @@ _IDIOMS = {
 """Pairs of what an older idiom has and what its successor has in its place."""
 
 _ANY = re.compile(r"\bany\b")
+_DEFINES = ("def ", "func ", "function", "fn ", "class ", "struct ", "interface ", "trait ")
 _DEFINED = re.compile(
     r"^[ \t]*(?:export |default |public |private |protected |static |async |pub(?:\([a-z]+\))? )*"
     r"(?:def|func(?: \([^)]*\))?|function\*?|fn)\s+([A-Za-z_]\w{2,})\s*[\(<\[]",
@@ -405,9 +417,9 @@ def annotated(blocks: Iterable[Block]) -> Transformation | None:
     return None
 
 
-def functions_in(lines: Iterable[str]) -> tuple[str, ...]:
-    """Names of the functions that lines define."""
-    return tuple(_DEFINED.findall("\n".join(lines)))
+def functions_in(text: str) -> tuple[str, ...]:
+    """Names of the functions that a text defines."""
+    return tuple(_DEFINED.findall(text)) if any(word in text for word in _DEFINES) else ()
 
 
 def calls_in(lines: Iterable[str], name: str) -> str:
@@ -415,9 +427,9 @@ def calls_in(lines: Iterable[str], name: str) -> str:
     return next((line.strip() for line in lines if f"{name}(" in line and not _DEFINED.match(line)), "")
 
 
-def top_level_in(lines: Iterable[str]) -> tuple[str, ...]:
-    """Names that lines define for their whole file."""
-    return tuple(_TOP_LEVEL.findall("\n".join(lines)))
+def top_level_in(text: str) -> frozenset[str]:
+    """Names that a text defines for its whole file."""
+    return frozenset(_TOP_LEVEL.findall(text)) if any(word in text for word in _DEFINES) else frozenset()
 
 
 def body_of(lines: Iterable[str]) -> frozenset[str]:

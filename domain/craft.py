@@ -29,6 +29,7 @@ from memctl.domain.entities import file_of
 from memctl.domain.facts import CodeReplaced, CodeTransformed, EntityMentioned, FilesCommitted
 from memctl.domain.mentions import (
     HEAD,
+    MANIFESTS,
     Named,
     libraries_declared,
     libraries_in_code,
@@ -148,7 +149,7 @@ class Craft:
     def _extracted(self, blocks: Sequence[Block]) -> list[Transformation]:
         """Code that gave way to a call of a function which holds it now."""
         for block in blocks:
-            written = functions_in(block.added)
+            written = functions_in("\n".join(block.added))
             body = body_of(block.added) if written else frozenset()
             for name in written:
                 if len(self._functions) < 100:
@@ -167,8 +168,8 @@ class Craft:
 
     def _moved(self, path: str, blocks: Sequence[Block]) -> list[Transformation]:
         """Definitions that left one file and stand in another."""
-        gone = set(top_level_in(line for block in blocks for line in block.removed))
-        came = set(top_level_in(line for block in blocks for line in block.added))
+        gone = top_level_in("\n".join(line for block in blocks for line in block.removed))
+        came = top_level_in("\n".join(line for block in blocks for line in block.added))
         found = []
         for names, here, there in ((came - gone, self._came, self._gone), (gone - came, self._gone, self._came)):
             for name in sorted(names):
@@ -191,9 +192,11 @@ class Craft:
 
     def _names(self, placed: Placed, path: str, language: str, text: str) -> None:
         location = self._assert.location
-        named = libraries_declared(path, text, location)
+        named: list[Named] = []
         if language:
-            named += libraries_in_code(language, text[:HEAD], location)
+            named = libraries_in_code(language, text[:HEAD], location)
+        elif path.rpartition("/")[2] in MANIFESTS:
+            named = libraries_declared(path, text, location)
         if named:
             self._mention(placed, named, path)
 

@@ -23,7 +23,7 @@ _MOST = 40
 """Names that are taken from one file or command."""
 
 _COMMAND = 400
-"""Characters of a command in which services are looked for."""
+"""Characters of a command in which names are looked for."""
 
 
 class Named(NamedTuple):
@@ -80,17 +80,15 @@ _RUST_OWN = frozenset(("std", "core", "alloc", "crate", "self", "super", "proc_m
 
 def libraries_in_code(language: str, head: str, location: str) -> list[Named]:
     """Libraries that the beginning of a file imports."""
+    if "import" not in head and "require(" not in head and "use " not in head:
+        return []
     own = _own(location)
     found: Iterator[tuple[str, str]]
     match language:
         case "typescript" | "javascript":
-            if "import" not in head and "require(" not in head:
-                return []
             found = (("npm", name) for groups in _ECMA.findall(head) if (name := _npm("".join(groups))))
         case "go":
-            if "import" not in head:
-                return []
-            start = head.index("import")
+            start = max(head.find("import"), 0)
             if head.startswith("import (", start):
                 end = head.find(")", start)
                 head = head[start : end if end > 0 else None]
@@ -98,8 +96,6 @@ def libraries_in_code(language: str, head: str, location: str) -> list[Named]:
                 head = "\n".join(line for line in head.split("\n") if "import " in line)
             found = (("go", name) for path in _GO.findall(head) if (name := _module(path)))
         case "python":
-            if "import" not in head:
-                return []
             found = (
                 ("pypi", _PYTHON_KNOWN[name])
                 for pair in _PYTHON.findall(head)
@@ -169,7 +165,7 @@ _VALUED = frozenset(
 
 def libraries_installed(command: str, location: str) -> list[Named]:
     """Libraries that a command adds by name."""
-    command = command[:2_000]
+    command = command[:_COMMAND]
     if not any(word in command for word in _MAY_INSTALL):
         return []
     own = _own(location)
@@ -283,7 +279,7 @@ _NO_PERSON = re.compile(
 
 def people_in(command: str, output: str) -> list[Named]:
     """Authors whom the output of a command of git or of GitHub's CLI names."""
-    if "Author:" in output and "git" in command:
+    if "git" in command and "Author:" in output:
         found = [
             name.strip()
             for name, mail in _AUTHOR.findall(output[:16_000])
@@ -291,7 +287,7 @@ def people_in(command: str, output: str) -> list[Named]:
             and not mail.startswith(("test@", "noreply@"))
         ]  # fmt: skip
         return [Named("person", "", name, "commit") for name in dict.fromkeys(found)][:8]
-    if "author:\t" in output and "gh " in command:
+    if "gh " in command and "author:\t" in output:
         logins = [name for name in _LOGIN.findall(output[:4_000]) if not _NO_PERSON.search(name)]
         return [Named("person", "", name, "commit") for name in dict.fromkeys(logins)][:8]
     return []
