@@ -72,13 +72,13 @@ _TIERS: tuple[tuple[float, tuple[str, ...]], ...] = (
 
 _RULES = tuple((score, re.compile("|".join(patterns), re.IGNORECASE)) for score, patterns in _TIERS)
 _SIGNS = (
-    "thank", "thx", "tysm", "great", "nice", "good", "love", "perfect", "awesome", "amazing", "excellent", "fantastic",
-    "wonderful", "brilliant", "well done", "works", "worked", "fixed it", "did it", "lgtm", "wrong", "incorrect",
-    "broken", "still", "not what", "why d", "why w", "why are", "stop", "you b", "you d", "you r", "you m", "you i", "you f",
-    "you keep", "you al", "you never", "told you", "asked you", "many times", "ugh", "argh", "wtf", "the hell", "fuck",
-    "bullshit", "useless", "terrible", "garbage", "stupid", "awful", "horrible", "frustrat", "annoy", "disappoint",
-    "upset", "outstanding", "incredible", "uh oh", "uhoh", "hmm", "again", "not right", "not correct", "t work", "t help",
-    "t fix",
+    "thank", "thx", "tysm", "great", "nice", "good", "love", "perfect", "awesome", "amazing", "excellent",
+    "fantastic", "wonderful", "brilliant", "well done", "works", "worked", "fixed it", "did it", "lgtm",
+    "wrong", "incorrect", "broken", "still", "not what", "why d", "why w", "why are", "stop", "you b", "you d",
+    "you r", "you m", "you i", "you f", "you keep", "you al", "you never", "told you", "asked you",
+    "many times", "ugh", "argh", "wtf", "the hell", "fuck", "bullshit", "useless", "terrible", "garbage",
+    "stupid", "awful", "horrible", "frustrat", "annoy", "disappoint", "upset", "outstanding", "incredible",
+    "uh oh", "uhoh", "hmm", "again", "not right", "not correct", "t work", "t help", "t fix",
 )  # fmt: skip
 """One of these stands in every English message with a mood: looked for before the patterns."""
 
