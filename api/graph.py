@@ -244,7 +244,8 @@ def _add_entities(reader: Reader, places: Places, weights: dict[str, dict[tuple[
         for file in weights.keys() & {f"file:{path}" for path in names(row.files)}:
             weights[file]["uses", node] += 1
         for project in projects & {known.name_of(place) for place in names(row.locations)}:
-            weights[f"project:{project}"][back, node] += row.interactions
+            there = sum(known.name_of(mention.location) == project for mention in row.mentions)
+            weights[f"project:{project}"][back, node] += max(there, 1)
 
 
 def _labels(reader: Reader, nodes: Iterable[str]) -> dict[str, str]:
