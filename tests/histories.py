@@ -8,10 +8,27 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+from uuid import UUID
 
+import msgspec
 import pytest
+from events import NOON, observed
 
-from memctl.domain.event import NewEvent
+from memctl.domain.code_rules import ChangeUndone, PatternRetired, RuleReinforced, rule_id
+from memctl.domain.core_memory import CoreMemoryAppended, CoreMemoryReplaced
+from memctl.domain.entities import EntityDescribed, RelationAsserted, SentimentNoted, node_of
+from memctl.domain.event import Micros, NewEvent, Payload
+from memctl.domain.notes import MemoryNoted
+from memctl.domain.observations import Observation, PromptSubmitted, ResponseReceived, ToolCalled, ToolReturned
+from memctl.domain.projects import ProjectIdentified, ProjectMerged, ProjectSplit
+from memctl.domain.verdicts import (
+    ConditionResolved,
+    KnowledgeRejected,
+    KnowledgeVerified,
+    MemoryPinned,
+    MemoryRated,
+)
 from memctl.infra import facts, generations, readmodels
 from memctl.infra.database import Connection
 from memctl.infra.generations import Live
@@ -40,6 +57,78 @@ def example(number: int = 0, day: int = 2) -> list[NewEvent]:
     return [prepare(event) for line in parsed for event in line.events]
 
 
+def workshop(number: int = 0) -> list[NewEvent]:
+    """A session that rewrites code, names libraries and services, commits, and hears how its user likes it."""
+    session, location = f"workshop-{number}", f"/home/dana/shop/part{number}"
+    events: list[NewEvent] = []
+
+    def say(payload: Observation, actor: str) -> None:
+        line = f"{session}-{len(events)}"
+        payload = msgspec.structs.replace(payload, line=line)
+        events.append(
+            observed(payload, session=session, at=3600 * number + len(events), actor=actor, location=location)
+        )
+
+    def use(tool: str, given: dict[str, Any], answer: str = "done") -> None:
+        call = f"{session}-call-{len(events)}"
+        say(ToolCalled(line="", tool=tool, call=call, input=given), "agent")
+        say(ToolReturned(line="", tool=tool, call=call, text=answer, exit_code=0 if tool == "Bash" else None), "tool")
+
+    say(PromptSubmitted(line="", text="please modernise the code of the shop"), "user")
+    use("Read", {"file_path": f"{location}/go.mod"}, "module shop\n\nrequire (\n\tgithub.com/spf13/cobra v1.8.0\n)\n")
+    for name in ("a", "b"):
+        old, new = "v := map[string]interface{}{", "v := map[string]any{"
+        use("Edit", {"file_path": f"{location}/{name}.go", "old_string": old, "new_string": new})
+    use("Bash", {"command": "go test ./..."}, "ok  \tshop\t0.2s")
+    use("Bash", {"command": "git commit -m 'any'"}, "[main 1a2b3c4] any\n 2 files changed")
+    say(ResponseReceived(line="", text="Every empty interface is written as any now, and all tests pass."), "agent")
+    say(PromptSubmitted(line="", text="This is still not working.\nLook at the log again."), "user")
+    return events
+
+
+def statements() -> list[NewEvent]:
+    """One of every event that people or processors record and that read models fold, about the same few things."""
+    rule = rule_id("go", "interface{}", "any")
+    node = node_of("library", "go", "github.com/spf13/cobra")
+    told: list[tuple[str, Payload]] = [
+        ("knowledge/notes", MemoryNoted(text="The shop's tests need a running cache.", files=("shop/cache.go",))),
+        ("knowledge/notes", MemoryNoted(text="I always prefer short answers without emoji.", kind="preference")),
+        ("knowledge/verdicts", KnowledgeVerified(claim="a-claim", why="it held")),
+        ("knowledge/verdicts", KnowledgeRejected(claim="another-claim", why="it did not")),
+        ("knowledge/verdicts", MemoryPinned(memory="a-memory")),
+        ("knowledge/verdicts", MemoryRated(memory="a-memory", value=1.0)),
+        ("knowledge/verdicts", ConditionResolved(condition="a-question", resolution="confirmed", resolved_to="a-1")),
+        ("core/1", CoreMemoryAppended(section="human", text="Dana likes short answers.", version=1)),
+        ("core/1", CoreMemoryReplaced(section="human", text="Dana likes answers.", version=2, old="short", new="")),
+        ("knowledge/graph", EntityDescribed(kind="library", platform="go", name="github.com/spf13/cobra")),
+        ("knowledge/graph", RelationAsserted(source=node, relation="uses", target=node_of("library", "go", "pflag"))),
+        ("knowledge/graph", SentimentNoted(node=node, score=0.5)),
+        ("knowledge/rules", RuleReinforced(rule=rule, success=True)),
+        ("knowledge/rules", PatternRetired(pattern=rule, reason="weak")),
+        ("knowledge/rules", ChangeUndone(change=UUID(int=1), rules=(rule,))),
+        ("project/shop", ProjectIdentified(location="/home/dana/shop/part0", root="/home/dana/shop")),
+        ("project/shop", ProjectMerged(into="host/shop", merged="/home/dana/shop/part1")),
+        ("project/shop", ProjectSplit(part="/home/dana/shop/part1")),
+    ]  # fmt: skip
+    return [
+        NewEvent(
+            stream=stream,
+            payload=payload,
+            occurred_at=Micros(NOON + number),
+            dedupe_key=f"command:test:{number}",
+            actor="user",
+            location="/home/dana/shop/part0",
+        )
+        for number, (stream, payload) in enumerate(told)
+    ]
+
+
+def everything() -> list[NewEvent]:
+    """Sessions and statements that leave something in every read model."""
+    sessions = [event for number in range(6) for event in example(number, day=number + 2)]
+    return [*sessions, *workshop(0), *workshop(1), *statements()]
+
+
 @contextmanager
 def real_sessions() -> Iterator[Path]:
     """The folder of unpacked real sessions; the test is skipped where there are none."""
@@ -59,9 +148,9 @@ def events_of(folder: Path) -> Iterator[list[NewEvent]]:
 
 
 def filled(url: str, connection: Connection, shards: int = 4) -> None:
-    """Make the first generations and fold six example sessions into them."""
+    """Make the first generations and fold a history with something for every read model into them."""
     generations.ensure_live(connection, shards)
-    append(connection, 1, [event for number in range(6) for event in example(number, day=number + 2)])
+    append(connection, 1, everything())
     drained(url)
 
 

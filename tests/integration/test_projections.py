@@ -10,7 +10,7 @@ import psycopg
 import pytest
 import servers
 from events import NOON, observed, prompt, until
-from histories import digests, example
+from histories import digests, everything, example
 
 from memctl.domain.event import NewEvent
 from memctl.domain.location import normalise
@@ -24,7 +24,7 @@ from memctl.workers.drain import Drainer, Heartbeat, OtherRules, catch_up
 from memctl.workers.replay import ReplayRunning, replay
 from memctl.workers.stage1 import Stage1
 
-HISTORY = [event for number in range(6) for event in example(number, day=number + 2)]
+HISTORY = everything()
 
 Digests = dict[str, tuple[int, str]]
 
