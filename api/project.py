@@ -150,13 +150,16 @@ def _grouped(files: Mapping[str, Sum], of: Callable[[str], str]) -> Sums:
     found: Sums = defaultdict(Sum)
     for path, each in files.items():
         if name := of(path):
-            group = found[name]
-            group.count += each.count
-            group.weight += each.weight
-            group.at = max(group.at, each.at)
-            group.streams |= each.streams
-            group.events += each.events[-SOURCES:]
+            _add(found[name], each)
     return found
+
+
+def _add(group: Sum, each: Sum) -> None:
+    group.count += each.count
+    group.weight += each.weight
+    group.at = max(group.at, each.at)
+    group.streams |= each.streams
+    group.events += each.events[-SOURCES:]
 
 
 def _most(sums: Mapping[str, Sum], limit: int) -> list[tuple[str, Sum]]:
@@ -166,11 +169,13 @@ def _most(sums: Mapping[str, Sum], limit: int) -> list[tuple[str, Sum]]:
 
 def _stack(rows: Sequence[SessionKnowledge], project: Project, changed: Sums, read: Sums, now: int) -> list[Line]:
     found = []
-    languages = _grouped(changed, language_of) or _grouped(read, language_of)
+    languages = _grouped(changed, language_of)
+    for name, each in _grouped(read, language_of).items():
+        _add(languages[name], each)
     total = sum(each.count for each in languages.values())
     for name, each in sorted(languages.items(), key=lambda item: (-item[1].count, item[0]))[:5]:
         if each.count >= max(3, total * 0.03):
-            found.append(each.line(f"{name}: {each.count * 100 // total} % of the changes to code"))
+            found.append(each.line(f"{name}: {each.count * 100 // total} % of the code that was read or changed"))
     for name, each in _most(_summed(rows, "manifests", now), 3):
         path, _, of = name.partition("=")
         found.append(each.line(f"manifest `{path.rpartition('/')[2]}` ({of})"))

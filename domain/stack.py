@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping, Set
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -97,7 +97,8 @@ _GO = re.compile(r'"([a-z0-9-]+(?:\.[a-z0-9-]+)+/[^"\s]+)"')
 _PYTHON = re.compile(r"(?:^|[→\t])(?:import|from) ([a-z_]\w*)(?=[ .,]|$)")
 _RUST = re.compile(r"(?:^|[→\t])(?:pub )?use ([a-z_]\w*)::")
 _IMPORTS = {"Python": _PYTHON, "TypeScript": _JS, "JavaScript": _JS, "Vue": _JS, "Svelte": _JS, "Rust": _RUST}
-_SAYS_IMPORT = {_PYTHON: ("import ",), _JS: ("from ", "import ", "require("), _RUST: ("use ",)}
+_WORDS_OF_JS = ("from ", "import ", "require(")
+_SAYS_IMPORT = dict.fromkeys(_IMPORTS, _WORDS_OF_JS) | {"Python": ("import ",), "Rust": ("use ",)}
 _OWN = frozenset(("crate", "self", "super", "std", "core", "alloc", "__future__"))
 _HOSTED = re.compile(r"((?:github\.com|gitlab\.com|bitbucket\.org)/[^/]+/[^/]+|[^/]+/[^/]+)(?:/.*)?")
 
@@ -109,30 +110,25 @@ def imports_in(path: str, text: str) -> tuple[str, ...]:
     """The packages that a piece of code imports, by the names that they are installed by; own and built-in ones too,
     where their names do not tell. Sorted."""
     language = language_of(path)
-    found: Set[str]
     if language == "Go":
-        found = _imported_by_go(text[:IMPORTS_WITHIN])
-    elif (shape := _IMPORTS.get(language)) is not None:
-        words, head = _SAYS_IMPORT[shape], text[:IMPORTS_WITHIN]
-        lines = head.split("\n") if mentions(head, words) else ()
-        found = {name for line in lines if mentions(line, words) for name in shape.findall(line)}
-    else:
+        at = text.find("import ", 0, IMPORTS_WITHIN)
+        end = text.find(")" if text.startswith("import (", at) else "\n", at, IMPORTS_WITHIN)
+        return _imported(language, text[at : end if end >= 0 else IMPORTS_WITHIN]) if at >= 0 else ()
+    if language not in _IMPORTS:
         return ()
-    return tuple(sorted(name for name in found if name not in _OWN and len(name) <= 80))[:PACKAGES]
-
-
-def _imported_by_go(head: str) -> frozenset[str]:
-    at = head.find("import ")
-    if at < 0:
-        return frozenset()
-    end = head.find(")" if head.startswith("import (", at) else "\n", at)
-    return _of_block(head[at : end if end >= 0 else len(head)])
+    head = text[:IMPORTS_WITHIN]
+    return _imported(language, head) if mentions(head, _SAYS_IMPORT[language]) else ()
 
 
 @lru_cache(maxsize=512)
-def _of_block(block: str) -> frozenset[str]:
-    """Of one import block; the same files are read again and again."""
-    return frozenset(match[1] for name in _GO.findall(block) if (match := _HOSTED.fullmatch(name)))
+def _imported(language: str, head: str) -> tuple[str, ...]:
+    """Cached, because the same files are read again and again."""
+    if language == "Go":
+        found = {match[1] for name in _GO.findall(head) if (match := _HOSTED.fullmatch(name))}
+    else:
+        shape, words = _IMPORTS[language], _SAYS_IMPORT[language]
+        found = {name for line in head.split("\n") if mentions(line, words) for name in shape.findall(line)}
+    return tuple(sorted(name for name in found if name not in _OWN and len(name) <= 80))[:PACKAGES]
 
 
 _LIBRARIES = words_of(
