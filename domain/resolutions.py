@@ -54,6 +54,7 @@ class OpenError(msgspec.Struct):
     """Heads of the failed command that may have printed it."""
     at: int
     """Uses of tools before it."""
+    miscalled: bool
     gone: int | None = None
     """When a further run of its command no longer showed it."""
 
@@ -102,7 +103,10 @@ class Resolutions:
         for known in self._open:
             if known.gone is None and known.fact.signature not in shown and not known.culprits.isdisjoint(heads):
                 known.gone = at
-        self._open.extend(OpenError(error, command, heads, _culprits(heads, error.error_types), at) for error in errors)
+        self._open.extend(
+            OpenError(error, command, heads, _culprits(heads, error.error_types), at, is_miscall(error))
+            for error in errors
+        )
         del self._open[:-OPEN]
 
     def passed(self, at: int, command: str) -> list[Resolved]:
@@ -127,7 +131,7 @@ class Resolutions:
         return found
 
     def _resolve(self, error: OpenError, at: int, command: str, heads: tuple[str, ...]) -> Resolved | None:
-        if is_miscall(error.fact) and command.strip() != error.command.strip():
+        if error.miscalled and command.strip() != error.command.strip():
             if at - error.at > RETRY_REACH or not set(heads) & set(error.heads):
                 return None
             approach = f"ran `{_short(command)}` instead of `{_short(error.command)}`"

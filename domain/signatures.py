@@ -172,7 +172,10 @@ _POINTED_AT = re.compile(
 
 def _code_at(shown: Shown, text: str) -> str:
     """The line of source that the output points at, on the lines below the message."""
-    found = _POINTED_AT.search(text, text.rfind("\n", 0, shown.start) + 1, min(len(text), shown.end + 600))
+    start, end = text.rfind("\n", 0, shown.start) + 1, min(len(text), shown.end + 600)
+    if text.find("^", shown.start, end) < 0 and text.find("~~", shown.start, end) < 0:
+        return shown.code
+    found = _POINTED_AT.search(text, start, end)
     if found is None or _BLANK_LINE.search(text, shown.end, found.start()):
         return shown.code
     return found["code"].strip()[:200]
