@@ -78,7 +78,10 @@ class Commands:
             raise UnknownCommand(name=name, hint="one of: " + ", ".join(commands()))
         if not 1 <= len(key) <= LONGEST_KEY or not key.isprintable():
             raise BadKey
-        asked = self._with_whole_ids(read_command(cls, body))
+        asked = read_command(cls, body)
+        with self._lock:
+            self._opened()  # what ids mean is asked of read models, which are there from now on
+        asked = self._with_whole_ids(asked)
         dedupe_key = f"command:{name}:{_digest(key)}"
         with self._lock:
             try:

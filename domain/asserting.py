@@ -33,11 +33,11 @@ class Assertions:
         return self.note(cls, placed, *spans, id=fact_id(self.stream, TAGS[cls], about), **fields)
 
     def note(self, cls: type[F], placed: Placed, *spans: Span, **fields: Any) -> F:
-        """Assert a fact that nothing will name, so it needs no id."""
+        """Assert a fact that nothing will name, so it needs no id. It happened where the session is, unless told."""
         fact = cls(
             stream=self.stream,
             occurred_at=placed.when,
-            location=self.location,
+            location=fields.pop("location", self.location),
             subagent=placed.payload.subagent,
             evidence=spans or (Span(placed.cite),),
             **fields,

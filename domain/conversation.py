@@ -358,6 +358,7 @@ class Conversation:
             placed,
             self._about_task,
             *spans,
+            location=episode.location,
             task=episode.task,
             canonical=episode.canonical,
             description=episode.description,
@@ -378,6 +379,7 @@ class Conversation:
             canonical=episode.canonical,
             outcome=closed.outcome,
             by=by,
+            location=episode.location,
         )
         self.episode = None
 

@@ -90,7 +90,9 @@ class StreamFacts:
         seen = placed.payload
         if seen.injected:
             return
-        self._assert.location = placed.event.location or self._assert.location
+        if not isinstance(seen, Statement) or not self._assert.location:
+            # A statement may come from anywhere; where the session is, its client tells.
+            self._assert.location = placed.event.location or self._assert.location
         if not self._opened:
             if placed.when <= 0:
                 # Lines without a time sort first: they wait for the first that tells when the session began.

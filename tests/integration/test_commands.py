@@ -10,8 +10,10 @@ from typing import Any
 
 import pytest
 import servers
+from histories import drained
 
-from memctl.api import claims, queries
+from memctl.api import claims, queries, work
+from memctl.api.context import NoSession, context
 from memctl.api.deciding import BadKey, Commands, KeyReused, UnknownCommand
 from memctl.api.evidence import broken_quotes
 from memctl.api.explain import explain
@@ -19,9 +21,9 @@ from memctl.api.places import Places
 from memctl.api.reader import Reader, Readers, reader_of
 from memctl.domain.commanding import BadCommand
 from memctl.domain.core_memory import SectionChanged
+from memctl.domain.work_commands import NothingOpen
 from memctl.infra.database import Connection, connect
 from memctl.infra.settings import load_settings
-from memctl.workers.drain import Drainer, catch_up
 
 EVERYWHERE = Places(None, "everywhere", None)
 
@@ -38,7 +40,7 @@ class Door:
         return self.commands.carry_out(name, json.dumps({"location": "/home/dev/shop", **asked}).encode(), key)
 
     def known(self) -> Reader:
-        catch_up(Drainer(self.url))
+        drained(self.url)
         return reader_of(self.connection, "default")
 
     def count(self) -> int:
@@ -192,3 +194,45 @@ def test_what_is_open_is_resolved_and_core_memory_refuses_a_stale_edit(door: Doo
         door.say("core-append", "core-3", section="user", content="lost", version=1)
     assert door.say("core-append", "core-2", section="user", content="Seoul", version=1).status == "duplicate"
     assert [s["text"] for s in claims.core_memory(door.known())] == ["Jin\nSeoul"]
+
+
+def test_what_is_stated_where_no_session_is_belongs_to_the_place_and_context_shows_it(door: Door) -> None:
+    at = {"location": "/home/dev/attic"}
+    begun = door.say("task-start", "t1", description="Sort the boxes by year", type="chore", **at)
+    door.say("hypothesis-propose", "t2", text="the damp comes from the chimney", confidence=0.6, **at)
+    door.say("decide", "t3", text="keep the letters", rationale="they are few", **at)
+    seen = context(door.known(), EVERYWHERE, begun.stream)
+    assert (seen["task_description"], seen["task_type"], seen["task_status"]) == (
+        "Sort the boxes by year",
+        "chore",
+        "open",
+    )
+    assert [held["text"] for held in seen["hypotheses"]] == ["the damp comes from the chimney"]
+    assert [decided["text"] for decided in seen["decisions"]] == ["keep the letters"]
+    door.say("hypothesis-update", "t4", hypothesis="the damp", status="confirmed", **at)
+    seen = context(door.known(), EVERYWHERE, begun.stream)
+    assert seen["hypotheses"] == []
+    assert [decided["kind"] for decided in seen["decisions"]] == ["choice", "cause"]
+
+
+def test_a_task_is_ended_by_its_id_from_anywhere_and_only_once(door: Door) -> None:
+    begun = door.say("task-start", "e1", description="Paint the fence before autumn", location="/home/dev/garden")
+    (task,) = work.tasks(door.known(), EVERYWHERE, status="open").items[:1]
+    assert task["description"] == "Paint the fence before autumn"
+    done = door.say("task-done", "e2", session=task["id"], outcome="partial", note="the back is left")
+    assert done.stream == begun.stream
+    assert door.say("task-done", "e2", session=task["id"], outcome="partial", note="the back is left").status == (
+        "duplicate"
+    )
+    with pytest.raises(NothingOpen):
+        door.say("task-done", "e3", session=task["id"])
+    (ended,) = (each for each in work.tasks(door.known(), EVERYWHERE).items if each["id"] == task["id"])
+    assert (ended["status"], ended["outcome"]) == ("done", "partial")
+    (episode,) = (each for each in work.episodes(door.known(), EVERYWHERE).items if each["stream"] == begun.stream)
+    assert episode["why"] == "the user said so: the back is left"
+
+
+def test_no_session_is_told_as_such(door: Door) -> None:
+    nowhere = Places("nowhere", "asked", ("/home/dev/nowhere",))
+    with pytest.raises(NoSession, match="in project nowhere"):
+        context(door.known(), nowhere)

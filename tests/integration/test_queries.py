@@ -293,6 +293,15 @@ def test_episodes_are_narrowed_by_type_outcome_file_and_time(read: Read) -> None
     found = read(lambda reader: work.episodes(reader, EVERYWHERE, Wanted(file="EXPORT.py"))).items
     assert found
     assert all(any("export.py" in path for path in episode["files"]) for episode in found)
+    for name, field in (("error", "error_types"), ("symbol", "symbols")):
+        part = next(each[field][0] for each in whole if each[field])[1:].upper()
+        wanted = Wanted(**{name: part})
+        found = read(lambda reader, w=wanted: work.episodes(reader, EVERYWHERE, w)).items
+        holding = {e["id"] for e in whole if any(part in each.upper() for each in e[field])}
+        assert {e["id"] for e in found} == holding
+        ids = [e["id"] for e in whole]
+        among = read(lambda reader, w=wanted, ids=ids: work.episodes_among(reader, EVERYWHERE, ids, w)).items
+        assert {e["id"] for e in among} == holding
     third = int(datetime(2026, 3, 3, tzinfo=UTC).timestamp() * 1e6)
     found = read(lambda reader: work.episodes(reader, EVERYWHERE, Wanted(since=third))).items
     assert (

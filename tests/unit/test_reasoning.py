@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -242,6 +243,16 @@ def test_a_stated_outcome_wins_over_the_rules() -> None:
     assert (closed.outcome, closed.why) == ("partial", "the user said so: Windows is left")
     [end] = [fact for fact in facts if isinstance(fact, TaskClosed)]
     assert (end.by, end.outcome) == ("statement", "partial")
+
+
+def test_a_task_ends_where_it_began_wherever_the_session_has_gone() -> None:
+    away = msgspec.structs.replace(history(ASK, TaskCompleted())[1], location="/home/dana/elsewhere")
+    moved = msgspec.structs.replace(history(ASK, ResponseReceived(text="On it."))[1], location="/home/dana/lib")
+    later = msgspec.structs.replace(history(*[ASK] * 3, TaskCompleted())[3], location="/home/dana/elsewhere")
+    for events in ([*history(ASK), away], [*history(ASK), moved, later]):
+        facts = derive(STREAM, events).drain()
+        places = {fact.location for fact in facts if isinstance(fact, TaskOpened | TaskClosed)}
+        assert places == {"/home/dana/ledger"}
 
 
 def test_what_was_recorded_of_a_hypothesis_is_moved_by_words_no_more() -> None:
