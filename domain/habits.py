@@ -30,6 +30,8 @@ class Habit(NamedTuple):
 
 class _Rule(NamedTuple):
     text: str
+    hints: tuple[str, ...]
+    """One of these is in every prompt, in lower case, that the pattern finds something in."""
     pattern: re.Pattern[str]
     kind: InsightKind = "pattern"
     everywhere: bool = True
@@ -43,52 +45,66 @@ def _of(pattern: str) -> re.Pattern[str]:
 _RULES = (
     _Rule(
         "Asks for tests along with a change",
+        ("test", "테스트"),
         _of(r"""\b(?:add|write|create|include)\b[^.?!\n]{0,40}\btests?\b(?!\ (?:repo|mode|file))
             |\bmake\ sure\ (?:this|it)\ is\ tested\b|테스트(?:도|를|코드도|\ 코드)?\s*(?:추가|작성|만들)"""),
     ),
     _Rule(
         "Has the changelog updated with a change",
+        ("change", "체인지", "이력"),
         _of(r"\bupdate\b[^.?!\n]{0,20}\bchange-?log\b|체인지로그|변경\s*이력"),
         everywhere=False,
     ),
     _Rule(
         "Pushes straight to the main branch",
+        ("push", "푸시"),
         _of(r"\bpush\b[^.?!\n]{0,12}\b(?:directly|straight)\s+(?:in)?to\s+(?:main|master)\b|메인에\s*바로\s*푸시"),
         everywhere=False,
     ),
     _Rule(
         "Goes back to main and pulls the latest before new work",
+        ("to main", "latest"),
         _of(r"\b(?:get\ |go\ )?back\ (?:on)?to\ main\b|\bpull\ (?:in\ )?(?:the\ )?latest\b"),
         everywhere=False,
     ),
     _Rule(
         "Has finished work committed and pushed by the agent",
+        ("push", "푸시"),
         _of(
             r"\bcommit(?:\ (?:this|it|that|all|everything))?\s*(?:,|and|then|&|\+)+\s*(?:then\ )?push\b|커밋.{0,6}푸시"
         ),
     ),
     _Rule(
         "Has changes reviewed by the agent",
+        ("review", "리뷰"),
         _of(r"""\breview\ (?:the\ |my\ |these\ |this\ )?(?:added\ |local\ )?(?:changes|tests|branch|PR\b|pull\ request)
             |\bcode\ review\b|코드\s*리뷰|리뷰해"""),
     ),
     _Rule(
         "Watches for duplicated code",
+        ("duplicat", "중복"),
         _of(r"""\b(?:de)?duplicat(?:e[ds]?|ing|ion)\b[^\n]{0,60}\b(?:code|now|tests?|logic|functions?|helpers?)\b
             |\b(?:tests?|functions?|code)\b[^.\n]{0,40}\bduplicated\b|중복"""),
     ),
-    _Rule("Hands parts of the work to subagents", _of(r"\bsub-?agents?\b|\bcompeting\ agents\b|서브\s*에이전트")),
+    _Rule(
+        "Hands parts of the work to subagents",
+        ("agent", "에이전트"),
+        _of(r"\bsub-?agents?\b|\bcompeting\ agents\b|서브\s*에이전트"),
+    ),
     _Rule(
         "Wants texts and answers short",
+        ("verbose", "brief", "short", "concise", "clearly", "quick", "간단", "짧게", "간결"),
         _of(r"""\b(?:too|quite|so|very|overly)\ verbose\b|\b(?:be|keep\ (?:it|this|that))\ (?:brief|short|concise)\b
             |\bwriting\ clearly\b|\breal\ quick\b|간단(?:히|하게)|짧게|간결"""),
     ),
     _Rule(
         "Asks for an explanation of the code or the change",
+        ("explain", "설명"),
         _of(r"\bcan\ you\ explain\b|\bexplain\ (?:me|to\ me|why|how)\b|설명해"),
     ),
     _Rule(
         "Wants the documentation kept in step with the code",
+        ("doc", "readme", "문서"),
         _of(r"""\b(?:docs|documentation|readme)\b[^.?!\n]{0,25}\b(?:consistent|up\ to\ date|updated|in\ sync)\b
             |\bupdate\ (?:the\ )?(?:docs|documentation|readme)\b|문서.{0,6}(?:업데이트|갱신|맞춰)"""),
     ),
@@ -115,8 +131,9 @@ def habits_in(said: Said) -> Iterator[Habit]:
         return
     if len(said.words) > LONGEST:
         return
+    lowered = text.lower()
     for rule in _RULES:
-        if found := rule.pattern.search(text):
+        if any(hint in lowered for hint in rule.hints) and (found := rule.pattern.search(text)):
             yield Habit(rule.text, rule.kind, rule.everywhere, rule.stated, *found.span())
     if (found := _REVIEWERS.search(text)) and _REVIEWING.search(text):
         name = _NAMES[found[1].lower()]

@@ -53,6 +53,7 @@ class Said(NamedTuple):
     command: str = ""
 
 
+@lru_cache(maxsize=8)
 def said_in(prompt: str) -> Said:
     """Tell a user's own words from what the client put in their place."""
     if _CLIENT_TEXT.match(prompt):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from functools import lru_cache
 from typing import NamedTuple
 
 from memctl.domain.asserting import Assertions
@@ -19,7 +20,6 @@ from memctl.domain.observations import PromptSubmitted, ToolCalled, ToolFailed, 
 from memctl.domain.ordering import Placed
 from memctl.domain.prompts import said_in
 from memctl.domain.shell import Part, heads_of, is_reading, parts_of, proves
-from memctl.domain.signatures import hides_exit
 from memctl.domain.text import canonical
 
 _TELLING = re.compile(
@@ -47,6 +47,9 @@ _MANAGERS = {
     "npm": "package manager", "pnpm": "package manager", "yarn": "package manager", "bun": "package manager",
     "uv": "python package manager", "poetry": "python package manager", "pipenv": "python package manager",
 }  # fmt: skip
+_SHOWING = frozenset((*_MANAGERS, "gh"))
+"""Programs whose passing shows something, whatever they were told to do."""
+
 _MANAGING = re.compile(r"\w+ (?:install|add|ci|sync|run)\b")
 _INSTALLING = re.compile(r"\w+ (?:install|add|ci|sync)\b")
 _CONVENTIONAL = re.compile(
@@ -74,6 +77,19 @@ _LANGUAGES = {
 _REFUSED = "STOP what you are doing"
 """How a client tells the agent that the user said no to a use of a tool, and nothing more. (A reason is read as the
 user's words.)"""
+
+
+@lru_cache(maxsize=1024)
+def _telling(command: str) -> tuple[Part, ...]:
+    """The parts of a command that show something, where all of them passed when it did."""
+    parts = parts_of(command)
+    if any(part.after not in ("", "&&") for part in parts):
+        return ()
+    return tuple(
+        part
+        for part in parts
+        if (proves(part.head) or part.head.split(" ", 1)[0] in _SHOWING) and _HEAD.fullmatch(part.head)
+    )
 
 
 class _Command(NamedTuple):
@@ -131,13 +147,9 @@ class Shown:
                 self._tell(placed, path, f"language {language}", "expertise", text, everywhere=True, confidence=0.6)
 
     def _passed(self, placed: Placed, command: _Command) -> None:
-        parts = parts_of(command.text)
-        if any(part.after not in ("", "&&") for part in parts) or hides_exit(command.text):
-            return
-        for part in parts:
-            if _HEAD.fullmatch(part.head):
-                self._ran(placed, command, part)
-        if "git " in command.text:
+        for part in _telling(command.text):
+            self._ran(placed, command, part)
+        if "git c" in command.text or "git s" in command.text:
             self._committed(placed, command)
 
     def _committed(self, placed: Placed, command: _Command) -> None:
@@ -164,20 +176,18 @@ class Shown:
         said = " ".join(part.words)
         if {"-g", "--global"} & set(part.words):
             return
-        if program in _MANAGERS and _MANAGING.match(head):
+        if program in _MANAGERS and f"manager {program}" not in self._told and _MANAGING.match(head):
             text, subject = f"Packages are managed with {program}", f"{ONE_ANSWER}{_MANAGERS[program]}"
             self._tell(
                 placed, command, f"manager {program}", "fact", text, proved=True, said=said,
                 canonical_form=program, subject=subject, polarity=1,
             )  # fmt: skip
-            if _INSTALLING.match(head):
-                return
         if program == "gh":
             self._runs["gh"] += 1
             if self._runs["gh"] == _TWICE:
                 text = "GitHub (pull requests, issues, runs) is worked on with `gh`"
                 self._tell(placed, command, "gh", "fact", text, proved=True, said=said)
-        purpose = proves(head)
+        purpose = "" if head in self._told or _INSTALLING.match(head) else proves(head)
         if not purpose:
             return
         self._runs[head] += 1
