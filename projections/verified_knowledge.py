@@ -11,7 +11,7 @@ from memctl.domain.graduation import Side, superseded
 from memctl.projections.candidates import Candidate
 from memctl.projections.kernel import Changed, projection
 
-CLAIMS = 24
+CLAIMS = 16
 """Claims kept about one subject, by rank. (One pushed out comes back when its insight changes.)"""
 
 
