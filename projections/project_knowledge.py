@@ -6,6 +6,7 @@ session, so that a correction refolds no other, and because a page can then say 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import assert_never
 from uuid import UUID
@@ -62,7 +63,12 @@ _TABLES = tuple(
 
 def row_id(fact: Fact) -> str:
     """Key of the row of a session at a location."""
-    return str(derived_id(f"project_knowledge:{fact.stream}:{fact.location}"))
+    return _id(fact.stream, fact.location)
+
+
+@functools.lru_cache(maxsize=256)
+def _id(stream: str, location: str) -> str:
+    return str(derived_id(f"project_knowledge:{stream}:{location}"))
 
 
 @projection(row=SessionKnowledge, key=row_id, stage=1, indexes=(("location", "last_at"),))

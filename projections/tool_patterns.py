@@ -5,6 +5,7 @@ One row for each session and location; who asks adds them up by project and kind
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 
 import msgspec
@@ -48,7 +49,12 @@ class SessionTools(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 def row_id(fact: ToolUsed) -> str:
     """Key of the row of a session at a location."""
-    return str(derived_id(f"tool_patterns:{fact.stream}:{fact.location}"))
+    return _id(fact.stream, fact.location)
+
+
+@functools.lru_cache(maxsize=256)
+def _id(stream: str, location: str) -> str:
+    return str(derived_id(f"tool_patterns:{stream}:{location}"))
 
 
 @projection(row=SessionTools, key=row_id, stage=1, indexes=(("location", "last_at"),))
