@@ -25,6 +25,7 @@ from memctl.api.places import Places, projects_of
 from memctl.api.reader import Reader
 from memctl.api.staleness import changed_since
 from memctl.api.views import Found, SearchAnswer, SourceRow, moment
+from memctl.domain.certainty import Class
 from memctl.domain.errors import MemctlError
 from memctl.domain.graduation import TIER_NAMES, USER_SAID
 from memctl.domain.intent import PREFERRED, Understood, understand
@@ -32,7 +33,6 @@ from memctl.domain.memory import memory_id
 from memctl.domain.scoring import (
     PROFILES,
     Candidate,
-    Class,
     Known,
     Profile,
     Scored,

@@ -12,6 +12,8 @@ from uuid import UUID
 
 import msgspec
 
+from memctl.domain.certainty import Class
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 # Fields of rows that hold a moment in microseconds, by their names.
@@ -42,9 +44,6 @@ class Evidence(msgspec.Struct, frozen=True):
     end: int
     quote: str
     holds: bool
-
-
-Class = Literal["high", "suggested", "none"]
 
 
 class SourceRow(msgspec.Struct, frozen=True):

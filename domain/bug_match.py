@@ -13,7 +13,7 @@ from typing import Protocol
 import msgspec
 from rapidfuzz import fuzz
 
-from memctl.domain.scoring import SUGGESTED, Class
+from memctl.domain.certainty import SUGGESTED, Class
 
 MATCHES_ABOVE = 0.5
 

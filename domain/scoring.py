@@ -12,11 +12,9 @@ from typing import Literal
 
 import msgspec
 
-Source = Literal["dense", "sparse", "words"]
-Class = Literal["high", "suggested", "none"]
+from memctl.domain.certainty import HIGH, MARGIN, SUGGESTED, Class
 
-HIGH, SUGGESTED, MARGIN = 0.92, 0.75, 0.03
-"""From these scores on an answer is high, or suggested; a high one is this far above the second."""
+Source = Literal["dense", "sparse", "words"]
 
 LEAST = 0.02
 """Below this a candidate that shares no word with the query is near to it by chance, and is left out."""

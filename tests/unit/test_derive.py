@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from memctl.api.evidence import field_text
 from memctl.domain.derive import StreamFacts, derive
 from memctl.domain.event import Event, Micros, Payload, Position, type_of
 from memctl.domain.facts import (
@@ -703,11 +704,13 @@ def test_real_sessions_keep_the_laws(real_sessions: dict[str, list[Event]]) -> N
 def test_spans_of_real_sessions_quote_their_events(real_sessions: dict[str, list[Event]]) -> None:
     checked = 0
     for stream, events in real_sessions.items():
-        texts = {each.delivery_id: getattr(each.payload, "text", "") for each in events}
+        told = {each.delivery_id: each.payload for each in events}
         spans: list[Span] = [
             span for fact in derive(stream, events).drain() for span in fact.evidence if span.quote_hash
         ]
         for span in spans:
-            assert quote_hash(texts[span.event][span.start : span.end]) == span.quote_hash
+            text = field_text(told[span.event], span.field)
+            assert text is not None
+            assert quote_hash(text[span.start : span.end]) == span.quote_hash
         checked += len(spans)
     assert checked > 200

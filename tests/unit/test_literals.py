@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.domain.error_shapes import SHAPES, at_hints, at_lines
+from memctl.domain.error_shapes import at_hints, at_lines
+from memctl.domain.error_tools import SHAPES
 from memctl.domain.literals import Literals, mentions
 
 WORDS = ("error: ", "rror", "✗", "a.b", "\n  at ", "$(", "오류", "\ud800", "")
