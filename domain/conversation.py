@@ -317,8 +317,9 @@ class Conversation:
             self._about_task = self._about_task or str(placed.cite)
             episode.canonical, episode.description, episode.task_type = canonical, description, task_type
             episode.task = task_key(episode.location, canonical)
-            episode.stated = episode.dirty = True
+            episode.stated = episode.dirty = again = True
         else:
+            again = False
             self._close(placed, by="statement")
             self._about_task = str(placed.cite)
             location = self._assert.location
@@ -335,7 +336,7 @@ class Conversation:
                 ended=placed.when,
                 stated=True,
             )
-        self._opened(placed, span)
+        self._opened(placed, span, again=again)
 
     def _just_opened(self, episode: EpisodeSoFar) -> bool:
         return episode.prompts == 1 and not episode.stated
@@ -350,7 +351,7 @@ class Conversation:
         self.episode.touch(placed.when)
         self._close(placed, by="statement")
 
-    def _opened(self, placed: Placed, *spans: Span) -> None:
+    def _opened(self, placed: Placed, *spans: Span, again: bool = False) -> None:
         episode = self.episode
         assert episode is not None
         self._assert.make(
@@ -363,6 +364,7 @@ class Conversation:
             canonical=episode.canonical,
             description=episode.description,
             task_type=episode.task_type,
+            again=again,
         )
 
     def _close(self, placed: Placed, by: str = "next_prompt") -> None:

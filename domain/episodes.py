@@ -205,6 +205,7 @@ class EpisodeSoFar(msgspec.Struct):
             self.summary, self.summary_at = text[:2_000], self.steps
 
     def decided(self, text: str, rationale: str, *, cause: bool = False) -> None:
+        self.dirty = True  # a statement does nothing else to it
         if cause:
             self.cause = clipped(text, 300)
         told = f"Cause: {text}" if cause else text

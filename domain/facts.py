@@ -309,6 +309,8 @@ class TaskOpened(Identified, frozen=True, kw_only=True, omit_defaults=True, tag=
     canonical: str
     description: str
     task_type: TaskType = "unknown"
+    again: bool = False
+    """It was told before: these are other words for it, and it is not to be counted twice."""
 
 
 class TaskClosed(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="task_closed"):

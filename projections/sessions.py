@@ -208,7 +208,7 @@ def _count(row: Session, fact: Told) -> None:
             row.title = fact.title or row.title
             row.parent = fact.parent or row.parent
         case TaskOpened():
-            row.tasks += 1
+            row.tasks += not fact.again
         case SubagentAsked():
             was = _subagent(row, fact.asked)
             _enter(row, replace(was, role=fact.role, about=fact.about, ok=fact.ok, duration_ms=fact.duration_ms))

@@ -133,7 +133,7 @@ def _count(row: DayStats, fact: Counted) -> None:
         case ResolutionRefuted():
             row.resolutions_refuted += 1
         case TaskOpened():
-            row.tasks_opened += 1
+            row.tasks_opened += not fact.again
         case TaskClosed():
             match fact.outcome:
                 case "success":

@@ -234,7 +234,9 @@ def working_memory(row: WorkingMemory | None, facts: Sequence[Told]) -> WorkingM
     for fact in facts:
         if fact.occurred_at > row.updated_at:
             row.updated_at = fact.occurred_at
-        row.location = fact.location or row.location
+        # An open episode is told at each batch's end, from where it began: that is not where the session is.
+        if fact.location and not isinstance(fact, Episode):
+            row.location = fact.location
         if isinstance(fact, ToolUsed):
             row.steps += 1
             uses += 1

@@ -12,11 +12,19 @@ import pytest
 from histories import example
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from unit.test_derive import Session, histories, hooks_of
+from unit.test_derive import SECOND, START, Session, event, histories, hooks_of
 
-from memctl.domain.event import Event, Micros, NewEvent, Position
+from memctl.domain.event import Event, Micros, NewEvent, Payload, Position
 from memctl.domain.facts import Fact
-from memctl.domain.observations import PromptSubmitted, ResponseReceived, event_id_of
+from memctl.domain.observations import PromptSubmitted, ResponseReceived, SessionEnded, event_id_of
+from memctl.domain.recalled import MemoryRecalled
+from memctl.domain.statements import (
+    DecisionMade,
+    HypothesisProposed,
+    SessionSummarized,
+    TaskCompleted,
+    TaskStarted,
+)
 from memctl.projections import stage1
 from memctl.projections.stage1 import Delta, RowOf, StreamState, fold_stream
 
@@ -85,9 +93,34 @@ def in_batches(events: Sequence[Event], luck: random.Random, most: int) -> Itera
         at += size
 
 
-@settings(max_examples=60, deadline=None)
-@given(histories(), st.randoms(use_true_random=False), st.integers(1, 4))
-def test_late_events_change_what_a_fold_of_everything_would(events: list[Event], luck: Any, most: int) -> None:
+@st.composite
+def stated(draw: st.DrawFn) -> list[Event]:
+    """Statements about a session's work, from wherever: before it, between its events, at the same moment as others."""
+    kinds: list[Payload] = [
+        TaskStarted(description="Fix the flaky login test"),
+        TaskStarted(description="Write the changelog", task_type="docs"),
+        TaskCompleted(outcome="partial"),
+        HypothesisProposed(text="The cache is stale because of the clock", confidence=0.9),
+        DecisionMade(text="Wait for the clock", rationale="it drifts"),
+        SessionSummarized(summary="The test waits.", tags=("tests",)),
+        MemoryRecalled(hook="UserPromptSubmit"),
+    ]
+    told = draw(st.lists(st.tuples(st.sampled_from(kinds), st.integers(-3, 12), st.booleans()), max_size=4))
+    return [
+        msgspec.structs.replace(
+            event(payload, f"command:{number}", START + at * SECOND, 100 + number, "user"),
+            location="/work/other" if elsewhere else "/work/shop",
+        )
+        for number, (payload, at, elsewhere) in enumerate(told)
+    ]
+
+
+@settings(max_examples=80, deadline=None)
+@given(histories(), stated(), st.randoms(use_true_random=False), st.integers(1, 4))
+def test_late_events_change_what_a_fold_of_everything_would(
+    events: list[Event], statements: list[Event], luck: Any, most: int
+) -> None:
+    events = [*events, *statements]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(stage1, "POINT_EVERY", 1)
         patch.setattr(stage1, "POINT_SHARE", 1_000_000)
@@ -110,8 +143,8 @@ def test_a_late_prompt_takes_back_what_was_told_of_the_turn_it_ends() -> None:
     session.tell(ResponseReceived(text="I prefer tabs. The changelog is written."), hook="answer")
     first, second, _, answer = session.events
     worker = Worker(first.stream)
-    for event in (first, second, answer, late):
-        worker.take([event])
+    for told in (first, second, answer, late):
+        worker.take([told])
         worker.check()
     assert (worker.rewound, worker.anew) == (1, 1)
 
@@ -151,3 +184,23 @@ def test_a_transcript_that_follows_its_hooks_is_folded_from_a_point_on(seed: int
             worker.check()
         at += len(batch)
     assert worker.rewound > worker.anew
+
+
+@pytest.mark.usefixtures("points_everywhere")
+def test_a_decision_that_is_stated_by_itself_stands_in_its_episode_at_once() -> None:
+    started = event(TaskStarted(description="Fix the flaky login test"), "command:1", START, 1)
+    decided = event(DecisionMade(text="Wait for the clock", rationale="it drifts"), "command:2", START + 1, 2)
+    worker = Worker(started.stream)
+    for told in (started, decided):
+        worker.take([told])
+        worker.check()
+
+
+@pytest.mark.usefixtures("points_everywhere")
+def test_where_a_session_is_hangs_on_no_batch_when_it_leaves_where_its_task_began() -> None:
+    asked = event(PromptSubmitted(line="a", text="Fix the flaky login test"), "a", START, 1)
+    ended = msgspec.structs.replace(event(SessionEnded(via="hook"), "hook:1", START + 1, 2), location="/work/shop/api")
+    worker = Worker(asked.stream)
+    for told in (asked, ended):
+        worker.take([told])
+        worker.check()

@@ -353,3 +353,12 @@ def test_a_command_that_says_nothing_or_too_much_is_refused(name: str, body: byt
     decide: Callable[[bytes], Payload] = lambda body: read_command(commands()[name], body).decide([])  # noqa: E731
     with pytest.raises(BadCommand, match=problem):
         decide(body)
+
+
+def test_a_task_that_is_stated_again_in_other_words_is_counted_once() -> None:
+    started = TaskStarted(description="Mend the export")
+    _, delta = fold_stream(STREAM, history(ASK, started, started))
+    (session,) = (row for (name, _), row in delta.rows.items() if name == "sessions")
+    (day,) = (row for (name, _), row in delta.rows.items() if name == "stats")
+    assert (session.tasks, day.tasks_opened) == (1, 1)
+    assert sum(isinstance(fact, TaskOpened) for fact in delta.facts.values()) == 1
