@@ -17,6 +17,7 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from soak import FACTOR, examples
 
 from memctl.domain.event import Event, Micros, Payload, Position, type_of
 from memctl.domain.facts import FACT_TYPES, Fact
@@ -238,8 +239,8 @@ def test_facts_folded_in_any_order_and_in_any_batches_give_the_same_rows(seed: i
     assert folded(shuffled, [rng.randint(0, count) for _ in range(3)]) == expected
 
 
-@laws
-@given(seed=st.integers(0, 2**32), count=st.integers(2, 60))
+@settings(max_examples=examples(40), deadline=None)
+@given(seed=st.integers(0, 2**32), count=st.integers(2, 25))
 def test_in_how_many_pieces_stage_one_is_folded_changes_no_row(seed: int, count: int) -> None:
     rng = random.Random(seed)
     for p in STAGE_1:
@@ -355,8 +356,8 @@ def heavy_row(p: Projection, rng: random.Random, count: int) -> Any:
 
 
 @pytest.mark.parametrize("p", STAGE_2, ids=lambda p: p.name)
-def test_a_row_stays_under_its_limit_after_ten_thousand_inputs(p: Projection) -> None:
-    row = heavy_row(p, random.Random(7), 10_000 if p.facts else 1_000)
+def test_a_row_stays_under_its_limit_after_many_inputs(p: Projection) -> None:
+    row = heavy_row(p, random.Random(7), (10_000 if p.facts else 1_000) if FACTOR else 1_000 if p.facts else 300)
     assert row is not None
     assert_clean(row, p.name)
 
