@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
+
+from memctl.domain.literals import lines_with
 
 LONGEST_PROMPT = 1_500
 """Characters of a prompt that is still taken for somebody's own words."""
@@ -32,6 +35,9 @@ AGENT_HINTS = (
     "better approach", "instead of ", "rather than ",
 )  # fmt: skip
 """One of these is in every text that the pattern finds something in."""
+_LINE_HINTS = (*AGENT_HINTS, "'s keep", "best ", "right ", "proper ", "better ")
+"""One of these is in every line that the pattern finds something in; no match goes beyond a line."""
+
 _IDLE = re.compile(
     r"\b(?:edit tool|write tool|the user|old_string|plan mode|this (?:file|script)|skill|todo list|commit message|"
     r"speculat)\b|"
@@ -79,7 +85,7 @@ class Decision(NamedTuple):
 
 def decisions_by_agent(text: str, *, thought: bool = False) -> list[Decision]:
     """What the agent settled on, as its words say. A thought counts only with what it was weighed against."""
-    found = [decision for decision in _read(_AGENT, text) if not _IDLE.search(decision.text)]
+    found = [decision for decision in _read(_AGENT, text, _LINE_HINTS) if not _IDLE.search(decision.text)]
     return [decision for decision in found if decision.alternatives] if thought else found
 
 
@@ -100,9 +106,17 @@ def decisions_in_answers(text: str) -> list[Decision]:
     ][:MOST]
 
 
-def _read(pattern: re.Pattern[str], text: str) -> list[Decision]:
+def _found(pattern: re.Pattern[str], text: str, hints: Sequence[str]) -> Iterator[re.Match[str]]:
+    if not hints:
+        yield from pattern.finditer(text)
+    for start in lines_with(text, hints):
+        end = text.find("\n", start)
+        yield from pattern.finditer(text, start, end if end >= 0 else len(text))
+
+
+def _read(pattern: re.Pattern[str], text: str, hints: Sequence[str] = ()) -> list[Decision]:
     decided: list[Decision] = []
-    for found in pattern.finditer(text[:8_000]):
+    for found in _found(pattern, text[:8_000], hints):
         if text[found.start() - 1 : found.start()].isalnum():
             continue
         lead = _LEAD.match(text, found.start(), found.end())

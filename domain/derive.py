@@ -90,9 +90,10 @@ class StreamFacts:
         seen = placed.payload
         if seen.injected:
             return
-        if not isinstance(seen, Statement) or not self._assert.location:
+        at, known = placed.event.location, self._assert.location
+        if at and at != known and not (known and isinstance(seen, Statement)):
             # A statement may come from anywhere; where the session is, its client tells.
-            self._assert.location = placed.event.location or self._assert.location
+            self._assert.location = at
         if not self._opened:
             if placed.when <= 0:
                 # Lines without a time sort first: they wait for the first that tells when the session began.
@@ -162,6 +163,8 @@ class StreamFacts:
     def _spend(self, placed: Placed, message: str, tokens_in: int, tokens_out: int, tokens_cached: int) -> None:
         """Count what a message cost. Every block of it repeats the counts, and later ones may know more."""
         before = self._spent.get(message, _NO_TOKENS) if message else _NO_TOKENS
+        if (tokens_in, tokens_out, tokens_cached) == before:
+            return
         known_in, known_out, known_cached = before
         counts = (max(tokens_in, known_in), max(tokens_out, known_out), max(tokens_cached, known_cached))
         if counts == before:

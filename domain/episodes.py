@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import islice
 from typing import Literal
 from uuid import UUID
 
@@ -48,12 +49,16 @@ _SAYS_NOTHING = re.compile(
 _PLAIN_WORD = re.compile(r"(?<![\w`./:-])[^\W\d_]{2,}(?![\w`/]|[.:]\w)")
 
 
+def _says_words(sentence: str) -> bool:
+    return sum(1 for _ in islice(_PLAIN_WORD.finditer(sentence), 3)) == 3
+
+
 def _gist(text: str, limit: int) -> str:
     """The sentences of an agent's words that tell something, as many as fit in `limit` characters."""
     found = ""
     for sentence in sentences(text):
         sentence = sentence.replace("**", "")
-        if sentence[0] in "|+" or len(_PLAIN_WORD.findall(sentence)) < 3 or _SAYS_NOTHING.search(sentence):
+        if sentence[0] in "|+" or not _says_words(sentence) or _SAYS_NOTHING.search(sentence):
             continue
         if found and len(found) + 1 + len(sentence) > limit:
             break

@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from memctl.domain.literals import lines_with
+
 STRONG, PLAIN, WRAPPER = 3, 2, 1
 """How much a shape says. STRONG: only a failure looks like that. PLAIN: believed where the command failed.
 WRAPPER: a failure reported further up, believed where nothing else is found."""
@@ -77,15 +79,8 @@ def at_lines(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
 
 def at_hints(pattern: re.Pattern[str], text: str, hints: tuple[str, ...]) -> Iterator[re.Match[str]]:
     """As `at_lines`, for a pattern of which every match has one of the hints on its first line."""
-    starts: set[int] = set()
-    for hint in hints:
-        at = text.find(hint)
-        while at >= 0:
-            starts.add(text.rfind("\n", 0, at) + 1)
-            line_end = text.find("\n", at)
-            at = text.find(hint, line_end) if line_end >= 0 else -1
     end = 0
-    for start in sorted(starts):
+    for start in lines_with(text, hints):
         if start >= end and (found := pattern.match(text, start)):
             yield found
             end = found.end()

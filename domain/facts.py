@@ -170,7 +170,7 @@ class ToolUsed(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="tool_us
     summary: str = ""
     files: tuple[str, ...] = ()
     result: str = ""
-    """The first 300 characters of what came back."""
+    """The first 600 characters of what came back."""
     duration_ms: int | None = None
     task: str = ""
     task_type: str = ""

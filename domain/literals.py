@@ -17,6 +17,18 @@ def mentions(text: str, words: Iterable[str]) -> bool:
     return False
 
 
+def lines_with(text: str, words: Iterable[str]) -> list[int]:
+    """Where the lines begin that have one of the strings, in order."""
+    starts: set[int] = set()
+    for word in words:
+        at = text.find(word)
+        while at >= 0:
+            starts.add(text.rfind("\n", 0, at) + 1)
+            end = text.find("\n", at)
+            at = text.find(word, end) if end >= 0 else -1
+    return sorted(starts)
+
+
 class Literals:
     """A set of strings to look for: Hyperscan finds them all at once, ten times as fast as one `in` after the other.
 

@@ -113,8 +113,11 @@ class Ordering:
         parents: dict[str, str] = {}
         for event, seen in events:
             if line := seen.line:
-                times[line] = max(times.get(line, event.occurred_at), event.occurred_at)
-                parents[line] = max(parents.get(line, ""), seen.parent)
+                own = times.get(line)
+                if own is None:
+                    times[line], parents[line] = event.occurred_at, seen.parent
+                else:
+                    times[line], parents[line] = max(own, event.occurred_at), max(parents[line], seen.parent)
         placed: dict[str, _Line] = {}
         ordinals: list[tuple[int, str]] = []
         for line, own in times.items():

@@ -10,6 +10,7 @@ import re
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
+from memctl.domain.literals import mentions
 from memctl.domain.shell_words import (
     BUILDING,
     CHANGING,
@@ -173,6 +174,7 @@ def heads_of(command: str) -> tuple[str, ...]:
     )
 
 
+@lru_cache(maxsize=1024)
 def head_of(command: str) -> str:
     """The canonical head: of the first part that does something, else of the first."""
     heads = heads_of(command)
@@ -275,4 +277,6 @@ def proofs_of(command: str) -> tuple[tuple[Literal["test", "check", "build"], st
 
 def is_commit(command: str) -> bool:
     """Whether a command commits or pushes."""
+    if not mentions(command, ("commit", "push", "create", "merge")):
+        return False
     return any(part.head in ("git commit", "git push", "gh pr create", "gh pr merge") for part in parts_of(command))

@@ -111,7 +111,7 @@ class Work:
             noise=noise,
             summary=summary_of(given),
             files=files,
-            result=" ".join(seen.text[:600].split())[:300],
+            result=seen.text[:600],
             duration_ms=seen.duration_ms,
             task=self._talk.task,
             task_type=self._talk.episode.task_type if self._talk.episode is not None else "",

@@ -146,14 +146,15 @@ class StreamState:
         self.events += events
         facts = self._facts.drain()
         wanted = handed_on()
-        delta = Delta({fact.id: fact for fact in facts if isinstance(fact, Identified) and type(fact) in wanted}, {})
+        delta = Delta({fact.id: fact for fact in facts if type(fact) in wanted and isinstance(fact, Identified)}, {})
         for p in _stage1():
             rows = self._rows[p.name]
-            subscribed, told = p.facts, defaultdict[str, list[Fact]](list)
+            subscribed, key_of, told = p.facts, p.key, defaultdict[str, list[Fact]](list)
             for fact in facts:
                 if type(fact) in subscribed:
-                    for key in p.keys(fact):
-                        told[key].append(fact)
+                    key = key_of(fact)
+                    for each in (key,) if isinstance(key, str) else p.keys(fact):
+                        told[each].append(fact)
             for key, about in told.items():
                 row = rows[key] = delta.rows[p.name, key] = p.folded(rows.get(key), about)
                 if row is None:

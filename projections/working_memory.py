@@ -266,10 +266,9 @@ def _more(stats: Stats, **counts: int) -> Stats:
 
 
 def _result(use: ToolUsed) -> ToolResult:
-    # Summary and result stand on one line already.
-    return ToolResult(
-        use.occurred_at, clipped(use.tool, 60), use.ok, clipped(use.summary, 160), clipped(use.result, 240)
-    )
+    # The summary stands on one line already.
+    result = clipped(" ".join(use.result.split())[:300], 240)
+    return ToolResult(use.occurred_at, clipped(use.tool, 60), use.ok, clipped(use.summary, 160), result)
 
 
 def _take(row: WorkingMemory, fact: Other) -> None:

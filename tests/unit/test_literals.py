@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memctl.domain import decisions
 from memctl.domain.error_shapes import at_hints, at_lines
 from memctl.domain.error_tools import SHAPES
 from memctl.domain.literals import Literals, mentions
@@ -65,3 +66,20 @@ def test_a_pattern_whose_matches_have_a_hint_on_their_first_line_is_found_at_the
 
 def test_every_shape_has_hints_to_look_for() -> None:
     assert all(shape.hints and all(shape.hints) for shape in SHAPES)
+
+
+@given(
+    parts=st.lists(
+        st.sampled_from((
+            "Let's keep the old name", "Going with SQLite", "The best way here is to wait", "I've decided against it",
+            "I chose the second", "We should use a list instead of a set", "we'll adopt the plan", "plain words",
+            "So, I'll go with option two", "I will keep both of these", "the right option is to add", "Decision: none",
+            "the proper solution is a lock", ". ", "! ", "\n", " rather than a dictionary of sets ",
+        )),
+        max_size=10,
+    )
+)  # fmt: skip
+def test_decisions_looked_for_on_hinted_lines_are_those_of_the_whole_text(parts: list[str]) -> None:
+    text = "".join(parts)
+    by_lines = [found.span() for found in decisions._found(decisions._AGENT, text, decisions._LINE_HINTS)]
+    assert by_lines == [found.span() for found in decisions._AGENT.finditer(text)]
