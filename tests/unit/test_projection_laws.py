@@ -17,7 +17,7 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from soak import FACTOR, examples
+from soak import FACTOR
 
 from memctl.domain.event import Event, Micros, Payload, Position, type_of
 from memctl.domain.facts import FACT_TYPES, Fact
@@ -239,7 +239,7 @@ def test_facts_folded_in_any_order_and_in_any_batches_give_the_same_rows(seed: i
     assert folded(shuffled, [rng.randint(0, count) for _ in range(3)]) == expected
 
 
-@settings(max_examples=examples(40), deadline=None)
+@settings(max_examples=40 * max(FACTOR, 1), deadline=None)
 @given(seed=st.integers(0, 2**32), count=st.integers(2, 25))
 def test_in_how_many_pieces_stage_one_is_folded_changes_no_row(seed: int, count: int) -> None:
     rng = random.Random(seed)
