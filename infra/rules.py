@@ -32,6 +32,7 @@ _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 _IMPORT = re.compile(rb"^\s*(?:from|import) memctl\.((?:domain|projections)[\w.]*)", re.MULTILINE)
 _IMPORT_FROM = re.compile(rb"^\s*from memctl\.((?:domain|projections)[\w.]*) import (\([^)]*\)|[^\n(]+)", re.MULTILINE)
+_EVENT = re.compile(rb"^@(?:event|upcast)\(", re.MULTILINE)
 _NAME = re.compile(rb"(?<!\bas )\b(?!as\b)\w+")
 
 Stamps = dict[str, tuple[int, int, int]]
@@ -102,6 +103,9 @@ def _sources() -> dict[str, bytes]:
     """The files that decide what a row is: modules that folds import, and whatever lies beside them."""
     waiting = [file for file in _at_start if file.startswith("projections/") or not file.endswith(".py")]
     waiting += [_path(module)[len(_ROOT) + 1 :] for module in ENGINE]
+    # Which payloads there are, and what of them stage 1 leaves alone, is told where they are registered.
+    events = [file for file in _at_start if file.startswith("domain/") and file.endswith(".py")]
+    waiting += [file for file in events if _EVENT.search(Path(_ROOT, file).read_bytes())]
     sources: dict[str, bytes] = {}
     while waiting:
         file = waiting.pop()

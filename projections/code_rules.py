@@ -182,9 +182,9 @@ def code_rules(
                 row = msgspec.structs.replace(row, retired=retired)
             return row
         case RuleReinforced() as told:
-            verdict = Verdict(at, id, told.success, clipped(told.why, 200), clipped(told.by, 40))
+            verdict = Verdict(at, id, told.success, clipped(told.why, 100), clipped(told.by, 20))
         case ChangeUndone() as told:
-            verdict = Verdict(at, id, False, clipped(told.why or "undone", 200), clipped(told.by, 40))
+            verdict = Verdict(at, id, False, clipped(told.why or "undone", 100), clipped(told.by, 20))
         case _:
             assert_never(item.payload)
     return msgspec.structs.replace(row, verdicts=newest(row.verdicts, verdict, 32))
@@ -197,12 +197,12 @@ def _sighted(row: CodeRule, fact: CodeReplaced) -> CodeRule:
         at=at,
         id=str(fact.id),
         forward=fact.before == low,
-        path=clipped(fact.path, 160),
+        path=clipped(fact.path, 120),
         stream=clipped(fact.stream, 120),
         language=clipped(fact.language, 20),
-        variables=tuple(clipped(name, 40) for name in fact.variables[:4]),
-        line_before=clipped(fact.line_before, 160),
-        line_after=clipped(fact.line_after, 160),
+        variables=tuple(clipped(name, 30) for name in fact.variables[:4]),
+        line_before=clipped(fact.line_before, 120),
+        line_after=clipped(fact.line_after, 120),
         places=fact.places,
         asked=fact.asked,
         span=fact.evidence[0] if fact.evidence else None,

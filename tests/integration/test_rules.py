@@ -117,7 +117,9 @@ def test_a_fingerprint_is_of_what_was_loaded_or_there_is_none(copy: Path) -> Non
     assert second != first
 
 
-@pytest.mark.parametrize("file", ["workers/stage2.py", "infra/log/read.py", "projections/memories.py"])
+@pytest.mark.parametrize(
+    "file", ["workers/stage2.py", "infra/log/read.py", "projections/memories.py", "domain/recalled.py"]
+)
 def test_a_change_of_what_decides_a_row_changes_the_fingerprint(copy: Path, file: str) -> None:
     edit(copy, file)
     with Installed(copy) as process:

@@ -40,8 +40,8 @@ WORDS = (
     "word " * 200,
 )
 NASTY = ("plain text ", "한국어 문장 ", "\x1b\x01", '"\\', "😀 tab\t")
-SHORT = {"signature", "field", "quote_hash", "location"}
-"""Texts that stage 1 makes itself, and working directories: never as long as a text somebody wrote."""
+SHORT = {"signature", "field", "quote_hash", "location", "into", "merged", "part"}
+"""Texts that stage 1 makes itself, working directories and projects: never as long as a text somebody wrote."""
 EPOCH = 1_700_000_000_000_000
 
 
@@ -360,6 +360,26 @@ def test_a_row_stays_under_its_limit_after_many_inputs(p: Projection) -> None:
     row = heavy_row(p, random.Random(7), (10_000 if p.facts else 1_000) if FACTOR else 1_000 if p.facts else 300)
     assert row is not None
     assert_clean(row, p.name)
+
+
+@pytest.mark.parametrize("p", [p for p in STAGE_2 if p.recorded], ids=lambda p: p.name)
+def test_what_people_say_and_what_is_seen_fit_one_row_together(p: Projection) -> None:
+    """Each input another event or fact, as if all went to one key."""
+    rng = random.Random(3)
+    kinds = sorted(p.recorded | p.facts, key=lambda cls: cls.__name__)
+    pool = [struct(k, rng, long=True) if issubclass(k, Fact) else recorded(k, rng, long=True) for k in kinds]
+    row: Any = None
+    for i in range(40 * len(pool)):
+        item, own, at = pool[i % len(pool)], UUID(int=rng.getrandbits(128)), Micros(EPOCH + i)
+        if isinstance(item, Recorded):
+            item = Recorded(msgspec.structs.replace(item.event, event_id=own, occurred_at=at), item.payload)
+        else:
+            names = {"path", "version", "how", "location", "stream", "place", "root", "remote", "around"}
+            texts = {f.name for f in msgspec.structs.fields(item)} & names
+            other = {name: f"session/{i}/{getattr(item, name)}" for name in texts}
+            item = msgspec.structs.replace(item, id=own, occurred_at=at, **other)
+        row = p.fold(row, item)
+    assert len(msgspec.json.encode(row)) < ROW_LIMIT
 
 
 def test_every_fact_has_a_type_of_its_own() -> None:
