@@ -10,7 +10,7 @@ from memctl.domain.bounded import Seen, clipped, newest, seen
 from memctl.domain.code_changes import VARIANTS, Category
 from memctl.domain.code_rules import RECURS, ChangeUndone, PatternRetired, pattern_id
 from memctl.domain.facts import CodeTransformed, Span
-from memctl.projections.code_rules import Retirement
+from memctl.projections.code_rules import Retirement, retirement
 from memctl.projections.kernel import Recorded, projection
 
 
@@ -87,12 +87,7 @@ def code_patterns(
     at, id = int(item.event.occurred_at), str(item.event.delivery_id)
     match item.payload:
         case PatternRetired() as told:
-            retired = Retirement(
-                at, id, told.back, clipped(told.reason, 300), clipped(told.into, 60), clipped(told.by, 40)
-            )
-            if row.retired is None or (at, id) >= (row.retired.at, row.retired.id):
-                row = msgspec.structs.replace(row, retired=retired)
-            return row
+            return msgspec.structs.replace(row, retired=retirement(row.retired, at, id, told))
         case ChangeUndone() as told:
             return msgspec.structs.replace(row, undone=seen(row.undone, str(told.change), at, 16))
         case _:

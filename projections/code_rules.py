@@ -61,6 +61,13 @@ class Retirement(msgspec.Struct, frozen=True, omit_defaults=True):
     by: str = ""
 
 
+def retirement(before: Retirement | None, at: int, id: str, told: PatternRetired) -> Retirement:
+    """The last word after this one, in whatever order they come; cut to what a row keeps."""
+    if before is not None and (at, id) < (before.at, before.id):
+        return before
+    return Retirement(at, id, told.back, clipped(told.reason, 300), clipped(told.into, 60), clipped(told.by, 40))
+
+
 class CodeRule(msgspec.Struct, frozen=True, kw_only=True):
     """One replacement, in both directions. Times in microseconds.
 
@@ -175,12 +182,7 @@ def code_rules(
     at, id = int(item.event.occurred_at), str(item.event.delivery_id)
     match item.payload:
         case PatternRetired() as told:
-            retired = Retirement(
-                at, id, told.back, clipped(told.reason, 300), clipped(told.into, 60), clipped(told.by, 40)
-            )
-            if row.retired is None or (at, id) >= (row.retired.at, row.retired.id):
-                row = msgspec.structs.replace(row, retired=retired)
-            return row
+            return msgspec.structs.replace(row, retired=retirement(row.retired, at, id, told))
         case RuleReinforced() as told:
             verdict = Verdict(at, id, told.success, clipped(told.why, 100), clipped(told.by, 20))
         case ChangeUndone() as told:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from memctl.domain.event import Micros, NewEvent
+from memctl.domain.event import Event, Micros, NewEvent, Position
 from memctl.domain.observations import Observation, PromptSubmitted, event_id_of, session_stream, transcript_key
 
 AGENT = "claude-code"
@@ -45,3 +45,21 @@ def until(holds: Callable[[], bool], *, within_s: float = 20.0) -> None:
 
 def id_of(event: NewEvent, space_id: int = 1) -> str:
     return str(event_id_of(space_id, event.dedupe_key))
+
+
+def as_read(new: NewEvent, position: int, space_id: int = 1) -> Event:
+    """An event as the log would give it back."""
+    return Event(
+        position=Position(position),
+        event_id=event_id_of(space_id, new.dedupe_key),
+        space_id=space_id,
+        stream=new.stream,
+        type=new.type,
+        occurred_at=new.occurred_at,
+        recorded_at=new.occurred_at,
+        actor=new.actor,
+        location=new.location,
+        session_id=new.session_id,
+        dedupe_key=new.dedupe_key,
+        payload=new.payload,
+    )

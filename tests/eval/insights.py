@@ -21,36 +21,18 @@ from uuid import UUID
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from events import as_read
 from histories import events_of, real_sessions
 
 from memctl.domain.derive import derive
-from memctl.domain.event import Event, NewEvent, Position
+from memctl.domain.event import Event, NewEvent
 from memctl.domain.facts import InsightFound, Span
 from memctl.domain.location import project_name
-from memctl.domain.observations import event_id_of
 from memctl.projections.candidates import Candidate, candidates
 from memctl.projections.insights import Insight, insights
 from memctl.projections.kernel import Changed
 
 AROUND = 80
-
-
-def as_read(new: NewEvent, position: int) -> Event:
-    """An event as the log would give it back."""
-    return Event(
-        position=Position(position),
-        event_id=event_id_of(1, new.dedupe_key),
-        space_id=1,
-        stream=new.stream,
-        type=new.type,
-        occurred_at=new.occurred_at,
-        recorded_at=new.occurred_at,
-        actor=new.actor,
-        location=new.location,
-        session_id=new.session_id,
-        dedupe_key=new.dedupe_key,
-        payload=new.payload,
-    )
 
 
 def learnt(files: Iterable[list[NewEvent]]) -> tuple[dict[str, Insight], dict[UUID, Event]]:

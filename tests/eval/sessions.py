@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import tarfile
 import tempfile
 from collections import defaultdict
@@ -10,10 +11,13 @@ from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from events import as_read
+
 from memctl.domain.derive import derive
-from memctl.domain.event import Event, NewEvent, Position
+from memctl.domain.event import Event, NewEvent
 from memctl.domain.facts import Fact
-from memctl.domain.observations import event_id_of
 from memctl.infra.redaction import prepare
 from memctl.infra.transcripts.files import discover
 from memctl.infra.transcripts.reading import parse_file
@@ -59,30 +63,13 @@ class Data:
         """The events of each session as the log holds them."""
         streams: dict[str, list[Event]] = defaultdict(list)
         for position, event in enumerate(self.events, 1):
-            streams[event.stream].append(_stored(event, Position(position)))
+            streams[event.stream].append(as_read(event, position))
         return dict(sorted(streams.items()))
 
     @cached_property
     def facts(self) -> dict[str, list[Fact]]:
         """What stage 1 makes of each session."""
         return {stream: derive(stream, events).drain() for stream, events in self.streams.items()}
-
-
-def _stored(new: NewEvent, position: Position) -> Event:
-    return Event(
-        position=position,
-        event_id=event_id_of(1, new.dedupe_key),
-        space_id=1,
-        stream=new.stream,
-        type=new.type,
-        occurred_at=new.occurred_at,
-        recorded_at=new.occurred_at,
-        actor=new.actor,
-        location=new.location,
-        session_id=new.session_id,
-        dedupe_key=new.dedupe_key,
-        payload=new.payload,
-    )
 
 
 def in_order(facts: Iterable[list[Fact]]) -> list[Fact]:

@@ -5,65 +5,28 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import Any
 
 import pytest
-import servers
-from histories import drained
 
 from memctl.api import claims, queries, work
 from memctl.api.context import NoSession, context
-from memctl.api.deciding import BadKey, Commands, KeyReused, UnknownCommand
+from memctl.api.deciding import BadKey, KeyReused, UnknownCommand
 from memctl.api.evidence import broken_quotes
 from memctl.api.explain import explain
 from memctl.api.places import Places
-from memctl.api.reader import Reader, Readers, reader_of
 from memctl.domain.commanding import BadCommand
 from memctl.domain.core_memory import SectionChanged
 from memctl.domain.work_commands import NothingOpen
-from memctl.infra.database import Connection, connect
-from memctl.infra.settings import load_settings
+from tests.doors import Door, door_to
 
 EVERYWHERE = Places(None, "everywhere", None)
 
 
-@dataclass
-class Door:
-    """A database of the module's own, the door for commands to it, and the way to see what came of them."""
-
-    commands: Commands
-    connection: Connection
-    url: str
-
-    def say(self, name: str, key: str, **asked: Any) -> Any:
-        return self.commands.carry_out(name, json.dumps({"location": "/home/dev/shop", **asked}).encode(), key)
-
-    def known(self) -> Reader:
-        drained(self.url)
-        return reader_of(self.connection, "default")
-
-    def count(self) -> int:
-        row = self.connection.execute("SELECT count(*) FROM memctl.events").fetchone()
-        assert row is not None
-        return int(row[0])
-
-
 @pytest.fixture(scope="module")
 def door(postgres_server: str, migrated_template: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
-    with (
-        servers.fresh_database(postgres_server, template=migrated_template) as url,
-        pytest.MonkeyPatch.context() as here,
-    ):
-        here.setenv("MEMCTL_DATA_DIR", str(tmp_path_factory.mktemp("data")))
-        here.setenv("MEMCTL_DATABASE_URL", url)
-        settings = load_settings()
-        readers = Readers(url, settings.space)
-        commands = Commands(settings, readers)
-        with connect(url, name="test") as connection:
-            yield Door(commands, connection, url)
-        commands.close()
-        readers.close()
+    data = tmp_path_factory.mktemp("data")
+    with door_to(postgres_server, migrated_template, data, location="/home/dev/shop") as door:
+        yield door
 
 
 def test_a_command_is_carried_out_once_however_often_and_by_however_many_it_is_sent(door: Door) -> None:

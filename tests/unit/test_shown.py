@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from memctl.domain.derive import derive
-from memctl.domain.event import Event, Micros, NewEvent, Position, type_of
+from memctl.domain.event import Event, Micros, NewEvent
 from memctl.domain.facts import InsightFound, quote_hash
 from memctl.domain.habits import habits_in
 from memctl.domain.observations import (
@@ -17,10 +17,10 @@ from memctl.domain.observations import (
     ToolCalled,
     ToolFailed,
     ToolReturned,
-    event_id_of,
     transcript_key,
 )
 from memctl.domain.prompts import said_in
+from tests.events import as_read
 
 STREAM = "session/claude-code/s1"
 REFUSAL = (
@@ -34,23 +34,16 @@ def events(*payloads: Observation) -> list[Event]:
     made = []
     for number, payload in enumerate(payloads, 1):
         key = transcript_key("claude-code", "s1", payload.line or f"#{number}", 0)
-        new = NewEvent(stream=STREAM, payload=payload, occurred_at=Micros(number * 1_000_000), dedupe_key=key, actor="")
-        made.append(
-            Event(
-                position=Position(number),
-                event_id=event_id_of(1, key),
-                space_id=1,
-                stream=STREAM,
-                type=type_of(payload).name,
-                occurred_at=new.occurred_at,
-                recorded_at=new.occurred_at,
-                actor="user",
-                location="/home/dana/ledger",
-                session_id="s1",
-                dedupe_key=key,
-                payload=payload,
-            )
+        new = NewEvent(
+            stream=STREAM,
+            payload=payload,
+            occurred_at=Micros(number * 1_000_000),
+            dedupe_key=key,
+            actor="user",
+            location="/home/dana/ledger",
+            session_id="s1",
         )
+        made.append(as_read(new, number))
     return made
 
 

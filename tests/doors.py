@@ -1,0 +1,59 @@
+"""The door for commands, to a database of the test module's own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memctl.api.deciding import Commands
+from memctl.api.reader import Reader, Readers, reader_of
+from memctl.infra.database import Connection, connect
+from memctl.infra.settings import load_settings
+from tests import servers
+from tests.histories import drained
+
+
+@dataclass
+class Door:
+    """A database, the door for commands to it, and the way to see what came of them."""
+
+    commands: Commands
+    connection: Connection
+    url: str
+    location: str
+
+    def say(self, name: str, key: str = "", **asked: Any) -> Any:
+        """Carry a command out where the door stands; without a key, under one of its words."""
+        body = json.dumps({"location": self.location, **asked}).encode()
+        return self.commands.carry_out(name, body, key or f"{name}-{asked}")
+
+    def known(self) -> Reader:
+        """What memory answers once all that was told is folded."""
+        drained(self.url)
+        return reader_of(self.connection, "default")
+
+    def count(self) -> int:
+        """How many events the log holds."""
+        row = self.connection.execute("SELECT count(*) FROM memctl.events").fetchone()
+        assert row is not None
+        return int(row[0])
+
+
+@contextmanager
+def door_to(server: str, template: str, data_dir: Path, *, location: str) -> Iterator[Door]:
+    with servers.fresh_database(server, template=template) as url, pytest.MonkeyPatch.context() as here:
+        here.setenv("MEMCTL_DATA_DIR", str(data_dir))
+        here.setenv("MEMCTL_DATABASE_URL", url)
+        settings = load_settings()
+        readers = Readers(url, settings.space)
+        commands = Commands(settings, readers)
+        with connect(url, name="test") as connection:
+            yield Door(commands, connection, url, location)
+        commands.close()
+        readers.close()
