@@ -28,10 +28,10 @@ class Door:
     url: str
     location: str
 
-    def say(self, name: str, key: str = "", **asked: Any) -> Any:
-        """Carry a command out where the door stands; without a key, under one of its words."""
+    def say(self, name: str, key: str | None = None, **asked: Any) -> Any:
+        """Carry a command out where the door stands; without a key, under one made of its words."""
         body = json.dumps({"location": self.location, **asked}).encode()
-        return self.commands.carry_out(name, body, key or f"{name}-{asked}")
+        return self.commands.carry_out(name, body, f"{name}-{asked}" if key is None else key)
 
     def known(self) -> Reader:
         """What memory answers once all that was told is folded."""
