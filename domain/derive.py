@@ -51,10 +51,14 @@ class StreamFacts:
         self._talk = Conversation(self._assert)
         self._where = Whereabouts(self._assert)
         self._at = ""
+        self._branchless = False
+        """No event told yet which branch is checked out where the session is."""
         self._work = Work(self._assert, self._talk, self._where)
         self._shown = Shown(self._assert)
         self._reasoning = Reasoning(self._assert, self._talk)
         self._opened = False
+        self._bare = False
+        """The session was opened by an event that names neither branch nor version: a hook's, mostly."""
         self._waiting: list[Placed] = []
         self._undated = False
         """No event tells a time, so the session was opened at the first moment there is."""
@@ -106,8 +110,11 @@ class StreamFacts:
                 self._fold(msgspec.structs.replace(earlier, when=placed.when))
         elif isinstance(seen, SessionStarted):
             self._open(placed, seen)
-        if self._assert.location != self._at:
-            self._at = self._assert.location
+        elif self._bare and (seen.branch or seen.agent_version):
+            self._bare = False
+            self._assert.note(SessionOpened, placed, branch=seen.branch, agent_version=seen.agent_version, still=True)
+        if self._assert.location != self._at or (self._branchless and seen.branch):
+            self._at, self._branchless = self._assert.location, not seen.branch
             self._where.came(placed, self._at)
         match seen:
             case ToolCalled():
@@ -137,6 +144,7 @@ class StreamFacts:
 
     def _open(self, placed: Placed, seen: Told) -> None:
         started = seen if isinstance(seen, SessionStarted) else SessionStarted()
+        self._bare = not seen.branch and not seen.agent_version
         self._assert.note(
             SessionOpened,
             placed,

@@ -82,6 +82,8 @@ class SessionOpened(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="se
     title: str = ""
     parent: str = ""
     """Id of the session that asked for this one."""
+    still: bool = False
+    """It was open already, and more is known of it by now."""
 
 
 class SubagentAsked(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="subagent_asked"):

@@ -145,6 +145,6 @@ def _count(row: DayStats, fact: Counted) -> None:
                 case _:
                     row.tasks_unknown += 1
         case SessionOpened():
-            row.sessions_opened += 1
+            row.sessions_opened += not fact.still
         case _:
             assert_never(fact)

@@ -221,9 +221,8 @@ def _text(response: Any) -> str:
     if isinstance(response, (str, list)):
         return joined(response)
     details = mapping(response)
-    streams = [string(details.get(name)) for name in ("stdout", "stderr")]
-    if any(streams):
-        return "\n".join(text for text in streams if text)
+    if "stdout" in details:  # a command's answer, which may be empty
+        return "\n".join(filter(None, (string(details.get(name)) for name in ("stdout", "stderr"))))
     file = mapping(details.get("file"))
     for text in (joined(details.get("content")), string(file.get("content")), string(details.get("result"))):
         if text:
