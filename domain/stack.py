@@ -195,7 +195,7 @@ def _of_tables(name: str, of: str, told: Mapping[str, Any]) -> Manifest:
         case "package.json" | "composer.json":
             kinds = ("dependencies", "devDependencies", "require", "require-dev")
             packages = [package for kind in kinds for package in _table(told, kind)]
-            manager = str(told.get("packageManager") or "").split("@")[0]
+            manager = _text(told, "packageManager").split("@")[0]
             return Manifest(manager or of, _text(told, "name"), _some(packages), _some(_table(told, "scripts")))
         case "pyproject.toml":
             project = _table(told, "project")
@@ -221,11 +221,16 @@ def _table(told: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 def _text(told: Mapping[str, Any], name: str) -> str:
     found = told.get(name)
-    return found[:80] if isinstance(found, str) else ""
+    return _name(found) if isinstance(found, str) else ""
 
 
 def _some(names: Any) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(str(name)[:80] for name in names))[:PACKAGES]
+    return tuple(dict.fromkeys(_name(str(name)) for name in names))[:PACKAGES]
+
+
+def _name(told: str) -> str:
+    # An escape may say NUL, of which the event's own text was free, and which no row can hold.
+    return told.replace("\0", "")[:80]
 
 
 # --- commits ---

@@ -39,8 +39,8 @@ class Description(msgspec.Struct, frozen=True, omit_defaults=True):
 class Entity(msgspec.Struct, frozen=True, kw_only=True):
     """One library, service or person. Times in microseconds; fields as seed 004's profiles have them.
 
-    `interactions` counts sessions that named it (a session that saw two versions counts twice). The newest 16 mentions
-    and 8 descriptions are kept.
+    `name` is, of spellings that differ in case, the one with its capitals first. `interactions` counts sessions that
+    named it (a session that saw two versions counts twice). The newest 16 mentions and 8 descriptions are kept.
     """
 
     kind: str
@@ -101,17 +101,21 @@ def entities(row: Entity | None, item: EntityMentioned | Recorded[EntityDescribe
         notes=clipped(told.notes, 400),
         trust=None if told.trust is None else round(min(max(told.trust, 0.0), 1.0), 4) + 0.0,
     )
-    row = row or _made(told.kind, told.platform, told.name)
+    row = _spelled(row, told.kind, told.platform, told.name)
     return msgspec.structs.replace(row, descriptions=newest(row.descriptions, description, 8))
 
 
-def _made(kind: str, platform: str, name: str) -> Entity:
-    return Entity(kind=clipped(kind, 20), platform=clipped(platform, 40), name=clipped(name, 160))
+def _spelled(row: Entity | None, kind: str, platform: str, name: str) -> Entity:
+    """The row, under a name that hangs on no order of arrival."""
+    name = clipped(name, 160)
+    if row is None:
+        return Entity(kind=clipped(kind, 20), platform=clipped(platform, 40), name=name)
+    return row if row.name <= name else msgspec.structs.replace(row, name=name)
 
 
 def _mentioned(row: Entity | None, fact: EntityMentioned) -> Entity:
     at = int(fact.occurred_at)
-    row = row or _made(fact.kind, fact.platform, fact.name)
+    row = _spelled(row, fact.kind, fact.platform, fact.name)
     mention = Mention(
         at=at,
         id=str(fact.id),

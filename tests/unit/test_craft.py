@@ -269,6 +269,16 @@ def test_what_was_said_last_of_an_entity_counts_and_empty_fields_leave_what_was_
     assert (row.display_name, row.summary, row.trust) == ("React", "renders pages", 0.9)
 
 
+def test_how_an_entity_is_spelled_hangs_on_no_order() -> None:
+    told = [EntityDescribed(kind="person", platform="", name=name) for name in ("dana kim", "Dana Kim")]
+    for order in (told, told[::-1]):
+        row = None
+        for at, each in enumerate(order):
+            row = entities(row, recorded(each, at))  # type: ignore[arg-type]
+        assert row is not None
+        assert row.name == "Dana Kim"
+
+
 def test_a_relation_that_was_taken_back_stays_so_whatever_came_first() -> None:
     told = RelationAsserted(source="project:shop", relation="uses", target="library:npm/react")
     gone = RelationAsserted(source="project:shop", relation="uses", target="library:npm/react", weight=0)

@@ -137,12 +137,16 @@ class MiniKernel:
         self.inputs: list[Any] = []
 
     def batch(self, items: Sequence[Any]) -> None:
-        self.inputs += items
-        self._run(items, {})
+        self.change((), items)
 
     def retract(self, gone: Sequence[Any]) -> None:
-        self.inputs = [i for i in self.inputs if not any(i is g for g in gone)]
-        self._run((), {p.name: {k for item in gone if takes(p, item) for k in p.keys(item)} for p in STAGE_2})
+        self.change(gone, ())
+
+    def change(self, gone: Sequence[Any], items: Sequence[Any]) -> None:
+        """Some inputs go, others come; a revised one does both."""
+        was = {id(item) for item in gone}
+        self.inputs = [*(item for item in self.inputs if id(item) not in was), *items]
+        self._run(items, {p.name: {k for item in gone if takes(p, item) for k in p.keys(item)} for p in STAGE_2})
 
     def _run(self, items: Sequence[Any], stale: dict[str, set[str]]) -> None:
         before: Tables = {}
@@ -178,7 +182,7 @@ def folded(items: Sequence[Any], cuts: Sequence[int] = ()) -> Tables:
 
 
 def assert_clean(value: Any, where: str) -> None:
-    """No NaN, no infinity, no -0.0, no random order, no field that names a place in the log."""
+    """No NaN, no infinity, no -0.0, no NUL, no random order, no field that names a place in the log."""
     if isinstance(value, msgspec.Struct):
         for name in value.__struct_fields__:
             assert name not in {"position", "recorded_at"}, f"{where}.{name}"
@@ -186,11 +190,15 @@ def assert_clean(value: Any, where: str) -> None:
     elif isinstance(value, float):
         assert math.isfinite(value), where
         assert str(value) != "-0.0", where
+    elif isinstance(value, str):
+        assert "\0" not in value, f"{where}: jsonb holds no NUL"
+        value.encode()  # nor lone surrogates
     elif isinstance(value, (list, tuple)):
         for i, member in enumerate(value):
             assert_clean(member, f"{where}[{i}]")
     elif isinstance(value, dict):
         for key, member in value.items():
+            assert_clean(key, where)
             assert_clean(member, f"{where}[{key}]")
     else:
         assert not isinstance(value, (set, frozenset)), f"{where}: a set has no order of its own"

@@ -60,6 +60,23 @@ def test_manifests_tell_dependencies_and_commands_also_with_line_numbers() -> No
     assert manifest_in("notes.json", package) is None
 
 
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        (
+            "package.json",
+            r'{"name": "s\u0000hop", "packageManager": "pn\u0000pm@9", "dependencies": {"\u0000zod": "3"}}',
+        ),
+        ("pyproject.toml", '[project]\nname = "s\\u0000hop"\ndependencies = ["zod"]\n'),
+    ],
+)
+def test_an_escaped_nul_in_a_manifest_is_left_out_of_what_it_tells(path: str, text: str) -> None:
+    manifest = manifest_in(path, text)
+    assert manifest is not None
+    assert (manifest.own, manifest.packages) == ("shop", ("zod",))
+    assert "\0" not in manifest.of
+
+
 @given(
     st.sampled_from(["package.json", "pyproject.toml", "go.mod", "Cargo.toml", "a.go", "a.py"]), st.text(max_size=200)
 )

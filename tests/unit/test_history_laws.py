@@ -1,0 +1,197 @@
+"""Laws over histories drawn at random (`fates`): what lives on, however events arrive, is what a rebuild gives.
+
+Stage 1 and stage 2 are run here as the workers run them, without their tables: `faults/test_order.py` has the tables.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+import fates
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from soak import examples
+from unit.test_projection_laws import ROW_LIMIT, STAGE_2, MiniKernel, Tables, assert_clean
+
+from memctl.domain.derive import derive
+from memctl.domain.entities import node_of
+from memctl.domain.event import Event
+from memctl.domain.facts import Episode, Identified, TaskOpened, Turn
+from memctl.domain.ordering import preferred
+from memctl.projections import stage1
+from memctl.projections.kernel import Recorded
+from memctl.projections.stage1 import RowOf, StreamState, fold_stream
+
+RECORDED = frozenset(payload for p in STAGE_2 for payload in p.recorded)
+
+
+class Engine:
+    """Both stages, batch by batch: facts and rows of each stream, and the rows of stage 2."""
+
+    def __init__(self) -> None:
+        self.facts: dict[str, dict[UUID, Identified]] = defaultdict(dict)
+        self.rows: dict[tuple[str, RowOf], Any] = {}
+        self.ways: Counter[str] = Counter()
+        self._events: dict[str, list[Event]] = defaultdict(list)
+        self._states: dict[str, StreamState] = {}
+        self._recorded: dict[UUID, list[Event]] = defaultdict(list)
+        self._items: dict[UUID, Any] = {}
+        self._stage2 = MiniKernel()
+
+    @property
+    def tables(self) -> Tables:
+        return self._stage2.tables
+
+    def batch(self, events: Sequence[Event]) -> None:
+        changes: dict[UUID, Any] = {}
+        fresh: dict[str, list[Event]] = defaultdict(list)
+        for event in events:
+            if event.stream.startswith("session/"):
+                fresh[event.stream].append(event)
+            if type(event.payload) in RECORDED:
+                versions = self._recorded[event.delivery_id]
+                versions.append(event)
+                counts = preferred(versions)
+                changes[event.delivery_id] = Recorded(counts, counts.payload)
+        for stream, came in fresh.items():
+            changes.update(self._stream(stream, came))
+        gone = [self._items.pop(id) for id in changes if id in self._items]
+        came_in = {id: item for id, item in changes.items() if item is not None}
+        self._items.update(came_in)
+        self._stage2.change(gone, list(came_in.values()))
+
+    def _stream(self, stream: str, came: list[Event]) -> dict[UUID, Identified | None]:
+        """What a batch changes in a stream's facts; its rows are changed here."""
+        known, facts = self._events[stream], self.facts[stream]
+        known += came
+        state, delta, way = self._states.get(stream), None, "anew"
+        if state is not None:
+            delta, way = state.extend(came), "extended"
+            if delta is None and (back := state.goes_back_to) is not None:
+                delta, way = state.rewind([event for event in known if event.position > back]), "rewound"
+        if state is None or delta is None:
+            state, delta = fold_stream(stream, known)
+            way, gone = "anew", facts.keys() - delta.facts.keys()
+            self.rows = {of: row for of, row in self.rows.items() if of[0] != stream}
+        else:
+            gone = set(delta.retracted)
+        self.ways[way] += 1
+        self._states[stream] = state
+        state.remember(known[-1].position)
+        changed: dict[UUID, Identified | None] = {id: f for id, f in delta.facts.items() if facts.get(id) != f}
+        changed.update(dict.fromkeys(gone))
+        for id in gone:
+            del facts[id]
+        facts.update(delta.facts)
+        for of, row in delta.rows.items():
+            self.rows[stream, of] = row
+            if row is None:
+                del self.rows[stream, of]
+        return changed
+
+    def known(self) -> fates.Known:
+        """What people can speak of."""
+        tables = self.tables
+        return fates.Known(
+            claims=list(tables["insights"]),
+            memories=list(tables["memories"]),
+            rules=list(tables["code_rules"]),
+            patterns=list(tables["code_patterns"]),
+            nodes=[node_of(row.kind, row.platform, row.name) for row in tables["entities"].values()],
+            locations=list(tables["locations"]),
+            edits=sorted({f.evidence[0].event for facts in self.facts.values() for f in facts.values() if f.evidence}),
+        )
+
+
+def rebuilt(events: Sequence[Event]) -> Engine:
+    engine = Engine()
+    engine.batch(events)
+    return engine
+
+
+def as_json(found: Mapping[Any, Any]) -> dict[Any, bytes]:
+    return {key: msgspec.json.encode(value) for key, value in found.items()}
+
+
+def history(luck: random.Random, most: int) -> list[Any]:
+    """Sessions, and what is said of what a rebuild makes of them."""
+    told = fates.sessions(luck, luck.randint(1, 4), luck.choice((6, most)))
+    words = fates.words(luck, rebuilt(fates.Log().append(told)).known(), luck.randint(0, 20))
+    whole = [*told, *words]
+    if luck.random() < 0.5:
+        luck.shuffle(whole)
+    return [*whole, *(fates.versions(luck, whole) if luck.random() < 0.5 else ())]
+
+
+def lived(luck: random.Random, came: Sequence[Any]) -> tuple[Engine, list[Event]]:
+    """What batch after batch makes of events as they arrive, and the events as the log has them."""
+    log, engine, most, at = fates.Log(), Engine(), luck.choice((1, 4, 15, 200)), 0
+    while at < len(came):
+        size = luck.randint(1, most)
+        if fresh := log.append(came[at : at + size]):
+            engine.batch(fresh)
+        at += size
+    return engine, log.events
+
+
+@pytest.mark.usefixtures("points_everywhere")
+@settings(examples(12), deadline=None)
+@given(seed=st.integers(0, 2**32))
+def test_whatever_arrives_however_the_rows_are_those_of_a_rebuild(seed: int) -> None:
+    luck = random.Random(seed)
+    came = fates.arriving(luck, history(luck, 30))
+    live, log = lived(luck, came)
+    whole = rebuilt(log)
+    assert {s: as_json(f) for s, f in live.facts.items()} == {s: as_json(f) for s, f in whole.facts.items()}
+    assert as_json(live.rows) == as_json(whole.rows)
+    assert live.tables == whole.tables
+    for name, rows in [("stage 1", whole.rows), *whole.tables.items()]:
+        for row in rows.values():
+            assert_clean(row, name)
+            assert len(msgspec.json.encode(row)) < ROW_LIMIT
+
+
+@pytest.fixture(scope="module")
+def points_everywhere() -> Any:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(stage1, "POINT_EVERY", 3)
+        patch.setattr(stage1, "POINT_SHARE", 1_000_000)
+        yield
+
+
+@settings(examples(12), deadline=None)
+@given(seed=st.integers(0, 2**32))
+def test_an_id_is_given_once_or_to_the_last_of_its_type_again(seed: int) -> None:
+    """`StreamState.rewind` counts on it: it knows of each type only the fact that was told last."""
+    luck = random.Random(seed)
+    events = fates.Log().append(fates.sessions(luck, 1, 60))
+    last: dict[type[Any], UUID] = {}
+    told: set[UUID] = set()
+    facts = derive(events[0].stream, events)
+    for fact in facts.drain():
+        if isinstance(fact, Identified):
+            assert fact.id not in told or last[type(fact)] == fact.id
+            assert fact.id not in told or isinstance(fact, (TaskOpened, Turn, Episode))
+            told.add(fact.id)
+            last[type(fact)] = fact.id
+
+
+def test_the_histories_have_something_for_every_read_model_and_every_way_to_fold() -> None:
+    ways: Counter[str] = Counter()
+    rows: Counter[str] = Counter()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(stage1, "POINT_EVERY", 3)
+        for seed in range(3):
+            luck = random.Random(seed)
+            live, _ = lived(luck, fates.arriving(luck, history(luck, 40)))
+            ways += live.ways
+            rows.update({name: len(table) for name, table in live.tables.items()})
+            rows.update(of[0] for _, of in live.rows)
+    assert set(ways) == {"extended", "rewound", "anew"}
+    assert {p.name for p in stage1.projections()} == {name for name, count in rows.items() if count}
