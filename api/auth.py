@@ -1,8 +1,9 @@
-"""Who may ask: a bearer token, a Host that is ours, no page of another origin, and no body that is too long."""
+"""Who may ask: a bearer token or a signed-in browser, a Host that is ours, no page of another origin, no huge body."""
 
 from __future__ import annotations
 
 import hmac
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -15,7 +16,13 @@ if TYPE_CHECKING:
 OPEN = frozenset(("/healthz", "/readyz"))
 """Probes, which tell nothing and need no token."""
 
-LOOPBACK = frozenset(("localhost", "127.0.0.1", "[::1]"))
+VIEWER_HOST = "memctl.localhost"
+"""The viewer's name: browsers lead it to loopback, and send its cookies to no other server of this machine."""
+
+LOOPBACK = frozenset(("localhost", "127.0.0.1", "[::1]", VIEWER_HOST))
+
+PUBLIC = ("/static/", "/sign-in")
+"""What a browser gets before it is signed in: styles, and the page to sign in with."""
 
 LONGEST_BODY = 1 << 20
 """Bytes of a request's body."""
@@ -33,15 +40,19 @@ def names_of(url: str) -> frozenset[str]:
 class Guard:
     """Refuses what nobody with a right to ask would send, before anything of it is read.
 
-    Every answer is also told not to be sniffed, framed or cached by others.
+    `signed_in` tells from a `Cookie` header whether a browser may look. Every answer is also told not to be sniffed,
+    framed or cached by others.
     """
 
-    def __init__(self, app: ASGIApp, token: str, hosts: frozenset[str]) -> None:
+    def __init__(
+        self, app: ASGIApp, token: str, hosts: frozenset[str], signed_in: Callable[[bytes], bool] = lambda _: False
+    ) -> None:
         if not token:
             raise ValueError("an API without a token would answer anyone")
         self._app = app
         self._token = token.encode()
         self._hosts = hosts
+        self._signed_in = signed_in
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -49,13 +60,16 @@ class Guard:
                 await self._app(scope, receive, send)
             return
         headers = {name.lower(): value for name, value in scope["headers"]}
-        refusal = self._refusal(scope["path"], scope.get("query_string", b""), headers)
+        refusal = self._refusal(scope["method"], scope["path"], scope.get("query_string", b""), headers)
         if refusal is not None:
-            await _refuse(send, *refusal)
+            page = not scope["path"].startswith("/v1") and b"text/html" in headers.get(b"accept", b"")
+            await (_lead(send, b"/sign-in") if page and refusal[0] == 401 else _refuse(send, *refusal))
             return
         await self._app(scope, _Limited(receive), _hardened(send))
 
-    def _refusal(self, path: str, query: bytes, headers: dict[bytes, bytes]) -> tuple[int, str, str] | None:
+    def _refusal(
+        self, method: str, path: str, query: bytes, headers: dict[bytes, bytes]
+    ) -> tuple[int, str, str] | None:
         """Status, title and detail; None for a request that may pass."""
         host = headers.get(b"host", b"").decode("latin-1").lower()
         # Any page can make a name of its own lead to 127.0.0.1; only the name it calls us by gives it away.
@@ -64,7 +78,10 @@ class Guard:
         origin = headers.get(b"origin")
         if origin is not None and urlsplit(origin.decode("latin-1").lower()).netloc != host:
             return 403, "Foreign origin", "pages of other origins may not ask"
-        if path not in OPEN and not self._authorised(headers.get(b"authorization", b"")):
+        known = path in OPEN or path.startswith(PUBLIC) or self._authorised(headers.get(b"authorization", b""))
+        # A cookie comes by itself, also with what another page sends: for more than a look the page has to be ours.
+        looks = method in ("GET", "HEAD") or origin is not None
+        if not known and not (looks and self._signed_in(headers.get(b"cookie", b""))):
             return 401, "Not authorised", "send the token as `Authorization: Bearer …`; `memctl config --json` tells it"
         if len(path) + len(query) > LONGEST_TARGET:
             return 414, "Too long", f"the path and its query may have {LONGEST_TARGET} bytes; post longer texts"
@@ -118,6 +135,12 @@ def _without_port(host: str) -> str:
     if host.startswith("["):
         return host.partition("]")[0] + "]"
     return host.partition(":")[0]
+
+
+async def _lead(send: Send, to: bytes) -> None:
+    sending = _hardened(send)
+    await sending({"type": "http.response.start", "status": 303, "headers": [(b"location", to)]})
+    await sending({"type": "http.response.body", "body": b""})
 
 
 async def _refuse(send: Send, status: int, title: str, detail: str) -> None:

@@ -31,6 +31,8 @@ from memctl.api.pages import LONGEST_PAGE
 from memctl.api.places import Places, places_of
 from memctl.api.reader import Reader, Readers
 from memctl.api.search import MOST_RESULTS, Engine, Question
+from memctl.api.viewer.sign_in import Browsers
+from memctl.api.viewer.site import site
 from memctl.domain.scoring import PROFILES
 from memctl.infra import rebuilds
 
@@ -80,8 +82,8 @@ class SearchText(BaseModel):
     explain: bool = False
 
 
-def application(readers: Readers, engine: Engine, doors: Commands) -> FastAPI:
-    """The API as an ASGI application. Whoever serves it puts `memctl.api.auth.Guard` before it."""
+def application(readers: Readers, engine: Engine, doors: Commands, browsers: Browsers) -> FastAPI:
+    """The API and the viewer as an ASGI application. Whoever serves it puts `memctl.api.auth.Guard` before it."""
     app = FastAPI(
         title="memctl",
         summary="What a coding agent did, learnt and was told, and the events it rests on.",
@@ -95,6 +97,8 @@ def application(readers: Readers, engine: Engine, doors: Commands) -> FastAPI:
     app.include_router(_routes(readers, engine), prefix="/v1")
     app.include_router(http_commands.routes(doors), prefix="/v1")
     app.include_router(http_hooks.routes(readers, engine, doors), prefix="/v1")
+    app.include_router(_tickets(browsers), prefix="/v1")
+    app.router.routes.extend(site(readers, engine, browsers))
     app.openapi = lambda: http_openapi.document(app)  # type: ignore[method-assign]
     return app
 
@@ -112,6 +116,17 @@ def _probes(readers: Readers) -> APIRouter:
         """Whether it can answer questions: the database is there, and has read models."""
         readers.read(lambda reader: reader.live)
         return json_of({"status": "ready"})
+
+    return router
+
+
+def _tickets(browsers: Browsers) -> APIRouter:
+    router = APIRouter(tags=["viewer"])
+
+    @router.post("/tickets")
+    def ticket() -> Response:
+        """A path that signs one browser in to the viewer, once, within a minute."""
+        return json_of({"path": f"/sign-in/{browsers.ticket()}"})
 
     return router
 

@@ -46,9 +46,14 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(Exception, _unexpected)
 
 
+def status_of(why: MemctlError) -> int:
+    """The status of HTTP that says what an error means."""
+    return 503 if isinstance(why, _LATER) else _STATUS_OF_EXIT.get(why.exit_code, 500)
+
+
 async def _known(_: Request, why: Exception) -> Response:
     assert isinstance(why, MemctlError)
-    status = 503 if isinstance(why, _LATER) else _STATUS_OF_EXIT.get(why.exit_code, 500)
+    status = status_of(why)
     if status == 500:
         log.error("a request failed: %s", why, exc_info=why)
     return problem(status, HTTPStatus(status).phrase, str(why), hint=why.hint)

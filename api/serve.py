@@ -48,12 +48,14 @@ def run_api(settings: Settings) -> None:
     from memctl.api.http import application
     from memctl.api.reader import Readers
     from memctl.api.search import Engine
+    from memctl.api.viewer.sign_in import Browsers
 
     url = settings.require("api_url")
     if not settings.api_token:
         raise NoToken
     readers = Readers(settings.require("database_url"), settings.space, CONNECTIONS)
     commands = Commands(settings, readers)
+    browsers = Browsers(settings.api_token)
     engine = Engine(settings.qdrant_url, settings.qdrant_api_key, settings.embedder, settings.space)
     with contextlib.ExitStack() as stack:
         stack.callback(readers.close)
@@ -64,7 +66,7 @@ def run_api(settings: Settings) -> None:
             listeners.append(stack.enter_context(_unix(settings.api_socket)))
         threading.Thread(target=engine.warm_up, name="warm-up", daemon=True).start()
         config = uvicorn.Config(
-            Guard(application(readers, engine, commands), settings.api_token, names_of(url)),
+            Guard(application(readers, engine, commands, browsers), settings.api_token, names_of(url), browsers.knows),
             log_config=None,
             access_log=False,
             server_header=False,

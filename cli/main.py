@@ -34,6 +34,7 @@ COMMANDS = {
     "entities": "memctl.cli.entities:entities",
     "graph": "memctl.cli.entities:graph",
     "project": "memctl.cli.project:project",
+    "view": "memctl.cli.view:view",
     "tools": "memctl.cli.project:tools",
     "stats": "memctl.cli.read:stats",
     "events": "memctl.cli.read:events",

@@ -1,0 +1,1 @@
+"""The web viewer: pages over the questions that the read API answers, rendered here, with a little script."""

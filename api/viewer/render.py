@@ -1,0 +1,81 @@
+"""Templates, and the filters they write values with. All text is escaped; what memory holds is data, never markup."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from functools import cache
+from typing import Any
+from urllib.parse import quote
+
+import jinja2
+from markupsafe import Markup, escape
+
+POLICY = (
+    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self';"
+    " base-uri 'none'; frame-ancestors 'none'"
+)
+"""Of the viewer's pages: nothing from elsewhere, no script and no style within a page."""
+
+
+@cache
+def environment() -> jinja2.Environment:
+    made = jinja2.Environment(
+        loader=jinja2.PackageLoader("memctl.api.viewer"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters.update(when=when, size=size, part=part, count=count, pretty=pretty, marked=marked, brief=brief)
+    return made
+
+
+def page(name: str, **values: Any) -> str:
+    """A template's text. Names of values are the template's own."""
+    return environment().get_template(name).render(**values)
+
+
+def when(at: str | datetime | None) -> Markup | str:
+    """A moment as people read it, in UTC, with the exact one on hovering; empty for none."""
+    if not at:
+        return ""
+    moment = at if isinstance(at, datetime) else datetime.fromisoformat(at)
+    moment = moment.astimezone(UTC)
+    words = f"{moment.day} {moment:%b} {moment.year} {moment:%H:%M}"
+    return Markup('<time datetime="{0}" title="{0}">{1}</time>').format(moment.isoformat(), words)
+
+
+def size(count: int) -> str:
+    """Bytes in the unit that fits."""
+    number = float(count)
+    for unit in ("B", "kB", "MB", "GB"):
+        if number < 1000:
+            return f"{number:.0f} {unit}" if unit == "B" else f"{number:.1f} {unit}"
+        number /= 1000
+    return f"{number:.1f} TB"
+
+
+def count(number: float) -> str:
+    return f"{number:,.0f}"
+
+
+def part(text: object) -> str:
+    """Text as one part of a URL's path or query."""
+    return quote(str(text), safe="")
+
+
+def pretty(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=2, default=str)
+
+
+def brief(text: str, most: int = 280) -> str:
+    """One line of a text, cut at a word."""
+    line = " ".join(text.split())
+    return line if len(line) <= most else line[:most].rsplit(" ", 1)[0] + " …"
+
+
+def marked(text: str, start: int, end: int) -> Markup:
+    """A text with the characters from `start` to `end` marked."""
+    before, quoted, after = text[:start], text[start:end], text[end:]
+    return Markup('{}<mark id="quote">{}</mark>{}').format(before, quoted, after) if quoted else escape(text)

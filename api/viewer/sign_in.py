@@ -1,0 +1,72 @@
+"""Who may look with a browser: a signed cookie, given for a ticket of the command line or for the API's token."""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+import threading
+import time
+from collections.abc import Callable
+from hashlib import sha256
+from http.cookies import CookieError, SimpleCookie
+
+COOKIE = "memctl"
+
+SIGNED_IN_S = 12 * 3600
+"""Seconds after which a browser has to sign in again."""
+
+TICKET_S = 60
+"""Seconds within which a ticket must be used. It works once, so that one left in a browser's history opens nothing."""
+
+MOST_TICKETS = 64
+
+
+class Browsers:
+    """Tickets wait in memory; cookies are not kept: `EXPIRES.MAC`, signed with a key that hangs on the API's token.
+
+    A new token so signs every browser out. `clock` gives seconds since 1970.
+    """
+
+    def __init__(self, token: str, clock: Callable[[], float] = time.time) -> None:
+        self._token = token.encode()
+        self._key = hmac.digest(self._token, b"memctl viewer", "sha256")
+        self._clock = clock
+        self._tickets: dict[str, float] = {}
+        self._lock = threading.Lock()
+
+    def ticket(self) -> str:
+        """A word that signs one browser in, once, within a minute."""
+        now = self._clock()
+        with self._lock:
+            live = [(word, until) for word, until in self._tickets.items() if until > now]
+            self._tickets = dict(live[-MOST_TICKETS + 1 :])
+            word = secrets.token_urlsafe(24)
+            self._tickets[word] = now + TICKET_S
+        return word
+
+    def by_ticket(self, word: str) -> str | None:
+        """The cookie that a ticket is good for; None where it is unknown, used or too old."""
+        with self._lock:
+            until = self._tickets.pop(word, 0.0)
+        return self._cookie() if until > self._clock() else None
+
+    def by_token(self, token: str) -> str | None:
+        """The cookie for whoever knows the API's token; None for others."""
+        return self._cookie() if hmac.compare_digest(token.encode(), self._token) else None
+
+    def knows(self, cookies: bytes) -> bool:
+        """Whether a `Cookie` header holds a cookie of ours that has not expired."""
+        try:
+            jar = SimpleCookie(cookies.decode("latin-1"))
+        except CookieError:
+            return False
+        until, _, mac = jar[COOKIE].value.partition(".") if COOKIE in jar else ("", "", "")
+        same = hmac.compare_digest(self._mac(until), mac.encode())
+        return same and until.isascii() and until.isdigit() and int(until[:20]) > self._clock()
+
+    def _cookie(self) -> str:
+        until = str(int(self._clock()) + SIGNED_IN_S)
+        return f"{until}.{self._mac(until).decode()}"
+
+    def _mac(self, until: str) -> bytes:
+        return hmac.new(self._key, until.encode(), sha256).hexdigest().encode()

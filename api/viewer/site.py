@@ -1,0 +1,315 @@
+"""The viewer's pages and their addresses. Each page is one question of the read API, put into a template."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from datetime import date, datetime, timedelta
+from http import HTTPStatus
+from importlib import resources
+from typing import Any
+
+import msgspec
+from psycopg import sql
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+from memctl.api import bugs, claims, dead_letters, graph, project, queries, stats
+from memctl.api.evidence import field_text, with_evidence
+from memctl.api.explain import explain
+from memctl.api.http_problems import status_of
+from memctl.api.pages import equal, projection_named, table_of, within
+from memctl.api.pages import page as rows_of
+from memctl.api.places import Places, places_of, project_asked, projects_of
+from memctl.api.reader import Reader, Readers
+from memctl.api.search import Engine, Question
+from memctl.api.timeline import position_of, timeline
+from memctl.api.viewer import plots, render
+from memctl.api.viewer.sign_in import COOKIE, SIGNED_IN_S, Browsers
+from memctl.domain.errors import MemctlError
+from memctl.infra import rebuilds
+
+log = logging.getLogger("memctl.api")
+
+ANYWHERE = "*"
+"""What the project field says where nothing was chosen."""
+
+_EPISODES = projection_named("episodes")
+
+_TYPES = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
+
+# Under the API's own policy, no-referrer, browsers call the origin of a page's forms "null".
+_HEADERS = {"Content-Security-Policy": render.POLICY, "Referrer-Policy": "same-origin"}
+
+Show = Callable[[Request], str]
+
+
+def site(readers: Readers, engine: Engine, browsers: Browsers) -> list[Route]:
+    """The viewer's routes, for an application beside the API's."""
+    pages = _Pages(readers, engine)
+    shown = {
+        "/": pages.home,
+        "/search": pages.search,
+        "/sessions": pages.sessions,
+        "/sessions/{id:path}": pages.session,
+        "/things/{id:path}": pages.thing,
+        "/events/{id}": pages.event,
+        "/bugs": pages.bugs,
+        "/knowledge": pages.knowledge,
+        "/projects": pages.projects,
+        "/projects/{name:path}": pages.project,
+        "/graph": pages.entities,
+        "/graph/{name:path}": pages.graph,
+        "/engine": pages.engine,
+    }
+    doors = _Doors(browsers)
+    return [
+        *(Route(path, _page(show)) for path, show in shown.items()),
+        Route("/static/{name}", _static),
+        Route("/sign-in", doors.ask),
+        Route("/sign-in", doors.by_token, methods=["POST"]),
+        Route("/sign-in/{ticket}", doors.by_ticket),
+        Route("/sign-out", doors.leave, methods=["POST"]),
+    ]
+
+
+def _page(show: Show) -> Callable[[Request], Any]:
+    async def answer(request: Request) -> Response:
+        try:
+            return _html(await run_in_threadpool(show, request))
+        except MemctlError as why:
+            status = status_of(why)
+            if status == 500:
+                log.error("a page failed: %s", why, exc_info=why)
+            title = HTTPStatus(status).phrase
+            return _html(render.page("refused.html", title=title, told=str(why), hint=why.hint, at=""), status)
+
+    return answer
+
+
+def _html(text: str, status: int = 200) -> HTMLResponse:
+    return HTMLResponse(text, status, headers=_HEADERS)
+
+
+async def _static(request: Request) -> Response:
+    name = request.path_params["name"]
+    kind = next((kind for ending, kind in _TYPES.items() if name.endswith(ending)), None)
+    file = resources.files("memctl.api.viewer").joinpath("static", name)
+    if kind is None or name.startswith(".") or not file.is_file():
+        raise HTTPException(404)
+    return Response(file.read_bytes(), media_type=kind, headers={"Cache-Control": "private, max-age=300"})
+
+
+class _Doors:
+    def __init__(self, browsers: Browsers) -> None:
+        self._browsers = browsers
+
+    async def ask(self, _: Request) -> Response:
+        return _html(render.page("sign_in.html", wrong=False))
+
+    async def by_token(self, request: Request) -> Response:
+        async with request.form(max_files=0, max_fields=4) as form:
+            cookie = self._browsers.by_token(str(form.get("token", "")).strip())
+        return _html(render.page("sign_in.html", wrong=True), 403) if cookie is None else _signed_in(cookie)
+
+    async def by_ticket(self, request: Request) -> Response:
+        cookie = self._browsers.by_ticket(request.path_params["ticket"])
+        return _html(render.page("sign_in.html", wrong=True), 403) if cookie is None else _signed_in(cookie)
+
+    async def leave(self, _: Request) -> Response:
+        answer = RedirectResponse("/sign-in", 303)
+        answer.delete_cookie(COOKIE, path="/", httponly=True, samesite="strict")
+        return answer
+
+
+def _signed_in(cookie: str) -> Response:
+    answer = RedirectResponse("/", 303)
+    answer.set_cookie(COOKIE, cookie, max_age=SIGNED_IN_S, path="/", httponly=True, samesite="strict")
+    return answer
+
+
+class _Pages:
+    def __init__(self, readers: Readers, engine: Engine) -> None:
+        self._readers = readers
+        self._engine = engine
+
+    def home(self, request: Request) -> str:
+        def look(reader: Reader) -> dict[str, Any]:
+            places = _places(reader, request)
+            return {
+                "sessions": queries.sessions(reader, places, limit=6).items,
+                "claims": claims.insights(reader, places, limit=6).items,
+                "bugs": bugs.known(reader, places, limit=4).hits,
+                "totals": stats.stats(reader, places),
+                "days": plots.by_day(_days(reader, places)),
+            }
+
+        return self._shown("home.html", request, look)
+
+    def search(self, request: Request) -> str:
+        text = request.query_params.get("q", "").strip()[:8_000]
+        answer = None
+        if text:
+            now = datetime.now().astimezone()
+
+            def ask(reader: Reader) -> Any:
+                asked = Question(query=text, places=_places(reader, request), now=now, limit=20, explain=True)
+                return self._engine.search(reader, asked)
+
+            answer = msgspec.to_builtins(self._readers.read(ask))
+        name = "results.html" if request.query_params.get("part") == "results" else "search.html"
+        return render.page(name, q=text, answer=answer, at="search", project=_project(request))
+
+    def sessions(self, request: Request) -> str:
+        def look(reader: Reader) -> dict[str, Any]:
+            cursor = request.query_params.get("cursor")
+            return {"page": queries.sessions(reader, _places(reader, request), limit=40, cursor=cursor)}
+
+        return self._shown("sessions.html", request, look)
+
+    def session(self, request: Request) -> str:
+        def look(reader: Reader) -> dict[str, Any]:
+            found = queries.session(reader, request.path_params["id"])
+            after, at = _number(request, "after"), request.query_params.get("event")
+            if at:
+                after = max(position_of(reader, at) - 1, 0)
+            of_it = [
+                *within(_EPISODES, Places(None, "asked", tuple(found["locations"]))),
+                *equal(_EPISODES, "stream", found["stream"]),
+            ]
+            return {
+                "session": found,
+                "episodes": with_evidence(reader, rows_of(reader, _EPISODES, "started_at", of_it, limit=50)[0]),
+                "page": timeline(reader, found["stream"], after=after, limit=60),
+                "after": after,
+            }
+
+        return self._shown("session.html", request, look)
+
+    def thing(self, request: Request) -> str:
+        def look(reader: Reader) -> dict[str, Any]:
+            found = queries.thing(reader, request.path_params["id"])
+            return {"kind": found["kind"], "item": found["item"], "why": explain(reader, str(found["item"]["id"]))}
+
+        return self._shown("thing.html", request, look)
+
+    def event(self, request: Request) -> str:
+        def look(reader: Reader) -> dict[str, Any]:
+            found = queries.event(reader, request.path_params["id"])
+            field = request.query_params.get("field", "text")
+            return {
+                "event": found,
+                "field": field,
+                "text": field_text(found["payload"], field) or "",
+                "start": _number(request, "start"),
+                "end": _number(request, "end"),
+            }
+
+        return self._shown("event.html", request, look)
+
+    def bugs(self, request: Request) -> str:
+        text = request.query_params.get("q", "").strip()[:20_000]
+
+        def look(reader: Reader) -> dict[str, Any]:
+            places = _places(reader, request)
+            if not text:
+                return {"q": "", "answer": bugs.known(reader, places, limit=40)}
+            told = self._engine.bugs_like(reader, text, places)
+            return {"q": text, "answer": bugs.bugs(reader, text, places, told=told, limit=20)}
+
+        return self._shown("bugs.html", request, look)
+
+    def knowledge(self, request: Request) -> str:
+        def look(reader: Reader) -> dict[str, Any]:
+            cursor = request.query_params.get("cursor")
+            return {"page": claims.insights(reader, _places(reader, request), limit=60, cursor=cursor)}
+
+        return self._shown("knowledge.html", request, look)
+
+    def projects(self, request: Request) -> str:
+        return self._shown(
+            "projects.html", request, lambda reader: {"projects": project.listed(projects_of(reader).all)}
+        )
+
+    def project(self, request: Request) -> str:
+        def look(reader: Reader) -> dict[str, Any]:
+            asked = project_asked(reader, request.path_params["name"], None)
+            return {"page": project.shown(reader, asked, time.time_ns() // 1000)}
+
+        return self._shown("project.html", request, look)
+
+    def entities(self, request: Request) -> str:
+        def look(reader: Reader) -> dict[str, Any]:
+            cursor = request.query_params.get("cursor")
+            return {"page": graph.entities(reader, _places(reader, request), limit=60, cursor=cursor)}
+
+        return self._shown("entities.html", request, look)
+
+    def graph(self, request: Request) -> str:
+        def look(reader: Reader) -> dict[str, Any]:
+            found = graph.graph(reader, _places(reader, request), request.path_params["name"])
+            nodes, lines = plots.around(found["nodes"], found["edges"])
+            return {"found": found, "nodes": nodes, "lines": lines}
+
+        return self._shown("graph.html", request, look)
+
+    def engine(self, request: Request) -> str:
+        def look(reader: Reader) -> dict[str, Any]:
+            everywhere = Places(None, "asked", None)
+            return {
+                "stats": stats.stats(reader, everywhere),
+                "replays": rebuilds.progress(reader.connection, 5),
+                "parked": dead_letters.standing(reader),
+                "missing": self._engine.condition(reader),
+                "days": plots.by_day(_days(reader, everywhere)),
+                "levels": _levels(reader),
+            }
+
+        name = "engine_live.html" if request.query_params.get("part") == "live" else "engine.html"
+        return self._shown(name, request, look)
+
+    def _shown(self, name: str, request: Request, look: Callable[[Reader], dict[str, Any]]) -> str:
+        values = self._readers.read(look)
+        return render.page(name, **values, at=request.url.path.split("/")[1], project=_project(request))
+
+
+def _project(request: Request) -> str:
+    return request.query_params.get("project", "").strip()[:4096] or ANYWHERE
+
+
+def _places(reader: Reader, request: Request) -> Places:
+    return places_of(reader, _project(request))
+
+
+def _number(request: Request, name: str) -> int:
+    told = request.query_params.get(name, "")
+    return int(told) if told.isascii() and told.isdigit() and len(told) < 16 else 0
+
+
+def _days(reader: Reader, places: Places) -> dict[date, int]:
+    """Prompts and uses of tools by day."""
+    counted = projection_named("stats")
+    inside = sql.SQL(" AND ").join(c.clause for c in within(counted, places)) if places.locations else sql.SQL("true")
+    found = reader.connection.execute(
+        sql.SQL(
+            "SELECT (row->>'day')::int, sum((row->>'prompts')::bigint + (row->>'tool_uses')::bigint)::bigint"
+            " FROM {} WHERE space_id = %s AND {} GROUP BY 1"
+        ).format(table_of(reader, counted), inside),
+        [reader.space_id, *(value for c in within(counted, places) for value in c.values)],
+    ).fetchall()
+    return {date(1970, 1, 1) + timedelta(days=day): count for day, count in found}
+
+
+def _levels(reader: Reader) -> list[tuple[str, int]]:
+    """Memories by kind, most first."""
+    memories = table_of(reader, projection_named("memories"))
+    return reader.connection.execute(
+        sql.SQL("SELECT row->>'kind', count(*) FROM {} WHERE space_id = %s GROUP BY 1 ORDER BY 2 DESC, 1").format(
+            memories
+        ),
+        [reader.space_id],
+    ).fetchall()

@@ -1,0 +1,25 @@
+"""The verb that opens the viewer."""
+
+from __future__ import annotations
+
+import click
+
+from memctl.cli.asking import running
+from memctl.cli.output import tell
+
+
+@click.command()
+@click.option("--no-open", is_flag=True, help="Only print the address.")
+def view(no_open: bool) -> None:
+    """Open the viewer in your browser, signed in.
+
+    The address that is printed works once, within a minute. memctl.localhost is this machine itself: browsers know
+    that, and keep what they are told there from its other servers.
+    """
+    import webbrowser
+
+    with running() as client:
+        address = client.viewer()
+    click.echo(address)
+    if not no_open and not webbrowser.open(address):
+        tell("no browser could be started here; open that address yourself")

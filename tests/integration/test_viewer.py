@@ -1,0 +1,226 @@
+"""The viewer as a browser meets it: signing in, every page over a folded memory, and that what it shows stays data."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import httpx
+import pytest
+import uvicorn
+from asked import Remembered, remembered
+from events import observed
+from servers import wait_until
+
+from memctl.api.auth import Guard, names_of
+from memctl.api.client import Client
+from memctl.api.deciding import Commands
+from memctl.api.http import application
+from memctl.api.reader import Readers
+from memctl.api.search import Engine
+from memctl.api.viewer.sign_in import COOKIE, Browsers
+from memctl.domain.observations import PromptSubmitted
+from memctl.infra.database import connect
+from memctl.infra.log.append import append
+from memctl.infra.settings import load_settings
+from memctl.workers.drain import Drainer, catch_up
+
+TOKEN = "the-viewers-token"
+HOSTILE = "<script>document.title='pwned'</script><img src=x onerror=\"document.title='pwned'\"> please always keep it"
+
+PAGES = (
+    "/",
+    "/search?q=decimal",
+    "/sessions",
+    "/knowledge",
+    "/bugs",
+    "/bugs?q=TypeError",
+    "/projects",
+    "/graph",
+    "/engine",
+)
+
+
+@dataclass
+class Viewer:
+    """A served viewer, and how to be signed in."""
+
+    url: str
+    browsers: Browsers
+
+    @contextlib.contextmanager
+    def signed_in(self) -> Iterator[httpx.Client]:
+        with httpx.Client(base_url=self.url, follow_redirects=True) as client:
+            assert client.get(f"/sign-in/{self.browsers.ticket()}").status_code == 200
+            yield client
+
+
+@pytest.fixture(scope="module")
+def memory(postgres_server: str, migrated_template: str, vectors: tuple[str, str]) -> Iterator[Remembered]:
+    with remembered(postgres_server, migrated_template, vectors, embedded=False) as found:
+        with connect(found.database_url) as connection:
+            payload = PromptSubmitted(line="h1", text=HOSTILE)
+            append(connection, 1, [observed(payload, session="hostile", at=90_000, location="/home/dana/<b>bold")])
+        drainer = Drainer(found.database_url)
+        catch_up(drainer)
+        drainer.close()
+        yield found
+
+
+@pytest.fixture(scope="module")
+def viewer(memory: Remembered, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Viewer]:
+    with pytest.MonkeyPatch.context() as here, contextlib.ExitStack() as stack:
+        here.setenv("MEMCTL_DATA_DIR", str(tmp_path_factory.mktemp("data")))
+        here.setenv("MEMCTL_DATABASE_URL", memory.database_url)
+        settings = load_settings()
+        readers = Readers(memory.database_url, settings.space)
+        stack.callback(readers.close)
+        engine = Engine(memory.qdrant_url, memory.qdrant_api_key, "", settings.space)
+        stack.callback(engine.close)
+        commands = Commands(settings, readers)
+        stack.callback(commands.close)
+        browsers = Browsers(TOKEN)
+        app = Guard(
+            application(readers, engine, commands, browsers), TOKEN, names_of("http://127.0.0.1"), browsers.knows
+        )
+        server = uvicorn.Server(uvicorn.Config(app, port=0, log_config=None, lifespan="off", ws="none"))
+        thread = threading.Thread(target=server.run, name="viewer")
+        thread.start()
+        stack.callback(thread.join)
+        stack.callback(setattr, server, "should_exit", True)
+        wait_until(lambda: server.started, what="the viewer")
+        port = server.servers[0].sockets[0].getsockname()[1]
+        yield Viewer(f"http://127.0.0.1:{port}", browsers)
+
+
+def test_whoever_is_not_signed_in_is_led_to_the_door_and_told_nothing(viewer: Viewer) -> None:
+    with httpx.Client(base_url=viewer.url, headers={"Accept": "text/html"}) as stranger:
+        for path in (*PAGES, "/events/00", "/things/1"):
+            answer = stranger.get(path)
+            assert (answer.status_code, answer.headers["location"], answer.text) == (303, "/sign-in", "")
+        assert "ledger" not in stranger.get("/sign-in").text
+        assert stranger.get("/v1/stats").status_code == 401
+        assert stranger.post("/sign-in", data={"token": "guess"}).status_code == 403
+
+
+def test_the_token_signs_in_and_signing_out_ends_it(viewer: Viewer) -> None:
+    with httpx.Client(base_url=viewer.url, headers={"Accept": "text/html"}) as browser:
+        given = browser.post("/sign-in", data={"token": TOKEN}, headers={"Origin": viewer.url})
+        assert given.status_code == 303
+        told = given.headers["set-cookie"].lower()
+        assert "httponly" in told
+        assert "samesite=strict" in told
+        assert browser.get("/").status_code == 200
+        browser.post("/sign-out", headers={"Origin": viewer.url})
+        assert browser.get("/").status_code == 303
+
+
+def test_the_command_lines_address_opens_it_once(viewer: Viewer) -> None:
+    with Client(viewer.url, TOKEN) as client:
+        address = client.viewer().replace("memctl.localhost", "127.0.0.1")
+    with httpx.Client(follow_redirects=True) as browser:
+        assert browser.get(address).url.path == "/"
+    assert httpx.get(address).status_code == 403
+
+
+def test_another_page_can_use_the_cookie_for_nothing(viewer: Viewer) -> None:
+    with viewer.signed_in() as browser:
+        body = {"text": "Deploys go out on Fridays", "location": "/home/dana/ledger"}
+        # Without an Origin it is not known which page sent it; with a foreign one it is.
+        for headers in ({}, {"Origin": "https://evil.example"}, {"Origin": "null"}):
+            sent = browser.post("/v1/commands/note", json=body, headers={"Idempotency-Key": "k1", **headers})
+            assert sent.status_code in (401, 403)
+        assert browser.get("/", headers={"Host": "evil.example"}).status_code == 403
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_every_page_is_made_and_loads_nothing_from_elsewhere(viewer: Viewer, path: str) -> None:
+    with viewer.signed_in() as browser:
+        answer = browser.get(path)
+        assert answer.status_code == 200
+        policy = answer.headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "unsafe" not in policy
+        for word in ("http://", "https://", "<style", " style=", " onclick="):
+            assert word not in answer.text
+
+
+def test_what_memory_holds_stays_text_on_every_page(viewer: Viewer) -> None:
+    with viewer.signed_in() as browser:
+        seen = 0
+        for path in (
+            *PAGES,
+            "/search?q=script",
+            "/search?q=%3Cscript%3Ex&part=results",
+            "/sessions/hostile",
+            "/bugs?q=%3Cimg%3E",
+        ):
+            text = browser.get(path).text
+            assert "<script>document" not in text
+            assert "<img" not in text
+            assert "<b>bold" not in text
+            seen += "&lt;script&gt;document" in text
+        assert seen >= 3
+
+
+def test_a_session_leads_to_its_events_and_a_claim_down_to_its_words(viewer: Viewer) -> None:
+    with viewer.signed_in() as browser:
+        client = httpx.Client(base_url=viewer.url, headers={"Authorization": f"Bearer {TOKEN}"})
+        session = client.get("/v1/sessions?project=*&limit=5").json()["items"][-1]
+        page = browser.get(f"/sessions/{session['session_id']}").text
+        assert "prompt.submitted" in page
+        claim = client.get("/v1/insights?project=*&limit=1").json()["items"][0]
+        page = browser.get(f"/things/{claim['id']}").text
+        assert claim["text"].split("`")[0][:20] in page
+        quote = claim["evidence"][0]
+        source = browser.get(
+            f"/events/{quote['event_id']}?field={quote['field']}&start={quote['start']}&end={quote['end']}"
+        )
+        assert f'<mark id="quote">{quote["quote"]}</mark>' in source.text
+        client.close()
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/things/nothing-has-this-id", 404),
+        ("/sessions/none", 404),
+        ("/sessions?cursor=x", 422),
+        ("/static/../auth.py", 404),
+    ],
+)
+def test_what_is_not_there_is_a_page_that_says_so(viewer: Viewer, path: str, status: int) -> None:
+    with viewer.signed_in() as browser:
+        assert browser.get(path).status_code == status
+
+
+def test_a_real_browser_walks_every_page(viewer: Viewer) -> None:
+    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    chromium = shutil.which("chromium") or shutil.which("google-chrome")
+    if chromium is None:
+        pytest.skip("no Chromium on this machine")
+    name = viewer.url.replace("127.0.0.1", "memctl.localhost")
+    with sync_api.sync_playwright() as drivers:
+        browser = drivers.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": 360, "height": 740})
+        complaints: list[str] = []
+        page.on("console", lambda said: complaints.append(said.text))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.goto(f"{name}/sign-in/{viewer.browsers.ticket()}")
+        for path in (*PAGES, "/sessions/hostile"):
+            page.goto(name + path)
+            assert page.evaluate("document.documentElement.scrollWidth") <= 360, f"{path} is wider than a phone"
+            assert page.title() != "pwned"
+        page.goto(name + "/search")
+        page.keyboard.press("/")
+        page.keyboard.type("coastline")
+        page.wait_for_selector("#results li a")
+        assert "q=coastline" in page.url
+        page.click("text=Sign out")
+        page.wait_for_url("**/sign-in")
+        assert not [name for name in page.context.cookies() if name["name"] == COOKIE]
+        browser.close()
+    assert complaints == []

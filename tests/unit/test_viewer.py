@@ -1,0 +1,108 @@
+"""The viewer's parts that need no server: signing in, rendering, plots."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memctl.api.viewer import plots, render
+from memctl.api.viewer.sign_in import SIGNED_IN_S, TICKET_S, Browsers
+
+
+class Clock:
+    now = 1_772_452_800.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+def cookie(value: str | None) -> bytes:
+    assert value is not None
+    return f"other=1; memctl={value}".encode()
+
+
+def test_a_ticket_opens_once(clock: Clock) -> None:
+    browsers = Browsers("secret", clock)
+    ticket = browsers.ticket()
+    assert browsers.knows(cookie(browsers.by_ticket(ticket)))
+    assert browsers.by_ticket(ticket) is None
+
+
+def test_a_ticket_is_good_for_a_minute(clock: Clock) -> None:
+    browsers = Browsers("secret", clock)
+    ticket = browsers.ticket()
+    clock.now += TICKET_S
+    assert browsers.by_ticket(ticket) is None
+
+
+def test_only_so_many_tickets_wait(clock: Clock) -> None:
+    browsers = Browsers("secret", clock)
+    tickets = [browsers.ticket() for _ in range(1000)]
+    assert browsers.by_ticket(tickets[0]) is None
+    assert browsers.by_ticket(tickets[-1]) is not None
+
+
+def test_the_token_opens_and_nothing_else_does(clock: Clock) -> None:
+    browsers = Browsers("secret", clock)
+    assert browsers.knows(cookie(browsers.by_token("secret")))
+    assert browsers.by_token("Secret") is None
+    assert browsers.by_token("비밀") is None
+
+
+def test_a_cookie_ends_by_itself_and_with_its_token(clock: Clock) -> None:
+    browsers = Browsers("secret", clock)
+    given = cookie(browsers.by_token("secret"))
+    assert not Browsers("another", clock).knows(given)
+    clock.now += SIGNED_IN_S
+    assert not browsers.knows(given)
+
+
+@given(st.text(max_size=60))
+def test_a_cookie_that_was_not_given_is_not_known(made_up: str) -> None:
+    browsers = Browsers("secret", Clock())
+    assert not browsers.knows(f"memctl={made_up}".encode("utf-8", "replace"))
+    real = browsers.by_token("secret")
+    assert real is not None
+    until, _, mac = real.partition(".")
+    assert not browsers.knows(f"memctl={int(until) + 1}.{mac}".encode())
+
+
+@given(st.text(max_size=80), st.integers(0, 90), st.integers(0, 90))
+def test_a_marked_text_is_the_text_escaped(text: str, start: int, end: int) -> None:
+    shown = render.marked(text, start, end)
+    unmarked = shown.replace('<mark id="quote">', "").replace("</mark>", "")
+    assert unmarked == render.marked(text, 0, 0)
+    assert "<" not in unmarked
+
+
+def test_a_hostile_title_is_text_on_the_page() -> None:
+    page = render.page("refused.html", title="<script>alert(1)</script>", told='"><img src=x>', hint="", at="")
+    assert "<script>alert" not in page
+    assert "<img" not in page
+
+
+@given(st.dictionaries(st.dates(date(2000, 1, 1), date(2030, 1, 1)), st.integers(0, 10**9), max_size=90))
+def test_bars_stay_within_their_plot(counts: dict[date, int]) -> None:
+    drawn = plots.by_day(counts)
+    assert (drawn is None) == (not counts)
+    for bar in drawn.bars if drawn else ():
+        assert 0 <= bar.x <= bar.x + bar.width <= plots.WIDTH
+        assert 0 <= bar.y <= bar.y + bar.height <= plots.HEIGHT + 0.2
+
+
+def test_a_graph_draws_its_nodes_and_the_edges_between_them() -> None:
+    nodes = [{"node": f"n{n}", "label": f"N{n}", "hop": int(n > 0)} for n in range(100)]
+    edges = [{"source": "n0", "relation": "used_by", "target": f"n{n}"} for n in range(1, 100)]
+    drawn, lines = plots.around(nodes, edges)
+    assert len(drawn) == plots.MOST_NODES
+    assert (drawn[0].x, drawn[0].y) == (0.0, 0.0)
+    assert len(lines) == plots.MOST_NODES - 1
+    assert lines[0].title == "N0 used by N1"
