@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 LINKS := .links/memctl
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check bench bench-engine eval test-external soak mutation clean
+.PHONY: help run test check bench bench-engine bench-hooks eval test-external soak mutation clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | expand -t 12
@@ -42,6 +42,9 @@ bench: $(VENV)/.installed-dev ## Measure the whole path on real sessions (SESSIO
 bench-engine: $(VENV)/.installed-dev ## Measure log, replay and lag against a peer (EVENTS=1000000, SESSIONS=folder)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[bench]'
 	$(BIN)/python tests/bench/engine.py $(SESSIONS) --events 10000,$(or $(EVENTS),100000)
+
+bench-hooks: $(VENV)/.installed-dev ## Measure hooks: times, a thousand at once, services killed under them, a day replayed (HOOKS=10000)
+	$(BIN)/python tests/bench/hooks.py $(SESSIONS) --hooks $(or $(HOOKS),10000)
 
 eval: $(VENV)/.installed-dev ## Measure how good the rules are on real data (ONLY=names, DATA=folder, JSON=file)
 	$(BIN)/python tests/eval $(ONLY) $(if $(DATA),--data $(DATA)) $(if $(JSON),--json $(JSON))

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Annotated, Any, get_args
 
 import orjson
-from fastapi import APIRouter, Header, Path, Request, Response
+from fastapi import APIRouter, Header, Path, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from starlette.background import BackgroundTask
 
@@ -23,6 +23,7 @@ from memctl.domain.location import normalise
 from memctl.domain.observations import Agent, event_id_of, hook_key, session_stream
 from memctl.domain.recalled import MemoryRecalled
 from memctl.infra.transcripts.fields import identifier, string
+from memctl.infra.transcripts.hook_dialects import answer, in_claudes_words
 
 log = logging.getLogger("memctl.api")
 
@@ -36,21 +37,29 @@ def routes(readers: Readers, engine: Engine, doors: Commands) -> APIRouter:
         request: Request,
         agent: Annotated[str, Path(max_length=50)],
         delivery: Annotated[str, Header(alias="Memctl-Delivery", max_length=32)] = "",
+        event: Annotated[str, Query(max_length=50, description="The hook, where the payload does not name it.")] = "",
     ) -> Response:
         """What to tell an agent at this hook, in its client's own form; told, it is recorded."""
-        payload = _payload(await request.body())
+        sent = _payload(await request.body())
+        if event and not string(sent.get("hook_event_name")):
+            payload = in_claudes_words(agent, {**sent, "hook_event_name": event})
+        else:
+            payload = in_claudes_words(agent, sent)
         name = string(payload.get("hook_event_name"))
 
         def look(reader: Reader) -> tuple[Told, int]:
             places = places_of(reader, None, string(payload.get("cwd")) or None)
-            return recall(reader, engine, name, payload, places, datetime.now().astimezone()), reader.space_id
+            stream = session_stream(agent, identifier(payload.get("session_id")))
+            told = recall(reader, engine, name, payload, stream, places, datetime.now().astimezone())
+            return told, reader.space_id
 
         told, space_id = await run_in_threadpool(readers.read, look)
         if not told.text or agent not in get_args(Agent):
             return Response(status_code=204)
-        answer = {"hookSpecificOutput": {"hookEventName": name, "additionalContext": told.text}}
         recording = BackgroundTask(_record, doors, _recalled(agent, space_id, delivery, name, payload, told))
-        return Response(orjson.dumps(answer), media_type="application/json", background=recording)
+        return Response(
+            orjson.dumps(answer(agent, sent, told.text)), media_type="application/json", background=recording
+        )
 
     return router
 

@@ -7,12 +7,13 @@ learnt from it, and each text is quoted: it is a record of what was said, never 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
 
 from memctl.api import bugs, claims, work
+from memctl.api.pages import one, projection_named
 from memctl.api.places import Places
 from memctl.api.reader import Reader
 from memctl.api.search import Engine, Question
@@ -47,9 +48,13 @@ Line = tuple[str, RecalledMemory]
 """What is told of one memory, and which it is."""
 
 
-def recall(reader: Reader, engine: Engine, hook: str, payload: dict[str, Any], places: Places, now: datetime) -> Told:
-    """What to tell at a hook, from its payload as the client sent it. Nothing where memory knows no project: what was
-    said in others is none of this one's business."""
+def recall(
+    reader: Reader, engine: Engine, hook: str, payload: dict[str, Any], stream: str, places: Places, now: datetime
+) -> Told:
+    """What to tell the session of that stream at a hook, from its payload in Claude Code's words. Nothing where memory
+    knows no project: what was said in others is none of this one's business."""
+    if hook == "SessionStart" and payload.get("source") == "compact":
+        return _block("What this session was at before its context was shortened:", _for_the_rest(reader, stream))
     if places.project is None:
         return Told()
     if hook == "UserPromptSubmit":
@@ -102,6 +107,36 @@ def _for_start(reader: Reader, places: Places) -> list[Line]:
     return lines
 
 
+def _for_the_rest(reader: Reader, stream: str) -> list[Line]:
+    """What must survive a compaction: the work in hand, what is settled, what is open, what still fails."""
+    row = one(reader, projection_named("working_memory"), stream)
+    if row is None:
+        return []
+    told: list[tuple[int, str]] = []
+    if row.task_description and row.task_status == "open":
+        told.append((row.task_started_at, f"task: {quoted(row.task_description, TEXT)}"))
+    if row.last_prompt and row.last_prompt != row.task_description:
+        told.append((row.updated_at, f"the user's last words: {quoted(row.last_prompt, TEXT)}"))
+    if row.pending or row.current_step:
+        steps = "; ".join(filter(None, (row.current_step, *row.pending[:8])))
+        told.append((row.updated_at, f"steps still to do: {quoted(steps, TEXT)}"))
+    told += [(each.at, f"decided: {quoted(each.text, 300)}") for each in row.decisions[-5:]]
+    told += [(each.at, f"{each.status} hypothesis: {quoted(each.text, 300)}") for each in row.hypotheses[-3:]]
+    told += [(each.at, f"found out: {quoted(each.text, 300)}") for each in row.discoveries[-5:]]
+    for each in row.errors[-3:]:
+        if not each.resolution:
+            where = f" at {quoted(each.command, 120)}" if each.command else ""
+            told.append((each.at, f"still failing: {quoted(each.message, 300)}{where}"))
+    files = [each.path for each in row.files if each.state in ("edited", "created")][-10:]
+    if files:
+        told.append((row.updated_at, f"files changed: {quoted(', '.join(files), TEXT)}"))
+    return [(f"{_clock(at)} {text}", RecalledMemory(stream, 1.0)) for at, text in told]
+
+
+def _clock(at: int) -> str:
+    return f"{datetime.fromtimestamp(at / 1e6, UTC):%Y-%m-%d %H:%M}Z"
+
+
 def _line(told: str, id: str, score: float = 1.0, class_: str = "") -> Line:
     sure = f"{class_}; " if class_ else ""
     return f"{told} ({sure}id {id})", RecalledMemory(id, round(score, 3))
@@ -117,7 +152,8 @@ def _block(heading: str, lines: Sequence[Line]) -> Told:
         if tokens + cost > MOST_TOKENS or size + len(text) > MOST_CHARACTERS:
             break
         kept.append(f"- {text}")
-        memories.append(memory)
+        if memory not in memories:
+            memories.append(memory)
         tokens, size = tokens + cost, size + len(text)
     if not kept:
         return Told()

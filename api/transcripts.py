@@ -30,6 +30,8 @@ SETTLED_S = 3.0
 """After this time a client has written what belongs to a hook."""
 
 SUFFIX = ".jsonl"
+WHOLE = ".json"
+"""Of sessions that a client keeps as one document."""
 
 
 class TranscriptReader(threading.Thread):
@@ -51,7 +53,7 @@ class TranscriptReader(threading.Thread):
     def read(self, path: str, *, neighbours: bool = False) -> None:
         """Have a transcript read. `neighbours`: also those beside it that were read before and have grown since, whose
         sessions ended without a word."""
-        if not path.endswith(SUFFIX) or not Path(path).is_absolute():
+        if not path.endswith((SUFFIX, WHOLE)) or not Path(path).is_absolute():
             return
         now = time.monotonic()
         with self._changed:

@@ -4,42 +4,46 @@ from __future__ import annotations
 
 import click
 
-from memctl.infra.clients import CLIENTS
+from memctl.infra.clients import ALIASES, CLIENTS
 
 
 @click.command()
-@click.argument("client", type=click.Choice(list(CLIENTS)))
-@click.option("--uninstall", is_flag=True, help="Take memctl's hooks out again; others stay.")
+@click.argument("client", type=click.Choice([*CLIENTS, *ALIASES]))
+@click.option("--uninstall", is_flag=True, help="Take memctl out again; what others put there stays.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option("--dry-run", is_flag=True, help="Only show the change.")
 def install(client: str, uninstall: bool, yes: bool, dry_run: bool) -> None:
-    """Add memctl's hooks to a coding agent's own settings.
+    """Add memctl's hooks, and its MCP server, to a coding agent's own settings.
 
-    Shows the change and asks before it writes. What the file was before is kept beside it, other hooks stay, and doing
-    it again changes nothing. The hooks keep what is said and done; they print nothing, and end with 0 whatever happens.
+    Shows the change and asks before it writes. What a file was before is kept beside it, what others put there stays,
+    and doing it again changes nothing. The hooks keep what is said and done; they print nothing of their own troubles,
+    and end with 0 whatever happens. `memctl doctor` tries them.
     """
     import difflib
 
-    from memctl.infra import clients
+    from memctl.infra import client_files, clients
     from memctl.infra.settings import default_data_dir, load_settings
 
-    known = CLIENTS[client]
+    known = CLIENTS[ALIASES.get(client, client)]
     settings = load_settings()
     elsewhere = settings.data_dir if settings.data_dir != default_data_dir() else None
-    change = clients.removing(known) if uninstall else clients.installing(known, elsewhere)
-    if change.before == change.after:
-        click.echo(
-            f"nothing to do: {change.path} {'has no hooks' if uninstall else 'has the hooks'} of memctl", err=True
-        )
+    changes = clients.removing(known) if uninstall else clients.installing(known, elsewhere)
+    changes = [change for change in changes if change.before != change.after]
+    if not changes:
+        click.echo(f"nothing to do: {known.title} {'does not call' if uninstall else 'calls'} memctl", err=True)
         return
-    before, after = ((text or "").splitlines(keepends=True) for text in (change.before, change.after))
-    click.echo("".join(difflib.unified_diff(before, after, str(change.path), str(change.path))).rstrip())
+    for change in changes:
+        before, after = ((text or "").splitlines(keepends=True) for text in (change.before, change.after))
+        click.echo("".join(difflib.unified_diff(before, after, str(change.path), str(change.path))).rstrip())
     if dry_run:
         return
     if not yes:
-        click.confirm(f"Write {change.path}?", abort=True, err=True)
-    clients.apply(change)
+        click.confirm(f"Write {' and '.join(str(change.path) for change in changes)}?", abort=True, err=True)
+    for change in changes:
+        client_files.apply(change)
     told = "no longer calls memctl" if uninstall else "calls memctl from its next session on"
     click.echo(f"{known.title} {told}", err=True)
     if known.note and not uninstall:
         click.echo(known.note, err=True)
+    if known.name == "claude-code" and not uninstall and clients.plugin_enabled():
+        click.echo("memctl's plugin is switched on, too, and brings the same hooks: keep one of the two", err=True)

@@ -14,7 +14,7 @@ import msgspec
 from memctl.domain.event import Payload, derived_id, event
 
 Agent = Literal[
-    "claude-code", "codex", "copilot-cli", "gemini-cli", "opencode", "specstory", "aider", "swe-agent"
+    "claude-code", "codex", "copilot-cli", "gemini-cli", "opencode", "specstory", "aider", "swe-agent", "cursor"
 ]  # fmt: skip
 Via = Literal["transcript", "hook"]
 

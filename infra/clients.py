@@ -1,81 +1,53 @@
-"""memctl's hooks in the settings of coding agents: what to write there, and how to take it out again.
+"""memctl in the settings of coding agents: its hooks and its MCP server, what to write where, and how to take it out.
 
-Only entries that call memctl's hook are touched; other people's, and everything else in the file, stays as it is.
+Only entries that call memctl are touched; other people's, and everything else in a file, stays as it is.
 """
 
 from __future__ import annotations
 
-import contextlib
-import copy
 import json
 import os
 import shlex
 import sys
-import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from memctl.domain.errors import MemctlError
 from memctl.infra import hook
+from memctl.infra.client_files import (
+    Change,
+    Settings,
+    SettingsUnreadable,
+    changed_file,
+    changed_json,
+    changed_toml,
+    read_json,
+)
 
 TIMEOUT_S = 10
 """What a client is told to wait at most; the hook gives up long before (`memctl.infra.hook`)."""
 
+NAME = "memctl"
+"""Of the MCP server, in every client."""
 
-class SettingsUnreadable(MemctlError):
-    """{path} cannot be changed: {why}"""
-
-    def __init__(self, path: Path, why: str) -> None:
-        super().__init__(path=path, why=why, hint="mend the file, or add memctl's hooks to it by hand")
+OPENCODE_PLUGIN = Path(__file__).parent / "deploy" / "opencode" / "memctl.js"
+_COMMAND_OF_PLUGIN = "/* command */ []"
 
 
 class Client(NamedTuple):
-    """A coding agent: its name, where its hooks are set, and for which of them memctl is called."""
+    """A coding agent: its name, for which hooks memctl is called, and which files say so."""
 
     name: str
     title: str
-    file: Callable[[], Path]
     events: tuple[str, ...]
     asking: frozenset[str]
     """Those of them at which memory may have something to tell."""
+    files: Callable[[Client, Path | None, bool], list[Change]]
+    """The changes that put memctl in (True) or take it out, given a data directory that is not the usual one."""
+    hooks_file: Callable[[], Path]
     note: str = ""
     """What a person has to do besides."""
-
-
-def _home(variable: str, otherwise: str) -> Path:
-    return Path(os.environ.get(variable) or otherwise).expanduser()
-
-
-CLIENTS = {
-    client.name: client
-    for client in (
-        Client(
-            "claude-code",
-            "Claude Code",
-            lambda: _home("CLAUDE_CONFIG_DIR", "~/.claude") / "settings.json",
-            ("SessionStart", "UserPromptSubmit", "PostToolUse", "PostToolUseFailure", "SubagentStop", "PreCompact",
-             "Stop", "SessionEnd"),
-            frozenset(("SessionStart", "UserPromptSubmit", "PostToolUseFailure")),
-        ),
-        Client(
-            "codex",
-            "Codex",
-            lambda: _home("CODEX_HOME", "~/.codex") / "hooks.json",
-            ("SessionStart", "UserPromptSubmit", "PostToolUse", "SubagentStop", "PreCompact", "Stop"),
-            frozenset(("SessionStart", "UserPromptSubmit")),
-            note="Codex asks you to review and trust new hooks before it runs them (`/hooks`).",
-        ),
-    )
-}  # fmt: skip
-
-
-class Change(NamedTuple):
-    """A settings file's text now and as it is to be; None: the file is not there."""
-
-    path: Path
-    before: str | None
-    after: str | None
 
 
 def command(client: Client, event: str, data_dir: Path | None) -> str:
@@ -89,158 +61,244 @@ def command(client: Client, event: str, data_dir: Path | None) -> str:
     return shlex.join(words)
 
 
-def installed(client: Client) -> list[str]:
-    """The hook commands of memctl that a client's settings hold, each once. Raises: SettingsUnreadable."""
-    settings, _ = _read(client.file())
-    found = (each.get("command", "") for groups in _hooks(settings).values() for each in _entries(groups))
-    return list(dict.fromkeys(line for line in found if _ours(line)))
+def mcp_command() -> list[str]:
+    """How a client starts the MCP server."""
+    script = Path(sys.executable).with_name(NAME)
+    return [str(script), "mcp"] if script.exists() else [sys.executable, "-m", "memctl.cli", "mcp"]
 
 
-def installing(client: Client, data_dir: Path | None = None) -> Change:
+def installing(client: Client, data_dir: Path | None = None) -> list[Change]:
     """What has to change for a client to call memctl. Raises: SettingsUnreadable."""
-    path = client.file()
-    settings, text = _read(path)
-    wanted = _without(settings)
-    hooks = wanted.setdefault("hooks", {})
-    for event in client.events:
-        entry = {"type": "command", "command": command(client, event, data_dir), "timeout": TIMEOUT_S}
-        hooks.setdefault(event, []).append({"hooks": [entry]})
-    return Change(path, text, text if wanted == settings else _written(wanted, text))
+    return client.files(client, data_dir, True)
 
 
-def removing(client: Client) -> Change:
+def removing(client: Client) -> list[Change]:
     """What has to change for a client not to call memctl any more. Raises: SettingsUnreadable.
 
-    Where nothing else changed since memctl came, the file will be as it was, to the byte.
+    Where nothing else changed since memctl came, each file will be as it was, to the byte.
     """
-    path = client.file()
-    settings, text = _read(path)
-    wanted = _without(settings)
-    if text is None or wanted == settings:
-        return Change(path, text, text)
-    was = None
-    with contextlib.suppress(OSError, ValueError):
-        was = _copy_of(path).read_text(encoding="utf-8")
-    if was is None and not wanted:
-        return Change(path, text, None)
-    if was is not None and _tidy(_parsed(was)) == _tidy(wanted):
-        return Change(path, text, was)
-    return Change(path, text, _written(wanted, text))
+    return client.files(client, None, False)
 
 
-def apply(change: Change) -> None:
-    """Write a change whole or not at all; what was there before memctl came is kept beside it. Raises: OSError."""
-    path = change.path.resolve()  # settings are often links into a folder of their own
-    kept = _copy_of(change.path)
-    if change.after is None:
-        path.unlink()
-        kept.unlink(missing_ok=True)
-        return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    arrives = change.before is not None and not any(map(_ours, _commands(_parsed(change.before))))
-    if arrives and change.before is not None:
-        _write(kept, change.before, path)
-    _write(path, change.after, path)
-    if not any(map(_ours, _commands(_parsed(change.after)))):
-        kept.unlink(missing_ok=True)
+def installed(client: Client) -> list[str]:
+    """The hook commands of memctl that a client's settings hold, each once. Raises: SettingsUnreadable."""
+    path = client.hooks_file()
+    if path.suffix == ".js":
+        return _of_plugin(path)
+    found = (line for _, line in _commands(read_json(path)) if _ours(line))
+    return list(dict.fromkeys(found))
 
 
-def _write(path: Path, text: str, like: Path) -> None:
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        with contextlib.suppress(FileNotFoundError):
-            os.chmod(name, like.stat().st_mode & 0o777)
-        os.replace(name, path)
-    except BaseException:
-        os.unlink(name)
-        raise
+def _home(variable: str, otherwise: str) -> Path:
+    return Path(os.environ.get(variable) or otherwise).expanduser()
 
 
-def _copy_of(path: Path) -> Path:
-    return path.with_name(path.name + ".before-memctl")
+def _environment(data_dir: Path | None) -> dict[str, str]:
+    return {"MEMCTL_DATA_DIR": str(data_dir)} if data_dir else {}
 
 
-def _read(path: Path) -> tuple[dict[str, Any], str | None]:
+# --- Claude Code ---
+
+
+def _claude(client: Client, data_dir: Path | None, wanted: bool) -> list[Change]:
+    server: Settings = {"type": "stdio", "command": mcp_command()[0], "args": mcp_command()[1:]}
+    server |= {"env": _environment(data_dir)} if data_dir else {}
+    servers = _claude_servers()
+    return [
+        changed_json(
+            client.hooks_file(), _strip_hooks, partial(_lay_groups, client, data_dir, TIMEOUT_S) if wanted else None
+        ),
+        changed_json(servers, partial(_strip_server, "mcpServers"), partial(_lay_server, "mcpServers", server))
+        if wanted
+        else changed_json(servers, partial(_strip_server, "mcpServers"), None),
+    ]
+
+
+def _claude_servers() -> Path:
+    """Claude Code keeps what is a user's own beside its folder, or in it where that was moved."""
+    moved = os.environ.get("CLAUDE_CONFIG_DIR")
+    return (Path(moved) if moved else Path.home()) / ".claude.json"
+
+
+def plugin_enabled() -> bool:
+    """Whether Claude Code has memctl's plugin switched on, which brings the same hooks. Raises: SettingsUnreadable."""
+    enabled = read_json(CLIENTS["claude-code"].hooks_file()).get("enabledPlugins")
+    return isinstance(enabled, dict) and any(name.startswith(f"{NAME}@") and on for name, on in enabled.items())
+
+
+# --- Codex ---
+
+
+def _codex(client: Client, data_dir: Path | None, wanted: bool) -> list[Change]:
+    words = mcp_command()
+    body = f"command = {json.dumps(words[0])}\nargs = {json.dumps(words[1:])}\n"
+    if data_dir:
+        body += f"env = {{ MEMCTL_DATA_DIR = {json.dumps(str(data_dir))} }}\n"
+    config = client.hooks_file().with_name("config.toml")
+    return [
+        changed_json(
+            client.hooks_file(), _strip_hooks, partial(_lay_groups, client, data_dir, TIMEOUT_S) if wanted else None
+        ),
+        changed_toml(config, f"mcp_servers.{NAME}", body if wanted else None),
+    ]
+
+
+# --- Gemini CLI ---
+
+
+def _gemini(client: Client, data_dir: Path | None, wanted: bool) -> list[Change]:
+    server: Settings = {"command": mcp_command()[0], "args": mcp_command()[1:]}
+    server |= {"env": _environment(data_dir)} if data_dir else {}
+
+    def lay(settings: Settings) -> None:
+        _lay_groups(client, data_dir, TIMEOUT_S * 1000, settings)
+        _lay_server("mcpServers", server, settings)
+
+    def strip(settings: Settings) -> None:
+        _strip_hooks(settings)
+        _strip_server("mcpServers", settings)
+
+    return [changed_json(client.hooks_file(), strip, lay if wanted else None)]
+
+
+# --- Cursor ---
+
+
+def _cursor(client: Client, data_dir: Path | None, wanted: bool) -> list[Change]:
+    server: Settings = {"command": mcp_command()[0], "args": mcp_command()[1:]}
+    server |= {"env": _environment(data_dir)} if data_dir else {}
+
+    def lay(settings: Settings) -> None:
+        settings.setdefault("version", 1)
+        hooks = settings.setdefault("hooks", {})
+        for event in client.events:
+            entry = {"command": command(client, event, data_dir), "timeout": TIMEOUT_S}
+            hooks.setdefault(event, []).append(entry)
+
+    def strip(settings: Settings) -> None:
+        _strip_hooks(settings)
+        if set(settings) == {"version"}:
+            del settings["version"]
+
+    servers = client.hooks_file().with_name("mcp.json")
+    return [
+        changed_json(client.hooks_file(), strip, lay if wanted else None),
+        changed_json(
+            servers,
+            partial(_strip_server, "mcpServers"),
+            partial(_lay_server, "mcpServers", server) if wanted else None,
+        ),
+    ]
+
+
+# --- OpenCode ---
+
+
+def _opencode(client: Client, data_dir: Path | None, wanted: bool) -> list[Change]:
+    server: Settings = {"type": "local", "command": mcp_command(), "enabled": True}
+    server |= {"environment": _environment(data_dir)} if data_dir else {}
+    plugin = None
+    if wanted:
+        words = json.dumps(shlex.split(command(client, "", data_dir)))
+        plugin = OPENCODE_PLUGIN.read_text(encoding="utf-8").replace(_COMMAND_OF_PLUGIN, words)
+    servers = client.hooks_file().parent.with_name("opencode.json")
+    return [
+        changed_file(client.hooks_file(), plugin),
+        changed_json(servers, partial(_strip_server, "mcp"), partial(_lay_server, "mcp", server) if wanted else None),
+    ]
+
+
+def _of_plugin(path: Path) -> list[str]:
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        return {}, None
-    except (OSError, ValueError) as problem:
-        raise SettingsUnreadable(path, getattr(problem, "strerror", None) or str(problem)) from problem
-    try:
-        settings = json.loads(text) if text.strip() else {}
-    except (ValueError, RecursionError) as problem:
-        raise SettingsUnreadable(path, f"it is not JSON ({problem})") from problem
-    if not isinstance(settings, dict):
-        raise SettingsUnreadable(path, "it is not a JSON object")
+        return []
+    for line in text.splitlines():
+        if line.startswith("const COMMAND = ["):
+            return [shlex.join(json.loads(line.removeprefix("const COMMAND = ").rstrip(";")))]
+    raise SettingsUnreadable(path, "it is no plugin of memctl's")
+
+
+# --- what they share ---
+
+
+def _lay_groups(client: Client, data_dir: Path | None, timeout: int, settings: Settings) -> None:
+    """Hooks as Claude Code keeps them: by event, groups of commands."""
+    hooks = settings.setdefault("hooks", {})
+    for event in client.events:
+        entry = {"type": "command", "command": command(client, event, data_dir), "timeout": timeout}
+        hooks.setdefault(event, []).append({"hooks": [entry]})
+
+
+def _strip_hooks(settings: Settings) -> None:
+    """Take memctl's hooks out, and what these had been alone in."""
     hooks = settings.get("hooks", {})
-    if not isinstance(hooks, dict) or not all(isinstance(groups, list) for groups in hooks.values()):
-        raise SettingsUnreadable(path, "its hooks are not lists by event")
-    return settings, text
-
-
-def _parsed(text: str) -> Any:
-    try:
-        return json.loads(text) if text.strip() else {}
-    except ValueError:
-        return {}
-
-
-def _written(settings: dict[str, Any], like: str | None) -> str:
-    """JSON, indented as the file was."""
-    lines = (like or "").splitlines()
-    inner = next((line for line in lines[1:] if line.strip()), "  ")
-    indent = inner[: len(inner) - len(inner.lstrip())] or "  "
-    return json.dumps(settings, indent=indent, ensure_ascii=False) + "\n"
-
-
-def _without(settings: dict[str, Any]) -> dict[str, Any]:
-    """The settings without memctl's hooks, and without what these had been alone in."""
-    rest = copy.deepcopy(settings)
-    hooks = rest.get("hooks", {})
+    if not isinstance(hooks, dict):
+        raise TypeError
+    was = bool(hooks)
     for event, groups in list(hooks.items()):
-        kept = []
-        for group in groups:
-            entries = _entries([group])
-            others = [each for each in entries if not _ours(each.get("command", ""))]
-            if len(others) == len(entries):
-                kept.append(group)
-            elif others:
-                kept.append({**group, "hooks": others})
+        if not isinstance(groups, list):
+            if event in _KNOWN_EVENTS:
+                raise TypeError
+            continue
+        kept = [rest for group in groups for rest in _without_ours(group)]
         if kept:
             hooks[event] = kept
         elif groups:
             del hooks[event]
-    if not hooks and settings.get("hooks"):
-        del rest["hooks"]
-    return rest
+    if was and not hooks:
+        del settings["hooks"]
 
 
-def _tidy(settings: Any) -> Any:
-    """The settings, where an empty place for hooks is none."""
-    return {name: value for name, value in settings.items() if name != "hooks" or value}
+def _without_ours(group: Any) -> list[Any]:
+    """A group of hooks, or one hook, without memctl's; empty where nothing is left."""
+    if not isinstance(group, dict):
+        return [group]
+    if _ours(group.get("command")):
+        return []
+    entries = group.get("hooks")
+    if not isinstance(entries, list):
+        return [group]
+    others = [each for each in entries if not (isinstance(each, dict) and _ours(each.get("command")))]
+    if len(others) == len(entries):
+        return [group]
+    return [{**group, "hooks": others}] if others else []
 
 
-def _hooks(settings: Any) -> dict[str, Any]:
-    hooks = settings.get("hooks") if isinstance(settings, dict) else None
-    return hooks if isinstance(hooks, dict) else {}
+def _lay_server(section: str, server: Settings, settings: Settings) -> None:
+    settings.setdefault(section, {})[NAME] = server
 
 
-def _entries(groups: Any) -> list[dict[str, Any]]:
-    """The commands of matcher groups; what has another shape is nobody's of ours."""
-    found = []
-    for group in groups if isinstance(groups, list) else []:
-        entries = group.get("hooks") if isinstance(group, dict) else None
-        found += [each for each in entries if isinstance(each, dict)] if isinstance(entries, list) else []
-    return found
+def _strip_server(section: str, settings: Settings) -> None:
+    servers = settings.get(section)
+    if servers is None:
+        return
+    if _is_server(servers.get(NAME)):
+        del servers[NAME]
+        if not servers:
+            del settings[section]
 
 
-def _commands(settings: Any) -> list[str]:
-    return [each.get("command", "") for groups in _hooks(settings).values() for each in _entries(groups)]
+def _is_server(entry: object) -> bool:
+    """Whether an MCP server's entry is memctl's; a stranger's of the same name stays until it is overwritten."""
+    if not isinstance(entry, dict):
+        return False
+    given = entry.get("command")
+    words = [*(given if isinstance(given, list) else [given]), *(entry.get("args") or [])]
+    return "mcp" in words and any(isinstance(w, str) and ("memctl" in Path(w).name) for w in words)
+
+
+def _commands(settings: Settings) -> Iterator[tuple[str, str]]:
+    """Event and command line of every hook; what has another shape is nobody's of ours."""
+    hooks = settings.get("hooks")
+    for event, groups in (hooks if isinstance(hooks, dict) else {}).items():
+        for group in groups if isinstance(groups, list) else []:
+            if not isinstance(group, dict):
+                continue
+            entries = group.get("hooks")
+            for entry in [group, *(entries if isinstance(entries, list) else [])]:
+                if isinstance(entry, dict) and isinstance(entry.get("command"), str):
+                    yield event, entry["command"]
 
 
 def _ours(line: object) -> bool:
@@ -251,5 +309,63 @@ def _ours(line: object) -> bool:
     except ValueError:
         return False
     plain = any(word.endswith(("memctl/infra/hook.py", "/infra/hook.py")) for word in words)
-    named = bool(words) and Path(words[0]).name == "memctl"
+    named = bool(words) and Path(words[0]).name == NAME
     return (plain or named) and "ingest" in words and "--stdin" in words
+
+
+CLIENTS = {
+    client.name: client
+    for client in (
+        Client(
+            "claude-code",
+            "Claude Code",
+            ("SessionStart", "UserPromptSubmit", "PostToolUse", "PostToolUseFailure", "SubagentStop", "PreCompact",
+             "Stop", "SessionEnd"),
+            frozenset(("SessionStart", "UserPromptSubmit", "PostToolUseFailure")),
+            _claude,
+            lambda: _home("CLAUDE_CONFIG_DIR", "~/.claude") / "settings.json",
+        ),
+        Client(
+            "codex",
+            "Codex",
+            ("SessionStart", "UserPromptSubmit", "PostToolUse", "SubagentStop", "PreCompact", "Stop"),
+            frozenset(("SessionStart", "UserPromptSubmit")),
+            _codex,
+            lambda: _home("CODEX_HOME", "~/.codex") / "hooks.json",
+            note="Codex asks you to review and trust new hooks before it runs them (`/hooks`).",
+        ),
+        # Its tools' uses are in the transcript that these hooks name, under ids that its hooks for tools do not tell.
+        Client(
+            "gemini-cli",
+            "Gemini CLI",
+            ("SessionStart", "BeforeAgent", "AfterAgent", "PreCompress", "SessionEnd"),
+            frozenset(("SessionStart", "BeforeAgent")),
+            _gemini,
+            lambda: _home("GEMINI_CLI_HOME", "~") / ".gemini" / "settings.json",
+        ),
+        # Before a prompt goes off, Cursor takes no text for the agent.
+        Client(
+            "cursor",
+            "Cursor",
+            ("sessionStart", "beforeSubmitPrompt", "postToolUse", "postToolUseFailure", "afterAgentResponse",
+             "preCompact", "sessionEnd"),
+            frozenset(("sessionStart", "postToolUseFailure")),
+            _cursor,
+            lambda: Path.home() / ".cursor" / "hooks.json",
+        ),
+        # Its plugin adds `--recall` by itself where it asks.
+        Client(
+            "opencode",
+            "OpenCode",
+            ("SessionStart", "UserPromptSubmit", "PostToolUse", "PreCompact", "Stop"),
+            frozenset(("SessionStart", "UserPromptSubmit")),
+            _opencode,
+            lambda: _home("XDG_CONFIG_HOME", "~/.config") / "opencode" / "plugins" / "memctl.js",
+        ),
+    )
+}  # fmt: skip
+
+ALIASES = {"gemini": "gemini-cli"}
+"""Other names by which `memctl install` knows a client."""
+
+_KNOWN_EVENTS = frozenset(event for client in CLIENTS.values() for event in client.events)

@@ -38,8 +38,20 @@ DOOR_FILE, API_FILE = "door", "api"
 COUNTER = "refused"
 
 
+VERBS = {
+    "ingest": "",
+    "session-start": "SessionStart",
+    "search": "UserPromptSubmit",
+    "save": "Stop",
+    "session-end": "SessionEnd",
+}
+"""What a hook may call, and the hook it stands for where the payload names none."""
+
+ANSWERED = ("session-start", "search")
+
+
 def run(arguments: list[str]) -> bool:
-    """Do what `memctl ingest --stdin` does with these arguments, and end the process with 0.
+    """Do what `memctl ingest --stdin` and the other verbs of hooks do with these arguments, and end the process with 0.
 
     False, with nothing done, where they ask for anything else. Arguments that are not known are passed over: a client's
     settings may have been written for another version. memctl's own settings are not loaded: that costs more than the
@@ -57,29 +69,53 @@ def run(arguments: list[str]) -> bool:
 
 def _asked(arguments: list[str]) -> dict[str, str] | None:
     """What is asked for, by option, where one payload is to be taken from standard input."""
-    if arguments[:1] != ["ingest"] or "--stdin" not in arguments:
+    verb = arguments[0] if arguments else ""
+    if verb not in VERBS or (verb == "ingest" and "--stdin" not in arguments):
         return None
-    named = {"--agent": "claude-code", "--event": "", "--data-dir": ""}
+    named = {"--agent": "claude-code", "--event": VERBS[verb], "--data-dir": "", "--session-id": "", "--cwd": ""}
+    named["--stdin"] = ""
+    if verb in ANSWERED:
+        named["--recall"] = "--recall"
     rest = iter(arguments[1:])
     for argument in rest:
         name, equals, value = argument.partition("=")
-        if name in named:
-            named[name] = value if equals else next(rest, "")
-        elif argument == "--recall":
+        if argument in ("--recall", "--stdin"):
             named[argument] = argument
+        elif name in named:
+            named[name] = value if equals else next(rest, "")
+        elif verb == "search" or (verb != "ingest" and argument in ("-h", "--help")):
+            return None  # a question of a person's or a script's
+    if verb != "ingest" and not named["--session-id"] and os.isatty(0):
+        return None
     return named
 
 
+def _off() -> str:
+    """What `MEMCTL_OFF` switches off for this run: `save`, `recall`, or (any other word but 0 and no) both."""
+    word = os.environ.get("MEMCTL_OFF", "").strip().lower()
+    return "" if word in ("", "0", "no", "false") else word if word in ("save", "recall") else "both"
+
+
 def _deliver(asked: dict[str, str]) -> None:
-    payload = sys.stdin.buffer.read(MAX_PAYLOAD + 1)
+    off = _off()
+    if off == "both":
+        return
+    payload = _payload(asked)
     identifier, at = os.urandom(16).hex(), time.time_ns() // 1000
     delivery = header(identifier, at, asked["--agent"], asked["--event"], len(payload)) + payload
     user = _user_settings()
     data_dir = asked["--data-dir"] or _named("data_dir", user) or _home("XDG_DATA_HOME", "~/.local/share")
-    if len(payload) > MAX_PAYLOAD or not _through_door(_door(data_dir, user), delivery):
+    if off != "save" and (len(payload) > MAX_PAYLOAD or not _through_door(_door(data_dir, user), delivery)):
         leave(data_dir + "/spool", identifier, at, delivery)
-    if "--recall" in asked and len(payload) <= MOST_ASKED:
-        os.write(1, _recalled(data_dir, asked["--agent"], identifier, payload))
+    if "--recall" in asked and off != "recall" and len(payload) <= MOST_ASKED:
+        os.write(1, _recalled(data_dir, asked, identifier, payload))
+
+
+def _payload(asked: dict[str, str]) -> bytes:
+    """What the options say, or else what stands on standard input."""
+    if asked["--session-id"] and not asked["--stdin"]:
+        return f'{{"session_id": {_quoted(asked["--session-id"])}, "cwd": {_quoted(asked["--cwd"])}}}'.encode()
+    return sys.stdin.buffer.read(MAX_PAYLOAD + 1)
 
 
 def header(identifier: str, at: int, agent: str, event: str, size: int) -> bytes:
@@ -120,11 +156,14 @@ def _through_door(door: str, delivery: bytes) -> bool:
         return False
 
 
-def _recalled(data_dir: str, agent: str, identifier: str, payload: bytes) -> bytes:
+def _recalled(data_dir: str, asked: dict[str, str], identifier: str, payload: bytes) -> bytes:
     """What memory has to tell at this hook, in the client's own form; nothing where it has nothing or is not there."""
     import _socket
 
     deadline = time.monotonic() + RECALL_PATIENCE_S
+    agent, event = asked["--agent"], asked["--event"]
+    if not (agent + event).replace("-", "").isalnum():
+        return b""
     try:
         with open(f"{data_dir}/run/{API_FILE}", encoding="utf-8") as file:
             path, token = file.read().split()
@@ -132,7 +171,7 @@ def _recalled(data_dir: str, agent: str, identifier: str, payload: bytes) -> byt
         client.settimeout(RECALL_PATIENCE_S)
         client.connect(path)
         head = (
-            f"POST /v1/hooks/{agent} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\n"
+            f"POST /v1/hooks/{agent}?event={event} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\n"
             f"Memctl-Delivery: {identifier}\r\nContent-Length: {len(payload)}\r\nConnection: close\r\n\r\n"
         )
         client.sendall(head.encode() + payload)

@@ -1,10 +1,12 @@
-"""Hook deliveries: what Claude Code (and Codex, in nearly the same shapes) hands to a hook on stdin.
+"""Hook deliveries: what Claude Code (and Codex, in nearly the same shapes) hands to a hook on stdin; others' are put
+into its words first (`hook_dialects`).
 
 The delivery carries no time, so the hook stamps it. Unknown hooks and fields never fail: they are ignored by kind.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from typing import Any, TypedDict
@@ -31,6 +33,7 @@ from memctl.domain.observations import (
     session_stream,
 )
 from memctl.infra.transcripts.fields import identifier, integer, items, joined, kind, mapping, shallow, string
+from memctl.infra.transcripts.hook_dialects import in_claudes_words
 from memctl.infra.transcripts.patches import structured_hunks
 
 _EXIT_CODE = re.compile(r"(?:Error: )?(?:Command failed with exit code|Exit code:?) (\d{1,10})\b")
@@ -91,7 +94,10 @@ def parse_hook(
         return ParsedHook(why=f"not an object but {type(payload).__name__}")
     if not shallow(payload):
         return ParsedHook(why="nested too deeply")
-    name = string(payload.get("hook_event_name")) or event_name
+    if event_name and not string(payload.get("hook_event_name")):
+        payload = {**payload, "hook_event_name": event_name}
+    payload = in_claudes_words(agent, payload)
+    name = string(payload.get("hook_event_name"))
     session = identifier(payload.get("session_id"))
     if not session:
         return ParsedHook(why="names no session")
@@ -112,13 +118,14 @@ def parse_hook(
     if not found:
         return ParsedHook(kind=kind("hook", name), transcripts=files, begins=begins)
     location = normalise(string(payload.get("cwd")))
+    keys = _keys_of_messages(session, found) if isinstance(payload.get("messages"), list) and name == "Stop" else None
     return ParsedHook(
         events=tuple(
             NewEvent(
                 stream=session_stream(agent, session),
                 payload=observation,
                 occurred_at=received_at,
-                dedupe_key=hook_key(delivery_id) + (f":{index}" if index else ""),
+                dedupe_key=keys[index] if keys else hook_key(delivery_id) + (f":{index}" if index else ""),
                 actor=actor,
                 location=location,
                 session_id=session,
@@ -128,6 +135,15 @@ def parse_hook(
         transcripts=files,
         begins=begins,
     )
+
+
+def _keys_of_messages(session: str, said: list[tuple[Observation, str]]) -> list[str]:
+    """A key for each message of a conversation, from it and all before it: handed over again, it is known."""
+    chain, keys = hashlib.sha256(session.encode("utf-8", "surrogatepass")), []
+    for observation, actor in said:
+        chain.update(f"{actor}\0{getattr(observation, 'text', '')}\0".encode("utf-8", "surrogatepass"))
+        keys.append(f"hook-message:{chain.hexdigest()[:32]}")
+    return keys
 
 
 def _observations(name: str, payload: dict[str, Any], common: _Common) -> list[tuple[Observation, str]]:
@@ -148,6 +164,8 @@ def _observations(name: str, payload: dict[str, Any], common: _Common) -> list[t
             text = string(payload.get("reason"))
             denied = ToolFailed(text=text, tool=_tool(payload), call=_call(payload), **common)
             return [(_called(payload, common), "agent"), (denied, "system")]
+        case "Stop" if isinstance(payload.get("messages"), list):
+            return _said(payload["messages"], common)
         case "Stop" | "SubagentStop":
             text = string(payload.get("last_assistant_message")).strip()
             return [(ResponseReceived(text=text, **common), "agent")] if text else []
@@ -169,6 +187,18 @@ def _observations(name: str, payload: dict[str, Any], common: _Common) -> list[t
             # PreToolUse and PermissionRequest come before the outcome and say nothing more; PostToolBatch and
             # MessageDisplay repeat; the rest (Notification, ConfigChange, …) is about the client's own doings.
             return []
+
+
+def _said(messages: list[Any], common: _Common) -> list[tuple[Observation, str]]:
+    """The messages of a conversation, as a client that has no other hooks hands them over at the end of a turn."""
+    found: list[tuple[Observation, str]] = []
+    for message in map(mapping, messages):
+        text = joined(message.get("content")).strip()
+        if text and message.get("role") == "user":
+            found.append((PromptSubmitted(text=text, **common), "user"))
+        elif text and message.get("role") == "assistant":
+            found.append((ResponseReceived(text=text, **common), "agent"))
+    return found
 
 
 def _tool(payload: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""memctl's hooks in other programs' settings: what is written there, and that nothing else changes."""
+"""memctl's hooks and MCP server in other programs' settings: what is written there, and that nothing else changes."""
 
 from __future__ import annotations
 
@@ -6,18 +6,21 @@ import json
 import os
 import shlex
 import sys
+import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from memctl.infra import clients
-from memctl.infra.clients import CLIENTS, SettingsUnreadable, apply, command, installed, installing, removing
+from memctl.infra.client_files import Change, SettingsUnreadable, apply
+from memctl.infra.clients import CLIENTS, command, installed, installing, mcp_command, removing
 
 CLAUDE = CLIENTS["claude-code"]
 
-THEIRS = {
+THEIRS: dict[str, Any] = {
     "model": "opus",
     "hooks": {
         "Stop": [{"hooks": [{"type": "command", "command": "notify-send done"}]}],
@@ -25,70 +28,135 @@ THEIRS = {
     },
     "permissions": {"allow": ["Bash(ls:*)"]},
 }
+BEFORE = {
+    "settings.json": ['{"model":"opus"}', json.dumps(THEIRS, indent=4), "{}\n", "", '{"hooks": {}}', None],
+    "hooks.json": ['{"version": 1, "hooks": {"stop": [{"command": "theirs"}]}}', "{}", None],
+    ".claude.json": ['{"numStartups": 3, "mcpServers": {"other": {"command": "x"}}}', '{"a": 1}', None],
+    "mcp.json": ['{"mcpServers": {"other": {"command": "x"}}}', None],
+    "config.toml": ['model = "o3"\n\n[mcp_servers.other]\ncommand = "x"\n', "# mine\n", "", None],
+    "opencode.json": ['{"$schema": "x", "mcp": {"other": {"type": "remote"}}}', None],
+    "memctl.js": [None],
+}
+"""What may stand in each file before memctl comes; None: it is not there."""
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME", "XDG_CONFIG_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    return tmp_path
 
 
 @pytest.fixture
-def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path))
-    monkeypatch.setenv("CODEX_HOME", str(tmp_path))
-    return tmp_path / "settings.json"
+def file() -> Path:
+    path = CLAUDE.hooks_file()
+    path.parent.mkdir()
+    return path
 
 
-def hooks_of(file: Path) -> dict[str, list[dict[str, object]]]:
-    found = json.loads(file.read_text())["hooks"]
-    assert isinstance(found, dict)
-    return found
+def put(changes: list[Change]) -> None:
+    for change in changes:
+        if change.before != change.after:
+            apply(change)
 
 
-@pytest.mark.parametrize("name", list(CLIENTS))
-def test_every_hook_of_a_client_calls_memctl_once(name: str, file: Path) -> None:
+def files_in(folder: Path) -> dict[str, str]:
+    return {str(path.relative_to(folder)): path.read_text() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("name", ["claude-code", "codex", "gemini-cli"])
+def test_every_hook_of_a_client_calls_memctl_once(name: str) -> None:
     client = CLIENTS[name]
-    apply(installing(client))
-    hooks = hooks_of(client.file())
+    put(installing(client))
+    hooks = json.loads(client.hooks_file().read_text())["hooks"]
     assert sorted(hooks) == sorted(client.events)
     for event, [group] in hooks.items():
         line = command(client, event, None)
-        assert group == {"hooks": [{"type": "command", "command": line, "timeout": clients.TIMEOUT_S}]}
+        timeout = clients.TIMEOUT_S * (1000 if name == "gemini-cli" else 1)  # Gemini counts in milliseconds
+        assert group == {"hooks": [{"type": "command", "command": line, "timeout": timeout}]}
         assert line in installed(client)
         assert ("--recall" in shlex.split(line)) is (event in client.asking)
 
 
-def test_doing_it_again_changes_nothing_and_another_version_is_replaced(file: Path) -> None:
-    file.write_text(json.dumps(THEIRS))
-    apply(installing(CLAUDE))
-    change = installing(CLAUDE)
-    assert change.before == change.after
-    apply(installing(CLAUDE, Path("/elsewhere")))
-    assert all(shlex.split(line)[-2:] == ["--data-dir", "/elsewhere"] for line in installed(CLAUDE))
+def test_cursor_has_commands_by_event_and_the_version_it_asks_for() -> None:
+    client = CLIENTS["cursor"]
+    put(installing(client))
+    found = json.loads(client.hooks_file().read_text())
+    assert found["version"] == 1
+    assert {event: [hook["command"] for hook in hooks] for event, hooks in found["hooks"].items()} == {
+        event: [command(client, event, None)] for event in client.events
+    }
+
+
+def test_opencode_gets_a_plugin_that_holds_the_command_and_nothing_to_be_found(home: Path) -> None:
+    client = CLIENTS["opencode"]
+    put(installing(client, Path("/data 'dir'")))
+    text = client.hooks_file().read_text()
+    assert "/* command */" not in text
+    assert installed(client) == [command(client, "", Path("/data 'dir'"))]
+
+
+@pytest.mark.parametrize("client", CLIENTS.values(), ids=lambda client: client.name)
+def test_every_client_knows_the_mcp_server(client: clients.Client, home: Path) -> None:
+    put(installing(client, Path("/data")))
+    told = "\n".join(files_in(home).values())
+    for word in (*mcp_command(), "MEMCTL_DATA_DIR", "/data"):
+        assert word in told
+    if client.name == "codex":
+        entry = tomllib.loads((home / ".codex" / "config.toml").read_text())["mcp_servers"]["memctl"]
+        assert [entry["command"], *entry["args"]] == mcp_command()
+
+
+@pytest.mark.parametrize("client", CLIENTS.values(), ids=lambda client: client.name)
+def test_doing_it_again_changes_nothing_and_another_version_is_replaced(client: clients.Client) -> None:
+    put(installing(client))
+    assert all(change.before == change.after for change in installing(client))
+    put(installing(client, Path("/elsewhere")))
+    lines = installed(client)
+    assert lines
+    assert all("--data-dir /elsewhere" in line for line in lines)
+
+
+@pytest.mark.parametrize("client", CLIENTS.values(), ids=lambda client: client.name)
+@pytest.mark.parametrize("turn", range(6))
+def test_taken_out_again_every_file_is_as_it_was_to_the_byte(client: clients.Client, turn: int, home: Path) -> None:
+    for change in installing(client):
+        texts = BEFORE[change.path.name]
+        text = texts[turn % len(texts)]
+        if text is not None:
+            change.path.parent.mkdir(parents=True, exist_ok=True)
+            change.path.write_text(text)
+    before = files_in(home)
+    put(installing(client))
+    assert files_in(home) != before
+    put(removing(client))
+    assert files_in(home) == before
+    assert installed(client) == []
+
+
+@pytest.mark.parametrize("client", CLIENTS.values(), ids=lambda client: client.name)
+def test_where_memctl_never_came_nothing_is_taken_out(client: clients.Client, home: Path) -> None:
+    assert all(change.before == change.after for change in removing(client))
+    assert files_in(home) == {}
 
 
 def test_what_others_put_there_stays(file: Path) -> None:
     file.write_text(json.dumps(THEIRS))
-    apply(installing(CLAUDE))
+    put(installing(CLAUDE))
     found = json.loads(file.read_text())
-    assert found["hooks"]["Stop"][0] == THEIRS["hooks"]["Stop"][0]  # type: ignore[index]
-    assert found["hooks"]["PreToolUse"] == THEIRS["hooks"]["PreToolUse"]  # type: ignore[index]
+    assert found["hooks"]["Stop"][0] == THEIRS["hooks"]["Stop"][0]
+    assert found["hooks"]["PreToolUse"] == THEIRS["hooks"]["PreToolUse"]
     assert found["permissions"] == THEIRS["permissions"]
-
-
-@pytest.mark.parametrize("text", ['{"model":"opus"}', json.dumps(THEIRS, indent=4), "{}\n", "", '{"hooks": {}}', None])
-def test_taken_out_again_the_file_is_as_it_was_to_the_byte(text: str | None, file: Path) -> None:
-    if text is not None:
-        file.write_text(text)
-    apply(installing(CLAUDE))
-    assert file.read_text() != text
-    apply(removing(CLAUDE))
-    assert (file.read_text() if file.exists() else None) == text
-    assert [path.name for path in file.parent.iterdir()] == ([] if text is None else ["settings.json"])
 
 
 def test_what_was_changed_meanwhile_outlives_the_taking_out(file: Path) -> None:
     file.write_text(json.dumps(THEIRS, indent=4))
-    apply(installing(CLAUDE))
+    put(installing(CLAUDE))
     changed = json.loads(file.read_text())
     changed["hooks"]["Stop"][1]["hooks"].append({"type": "command", "command": "sync"})
     file.write_text(json.dumps({**changed, "model": "haiku"}, indent=4))
-    apply(removing(CLAUDE))
+    put(removing(CLAUDE))
     left = json.loads(file.read_text())
     assert left["model"] == "haiku"
     assert [group["hooks"][0]["command"] for group in left["hooks"]["Stop"]] == ["notify-send done", "sync"]
@@ -96,15 +164,31 @@ def test_what_was_changed_meanwhile_outlives_the_taking_out(file: Path) -> None:
     assert "\n    " in file.read_text()
 
 
-@pytest.mark.parametrize(
-    "text", ["{", "[]", '{"hooks": []}', '{"hooks": {"Stop": 1}}', '// mine\n{"a": 1}', "[" * 9999][:6]
-)
+def test_what_codex_was_set_to_meanwhile_outlives_the_taking_out(home: Path) -> None:
+    config = home / ".codex" / "config.toml"
+    config.parent.mkdir()
+    config.write_text('model = "o3"\n')
+    put(installing(CLIENTS["codex"]))
+    config.write_text(config.read_text() + '\n[projects."/x"]\ntrust_level = "trusted"\n')
+    put(removing(CLIENTS["codex"]))
+    assert tomllib.loads(config.read_text()) == {"model": "o3", "projects": {"/x": {"trust_level": "trusted"}}}
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"hooks": []}', '{"hooks": {"Stop": 1}}', '// mine\n{"a": 1}', "[[[[[["])
 def test_settings_that_cannot_be_read_are_left_alone_and_named(text: str, file: Path) -> None:
     file.write_text(text)
-    for doing in (installing, removing, installed):
+    for doing in (installing, removing):
         with pytest.raises(SettingsUnreadable, match="cannot be changed"):
             doing(CLAUDE)
     assert file.read_text() == text
+
+
+def test_a_configuration_that_is_no_toml_is_left_alone_and_named(home: Path) -> None:
+    config = home / ".codex" / "config.toml"
+    config.parent.mkdir()
+    config.write_text("model = ")
+    with pytest.raises(SettingsUnreadable, match="it is not TOML"):
+        installing(CLIENTS["codex"])
 
 
 def test_a_link_to_the_settings_stays_a_link_and_a_mode_stays_as_it_is(file: Path, tmp_path: Path) -> None:
@@ -113,7 +197,7 @@ def test_a_link_to_the_settings_stays_a_link_and_a_mode_stays_as_it_is(file: Pat
     real.write_text("{}")
     real.chmod(0o640)
     file.symlink_to(real)
-    apply(installing(CLAUDE))
+    put(installing(CLAUDE))
     assert file.is_symlink()
     assert installed(CLAUDE)
     assert real.stat().st_mode & 0o777 == 0o640
@@ -121,7 +205,7 @@ def test_a_link_to_the_settings_stays_a_link_and_a_mode_stays_as_it_is(file: Pat
 
 def test_a_write_that_fails_leaves_the_settings_whole(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file.write_text(json.dumps(THEIRS))
-    change = installing(CLAUDE)
+    change, _ = installing(CLAUDE)
 
     def full(_: int) -> None:
         raise OSError(28, "No space left on device")
@@ -131,6 +215,12 @@ def test_a_write_that_fails_leaves_the_settings_whole(file: Path, monkeypatch: p
         apply(change)
     assert json.loads(file.read_text()) == THEIRS
     assert [path.name for path in file.parent.iterdir()] == ["settings.json"]
+
+
+def test_a_plugin_that_is_switched_on_is_seen(file: Path) -> None:
+    assert not clients.plugin_enabled()
+    file.write_text('{"enabledPlugins": {"memctl@memctl": true}}')
+    assert clients.plugin_enabled()
 
 
 def test_the_command_survives_a_shell(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -154,5 +244,6 @@ groups = st.lists(
 
 @given(hooks=st.dictionaries(st.sampled_from(["Stop", "SessionStart", "Other"]), groups, max_size=3))
 def test_whatever_the_hooks_of_others_look_like_they_stay(hooks: dict[str, list[object]]) -> None:
-    settings = {"hooks": hooks}
-    assert clients._without(settings) == settings
+    settings: dict[str, Any] = {"hooks": json.loads(json.dumps(hooks))}
+    clients._strip_hooks(settings)
+    assert settings == {"hooks": hooks}

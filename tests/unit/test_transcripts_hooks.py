@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from memctl.domain.event import Micros
 from memctl.domain.observations import (
+    Agent,
     ContextCompacted,
     PromptSubmitted,
     ResponseReceived,
@@ -21,6 +22,7 @@ from memctl.domain.observations import (
     ToolReturned,
 )
 from memctl.infra.redaction import prepare
+from memctl.infra.transcripts.hook_dialects import answer
 from memctl.infra.transcripts.hooks import ParsedHook, parse_hook
 
 SAMPLES = Path(__file__).resolve().parents[3] / "shared" / "data" / "hook-samples"
@@ -93,6 +95,74 @@ def test_a_hook_that_its_payload_does_not_name_may_be_named_by_the_caller() -> N
     assert event.stream == "session/codex/s"
 
 
+def of_client(agent: Agent, payload: dict[str, Any]) -> ParsedHook:
+    return parse_hook(json.dumps(payload).encode(), "d1", NOW, agent)
+
+
+def test_gemini_tells_prompts_answers_and_starts_and_leaves_its_tools_to_the_transcript() -> None:
+    common = {
+        "session_id": "g1",
+        "transcript_path": "/x/session.json",
+        "cwd": "/w",
+        "timestamp": "2026-01-01T00:00:00Z",
+    }
+    (prompt,) = of_client("gemini-cli", {**common, "hook_event_name": "BeforeAgent", "prompt": "Fix it"}).events
+    assert (prompt.stream, prompt.payload) == ("session/gemini-cli/g1", PromptSubmitted(text="Fix it", via="hook"))
+    told = {**common, "hook_event_name": "AfterAgent", "prompt": "Fix it", "prompt_response": "Fixed."}
+    stopped = of_client("gemini-cli", told)
+    assert [event.payload for event in stopped.events] == [ResponseReceived(text="Fixed.", via="hook")]
+    assert stopped.transcripts == ("/x/session.json",)
+    tool = {**common, "hook_event_name": "AfterTool", "tool_name": "run_shell_command", "tool_input": {}}
+    assert of_client("gemini-cli", tool).kind == "hook:gemini:AfterTool"
+
+
+def test_cursor_tells_every_use_of_a_tool_and_where_it_works() -> None:
+    common = {"conversation_id": "k1", "workspace_roots": ["/w/shop"], "cursor_version": "2.1", "model": "sonnet"}
+    used = {
+        **common,
+        "hook_event_name": "postToolUse",
+        "tool_name": "Shell",
+        "tool_use_id": "t1",
+        "tool_input": {"command": "npm test", "working_directory": "/w/shop"},
+        "tool_output": '{"exitCode": 0, "stdout": "ok"}',
+        "duration": 12.7,
+    }
+    called, returned = of_client("cursor", used).events
+    assert (called.stream, called.location) == ("session/cursor/k1", "/w/shop")
+    assert isinstance(returned.payload, ToolReturned)
+    assert (returned.payload.text, returned.payload.exit_code, returned.payload.duration_ms) == ("ok", 0, 12)
+    failed = {**used, "hook_event_name": "postToolUseFailure", "error_message": "Exit code 1\nno", "tool_output": None}
+    _, failure = of_client("cursor", failed).events
+    assert isinstance(failure.payload, ToolFailed)
+    assert (failure.payload.exit_code, failure.payload.agent_version) == (1, "2.1")
+    (said,) = of_client("cursor", {**common, "hook_event_name": "afterAgentResponse", "text": "Done."}).events
+    assert isinstance(said.payload, ResponseReceived)
+    assert of_client("cursor", {**common, "hook_event_name": "beforeReadFile"}).kind == "hook:cursor:beforeReadFile"
+
+
+def test_an_answer_has_the_form_that_its_client_takes() -> None:
+    assert answer("claude-code", {"hook_event_name": "SessionStart"}, "x") == {
+        "hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": "x"}
+    }
+    assert answer("gemini-cli", {"hook_event_name": "BeforeAgent"}, "x") == {
+        "hookSpecificOutput": {"hookEventName": "BeforeAgent", "additionalContext": "x"}
+    }
+    assert answer("cursor", {"hook_event_name": "sessionStart"}, "x") == {"additional_context": "x"}
+    assert answer("claude-code", {"session_id": "s"}, "x") == {"context": "x"}
+
+
+def test_the_messages_of_a_conversation_are_known_when_they_come_again() -> None:
+    first = [
+        {"role": "user", "content": "Fix it"},
+        {"role": "assistant", "content": [{"type": "text", "text": "Done"}]},
+    ]
+    again = [*first, {"role": "user", "content": "Fix it"}]
+    one, two = (parse("Stop", stop_reason="end_turn", messages=messages).events for messages in (first, again))
+    assert [type(event.payload) for event in two] == [PromptSubmitted, ResponseReceived, PromptSubmitted]
+    assert [event.dedupe_key for event in two][:2] == [event.dedupe_key for event in one]
+    assert len({event.dedupe_key for event in two}) == 3
+
+
 @pytest.mark.parametrize(
     "raw",
     [b"", b"{", b"[]", b"7", b"{}", b'{"session_id":7}', b"\xff\0", b"[" * 9999, b'{"a":' * 500 + b"1" + b"}" * 500],
@@ -115,14 +185,22 @@ JSON = st.recursive(
 )
 NAMES = (
     "UserPromptSubmit PostToolUse PostToolUseFailure Stop SessionStart PreCompact PostCompact TaskCreated StopFailure"
+    " BeforeAgent AfterAgent postToolUse postToolUseFailure afterAgentResponse beforeSubmitPrompt sessionStart"
 )
-FIELDS = ["prompt", "tool_name", "tool_input", "tool_response", "tool_use_id", "error", "source", "trigger", "agent_id"]
+FIELDS = (
+    "prompt tool_name tool_input tool_response tool_use_id error source trigger agent_id messages prompt_response text"
+    " tool_output error_message duration workspace_roots"
+)
 
 
 @settings(deadline=None)  # the first event compiles the rules
-@given(name=st.sampled_from(NAMES.split()), fields=st.dictionaries(st.sampled_from(FIELDS), JSON))
-def test_no_field_of_a_wrong_type_breaks_the_parser(name: str, fields: dict[str, Any]) -> None:
-    for event in parse(name, **fields).events:
+@given(
+    agent=st.sampled_from(["claude-code", "gemini-cli", "cursor"]),
+    name=st.sampled_from(NAMES.split()),
+    fields=st.dictionaries(st.sampled_from(FIELDS.split()), JSON),
+)
+def test_no_field_of_a_wrong_type_breaks_the_parser(agent: Agent, name: str, fields: dict[str, Any]) -> None:
+    for event in of_client(agent, {"session_id": "s", "cwd": "/w", "hook_event_name": name, **fields}).events:
         prepare(event)
 
 

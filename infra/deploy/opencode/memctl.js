@@ -1,0 +1,101 @@
+// memctl for OpenCode: hands what happens to memctl's hook, and tells the agent what memory is sure of.
+// Written by `memctl install opencode`; `memctl install opencode --uninstall` takes it away.
+//
+// Each payload has the shape of Claude Code's hooks. The hook is a short process that always ends with 0; should it
+// not end, it is killed, and whatever is wrong with it is no trouble of OpenCode's.
+
+import { spawn } from "node:child_process";
+
+const COMMAND = /* command */ [];
+const PATIENCE_MS = 4000;
+
+function hook(event, recall, payload) {
+  return new Promise((resolve) => {
+    let said = "";
+    let child;
+    try {
+      const options = { stdio: ["pipe", "pipe", "ignore"] };
+      child = spawn(COMMAND[0], recall ? [...COMMAND.slice(1), "--recall"] : COMMAND.slice(1), options);
+    } catch {
+      return resolve("");
+    }
+    const timer = setTimeout(() => child.kill("SIGKILL"), PATIENCE_MS);
+    const end = () => {
+      clearTimeout(timer);
+      try {
+        resolve(JSON.parse(said).hookSpecificOutput.additionalContext ?? "");
+      } catch {
+        resolve("");
+      }
+    };
+    child.on("error", end);
+    child.on("close", end);
+    child.stdout.on("data", (part) => (said += part));
+    child.stdin.on("error", () => {});
+    child.stdin.end(JSON.stringify({ hook_event_name: event, ...payload }));
+  });
+}
+
+function textOf(parts) {
+  return (parts ?? [])
+    .filter((part) => part.type === "text" && !part.synthetic && !part.ignored)
+    .map((part) => part.text)
+    .join("\n");
+}
+
+export const Memctl = async ({ client, directory }) => {
+  const context = new Map();
+  const asked = new Map();
+  const subagents = new Set();
+  const about = (sessionID) => ({ session_id: sessionID, cwd: directory });
+
+  async function lastWords(sessionID) {
+    try {
+      const { data } = await client.session.messages({ path: { id: sessionID } });
+      return textOf((data ?? []).filter((message) => message.info.role === "assistant").at(-1)?.parts);
+    } catch {
+      return "";
+    }
+  }
+
+  return {
+    event: async ({ event }) => {
+      const properties = event.properties ?? {};
+      if (event.type === "session.created") {
+        const session = properties.info ?? {};
+        if (session.parentID) {
+          subagents.add(session.id);
+          return;
+        }
+        context.set(session.id, await hook("SessionStart", true, { ...about(session.id), source: "startup" }));
+      } else if (event.type === "session.compacted") {
+        const id = properties.sessionID;
+        await hook("PreCompact", false, { ...about(id), trigger: "auto" });
+        context.set(id, await hook("SessionStart", true, { ...about(id), source: "compact" }));
+      } else if (event.type === "session.idle" && !subagents.has(properties.sessionID)) {
+        const id = properties.sessionID;
+        await hook("Stop", false, { ...about(id), last_assistant_message: await lastWords(id) });
+      }
+    },
+    "chat.message": async ({ sessionID }, { parts }) => {
+      const prompt = textOf(parts);
+      if (prompt && !subagents.has(sessionID)) {
+        asked.set(sessionID, await hook("UserPromptSubmit", true, { ...about(sessionID), prompt }));
+      }
+    },
+    "tool.execute.after": async ({ tool, sessionID, callID, args }, { output, metadata }) => {
+      await hook("PostToolUse", false, {
+        ...about(sessionID),
+        tool_name: tool,
+        tool_use_id: callID,
+        tool_input: args ?? {},
+        tool_response: { stdout: typeof output === "string" ? output : "", exit_code: metadata?.exit },
+      });
+    },
+    "experimental.chat.system.transform": async ({ sessionID }, { system }) => {
+      for (const told of [context.get(sessionID), asked.get(sessionID)]) {
+        if (told) system.push(told);
+      }
+    },
+  };
+};

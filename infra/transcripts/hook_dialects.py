@@ -1,0 +1,108 @@
+"""Hooks of other clients in the words of Claude Code's, which `memctl.infra.transcripts.hooks` reads.
+
+Sources: Gemini CLI's hooks reference (docs/hooks/reference.md, 0.61), Cursor's (cursor.com/docs/agent/hooks, 2.0).
+Codex, and memctl's plugin for OpenCode, send Claude Code's own shapes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from memctl.infra.transcripts.fields import items, mapping, string
+
+Payload = dict[str, Any]
+
+_GEMINI = {
+    "SessionStart": "SessionStart",
+    "SessionEnd": "SessionEnd",
+    "BeforeAgent": "UserPromptSubmit",
+    "AfterAgent": "Stop",
+    "PreCompress": "PreCompact",
+}
+"""What its hooks for tools tell, the transcript tells too, under ids that they do not have: they are passed over."""
+
+_CURSOR = {
+    "sessionStart": "SessionStart",
+    "sessionEnd": "SessionEnd",
+    "beforeSubmitPrompt": "UserPromptSubmit",
+    "postToolUse": "PostToolUse",
+    "postToolUseFailure": "PostToolUseFailure",
+    "afterAgentResponse": "Stop",
+    "preCompact": "PreCompact",
+    "subagentStop": "SubagentStop",
+}
+
+
+def in_claudes_words(agent: str, payload: Payload) -> Payload:
+    """The payload as Claude Code would have sent it. Hooks that are not known keep their name."""
+    if agent == "gemini-cli":
+        return _of_gemini(payload)
+    if agent == "cursor":
+        return _of_cursor(payload)
+    return payload
+
+
+def answer(agent: str, payload: Mapping[str, Any], text: str) -> Payload:
+    """The text for the agent in the form in which its client takes it at that hook.
+
+    Without a hook's name in the payload nobody's form is asked for: then it is the older `{"context": …}`.
+    """
+    name = string(payload.get("hook_event_name"))
+    if not name:
+        return {"context": text}
+    if agent == "cursor":
+        return {"additional_context": text}
+    return {"hookSpecificOutput": {"hookEventName": name, "additionalContext": text}}
+
+
+def _of_gemini(payload: Payload) -> Payload:
+    name = string(payload.get("hook_event_name"))
+    told = {**payload, "hook_event_name": _GEMINI.get(name, name)}
+    if name == "AfterAgent":
+        told["last_assistant_message"] = payload.get("prompt_response")
+    elif name not in _GEMINI:
+        told["hook_event_name"] = f"gemini:{name}"
+    return told
+
+
+def _of_cursor(payload: Payload) -> Payload:
+    name = string(payload.get("hook_event_name"))
+    roots = [root for root in items(payload.get("workspace_roots")) if isinstance(root, str)]
+    told = {
+        **payload,
+        "hook_event_name": _CURSOR.get(name, f"cursor:{name}"),
+        "session_id": payload.get("conversation_id") or payload.get("session_id"),
+        "cwd": string(payload.get("cwd")) or next(iter(roots), ""),
+        "version": payload.get("cursor_version"),
+    }
+    match name:
+        case "sessionStart":
+            told["source"] = "startup"
+        case "postToolUse":
+            told["tool_response"] = _tool_output(payload.get("tool_output"))
+            told["duration_ms"] = _whole(payload.get("duration"))
+        case "postToolUseFailure":
+            told["error"] = payload.get("error_message")
+            told["duration_ms"] = _whole(payload.get("duration"))
+        case "afterAgentResponse":
+            told["last_assistant_message"] = payload.get("text")
+    return told
+
+
+def _tool_output(output: Any) -> Any:
+    """What Cursor hands on as JSON in a string; a shell's exit code under Claude Code's name for it."""
+    if isinstance(output, str):
+        try:
+            output = json.loads(output)
+        except (ValueError, RecursionError):
+            return output
+    details = mapping(output)
+    if not details:
+        return output
+    return {**details, "exit_code": details.get("exitCode", details.get("exit_code"))}
+
+
+def _whole(number: Any) -> Any:
+    return int(number) if isinstance(number, float) and number == number and abs(number) < 1e15 else number
