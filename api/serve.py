@@ -61,7 +61,7 @@ def run_api(settings: Settings) -> None:
         stack.callback(readers.close)
         stack.callback(engine.close)
         stack.callback(commands.close)
-        listeners = [stack.enter_context(_tcp(url))]
+        listeners = [stack.enter_context(_tcp(f"//{settings.api_listen}" if settings.api_listen else url))]
         if settings.api_socket is not None:
             listeners.append(stack.enter_context(_unix(settings.api_socket)))
         threading.Thread(target=engine.warm_up, name="warm-up", daemon=True).start()
@@ -79,7 +79,7 @@ def run_api(settings: Settings) -> None:
         # uvicorn raises the signal that ended it once more when it is done: then everything here is to be closed.
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, _end)
-        log.info("listening on %s", url)
+        log.info("listening on %s", settings.api_listen or url)
         uvicorn.Server(config).run(sockets=listeners)
 
 

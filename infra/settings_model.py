@@ -60,6 +60,9 @@ class Settings(BaseSettings):
     qdrant_url: HttpUrl | None = Field(default=None, repr=False, description="Qdrant, or memctl's own vector server")
     qdrant_api_key: str | None = Field(default=None, repr=False, description="its key")
     api_url: HttpUrl | None = Field(default=None, repr=False, description="memctl's HTTP API")
+    api_listen: Annotated[str, Field(pattern=r"^(\[[0-9a-fA-F:]+\]|[^:\s]+):\d{1,5}$")] | None = Field(
+        default=None, description="HOST:PORT the API listens on where that is not api_url's, as in a container"
+    )
     api_token: str | None = Field(default=None, repr=False, description="its bearer token")
     api_socket: AbsolutePath | None = Field(default=None, description="Unix socket of the API: what hooks ask")
     door_socket: AbsolutePath | None = Field(default=None, description="Unix socket of the ingest door: what is kept")

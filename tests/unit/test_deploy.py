@@ -1,0 +1,78 @@
+"""What stands in infra/deploy: it names commands, settings and units that there are."""
+
+from __future__ import annotations
+
+import configparser
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from memctl.cli.main import COMMANDS
+from memctl.infra.settings_model import Settings
+
+DEPLOY = Path(__file__).parents[2] / "infra" / "deploy"
+FILES = sorted(path for path in DEPLOY.rglob("*") if path.is_file())
+UNITS = sorted((DEPLOY / "systemd").glob("*.service"))
+
+
+def named(path: Path) -> str:
+    return str(path.relative_to(DEPLOY))
+
+
+@pytest.mark.parametrize("path", FILES, ids=named)
+def test_every_setting_that_is_named_exists(path: Path) -> None:
+    for name in re.findall(r"MEMCTL_([A-Z0-9_]+)", path.read_text(encoding="utf-8")):
+        assert name.lower() in Settings.model_fields, f"MEMCTL_{name} is no setting"
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=named)
+def test_a_unit_runs_a_command_that_exists(unit: Path) -> None:
+    commands = re.findall(r"^Exec\w+=\S*/memctl (\w+)", unit.read_text(encoding="utf-8"), re.MULTILINE)
+    assert commands
+    assert set(commands) <= set(COMMANDS)
+
+
+def test_supervisord_runs_commands_that_exist() -> None:
+    config = configparser.ConfigParser(interpolation=None)
+    config.read(DEPLOY / "supervisor" / "memctl.conf")
+    programs = [name for name in config.sections() if name.startswith("program:")]
+    assert config["group:memctl"]["programs"] == ",".join(name.removeprefix("program:") for name in programs)
+    for program in programs:
+        assert config[program]["command"].split("/memctl ")[-1] in COMMANDS
+
+
+def test_compose_and_kubernetes_run_commands_that_exist() -> None:
+    compose: dict[str, Any] = yaml.safe_load((DEPLOY / "compose" / "compose.yaml").read_text(encoding="utf-8"))
+    ours = [service for service in compose["services"].values() if service["image"] == "memctl:local"]
+    commands = [service["command"] for service in ours]
+    for path in (DEPLOY / "kubernetes").glob("*.yaml"):
+        for document in yaml.safe_load_all(path.read_text(encoding="utf-8")):
+            pod = document.get("spec", {}).get("template", {}).get("spec", {})
+            commands += [container["args"] for container in pod.get("containers", ())]
+    assert len(commands) == 6
+    for command in commands:
+        assert command[0] in COMMANDS
+
+
+def test_compose_asks_for_every_secret_that_its_example_names() -> None:
+    asked = re.findall(r"\$\{(\w+):\?", (DEPLOY / "compose" / "compose.yaml").read_text(encoding="utf-8"))
+    example = (DEPLOY / "compose" / ".env.example").read_text(encoding="utf-8")
+    assert set(asked) == set(re.findall(r"^(\w+)=", example, re.MULTILINE))
+
+
+def test_systemd_takes_the_units(tmp_path: Path) -> None:
+    analyze = shutil.which("systemd-analyze")
+    if analyze is None:
+        pytest.skip("no systemd-analyze on this machine")
+    for unit in (*UNITS, DEPLOY / "systemd" / "memctl.target"):
+        text = unit.read_text(encoding="utf-8")
+        (tmp_path / unit.name).write_text(re.sub(r"(Exec\w+=)\S*/memctl", r"\1/bin/true", text), encoding="utf-8")
+    units = [str(path) for path in tmp_path.iterdir() if path.name != "memctl-worker@.service"]
+    told = subprocess.run([analyze, "verify", "--man=no", *units], capture_output=True, text=True, check=False)
+    about_ours = [line for line in told.stderr.splitlines() if "memctl" in line]
+    assert about_ours == []
