@@ -55,6 +55,7 @@ class Intake:
     """Appends to one space of the log over a connection of its own. Not for several threads."""
 
     def __init__(self, settings: Settings) -> None:
+        self.settings = settings
         self.connection: Connection = connect(settings.require("database_url"), name="memctl intake")
         try:
             with outages():

@@ -20,6 +20,7 @@ from memctl.domain.event import Micros, NewEvent
 from memctl.domain.observations import Agent
 from memctl.infra.database import DatabaseUnavailable
 from memctl.infra.settings import NotRunning, Settings
+from memctl.infra.silence import Silence
 from memctl.infra.spool import Delivery
 from memctl.infra.transcripts.hooks import ParsedHook, parse_hook
 
@@ -58,6 +59,7 @@ class Committer(threading.Thread):
         self._reader = reader
         self.ended = asyncio.Event()
         self._settings = settings
+        self._silence = Silence(settings)
         self._loop = loop
         self._waiting: deque[Waiting] = deque()
         self._changed = threading.Condition()
@@ -157,7 +159,7 @@ class Committer(threading.Thread):
         answers: list[Answer] = []
         named: list[tuple[str, bool]] = []
         for delivery in deliveries:
-            parsed = _parse(delivery)
+            parsed = self._silenced(_parse(delivery))
             named += [(file, parsed.begins) for file in parsed.transcripts]
             answer: Answer = {"ok": True, "new": 0, "duplicate": 0}
             if parsed.why:
@@ -174,6 +176,12 @@ class Committer(threading.Thread):
             for file, begins in named:
                 self._reader.read(file, neighbours=begins)
         return answers
+
+    def _silenced(self, parsed: ParsedHook) -> ParsedHook:
+        """Nothing of what was told where saving is off."""
+        if not any(self._silence.off("save", event.session_id, event.location) for event in parsed.events):
+            return parsed
+        return ParsedHook(kind="off")
 
     def _answer_all(self, group: Sequence[Waiting], answer: Answer) -> None:
         for waiting in group:

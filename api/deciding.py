@@ -63,7 +63,7 @@ class Commands:
     """Carries commands out, one at a time, over a connection that is opened with the first. For several threads."""
 
     def __init__(self, settings: Settings, readers: Readers) -> None:
-        self._settings = settings
+        self.settings = settings
         self._readers = readers
         self._intake: Intake | None = None
         self._lock = threading.Lock()
@@ -111,7 +111,7 @@ class Commands:
 
     def _opened(self) -> Intake:
         if self._intake is None:
-            self._intake = Intake(self._settings)
+            self._intake = Intake(self.settings)
         return self._intake
 
     def _with_whole_ids(self, asked: Command) -> Command:

@@ -52,6 +52,7 @@ def examine() -> Iterator[Check]:
         ("vectors", lambda: _vectors(settings)),
         ("embedder", lambda: _embedder(settings)),
         ("doors", lambda: _doors(settings, found)),
+        ("clients", _clients),
     )
     for part, checks in parts:
         yield from attempted(part, checks)
@@ -321,6 +322,12 @@ def _ipv6(words: str) -> str:
 
     address = IPv6Address(b"".join(bytes.fromhex(words[at : at + 8])[::-1] for at in range(0, 32, 8)))
     return str(address.ipv4_mapped or address)
+
+
+def _clients() -> Iterator[Check]:
+    from memctl.api.client_checks import clients
+
+    yield from clients()
 
 
 def _down(part: str, name: str) -> Check:

@@ -35,6 +35,7 @@ from memctl.api.viewer.sign_in import Browsers
 from memctl.api.viewer.site import site
 from memctl.domain.scoring import PROFILES
 from memctl.infra import rebuilds
+from memctl.infra.silence import Silence
 
 Bucket = Literal["PROFILE", "PREFERENCE", "EPISODIC", "SEMANTIC", "FACT"]
 
@@ -96,7 +97,7 @@ def application(readers: Readers, engine: Engine, doors: Commands, browsers: Bro
     app.include_router(_probes(readers))
     app.include_router(_routes(readers, engine), prefix="/v1")
     app.include_router(http_commands.routes(doors), prefix="/v1")
-    app.include_router(http_hooks.routes(readers, engine, doors), prefix="/v1")
+    app.include_router(http_hooks.routes(readers, engine, doors, Silence(doors.settings)), prefix="/v1")
     app.include_router(_tickets(browsers), prefix="/v1")
     app.router.routes.extend(site(readers, engine, browsers))
     app.openapi = lambda: http_openapi.document(app)  # type: ignore[method-assign]

@@ -22,13 +22,14 @@ from memctl.domain.event import Micros, NewEvent
 from memctl.domain.location import normalise
 from memctl.domain.observations import Agent, event_id_of, hook_key, session_stream
 from memctl.domain.recalled import MemoryRecalled
+from memctl.infra.silence import Silence
 from memctl.infra.transcripts.fields import identifier, string
 from memctl.infra.transcripts.hook_dialects import answer, in_claudes_words
 
 log = logging.getLogger("memctl.api")
 
 
-def routes(readers: Readers, engine: Engine, doors: Commands) -> APIRouter:
+def routes(readers: Readers, engine: Engine, doors: Commands, silence: Silence) -> APIRouter:
     """One route. 204 where there is nothing to tell, which is most of the time."""
     router = APIRouter(tags=["hooks"])
 
@@ -46,6 +47,9 @@ def routes(readers: Readers, engine: Engine, doors: Commands) -> APIRouter:
         else:
             payload = in_claudes_words(agent, sent)
         name = string(payload.get("hook_event_name"))
+
+        if silence.off("recall", identifier(payload.get("session_id")), normalise(string(payload.get("cwd")))):
+            return Response(status_code=204)
 
         def look(reader: Reader) -> tuple[Told, int]:
             places = places_of(reader, None, string(payload.get("cwd")) or None)

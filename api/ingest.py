@@ -19,6 +19,7 @@ from memctl.api.commands import Intake, Recorded
 from memctl.domain.event import NewEvent
 from memctl.infra.database import outages
 from memctl.infra.log import checkpoints
+from memctl.infra.silence import Silence
 from memctl.infra.transcripts.files import discover
 from memctl.infra.transcripts.reading import START, Checkpoint, Parsed, Transcript
 from memctl.infra.transcripts.sniff import sniff_head
@@ -94,17 +95,19 @@ def ingest(
     again: bool = False,
     account: Account | None = None,
     progress: Progress = lambda path, size: None,
+    silence: Silence | None = None,
 ) -> Account:
     """Read transcripts and append their events; returns the account.
 
     A file is read on from where it was left, unless `again`, which reads it from its start (what is known already is
     a duplicate). Each batch is committed whole, together with how far its files were read: stopping at any moment
-    loses nothing. What cannot be read, and what Postgres does not take, is told among the bad. Raises:
+    loses nothing. What was said where saving is off, as `silence` knows, is passed over. What cannot be read, and what
+    Postgres does not take, is told among the bad. Raises:
     DatabaseUnavailable, and whatever `progress` raises, once what was read is written.
     """
     account = account if account is not None else Account()
     began = time.monotonic()
-    reading = _Reading(account, {} if again else _known(intake))
+    reading = _Reading(account, {} if again else _known(intake), silence=silence)
     try:
         _read_all(intake, paths, reading, progress)
     finally:
@@ -152,6 +155,7 @@ class _Reading:
     files: set[tuple[int, int]] = field(default_factory=set)
     """Device and inode of those read: under another name a file is not read again."""
     unchanged: int = 0
+    silence: Silence | None = None
 
 
 def _known(intake: Intake) -> dict[str, Checkpoint]:
@@ -269,6 +273,8 @@ def _read(reading: _Reading, path: Path, batches: Batches, progress: Progress) -
         try:
             for transcript, parsed in lines:
                 progress(path, parsed.end - parsed.offset)
+                if reading.silence is not None and parsed.events:
+                    parsed = _heard(parsed, reading.silence)
                 count(reading.account, path, parsed)
                 full = batches.add(path, parsed)
                 if not parsed.whole:  # its newline will come: until then it is read again each time
@@ -301,6 +307,16 @@ def _lines(reading: _Reading, path: Path) -> Generator[tuple[Transcript, Parsed]
                 yield transcript, parsed
     except OSError as problem:
         reading.account.bad.append(BadLine(str(path), 0, _reason(problem)))
+
+
+def _heard(parsed: Parsed, silence: Silence) -> Parsed:
+    """A line without what was said where saving is off."""
+    kept = tuple(e for e in parsed.events if not silence.off("save", e.session_id, e.location))
+    if len(kept) == len(parsed.events):
+        return parsed
+    if kept or parsed.why:
+        return msgspec.structs.replace(parsed, events=kept)
+    return msgspec.structs.replace(parsed, events=(), outcome="ignored", kind="off")
 
 
 def _reason(problem: OSError) -> str:

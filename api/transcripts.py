@@ -19,6 +19,7 @@ from memctl.api.ingest import ingest
 from memctl.domain.errors import MemctlError
 from memctl.infra.log import checkpoints
 from memctl.infra.settings import Settings
+from memctl.infra.silence import Silence
 from memctl.infra.transcripts.reading import Checkpoint
 
 log = logging.getLogger("memctl.door")
@@ -44,6 +45,7 @@ class TranscriptReader(threading.Thread):
     def __init__(self, settings: Settings) -> None:
         super().__init__(name="transcripts", daemon=True)
         self._settings = settings
+        self._silence = Silence(settings)
         self._changed = threading.Condition()
         self._due: list[tuple[float, str, bool]] = []
         """A heap: when, which file, and whether its neighbours are to be read, too."""
@@ -98,7 +100,9 @@ class TranscriptReader(threading.Thread):
         if neighbours:
             known = checkpoints.load_all(self._intake.connection, self._intake.space_id)
             paths += [other for other in _beside(path) if _grown(other, known)]
-        account = ingest(self._intake, [each for each in paths if each.is_file()], progress=self._go_on)
+        account = ingest(
+            self._intake, [each for each in paths if each.is_file()], progress=self._go_on, silence=self._silence
+        )
         for bad in account.bad:
             log.warning("line %d of transcript %s: %s", bad.line, Path(bad.file).name, bad.why)
 

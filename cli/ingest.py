@@ -102,13 +102,22 @@ def _with_progress(intake: Any, files: list[Path], again: bool, account: Account
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
     from memctl.api.ingest import ingest as ingest_files
+    from memctl.infra.silence import Silence
 
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn(),
                TimeRemainingColumn())  # fmt: skip
     console = Console(stderr=True)
     with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as bar:
         task = bar.add_task("reading", total=sum(map(_size, files)))
-        ingest_files(intake, files, again=again, account=account, progress=lambda path, size: bar.advance(task, size))
+        silence = None if again else Silence(intake.settings)
+        ingest_files(
+            intake,
+            files,
+            again=again,
+            account=account,
+            progress=lambda path, size: bar.advance(task, size),
+            silence=silence,
+        )
 
 
 def _size(path: Path) -> int:

@@ -15,6 +15,8 @@ COMMANDS = {
     "down": "memctl.cli.up:down",
     "status": "memctl.cli.up:status",
     "install": "memctl.cli.install:install",
+    "off": "memctl.cli.switch:off",
+    "on": "memctl.cli.switch:on",
     "mcp": "memctl.cli.processes:mcp",
     "init": "memctl.cli.processes:init",
     "ingest": "memctl.cli.ingest:ingest",

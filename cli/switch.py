@@ -1,0 +1,77 @@
+"""`memctl off` and `on`: where memory keeps nothing, or tells an agent nothing."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from memctl.infra.silence import Off
+
+
+def _switch(on: bool, save: bool, recall: bool, session: str, project: str | None, as_json: bool) -> None:
+    from memctl.infra import silence
+    from memctl.infra.settings import load_settings
+
+    what = tuple(each for each, named in zip(silence.BOTH, (save, recall), strict=True) if named) or silence.BOTH
+    place = os.path.abspath(os.path.expanduser(project)) if project else ""
+    off = silence.switch(load_settings().data_dir, on, what, session=session, project=place)
+    _show(off, as_json)
+
+
+def _show(off: Off, as_json: bool) -> None:
+    from memctl.cli.output import print_json, print_lines
+
+    if as_json:
+        print_json(
+            {
+                "everywhere": sorted(off.everywhere),
+                "sessions": {name: sorted(what) for name, what in sorted(off.sessions.items())},
+                "projects": {name: sorted(what) for name, what in sorted(off.projects.items())},
+            }
+        )
+        return
+    told = [("everywhere", off.everywhere)] if off.everywhere else []
+    told += [(f"session {name}", what) for name, what in sorted(off.sessions.items())]
+    told += [(f"project {name}", what) for name, what in sorted(off.projects.items())]
+    print_lines(*(f"{where}: {' and '.join(sorted(what))} off" for where, what in told))
+    if not told:
+        click.echo("nothing is off", err=True)
+
+
+_save = click.option("--save", is_flag=True, help="Only that what is said is kept.")
+_recall = click.option("--recall", is_flag=True, help="Only that hooks tell the agent what memory holds.")
+_session = click.option("--session", default="", metavar="ID", help="For this session only.")
+_project = click.option(
+    "--project", metavar="PATH", flag_value=".", is_flag=False, help="For what lies below this folder; here by default."
+)
+_json = click.option("--json", "as_json", is_flag=True, help="Print what is off as JSON.")
+
+
+@click.command()
+@_save
+@_recall
+@_session
+@_project
+@_json
+def off(save: bool, recall: bool, session: str, project: str | None, as_json: bool) -> None:
+    """Keep nothing, and tell agents nothing, until `memctl on`; then print what is off.
+
+    Everywhere, or for one session or project. What is said meanwhile is not kept later either. A project's own
+    .memctl.toml says the same with `save = false` and `recall = false`; MEMCTL_OFF=1 (or save, recall) holds for the
+    hooks of one run.
+    """
+    _switch(False, save, recall, session, project, as_json)
+
+
+@click.command()
+@_save
+@_recall
+@_session
+@_project
+@_json
+def on(save: bool, recall: bool, session: str, project: str | None, as_json: bool) -> None:
+    """Undo `memctl off`: everywhere, or for one session or project, as it was switched off."""
+    _switch(True, save, recall, session, project, as_json)

@@ -1,0 +1,158 @@
+"""Where memory is switched off: for everything, a session or a project; for saving, for recall, or for both.
+
+`memctl off` writes `off.json` in the data directory; a project's own `.memctl.toml` says `save = false` or
+`recall = false` for what lies below it. What happens while saving is off is not kept, and is not read later either,
+unless a person reads that transcript on purpose (`memctl ingest --again`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import stat
+import tempfile
+import time
+import tomllib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+
+from memctl.domain.errors import MemctlError
+from memctl.domain.location import above, normalise
+
+if TYPE_CHECKING:
+    from memctl.infra.settings_model import Settings
+
+What = Literal["save", "recall"]
+BOTH: tuple[What, ...] = ("save", "recall")
+
+FILE = "off.json"
+PROJECT_FILE = ".memctl.toml"
+LONGEST_PROJECT_FILE = 1 << 16
+FRESH_S = 2.0
+"""For how long what a file said is believed."""
+
+
+class OffUnreadable(MemctlError):
+    """{path} cannot be read: {why}"""
+
+    hint = "mend it or delete it; until then nothing is kept and nothing is told"
+
+
+class Off(msgspec.Struct, frozen=True):
+    """What is off. `sessions` by id, `projects` by absolute path, with all that lies below it."""
+
+    everywhere: frozenset[What] = frozenset()
+    sessions: dict[str, frozenset[What]] = {}
+    projects: dict[str, frozenset[What]] = {}
+
+    def has(self, what: What, session: str, location: str) -> bool:
+        if what in self.everywhere or what in self.sessions.get(session, ()):
+            return True
+        return bool(self.projects) and any(what in self.projects.get(each, ()) for each in _upward(location))
+
+
+def read_off(data_dir: Path) -> Off:
+    """What is switched off. Raises: OffUnreadable."""
+    path = data_dir / FILE
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Off)
+    except FileNotFoundError:
+        return Off()
+    except (OSError, msgspec.MsgspecError) as problem:
+        raise OffUnreadable(path=path, why=str(problem)) from problem
+
+
+def switch(data_dir: Path, on: bool, what: Iterable[What] = BOTH, *, session: str = "", project: str = "") -> Off:
+    """Switch saving, recall or both off or on again: for a session, a project's path, or else everywhere.
+
+    Returns what is off from now on. Raises: OffUnreadable, OSError.
+    """
+    off, named = read_off(data_dir), frozenset(what)
+
+    def turned(was: frozenset[What]) -> frozenset[What]:
+        return was - named if on else was | named
+
+    def entered(known: dict[str, frozenset[What]], key: str) -> dict[str, frozenset[What]]:
+        return {name: each for name, each in {**known, key: turned(known.get(key, frozenset()))}.items() if each}
+
+    if session:
+        off = msgspec.structs.replace(off, sessions=entered(off.sessions, session))
+    elif project:
+        off = msgspec.structs.replace(off, projects=entered(off.projects, normalise(project)))
+    else:
+        off = msgspec.structs.replace(off, everywhere=turned(off.everywhere))
+    _write(data_dir / FILE, off)
+    return off
+
+
+class Silence:
+    """What is off now, for a process that goes on. A file that cannot be read counts as everything being off."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._data_dir = settings.data_dir
+        # What a project's file says holds for that project, also where this process was started in it.
+        mine = [what for what in BOTH if not settings.origin(what).endswith(PROJECT_FILE)]
+        self._everywhere = frozenset(what for what in mine if not getattr(settings, what))
+        self._off = Off()
+        self._read_at = float("-inf")
+        self._projects: dict[str, frozenset[str]] = {}
+        """By folder, what its `.memctl.toml` switches off."""
+
+    def off(self, what: What, session: str, location: str) -> bool:
+        """Whether saving or recall is off for that session at that place (an absolute path)."""
+        if what in self._everywhere:
+            return True
+        now = time.monotonic()
+        if now - self._read_at > FRESH_S:
+            self._read_at = now
+            self._projects.clear()
+            try:
+                self._off = read_off(self._data_dir)
+            except OffUnreadable:
+                self._off = Off(everywhere=frozenset(BOTH))
+        if self._off.has(what, session, location):
+            return True
+        return any(what in self._said_by(folder) for folder in _upward(location))
+
+    def _said_by(self, folder: str) -> frozenset[str]:
+        known = self._projects.get(folder)
+        if known is None:
+            known = self._projects[folder] = _project_off(Path(folder) / PROJECT_FILE)
+        return known
+
+
+def _project_off(file: Path) -> frozenset[str]:
+    try:
+        found = file.stat()
+        if not stat.S_ISREG(found.st_mode) or found.st_size > LONGEST_PROJECT_FILE:
+            return frozenset()
+        said: dict[str, Any] = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):  # that it cannot be read is told to whoever runs memctl there
+        return frozenset()
+    return frozenset(what for what in BOTH if said.get(what) is False)
+
+
+def _upward(location: str) -> tuple[str, ...]:
+    """A place and those around it."""
+    if not location.startswith("/"):
+        return (location,) if location else ()
+    return (location, *above(location))
+
+
+def _write(path: Path, off: Off) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".off.")
+    try:
+        with os.fdopen(handle, "w") as file:
+            json.dump(msgspec.to_builtins(off), file, indent=2, sort_keys=True)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(name, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(name)
+        raise

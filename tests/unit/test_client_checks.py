@@ -1,0 +1,61 @@
+"""The doctor runs the very commands that stand in clients' settings."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+
+import pytest
+
+from memctl.api.client_checks import clients
+from memctl.infra.client_files import apply
+from memctl.infra.clients import CLIENTS, command, installing
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME", "XDG_CONFIG_HOME", "MEMCTL_DATA_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    return tmp_path
+
+
+def set_to(line: str, home: Path) -> None:
+    file = CLIENTS["claude-code"].hooks_file()
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(json.dumps({"hooks": {"Stop": [{"hooks": [{"type": "command", "command": line}]}]}}))
+
+
+def test_where_no_client_calls_memctl_that_is_said() -> None:
+    assert [(check.result, check.part) for check in clients()] == [("skipped", "clients")]
+
+
+@pytest.mark.parametrize("name", ["cursor", "opencode"])
+def test_a_hook_that_finds_no_door_is_a_gap_and_leaves_nothing_behind(name: str, home: Path) -> None:
+    for change in installing(CLIENTS[name], home / "data"):
+        apply(change)
+    (found,) = clients()
+    assert (found.name, found.result) == (name, "gap")
+    assert found.found == ("nobody took it at the door: what hooks tell waits in the spool",)
+    assert list((home / "data" / "spool").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("/nonexistent/python -I -S /x/infra/hook.py ingest --stdin", "it ended with 127: "),
+        ("echo ingest --stdin /x/infra/hook.py", "it printed ingest --stdin"),
+    ],
+)
+def test_a_command_that_is_broken_is_told(line: str, why: str, home: Path) -> None:
+    set_to(line, home)
+    (found,) = clients()
+    assert found.result == "gap"
+    assert found.found[0].startswith(why)
+
+
+def test_a_hook_that_is_let_down_by_its_python_is_told(home: Path) -> None:
+    words = shlex.split(command(CLIENTS["claude-code"], "Stop", home))
+    set_to(shlex.join([words[0], "-c", "raise SystemExit(3)", *words[3:]]), home)
+    assert "it ended with 3" in next(iter(clients())).found[0]

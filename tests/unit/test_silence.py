@@ -1,0 +1,88 @@
+"""Where memory is off: everywhere, a session, a project; for saving, recall or both."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from memctl.infra.settings_model import Settings
+from memctl.infra.silence import FRESH_S, OffUnreadable, Silence, read_off, switch
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return Settings(data_dir=tmp_path / "data")
+
+
+def test_where_nothing_was_switched_off_nothing_is(settings: Settings) -> None:
+    assert not Silence(settings).off("save", "s1", "/w/shop")
+
+
+def test_a_session_is_off_for_what_was_named_and_on_again(settings: Settings) -> None:
+    switch(settings.data_dir, False, ["save"], session="s1")
+    silence = Silence(settings)
+    assert silence.off("save", "s1", "/w")
+    assert not silence.off("recall", "s1", "/w")
+    assert not silence.off("save", "s2", "/w")
+    assert switch(settings.data_dir, True, session="s1").sessions == {}
+    assert not Silence(settings).off("save", "s1", "/w")
+
+
+def test_a_project_is_off_with_all_that_lies_below_it(settings: Settings) -> None:
+    switch(settings.data_dir, False, project="/w/shop/")
+    silence = Silence(settings)
+    assert silence.off("save", "s", "/w/shop")
+    assert silence.off("recall", "s", "/w/shop/api/v2")
+    assert not silence.off("save", "s", "/w/shopping")
+    assert not silence.off("save", "s", "/w")
+
+
+def test_everything_is_off_and_on(settings: Settings) -> None:
+    switch(settings.data_dir, False)
+    assert Silence(settings).off("recall", "", "")
+    switch(settings.data_dir, True, ["recall"])
+    assert not Silence(settings).off("recall", "", "")
+    assert Silence(settings).off("save", "", "")
+
+
+def test_a_projects_own_file_speaks_for_what_lies_below_it(settings: Settings, tmp_path: Path) -> None:
+    inner = tmp_path / "shop" / "api"
+    inner.mkdir(parents=True)
+    (tmp_path / "shop" / ".memctl.toml").write_text("save = false\n")
+    silence = Silence(settings)
+    assert silence.off("save", "s", str(inner))
+    assert not silence.off("recall", "s", str(inner))
+    assert not silence.off("save", "s", str(tmp_path))
+
+
+@pytest.mark.parametrize("text", ["save = ", "save = 0", "[save]\n", "\xff"])
+def test_a_projects_file_that_says_nothing_of_sense_switches_nothing_off(
+    text: str, settings: Settings, tmp_path: Path
+) -> None:
+    (tmp_path / ".memctl.toml").write_text(text)
+    assert not Silence(settings).off("save", "s", str(tmp_path))
+
+
+def test_the_file_of_a_project_in_which_the_service_was_started_is_not_everybodys(tmp_path: Path) -> None:
+    given = Settings(data_dir=tmp_path, save=False)
+    assert Silence(given.from_origins({"save": str(tmp_path / "config.toml")})).off("save", "s", "/elsewhere")
+    assert not Silence(given.from_origins({"save": "/shop/.memctl.toml"})).off("save", "s", "/elsewhere")
+
+
+def test_a_list_that_cannot_be_read_keeps_everything_off_and_is_told(settings: Settings) -> None:
+    settings.data_dir.mkdir()
+    (settings.data_dir / "off.json").write_text("{")
+    assert Silence(settings).off("save", "s", "/w")
+    with pytest.raises(OffUnreadable):
+        read_off(settings.data_dir)
+
+
+def test_a_switch_is_seen_by_a_process_that_runs(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr("memctl.infra.silence.time.monotonic", lambda: now[0])
+    silence = Silence(settings)
+    assert not silence.off("save", "s", "/w")
+    switch(settings.data_dir, False)
+    now[0] += FRESH_S + 1
+    assert silence.off("save", "s", "/w")
