@@ -115,7 +115,7 @@ class Craft:
                 self._assert.make(
                     CodeReplaced,
                     placed,
-                    f"{path}:{each.before}\n{each.after}",
+                    f"{path}\n{each.before}\n{each.after}",
                     path=path,
                     language=language,
                     before=each.before,

@@ -68,7 +68,8 @@ class Identified(Fact, frozen=True, kw_only=True, omit_defaults=True):
 
 def fact_id(stream: str, fact_type: str, about: str) -> UUID:
     """Stable id of the fact of that type about `about` (unique within stream and type)."""
-    return derived_id(f"fact:{stream}:{fact_type}:{about}")
+    # A client's id of a session may hold a colon, and never a percent sign: no two streams' ids run together.
+    return derived_id(f"fact:{stream.replace(':', '%')}:{fact_type}:{about}")
 
 
 class SessionOpened(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="session_opened"):

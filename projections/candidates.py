@@ -50,7 +50,7 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     warrant: str
     evidence: tuple[Saying, ...]
     verdicts: tuple[Verdict, ...] = ()
-    """Newest first, at most 8."""
+    """Newest first, at most 8 of people and 8 of agents."""
     insight: Insight | None = None
 
 
@@ -70,8 +70,16 @@ def candidates(
     if isinstance(item, Changed):
         insight = item.row
     else:
-        verdicts = newest(verdicts, _verdict(item), 8)
+        verdicts = _heard(verdicts, _verdict(item))
     return _made(_key(item), insight, verdicts) if insight or verdicts else None
+
+
+def _heard(verdicts: tuple[Verdict, ...], verdict: Verdict) -> tuple[Verdict, ...]:
+    """The verdicts with one more. However much agents say, it pushes out no word of a person."""
+    alike = [(v.by == "user") is (verdict.by == "user") for v in verdicts]
+    same = tuple(v for v, one in zip(verdicts, alike, strict=True) if one)
+    others = (v for v, one in zip(verdicts, alike, strict=True) if not one)
+    return tuple(sorted((*newest(same, verdict, 8), *others), key=lambda v: (v.at, v.id), reverse=True))
 
 
 def _verdict(item: Recorded[KnowledgeVerified] | Recorded[KnowledgeRejected]) -> Verdict:

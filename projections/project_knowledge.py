@@ -68,7 +68,7 @@ def row_id(fact: Fact) -> str:
 
 @functools.lru_cache(maxsize=256)
 def _id(stream: str, location: str) -> str:
-    return str(derived_id(f"project_knowledge:{stream}:{location}"))
+    return str(derived_id(f"project_knowledge:{stream}\n{location}"))
 
 
 @projection(row=SessionKnowledge, key=row_id, stage=1, indexes=(("location", "last_at"),))

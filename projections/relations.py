@@ -47,7 +47,7 @@ Input = FilesCommitted | ErrorResolved | Recorded[RelationAsserted]
 
 def relation_id(source: str, relation: str, target: str) -> str:
     """Key of an edge that somebody asserted."""
-    return str(derived_id(f"relation:{source}\n{relation}\n{target}"))
+    return str(derived_id(f"relation:{source}\0{relation}\0{target}"))
 
 
 def _key(item: Input) -> str | None:

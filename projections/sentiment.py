@@ -38,7 +38,7 @@ class Sentiment(msgspec.Struct, frozen=True, kw_only=True):
 
 def sentiment_id(node: str, location: str) -> str:
     """Key of the feelings towards a node in a place."""
-    return str(derived_id(f"sentiment:{node}\n{location}"))
+    return str(derived_id(f"sentiment:{node}\0{location}"))
 
 
 def _key(item: MoodShown | Recorded[SentimentNoted]) -> str:

@@ -200,7 +200,8 @@ def _count(row: Session, fact: Told) -> None:
         case SessionOpened():
             # The first sign of life of a session that began unseen has no source: what follows may name it.
             row.starts = max(row.starts + bool(fact.source), 1)
-            row.ended_at, row.end_reason = None, ""
+            if not fact.still:
+                row.ended_at, row.end_reason = None, ""
             row.branch = fact.branch or row.branch
             row.model = fact.model or row.model
             row.agent_version = fact.agent_version or row.agent_version

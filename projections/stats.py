@@ -88,7 +88,7 @@ def stats_id(fact: Counted) -> str:
 
 @functools.lru_cache(maxsize=256)
 def _id(day: int, stream: str, location: str) -> str:
-    return str(derived_id(f"stats:{day}:{stream}:{location}"))
+    return str(derived_id(f"stats:{day}:{stream}\n{location}"))
 
 
 @projection(

@@ -54,7 +54,7 @@ def row_id(fact: ToolUsed) -> str:
 
 @functools.lru_cache(maxsize=256)
 def _id(stream: str, location: str) -> str:
-    return str(derived_id(f"tool_patterns:{stream}:{location}"))
+    return str(derived_id(f"tool_patterns:{stream}\n{location}"))
 
 
 @projection(row=SessionTools, key=row_id, stage=1, indexes=(("location", "last_at"),))

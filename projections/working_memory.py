@@ -276,7 +276,8 @@ def _take(row: WorkingMemory, fact: Other) -> None:
     match fact:
         case SessionOpened():
             row.branch = clipped(fact.branch, 160) or row.branch
-            row.ended_at = None
+            if not fact.still:
+                row.ended_at = None
         case SessionClosed():
             row.ended_at = at
         case FileChanged():

@@ -1,11 +1,15 @@
-"""Real sessions arrive late, reordered, twice, by hook or by transcript first, with clocks that run backwards."""
+"""Sessions arrive late, reordered, twice, by hook or by transcript first, with clocks that run backwards; they move
+about, people speak of what memory made of them, and meanwhile it is folded anew, in part or whole."""
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import random
+from typing import Literal
 from uuid import UUID
 
+import fates
 import msgspec
 import pytest
 import servers
@@ -14,13 +18,23 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as limits
 from hypothesis import strategies as st
 from soak import examples
+from unit.test_history_laws import history
 
 from memctl.domain.event import Micros, NewEvent
 from memctl.domain.observations import Observation, hook_key
-from memctl.infra import generations
-from memctl.infra.database import connect
+from memctl.infra import dead_letters, generations, readmodels
+from memctl.infra.database import Connection, connect
 from memctl.infra.log.append import append
+from memctl.infra.log.mark import mark
+from memctl.infra.redaction import prepare
+from memctl.projections import stage1
+from memctl.projections.kernel import projections
+from memctl.workers import stage1 as folding1
+from memctl.workers import stage2 as folding2
+from memctl.workers.as_of import as_of
 from memctl.workers.drain import Drainer, catch_up
+from memctl.workers.refold import refold
+from memctl.workers.replay import NothingToRollBackTo, replay, rollback
 
 EVENTS = 80
 """About how many of the real sessions' events are taken: whole sessions, the shortest first."""
@@ -107,3 +121,70 @@ def test_hooks_and_transcripts_of_one_session_in_any_order_end_in_the_same_rows(
     server: tuple[str, str], seed: int
 ) -> None:
     check_orders(server, [*example(0), *example(1)], seed, hooks=True, backwards=True)
+
+
+def unsettled(url: str, connection: Connection, luck: random.Random, drainers: list[Drainer]) -> None:
+    """Whatever may happen between two deliveries: some shards are drained, by one worker or the other; streams and rows
+    are folded anew; all is rebuilt, and kept, dropped or taken back."""
+    match luck.choices(("drain", "refold", "replay", "rollback"), (12, 2, 1, 1))[0]:
+        case "drain":
+            drainer = luck.choice(drainers)
+            for stage, shard in drainer.behind():
+                if luck.random() < 0.8:
+                    drainer.drain(stage, shard)
+        case "refold":
+            stage2 = generations.live(connection).stage2
+            found = connection.execute("SELECT DISTINCT space_id, stream FROM memctl.events WHERE stream ~ '^session/'")
+            streams = sorted((row[0], row[1]) for row in found.fetchall())
+            rows = [(p.name, (1, key)) for p in projections(2) for key, _ in readmodels.all_rows(connection, p, stage2)]
+            some = luck.sample(rows, min(len(rows), luck.randint(0, 6)))
+            refold(connection, streams=luck.sample(streams, min(len(streams), luck.randint(0, 2))), rows=some)
+        case "replay":
+            first_stage: Literal[1, 2] = luck.choice((1, 2))
+            shards, switch = luck.choice((None, None, 1, 3)), luck.random() < 0.7
+            done = replay(url, None, first_stage=first_stage, shards=shards, switch=switch, verify=True, processes=1)
+            assert done.equal, [c for c in done.compared if not c.equal]
+        case "rollback":
+            with contextlib.suppress(NothingToRollBackTo):
+                rollback(url, None)
+
+
+@orders
+@given(seed=st.integers(0, 2**32))
+def test_whatever_is_told_and_folded_anew_in_between_the_rows_are_those_of_a_rebuild(
+    server: tuple[str, str], seed: int
+) -> None:
+    luck = random.Random(seed)
+    arriving = [prepare(event) for event in fates.arriving(luck, history(luck, 40))]
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        servers.fresh_database(server[0], template=server[1]) as url,
+        connect(url) as connection,
+        contextlib.ExitStack() as held,
+    ):
+        patch.setattr(stage1, "POINT_EVERY", 3)
+        patch.setattr(folding1, "KEPT_EVENTS", luck.choice((20, 60_000)))
+        patch.setattr(folding2, "KEPT_ROWS", luck.choice((10, 20_000)))
+        generations.ensure_live(connection, luck.choice((1, 2, 16)))
+        drainers = [Drainer(url, luck.choice((1, 7, 5000))) for _ in range(2)]
+        for drainer in drainers:
+            held.callback(drainer.close)
+        at, past = 0, None
+        while at < len(arriving):
+            size = luck.choice((1, 5, 20, 60))
+            append(connection, 1, arriving[at : at + size])
+            at += size
+            unsettled(url, connection, luck, drainers)
+            if at >= len(arriving) // 2 and not past:
+                catch_up(drainers[0])
+                past = (mark(connection), digests(connection))
+        catch_up(drainers[0])
+        live = generations.live(connection)
+        assert not dead_letters.parked(connection, live.stage1, live.stage2)
+        rows = digests(connection)
+        assert replay(url, None, verify=True, processes=1).equal
+        if past is not None:
+            with as_of(url, past[0], processes=1) as (then, scratch):
+                assert digests(then, scratch) == past[1]
+    luck.shuffle(arriving)
+    assert folded(*server, arriving, []) == rows

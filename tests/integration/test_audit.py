@@ -13,11 +13,13 @@ from histories import example, filled
 
 from memctl.domain.event import Position
 from memctl.infra import dead_letters, generations, readmodels
+from memctl.infra.coverage import coverage
 from memctl.infra.database import Connection, connect
 from memctl.infra.dead_letters import Fault, Target
+from memctl.infra.log import audit as log_audit
 from memctl.infra.log.append import append
 from memctl.infra.log.mark import move_mark
-from memctl.projections.kernel import projections
+from memctl.projections.kernel import Stage, projections
 from memctl.workers.audit import Audit, audit
 from memctl.workers.stage1 import Stage1
 from memctl.workers.stage2 import Stage2
@@ -88,6 +90,52 @@ def test_a_changed_row_is_named(memory: Connection) -> None:
         " WHERE key = (SELECT min(key) FROM memctl.bug_patterns_g2) RETURNING key",
     )
     assert named(audit(memory)) == [f"bug_patterns:{key}: is not what its sources give"]
+
+
+DAMAGES = {
+    "changed": "UPDATE {table} SET row = row || '{{\"unheard\": 1}}' WHERE key = %(key)s",
+    "gone": "DELETE FROM {table} WHERE key = %(key)s",
+    "made up": "INSERT INTO {table} SELECT (jsonb_populate_record(t,"
+    " jsonb_build_object('key', 'ghost-' || key, 'stream', 'ghost-' || %(stream)s::text))).* FROM {table} t"
+    " WHERE key = %(key)s",
+}
+
+
+def damaged(memory: Connection, damage: str, stage: Stage) -> dict[str, tuple[str, str]]:
+    """Damage a row of each read model of a stage, of each another: key and stream of those by read model."""
+    live, found = generations.live(memory), {}
+    for n, p in enumerate(projections(stage)):
+        table = readmodels.table(p.name, live.stage1 if stage == 1 else live.stage2)
+        there = memory.execute(f"SELECT * FROM {table} ORDER BY {'stream, key' if stage == 1 else 'key'}".encode())
+        rows = {(row[2] if stage == 1 else row[1]): row[1] for row in there.fetchall()}
+        stream, key = sorted(rows.items())[n % len(rows)]
+        done = memory.execute(DAMAGES[damage].format(table=table).encode(), {"key": key, "stream": stream})
+        assert done.rowcount == 1
+        ghost = "ghost-" if damage == "made up" else ""
+        found[p.name] = ghost + key, ghost + stream
+    return found
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_damage_to_any_read_model_is_named(memory: Connection, monkeypatch: pytest.MonkeyPatch, damage: str) -> None:
+    monkeypatch.setattr(log_audit, "NAMED", 1_000)
+    wanted = damaged(memory, damage, 2)
+    found = audit(memory)
+    told = {line.split(": ", 1)[0] for line in (*found.unfounded.first, *found.differing.first)}
+    lost = {f"{name}:{key}" for name, (key, _) in wanted.items()}
+    for target in lost - told:  # what it was folded from is lost too, and named
+        upstream = changed(
+            memory, f"SELECT upstream || ':' || upstream_key FROM memctl.routes_g2 WHERE target = '{target}'"
+        )
+        assert {*upstream} & lost, target
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_damage_to_any_row_of_a_session_is_named(memory: Connection, damage: str) -> None:
+    streams = {stream for _, stream in damaged(memory, damage, 1).values()}
+    assert len(streams) == len(projections(1))
+    found = coverage(memory)
+    assert streams == {told.split(": ")[0] for told in (*found.differing, *found.missing, *found.unfounded)}
 
 
 def test_a_row_that_is_no_row_is_named(memory: Connection) -> None:

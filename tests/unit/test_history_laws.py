@@ -17,15 +17,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from soak import examples
-from unit.test_projection_laws import ROW_LIMIT, STAGE_2, MiniKernel, Tables, assert_clean
+from unit.test_projection_laws import ROW_LIMIT, STAGE_1, STAGE_2, MiniKernel, Tables, assert_clean, struct
 
 from memctl.domain.derive import derive
 from memctl.domain.entities import node_of
 from memctl.domain.event import Event
-from memctl.domain.facts import Episode, Identified, TaskOpened, Turn
+from memctl.domain.facts import Episode, Identified, TaskOpened, Turn, fact_id
 from memctl.domain.ordering import preferred
 from memctl.projections import stage1
-from memctl.projections.kernel import Recorded
+from memctl.projections.kernel import Projection, Recorded
 from memctl.projections.stage1 import RowOf, StreamState, fold_stream
 
 RECORDED = frozenset(payload for p in STAGE_2 for payload in p.recorded)
@@ -163,6 +163,25 @@ def points_everywhere() -> Any:
         patch.setattr(stage1, "POINT_EVERY", 3)
         patch.setattr(stage1, "POINT_SHARE", 1_000_000)
         yield
+
+
+@pytest.mark.parametrize("p", STAGE_1, ids=lambda p: p.name)
+def test_no_two_streams_share_a_row(p: Projection) -> None:
+    """Not even where the id of one session goes on as the location of another does."""
+    luck = random.Random(1)
+    fact = struct(min(p.facts, key=lambda cls: cls.__name__), luck)
+    told = []
+    for id, location in (("a", "B:/shop"), ("a:B", "/shop")):
+        stream = f"session/codex/{id}"
+        own = {"id": fact_id(stream, "x", location)} if isinstance(fact, Identified) else {}
+        told.append(msgspec.structs.replace(fact, stream=stream, location=location, **own))
+    assert not {*p.keys(told[0])} & {*p.keys(told[1])}
+
+
+def test_no_two_streams_share_a_fact() -> None:
+    assert fact_id("session/codex/a", "place_seen", "b:place_seen:c") != fact_id(
+        "session/codex/a:place_seen:b", "place_seen", "c"
+    )
 
 
 @settings(examples(12), deadline=None)

@@ -55,6 +55,16 @@ def memory_after(*facts: Fact) -> WorkingMemory:
     return working_memory(None, facts)  # type: ignore[arg-type]
 
 
+def test_what_is_known_later_of_an_ended_session_does_not_take_it_up_again() -> None:
+    facts = (
+        told(SessionOpened, source="startup"),
+        told(SessionClosed, reason="exit"),
+        told(SessionOpened, branch="main", still=True),
+    )
+    assert (session_after(*facts).ended_at, session_after(*facts).branch) == (facts[1].occurred_at, "main")
+    assert memory_after(*facts).ended_at == facts[1].occurred_at
+
+
 def test_a_session_counts_what_was_done_in_it() -> None:
     opened = told(SessionOpened, source="startup", model="m1", branch="main")
     row = session_after(

@@ -100,6 +100,16 @@ def test_an_agents_word_on_a_claim_is_kept_and_settles_nothing() -> None:
     assert (row.ready, len(row.verdicts)) == (False, 1)
 
 
+def test_however_much_agents_say_a_persons_word_stands() -> None:
+    no = recorded(KnowledgeRejected(claim=CLAIM), 1)
+    praise = [recorded(KnowledgeVerified(claim=CLAIM), at, actor="agent") for at in range(2, 40)]
+    for order in ((FOUND, no, *praise), (*praise[::-1], no, FOUND)):
+        row = judged(*order)
+        assert not row.ready
+        assert "a person rejected it" in row.missing
+        assert len(row.verdicts) == 9
+
+
 def test_a_verdict_on_what_is_not_known_waits_for_it() -> None:
     row = judged(recorded(KnowledgeVerified(claim=CLAIM)))
     assert not row.ready
