@@ -14,13 +14,13 @@ from psycopg import errors
 
 from memctl.api.identify import Identifier
 from memctl.domain.errors import MemctlError
-from memctl.domain.event import NewEvent
+from memctl.domain.event import Micros, NewEvent, Payload
 from memctl.infra import generations, queue
 from memctl.infra.database import Connection, Locked, connect, outages
 from memctl.infra.log import checkpoints
 from memctl.infra.log.append import Appended, append
 from memctl.infra.log.spaces import installation, space_id
-from memctl.infra.redaction import Prepared, Redactor, prepare_all
+from memctl.infra.redaction import Prepared, prepare_all, redactor_of
 from memctl.infra.settings import Settings
 from memctl.infra.transcripts.reading import Checkpoint
 
@@ -63,7 +63,10 @@ class Intake:
                 generations.ensure_live(self.connection, settings.stage1_shards)
                 self._installation = installation(self.connection)
             self._redis = queue.connect(settings.redis_url) if settings.redis_url else None
-            self._redactor = Redactor(cache=settings.data_dir / "cache")
+            privacy = settings.privacy
+            self._redactor = redactor_of(
+                privacy.exclude_patterns, anonymize=privacy.anonymize, cache=settings.data_dir / "cache"
+            )
             self._identifier = Identifier()
         except BaseException:
             self.connection.close()
@@ -98,7 +101,7 @@ class Intake:
         return self._recorded(prepared, appended, refused)
 
     def _recorded(self, prepared: Prepared, appended: Sequence[Appended], refused: dict[int, str]) -> Recorded:
-        if any(entry.status != "duplicate" for entry in appended):
+        if any(entry.status in ("new", "variant") for entry in appended):
             self.wake()
         return Recorded(tuple(appended), dict(prepared.redactions), refused)
 
@@ -120,14 +123,14 @@ class Intake:
     def _append(self, events: Sequence[NewEvent], reached: Mapping[Path, Checkpoint]) -> list[Appended]:
         """Append the events, and with them what git says of where they happened; one entry for each event given."""
         given = len(events)
-        events = [*events, *self._identifier.about(events)]
+        events = [*events, *self.prepare(self._identifier.about(events)).events]
         for attempt in range(1, DEADLOCKS + 1):
             try:
                 with outages():
                     if not reached:
-                        return append(self.connection, self.space_id, events)[:given]
+                        return append(self.connection, self.space_id, events, self._by_todays_rules)[:given]
                     with self.connection.transaction():
-                        appended = append(self.connection, self.space_id, events)
+                        appended = append(self.connection, self.space_id, events, self._by_todays_rules)
                         checkpoints.save(self.connection, self.space_id, reached)
                     return appended[:given]
             except Locked as problem:
@@ -138,6 +141,11 @@ class Intake:
             except _REFUSALS as problem:
                 raise EventsRefused(why=_reason(problem)) from problem
         raise AssertionError("unreachable")
+
+    def _by_todays_rules(self, payload: Payload, location: str) -> tuple[Payload, str]:
+        event = NewEvent(stream="", payload=payload, occurred_at=Micros(0), dedupe_key="", actor="", location=location)
+        (prepared,) = self.prepare([event]).events
+        return prepared.payload, prepared.location
 
     def wake(self) -> None:
         """Tell the workers. The append is committed by now, so nothing that fails here is its failure."""

@@ -171,7 +171,7 @@ class Committer(threading.Thread):
             events.extend(parsed.events)
             owners.extend([answer] * len(parsed.events))
         for owner, done in zip(owners, self._intake.record(events).appended, strict=True):
-            owner["duplicate" if done.status == "duplicate" else "new"] += 1
+            owner["new" if done.status in ("new", "variant") else "duplicate"] += 1
         if self._reader is not None:
             for file, begins in named:
                 self._reader.read(file, neighbours=begins)

@@ -49,7 +49,8 @@ class KeyReused(MemctlError):
 
 
 class Done(msgspec.Struct, frozen=True):
-    """What a command became. `status` is `duplicate` where it had been carried out before."""
+    """What a command became. `status` is `duplicate` where it had been carried out before, `forgotten` where what it
+    had become was erased since."""
 
     event_id: str
     type: str
@@ -151,8 +152,9 @@ class Commands:
             type=prepared.type,
             stream=prepared.stream,
             position=appended.position,
-            status="new",
-            recorded=msgspec.to_builtins(prepared.payload),
+            # Its key may be that of a command whose event was erased: it stays so.
+            status="new" if appended.status == "new" else "forgotten",
+            recorded=msgspec.to_builtins(prepared.payload) if appended.status == "new" else {},
         )
 
 

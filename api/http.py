@@ -17,6 +17,7 @@ from memctl.api import (
     dead_letters,
     http_code,
     http_commands,
+    http_forget,
     http_hooks,
     http_openapi,
     http_problems,
@@ -97,6 +98,7 @@ def application(readers: Readers, engine: Engine, doors: Commands, browsers: Bro
     app.include_router(_probes(readers))
     app.include_router(_routes(readers, engine), prefix="/v1")
     app.include_router(http_commands.routes(doors), prefix="/v1")
+    app.include_router(http_forget.routes(doors.settings), prefix="/v1")
     app.include_router(http_hooks.routes(readers, engine, doors, Silence(doors.settings)), prefix="/v1")
     app.include_router(_tickets(browsers), prefix="/v1")
     app.router.routes.extend(site(readers, engine, browsers))

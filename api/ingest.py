@@ -57,6 +57,8 @@ class Account(msgspec.Struct):
     new: int = 0
     duplicate: int = 0
     variant: int = 0
+    forgotten: int = 0
+    """Events that were forgotten before, and are not kept again."""
     types: Counter[str] = msgspec.field(default_factory=Counter)
     """New events by type."""
     redacted: Counter[str] = msgspec.field(default_factory=Counter)
@@ -72,7 +74,12 @@ class Account(msgspec.Struct):
             "unchanged": self.unchanged,
             "lines": self.lines,
             "bytes": self.read_bytes,
-            "events": {"new": self.new, "duplicate": self.duplicate, "variant": self.variant},
+            "events": {
+                "new": self.new,
+                "duplicate": self.duplicate,
+                "variant": self.variant,
+                "forgotten": self.forgotten,
+            },
             "types": dict(self.types.most_common()),
             "with_events": self.with_events,
             "blank": self.blank,
@@ -240,6 +247,8 @@ class Batches:
                 account.types[event.type] += 1
             elif done.status == "variant":
                 account.variant += 1
+            elif done.status == "forgotten":
+                account.forgotten += 1
             else:
                 account.duplicate += 1
 

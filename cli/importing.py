@@ -17,22 +17,28 @@ if TYPE_CHECKING:
 @click.option("--wait", is_flag=True, help="Wait until what was imported can be searched.")
 @click.option("--json", "as_json", is_flag=True, help="Print the account as JSON.")
 def import_legacy(paths: tuple[Path, ...], dry_run: bool, wait: bool, as_json: bool) -> None:
-    """Import legacy stores: SQLite or JSON with bot_memory, collected_info and their like, code-memory's exports.
+    """Import what `memctl export` wrote; or legacy stores: SQLite or JSON with bot_memory, collected_info and their
+    like, code-memory's exports.
 
     The stores are only read, and importing one again adds nothing. What a store claims counts less than your own word:
     it is a candidate until you, a run or your sessions confirm it.
     """
+    from memctl.api.exporting import is_export
     from memctl.api.importing import account_of, import_stores, stores
 
-    found = stores(paths)
-    if dry_run:
-        account, examples = account_of(found)
+    examples: list[str] = []
+    if exports := [path for path in paths if is_export(path)]:
+        if dry_run or len(exports) < len(paths):
+            raise click.UsageError("exports are imported by themselves, and without --dry-run")
+        account = _exports(exports, wait)
+    elif dry_run:
+        account, examples = account_of(stores(paths))
     else:
         from memctl.api.commands import Intake
         from memctl.cli.ingest import wait_until_folded
         from memctl.infra.settings import load_settings
 
-        examples = []
+        found = stores(paths)
         with Intake(load_settings()) as intake:
             account = import_stores(intake, found)
             if wait:
@@ -46,6 +52,27 @@ def import_legacy(paths: tuple[Path, ...], dry_run: bool, wait: bool, as_json: b
     if not account.with_events:
         click.echo("nothing to import was found", err=True)
         raise click.exceptions.Exit(3)
+
+
+def _exports(paths: list[Path], wait: bool) -> Account:
+    from memctl.api.commands import Intake
+    from memctl.api.exporting import import_export
+    from memctl.api.ingest import Account
+    from memctl.cli.ingest import wait_until_folded
+    from memctl.infra.settings import load_settings
+
+    whole = Account()
+    with Intake(load_settings()) as intake:
+        for path in paths:
+            account = import_export(intake, path)
+            for name in ("files", "lines", "read_bytes", "with_events", "new", "duplicate", "variant", "forgotten"):
+                setattr(whole, name, getattr(whole, name) + getattr(account, name))
+            whole.types.update(account.types)
+            whole.ignored.update(account.ignored)
+            whole.bad += account.bad
+        if wait:
+            wait_until_folded(intake)
+    return whole
 
 
 def _print(account: Account, examples: list[str], new: str) -> None:

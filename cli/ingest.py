@@ -138,7 +138,8 @@ def print_account(account: Account, as_json: bool) -> None:
     unchanged = f" ({account.unchanged} unchanged)" if account.unchanged else ""
     click.echo(f"{account.files} files{unchanged}, {account.lines} lines, {account.read_bytes / 1e6:.1f} MB"
                f" in {account.seconds:.1f} s ({rate:.1f} MB/s)")  # fmt: skip
-    click.echo(f"events: {account.new} new, {account.duplicate} duplicate, {account.variant} variant")
+    gone = f", {account.forgotten} forgotten before" if account.forgotten else ""
+    click.echo(f"events: {account.new} new, {account.duplicate} duplicate, {account.variant} variant{gone}")
     for name, number in account.types.most_common():
         click.echo(f"  {number:>8}  {name}")
     if account.redacted:

@@ -99,6 +99,11 @@ def fingerprint() -> str:
     return digest.hexdigest()[:32]
 
 
+def sources() -> list[bytes]:
+    """What the rules are made of: a word that stands in it may stand in a row though nobody has said it."""
+    return list(_sources().values())
+
+
 def _sources() -> dict[str, bytes]:
     """The files that decide what a row is: modules that folds import, and whatever lies beside them."""
     waiting = [file for file in _at_start if file.startswith("projections/") or not file.endswith(".py")]

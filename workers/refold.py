@@ -8,17 +8,22 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from uuid import UUID
 
 from memctl.domain.errors import MemctlError
 from memctl.domain.event import Position, stream_hash
 from memctl.infra import facts, generations
 from memctl.infra.database import Connection
 from memctl.infra.dead_letters import DeadLetter
+from memctl.infra.facts import SourceKey
 from memctl.infra.generations import Lease
-from memctl.infra.log.read import StreamKey
+from memctl.infra.log.read import StreamKey, read_events
 from memctl.infra.readmodels import RowKey
+from memctl.projections.kernel import Recorded
 from memctl.workers.drain import OtherRules
+from memctl.workers.sources import Source, of_fact
 from memctl.workers.stage1 import Stage1
 from memctl.workers.stage2 import Stage2
 
@@ -38,12 +43,17 @@ def refold(
     streams: Iterable[StreamKey] = (),
     rows: Iterable[tuple[str, RowKey]] = (),
     letters: Sequence[DeadLetter] = (),
+    recorded: Iterable[SourceKey] = (),
     parks: bool = True,
+    first: Callable[[], None] = lambda: None,
+    last: Callable[[], None] = lambda: None,
 ) -> None:
     """Fold streams, rows of stage 2 (projection, and key) and what was parked anew, and all that follows from it.
 
     The rows are then those of a full rebuild at the same position. `letters` are of the live generations; what cannot
-    be folded still is parked again, or with `parks` False raised. `connection` is in autocommit mode.
+    be folded still is parked again, or with `parks` False raised. `recorded` are events (space, delivery) that stage 2
+    folds as they are and that have changed or are gone. `first` and `last` are called in the transaction, before and
+    after it folds: what they raise undoes everything. `connection` is in autocommit mode.
     Raises: OtherRules where the live rows were folded by other code, LeaseHeld, LiveChanged, LeaseLost, CannotFold;
     then nothing was written.
     """
@@ -62,18 +72,35 @@ def refold(
     with _held(connection, needed) as leases, connection.transaction():
         if generations.live(connection) != live:
             raise LiveChanged
-        *stage1, last = leases
+        # However long this takes, nobody else takes these shards: their rows stay locked.
+        *stage1, of_rows = (generations.renew(connection, lease) for lease in leases)
+        connection.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
+        first()
         changes = []
         for lease in stage1:
             here = by_shard[lease.shard]
             Stage1(parks=parks).refold(connection, lease, here)
             # What stage 2 has yet to read, it reads; what it has passed, it is told of.
-            if lease.position <= last.position:
+            if lease.position <= of_rows.position:
                 changes += facts.read_changes_of(connection, live.stage1, here, lease.position)
-        of_rows = [letter for letter in letters if letter.target.projection]
-        Stage2(parks=parks).refold(connection, last, live.stage1, rows, changes=changes, letters=of_rows)
+        sources = [*map(of_fact, changes), *_as_they_stand(connection, recorded, of_rows.position)]
+        parked = [letter for letter in letters if letter.target.projection]
+        Stage2(parks=parks).refold(connection, of_rows, live.stage1, rows, changes=sources, letters=parked)
         if stage1:
             generations.read_again(connection, live.stage1, Position(min(lease.position for lease in stage1)))
+        last()
+        connection.execute("SET LOCAL synchronous_commit = on")  # leases, which may be lost, turn it off
+
+
+def _as_they_stand(connection: Connection, recorded: Iterable[SourceKey], upto: Position) -> Iterator[Source]:
+    by_space: dict[int, set[UUID]] = defaultdict(set)
+    for space_id, id in recorded:
+        by_space[space_id].add(id)
+    for space_id, ids in by_space.items():
+        found = read_events(connection, space_id, ids, upto)
+        for id in ids:
+            event = found.get(id)
+            yield Source((space_id, id), None if event is None else Recorded(event, event.payload))
 
 
 def _shard_of(stream: str, shards: int) -> int:

@@ -20,7 +20,7 @@ from memctl.domain.facts import Fact
 from memctl.infra import dead_letters, facts, generations, readmodels
 from memctl.infra.database import Connection
 from memctl.infra.dead_letters import DeadLetter, LeftOut, Skip, Target
-from memctl.infra.facts import FactChange, Route, SourceKey
+from memctl.infra.facts import Route, SourceKey
 from memctl.infra.generations import Lease
 from memctl.infra.readmodels import RowKey
 from memctl.projections.kernel import Changed, Projection, Recorded
@@ -73,17 +73,17 @@ class Stage2:
         facts_of: int,
         rows: Iterable[tuple[str, RowKey]] = (),
         *,
-        changes: Iterable[FactChange] = (),
+        changes: Iterable[Source] = (),
         letters: Iterable[DeadLetter] = (),
     ) -> Lease:
         """Fold rows (projection, and key) anew from all that was routed to them, and all that follows from it.
 
-        `changes` of facts that this offset has passed are folded in too, and what was parked is tried again. The
-        offset stays. Raises: LeaseLost, CannotFold; then nothing was written.
+        `changes` of facts and recorded events that this offset has passed are folded in too, and what was parked is
+        tried again. The offset stays. Raises: LeaseLost, CannotFold; then nothing was written.
         """
         self._seen = None
         self._forget()
-        wanted, parked, changed = list(rows), list(letters), [of_fact(change) for change in changes]
+        wanted, parked, changed = list(rows), list(letters), list(changes)
         return self._commit(
             connection, lease, facts_of, lease.position, lambda batch: batch.refold(wanted, changed, parked)
         )

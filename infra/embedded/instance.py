@@ -20,6 +20,7 @@ from memctl.infra.embedded.postgres import after_damage, says_damaged
 from memctl.infra.embedded.process import Process, memory
 from memctl.infra.embedded.programs import PROGRAMS, Instance, Program, port_is_free, prepare, recalled
 from memctl.infra.embedded.run import LOOK_AGAIN, tail
+from memctl.infra.embedded.scrub import finish_scrub
 from memctl.infra.spool import refusals
 
 if TYPE_CHECKING:
@@ -97,6 +98,8 @@ def up(settings: Settings, programs: tuple[Program, ...] = PROGRAMS, tell: Tell 
     places.make()
     wanted = tuple(program for program in programs if not _elsewhere(program, settings))
     with _alone(places, tell):
+        if supervisor.running(places) is None:
+            finish_scrub(places)
         instance = prepare(places, wanted) if supervisor.running(places) is None else recalled(places)
         if supervisor.running(places) is not None:
             if _unchanged(instance, wanted):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import stat
+from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -137,6 +139,23 @@ def make_private(folder: Path) -> None:
 def open_log(file: Path) -> IO[bytes]:
     """A log to append to, which only we may read."""
     return open(file, "ab", opener=lambda path, flags: os.open(path, flags | os.O_NOFOLLOW, 0o600))
+
+
+@contextlib.contextmanager
+def open_private(file: Path) -> Iterator[IO[bytes]]:
+    """A file to write that only we may read; it takes its name once it is whole and on disk."""
+    part = file.with_name(f".{file.name}.part")
+    handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+    try:
+        with os.fdopen(handle, "wb") as written:
+            yield written
+            written.flush()
+            os.fsync(written.fileno())
+        part.replace(file)
+        sync_folder(file.parent)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
 
 
 def write_private(file: Path, text: str) -> None:

@@ -7,17 +7,19 @@ import hashlib
 import os
 import re
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal
 from uuid import UUID
 
 import msgspec
 from psycopg.pq import TransactionStatus
 
-from memctl.domain.event import NewEvent, Position, derived_bytes, stream_hash, type_of
+from memctl.domain.event import NewEvent, Payload, Position, derived_bytes, stream_hash, type_of
 from memctl.infra.database import Connection, Packed
 
-Status = Literal["new", "duplicate", "variant"]
+Redact = Callable[[Payload, str], tuple[Payload, str]]
+
+Status = Literal["new", "duplicate", "variant", "forgotten"]
 
 _NUL = re.compile(rb"(?<!\\)((?:\\\\)*)\\u0000")
 """NUL in JSON; not the six characters of an escaped backslash and `u0000`."""
@@ -29,8 +31,8 @@ _COLUMNS = {
 }  # fmt: skip
 """What the server's functions take of an event, in their order."""
 
-_NEW, _OTHER = "n", "o"
-_STATUS: dict[str, Status] = {_NEW: "new", "s": "duplicate", _OTHER: "variant"}
+_NEW, _OTHER, _FORGOTTEN = "n", "o", "f"
+_STATUS: dict[str, Status] = {_NEW: "new", "s": "duplicate", _OTHER: "variant", "e": "forgotten"}
 
 _OIDS = {"uuid": 2950, "text": 25, "int2": 21, "int8": 20, "bytea": 17}
 _CALL_ONE = "SELECT memctl.append_event(%b, " + ", ".join(f"%b::{kind}" for kind in _COLUMNS.values()) + ")"
@@ -57,17 +59,24 @@ _SALT = 16
 class Appended(msgspec.Struct, frozen=True):
     """Where an event stands in the log: its position, and whether this append put it there.
 
-    A `duplicate` was there already; a `variant` is another payload under a key that was there, kept beside it.
+    A `duplicate` was there already; a `variant` is another payload under a key that was there, kept beside it. What is
+    `forgotten` was erased, and stands there empty, or lies under a tombstone, and has no position (0): it is not kept.
     """
 
     position: Position
     status: Status
 
 
-def append(connection: Connection, space_id: int, events: Sequence[NewEvent]) -> list[Appended]:
+_NOT_TOLD = Appended(Position(0), "forgotten")
+
+
+def append(
+    connection: Connection, space_id: int, events: Sequence[NewEvent], again: Redact | None = None
+) -> list[Appended]:
     """Append a batch in the caller's transaction; on an autocommit connection outside of one, in one of its own.
 
-    Returns one entry for each event, in order. Some thousand events at once are best.
+    Returns one entry for each event, in order. Some thousand events at once are best. `again` redacts a payload and a
+    location by the rules of today: what was stored by fewer rules and is the same but for them is a duplicate.
     """
     if not events:
         return []
@@ -76,18 +85,55 @@ def append(connection: Connection, space_id: int, events: Sequence[NewEvent]) ->
         values = [None if column[0] is None else Packed(column[0]) for column in columns]
         found = connection.execute(_CALL_ONE, [space_id, *values], binary=True, prepare=True).fetchone()
         assert found is not None
+        if found[0] == _NOT_TOLD.position:
+            return [_NOT_TOLD]
         if found[0] is not None:
             return [Appended(Position(found[0]), "new")]
     alone = connection.autocommit and connection.info.transaction_status == TransactionStatus.IDLE
     with connection.transaction() if alone else contextlib.nullcontext():
         positions, statuses = _put(connection, space_id, columns)
+        if _FORGOTTEN in statuses:
+            told = [event for event, status in zip(events, statuses, strict=True) if status != _FORGOTTEN]
+            rest = iter(append(connection, space_id, told, again))
+            return [_NOT_TOLD if status == _FORGOTTEN else next(rest) for status in statuses]
         appended = [Appended(Position(at), _STATUS[s]) for at, s in zip(positions, statuses, strict=True)]
         others = [n for n, status in enumerate(statuses) if status == _OTHER]
+        if others and again is not None:
+            others = _told_otherwise(connection, space_id, events, columns, others, again)
+            appended = [_as_duplicate(a) if a.status == "variant" else a for a in appended]
         if others:
             positions, statuses = _put(connection, space_id, _variants(space_id, events, columns, others))
+            if _FORGOTTEN in statuses:  # by somebody else, since the look above
+                return append(connection, space_id, events, again)
             for n, at, status in zip(others, positions, statuses, strict=True):
                 appended[n] = Appended(Position(at), "variant" if status == _NEW else "duplicate")
     return appended
+
+
+def _as_duplicate(appended: Appended) -> Appended:
+    return Appended(appended.position, "duplicate")
+
+
+def _told_otherwise(
+    connection: Connection,
+    space_id: int,
+    events: Sequence[NewEvent],
+    columns: Sequence[_Column],
+    which: Sequence[int],
+    again: Redact,
+) -> list[int]:
+    """Those of the events that differ from what is stored under their keys by more than rules that came since."""
+    from memctl.infra.log.read import read_events
+
+    ids = {n: UUID(bytes=key) for n in which if (key := columns[_IDS][n]) is not None}
+    stored = read_events(connection, space_id, ids.values())
+    return [
+        n
+        for n in which
+        if (known := stored.get(ids[n])) is None
+        or (known.occurred_at, type(known.payload)) != (events[n].occurred_at, type(events[n].payload))
+        or again(known.payload, known.location) != (events[n].payload, events[n].location)
+    ]
 
 
 def encode_payload(event: NewEvent) -> bytes:
@@ -101,6 +147,8 @@ def _put(connection: Connection, space_id: int, columns: Sequence[_Column]) -> t
     found = connection.execute(_CALL, [space_id, *arrays], binary=True, prepare=True).fetchone()
     assert found is not None
     positions, statuses = found
+    if _FORGOTTEN in statuses:  # then nothing was put
+        return [], statuses
     if len(positions) != len(columns[_IDS]) or len(statuses) != len(positions):
         raise AssertionError(f"append of {len(columns[_IDS])} events answered for {len(positions)}")
     return positions, statuses

@@ -26,6 +26,8 @@ class Rule(msgspec.Struct, frozen=True):
     unless: str = ""
     """What a cut value may not be (a placeholder), and with `must` what it must hold: for `re` alone."""
     must: str = ""
+    check: str = ""
+    """A test of `personal` that a cut value must pass."""
 
     def compiled(self) -> re.Pattern[bytes]:
         """The pattern for `re`, which takes flags only at its start."""
@@ -34,18 +36,44 @@ class Rule(msgspec.Struct, frozen=True):
         return re.compile((f"(?{flags}){source}" if flags else source).encode())
 
 
-def load_rules(*, everything: bool = False) -> list[Rule]:
-    """The rules in use; with `everything` also those of Nosey Parker that memctl leaves out."""
+class BadPattern(ValueError):
+    """A pattern of the user's cannot be used; the message says why."""
+
+
+def user_rule(number: int, pattern: str) -> Rule:
+    """The rule of a pattern that the user wants cut: its groups, or all of it where it has none. Raises: BadPattern."""
+    try:
+        compiled = re.compile(pattern.encode())
+    except re.error as problem:
+        raise BadPattern(f"{problem} (in {pattern!r})") from None
+    if compiled.search(b""):
+        raise BadPattern(f"it matches nothing at all, so everywhere (in {pattern!r})")
+    return Rule(id=f"user.{number}", marker="excluded", pattern=pattern if compiled.groups else f"({pattern})")
+
+
+def personal_rules() -> list[Rule]:
+    """The shapes of personal data."""
+    return [_rule(each, {}) for each in _read("personal.yml")["rules"]]
+
+
+def _read(name: str) -> dict[str, Any]:
     import yaml
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    folder = files("memctl.infra.redaction") / "shapes"
-    own: dict[str, Any] = yaml.load((folder / "memctl.yml").read_bytes(), Loader=loader)  # noqa: S506 (a safe loader)
+    content = (files("memctl.infra.redaction") / "shapes" / name).read_bytes()
+    found: dict[str, Any] = yaml.load(content, Loader=loader)  # noqa: S506 (a safe loader)
+    return found
+
+
+def load_rules(*, everything: bool = False) -> list[Rule]:
+    """The rules in use; with `everything` also those of Nosey Parker that memctl leaves out."""
+    own = _read("memctl.yml")
     left_out = set() if everything else set(own["leave_out"])
     rules = [_rule(each, own["markers"]) for each in own["rules"]]
-    for file in sorted((folder / "noseyparker").iterdir(), key=lambda file: file.name):
-        if file.name.endswith(".yml"):
-            theirs = yaml.load(file.read_bytes(), Loader=loader)["rules"]  # noqa: S506
+    folder = files("memctl.infra.redaction") / "shapes" / "noseyparker"
+    for name in sorted(file.name for file in folder.iterdir()):
+        if name.endswith(".yml"):
+            theirs = _read(f"noseyparker/{name}")["rules"]
             rules += [_rule(each, own["markers"]) for each in theirs if each["id"] not in left_out]
     return rules
 
@@ -60,4 +88,5 @@ def _rule(each: dict[str, Any], markers: dict[str, str]) -> Rule:
         negative_examples=tuple((each.get("negative_examples") or []) + (each.get("non_examples") or [])),
         unless=each.get("unless", ""),
         must=each.get("must", ""),
+        check=each.get("check", ""),
     )

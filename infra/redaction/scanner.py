@@ -18,14 +18,32 @@ Scan = Callable[[bytes], set[int]]
 
 
 def scanner(patterns: Sequence[str], compiled: Sequence[Callable[[bytes], object]], cache: Path | None = None) -> Scan:
-    """A scan for patterns. `compiled` are their searches by `re`, for where Hyperscan cannot be imported.
+    """A scan for patterns. `compiled` are their searches by `re`: for where Hyperscan cannot be imported, and for
+    patterns that it does not take (look-around, back-references).
 
     Compiling takes Hyperscan about a second of CPU; in `cache`, a folder, the result is kept for the next process.
     """
     try:
-        return _hyperscan(patterns, cache)
+        import hyperscan
     except ImportError:
         return lambda data: {index for index, search in enumerate(compiled) if search(data)}
+    try:
+        return _hyperscan(patterns, cache)
+    except hyperscan.HyperscanError:
+        taken = [index for index, pattern in enumerate(patterns) if _takes(pattern)]
+        others = [(index, compiled[index]) for index in range(len(patterns)) if index not in set(taken)]
+        scan = _hyperscan([patterns[index] for index in taken], cache)
+        return lambda data: {taken[n] for n in scan(data)} | {index for index, search in others if search(data)}
+
+
+def _takes(pattern: str) -> bool:
+    import hyperscan
+
+    try:
+        _hyperscan([pattern], None)
+    except hyperscan.HyperscanError:
+        return False
+    return True
 
 
 def _hyperscan(patterns: Sequence[str], cache: Path | None) -> Scan:

@@ -9,7 +9,8 @@ from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 
-from memctl.infra.redaction.rules import Rule, load_rules
+from memctl.infra.redaction.personal import CHECKS
+from memctl.infra.redaction.rules import Rule, load_rules, personal_rules, user_rule
 from memctl.infra.redaction.scanner import scanner
 
 PRIVATE = "[private]"
@@ -75,6 +76,7 @@ class Redactor:
         self._patterns = [rule.compiled() for rule in self._rules]
         self._unless = [re.compile(rule.unless.encode()) if rule.unless else None for rule in self._rules]
         self._must = [re.compile(rule.must.encode()) if rule.must else None for rule in self._rules]
+        self._checks = [CHECKS[rule.check] if rule.check else None for rule in self._rules]
         # Private blocks are cut elsewhere, but seen in the same pass.
         searches = [pattern.search for pattern in self._patterns] + [re.compile(rb"(?i)<private>").search]
         self._scan = scanner([rule.pattern for rule in self._rules] + ["(?i)<private>"], searches, cache)
@@ -141,12 +143,15 @@ class Redactor:
         if index == len(self._rules):
             return []
         pattern, unless, must = self._patterns[index], self._unless[index], self._must[index]
+        check = self._checks[index]
         marker = self._rules[index].marker
         found: list[tuple[int, int, str]] = []
         for match in pattern.finditer(data):
             for group in range(1, pattern.groups + 1):
                 value = match[group]
                 if not value or (unless and unless.search(value)) or (must and not must.search(value)):
+                    continue
+                if check and not check(value.decode("utf-8", "replace")):
                     continue
                 found.append((*match.span(group), marker))
         return found
@@ -178,6 +183,12 @@ class _Origin:
     def __call__(self, offset: int) -> int:
         at = bisect_right(self._views, offset) - 1
         return self._sources[at] + offset - self._views[at]
+
+
+def redactor_of(patterns: Iterable[str], *, anonymize: bool, cache: Path | None = None) -> Redactor:
+    """The rules that memctl ships, with what a user wants cut besides. Raises: BadPattern."""
+    rules = [*load_rules(), *(user_rule(n, pattern) for n, pattern in enumerate(patterns, 1))]
+    return Redactor([*rules, *personal_rules()] if anonymize else rules, cache)
 
 
 @lru_cache(maxsize=1)

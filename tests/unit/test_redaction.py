@@ -25,8 +25,9 @@ from memctl.domain.observations import (
     ToolCalled,
     ToolReturned,
 )
-from memctl.infra.redaction import PRIVATE, Redactor, default_redactor, prepare, prepare_all, redact
-from memctl.infra.redaction.rules import Rule, load_rules
+from memctl.infra.redaction import PRIVATE, Redactor, default_redactor, prepare, prepare_all, redact, redactor_of
+from memctl.infra.redaction.personal import resident_number
+from memctl.infra.redaction.rules import BadPattern, Rule, load_rules, personal_rules, user_rule
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 KEY = "AKIA" + "DEADBEEFDEADBEEF"
@@ -303,3 +304,46 @@ def test_no_text_takes_long(filler: str) -> None:
     # Quadratic searches would take minutes here.
     redact(filler)
     redact(base64.b64encode(filler.encode()[:100_000]).decode() + KEY)
+
+
+def test_what_a_user_wants_cut_is_cut_also_by_patterns_that_hyperscan_does_not_take() -> None:
+    redactor = redactor_of(
+        ["(?i)project bluebird", r"(?<=ticket )OPS-\d+", "codename=([a-z]+)", r"((\w)\2{4,})"], anonymize=False
+    )
+    text, counts = redactor.redact(f"Project Bluebird, ticket OPS-1234, codename=osprey, {KEY} xxxxxx")
+    assert text == (
+        f"[redacted:excluded], ticket [redacted:excluded], codename=[redacted:excluded], {MARK} [redacted:excluded]"
+    )
+    assert counts == {"excluded": 4, "aws-access-key": 1}
+
+
+@pytest.mark.parametrize("pattern", ["(", "x*", "a|", "[z-a]"])
+def test_a_pattern_that_cannot_be_used_is_refused(pattern: str) -> None:
+    with pytest.raises(BadPattern):
+        user_rule(1, pattern)
+
+
+def test_personal_data_is_cut_where_it_is_asked_for_and_left_otherwise() -> None:
+    redactor = redactor_of([], anonymize=True)
+    for rule in personal_rules():
+        alone = Redactor([rule])
+        for example in rule.examples:
+            assert alone.redact(example)[1] == {rule.marker: 1}, example
+            assert redactor.redact(example)[1], example
+            assert redact(example) == (example, {})
+        for example in rule.negative_examples:
+            assert alone.redact(example) == (example, {}), example
+    text, counts = redactor.redact("김철수 900101-1234567, 010-1234-5678, kim@orchard.co.kr")
+    assert text == "김철수 [redacted:resident-number], [redacted:phone-number], [redacted:email-address]"
+    assert counts.total() == 3
+
+
+@settings(deadline=None)
+@given(st.integers(10**12, 10**13 - 1))
+def test_thirteen_digits_in_a_row_are_a_resident_number_only_with_a_date_and_a_check_digit(number: int) -> None:
+    text = str(number)
+    weighed = sum(int(d) * w for d, w in zip(text, (2, 3, 4, 5, 6, 7, 8, 9, 2, 3, 4, 5), strict=False))
+    if resident_number(text):
+        assert (11 - weighed % 11) % 10 == int(text[12])
+        assert 1 <= int(text[2:4]) <= 12
+        assert 1 <= int(text[4:6]) <= 31

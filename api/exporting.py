@@ -1,0 +1,219 @@
+"""Export: the log as JSON lines that other tools can read and `memctl import` takes back.
+
+Line 1: `{"memctl": "export", "version": 1, …}`. Then an event a line, as `Line` has it. Last: `{"end": true, "events":
+…, "sha256": …}`, the sha256 over all lines before it. What was erased is not in it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from memctl.api.commands import Intake
+from memctl.api.ingest import Account, BadLine
+from memctl.api.places import places_of
+from memctl.api.reader import reader_of
+from memctl.domain.errors import MemctlError
+from memctl.domain.event import Micros, NewEvent, decode_payload
+from memctl.infra.database import Connection, outages, snapshot
+from memctl.infra.log.mark import mark
+
+VERSION = 1
+PAGE = 2_000
+BATCH = 2_000
+
+
+class NotAnExport(MemctlError):
+    """{file} is not a whole export: {why}."""
+
+    file: str
+    why: str
+
+
+class Line(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One event. Times in microseconds since 1970; `payload` as it is stored, in that version of its type."""
+
+    id: UUID
+    type: str
+    version: int
+    stream: str
+    occurred_at: int
+    recorded_at: int
+    actor: str
+    key: str
+    payload: msgspec.Raw
+    location: str = ""
+    session_id: str = ""
+    variant_of: UUID | None = None
+    sources: tuple[UUID, ...] = ()
+
+
+class Head(msgspec.Struct, frozen=True, kw_only=True):
+    """The first line."""
+
+    memctl: str
+    version: int
+    space: str
+    space_id: int
+    position: int
+    made_at: str
+
+
+class End(msgspec.Struct, frozen=True, kw_only=True):
+    """The last line."""
+
+    end: bool
+    events: int
+    sha256: str
+
+
+def export(
+    connection: Connection,
+    space: str,
+    write: Callable[[bytes], Any],
+    *,
+    session: str | None = None,
+    project: str | None = None,
+) -> int:
+    """Write the events of a space up to the mark, in order of position; returns how many.
+
+    Raises: UnknownProject, DatabaseUnavailable, and whatever `write` raises.
+    """
+    digest, count = hashlib.sha256(), 0
+    with outages(), snapshot(connection):
+        reader = reader_of(connection, space)
+        upto = mark(connection)
+        head = Head(memctl="export", version=VERSION, space=space, space_id=reader.space_id, position=upto,
+                    made_at=datetime.now(UTC).isoformat())  # fmt: skip
+        places = places_of(reader, project).locations if project else None
+        for line in _lines(connection, reader.space_id, upto, session, places, head):
+            digest.update(line)
+            write(line)
+            count += 1
+        end = End(end=True, events=count - 1, sha256=digest.hexdigest())
+        write(msgspec.json.encode(end) + b"\n")
+    return count - 1
+
+
+def _lines(
+    connection: Connection, space_id: int, upto: int, session: str | None, places: tuple[str, ...] | None, head: Head
+) -> Iterator[bytes]:
+    yield msgspec.json.encode(head) + b"\n"
+    with connection.cursor(name="export") as cursor:
+        cursor.itersize = PAGE
+        cursor.execute(
+            "SELECT event_id, type, schema_version, stream, (extract(epoch FROM occurred_at) * 1000000)::bigint,"
+            " (extract(epoch FROM recorded_at) * 1000000)::bigint, actor, dedupe_key, payload, location, session_id,"
+            " variant_of, sources FROM memctl.events WHERE space_id = %s AND position <= %s AND payload IS NOT NULL"
+            " AND (%s::text IS NULL OR session_id = %s OR stream = %s)"
+            " AND (%s::text[] IS NULL OR location = ANY(%s)) ORDER BY position",
+            [space_id, upto, session, session, session, None if places is None else list(places), list(places or ())],
+            binary=True,
+        )
+        for id, kind, version, stream, at, recorded, actor, key, payload, location, session_id, of, sources in cursor:
+            line = Line(
+                id=id, type=kind, version=version, stream=stream, occurred_at=at, recorded_at=recorded, actor=actor,
+                key=key, payload=msgspec.Raw(payload), location=location, session_id=session_id, variant_of=of,
+                sources=tuple(sources or ()),
+            )  # fmt: skip
+            yield msgspec.json.encode(line) + b"\n"
+
+
+def is_export(file: Path) -> bool:
+    """Whether a file begins as an export does."""
+    try:
+        with open(file, "rb") as lines:
+            return lines.read(64).replace(b" ", b"").startswith(b'{"memctl":"export"')
+    except OSError:
+        return False
+
+
+def import_export(intake: Intake, file: Path) -> Account:
+    """Append what an export holds; what is there already is a duplicate, what was forgotten stays so.
+
+    The file is read to its end first: one that was cut off or changed is refused. Ids of other events within a payload
+    stay as they are, which suits a space of the same number. Raises: NotAnExport, DatabaseUnavailable.
+    """
+    account = Account(files=1)
+    _check(file)
+    batch: list[NewEvent] = []
+    with open(file, "rb") as lines:
+        for number, line in enumerate(lines, 1):
+            account.lines += 1
+            account.read_bytes += len(line)
+            if number == 1 or line.startswith(b'{"end":'):
+                account.ignored["head and end"] += 1
+                continue
+            try:
+                batch.append(_event(msgspec.json.decode(line, type=Line)))
+                account.with_events += 1
+            except (MemctlError, msgspec.MsgspecError, ValueError, KeyError) as problem:
+                account.bad.append(BadLine(str(file), number, str(problem)))
+            if len(batch) >= BATCH:
+                _put(intake, batch, account)
+                batch = []
+    _put(intake, batch, account)
+    return account
+
+
+def _put(intake: Intake, batch: list[NewEvent], account: Account) -> None:
+    if not batch:
+        return
+    done = intake.record(batch)
+    account.redacted.update(done.redactions)
+    for event, entry in zip(batch, done.appended, strict=True):
+        if entry.status == "new":
+            account.new += 1
+            account.types[event.type] += 1
+        elif entry.status == "variant":
+            account.variant += 1
+        elif entry.status == "forgotten":
+            account.forgotten += 1
+        else:
+            account.duplicate += 1
+
+
+def _event(line: Line) -> NewEvent:
+    key = line.key
+    if line.variant_of is not None:  # its own id stands behind the key that it was told under
+        key = key.removesuffix(f"#{line.id}")
+    return NewEvent(
+        stream=line.stream,
+        payload=decode_payload(line.type, line.version, bytes(line.payload)),
+        occurred_at=Micros(line.occurred_at),
+        dedupe_key=key,
+        actor=line.actor,
+        location=line.location,
+        session_id=line.session_id,
+        sources=line.sources,
+    )
+
+
+def _check(file: Path) -> None:
+    digest, count = hashlib.sha256(), 0
+    last = b""
+    with open(file, "rb") as lines:
+        for line in lines:
+            if last:
+                digest.update(last)
+                count += 1
+            else:
+                try:
+                    head = msgspec.json.decode(line, type=Head)
+                except msgspec.MsgspecError as problem:
+                    raise NotAnExport(file=str(file), why=f"its first line is no head ({problem})") from problem
+                if head.version > VERSION:
+                    raise NotAnExport(file=str(file), why="it was written by a newer memctl")
+            last = line
+    try:
+        end = msgspec.json.decode(last, type=End)
+    except msgspec.MsgspecError as problem:
+        raise NotAnExport(file=str(file), why="it was cut off: its last line is no end") from problem
+    if (end.events, end.sha256) != (count - 1, digest.hexdigest()):
+        raise NotAnExport(file=str(file), why="its lines are not those that its checksum is of")

@@ -1,0 +1,195 @@
+"""Whether anything of what was erased can still be found: in any table, the vector store, the spool or a log file.
+
+Two things are looked for: the ids of what was erased, which no row may name any more, and words that were said in it
+and that neither another event nor memctl's own rules say. Whoever erases draws the words beforehand (`words_of`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+import msgspec
+from psycopg import sql
+
+from memctl.domain.errors import MemctlError
+from memctl.domain.event import Payload
+from memctl.infra import generations, rules
+from memctl.infra.database import Connection
+from memctl.infra.outbox import collection_of
+from memctl.infra.redaction.scanner import scanner
+
+if TYPE_CHECKING:
+    from qdrant_client import QdrantClient
+
+MOST_WORDS, MOST_IDS, MOST_POINTS = 200, 500, 1000
+"""How much is looked for at most; the longest words and the first ids."""
+
+_WORD = re.compile(r"[^\W_]{6,40}")
+_HAS_DIGIT = re.compile(r"(?=.*\d).{8}")
+"""Words that no log file holds by chance."""
+_BLOCK = 1 << 20
+
+
+class StillThere(MemctlError):
+    """What was erased can still be found: {where}."""
+
+    hint = "nothing of it is given out by its id; say the same again, and look at `memctl verify`"
+    where: str
+
+
+class Probe(msgspec.Struct, frozen=True):
+    """What is looked for."""
+
+    ids: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
+    points: tuple[str, ...] = ()
+
+
+def words_of(payloads: Iterable[Payload], text: str = "") -> tuple[str, ...]:
+    """Words to look for: those with digits before others, longer before shorter."""
+    found: set[str] = set()
+    for payload in payloads:
+        for said in _strings(msgspec.to_builtins(payload)):
+            found.update(word.lower() for word in _WORD.findall(said[:20_000]))
+    ranked = sorted(found, key=lambda word: (not re.search(r"\d", word), -len(word), word))
+    asked = [word.lower() for word in _WORD.findall(text)]
+    return tuple(dict.fromkeys([*asked, *ranked]))[:MOST_WORDS]
+
+
+def found_in(
+    connection: Connection, space_id: int, probe: Probe, folders: Iterable[Path], qdrant: QdrantClient | None
+) -> list[str]:
+    """Where something of it is still found, in words that do not repeat it; empty where it is gone."""
+    places = [*_in_tables(connection, space_id, probe), *_in_files(connection, space_id, probe, folders)]
+    if qdrant is not None and probe.points:
+        from memctl.infra.vectors import store
+
+        live = generations.live(connection).stage2
+        wanted = _undesired(connection, live, probe.points)
+        present = store.retrieve_present(qdrant, collection_of(connection, live), wanted) if wanted else set()
+        if present:
+            places.append(f"{len(present)} points of the vector store")
+    return places
+
+
+def _undesired(connection: Connection, generation: int, points: Collection[str]) -> list[str]:
+    """Those of the points that should not be in the store."""
+    rows = connection.execute(
+        sql.SQL(
+            "SELECT k FROM unnest(%s::text[]) AS k WHERE NOT EXISTS"
+            " (SELECT FROM memctl.vector_points_g{} p WHERE p.key = k)"
+        ).format(sql.SQL(str(generation))),
+        [list(points)[:MOST_POINTS]],
+    )
+    return [row[0] for row in rows]
+
+
+def _in_tables(connection: Connection, space_id: int, probe: Probe) -> list[str]:
+    found = []
+    for table in _tables(connection):
+        look = (*probe.ids, *probe.words)
+        hits = _hits(_copied(connection, sql.SQL("SELECT t.* FROM memctl.{} t").format(sql.Identifier(table))), look)
+        hits -= _said_elsewhere(connection, space_id, hits & set(probe.words))
+        if hits:
+            found.append(f"{len(hits)} of {len(look)} ids and words in the table {table}")
+    return found
+
+
+def _tables(connection: Connection) -> list[str]:
+    """The tables that hold what was folded, of every generation; the others hold places and ids."""
+    rows = connection.execute(
+        "SELECT tablename FROM pg_tables WHERE schemaname = 'memctl' AND tablename ~ '_g[0-9]+$|^dead_letters$'"
+        " ORDER BY 1"
+    )
+    return [row[0] for row in rows]
+
+
+def _copied(connection: Connection, query: sql.Composed) -> Iterator[bytes]:
+    with connection.cursor() as cursor, cursor.copy(sql.SQL("COPY ({}) TO STDOUT").format(query)) as rows:
+        for row in rows:
+            yield bytes(row)
+
+
+def _hits(pieces: Iterator[bytes], look: Collection[str]) -> set[str]:
+    """Those of the texts that stand in the pieces, in any case."""
+    texts = sorted(look)
+    if not texts:
+        return set()
+    patterns = ["(?i)" + "".join(_escaped(each) for each in text) for text in texts]
+    scan = scanner(patterns, [re.compile(pattern.encode()).search for pattern in patterns])
+    found: set[int] = set()
+    block: list[bytes] = []
+    size = 0
+    for piece in pieces:
+        block.append(piece)
+        size += len(piece)
+        if size >= _BLOCK:
+            found |= scan(b"".join(block))
+            block, size = [], 0
+    if block:
+        found |= scan(b"".join(block))
+    return {texts[index] for index in found}
+
+
+def _escaped(character: str) -> str:
+    return (
+        character if character.isalnum() and character.isascii() else "".join(f"\\x{b:02x}" for b in character.encode())
+    )
+
+
+def _said_elsewhere(connection: Connection, space_id: int, words: Collection[str]) -> set[str]:
+    """Words that events say which are not erased, or that memctl's rules are made of."""
+    if not words:
+        return set()
+    own = b"\n".join(rules.sources()).lower()
+    found = {word for word in words if word.encode() in own}
+    for word in sorted(set(words) - found):
+        row = connection.execute(
+            "SELECT EXISTS (SELECT FROM memctl.events WHERE payload IS NOT NULL AND"
+            " strpos(lower(concat_ws(' ', payload::text, location, stream, session_id, type, actor)), %s) > 0)",
+            [word],
+        ).fetchone()
+        if row and row[0]:
+            found.add(word)
+    return found
+
+
+def _in_files(connection: Connection, space_id: int, probe: Probe, folders: Iterable[Path]) -> list[str]:
+    found = []
+    look = [*probe.ids, *filter(_HAS_DIGIT.match, probe.words)]
+    for folder in folders:
+        for path in sorted(folder.rglob("*")) if folder.is_dir() else []:
+            hits = _hits(_read(path), look) if path.is_file() and not path.is_symlink() else set()
+            hits -= _said_elsewhere(connection, space_id, hits & set(probe.words))
+            if hits:
+                found.append(f"{len(hits)} ids and words in {path}")
+    return found
+
+
+def _read(path: Path) -> Iterator[bytes]:
+    try:
+        with open(path, "rb") as file:
+            yield from iter(lambda: file.read(_BLOCK), b"")
+    except OSError:  # gone meanwhile
+        return
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for name, inner in value.items():
+            yield name
+            yield from _strings(inner)
+    elif isinstance(value, (list, tuple)):
+        for inner in value:
+            yield from _strings(inner)
+
+
+def ids_of(ids: Iterable[UUID]) -> tuple[str, ...]:
+    """Ids as rows name them."""
+    return tuple(str(id) for id in ids)[:MOST_IDS]

@@ -1,0 +1,89 @@
+"""Today's rules of redaction over the past: what they would not have let in is emptied, and told anew without it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from uuid import UUID, uuid4
+
+import msgspec
+
+from memctl.api.commands import Intake
+from memctl.api.forget import recorded, write_receipts
+from memctl.domain.erasing import Scope
+from memctl.domain.event import Event, NewEvent, Position
+from memctl.domain.skipping import Undecodable
+from memctl.infra.database import Connection, connect, outages
+from memctl.infra.log import erase
+from memctl.infra.log.append import append
+from memctl.infra.log.mark import move_mark
+from memctl.infra.log.read import read_stretch
+from memctl.infra.settings import Settings
+from memctl.workers.erasure import erase_round, nothing_rebuilt
+
+PAGE = 5_000
+
+
+class Redacted(msgspec.Struct, frozen=True, kw_only=True):
+    """How many events were looked at, how many held something, and what was cut, by kind."""
+
+    looked_at: int
+    events: int
+    cut: dict[str, int]
+    receipt: UUID | None = None
+
+
+def redact_past(settings: Settings, *, dry: bool = False, tell: Callable[[str], None] = lambda _: None) -> Redacted:
+    """Redact every event of the space by the rules of today.
+
+    What changes is told anew beside what is stored, as a variant of it, and only then is that emptied and folded
+    without: stopped at any moment, nothing is lost, and the next run goes on. Raises: RebuildAtWork, OtherRules,
+    LeaseHeld, DatabaseUnavailable.
+    """
+    cut: Counter[str] = Counter()
+    looked_at, receipt, changed = 0, uuid4(), 0
+    with Intake(settings) as intake, outages(), connect(settings.require("database_url"), name="memctl redact") as log:
+        for events in _pages(log, move_mark(log), intake.space_id):
+            looked_at += len(events)
+            prepared = intake.prepare([_told(event) for event in events])
+            cut.update(prepared.redactions)
+            pairs = [
+                (event, told)
+                for event, told in zip(events, prepared.events, strict=True)
+                if (told.payload, told.location) != (event.payload, event.location)
+            ]
+            if not pairs or dry:
+                changed += len(pairs)
+                continue
+            if not changed:
+                erase.begin(log, intake.space_id, receipt, Scope(kind="rules"), "")
+            changed += len(pairs)
+            tell(f"{changed:,} of {looked_at:,} events hold what today's rules cut")
+            append(log, intake.space_id, [told for _, told in pairs])
+            with nothing_rebuilt(log):
+                ids = {event.delivery_id for event, _ in pairs}
+                erase_round(log, intake.space_id, receipt, ids, only=[event.event_id for event, _ in pairs])
+        if changed and not dry:
+            recorded(log, intake.space_id, receipt, Scope(kind="rules"), changed, "")
+            erase.finish(log, receipt, {"events": changed, "cut": dict(cut)})
+            write_receipts(settings.data_dir, log)
+            intake.wake()
+    return Redacted(
+        looked_at=looked_at, events=changed, cut=dict(cut), receipt=receipt if changed and not dry else None
+    )
+
+
+def _pages(connection: Connection, upto: Position, space_id: int) -> Iterator[list[Event]]:
+    after = Position(0)
+    while after < upto:
+        events, after = read_stretch(connection, after, upto, limit=PAGE)
+        yield [e for e in events if e.space_id == space_id and not isinstance(e.payload, Undecodable)]
+
+
+def _told(event: Event) -> NewEvent:
+    """The event as it came to the log; a variant under the key that it was a variant of."""
+    key = event.dedupe_key if event.variant_of is None else event.dedupe_key.removesuffix(f"#{event.event_id}")
+    return NewEvent(
+        stream=event.stream, payload=event.payload, occurred_at=event.occurred_at, dedupe_key=key, actor=event.actor,
+        location=event.location, session_id=event.session_id, sources=event.sources,
+    )  # fmt: skip

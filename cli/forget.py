@@ -1,0 +1,149 @@
+"""`memctl forget`: what is to be gone for good, shown before it goes."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from memctl.cli.output import Column, print_json, print_lines, print_table, tell, when
+
+if TYPE_CHECKING:
+    from memctl.api.forget import Forgotten, Preview
+    from memctl.infra.database import Connection
+    from memctl.infra.settings import Settings
+
+
+@click.command()
+@click.option("--id", "id_", metavar="ID", help="A memory, episode, claim, bug, task, rule, entity, session or event.")
+@click.option("--session", metavar="ID", help="A session and those of its subagents.")
+@click.option("--project", metavar="NAME|PATH", help="Everything that happened in a project's places until now.")
+@click.option("--before", metavar="DATE", help="Everything that happened before a date or time (ISO 8601).")
+@click.option("--match", metavar="TEXT", help="Every event in which a text stands, in any case and layout.")
+@click.option("--scrub", is_flag=True, help="Build the database anew afterwards, so that its files hold nothing of it.")
+@click.option("--resume", is_flag=True, help="Go on with what was begun and did not end.")
+@click.option("--dry-run", is_flag=True, help="Show what would go and what would follow, and change nothing.")
+@click.option("--reason", default="", metavar="TEXT", help="Why; it is kept in the log.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def forget(
+    id_: str | None,
+    session: str | None,
+    project: str | None,
+    before: str | None,
+    match: str | None,
+    scrub: bool,
+    resume: bool,
+    dry_run: bool,
+    reason: str,
+    yes: bool,
+    as_json: bool,
+) -> None:
+    """Forget something for good: it leaves the log, all that was learnt from it, the vectors and the spool.
+
+    Shows first what would go and what would follow. Read again from the same transcript, it stays gone. A receipt with
+    ids, without a word of it, is kept in receipts.jsonl of the data directory: a backup of before is restored without
+    it. Transcripts themselves belong to your client, and stay where they are.
+    """
+    import msgspec
+
+    from memctl.api import forget as forgetting
+    from memctl.api.reader import reader_of
+
+    asked = {"id": id_, "session": session, "project": project, "before": before, "match": match}
+    named = [name for name, value in asked.items() if value]
+    if len(named) != (0 if resume or (scrub and not dry_run) else 1) and not (len(named) == 1 and scrub and not resume):
+        raise click.UsageError("say one of --id, --session, --project, --before, --match")
+    with _connected() as (settings, connection, qdrant):
+        reader = reader_of(connection, settings.space)
+        done: list[Any] = []
+        if resume:
+            done = list(forgetting.resume(settings, connection, reader.space_id, qdrant))
+        elif named:
+            plan = forgetting.plan(
+                reader, id=id_ or "", session=session or "", project=_whole(project), before=_moment(before),
+                match=match or "",
+            )  # fmt: skip
+            seen = forgetting.preview(connection, reader.space_id, plan)
+            if dry_run:
+                if as_json:
+                    print_json(msgspec.to_builtins(seen))
+                else:
+                    _show(seen)
+                return
+            if not yes:
+                _show(seen)
+                tell("This cannot be undone.")
+                click.confirm("Forget it?", abort=True, err=True)
+            done = [forgetting.forget(settings, connection, reader.space_id, plan, qdrant, reason)]
+    if scrub:
+        from memctl.api.scrub import scrub as build_anew
+
+        build_anew(settings, tell)
+    if as_json:
+        told = [msgspec.to_builtins(each) for each in done]
+        print_json(told[0] if len(told) == 1 else told)
+        return
+    for each in done:
+        _tell(each)
+    if resume and not done:
+        tell("nothing was left unfinished")
+
+
+def _show(seen: Preview) -> None:
+    types = ", ".join(f"{count:,} {name}" for name, count in seen.types.items())
+    lines = [f"{seen.what}: {seen.events:,} events ({types})"]
+    if seen.first_at:
+        lines.append(f"from {when(seen.first_at)} to {when(seen.last_at)}, in {seen.sessions:,} sessions")
+    if seen.statements_about:
+        lines.append(f"with {seen.statements_about:,} statements about what would be gone")
+    print_lines(*lines)
+    if seen.consequences:
+        columns = [
+            Column("what was learnt from it", give=True),
+            Column("goes", "right"),
+            Column("is told without", "right"),
+        ]
+        rows = [[each.read_model, f"{each.dropped:,}", f"{each.changed:,}"] for each in seen.consequences]
+        print_table(columns, rows)
+
+
+def _tell(done: Forgotten) -> None:
+    print_lines(
+        f"forgotten: {done.what}, {done.events:,} events; {done.looked_for:,} ids and words looked for, none found",
+        f"receipt    {done.receipt}",
+    )
+
+
+@contextlib.contextmanager
+def _connected() -> Iterator[tuple[Settings, Connection, Any]]:
+    from memctl.infra.database import connect
+    from memctl.infra.settings import load_settings
+    from memctl.infra.vectors import store
+
+    settings = load_settings()
+    qdrant = store.connect(settings.qdrant_url, settings.qdrant_api_key) if settings.qdrant_url else None
+    with connect(settings.require("database_url"), name="memctl forget") as connection:
+        try:
+            yield settings, connection, qdrant
+        finally:
+            if qdrant is not None:
+                qdrant.close()
+
+
+def _whole(project: str | None) -> str:
+    from memctl.cli.asking import placed
+
+    return placed(project)["project"] or ""
+
+
+def _moment(text: str | None) -> datetime | None:
+    if text is None:
+        return None
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        raise click.UsageError(f"{text} is no date or time in ISO 8601, such as 2026-03-01") from None

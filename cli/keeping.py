@@ -1,0 +1,144 @@
+"""`memctl backup`, `restore`, `export`, `redact` and `reset`: what is kept elsewhere, brought back, or begun anew."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from memctl.cli.output import print_json, print_lines, size, tell
+
+_as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+@click.command()
+@click.argument("folder", required=False, type=click.Path(path_type=Path, file_okay=False))
+@click.option("--keep", type=click.IntRange(1), help="Remove all but the newest so many backups in that folder.")
+@click.option("--check", "file", type=click.Path(path_type=Path, dir_okay=False), help="Read a backup through instead.")
+@_as_json
+def backup(folder: Path | None, keep: int | None, file: Path | None, as_json: bool) -> None:
+    """Write a backup: the log, and what is needed to bring it back, in one file with checksums.
+
+    Into FOLDER, or `backups` in the data directory. Everything goes on meanwhile. Read models are not in it: they are
+    folded anew.
+    """
+    from memctl.infra.log import archive
+
+    if file is not None:
+        manifest = archive.check(file)
+        written = file
+    else:
+        from memctl.api.backups import backup as write
+        from memctl.infra.database import connect
+        from memctl.infra.settings import load_settings
+
+        settings = load_settings()
+        with connect(settings.require("database_url"), name="memctl backup") as connection:
+            written = write(settings, connection, folder, keep)
+        manifest = archive.read_manifest(written)
+    events = manifest.tables["events"].rows
+    if as_json:
+        print_json(
+            {"file": str(written), "bytes": written.stat().st_size, "events": events, "made_at": manifest.made_at}
+        )
+        return
+    print_lines(f"{written}: {events:,} events, {size(written.stat().st_size)}" + (", sound" if file else ""))
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False, exists=True))
+@click.option(
+    "--receipts", multiple=True, type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    help="Receipts of what was forgotten since, beside those of the backup's folder and the data directory.",
+)  # fmt: skip
+@_as_json
+def restore(file: Path, receipts: tuple[Path, ...], as_json: bool) -> None:
+    """Restore a backup into a memctl that holds nothing yet; the workers then fold it.
+
+    What was forgotten after the backup was made is left out, by the receipts.
+    """
+    import msgspec
+
+    from memctl.api.backups import restore as bring_back
+    from memctl.infra.database import connect
+    from memctl.infra.settings import load_settings
+
+    settings = load_settings()
+    with connect(settings.require("database_url"), name="memctl restore") as connection:
+        done = bring_back(settings, connection, file, receipts)
+    if as_json:
+        print_json(msgspec.to_builtins(done))
+        return
+    gone = f"; {done.left_out:,} of them were forgotten since, and left out" if done.left_out else ""
+    print_lines(f"restored {done.events:,} events of {done.made_at}{gone}")
+    tell("the workers fold them now; `memctl status` tells how far they are")
+
+
+@click.command()
+@click.argument("file", required=False, type=click.Path(path_type=Path, dir_okay=False))
+@click.option("--session", metavar="ID", help="Only of this session.")
+@click.option("--project", metavar="NAME|PATH", help="Only of this project's places.")
+def export(file: Path | None, session: str | None, project: str | None) -> None:
+    """Write the log as JSON lines, to FILE or the terminal, for other tools and for `memctl import`.
+
+    The first line says what it is, each other line is an event, the last has their number and checksum
+    (docs/export.md).
+    """
+    import sys
+
+    from memctl.api.exporting import export as write
+    from memctl.cli.asking import placed
+    from memctl.infra.database import connect
+    from memctl.infra.embedded.places import open_private
+    from memctl.infra.settings import load_settings
+
+    settings = load_settings()
+    where = placed(project)["project"]
+    with connect(settings.require("database_url"), name="memctl export") as connection:
+        if file is None:
+            written = write(connection, settings.space, sys.stdout.buffer.write, session=session, project=where)
+        else:
+            with open_private(file) as out:
+                written = write(connection, settings.space, out.write, session=session, project=where)
+    tell(f"{written:,} events exported")
+    if not written:
+        raise click.exceptions.Exit(3)
+
+
+@click.command()
+@click.option("--dry-run", is_flag=True, help="Count what would be cut, and change nothing.")
+@_as_json
+def redact(dry_run: bool, as_json: bool) -> None:
+    """Apply today's rules of redaction to the past: secrets that were kept before a rule knew them are cut.
+
+    Events with such are emptied and told anew without them, under a receipt; all that was learnt is folded again.
+    """
+    import msgspec
+
+    from memctl.api.redacting import redact_past
+    from memctl.infra.settings import load_settings
+
+    done = redact_past(load_settings(), dry=dry_run, tell=tell)
+    if as_json:
+        print_json(msgspec.to_builtins(done))
+        return
+    kinds = ", ".join(f"{count:,} {kind}" for kind, count in done.cut.items())
+    print_lines(
+        f"{done.looked_at:,} events looked at, {done.events:,} with something to cut" + (f": {kinds}" if kinds else "")
+    )
+
+
+@click.command()
+@click.option("--confirm", is_flag=True, help="Do not ask.")
+@click.option("--backup/--no-backup", default=True, show_default=True, help="Write a backup first.")
+def reset(confirm: bool, backup: bool) -> None:
+    """Begin anew: everything that memctl knows is removed. Transcripts and backups stay."""
+    from memctl.api.resetting import reset as begin_anew
+    from memctl.infra.settings import load_settings
+
+    settings = load_settings()
+    if not confirm:
+        tell(f"Everything that memctl knows in {settings.data_dir} will be removed.")
+        click.confirm("Begin anew?", abort=True, err=True)
+    kept = begin_anew(settings, backup=backup, tell=tell)
+    print_lines("memctl knows nothing now" + (f"; what it knew is in {kept}" if kept else ""))

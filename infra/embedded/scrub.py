@@ -1,0 +1,98 @@
+"""A new cluster for an old one: only what is known now is copied, so that no file holds what was erased.
+
+Erasing empties a row, but its bytes stay in pages, in the write-ahead log and in statistics until something else needs
+the room. So the database is copied into a cluster of its own, which then takes the old one's place. Killed at any
+moment, either the old one is in place or the new one is (`finish_scrub`, which every `up` calls).
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+from memctl.domain.errors import MemctlError
+from memctl.infra.embedded.places import Places, make_private, sync_folder
+from memctl.infra.embedded.postgres import binaries, start_postgres
+
+_COPYING, _COPIED, _OLD = "postgres.scrubbing", "postgres.scrubbed", "postgres.before-scrub"
+
+_COUNTS = """SELECT format('%I.%I', schemaname, tablename),
+    (xpath('/row/n/text()', query_to_xml(format('SELECT count(*) AS n FROM %I.%I', schemaname, tablename),
+                                         false, true, '')))[1]::text::bigint
+    FROM pg_tables WHERE schemaname = 'memctl' ORDER BY 1"""
+
+
+class NotCopied(MemctlError):
+    """The database could not be copied: {why}."""
+
+    hint = "nothing was replaced; the old one is in place"
+    why: str
+
+
+def copy_cluster(places: Places) -> None:
+    """Copy what the stopped instance's database holds into a new cluster beside it.
+
+    Raises: NotCopied, and as `start_postgres`; then nothing was replaced.
+    """
+    import psycopg
+
+    new = places.data / _COPYING
+    shutil.rmtree(new, ignore_errors=True)
+    make_private(new)
+    if (local := places.postgres / "local.conf").exists():
+        shutil.copy2(local, new / "local.conf")
+    with start_postgres(places.postgres) as old, start_postgres(new) as fresh:
+        dump = [str(binaries() / "pg_dump"), "--format=custom", "--compress=0", "--no-owner", f"--dbname={old.url}"]
+        restore = [str(binaries() / "pg_restore"), "--no-owner", "--exit-on-error", f"--dbname={fresh.url}"]
+        _pipe(dump, restore)
+        with psycopg.connect(old.url) as before, psycopg.connect(fresh.url) as after:
+            there: dict[str, int] = dict(before.execute(_COUNTS.encode()).fetchall())
+            here: dict[str, int] = dict(after.execute(_COUNTS.encode()).fetchall())
+            after.execute("ANALYZE")
+        if there != here:
+            differing = sorted(name for name in there.keys() | here.keys() if there.get(name) != here.get(name))
+            raise NotCopied(why=f"rows differ in {', '.join(differing[:5])}")
+    new.rename(places.data / _COPIED)
+    sync_folder(places.data)
+
+
+def finish_scrub(places: Places) -> bool:
+    """Put a copied cluster in the place of the old one, and remove all that was made from the old one. Whether there
+    was one. To be called while nothing runs."""
+    shutil.rmtree(places.data / _COPYING, ignore_errors=True)
+    copied, old = places.data / _COPIED, places.data / _OLD
+    found = copied.exists() or old.exists()
+    if copied.exists():
+        if places.postgres.exists():
+            shutil.rmtree(old, ignore_errors=True)
+            places.postgres.rename(old)
+        copied.rename(places.postgres)
+        sync_folder(places.data)
+    if found:
+        # The vectors are written anew from what is wanted and from the cache; the queue holds nothing but wake-ups.
+        for folder in (places.vectors, places.valkey, old):
+            shutil.rmtree(folder, ignore_errors=True)
+        for file in places.log.glob("*.log*"):
+            file.unlink(missing_ok=True)
+        sync_folder(places.data)
+    return found
+
+
+def _pipe(first: list[str], second: list[str]) -> None:
+    with (
+        subprocess.Popen(first, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as dump,  # noqa: S603
+        subprocess.Popen(second, stdin=dump.stdout, stderr=subprocess.PIPE) as restore,  # noqa: S603
+    ):
+        assert dump.stdout is not None
+        dump.stdout.close()
+        _, told = restore.communicate()
+        assert dump.stderr is not None
+        said = dump.stderr.read()
+    if dump.returncode or restore.returncode:
+        raise NotCopied(why=" ".join((said + told).decode("utf-8", "replace").split())[:500])
+
+
+def leftovers(folder: Path) -> list[Path]:
+    """What a scrub that was killed left behind."""
+    return [folder / name for name in (_COPYING, _COPIED, _OLD) if (folder / name).exists()]

@@ -1,0 +1,195 @@
+"""Backups: the log with all that steers it, in one zip file that any zip tool can open and check.
+
+Members are tables as Postgres' COPY writes them (text), then `manifest.json`: schema, columns, rows and sha256 of each.
+Read models are not in it: they are folded anew. The cache of dense vectors is, so that a restore embeds nothing twice.
+What is in a backup is what one snapshot saw: writers go on meanwhile, and what they had not committed is not in it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zipfile
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+from psycopg import sql
+
+from memctl.domain.errors import MemctlError
+from memctl.infra.database import Connection, snapshot
+from memctl.infra.embedded.places import open_private
+from memctl.infra.log.migrate import revisions
+
+FORMAT = 1
+
+TABLES = ("spaces", "events", "receipts", "tombstones", "mark_history", "checkpoints", "embeddings")
+"""In the order in which they can be restored."""
+
+_BLOCK = 1 << 20
+
+Progress = Callable[[str, int], None]
+"""Told the table and how many bytes of it are done."""
+
+
+class BadBackup(MemctlError):
+    """{file} cannot be restored: {why}."""
+
+    file: str
+    why: str
+
+
+class NotEmpty(MemctlError):
+    """The log holds {events} events already."""
+
+    hint = "restore into a database without any: another MEMCTL_DATA_DIR, or `memctl reset --confirm` first"
+    events: int
+
+
+class Member(msgspec.Struct, frozen=True):
+    """One table in a backup."""
+
+    columns: tuple[str, ...]
+    rows: int
+    sha256: str
+
+
+class Manifest(msgspec.Struct, frozen=True):
+    """What is in a backup. `position` is the last one in it; `schema` the revision of the tables."""
+
+    format: int
+    schema: str
+    made_at: str
+    position: int
+    tables: dict[str, Member]
+
+
+def write(connection: Connection, file: Path, progress: Progress = lambda table, size: None) -> Manifest:
+    """Write a backup, whole or not at all, readable by its owner alone. Raises: OSError, DatabaseUnavailable."""
+    with (
+        open_private(file) as written,
+        snapshot(connection),
+        zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive,
+    ):
+        manifest = _written(connection, archive, progress)
+    return manifest
+
+
+def _written(connection: Connection, archive: zipfile.ZipFile, progress: Progress) -> Manifest:
+    tables = {}
+    for table in TABLES:
+        columns = _columns(connection, table)
+        digest, rows, size = hashlib.sha256(), 0, 0
+        query = sql.SQL("COPY (SELECT {} FROM memctl.{} ORDER BY 1) TO STDOUT").format(
+            sql.SQL(", ").join(map(sql.Identifier, columns)), sql.Identifier(table)
+        )
+        with (
+            archive.open(table, "w", force_zip64=True) as member,
+            connection.cursor() as cursor,
+            cursor.copy(query) as copied,
+        ):
+            for row in copied:
+                member.write(row)
+                digest.update(row)
+                rows += 1
+                size += len(row)
+                if size >= _BLOCK:
+                    progress(table, size)
+                    size = 0
+        progress(table, size)
+        tables[table] = Member(columns, rows, digest.hexdigest())
+    found = connection.execute("SELECT coalesce(max(position), 0) FROM memctl.events").fetchone()
+    assert found is not None
+    manifest = Manifest(FORMAT, revisions(connection)[0], datetime.now(UTC).isoformat(), found[0], tables)
+    archive.writestr("manifest.json", json.dumps(msgspec.to_builtins(manifest), indent=2) + "\n")
+    return manifest
+
+
+def read_manifest(file: Path) -> Manifest:
+    """What a backup says of itself. Raises: BadBackup."""
+    with _opened(file) as archive:
+        return _manifest(file, archive)
+
+
+def check(file: Path) -> Manifest:
+    """Read a backup through and compare every checksum. Raises: BadBackup."""
+    with _opened(file) as archive:
+        manifest = _manifest(file, archive)
+        for table, member in manifest.tables.items():
+            digest = hashlib.sha256()
+            for block in _blocks(file, archive, table):
+                digest.update(block)
+            if digest.hexdigest() != member.sha256:
+                raise BadBackup(file=str(file), why=f"the checksum of {table} is not that of its manifest")
+        return manifest
+
+
+def restore(connection: Connection, file: Path, progress: Progress = lambda table, size: None) -> Manifest:
+    """Put a backup into a log that holds no event, in the caller's transaction. Check the file first (`check`).
+
+    Raises: NotEmpty, BadBackup.
+    """
+    row = connection.execute("SELECT count(*) FROM (SELECT FROM memctl.events LIMIT 1) e").fetchone()
+    if row and row[0]:
+        (count,) = connection.execute("SELECT count(*) FROM memctl.events").fetchone() or (0,)
+        raise NotEmpty(events=count)
+    with _opened(file) as archive:
+        manifest = _manifest(file, archive)
+        if manifest.schema > revisions(connection)[0]:
+            raise BadBackup(file=str(file), why="it was written by a newer memctl")
+        connection.execute("DELETE FROM memctl.tombstones; DELETE FROM memctl.receipts; DELETE FROM memctl.checkpoints")
+        connection.execute("DELETE FROM memctl.mark_history; DELETE FROM memctl.embeddings; DELETE FROM memctl.spaces")
+        for table in TABLES:
+            if table not in manifest.tables:
+                continue
+            statement = sql.SQL("COPY memctl.{} ({}) FROM STDIN").format(
+                sql.Identifier(table), sql.SQL(", ").join(map(sql.Identifier, manifest.tables[table].columns))
+            )
+            with connection.cursor() as cursor, cursor.copy(statement) as copy:
+                for block in _blocks(file, archive, table):
+                    copy.write(block)
+                    progress(table, len(block))
+        connection.execute(
+            "SELECT setval(pg_get_serial_sequence('memctl.events', 'position'), greatest(max(position), 1),"
+            " max(position) IS NOT NULL) FROM memctl.events"
+        )
+        connection.execute(
+            "SELECT setval(pg_get_serial_sequence('memctl.spaces', 'space_id'), max(space_id)) FROM memctl.spaces"
+        )
+        return manifest
+
+
+def _columns(connection: Connection, table: str) -> tuple[str, ...]:
+    rows = connection.execute(
+        "SELECT attname FROM pg_attribute WHERE attrelid = %s::regclass AND attnum > 0 AND NOT attisdropped"
+        " ORDER BY attnum",
+        [f"memctl.{table}"],
+    )
+    return tuple(row[0] for row in rows)
+
+
+def _opened(file: Path) -> zipfile.ZipFile:
+    try:
+        return zipfile.ZipFile(file)
+    except (OSError, zipfile.BadZipFile) as problem:
+        why = problem.strerror if isinstance(problem, OSError) and problem.strerror else str(problem)
+        raise BadBackup(file=str(file), why=why) from problem
+
+
+def _manifest(file: Path, archive: zipfile.ZipFile) -> Manifest:
+    try:
+        found = msgspec.json.decode(archive.read("manifest.json"), type=Manifest)
+    except (KeyError, msgspec.MsgspecError, zipfile.BadZipFile, EOFError, ValueError) as problem:
+        raise BadBackup(file=str(file), why="it is no backup of memctl's, or damaged") from problem
+    if found.format != FORMAT or set(found.tables) - set(TABLES):
+        raise BadBackup(file=str(file), why="it was written by a newer memctl")
+    return found
+
+
+def _blocks(file: Path, archive: zipfile.ZipFile, table: str) -> Iterator[bytes]:
+    try:
+        with archive.open(table) as member:
+            yield from iter(lambda: member.read(_BLOCK), b"")
+    except (KeyError, zipfile.BadZipFile, EOFError, OSError, ValueError) as problem:
+        raise BadBackup(file=str(file), why=f"{table} cannot be read ({problem})") from problem

@@ -1,0 +1,265 @@
+"""Erasing from the log: what events said goes, under a receipt; their places stay, and tombstones are laid.
+
+The order matters: first the tombstones are committed, then every append that could not see them has ended
+(`settled`), and only then is it looked up what there is to erase.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, NamedTuple
+from uuid import UUID
+
+import msgspec
+from psycopg.types.json import Jsonb
+
+from memctl.domain.erasing import Scope, Tombstone
+from memctl.domain.event import Event, Micros
+from memctl.infra.database import Connection
+from memctl.infra.log.read import read_events
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+_RECORDS = ("event.skipped", "content.erased")
+"""What memctl records about leaving out and forgetting: it holds ids, and is never erased."""
+
+_FIND = """SELECT DISTINCT coalesce(variant_of, event_id) FROM memctl.events
+    WHERE space_id = %(space)s AND payload IS NOT NULL AND type <> ALL(%(records)s) AND """
+
+
+class Receipt(msgspec.Struct, frozen=True):
+    """What was forgotten: scope and ids, never what was said. `erased` are deliveries."""
+
+    id: UUID
+    space: str
+    scope: Scope
+    reason: str
+    begun_at: datetime
+    finished_at: datetime | None
+    erased: tuple[UUID, ...]
+    outcome: dict[str, Any]
+
+
+class Emptied(NamedTuple):
+    """An event that was emptied: where it stood and of what kind it was."""
+
+    id: UUID
+    stream: str
+    type: str
+
+
+def begin(
+    connection: Connection, space_id: int, receipt: UUID, scope: Scope, reason: str, ids: Iterable[UUID] = ()
+) -> None:
+    """Open a receipt: until it is finished, events may be emptied under it. `ids` are to be, whatever comes between."""
+    connection.execute(
+        "INSERT INTO memctl.receipts (receipt, space_id, scope, reason, erased) VALUES (%s, %s, %s, %s, %s::uuid[])"
+        " ON CONFLICT (receipt) DO NOTHING",  # one that was begun and not finished
+        [receipt, space_id, Jsonb(scope, msgspec.json.encode), reason, list(ids)],
+    )
+
+
+def finish(connection: Connection, receipt: UUID, outcome: dict[str, Any]) -> None:
+    """Close a receipt: everything that it is about was looked for, and is not there."""
+    connection.execute(
+        "UPDATE memctl.receipts SET finished_at = clock_timestamp(), outcome = %s WHERE receipt = %s",
+        [Jsonb(outcome, msgspec.json.encode), receipt],
+    )
+
+
+def receipts(connection: Connection, *, unfinished: bool = False) -> list[Receipt]:
+    """Every receipt, or those that were begun and not finished; oldest first."""
+    rows = connection.execute(
+        "SELECT receipt, s.name, scope, reason, begun_at, finished_at, erased, outcome FROM memctl.receipts r"
+        " JOIN memctl.spaces s USING (space_id) WHERE finished_at IS NULL OR NOT %s ORDER BY begun_at, receipt",
+        [unfinished],
+        binary=True,
+    )
+    return [
+        Receipt(row[0], row[1], msgspec.json.decode(row[2], type=Scope), row[3], row[4], row[5], tuple(row[6]),
+                msgspec.json.decode(row[7]))
+        for row in rows
+    ]  # fmt: skip
+
+
+def lay(connection: Connection, space_id: int, receipt: UUID, stones: Iterable[Tombstone]) -> None:
+    """Lay tombstones, in the caller's transaction. Appends that begin once it is committed see them."""
+    laid = list(dict.fromkeys(stones))
+    if not laid:
+        return
+    connection.execute(
+        "INSERT INTO memctl.tombstones (space_id, kind, stream, value, since, until, receipt)"
+        " SELECT %s, kind, stream, value, coalesce(since, '-infinity'), coalesce(until, 'infinity'), %s"
+        " FROM unnest(%s::text[], %s::text[], %s::text[], %s::timestamptz[], %s::timestamptz[])"
+        " AS t(kind, stream, value, since, until) ON CONFLICT DO NOTHING",
+        [space_id, receipt, [t.kind for t in laid], [t.stream for t in laid], [t.value for t in laid],
+         [_moment(t.since) for t in laid], [_moment(t.until) for t in laid]],
+    )  # fmt: skip
+    connection.execute(
+        "UPDATE memctl.spaces SET has_tombstones = true WHERE space_id = %s AND NOT has_tombstones", [space_id]
+    )
+
+
+def stones(connection: Connection) -> dict[UUID, list[Tombstone]]:
+    """Every tombstone, by the receipt that it was laid under."""
+    found: dict[UUID, list[Tombstone]] = {}
+    for kind, stream, value, since, until, receipt in connection.execute(
+        "SELECT kind, stream, value, nullif(since, '-infinity'), nullif(until, 'infinity'), receipt"
+        " FROM memctl.tombstones ORDER BY receipt, kind, stream, value"
+    ):
+        stone = Tombstone(kind=kind, stream=stream, value=value, since=_micros(since), until=_micros(until))
+        found.setdefault(receipt, []).append(stone)
+    return found
+
+
+def settled(connection: Connection, patience_s: float = 90.0) -> bool:
+    """Wait for every append that is under way now; False where one has not ended in that time."""
+    deadline = time.monotonic() + patience_s
+    (holders,) = _row(connection, "SELECT memctl.position_holders()")
+    waiting = set(holders)
+    while waiting:
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.005)
+        (holders,) = _row(connection, "SELECT memctl.position_holders()")
+        waiting.intersection_update(holders)
+    return True
+
+
+def found_by(connection: Connection, space_id: int, scope: Scope) -> set[UUID]:
+    """The deliveries that a scope of streams, places or time holds."""
+    places = "location = ANY(%(places)s) OR location LIKE ANY(%(inside)s)"
+    where = {
+        "session": "stream = ANY(%(streams)s) AND occurred_at <= %(until)s",
+        # What git said of a place is recorded elsewhere, and names it.
+        "project": f"({places} OR payload->>'location' = ANY(%(places)s)) AND occurred_at <= %(until)s",
+        "before": "occurred_at < %(until)s",
+    }[scope.kind]
+    inside = [place.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "/%" for place in scope.locations]
+    return _ids(
+        connection, where, space=space_id, streams=list(scope.streams), places=list(scope.locations), inside=inside,
+        until=_moment(scope.until),
+    )  # fmt: skip
+
+
+def holding(connection: Connection, space_id: int, text: str) -> set[UUID]:
+    """The deliveries in which a text stands, in any case and however its white space is laid out."""
+    words = text.split()
+    longest = max(words, key=len)
+    return _ids(
+        connection,
+        "(strpos(lower(payload::text), lower(%(word)s)) > 0 AND payload::text ~* %(said)s"
+        " OR concat_ws(' ', location, session_id, stream) ~* %(plain)s)",
+        space=space_id, word=_in_json(longest),
+        said=r"(\s|\\[nrt])+".join(_as_pattern(_in_json(word)) for word in words),
+        plain=r"\s+".join(map(_as_pattern, words)),
+    )  # fmt: skip
+
+
+def between(connection: Connection, space_id: int, stream: str, since: Micros, until: Micros) -> set[UUID]:
+    """The deliveries of a stream within a time, both ends included."""
+    where = "stream = %(stream)s AND occurred_at BETWEEN %(since)s AND %(until)s"
+    return _ids(connection, where, space=space_id, stream=stream, since=_moment(since), until=_moment(until))
+
+
+def citing(connection: Connection, space_id: int, ids: Iterable[UUID]) -> set[UUID]:
+    """The deliveries whose sources are among these, and those that cite them, and so on; without these themselves.
+
+    A source is an event's own id, a variant's too.
+    """
+    known, fresh = set(ids), set(ids)
+    while fresh:
+        variants = connection.execute(
+            "SELECT event_id FROM memctl.events WHERE space_id = %s AND variant_of = ANY(%s)", [space_id, list(fresh)]
+        )
+        cited = [*fresh, *(row[0] for row in variants)]
+        fresh = _ids(connection, "sources && %(cited)s::uuid[]", space=space_id, cited=cited) - known
+        known |= fresh
+    return known - set(ids)
+
+
+def naming(connection: Connection, space_id: int, keys: Sequence[str]) -> set[UUID]:
+    """What people and processors said about things of these ids: statements that name one in a field of its own.
+
+    What was recalled holds nothing but ids, and stays.
+    """
+    where = "type <> ALL(%(told)s) AND EXISTS (SELECT FROM jsonb_each_text(payload) f WHERE f.value = ANY(%(keys)s))"
+    told = [
+        "session.started", "session.ended", "prompt.submitted", "response.received", "tool.called", "tool.returned",
+        "tool.failed", "context.compacted", "notice.received", "memory.recalled", "project.identified",
+    ]  # fmt: skip
+    return _ids(connection, where, space=space_id, told=told, keys=list(keys)) if keys else set()
+
+
+def read(connection: Connection, space_id: int, ids: Iterable[UUID], size: int = 2000) -> Iterator[Event]:
+    """Those of the deliveries that are not erased, of variants the one that counts; in no order."""
+    wanted = list(ids)
+    for start in range(0, len(wanted), size):
+        yield from read_events(connection, space_id, wanted[start : start + size]).values()
+
+
+def empty(
+    connection: Connection,
+    space_id: int,
+    receipt: UUID,
+    ids: Iterable[UUID],
+    only: Iterable[UUID] | None = None,
+) -> list[Emptied]:
+    """Empty deliveries with all their variants, or `only` some of their events, in the caller's transaction.
+
+    Those that are empty already stay so.
+
+    A variant's id and key tell what it said, so it gets others.
+    """
+    wanted = list(ids)
+    connection.execute("SELECT set_config('memctl.receipt', %s, true)", [str(receipt)])
+    rows = connection.execute(
+        "UPDATE memctl.events e SET payload = NULL, salt = NULL, payload_hash = NULL, sources = NULL,"
+        " causation_id = NULL, correlation_id = NULL, location = '',"
+        " event_id = CASE WHEN e.variant_of IS NULL THEN e.event_id ELSE n.id END,"
+        " dedupe_key = CASE WHEN e.variant_of IS NULL THEN e.dedupe_key"
+        " ELSE split_part(e.dedupe_key, '#' || e.event_id::text, 1) || '#' || n.id END"
+        " FROM (SELECT position, gen_random_uuid() AS id FROM memctl.events"
+        " WHERE space_id = %(space)s AND payload IS NOT NULL AND type <> ALL(%(records)s)"
+        " AND (event_id = ANY(%(ids)s) OR variant_of = ANY(%(ids)s))"
+        " AND (%(only)s::uuid[] IS NULL OR event_id = ANY(%(only)s)) FOR UPDATE) n"
+        " WHERE e.position = n.position RETURNING coalesce(e.variant_of, e.event_id), e.stream, e.type",
+        {"space": space_id, "ids": wanted, "records": list(_RECORDS), "only": None if only is None else list(only)},
+    ).fetchall()
+    emptied = [Emptied(*row) for row in rows]
+    connection.execute(
+        "UPDATE memctl.receipts SET erased = (SELECT array_agg(DISTINCT id) FROM unnest(erased || %s::uuid[]) AS e(id))"
+        " WHERE receipt = %s",
+        [[each.id for each in emptied], receipt],
+    )
+    return emptied
+
+
+def _ids(connection: Connection, where: str, **given: Any) -> set[UUID]:
+    rows = connection.execute((_FIND + where).encode(), {**given, "records": list(_RECORDS)})
+    return {row[0] for row in rows}
+
+
+def _row(connection: Connection, statement: str) -> tuple[Any, ...]:
+    row = connection.execute(statement.encode()).fetchone()
+    assert row is not None
+    return row
+
+
+def _moment(at: Micros | None) -> datetime | None:
+    return None if at is None else _EPOCH + timedelta(microseconds=at)
+
+
+def _micros(at: datetime | None) -> Micros | None:
+    return None if at is None else Micros((at - _EPOCH) // timedelta(microseconds=1))
+
+
+def _in_json(word: str) -> str:
+    """A word as it stands in the text of a jsonb."""
+    return msgspec.json.encode(word).decode()[1:-1]
+
+
+def _as_pattern(word: str) -> str:
+    return "".join(each if each.isalnum() else f"\\{each}" for each in word)

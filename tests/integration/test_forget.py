@@ -1,0 +1,278 @@
+"""What was forgotten is gone, and stays gone: from the log, the read models, the cache, and what is still to come."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+import servers
+from events import NOON, id_of, observed, prompt
+from histories import digests, drained, everything, example, filled
+
+from memctl.api import forget, queries
+from memctl.api.deciding import Commands
+from memctl.api.reader import Readers, reader_of
+from memctl.domain.core_memory import CoreMemoryAppended
+from memctl.domain.erasing import NothingToForget, TooShort
+from memctl.domain.event import Micros, NewEvent
+from memctl.domain.observations import PromptSubmitted, ToolCalled, ToolReturned, hook_key
+from memctl.infra import generations
+from memctl.infra.database import Connection, connect
+from memctl.infra.log import erase
+from memctl.infra.log.append import append
+from memctl.infra.log.audit import hashed, open_guards
+from memctl.infra.log.mark import move_mark
+from memctl.infra.settings import Settings, load_settings
+from memctl.workers import erasure
+
+PHRASE = "the zq7vkx19mw harbour protocol"
+
+
+@pytest.fixture
+def log(database_url: str) -> Iterator[Connection]:
+    with connect(database_url, name="test") as connection:
+        yield connection
+
+
+@pytest.fixture
+def settings(database_url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Settings:
+    monkeypatch.setenv("MEMCTL_DATABASE_URL", database_url)
+    monkeypatch.setenv("MEMCTL_DATA_DIR", str(tmp_path / "data"))
+    return load_settings()
+
+
+def forgotten(settings: Settings, log: Connection, **asked: Any) -> forget.Forgotten:
+    planned = forget.plan(reader_of(log, "default"), **asked)
+    told = forget.preview(log, 1, planned)
+    done = forget.forget(settings, log, 1, planned, None)
+    assert told.events <= done.events
+    return done
+
+
+def rebuilt(server: str, template: str, events: list[NewEvent]) -> dict[str, tuple[int, str]]:
+    """The digests of a log that never held anything but these."""
+    with servers.fresh_database(server, template=template) as url, connect(url) as other:
+        generations.ensure_live(other, 4)
+        append(other, 1, events)
+        drained(url)
+        return digests(other)
+
+
+def holds(url: str, text: str) -> list[str]:
+    """The tables of memctl's in which a text stands, in any case."""
+    found = []
+    with connect(url) as connection:
+        names = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'memctl'").fetchall()
+        for (name,) in names:
+            rows = connection.execute(
+                f"SELECT count(*) FROM memctl.{name} t WHERE strpos(lower(t::text), lower(%s)) > 0", [text]
+            ).fetchone()
+            if rows and rows[0]:
+                found.append(name)
+    return found
+
+
+def test_a_session_that_was_forgotten_is_as_if_it_had_never_been(
+    settings: Settings, log: Connection, database_url: str, postgres_server: str, migrated_template: str
+) -> None:
+    filled(database_url, log)
+    stream = example(2)[0].stream
+    done = forgotten(settings, log, session=stream.split("/", 2)[2])
+    kept = [event for event in everything() if event.stream != stream]
+    assert done.events == len({e.dedupe_key for e in everything() if e.stream == stream})
+    assert digests(log) == rebuilt(postgres_server, migrated_template, kept)
+    with pytest.raises(queries.NotFound):
+        queries.session(reader_of(log, "default"), stream)
+    # Told again, by the same transcript, it stays gone; what happens there later does not.
+    again = append(log, 1, example(2, day=4))
+    assert {each.status for each in again} == {"forgotten"}
+    later = prompt(1, "and now for something new", session=stream.split("/", 2)[2])
+    later = NewEvent(**{**{f: getattr(later, f) for f in later.__struct_fields__}, "occurred_at": Micros(2**51)})
+    assert append(log, 1, [later])[0].status == "new"
+    drained(database_url)
+    found = hashed(log, move_mark(log))
+    assert (found.altered.count, found.misplaced.count, open_guards(log)) == (0, 0, [])
+    receipts = [json.loads(line) for line in (settings.data_dir / forget.RECEIPTS).read_text().splitlines()]
+    assert [(r["id"], len(r["erased"])) for r in receipts] == [(str(done.receipt), done.events)]
+
+
+def test_live_equals_rebuilt_after_forgetting_in_each_way(
+    settings: Settings, log: Connection, database_url: str
+) -> None:
+    filled(database_url, log)
+    reader = reader_of(log, "default")
+    memories = queries.memories(reader, forget.places_of(reader, "*"), limit=50).items
+    forgotten(settings, log, id=next(m["id"] for m in memories if m["kind"] == "bug_pattern"))
+    forgotten(settings, log, id=next(m["id"] for m in memories if m["kind"] == "episode"))
+    forgotten(settings, log, match="short answers without emoji")
+    forgotten(settings, log, project="/home/dana/shop/part1")
+    forgotten(settings, log, before=datetime(2026, 3, 5, tzinfo=UTC))
+    left = digests(log)
+    from memctl.workers.replay import replay
+
+    found = replay(database_url, None, verify=True)
+    assert [c.name for c in found.compared if not c.equal] == []
+    assert digests(log) == left
+
+
+def test_a_text_is_forgotten_wherever_it_was_said_and_with_what_was_recorded_of_it(
+    settings: Settings, log: Connection, database_url: str
+) -> None:
+    generations.ensure_live(log, 4)
+    said = [
+        *example(1),
+        prompt(1, f"Remember: {PHRASE} is what we use.", session="a"),
+        observed(
+            ToolCalled(line="a2", tool="Bash", call="c1", input={"command": f"echo '{PHRASE}'\n"}), session="a", at=2
+        ),
+        observed(
+            ToolReturned(line="a3", tool="Bash", call="c1", text="The ZQ7VKX19MW\nharbour   protocol"),
+            session="a",
+            at=3,
+        ),
+        prompt(2, "and something else", session="a", at=4),
+        NewEvent(
+            stream="core/1", payload=CoreMemoryAppended(section="human", text=PHRASE, version=1, content=PHRASE),
+            occurred_at=Micros(NOON), dedupe_key="command:core:1", actor="user",
+        ),
+    ]  # fmt: skip
+    append(log, 1, said)
+    drained(database_url)
+    assert holds(database_url, "zq7vkx19mw")
+    done = forgotten(settings, log, match=PHRASE.upper())
+    assert done.events == 4
+    assert holds(database_url, "zq7vkx19mw") == []
+    assert [a.status for a in append(log, 1, said)].count("forgotten") == 4
+    drained(database_url)
+    assert holds(database_url, "zq7vkx19mw") == []
+    with pytest.raises(NothingToForget):
+        forget.plan(reader_of(log, "default"), match=PHRASE)
+    with pytest.raises(TooShort):
+        forget.plan(reader_of(log, "default"), match=" a b ")
+
+
+@pytest.mark.parametrize("first", ["hook", "transcript"])
+def test_what_hook_and_transcript_both_told_is_forgotten_together_whichever_comes_later(
+    settings: Settings, log: Connection, database_url: str, first: str
+) -> None:
+    by_line = prompt(1, f"note {PHRASE}", session="a")
+    by_hook = NewEvent(
+        stream=by_line.stream, payload=PromptSubmitted(via="hook", text=f"note {PHRASE}"),
+        occurred_at=Micros(by_line.occurred_at + 900_000), dedupe_key=hook_key("0" * 32), actor="user",
+        location=by_line.location, session_id="a",
+    )  # fmt: skip
+    one, other = (by_hook, by_line) if first == "hook" else (by_line, by_hook)
+    generations.ensure_live(log, 1)
+    append(log, 1, [one, prompt(9, "something else", session="a")])
+    drained(database_url)
+    forgotten(settings, log, id=id_of(one))
+    assert append(log, 1, [other])[0].status == "forgotten"
+    assert append(log, 1, [prompt(10, "later in the session", session="a", at=300)])[0].status == "new"
+    append(log, 1, [prompt(1, f"note {PHRASE} too", session="b")])
+    drained(database_url)
+    forgotten(settings, log, match=PHRASE)
+    assert holds(database_url, "zq7vkx19mw") == []
+
+
+def test_a_better_parser_that_reads_more_of_a_forgotten_line_brings_nothing_back(
+    settings: Settings, log: Connection, database_url: str
+) -> None:
+    generations.ensure_live(log, 1)
+    append(log, 1, [prompt(1, PHRASE)])
+    drained(database_url)
+    forgotten(settings, log, id=id_of(prompt(1)))
+    more = observed(PromptSubmitted(line="s1-line-1", block=1, text=PHRASE))
+    assert append(log, 1, [more])[0].status == "forgotten"
+    assert append(log, 1, [more, prompt(2, "another line")])[1].status == "new"
+
+
+def test_an_append_that_began_before_the_tombstone_was_laid_is_waited_for(
+    settings: Settings, log: Connection, database_url: str
+) -> None:
+    generations.ensure_live(log, 1)
+    append(log, 1, [prompt(1, "kept for now")])
+    drained(database_url)
+    with connect(database_url, autocommit=False) as slow:
+        append(slow, 1, [prompt(2, PHRASE)])
+        with connect(database_url) as other, other.transaction():
+            erase.begin(other, 1, receipt := forget.uuid4(), forget.Scope(kind="session"), "")
+            stone = forget.Tombstone(kind="session", value=prompt(1).stream)
+            erase.lay(other, 1, receipt, [stone])
+        assert not erase.settled(log, patience_s=0.2)
+        slow.commit()
+        assert erase.settled(log)
+    assert append(log, 1, [prompt(3, PHRASE)])[0].status == "forgotten"
+
+
+def test_the_log_lets_nobody_change_anything_and_empty_nothing_without_an_open_receipt(
+    settings: Settings, log: Connection, database_url: str
+) -> None:
+    generations.ensure_live(log, 1)
+    append(log, 1, [prompt(1, PHRASE), prompt(2, "to be kept")])
+    drained(database_url)
+    done = forgotten(settings, log, id=id_of(prompt(1)))
+    for receipt in ("", str(done.receipt), str(forget.uuid4())):
+        for change in (
+            "payload = NULL, salt = NULL, payload_hash = NULL, location = ''",
+            "payload = '{}', location = ''",
+            "actor = 'someone'",
+        ):
+            log.execute("SELECT set_config('memctl.receipt', %s, false)", [receipt])
+            with pytest.raises(psycopg.errors.RestrictViolation):
+                log.execute(f"UPDATE memctl.events SET {change} WHERE event_id = %s", [id_of(prompt(2))])
+
+
+def test_a_forgetting_that_was_killed_half_way_is_taken_up_again(
+    settings: Settings, log: Connection, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    generations.ensure_live(log, 1)
+    append(log, 1, [prompt(1, PHRASE), prompt(2, "to be kept")])
+    drained(database_url)
+
+    def killed(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(forget, "erase_round", killed)
+    planned = forget.plan(reader_of(log, "default"), id=id_of(prompt(1)))
+    with pytest.raises(KeyboardInterrupt):
+        forget.forget(settings, log, 1, planned, None)
+    monkeypatch.setattr(forget, "erase_round", erasure.erase_round)
+    assert holds(database_url, "zq7vkx19mw")
+    (done,) = forget.resume(settings, log, 1, None)
+    assert (done.events, holds(database_url, "zq7vkx19mw")) == (1, [])
+    assert forget.resume(settings, log, 1, None) == []
+
+
+def test_a_command_sent_again_after_what_it_became_was_forgotten_brings_nothing_back(
+    settings: Settings, log: Connection, database_url: str
+) -> None:
+    readers = Readers(database_url, settings.space)
+    commands = Commands(settings, readers)
+    body = json.dumps({"text": f"we rely on {PHRASE} everywhere", "location": "/home/dev/shop"}).encode()
+    try:
+        first = commands.carry_out("note", body, "key-1")
+        drained(database_url)
+        forgotten(settings, log, id=first.event_id)
+        again = commands.carry_out("note", body, "key-1")
+    finally:
+        commands.close()
+        readers.close()
+    assert (again.status, again.recorded) == ("forgotten", {})
+    drained(database_url)
+    assert holds(database_url, "zq7vkx19mw") == []
+
+
+def test_a_preview_changes_nothing(settings: Settings, log: Connection, database_url: str) -> None:
+    filled(database_url, log)
+    before = digests(log)
+    told = forget.preview(log, 1, forget.plan(reader_of(log, "default"), match="invoice"))
+    assert told.events > 0
+    assert any(each.dropped for each in told.consequences)
+    assert digests(log) == before
+    assert holds(database_url, "invoice")
+    assert log.execute("SELECT count(*) FROM memctl.receipts").fetchone() == (0,)
