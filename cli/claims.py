@@ -22,8 +22,8 @@ _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def insights(context: click.Context, project: str | None, limit: int, as_json: bool, kind: str | None) -> None:
     """List claims that were read out of words and work, with the level that each has reached.
 
-    L4: active, found by search. L3: verified. L2: passed its checks, and waits to be proved, said by you or seen in
-    more sessions. `memctl explain ID` tells the rest.
+    L4: active, found by search. L3: verified. L2: passed its checks, and waits to be said by you or seen in more
+    sessions. `memctl explain ID` tells the rest.
     """
 
     def row(item: dict[str, Any]) -> list[Cell | str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 from memctl.domain.facts import TAGS, Fact, Identified, Span, fact_id, quote
+from memctl.domain.location import inside, project_of
 from memctl.domain.ordering import Placed
 
 F = TypeVar("F", bound=Fact)
@@ -18,8 +19,21 @@ class Assertions:
         self.stream = stream
         self.location = ""
         """The last working directory that an event named: some events name none."""
+        self.base = ""
+        """The outermost directory around it that the session worked in."""
         self._facts: list[Fact] = []
         self._counts: dict[str, int] = {}
+
+    @property
+    def home(self) -> str:
+        """Where what is said of the whole project belongs: its repository, and no folder or worktree of it."""
+        return project_of(self.base)
+
+    def moved(self, location: str) -> None:
+        """The session works somewhere else from now on."""
+        self.location = location
+        if not inside(location, self.base):
+            self.base = location
 
     def drain(self) -> list[Fact]:
         drained, self._facts = self._facts, []

@@ -127,7 +127,7 @@ class Conversation:
         about = self._about_prompt(words)
         self._say(placed, text, words, kind, start, end, about)
         self._about |= words_in(words)
-        self._claimed(placed, text, text[start:end], start, about, "user")
+        self._claimed(placed, text, text[start:end], start, about, "user", lasting=True)
 
     def interrupted(self, when: Micros) -> None:
         if self.episode is not None:
@@ -238,10 +238,18 @@ class Conversation:
             self.episode.decided(decision.text, decision.rationale, cause=kind == "cause")
 
     def _claimed(
-        self, placed: Placed, text: str, words: str, offset: int, about: str, said_by: Literal["user", "agent"]
+        self,
+        placed: Placed,
+        text: str,
+        words: str,
+        offset: int,
+        about: str,
+        said_by: Literal["user", "agent"],
+        *,
+        lasting: bool = False,
     ) -> None:
         """Assert the claims in `words`, which stand in `text` from `offset` on."""
-        for claim in claims_in(words, said_by=said_by):
+        for claim in claims_in(words, said_by=said_by, lasting=lasting):
             span = span_of(placed, text, offset + claim.start, offset + claim.end)
             self._assert.make(
                 InsightFound,
@@ -257,6 +265,7 @@ class Conversation:
                 polarity=claim.polarity,
                 rule=claim.rule,
                 everywhere=claim.everywhere,
+                location=self._assert.home,
             )
 
     # --- the agent ---

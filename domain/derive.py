@@ -97,7 +97,7 @@ class StreamFacts:
         at, known = placed.event.location, self._assert.location
         if at and at != known and not (known and isinstance(seen, Statement)):
             # A statement may come from anywhere; where the session is, its client tells.
-            self._assert.location = at
+            self._assert.moved(at)
         if not self._opened:
             if placed.when <= 0:
                 # Lines without a time sort first: they wait for the first that tells when the session began.

@@ -471,6 +471,8 @@ class InsightFound(Identified, frozen=True, kw_only=True, omit_defaults=True, ta
     """Said of the person, not of the project."""
     proved: bool = False
     """A command that passed shows it."""
+    denied: bool = False
+    """The session showed the contrary: it speaks against the claim, and makes none."""
     files: tuple[str, ...] = ()
     """Files that it is about."""
 

@@ -18,7 +18,12 @@ USER_SAID, PROVED, TOOL_SAID, INFERRED = 4, 3, 2, 1
 
 TIER_NAMES = {USER_SAID: "user said", PROVED: "proved by a run", TOOL_SAID: "tool output", INFERRED: "inferred"}
 
-ENOUGH_SESSIONS = 3
+ENOUGH_SESSIONS, ENOUGH_FOR_FACTS = 3, 2
+"""Sessions that show a habit or preference which nobody stated, and a fact (a command that ran, a name that fell)."""
+
+_MAJORITY = 4
+"""Sessions that show a claim for each that shows the contrary, at least."""
+
 SURE_JUDGE = 0.8
 CERTAIN = 0.99
 _DAMPING = 0.8
@@ -64,8 +69,8 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     tier: int
     sessions: int
     has_quote: bool
-    proved: bool = False
-    """A test or command that passed shows it."""
+    denials: int = 0
+    """Sessions that show the contrary."""
     confirmed: bool = False
     """A person confirmed it."""
     rejected: bool = False
@@ -103,12 +108,11 @@ def warrant_of(claim: Standing) -> str:
     """What lets a claim into L3, in words; empty where nothing does yet."""
     if claim.tier >= USER_SAID:
         return "said by the user"
-    if claim.proved or claim.tier == PROVED:
-        return "proved by a run that passed"
     if claim.confirmed:
         return "confirmed by a person"
-    if claim.sessions >= ENOUGH_SESSIONS:
-        return f"seen in {claim.sessions} sessions"
+    if claim.sessions >= _enough(claim) and claim.sessions >= _MAJORITY * claim.denials:
+        proof = ", proved by a run that passed" if claim.tier == PROVED else ""
+        return f"seen in {claim.sessions} sessions{proof}"
     if claim.judged >= SURE_JUDGE:
         return f"judged true at {claim.judged:.2f}"
     return ""
@@ -119,12 +123,16 @@ def missing_of(claim: Standing) -> tuple[str, ...]:
     missing = tuple(c.why for c in checks_of(claim) if not c.passed)
     if warrant_of(claim):
         return missing
-    more = ENOUGH_SESSIONS - claim.sessions
+    more = max(_enough(claim), _MAJORITY * claim.denials) - claim.sessions
     return (
         *missing,
-        f"one of: the user says so, a passing run proves it, {more} more session{'s' if more > 1 else ''}, "
+        f"one of: the user says so, {more} more session{'s' if more > 1 else ''}, "
         f"a person confirms it, a judge at {SURE_JUDGE} or more",
     )
+
+
+def _enough(claim: Standing) -> int:
+    return ENOUGH_FOR_FACTS if claim.kind == "fact" and claim.tier >= TOOL_SAID else ENOUGH_SESSIONS
 
 
 class Side(msgspec.Struct, frozen=True, kw_only=True):

@@ -23,6 +23,10 @@ class Rule(msgspec.Struct, frozen=True):
     polarity: int
     confidence: float
     everywhere: bool = False
+    lasting: bool = False
+    """Its words say that it is meant to last."""
+    answers: bool = False
+    """Counts only as the answer to a question that has one (`insights._ONE_ANSWER`): the package manager, say."""
 
 
 def _rule(
@@ -32,8 +36,18 @@ def _rule(
     polarity: int = 1,
     confidence: float = 0.7,
     everywhere: bool = False,
+    *,
+    answers: bool = False,
 ) -> Rule:
-    return Rule(name, kind, re.compile(pattern, re.IGNORECASE | re.VERBOSE), polarity, confidence, everywhere)
+    lasting = name in _MEANT_TO_LAST
+    compiled = re.compile(pattern, re.IGNORECASE | re.VERBOSE)
+    return Rule(name, kind, compiled, polarity, confidence, everywhere, lasting, answers)
+
+
+_MEANT_TO_LAST = frozenset(
+    ("always", "never", "never ever", "should never", "from now on not", "from now on", "we always", "no longer",
+     "convention", "ko always", "ko never", "ko from now on not", "ko from now on", "ko we always")
+)  # fmt: skip
 
 
 # Where a sentence may begin before the words that make it a claim.
@@ -43,11 +57,10 @@ _LEAD = r"""^(?:(?:please|pls|ok(?:ay)?|yes|no|nope|also|and|but|so|note|btw|by\
 
 # Verbs of working habits: what may follow "always", "never" and their like.
 _HABIT = r"""(?:use|run|write|add|put|keep|commit|push|merge|rebase|squash|amend|test|lint|format|check|verify|ask
-    |confirm
-    |answer|reply|respond|explain|show|create|make|name|call|import|export|prefer|include|follow|read|update|bump|sign
-    |start|begin|end|wrap|document|comment|log|open|install|edit|change|modify|touch|delete|remove|stash|force[- ]push
-    |skip|mock|rely|depend|assume|generate|return|throw|catch|handle|validate|escape|sort|pin|avoid|be|do|go|let|tell
-    |speak|talk|leave|hard-?code|mention|work)"""
+    |confirm|answer|reply|respond|explain|create|make|name|import|export|prefer|include|follow|read|update|bump|sign
+    |wrap|document|comment|install|edit|change|modify|touch|delete|remove|stash|force[- ]push
+    |skip|mock|rely|depend|assume|pin|avoid|tell\ me|show\ me|let\ me|start\ (?:by|with)|work\ (?:in|on|from)
+    |speak|talk|hard-?code|mention|branch|deploy|release|review)"""
 
 # What marks a rule as meant for longer than this task.
 _LASTING = (
@@ -90,8 +103,9 @@ RULES = (
     _rule(
         "i prefer",
         "preference",
-        r"""^(?:(?:and|but|so|also|no|yes|ok|actually|well)[\s,]+){0,2}(?:i|we)(?:'d|\ would)?
-            (?:\s(?:really|generally|usually|always|much))?
+        r"""^(?:(?:and|but|so|also|no|yes|ok|actually|well)[\s,]+){0,2}(?:i|we)
+            (?:\s(?:really|much|strongly))?
+            (?:\s(?:generally|usually|always|typically|normally)|(?=.*\s(?:over|rather\ than|when\ you)\s))
             \s+prefer\s+(?P<what>(?!option|the\ (?:first|second|third|latter|former|other)|that\b|this\b|it\b).+)$""",
         1,
         0.8,
@@ -100,8 +114,7 @@ RULES = (
         "i dislike",
         "preference",
         r"^(?:(?:and|but|also)[\s,]+)?i\s+(?:(?:really\s+)?(?:don'?t|do\ not)\s+like|hate|dislike)\s+"
-        r"(?:when\s+you\s+|it\s+when\s+you\s+|to\s+)?"
-        r"(?P<what>(?!that\b|this\b|it\b|the\b|how\b|where\b|your\b|option)\w.+)$",
+        r"(?:it\s+)?when\s+(?:you|agents|people|commits|tests|functions|comments)\s+(?P<what>(?!did\b|have\b)\w.+)$",
         -1,
         0.7,
     ),
@@ -113,6 +126,7 @@ RULES = (
             (?P<not>[`'"]?[\w@./+#-]{{2,30}}[`'"]?)(?P<rest>\s+(?:for|in|when|to)\s+(?!the\b|this\b|that\b).{{2,40}})?[.!]?$""",
         1,
         0.7,
+        answers=True,
     ),
     # "no longer use X", "we don't use X (any more)"
     _rule(
@@ -152,7 +166,7 @@ RULES = (
         "we explicitly",
         "fact",
         r"^we\s+(?:explicitly|deliberately|intentionally|on\ purpose)\s+"
-        r"(?P<what>(?:chose|choose|choosed|picked|decided|keep|use|avoid)\b.+)$",
+        r"(?P<what>(?:chose|choose|picked|decided|keep|use|avoid)\b.+)$",
         1,
         0.75,
     ),
@@ -198,8 +212,8 @@ RULES = (
     _rule(
         "names",
         "preference",
-        rf"""{_LEAD}(?P<what>(?:use|prefix|name|start)\s+.{{2,60}}?\s(?:for|with|in)\s+(?:the\s+|all\s+|our\s+|my\s+)?
-            (?:branch(?:es)?(?:\s+names?)?|commit\s+messages?|commits|pr\s+titles?|test\s+names?|variable\s+names?))[.!]?$""",
+        rf"""{_LEAD}(?P<what>(?:use|prefix|name|start)\s+.{{2,60}}?\s(?:for|with|in)\s+(?:all\s+|our\s+|my\s+)?
+            (?:branches|branch\s+names|commit\s+messages|commits|pr\s+titles|test\s+names|variable\s+names))[.!]?$""",
         1,
         0.65,
     ),
@@ -228,7 +242,8 @@ RULES = (
     _rule(
         "i allow",
         "preference",
-        r"^(?:and\s+)?(?:i\s+allow\s+you\s+to|you\s+are\s+(?:always\s+)?allowed\s+to)\s+(?P<what>.+)$",
+        r"^(?:and\s+)?(?=.*\b(?:always|from\ now\ on|in\ general|whenever|at\ any\ time|without\ asking)\b)"
+        r"(?:i\s+(?:always\s+)?allow\s+you\s+to|you\s+(?:are|may)\s+(?:always\s+)?(?:allowed\s+to)?)\s+(?P<what>.+)$",
         1,
         0.7,
     ),
@@ -238,7 +253,8 @@ RULES = (
         "profile",
         r"""^(?:hi|hello|hey|btw|fyi|note|and|also)?[\s,!]*(?:i\s+am|i'm|im)\s+(?P<what>(?:an?|the)\s+(?:[\w+#/.-]+\s+){0,4}
             (?:engineer|developer|dev|designer|student|researcher|scientist|analyst|manager|architect|maintainer|author|founder
-            |lead|cto|ceo|beginner|newbie|admin|administrator|sre|writer|teacher|professor|consultant|freelancer|programmer|owner)\b.*)$""",
+            |lead|cto|ceo|beginner|newbie|sre|writer|teacher|professor|consultant|freelancer|programmer)
+            \b(?!.*\b(?:but|can'?t|cannot|see|get|logged)\b).*)$""",
         0,
         0.85,
         True,
@@ -279,35 +295,27 @@ RULES = (
     _rule(
         "rather than",
         "preference",
-        r"""^(?:(?:and|also|so|ok|great|alright)[\s,]+)*(?P<skip>for\s+(?:every|all|any)\s+[^,]{2,60}?,?\s+)?
+        r"""^(?:(?:and|also|so|ok|great|alright)[\s,]+)*(?=.*\b(?:every|all|any|always|generally|everywhere)\b)
+            (?P<skip>for\s+(?:every|all|any)\s+[^,]{2,60}?,?\s+)?
             (?P<what>(?:i'?d|i\s+would|we'?d)\s+(?:rather\s+|also\s+)?(?:like|prefer|love)\s+(?:to\s+(?:see|have|use)\s+)?
             (?!to\b|it\b|this\b|that\b|you\b|us\b)\S.{3,140}?\s(?:instead\s+of|rather\s+than|over)\s+\S.{2,80})$""",
         1,
         0.7,
     ),
-    # "we want to be explicit about …": what a team is after, not what it wants done now.
-    _rule(
-        "we want to be",
-        "preference",
-        r"""^(?:(?:and|but|also|so|because|since)[\s,]+)*(?P<what>(?:with\s+\S+\s+)?we\s+(?:really\s+|always\s+)?want\s+to\s+(?:be|stay|remain)\s+(?:explicit|consistent|strict|compatible|careful|independent)
-            \b.{3,160})$""",
-        1,
-        0.65,
-    ),
     _rule(
         "do not want",
         "preference",
         r"""^(?:(?:and|but|also|so|because|since)[\s,]+)*(?:(?:i|we)\s+)?(?:don'?t|do\s+not|never)\s+want\s+
-            (?P<what>(?:my|our|any|other\s+people)\s+\S.{4,100}|to\s+(?:play|depend|rely|maintain|support|expose|leak|break)\s+\S.{4,120})$""",
+            (?P<what>(?:my|our|other\s+people'?s)\s+\S.{2,60}?\s+to\s+be\s+\S.{2,40}|to\s+(?:play|depend|rely|maintain|support|expose|leak|break)\s+\S.{4,120})$""",
         -1,
         0.7,
     ),
-    # How a thing is set up, told to one who did not know: "you just should run `x`".
+    # How a thing is done, told to one who did not know: "you should run `x` to seed the database".
     _rule(
         "you should run",
         "fact",
-        r"""^(?:no[\s,]+)?you\s+(?:just\s+)?(?:should|need\s+to|have\s+to|can)\s+(?:just\s+)?
-            (?P<what>(?:run|use|call)\s+`[^`]{3,120}`.{0,100})$""",
+        r"""^(?:no[\s,]+)?you\s+(?:just\s+)?(?:should|need\s+to|have\s+to)\s+(?:just\s+|always\s+)?
+            (?P<what>(?:run|use|call)\s+`[^`]{3,120}`\s+(?:before|after|whenever|to|for)\s+(?!it\b|this\b|that\b)\S.{6,90})$""",
         0,
         0.65,
     ),
@@ -316,8 +324,8 @@ RULES = (
         "path should",
         "fact",
         r"""^(?:(?:and|but|also|especially|note\s+that)[\s,]+)*(?:the\s+)?
-            (?P<what>`?[\w.-]*[./][\w./-]+`?(?:\s+files?)?\s+(?:should|must|may)\s+(?:always\s+|never\s+|not\s+)?be\s+
-            (?:commit+ed|checked\s+in|gitignored|ignored|tracked|versioned|edited|generated|updated)\b.{0,60})$""",
+            (?P<what>`?[\w.-]*[./][\w./-]+`?(?:\s+files?)?\s+(?:(?:should|must|may)\s+(?:always\s+|never\s+|not\s+)?be\s+
+            (?:commit+ed|checked\s+in|gitignored|tracked|versioned)|(?:must|should)\s+(?:always|never)\s+be\s+(?:edited|generated|updated))\b.{0,60})$""",
         0,
         0.7,
     ),
@@ -326,7 +334,7 @@ RULES = (
         "we moved",
         "fact",
         r"""^(?:(?:and|but|also|note|fyi|btw)[\s,]+)*(?:i|we|the\s+team)\s+(?:have\s+|already\s+|recently\s+|just\s+)?
-            (?P<what>(?:migrated|switched|moved|did\s+a\s+migration|upgraded)\s+(?:our\s+\S+\s+)?(?:over\s+)?(?:from\s+\S.{1,60}?\s+)?to\s+
+            (?P<what>(?:migrated|switched|moved|upgraded)\s+(?:our\s+\S+\s+)?(?:over\s+)?(?:from\s+\S.{1,60}?\s+)?to\s+
             (?!main\b|it\b|this\b|that\b|a\b|the\b|another\b|branch\b)\S.{1,80})$""",
         0,
         0.65,

@@ -97,13 +97,24 @@ _ONE_OFF = re.compile(
         |(?:이번|지금|일단|방금|이거|이것|그거|여기|위에|아래)""",
     re.IGNORECASE | re.VERBOSE,
 )
+_POINTS_AWAY = re.compile(
+    r"(?:(?!to\b|for\b|in\b|with\b)\w+\s+){0,2}(?:it|this|that|them|those|these|they|he|she)\b(?!\s+\w+ing\b)"
+    r"|(?:이거|이것|그거|그것|이걸|그걸|저거)",
+    re.IGNORECASE,
+)
+"""What is claimed of something that only the surroundings name."""
+
+_SECOND_THOUGHT = re.compile(
+    r"(?:[,;]|\s[-–—])\s*(?:(?:and|but|so)\s+)?(?:this|that|they|these|those)\b(?!\s+\w+s\b)", re.I
+)
 _TAIL = 12
 """Characters at the end of a sentence, before its marks, in which a question's last words and open ends stand."""
 _ENDS_OPEN = re.compile(r"(?:[:,(]|\b(?:and|or|but|because|so|the|a|to|of|with|for|in))\s*$", re.IGNORECASE)
 
 
-def claims_in(text: str, *, said_by: Literal["user", "agent"]) -> list[Claim]:
-    """Claims stated in a message, in order, each once.
+def claims_in(text: str, *, said_by: Literal["user", "agent"], lasting: bool = False) -> list[Claim]:
+    """Claims stated in a message, in order, each once; with `lasting` only those that say so in words of their own
+    (always, never, from now on), as of what is said against one use of a tool.
 
     Nothing is read out of pasted documents (from 1,500 characters on, and plans handed over), code, quotations, logs,
     tagged blocks, questions, or what is tied to the task at hand. An agent's words are read for the causes it found and
@@ -116,7 +127,7 @@ def claims_in(text: str, *, said_by: Literal["user", "agent"]) -> list[Claim]:
     found: list[Claim] = []
     known: set[str] = set()
     for start, end in _sentences(_blanked(text)):
-        claim = _claim(text[start:end], start)
+        claim = _claim(text[start:end], start, lasting)
         if claim is not None and claim.canonical not in known:
             known.add(claim.canonical)
             found.append(claim)
@@ -128,10 +139,17 @@ _CAUSE = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _CAUSE_HINTS = ("oot cause", "OOT CAUSE")
-_NAMED = re.compile(r"`[^`\n]+`|\b\w+[._/]\w+|\b[a-z]+[A-Z]\w+|\b[A-Z]{3,}\b")
+_NAMED = re.compile(r"`(?!v?\d+[.\d]*)[^`\n]+`|\b(?!v?\d)\w+[._/]\w+|\b[a-z]+[A-Z]\w+|\b[A-Z]{3,}\b")
 _GUESS = re.compile(
     r"\b(?:might|may|maybe|perhaps|probably|possibly|likely|could be|seems?|appears?|unclear|not sure)\b", re.I
 )
+_MENDED = re.compile(
+    r"\b(?:fixed|patched|resolved|pushed|reverted|corrected|i(?:'ve| have)? (?:changed|updated|added|removed|replaced)|"
+    r"the fix (?:is|was)|now (?:works|passes|pass))\b",
+    re.IGNORECASE,
+)
+"""A cause that the same answer did away with is over."""
+
 _FIRST_SENTENCE = re.compile(r"[^\n]{30,}?[.!](?=\s|$)")
 
 
@@ -146,6 +164,8 @@ def _causes(text: str) -> list[Claim]:
         end = sentence.end() if sentence else match.end()
         quoted = text[start:end].rstrip()
         if quoted.endswith(":") or len(quoted) > 400 or not _NAMED.search(quoted) or _GUESS.search(quoted):
+            continue
+        if _MENDED.search(text):
             continue
         said = canonical(quoted)
         words = " ".join(quoted.replace("**", "").split())
@@ -240,20 +260,25 @@ def _is_question(sentence: str) -> bool:
     return _ASKS_AT_END.search(sentence, max(last - _TAIL, 0)) is not None
 
 
-def _claim(sentence: str, start: int) -> Claim | None:
+def _claim(sentence: str, start: int, lasting: bool) -> Claim | None:
     if _is_question(sentence) or _ENDS_OPEN.search(sentence, max(len(sentence) - _TAIL, 0)):
         return None
     for rule in RULES:
         match = rule.pattern.match(sentence)
-        if match is None:
+        if match is None or (lasting and not rule.lasting):
             continue
         what = match["what"].lstrip(" \t`'\"").rstrip(" \t.!`'\"")
-        if _ONE_OFF.search(sentence) or not 2 <= len(what) <= 200:
+        if _ONE_OFF.search(sentence) or _POINTS_AWAY.match(what) or not 2 <= len(what) <= 200:
             return None
+        if cut := _SECOND_THOUGHT.search(sentence, match.start("what") + 8):
+            # What follows speaks of the whole situation, and means nothing without it.
+            return _claim(sentence[: cut.start()].rstrip(" ,;-"), start, lasting)
         if match.groupdict().get("skip"):
             return _made(rule, match["what"], what, start + match.start("what"))
         filler = _FILLER.match(sentence)
         skipped = filler.end() if filler else 0
+        if rule.answers and not _subject(canonical(what), rule.polarity)[0].startswith(ONE_ANSWER):
+            return None
         return _made(rule, sentence[skipped:], what, start + skipped)
     return None
 

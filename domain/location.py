@@ -86,6 +86,11 @@ def above(path: str) -> Iterator[str]:
         at = path.rfind("/", 0, at)
 
 
+def inside(path: str, location: str) -> bool:
+    """Whether a normalised path is a location, or lies in it."""
+    return bool(location) and (path == location or path.startswith(location + "/"))
+
+
 def joined(location: str, path: str) -> str:
     """A path as a command at that location means it, normalised."""
     path = path.replace("\\", "/")

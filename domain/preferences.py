@@ -87,7 +87,7 @@ _ASPECTS = (
     ),
     _Aspect(_TOOLS, "refactoring_aggressiveness", _of(r"\brefactor"), "aggressive", "conservative"),
 )
-_SHORTCUT = _of(r"^works with the (?:command|skill)\b")
+_SHORTCUT = _of(r"^works with the (?:skill\b|`/)")
 
 
 def leaning_of(kind: str, text: str, polarity: int) -> Leaning | None:

@@ -8,88 +8,64 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from functools import lru_cache
 from typing import NamedTuple
+
+import msgspec
 
 from memctl.domain.asserting import Assertions
 from memctl.domain.event import Event
 from memctl.domain.facts import InsightFound, InsightKind, Span, fact_id, quote
 from memctl.domain.graduation import ONE_ANSWER
-from memctl.domain.habits import habits_in
+from memctl.domain.habits import habits_in, named_skill
+from memctl.domain.location import inside
 from memctl.domain.observations import PromptSubmitted, ToolCalled, ToolFailed, ToolOutcome
 from memctl.domain.ordering import Placed
 from memctl.domain.prompts import said_in
-from memctl.domain.shell import Part, heads_of, is_reading, parts_of, proves
+from memctl.domain.shell import Part, heads_of, is_reading, proves
+from memctl.domain.signatures import is_noise
 from memctl.domain.text import canonical
+from memctl.domain.ways import Way, is_there, way_of
+from memctl.domain.whereabouts import parts_where
 
 _TELLING = re.compile(
-    r"test|lint|check|fmt|format|prettier|tsc|mypy|ruff|vet|clippy|build|compile|install|add|run|git |gh "
+    r"test|spec|lint|check|fmt|format|prettier|tsc|mypy|ruff|vet|clippy|build|compile|generate|codegen|migrat|install|"
+    r"add|run|dev|start|serve|verify|ci\b|git |gh "
 )
 """One of these is in every command that may show something."""
 
-_HEAD = re.compile(r"(?!git |.*\.(?:[jt]sx?|py|sh|rb)\b)[A-Za-z][\w.:+-]*(?: [A-Za-z][\w.:/+-]*){0,2}")
-_SCRIPT = re.compile(
-    r"(?:bun|npm|pnpm|yarn|deno|poetry|pdm|hatch|uv)(?: run \S+| test)|(?:mise|task|rake|nx|turbo) \S.*"
-    r"|(?:make|just|nox|tox)\b.*"
-)
-"""Heads that a project defines itself: one passing run is enough to know them."""
-
-_PURPOSES = (
-    ("test", re.compile(r""), "The tests run with `{}`"),
-    ("check", re.compile(r"\bfix\b"), "Lint problems are fixed with `{}`"),
-    ("check", re.compile(r"lint|clippy|\bvet\b|ruff|eslint|biome"), "Linting is done with `{}`"),
-    ("check", re.compile(r"fmt|format|prettier|\bblack\b"), "Formatting is done with `{}`"),
-    ("check", re.compile(r"tsc|mypy|pyright|type-?check"), "Types are checked with `{}`"),
-    ("check", re.compile(r"\b(?:check|verify|ci)\b"), "The code is checked with `{}`"),
-    ("build", re.compile(r""), "The project builds with `{}`"),
-)
 _MANAGERS = {
     "npm": "package manager", "pnpm": "package manager", "yarn": "package manager", "bun": "package manager",
     "uv": "python package manager", "poetry": "python package manager", "pipenv": "python package manager",
 }  # fmt: skip
-_SHOWING = frozenset((*_MANAGERS, "gh"))
-"""Programs whose passing shows something, whatever they were told to do."""
-
-_MANAGING = re.compile(r"\w+ (?:install|add|ci|sync|run)\b")
-_INSTALLING = re.compile(r"\w+ (?:install|add|ci|sync)\b")
+_MANAGING = re.compile(r"(?:\w+ (?:install|add|ci|sync)|(?:pnpm|yarn|bun) run)\b")
 _CONVENTIONAL = re.compile(
     r"(?:feat|fix|docs|chore|refactor|test|style|perf|ci|build|revert)(?:\([\w./, -]+\))?!?: \S[^\n\"']{3,80}"
 )
-_CREDIT = re.compile(r"Co-Authored-By: (?:Claude|Codex|Copilot|Gemini|Cursor)[^\n\"]{0,60}", re.IGNORECASE)
-_BRANCH = re.compile(
-    r"git (?:checkout -b|switch -c) (?P<name>(?:feat|feature|fix|bugfix|hotfix|chore|docs|refactor|test)/[\w./-]+)"
+_OF_GIT = re.compile(r"(?:Merge|Revert|fixup!|squash!|amend!|WIP|wip)\b")
+"""Beginnings of messages that git or the moment wrote."""
+
+_NEW_BRANCH = re.compile(r"git (?:checkout -b|switch -c|worktree add (?:\S+ )?-b) (?P<name>[\w./-]+)")
+_BY_KIND = re.compile(r"(?:feat|feature|fix|bugfix|hotfix|chore|docs|refactor|test|ci|release)/[\w./-]+")
+_MESSAGE = re.compile(
+    r"git commit\b[^\n]*?-[a-z]*m\s+(?:\"\$\(cat <<-?\s*'?\w+'?\n\s*)?[\"']?(?P<subject>[^\n\"']{8,90})"
 )
-_MESSAGE = re.compile(r"git commit\b[^\n]*?-m\s+(?:\"\$\(cat <<-?\s*'?\w+'?\n\s*)?[\"']?(?P<subject>[^\n\"']{8,90})")
-_OFTEN = 3
-"""Passing runs within a session from which another head is how a project does it, and not a look at something."""
+_TO_MAIN = re.compile(r"(?:HEAD:)?(?:main|master)")
+_WORD = re.compile(r"\w{3,}")
+_SEVERAL = 2
+"""Passing runs within a session from which a tool is how a project does it, and not a look at something."""
 
 _TWICE = 2
-"""Times within a session from which a form of commits or branches is no accident."""
+"""Uses of a client of a forge within a session from which it is there, and signed in."""
 
-_CHANGES = 3
-"""Changes to files of a language from which a session was work in it."""
+_FORMS = {
+    "conventional": "Commit messages follow Conventional Commits (`feat: …`, `fix(scope): …`)",
+    "branches": "Branches are named by the kind of work (`feat/…`, `fix/…`)",
+    "requests": "Changes reach the main branch by pull request (`gh pr create`), not by a push to it",
+}
 
-_LANGUAGES = {
-    "py": "Python", "go": "Go", "rs": "Rust", "ts": "TypeScript", "tsx": "TypeScript", "js": "JavaScript",
-    "jsx": "JavaScript", "java": "Java", "kt": "Kotlin", "c": "C", "cc": "C++", "cpp": "C++", "cs": "C#", "rb": "Ruby",
-    "php": "PHP", "swift": "Swift", "scala": "Scala", "sql": "SQL", "ex": "Elixir", "lua": "Lua", "zig": "Zig",
-}  # fmt: skip
 _REFUSED = "STOP what you are doing"
 """How a client tells the agent that the user said no to a use of a tool, and nothing more. (A reason is read as the
 user's words.)"""
-
-
-@lru_cache(maxsize=1024)
-def _telling(command: str) -> tuple[Part, ...]:
-    """The parts of a command that show something, where all of them passed when it did."""
-    parts = parts_of(command)
-    if any(part.after not in ("", "&&") for part in parts):
-        return ()
-    return tuple(
-        part
-        for part in parts
-        if (proves(part.head) or part.head.split(" ", 1)[0] in _SHOWING) and _HEAD.fullmatch(part.head)
-    )
 
 
 class _Command(NamedTuple):
@@ -98,6 +74,8 @@ class _Command(NamedTuple):
     text: str
     event: Event
     field: str
+    offset: int = 0
+    """Where the text begins in that field."""
 
 
 class Shown:
@@ -106,9 +84,14 @@ class Shown:
     def __init__(self, assertions: Assertions) -> None:
         self._assert = assertions
         self._commands: dict[str, _Command] = {}
-        self._edits: dict[str, tuple[str, _Command]] = {}
         self._runs: Counter[str] = Counter()
         self._told: set[str] = set()
+        self._tools: dict[str, tuple[str, str]] = {}
+        """Claims of tools that are no project's own, by what they are for: its text and canonical form."""
+        self._own: set[str] = set()
+        """What the project has commands of its own for."""
+        self._named: _Command | None = None
+        """The user's last words that name a skill."""
 
     # --- the work ---
 
@@ -120,86 +103,114 @@ class Shown:
         field = "input.command" if "command" in given else "input.cmd"
         if isinstance(command, list) and len(command) == 3 and command[1] in ("-c", "-lc"):
             command, field = command[2], f"{field}.2"
-        if isinstance(command, str):
+        if seen.tool == "Skill":
+            self._used(placed, given.get("skill", command))
+        elif isinstance(command, str):
             self._commands[seen.call] = _Command(command, placed.event, field)
+
+    def _used(self, placed: Placed, skill: object) -> None:
+        """The agent took up a skill, which the user may have asked for by name."""
+        words, self._named = self._named, None
+        if words is None or not isinstance(skill, str) or not 2 < len(skill) <= 60 or not skill.isprintable():
             return
-        path = given.get("file_path")
-        if isinstance(path, str) and ("old_string" in given or "content" in given or "edits" in given):
-            language = _LANGUAGES.get(path.rpartition(".")[2].lower())
-            if language is not None and f"language {language}" not in self._told:
-                self._edits[seen.call] = (language, _Command(path, placed.event, "input.file_path"))
+        if set(_WORD.findall(skill.lower())) & set(_WORD.findall(words.text.lower())):
+            self._tell(placed, words, f"skill {skill}", "pattern", f"Works with the skill `{skill}`")
 
     def came_back(self, placed: Placed, seen: ToolOutcome) -> None:
         command = self._commands.pop(seen.call, None)
-        edit = self._edits.pop(seen.call, None)
-        if isinstance(seen, ToolFailed):
-            if command is not None and _REFUSED in seen.text[:600]:
-                self._refused(placed, command)
+        if command is None:
             return
-        passed = seen.exit_code in (None, 0) and not seen.interrupted
-        if command is not None and passed and _TELLING.search(command.text):
-            self._passed(placed, command)
-        if edit is not None:
-            language, path = edit
-            self._runs[language] += 1
-            if self._runs[language] == _CHANGES:
-                text = f"Works on {language} code"
-                self._tell(placed, path, f"language {language}", "expertise", text, everywhere=True, confidence=0.6)
+        if isinstance(seen, ToolFailed):
+            if _REFUSED in seen.text[:600]:
+                self._refused(placed, command)
+            elif _TELLING.search(command.text) and not is_noise(seen.text):
+                self._ran(placed, command, seen.text, passed=False)
+        elif _TELLING.search(command.text) and not seen.interrupted:
+            passed = seen.exit_code in (None, 0)
+            self._ran(placed, command, seen.text, passed=passed)
+            if passed and ("git c" in command.text or "git s" in command.text or "git w" in command.text):
+                self._committed(placed, command)
 
-    def _passed(self, placed: Placed, command: _Command) -> None:
-        for part in _telling(command.text):
-            self._ran(placed, command, part)
-        if "git c" in command.text or "git s" in command.text:
-            self._committed(placed, command)
+    def _ran(self, placed: Placed, command: _Command, output: str, *, passed: bool) -> None:
+        """A command came back: what its parts say of how this project is worked on."""
+        base, there = self._assert.base, None
+        parts = list(parts_where(command.text, self._assert.location))
+        proved = passed and all(part.after in ("", "&&") for _, part in parts)
+        for at, part in parts:
+            if part.after in ("|", "||") or not inside(at, base):
+                continue
+            if proved:
+                self._proved(placed, command, at, part)
+            way = way_of(part.words)
+            if way is None or (not proved and not way.own):
+                continue
+            if there is None:
+                there = proved or is_there(output)
+            if there:
+                self._way(placed, command, way, at, part, proved)
+
+    def _way(self, placed: Placed, command: _Command, way: Way, at: str, part: Part, proved: bool) -> None:
+        """A command that does something to the whole project ran."""
+        base = self._assert.base
+        where = "" if way.anywhere or at == base else at.removeprefix(base + "/")
+        form = f"{way.command} in {where}" if where else way.command
+        if way.own:
+            self._own.add(way.text)
+            if tool := self._tools.pop(way.text, None):
+                self._tell(placed, command, f"not {tool[1]}", "fact", tool[0], canonical_form=tool[1], denied=True)
+        elif way.text in self._own:
+            return
+        self._runs[form] += 1
+        if self._runs[form] < (1 if way.own else _SEVERAL):
+            return
+        text = f"{way.text} `{way.command}`" + (f", in `{where}`" if where else "")
+        subject = canonical(way.text)
+        about = f"{subject} {form}"
+        if not way.own:
+            self._tools.setdefault(way.text, (text, about))
+        self._tell(
+            placed, command, about, "fact", text, proved=proved, said=" ".join(part.words),
+            canonical_form=about, subject=subject,
+        )  # fmt: skip
+
+    def _proved(self, placed: Placed, command: _Command, at: str, part: Part) -> None:
+        """A part of a command that passed shows that a program is there, and what it is used for."""
+        head = part.head
+        program = head.split(" ", 1)[0]
+        if program in _MANAGERS and _MANAGING.match(head) and not {"-g", "--global"} & set(part.words):
+            text, subject = f"Packages are managed with {program}", f"{ONE_ANSWER}{_MANAGERS[program]}"
+            self._tell(
+                placed, command, f"manager {program}", "fact", text, proved=True, said=" ".join(part.words),
+                canonical_form=program, subject=subject, polarity=1,
+            )  # fmt: skip
+        elif program == "gh":
+            self._runs["gh"] += 1
+            if self._runs["gh"] == _TWICE:
+                text = "GitHub (pull requests, issues, runs) is worked on with `gh`, which is signed in"
+                self._tell(placed, command, "gh", "fact", text, proved=True, said=" ".join(part.words))
+            if head == "gh pr create":
+                self._form(placed, command, "requests", True, " ".join(part.words[:3]))
+        elif head == "git push" and any(_TO_MAIN.fullmatch(word) for word in part.words[2:]):
+            self._form(placed, command, "requests", False)
 
     def _committed(self, placed: Placed, command: _Command) -> None:
         """The forms of commits and branches that a command made."""
+        here = [at for at, part in parts_where(command.text, self._assert.location) if part.words[:1] == ("git",)]
+        if not all(inside(at, self._assert.base) for at in here):
+            return
         message = _MESSAGE.search(command.text) if "git commit" in command.text else None
-        if message is not None and _CONVENTIONAL.match(message["subject"]):
-            text = "Commit messages follow Conventional Commits (`feat: …`, `fix(scope): …`)"
-            self._form(placed, command, text, message["subject"])
-        if message is not None and (credit := _CREDIT.search(command.text)):
-            self._form(placed, command, "Commit messages credit the agent as co-author", credit[0])
-        if branch := _BRANCH.search(command.text):
-            text = "Branches are named by the kind of work (`feat/…`, `fix/…`)"
-            self._form(placed, command, text, branch["name"])
+        if message is not None and not _OF_GIT.match(message["subject"]):
+            subject = message["subject"]
+            self._form(placed, command, "conventional", _CONVENTIONAL.match(subject) is not None, subject)
+        if branch := _NEW_BRANCH.search(command.text):
+            self._form(placed, command, "branches", _BY_KIND.fullmatch(branch["name"]) is not None, branch["name"])
 
-    def _form(self, placed: Placed, command: _Command, text: str, said: str) -> None:
-        self._runs[text] += 1
-        if self._runs[text] == _TWICE:
-            self._tell(placed, command, text, "pattern", text, said=said)
-
-    def _ran(self, placed: Placed, command: _Command, part: Part) -> None:
-        """A part of a command passed: what it says of how this project is worked on."""
-        head = part.head
-        program = head.split(" ", 1)[0]
-        said = " ".join(part.words)
-        if {"-g", "--global"} & set(part.words):
-            return
-        if program in _MANAGERS and f"manager {program}" not in self._told and _MANAGING.match(head):
-            text, subject = f"Packages are managed with {program}", f"{ONE_ANSWER}{_MANAGERS[program]}"
-            self._tell(
-                placed, command, f"manager {program}", "fact", text, proved=True, said=said,
-                canonical_form=program, subject=subject, polarity=1,
-            )  # fmt: skip
-        if program == "gh":
-            self._runs["gh"] += 1
-            if self._runs["gh"] == _TWICE:
-                text = "GitHub (pull requests, issues, runs) is worked on with `gh`"
-                self._tell(placed, command, "gh", "fact", text, proved=True, said=said)
-        purpose = "" if head in self._told or _INSTALLING.match(head) else proves(head)
-        if not purpose:
-            return
-        self._runs[head] += 1
-        if self._runs[head] >= (1 if _SCRIPT.fullmatch(head) else _OFTEN):
-            shape = next((text for kind, shape, text in _PURPOSES if kind == purpose and shape.search(head)), "")
-            if not shape:
-                return
-            subject = canonical(shape.replace("`{}`", ""))
-            self._tell(
-                placed, command, head, "fact", shape.format(head), proved=True, said=said,
-                canonical_form=f"{subject} {head}", subject=subject,
-            )  # fmt: skip
+    def _form(self, placed: Placed, command: _Command, about: str, shown: bool, said: str = "") -> None:
+        """A form that commits, branches or changes have, or that one of them lacks: each is told once."""
+        self._tell(
+            placed, command, about if shown else f"not {about}", "pattern", _FORMS[about],
+            said=said, canonical_form=canonical(_FORMS[about]), denied=not shown,
+        )  # fmt: skip
 
     def _refused(self, placed: Placed, command: _Command) -> None:
         # Runs of tests are refused for want of time, looks at something for want of a reason.
@@ -216,13 +227,16 @@ class Shown:
         said = said_in(seen.text)
         if said.by != "user":
             return
+        if skill := named_skill(said):
+            start, end = skill
+            self._named = _Command(seen.text[start:end], placed.event, "text", start)
         for habit in habits_in(said):
             if habit.text not in self._told:
                 words = _Command(seen.text, placed.event, "text")
                 quoted = seen.text[habit.start : habit.end]
                 self._tell(
                     placed, words, habit.text, habit.kind, habit.text, said=quoted,
-                    everywhere=habit.everywhere, by_user=habit.stated, confidence=0.8 if habit.stated else 0.6,
+                    everywhere=habit.everywhere, confidence=0.8 if habit.kind == "fact" else 0.6, at=habit.start,
                 )  # fmt: skip
 
     def _tell(
@@ -234,28 +248,31 @@ class Shown:
         text: str,
         *,
         said: str = "",
+        at: int = 0,
         proved: bool = False,
-        by_user: bool = False,
         everywhere: bool = False,
         confidence: float = 0.7,
         canonical_form: str = "",
         subject: str = "",
         polarity: int = 0,
+        denied: bool = False,
     ) -> None:
-        """Assert the claim once, on the characters `said` of the source, or all of it."""
+        """Assert the claim once, on the characters `said` of the source (from `at` on), or all of it."""
         if about in self._told:
             return
         self._told.add(about)
         form = canonical_form or canonical(text)
-        start = source.text.find(said) if said else 0
-        end = start + len(said) if said and start >= 0 else len(source.text)
-        span = quote(source.event.delivery_id, source.text, max(start, 0), end, source.field)
+        start = source.text.find(said, at) if said else -1
+        start, end = (start, start + len(said)) if start >= 0 else (0, len(source.text))
+        span = quote(source.event.delivery_id, source.text, start, end, source.field)
+        if source.offset:
+            span = msgspec.structs.replace(span, start=span.start + source.offset, end=span.end + source.offset)
         self._assert.add(
             InsightFound(
                 id=fact_id(self._assert.stream, "insight_found", f"shown:{about}"),
                 stream=self._assert.stream,
                 occurred_at=placed.when,
-                location=self._assert.location,
+                location=self._assert.home,
                 subagent=placed.payload.subagent,
                 evidence=(span, Span(placed.cite)) if proved else (span,),
                 kind=kind,
@@ -263,10 +280,11 @@ class Shown:
                 canonical=form,
                 subject=subject or form,
                 confidence=confidence,
-                said_by="user" if by_user else "tool",
+                said_by="tool",
                 polarity=polarity,
                 rule="shown",
                 everywhere=everywhere,
                 proved=proved,
+                denied=denied,
             )
         )

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from memctl.domain.asserting import Assertions
 from memctl.domain.facts import PlaceSeen
 from memctl.domain.literals import mentions
-from memctl.domain.location import above, joined, normalise
+from memctl.domain.location import above, inside, joined, normalise
 from memctl.domain.ordering import Placed
 from memctl.domain.projects import remote_of
 from memctl.domain.shell import Part, parts_of
@@ -20,6 +20,13 @@ _HINTS = ("git push", "git pull", "git fetch", "git remote", "show-toplevel", "g
 
 _TRANSFER = re.compile(r"^(?:To|From) (\S+)$", re.MULTILINE)
 _LISTED = re.compile(r"^origin\t(\S+) \(fetch\)", re.MULTILINE)
+_GO_PACKAGE = re.compile(
+    r"(?:ok  |FAIL|\?   )\t((?:github\.com|gitlab\.com|bitbucket\.org|codeberg\.org)/[\w.-]+/[\w.-]+)(?:/\S*)?[\t\n]"
+)
+_HOSTS = ("\tgithub.com/", "\tgitlab.com/", "\tbitbucket.org/", "\tcodeberg.org/")
+_MOST_TESTED = 20_000
+"""Characters of a run's output in which its packages are looked for."""
+
 _PULL_REQUEST = re.compile(r"^(https://[a-z0-9.-]+/[\w.-]+/[\w.-]+)/pull/\d+\s*$", re.MULTILINE)
 _UNCERTAIN = re.compile(r"[$`~*(]|^-$")
 _NO_BRANCH = ("", "HEAD")
@@ -43,6 +50,8 @@ class Whereabouts:
         if self._branches.get(location, "") not in _NO_BRANCH or (location in self._branches and not branch):
             return
         self._tell(placed, location)
+        if (home := self._assert.home) not in ("", location):
+            self._tell(placed, home)
         if branch not in _NO_BRANCH:
             # One branch in a directory and in one around it, within a session: one checkout.
             for around in above(location):
@@ -61,7 +70,10 @@ class Whereabouts:
             self._tell(placed, self._assert.location, remote=remote)
 
     def ran(self, placed: Placed, command: str, text: str) -> None:
-        """A command ended well; git's answer may name the remote, or the root."""
+        """A command ended well; git's answer may name the remote, or the root, and a run of Go's tests the repository
+        of its packages, where they are named after it."""
+        if "test" in command and mentions(text, _HOSTS):
+            self._tested(placed, command, text)
         if not mentions(command, _HINTS):
             return
         telling = list(_telling_parts(command, self._assert.location))
@@ -74,6 +86,12 @@ class Whereabouts:
             if root or remote:
                 self._tell(placed, at, root=root, remote=remote)
 
+    def _tested(self, placed: Placed, command: str, text: str) -> None:
+        here = self._assert.base
+        repositories = {found[1].lower() for found in _GO_PACKAGE.finditer(text, 0, _MOST_TESTED)}
+        if len(repositories) == 1 and all(inside(at, here) for at, _ in parts_where(command, self._assert.location)):
+            self._tell(placed, here, remote=repositories.pop())
+
     def _tell(self, placed: Placed, place: str, *, root: str = "", remote: str = "", around: str = "") -> None:
         about = f"{place}\n{root}\n{remote}\n{around}"
         if about not in self._told and len(self._told) < 2 * PLACES:
@@ -83,19 +101,24 @@ class Whereabouts:
 
 def _telling_parts(command: str, location: str) -> Iterator[tuple[str, Part]]:
     """The parts of a command that tell something, each with where it ran; an empty path where that is uncertain."""
+    return ((at, part) for at, part in parts_where(command, location) if part.head in _TELLING)
+
+
+def parts_where(command: str, location: str) -> Iterator[tuple[str, Part]]:
+    """The parts of a command, each with the directory that it ran in; an empty path where that is uncertain."""
     at = location
     for part in parts_of(command):
         if part.head in ("cd", "pushd"):
             target = _bare(part.words[1]) if len(part.words) > 1 else "~"
             at = "" if not at or _UNCERTAIN.search(target) else joined(at, target)
-        elif part.head in _TELLING:
-            elsewhere = part.words[part.words.index("-C") + 1 :][:1] if "-C" in part.words else ()
-            if not elsewhere:
-                yield at, part
-            elif at and not _UNCERTAIN.search(_bare(elsewhere[0])):
-                yield joined(at, _bare(elsewhere[0])), part
-            else:
-                yield "", part
+            continue
+        elsewhere = part.words[part.words.index("-C") + 1 :][:1] if "-C" in part.words else ()
+        if not elsewhere:
+            yield at, part
+        elif at and not _UNCERTAIN.search(_bare(elsewhere[0])):
+            yield joined(at, _bare(elsewhere[0])), part
+        else:
+            yield "", part
 
 
 def _shown(at: str, part: Part, text: str) -> tuple[str, str]:

@@ -101,6 +101,7 @@ def _made(key: str, insight: Insight | None, verdicts: tuple[Verdict, ...]) -> C
         text=found.text,
         tier=found.tier,
         sessions=len(found.sessions),
+        denials=len(found.denials),
         has_quote=any(s.span is not None and bool(s.span.quote_hash) for s in found.evidence),
         confirmed=last is not None and last.holds,
         rejected=last is not None and not last.holds,

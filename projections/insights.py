@@ -56,6 +56,8 @@ class Insight(msgspec.Struct, frozen=True, kw_only=True):
     evidence: tuple[Saying, ...] = ()
     files: tuple[Seen, ...] = ()
     """Files that it is about, at most 8."""
+    denials: tuple[Seen, ...] = ()
+    """The newest 32 streams that showed the contrary."""
 
 
 def insight_id(kind: str, canonical: str, polarity: int, location: str | None) -> str:
@@ -110,6 +112,15 @@ def insights(row: Insight | None, item: InsightFound | Recorded[MemoryNoted]) ->
         first_seen=at,
         last_seen=at,
     )
+    if fact.denied:
+        return msgspec.structs.replace(
+            row,
+            text=row.text if row.best else max(row.text, saying.text),
+            subject=row.subject if row.best else max(row.subject, saying.subject),
+            first_seen=min(row.first_seen, at),
+            last_seen=max(row.last_seen, at),
+            denials=seen(row.denials, fact.stream, at, 32),
+        )
     best = max(row.best or saying, saying, key=lambda s: (s.tier, s.at, s.id))
     sessions = seen(row.sessions, fact.stream, at, 32)
     strongest = max(row.strongest, saying.confidence)

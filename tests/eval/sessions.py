@@ -32,6 +32,8 @@ class Data:
     def __init__(self, folder: Path, sessions: Path | None = None) -> None:
         self.folder = folder
         self._sessions = sessions
+        self.lines: dict[str, tuple[str, int]] = {}
+        """Where each of the events was read, by dedupe key: the file within the sessions' folder, and the line."""
 
     def file(self, name: str) -> Path | None:
         path = self.folder / name
@@ -56,6 +58,7 @@ class Data:
                 for parsed in parse_file(path, format) if format is not None else ():
                     for event in map(prepare, parsed.events):
                         found.setdefault(event.dedupe_key, event)
+                        self.lines.setdefault(event.dedupe_key, (path.relative_to(folder).as_posix(), parsed.number))
         return list(found.values())
 
     @cached_property

@@ -34,9 +34,11 @@ def but(**changes: object) -> Standing:
     ("claim", "warrant"),
     [
         (but(tier=USER_SAID), "said by the user"),
-        (but(proved=True), "proved by a run that passed"),
-        (but(tier=PROVED), "proved by a run that passed"),
+        (but(tier=PROVED, sessions=2), "seen in 2 sessions, proved by a run that passed"),
+        (but(tier=TOOL_SAID, sessions=2), "seen in 2 sessions"),
         (but(sessions=3), "seen in 3 sessions"),
+        (but(kind="pattern", sessions=3), "seen in 3 sessions"),
+        (but(kind="pattern", sessions=8, denials=2), "seen in 8 sessions"),
         (but(confirmed=True), "confirmed by a person"),
         (but(judged=0.8), "judged true at 0.80"),
     ],
@@ -46,11 +48,21 @@ def test_each_warrant_lets_a_claim_pass(claim: Standing, warrant: str) -> None:
     assert missing_of(claim) == ()
 
 
-@pytest.mark.parametrize("claim", [INFERENCE, but(sessions=2), but(judged=0.79), but(tier=TOOL_SAID)])
-def test_without_a_warrant_it_says_what_would_do(claim: Standing) -> None:
+@pytest.mark.parametrize(
+    ("claim", "more"),
+    [
+        (INFERENCE, "2 more sessions,"),
+        (but(tier=PROVED), "1 more session,"),
+        (but(tier=TOOL_SAID, kind="pattern"), "2 more sessions,"),
+        (but(kind="pattern", sessions=2), "1 more session,"),
+        (but(sessions=7, denials=2), "1 more session,"),
+        (but(judged=0.79), "2 more sessions,"),
+    ],
+)
+def test_without_a_warrant_it_says_what_would_do(claim: Standing, more: str) -> None:
     (missing,) = missing_of(claim)
     assert "the user says so" in missing
-    assert f"{3 - claim.sessions} more session" in missing
+    assert more in missing
 
 
 @pytest.mark.parametrize(

@@ -46,10 +46,12 @@ def only_claim(text: str) -> Claim:
         ("moment.js는 쓰지 마세요", "preference", -1, "not moment.js"),
         ("저는 Rust가 처음이에요", "expertise", 0, "rust가 처음"),
         ("저는 주로 vim을 사용합니다", "preference", 1, "vim"),
-        ("I'd like to see literal expectations instead of Contains checks", "preference", 1, None),
-        ("with audit/log we want to be explicit about what deletion means", "preference", 1, None),
+        ("For all tests I'd like to see literal values instead of Contains checks", "preference", 1, None),
+        ("you are always allowed to run the linter", "preference", 1, "run the linter"),
+        ("I generally prefer early returns", "preference", 1, "early returns"),
+        ("use the prefix dana/ for branch names", "preference", 1, None),
         ("I don't want my conversations to be public", "preference", -1, "not my conversations to be public"),
-        ("you just should run `make setup` that will do everything", "fact", 0, None),
+        ("you should run `make seed` before the browser tests", "fact", 0, None),
         (".env.example should be committed", "fact", 0, ".env.example should be committed"),
         ("we migrated from Travis to GitHub Actions", "fact", 0, "migrated from travis to github actions"),
         ("our backend is deployed to Fly.io", "fact", 1, "to fly.io"),
@@ -95,12 +97,29 @@ def test_a_stated_claim_is_read(text: str, kind: str, polarity: int, canonical: 
         "the button should be disabled when the api is down",
         "we moved to the next task",
         "you should run it again",
+        "you just should run `make setup` that will do everything",
+        'I allow you to commit with "--no-verify"',
+        "I'd like to see a table instead of the list",
+        "always show the login button on the left",
+        "never return null from the parser",
+        "I don't like having two buttons there",
+        "i'd prefer a modal",
+        "use flex instead of grid",
+        "use fix-login for the branch name",
+        "the config.json should be updated",
+        "i'm an admin but can't see the page",
+        "always run it before a commit",
         "이 함수는 쓰지 말고 새로 만들자",
         "",
     ],
 )
 def test_what_is_asked_quoted_pasted_or_meant_for_now_is_no_claim(text: str) -> None:
     assert claims_in(text, said_by="user") == []
+
+
+def test_what_is_said_against_one_use_of_a_tool_lasts_only_by_its_own_words() -> None:
+    text = "we use pnpm for installs. never push to main"
+    assert [claim.text for claim in claims_in(text, said_by="user", lasting=True)] == ["never push to main"]
 
 
 def test_an_agents_words_are_no_claims() -> None:
@@ -112,7 +131,7 @@ def test_an_agents_words_are_no_claims() -> None:
     "text",
     [
         "**Root cause**: PR #77 strips ANSI escapes, and `POSH_GIT_STRING` carries raw ones.",
-        "Fixed.\n\nRoot cause: the release workflow creates tags with `GITHUB_TOKEN`, which triggers nothing.",
+        "Root cause: the release workflow creates tags with `GITHUB_TOKEN`, which triggers nothing.",
         "The root cause was `start_test.go`, which defined a method that `setup_test.go` also used.",
     ],
 )
@@ -130,6 +149,8 @@ def test_a_cause_that_an_agent_found_is_its_inference(text: str) -> None:
         "Root cause: npm rejected `@agentv/core` with:\n\n    403",
         "| **Root cause** | Old uncommitted work exists in `main.go` and elsewhere |",
         "The tests failed because `start_test.go` defined a method that `setup_test.go` also used.",
+        "Fixed.\n\nRoot cause: the release workflow creates tags with `GITHUB_TOKEN`, which triggers nothing.",
+        "Root cause: `v4.40.1` exists as a tag but was never published to anybody.",
         "Root cause: it was wrong all the time and nobody saw it coming at all.",
     ],
 )
@@ -158,7 +179,10 @@ def test_the_quote_is_found_where_the_claim_says() -> None:
 @pytest.mark.parametrize(
     ("text", "quote"),
     [
-        ('you know, i allow. I allow you to commit with "--no-verify"', 'I allow you to commit with "--no-verify"'),
+        (
+            "We deliberately use small models in tests, this shouldn't be an issue and they should not run in CI",
+            "We deliberately use small models in tests",
+        ),
         ("(we use go-git for reading trees)", "we use go-git for reading trees"),
         (
             "yes and do not wrap long lines as that ruins it (on GitHub)",

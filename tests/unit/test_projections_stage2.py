@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import permutations
 from typing import Any
 from uuid import UUID
 
@@ -134,6 +135,23 @@ def test_an_agents_claim_waits_for_a_third_session() -> None:
     assert "1 more session" in waiting.missing[0]
     assert (ready.ready, ready.warrant) == (True, "seen in 3 sessions")
     assert knowledge_of(ready) is not None
+
+
+def test_sessions_that_show_the_contrary_hold_a_habit_back_whenever_they_come() -> None:
+    shown = [said(n, "commits are signed", "signed", kind="pattern", said_by="tool", session=f"s{n}") for n in range(4)]
+    against = [
+        said(n, "commits are signed", "signed", kind="pattern", said_by="tool", session=f"s{n}", denied=True)
+        for n in (4, 5)
+    ]
+    assert candidate_of(*shown).ready
+    assert candidate_of(*shown, against[0]).ready
+    rows = {history(insights, *facts) for facts in permutations([*shown[:2], *against])}
+    assert len(rows) == 1
+    mixed = candidate_of(*against, *shown)
+    assert not mixed.ready
+    assert "4 more sessions" in mixed.missing[0]
+    alone = history(insights, against[0])
+    assert (alone.sayings, alone.sessions, alone.text) == (0, (), "commits are signed")
 
 
 def test_a_claim_without_a_quote_never_passes() -> None:

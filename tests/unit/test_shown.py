@@ -57,12 +57,6 @@ def run(
     return [call, back]
 
 
-def edit(path: str, number: int) -> list[Observation]:
-    given = {"file_path": path, "old_string": "a", "new_string": "b"}
-    call = ToolCalled(tool="Edit", call=f"e{number}", input=given, line=f"#{2 * number}")
-    return [call, ToolReturned(tool="Edit", call=call.call, text="ok", line=f"#{2 * number + 1}")]
-
-
 def shown(*payloads: Observation) -> dict[str, InsightFound]:
     facts = derive(STREAM, events(*payloads)).drain()
     return {fact.text: fact for fact in facts if isinstance(fact, InsightFound)}
@@ -74,8 +68,8 @@ def all_of(parts: Sequence[list[Observation]]) -> list[Observation]:
 
 def test_a_command_that_passed_proves_how_a_project_is_worked_on_in_its_own_characters() -> None:
     payloads = run("cd web && mise run test:ci 2>&1")
-    found = shown(*payloads)["The tests run with `mise run test:ci`"]
-    assert (found.kind, found.said_by, found.proved) == ("fact", "tool", True)
+    found = shown(*payloads)["The tests run as in CI with `mise run test:ci`"]
+    assert (found.kind, found.said_by, found.proved, found.location) == ("fact", "tool", True, "/home/dana/ledger")
     span = found.evidence[0]
     command = "cd web && mise run test:ci 2>&1"
     assert span.field == "input.command"
@@ -86,24 +80,70 @@ def test_a_command_that_passed_proves_how_a_project_is_worked_on_in_its_own_char
 @pytest.mark.parametrize(
     "payloads",
     [
-        run("mise run test", failed="Exit code 1\nFAIL"),
-        run("mise run test", exit_code=1),
-        run("mise run test | tail -5"),
-        run("mise run test || true"),
-        run("mise run test; echo done"),
+        run("mise run test", failed="Exit code 1\nmise ERROR no task test found"),
+        run("npm run lint", failed='Exit code 1\nnpm error Missing script: "lint"'),
         run("git checkout main"),
         run("bun --check scripts/release.ts"),
-        run("go test ./store/..."),
+        run("pnpm --filter web test"),
+        run("npm run test src/a.test.ts"),
+        run("npm test -- --grep cart"),
+        run("GOOS=windows mise run build"),
+        run("npm run start-server.js"),
+        run("make test-watch"),
+        run("cat x | make test"),
+        run("cd /tmp/scratch && make test"),
+        run("cd $REPO && make test"),
+        run("pytest", failed="Exit code 1\n1 failed in 0.2s"),
+        all_of([run("go test ./store/...", number=n) for n in (1, 2, 3, 4)]),
+        all_of([run("go test ./... -run TestA", number=n) for n in (1, 2, 3, 4)]),
+        all_of([run("gofmt -l .", number=n) for n in (1, 2, 3, 4)]),
+        all_of([run("bun test src/a.test.ts", number=n) for n in (1, 2, 3, 4)]),
+        all_of([run("pytest -k cart", number=n) for n in (1, 2, 3, 4)]),
+        all_of([run("go build ./...", number=n) for n in (1, 2, 3, 4)]),
+        run("go test ./..."),
     ],
 )
-def test_what_failed_hid_its_end_or_was_a_single_look_proves_nothing(payloads: list[Observation]) -> None:
+def test_what_is_not_there_or_looks_at_a_part_says_nothing_of_the_project(payloads: list[Observation]) -> None:
     assert shown(*payloads) == {}
 
 
-def test_a_tool_of_no_project_counts_from_its_third_passing_run() -> None:
-    runs = [run("go test ./store/...", number=n) for n in (1, 2, 3)]
-    assert "The tests run with `go test`" in shown(*all_of(runs))
-    assert shown(*all_of(runs[:2])) == {}
+@pytest.mark.parametrize(
+    ("command", "text"),
+    [
+        ("mise run test 2>&1 | tail -5", "The tests run with `mise run test`"),
+        ("make test; echo $?", "The tests run with `make test`"),
+        ("CI=1 timeout 60 npm test -s", "The tests run with `npm test`"),
+        ("pnpm -r lint", "Linting is done with `pnpm -r lint`"),
+        ("yarn lint:fix", "Lint problems are fixed with `yarn lint:fix`"),
+        ("bun run typecheck && git add .", "Types are checked with `bun run typecheck`"),
+        ("mise run test:integration", "The integration tests run with `mise run test:integration`"),
+        ("npm run test:e2e", "The end-to-end tests run with `npm run test:e2e`"),
+        ("mise run test:ci", "The tests run as in CI with `mise run test:ci`"),
+        ("pnpm api:generate", "Code is generated with `pnpm api:generate`"),
+        ("cd web && npm run build", "The project builds with `npm run build`, in `web`"),
+        ("cd web && just build", "The project builds with `just build`"),
+    ],
+)
+def test_a_command_of_the_project_itself_is_known_from_one_run(command: str, text: str) -> None:
+    assert text in shown(*run(command))
+
+
+def test_tests_that_fail_still_show_how_they_are_run() -> None:
+    found = shown(*run("mise run test", failed="Exit code 1\n--- FAIL: TestCart"))["The tests run with `mise run test`"]
+    assert not found.proved
+
+
+def test_a_tool_counts_from_its_second_passing_run_over_the_whole_project() -> None:
+    runs = [run("cd src && go test ./... -v -count=1", number=n) for n in (1, 2)]
+    assert "The tests run with `go test ./...`, in `src`" in shown(*all_of(runs))
+
+
+def test_what_the_project_defined_itself_takes_the_place_of_a_bare_tool() -> None:
+    tool = [run("uv run pytest", number=n) for n in (1, 2)]
+    assert set(shown(*run("make test", number=0), *all_of(tool))) == {"The tests run with `make test`"}
+    found = derive(STREAM, events(*all_of(tool), *run("make test", number=3))).drain()
+    denied = [f.denied for f in found if isinstance(f, InsightFound) and f.text == "The tests run with `uv run pytest`"]
+    assert denied == [False, True]
 
 
 def test_a_package_manager_answers_the_question_that_the_user_may_answer_otherwise() -> None:
@@ -112,18 +152,38 @@ def test_a_package_manager_answers_the_question_that_the_user_may_answer_otherwi
     assert shown(*run("npm install -g serve")) == {}
 
 
-def test_three_changed_files_of_a_language_make_a_session_work_in_it() -> None:
-    assert shown(*all_of([edit(f"/p/{n}.go", n) for n in (1, 2)])) == {}
-    found = shown(*all_of([edit(f"/p/{n}.go", n) for n in (1, 2, 3, 4)]))
-    assert set(found) == {"Works on Go code"}
-    assert found["Works on Go code"].everywhere
+@pytest.mark.parametrize(
+    ("command", "form", "shows"),
+    [
+        ('git commit -m "feat(store): keep all rows"', "Conventional", True),
+        ('git commit -am "Keep all the rows"', "Conventional", False),
+        ("git switch -c fix/cart-total", "Branches", True),
+        ("git checkout -b dana-cart", "Branches", False),
+        ("gh pr create --fill", "by pull request", True),
+        ("git push origin main", "by pull request", False),
+    ],
+)
+def test_each_commit_branch_and_push_speaks_for_a_form_or_against_it(command: str, form: str, shows: bool) -> None:
+    found = {text: fact.denied for text, fact in shown(*run(command)).items() if form in text}
+    assert list(found.values()) == [not shows]
 
 
-def test_conventional_subjects_are_seen_from_the_second_on() -> None:
-    commits = [run(f'git commit -m "feat(store): keep {n} rows"', number=n) for n in (1, 2)]
-    assert any("Conventional Commits" in text for text in shown(*all_of(commits)))
-    assert shown(*commits[0]) == {}
-    assert shown(*all_of([run('git commit -m "Keep more rows"', number=n) for n in (1, 2)])) == {}
+@pytest.mark.parametrize(
+    "command", ['git commit -m "Merge branch main"', 'cd /tmp/trial && git commit -m "feat: a first one"', "git push"]
+)
+def test_what_git_wrote_or_another_repository_holds_is_no_form_of_this_one(command: str) -> None:
+    assert shown(*run(command)) == {}
+
+
+def test_a_skill_has_the_name_by_which_it_was_taken_up() -> None:
+    asked = PromptSubmitted(text="now use the writing clearly skills on it", line="#1")
+    used = ToolCalled(tool="Skill", call="s1", input={"skill": "writing-clearly-and-concisely"}, line="#2")
+    (found,) = shown(asked, used).values()
+    assert found.text == "Works with the skill `writing-clearly-and-concisely`"
+    span = found.evidence[0]
+    assert asked.text[span.start : span.end] == "use the writing clearly skills"
+    assert shown(asked) == {}
+    assert shown(used) == {}
 
 
 def test_a_bare_refusal_is_told_and_one_that_gives_a_reason_is_left_to_its_words() -> None:
@@ -142,16 +202,21 @@ def said(text: str, **more: Any) -> dict[str, InsightFound]:
 @pytest.mark.parametrize(
     ("text", "habit"),
     [
-        ("can you add a test for this?", "Asks for tests along with a change"),
-        ("테스트도 추가해줘", "Asks for tests along with a change"),
+        ("can you add a test for this?", "Asks for tests along with a change: write them unasked"),
+        ("테스트도 추가해줘", "Asks for tests along with a change: write them unasked"),
         ("then commit, and update changelog", "Has the changelog updated with a change"),
-        ("please push directly to main", "Pushes straight to the main branch"),
+        ("ok back to main we go", "Goes back to main and pulls the latest before new work"),
         ("yes, then commit, push", "Has finished work committed and pushed by the agent"),
         ("the coderabbit comments on the pr need answers", "Pull requests are reviewed by CodeRabbit"),
-        ("log a linear improvement - Project:Troy", "Issues are kept in Linear, project Troy"),
-        ("use the test repo skill with the manual strategy", "Works with the skill `test repo`"),
-        ("/gsd:quick the footer is gone", "Works with the command `/gsd:quick`"),
-        ("Implement the following plan:\n\n# Plan: a thing", "Has the work planned in writing before it begins"),
+        ("file that in Linear please", "Issues are kept in Linear"),
+        ("work on linear ent-95", "Issues are kept in Linear"),
+        ("file an issue, medium priority, Project: Ledger", "New issues are filed under the project Ledger"),
+        ("/gsd:quick the footer is gone", "Works with the `/gsd:…` commands"),
+        ("/tidy the footer", "Works with the `/tidy` command"),
+        (
+            "Implement the following plan:\n\n# Plan: a thing",
+            "Has larger work planned in writing before it begins: propose a plan first",
+        ),
     ],
 )
 def test_a_habit_shows_in_what_is_asked(text: str, habit: str) -> None:
@@ -171,6 +236,11 @@ def test_a_habit_shows_in_what_is_asked(text: str, habit: str) -> None:
         ("Base directory for this skill: /x\n\nAlways add a test for each change. Never use npm.", {}),
         ("This session is being continued from a previous conversation. Always use pnpm. Add a test.", {}),
         ("[Request interrupted by user for tool use]", {}),
+        ("/review 12", {}),
+        ("please push directly to main", {}),
+        ("please make sure the docs are consistent", {}),
+        ("can you explain that", {}),
+        ("summarize real quick", {}),
         ("The spec says:\n" + "Then add a test. " * 60, {}),
     ],
 )

@@ -5,10 +5,12 @@ from __future__ import annotations
 from itertools import permutations
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memctl.domain.bounded import Seen
 from memctl.domain.commanding import BadCommand
 from memctl.domain.core_memory import (
     LONGEST_SECTION,
@@ -117,9 +119,11 @@ def test_a_verdict_on_what_is_not_known_waits_for_it() -> None:
     assert candidates(judged(FOUND), Changed(CLAIM, None)) is None
 
 
-def test_what_a_run_proved_needs_no_person() -> None:
-    row = judged(Changed(CLAIM, insight(proved=True)))
-    assert row.warrant == "proved by a run that passed"
+def test_what_a_run_proved_in_two_sessions_needs_no_person() -> None:
+    once = insight(proved=True)
+    assert not judged(Changed(CLAIM, once)).ready
+    twice = msgspec.structs.replace(once, sessions=(*once.sessions, Seen("session/claude-code/s2", 2)))
+    assert judged(Changed(CLAIM, twice)).warrant == "seen in 2 sessions, proved by a run that passed"
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ def placed(branch: str = "") -> Placed:
 
 def shown(command: str, text: str) -> list[tuple[str, str, str]]:
     assertions = Assertions("session/claude-code/s1")
-    assertions.location = HERE
+    assertions.moved(HERE)
     Whereabouts(assertions).ran(placed(), command, text)
     return [(f.place, f.root, f.remote) for f in assertions.drain() if isinstance(f, PlaceSeen)]
 
@@ -51,6 +51,13 @@ PUSHED = "To github.com:Acme/cli.git\n   1c2..3d4  main -> main\n"
             "github.com/acme/cli",
         ),
         ("git remote get-url origin", "https://github.com/acme/cli.git\n", HERE, "github.com/acme/cli"),
+        (
+            "cd cmd && go test ./... 2>&1",
+            "ok  \tgithub.com/Acme/cli/cmd\t0.2s\n?   \tgithub.com/acme/cli\t[no test files]\n",
+            HERE,
+            "github.com/acme/cli",
+        ),
+        ("mise run test", "[test] ok  \tgithub.com/acme/cli/cmd\t(cached)\n", HERE, "github.com/acme/cli"),
         ("gh pr create --fill", "Creating…\nhttps://github.com/acme/cli/pull/12\n", HERE, "github.com/acme/cli"),
     ],
 )
@@ -67,6 +74,9 @@ def test_git_tells_the_remote_of_where_it_ran(command: str, text: str, place: st
         ("git push", "To ../origin.git\n   1c2..3d4  main -> main\n"),
         ("echo git push", PUSHED),
         ("cat push.log", PUSHED),
+        ("go test ./...", "ok  \texample.org/cli/cmd\t0.2s\n"),
+        ("cd /srv/lib && go test ./...", "ok  \tgithub.com/acme/lib\t0.2s\n"),
+        ("go test ./...", "ok  \tgithub.com/acme/lib\t0.2s\nok  \tgithub.com/other/cli\t0.2s\n"),
         ("git rev-parse --show-toplevel", "/somewhere/else\n"),
     ],
 )
