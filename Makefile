@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 LINKS := .links/memctl
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check bench bench-engine bench-hooks eval test-external soak mutation clean
+.PHONY: help run test check bench bench-engine bench-hooks eval docs test-external soak mutation clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | expand -t 12
@@ -48,6 +48,9 @@ bench-hooks: $(VENV)/.installed-dev ## Measure hooks: times, a thousand at once,
 
 eval: $(VENV)/.installed-dev ## Measure how good the rules are on real data (ONLY=names, DATA=folder, JSON=file)
 	$(BIN)/python tests/eval $(ONLY) $(if $(DATA),--data $(DATA)) $(if $(JSON),--json $(JSON))
+
+docs: $(VENV)/.installed-dev ## Write docs/reference from the code
+	$(BIN)/python tests/reference.py
 
 test-external: $(VENV)/.installed-dev ## Run the tests that need servers against Debian's PostgreSQL and Redis
 	$(BIN)/python tests/external.py

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -22,12 +23,21 @@ STATEMENT_MS = 15_000
 """A query of a reader is ended after this."""
 
 
+_OF_A_GENERATION = re.compile(r"memctl\.\w+_g\d+")
+
 NO_SPACE = -1
 """Number of a space that nothing was kept in."""
 
 
 class TooBusy(MemctlError):
     """memctl is answering as many requests as it can; try again in a moment."""
+
+
+class BeingBuilt(MemctlError):
+    """A read model of this version of memctl is not built yet: {table}"""
+
+    hint = "the workers build it beside the others; `memctl status` shows how far they are"
+    table: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +68,7 @@ class Readers:
         """What `ask` answers over one snapshot.
 
         Asked once more where the connection was lost, or a replay dropped the generation between two statements.
-        Raises: TooBusy, DatabaseUnavailable, and whatever `ask` raises.
+        Raises: TooBusy, BeingBuilt, DatabaseUnavailable, and whatever `ask` raises.
         """
         try:
             with self._reader() as reader:
@@ -68,7 +78,13 @@ class Readers:
                 raise TooBusy from why
         self._close_idle()  # what ended one connection has most likely ended them all
         with outages(), self._reader() as reader:
-            return ask(reader)
+            try:
+                return ask(reader)
+            except errors.UndefinedTable as why:
+                missing = _OF_A_GENERATION.search(str(why))
+                if missing is None:
+                    raise
+                raise BeingBuilt(table=missing[0]) from why
 
     def close(self) -> None:
         """Close the idle connections now, and those in use when they come back."""

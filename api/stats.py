@@ -13,7 +13,7 @@ from memctl.domain.event import event_types
 from memctl.infra import generations
 from memctl.infra.log.mark import mark
 from memctl.infra.outbox import backlog
-from memctl.projections.kernel import projections
+from memctl.projections.kernel import Projection, projections
 from memctl.projections.stats import DayStats
 
 _SUMMED = tuple(name for name in DayStats.__struct_fields__ if name not in ("location", "day"))
@@ -25,6 +25,8 @@ def stats(reader: Reader, places: Places) -> dict[str, Any]:
     connection, space = reader.connection, reader.space_id
     models = {}
     for p in projections():
+        if not _built(reader, p):  # new with this version; the workers build it
+            continue
         row = connection.execute(
             sql.SQL("SELECT count(*) FROM {} WHERE space_id = %s").format(table_of(reader, p)), [space]
         ).fetchone()
@@ -43,6 +45,11 @@ def stats(reader: Reader, places: Places) -> dict[str, Any]:
         "outbox": {"to_write": to_write, "waiting_for_dense": to_embed},
         "bytes": _sizes(reader),
     }
+
+
+def _built(reader: Reader, p: Projection) -> bool:
+    row = reader.connection.execute("SELECT to_regclass(%s)", [table_of(reader, p).as_string()]).fetchone()
+    return row is not None and row[0] is not None
 
 
 def catalogue() -> list[dict[str, Any]]:

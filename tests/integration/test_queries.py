@@ -14,11 +14,12 @@ from memctl.api import bugs, claims, queries, stats, work
 from memctl.api.pages import BadCursor
 from memctl.api.places import Places, UnknownProject, places_of
 from memctl.api.queries import Ambiguous, NotFound
-from memctl.api.reader import Reader, Readers, TooBusy
+from memctl.api.reader import BeingBuilt, Reader, Readers, TooBusy
 from memctl.api.search import Engine, Question, UnknownProfile
 from memctl.api.views import Found, SearchAnswer
 from memctl.api.work import Wanted
 from memctl.domain.scoring import PROFILES
+from memctl.infra import generations, readmodels
 from memctl.infra.database import connect
 from memctl.infra.log.append import append
 from memctl.infra.vectors import store
@@ -425,6 +426,22 @@ def test_stats_agree_with_the_tables(read: Read, memory: Remembered) -> None:
     assert told["read_models"]["sessions"] == 4
     assert told["totals"]["errors_resolved"] >= 3
     assert all(size > 0 for size in told["bytes"].values())
+
+
+def test_a_read_model_that_is_not_built_yet_is_told_as_such_and_the_others_answer(
+    read: Read, memory: Remembered
+) -> None:
+    with connect(memory.database_url) as connection:
+        name = readmodels.table("core_memory", generations.live(connection).stage2)
+        connection.execute(f"ALTER TABLE {name} RENAME TO away")
+        try:
+            shown = read(lambda reader: stats.stats(reader, EVERYWHERE))["read_models"]
+            assert "core_memory" not in shown
+            assert shown["memories"] > 0
+            with pytest.raises(BeingBuilt, match="core_memory"):
+                read(claims.core_memory)
+        finally:
+            connection.execute(f"ALTER TABLE memctl.away RENAME TO {name.removeprefix('memctl.')}")
 
 
 def test_stats_of_one_project_leave_the_others_out(read: Read) -> None:

@@ -1,0 +1,53 @@
+"""What the contribution guide tells a newcomer to write works as it stands there."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+GUIDE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+
+TRY = """
+import sys
+sys.path.insert(0, "tests")
+from events import as_read
+from histories import example
+from memctl.domain.derive import derive
+from memctl.domain.facts import TaskClosed
+from memctl.projections import kernel
+
+registered = {p.name: p for p in kernel.projections()}
+exec(compile(sys.stdin.read(), "task_endings.py", "exec"), module := {"__name__": "memctl.projections.task_endings"})
+sys.modules["memctl.projections.task_endings"] = type(sys)("task_endings")
+mine = kernel._register["task_endings"]
+events = [as_read(new, n + 1) for n, new in enumerate(e for k in range(3) for e in example(k, day=k + 2))]
+rows = {}
+for stream in {event.stream for event in events}:
+    for fact in derive(stream, [event for event in events if event.stream == stream]).drain():
+        if type(fact) in mine.facts:
+            for key in mine.keys(fact):
+                rows[key] = mine.fold(rows.get(key), fact)
+print(rows)
+"""
+
+
+def test_the_guides_read_model_folds() -> None:
+    (block,) = re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL)
+    source = textwrap.dedent(block)
+    asked = [sys.executable, "-c", TRY]
+    ended = subprocess.run(asked, input=source, capture_output=True, text=True, cwd=ROOT, check=False)
+    assert ended.returncode == 0, ended.stderr
+    assert "TaskEndings(location='/home/dana/ledger'" in ended.stdout
+
+
+def test_the_guide_names_files_and_targets_that_exist() -> None:
+    made = {"projections/task_endings.py"}
+    for path in set(re.findall(r"`((?:domain|projections|infra|api|tests|docs)/[\w./-]+)`", GUIDE)) - made:
+        assert (ROOT / path).exists(), path
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    for target in re.findall(r"make (\w+)", GUIDE):
+        assert f"\n{target}:" in makefile, target
