@@ -20,10 +20,12 @@ from hypothesis import strategies as st
 from soak import examples
 from unit.test_history_laws import history
 
+from memctl.domain.erasing import Scope, Tombstone
 from memctl.domain.event import Micros, NewEvent
-from memctl.domain.observations import Observation, hook_key
+from memctl.domain.observations import Observation, event_id_of, hook_key
 from memctl.infra import dead_letters, generations, readmodels
 from memctl.infra.database import Connection, connect
+from memctl.infra.log import erase
 from memctl.infra.log.append import append
 from memctl.infra.log.mark import mark
 from memctl.infra.redaction import prepare
@@ -33,6 +35,7 @@ from memctl.workers import stage1 as folding1
 from memctl.workers import stage2 as folding2
 from memctl.workers.as_of import as_of
 from memctl.workers.drain import Drainer, catch_up
+from memctl.workers.erasure import erase_round, nothing_rebuilt, with_twins, with_what_cites
 from memctl.workers.refold import refold
 from memctl.workers.replay import NothingToRollBackTo, replay, rollback
 
@@ -126,7 +129,7 @@ def test_hooks_and_transcripts_of_one_session_in_any_order_end_in_the_same_rows(
 def unsettled(url: str, connection: Connection, luck: random.Random, drainers: list[Drainer]) -> None:
     """Whatever may happen between two deliveries: some shards are drained, by one worker or the other; streams and rows
     are folded anew; all is rebuilt, and kept, dropped or taken back."""
-    match luck.choices(("drain", "refold", "replay", "rollback"), (12, 2, 1, 1))[0]:
+    match luck.choices(("drain", "refold", "replay", "rollback", "forget"), (12, 2, 1, 1, 2))[0]:
         case "drain":
             drainer = luck.choice(drainers)
             for stage, shard in drainer.behind():
@@ -147,6 +150,22 @@ def unsettled(url: str, connection: Connection, luck: random.Random, drainers: l
         case "rollback":
             with contextlib.suppress(NothingToRollBackTo):
                 rollback(url, None)
+        case _:
+            there = connection.execute(
+                "SELECT DISTINCT coalesce(variant_of, event_id) FROM memctl.events WHERE payload IS NOT NULL ORDER BY 1"
+            ).fetchall()
+            forgotten(connection, {row[0] for row in luck.sample(there, min(len(there), luck.randint(1, 5)))}, luck)
+
+
+def forgotten(connection: Connection, ids: set[UUID], luck: random.Random) -> None:
+    """Erase deliveries, what cites them and their twins, and keep them from being told again."""
+    receipt = UUID(int=luck.getrandbits(128))
+    with nothing_rebuilt(connection):
+        found, stones = with_twins(connection, 1, with_what_cites(connection, 1, ids))
+        erase.begin(connection, 1, receipt, Scope(kind="id"), "", found)
+        erase.lay(connection, 1, receipt, [*stones, *(Tombstone(kind="event", value=str(id)) for id in found)])
+        erase_round(connection, 1, receipt, found)
+        erase.finish(connection, receipt, {})
 
 
 @orders
@@ -170,9 +189,12 @@ def test_whatever_is_told_and_folded_anew_in_between_the_rows_are_those_of_a_reb
         for drainer in drainers:
             held.callback(drainer.close)
         at, past = 0, None
+        kept: list[NewEvent] = []
         while at < len(arriving):
             size = luck.choice((1, 5, 20, 60))
-            append(connection, 1, arriving[at : at + size])
+            told = arriving[at : at + size]
+            done = zip(told, append(connection, 1, told), strict=True)
+            kept += [event for event, appended in done if appended.status in ("new", "variant")]
             at += size
             unsettled(url, connection, luck, drainers)
             if at >= len(arriving) // 2 and not past:
@@ -182,9 +204,11 @@ def test_whatever_is_told_and_folded_anew_in_between_the_rows_are_those_of_a_reb
         live = generations.live(connection)
         assert not dead_letters.parked(connection, live.stage1, live.stage2)
         rows = digests(connection)
+        erased = {row[0] for row in connection.execute("SELECT unnest(erased) FROM memctl.receipts")}
         assert replay(url, None, verify=True, processes=1).equal
-        if past is not None:
+        if past is not None and not erased:  # the past is shown without what was erased since
             with as_of(url, past[0], processes=1) as (then, scratch):
                 assert digests(then, scratch) == past[1]
-    luck.shuffle(arriving)
-    assert folded(*server, arriving, []) == rows
+    kept = [event for event in kept if event_id_of(1, event.dedupe_key) not in erased]
+    luck.shuffle(kept)
+    assert folded(*server, kept, []) == rows
