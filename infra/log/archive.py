@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -191,5 +192,5 @@ def _blocks(file: Path, archive: zipfile.ZipFile, table: str) -> Iterator[bytes]
     try:
         with archive.open(table) as member:
             yield from iter(lambda: member.read(_BLOCK), b"")
-    except (KeyError, zipfile.BadZipFile, EOFError, OSError, ValueError) as problem:
+    except (KeyError, zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError) as problem:
         raise BadBackup(file=str(file), why=f"{table} cannot be read ({problem})") from problem

@@ -1,0 +1,201 @@
+"""What is kept elsewhere and brought back: backups, exports, and the past under new rules."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+import servers
+from events import id_of, prompt
+from histories import digests, drained, everything, example, filled
+
+from memctl.api import backups, exporting, forget
+from memctl.api.commands import Intake
+from memctl.api.ingest import ingest
+from memctl.api.reader import reader_of
+from memctl.api.redacting import redact_past
+from memctl.infra import generations
+from memctl.infra.database import Connection, connect
+from memctl.infra.log import archive
+from memctl.infra.log.append import append
+from memctl.infra.log.audit import decoded, hashed
+from memctl.infra.log.mark import last_position, move_mark
+from memctl.infra.settings import Settings, load_settings
+
+PHRASE = "the zq7vkx19mw harbour protocol"
+
+
+@pytest.fixture
+def log(database_url: str) -> Iterator[Connection]:
+    with connect(database_url, name="test") as connection:
+        yield connection
+
+
+@pytest.fixture
+def settings(database_url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Settings:
+    monkeypatch.setenv("MEMCTL_DATABASE_URL", database_url)
+    monkeypatch.setenv("MEMCTL_DATA_DIR", str(tmp_path / "data"))
+    return load_settings()
+
+
+@pytest.fixture
+def elsewhere(postgres_server: str, migrated_template: str) -> Iterator[Connection]:
+    """Another database, with nothing in it."""
+    with servers.fresh_database(postgres_server, template=migrated_template) as url, connect(url) as connection:
+        yield connection
+
+
+def url_of(connection: Connection, like: str) -> str:
+    return servers.with_database(like, connection.info.dbname)
+
+
+def events(connection: Connection) -> list[tuple[object, ...]]:
+    return connection.execute(
+        "SELECT position, event_id, stream, type, occurred_at, recorded_at, actor, location, dedupe_key, variant_of,"
+        " sources, payload::text FROM memctl.events ORDER BY position"
+    ).fetchall()
+
+
+def test_a_backup_made_while_others_write_is_restored_elsewhere_without_what_was_forgotten_since(
+    settings: Settings, log: Connection, elsewhere: Connection, database_url: str, tmp_path: Path
+) -> None:
+    filled(database_url, log)
+    append(log, 1, [prompt(1, PHRASE, session="a"), prompt(2, "to be kept", session="a")])
+    drained(database_url)
+    with connect(database_url, autocommit=False) as writer:
+        append(writer, 1, [prompt(3, "not committed", session="a")])
+        file = backups.backup(settings, log, tmp_path / "kept")
+        saved = events(log)
+        writer.rollback()
+    assert file.stat().st_mode & 0o077 == 0
+    forget.forget(settings, log, 1, forget.plan(reader_of(log, "default"), id=id_of(prompt(1, session="a"))), None)
+    session = example(2)[0].stream
+    forget.forget(settings, log, 1, forget.plan(reader_of(log, "default"), session=session), None)
+    drained(database_url)
+
+    done = backups.restore(settings, elsewhere, file)
+    assert (done.events, done.receipts) == (len(saved), 2)
+    found = events(elsewhere)
+    assert [row[:4] for row in found] == [row[:4] for row in saved]
+    gone = {row[0] for row in found if row[-1] is None}
+    assert gone == {row[0] for row in saved if row[2] == session or PHRASE in str(row[-1])}
+    assert [row for row in found if row[0] not in gone] == [row for row in saved if row[0] not in gone]
+    assert hashed(elsewhere, move_mark(elsewhere)).altered.count == 0
+    again = append(elsewhere, 1, [*example(2, day=4), prompt(1, PHRASE, session="a"), prompt(4, "new", session="a")])
+    assert [each.status for each in again] == ["forgotten"] * (len(again) - 1) + ["new"]
+    assert again[-1].position > last_position(log) - 5
+    other = url_of(elsewhere, database_url)
+    generations.ensure_live(elsewhere, 4)
+    drained(other)
+    append(log, 1, [prompt(4, "new", session="a")])
+    drained(database_url)
+    assert digests(elsewhere) == digests(log)
+    with pytest.raises(archive.NotEmpty):
+        backups.restore(settings, elsewhere, file)
+
+
+@pytest.mark.parametrize("damage", ["cut", "flipped", "swapped", "text"])
+def test_a_damaged_backup_is_refused_and_nothing_is_restored(
+    settings: Settings, log: Connection, elsewhere: Connection, database_url: str, tmp_path: Path, damage: str
+) -> None:
+    generations.ensure_live(log, 1)
+    append(log, 1, [prompt(n) for n in range(50)])
+    file = backups.backup(settings, log, tmp_path / "kept")
+    content = file.read_bytes()
+    if damage == "cut":
+        file.write_bytes(content[:-100])
+    elif damage == "flipped":
+        middle = content.index(b"events") + 300
+        file.write_bytes(content[:middle] + bytes([content[middle] ^ 0xFF]) + content[middle + 1 :])
+    elif damage == "swapped":
+        with zipfile.ZipFile(file) as whole:
+            parts = {name: whole.read(name) for name in whole.namelist()}
+        parts["events"] = parts["events"].replace(b"number 7", b"number 8")
+        with zipfile.ZipFile(file, "w") as changed:
+            for name, part in parts.items():
+                changed.writestr(name, part)
+    else:
+        file.write_text("no backup at all")
+    with pytest.raises(archive.BadBackup):
+        backups.restore(settings, elsewhere, file)
+    assert events(elsewhere) == []
+
+
+def test_an_export_is_taken_back_once_and_without_what_was_forgotten(
+    settings: Settings, log: Connection, elsewhere: Connection, database_url: str, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    generations.ensure_live(log, 4)
+    told = [*everything(), prompt(1, PHRASE, session="a")]
+    append(log, 1, told)
+    append(log, 1, [prompt(1, PHRASE + ", told otherwise", session="a")])
+    drained(database_url)
+    file = tmp_path / "log.jsonl"
+    with open(file, "wb") as out:
+        written = exporting.export(log, "default", out.write)
+    assert written == len(events(log))
+    forget.forget(settings, log, 1, forget.plan(reader_of(log, "default"), match=PHRASE), None)
+    with Intake(settings) as intake:
+        account = exporting.import_export(intake, file)
+    assert (account.new, account.variant, account.forgotten, account.bad) == (0, 0, 2, [])
+    monkeypatch.setenv("MEMCTL_DATABASE_URL", url_of(elsewhere, database_url))
+    with Intake(load_settings()) as intake:
+        account = exporting.import_export(intake, file)
+        assert (account.new, account.variant) == (written - 1, 1)
+        account = exporting.import_export(intake, file)
+        assert (account.new, account.variant, account.duplicate) == (0, 0, written)
+    assert decoded(elsewhere, move_mark(elsewhere)).misnamed.count == 0
+    lines = file.read_bytes().splitlines(keepends=True)
+    for broken in (
+        lines[:-1],
+        lines[:5] + lines[6:],
+        [b"{}\n", *lines[1:]],
+        [*lines[:-1], lines[-1].replace(b"sha", b"hsa")],
+    ):
+        file.write_bytes(b"".join(broken))
+        with Intake(load_settings()) as intake, pytest.raises(exporting.NotAnExport):
+            exporting.import_export(intake, file)
+
+
+def test_rules_that_came_later_cut_the_past_and_the_same_transcript_brings_nothing_twice(
+    settings: Settings, log: Connection, database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = Path(__file__).parents[2] / "infra" / "example" / "session.jsonl"
+    transcript = tmp_path / "session.jsonl"
+    transcript.write_bytes(source.read_bytes())
+    with Intake(settings) as intake:
+        first = ingest(intake, [transcript])
+    drained(database_url)
+    whole = len(events(log))
+    monkeypatch.setenv("MEMCTL_PRIVACY__EXCLUDE_PATTERNS", json.dumps(["(?i)invoice"]))
+    grown = load_settings()
+    # Told again under rules that know more, it is a duplicate: nothing comes twice.
+    with Intake(grown) as intake:
+        again = ingest(intake, [transcript], again=True)
+    assert (again.new, again.variant, again.duplicate) == (0, 0, first.new)
+    dry = redact_past(grown, dry=True)
+    assert len(events(log)) == whole
+    done = redact_past(grown)
+    assert done.events == dry.events > 0
+    assert done.cut["excluded"] >= done.events
+    drained(database_url)
+    assert "invoice" not in str(events(log)).lower()
+    assert redact_past(grown).events == 0
+    with Intake(grown) as intake:
+        again = ingest(intake, [transcript], again=True)
+    assert (again.new, again.variant) == (0, 0)
+    found = hashed(log, move_mark(log))
+    assert (found.altered.count, found.erased) == (0, done.events)
+    from memctl.workers.replay import replay
+
+    compared = replay(database_url, None, verify=True).compared
+    assert [each.name for each in compared if not each.equal] == []
+    rows = log.execute("SELECT count(*) FROM memctl.memories_g2 m WHERE strpos(lower(m::text), 'invoice') > 0")
+    assert rows.fetchone() == (0,) or generations.live(log).stage2 != 2
+    receipt = json.loads((settings.data_dir / forget.RECEIPTS).read_text().splitlines()[-1])
+    assert receipt["scope"]["kind"] == "rules"
+    assert "invoice" not in msgspec.json.encode(receipt).decode().lower()
