@@ -26,6 +26,12 @@ class Habit(NamedTuple):
     everywhere: bool
     start: int
     end: int
+    same: str = ""
+    """What is equal for the same habit, where the text is not."""
+
+    @property
+    def about(self) -> str:
+        return self.same or self.text
 
 
 class _Rule(NamedTuple):
@@ -61,11 +67,20 @@ _RULES = (
         everywhere=False,
     ),
     _Rule(
-        "Has finished work committed and pushed by the agent",
+        "Has finished work committed and pushed by the agent in one go, when asked",
         ("push", "푸시"),
         _of(
             r"\bcommit(?:\ (?:this|it|that|all|everything))?\s*(?:,|and|then|&|\+)+\s*(?:then\ )?push\b|커밋.{0,6}푸시"
         ),
+    ),
+    _Rule(
+        "Has review comments on pull requests addressed, and answered there, by the agent",
+        ("comment", "feedback", "리뷰", "코멘트"),
+        _of(r"""\b(?:respond|reply|replying|comment|answer)\b[^.?!\n]{0,30}
+                \b(?:prs?|pull\ requests?|review(?:ers?)?|coderabbit|copilot)\b
+                [^.?!\n]{0,20}\b(?:comments?|feedback|issues?|threads?)\b
+            |\b(?:respond|reply)\ to\ (?:the\ |all\ |each\ |these\ )*(?:review\ |pr\ )(?:comments?|feedback)\b
+            |(?:리뷰|PR)\s*(?:코멘트|댓글)에?\s*(?:답|댓글|대응)"""),
     ),
     _Rule(
         "Wants no code or test twice: look for what is there before writing more",
@@ -118,8 +133,9 @@ def habits_in(said: Said) -> Iterator[Habit]:
     if said.command and said.command not in _EVERYBODYS:
         # A family of commands is one way of working, whichever of them was typed.
         family, colon, _ = said.command.rpartition(":")
-        told = f"Works with the `/{family}:…` commands" if colon else f"Works with the `/{said.command}` command"
-        yield Habit(told, "pattern", False, 0, len(text))
+        one = f"`/{said.command}`"
+        told = f"Works with the `/{family}:…` commands, such as {one}" if colon else f"Works with the {one} command"
+        yield Habit(told, "pattern", False, 0, len(text), f"works with /{family or said.command}")
     if plan := _PLAN.match(text):
         told = "Has larger work planned in writing before it begins: propose a plan first"
         yield Habit(told, "pattern", True, *plan.span())

@@ -230,6 +230,15 @@ RULES = (
         True,
     ),
     _rule(
+        "none of",
+        "preference",
+        r"""^(?:please\s+|and\s+|also\s+)?(?:no|never\s+any|without)\s+(?P<what>em[ -]?dashes|emojis?|code\s+comments)\b
+            (?:\s+(?:please|anywhere|ever|at\s+all|in\s+(?:my|our|commit|docs|texts?|code)\b.{0,40}))?[.!]?$""",
+        -1,
+        0.75,
+        True,
+    ),
+    _rule(
         "no co-author",
         "preference",
         r"""^(?:please\s+|and\s+|also\s+)?(?:don'?t|do\ not|never|stop)\s+
@@ -333,7 +342,7 @@ RULES = (
     _rule(
         "we moved",
         "fact",
-        r"""^(?:(?:and|but|also|note|fyi|btw)[\s,]+)*(?:i|we|the\s+team)\s+(?:have\s+|already\s+|recently\s+|just\s+)?
+        r"""^(?:(?:and|but|also|note|fyi|btw)[\s,]+)*(?:we|the\s+team)\s+(?:have\s+|already\s+|recently\s+|just\s+)?
             (?P<what>(?:migrated|switched|moved|upgraded)\s+(?:our\s+\S+\s+)?(?:over\s+)?(?:from\s+\S.{1,60}?\s+)?to\s+
             (?!main\b|it\b|this\b|that\b|a\b|the\b|another\b|branch\b)\S.{1,80})$""",
         0,
@@ -436,6 +445,13 @@ RULES = (
         "ko always",
         "preference",
         r"^(?:앞으로(?:는|도)?\s*)?(?:항상|언제나|무조건|반드시)\s+(?P<what>.+?(?:해|써|사용해|작성해|돌려|달아|붙여|유지해|지켜|확인해|답해|대답해|설명해|실행해)\s*(?:줘|주세요|라|요|야\s*해|야\s*합니다)?)[.!]?$",
+        1,
+        0.85,
+    ),
+    _rule(
+        "ko we always",
+        "fact",
+        r"^(?:우리(?:는|\s*팀은)?|저희(?:는|\s*팀은)?)\s*(?:항상|언제나|무조건|반드시)\s+(?P<what>\S.{3,80}?)[.!]?$",
         1,
         0.85,
     ),

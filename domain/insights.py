@@ -107,6 +107,14 @@ _POINTS_AWAY = re.compile(
 _SECOND_THOUGHT = re.compile(
     r"(?:[,;]|\s[-–—])\s*(?:(?:and|but|so)\s+)?(?:this|that|they|these|those)\b(?!\s+\w+s\b)", re.I
 )
+_OF_US = re.compile(
+    r"(?:[,;(]\s*|\s(?:[-–—]|but|because|since)\s+)(?:(?:and|but|so|because|since|as)\s+)?"
+    r"(?=we\s+(?:do\s*n'?t|do\s+not|never|always|no\s+longer|explicitly|only\s+use)\b)",
+    re.IGNORECASE,
+)
+"""Where, in the middle of a sentence, a reason begins that a team gives for what it wants: it holds beyond the wish."""
+
+_CONSEQUENCE = re.compile(r"[,;]?\s+so\s+(?:i|we|that|please|you|let)\b|,\s+(?:especially|right|ok)\b", re.IGNORECASE)
 _TAIL = 12
 """Characters at the end of a sentence, before its marks, in which a question's last words and open ends stand."""
 _ENDS_OPEN = re.compile(r"(?:[:,(]|\b(?:and|or|but|because|so|the|a|to|of|with|for|in))\s*$", re.IGNORECASE)
@@ -128,6 +136,12 @@ def claims_in(text: str, *, said_by: Literal["user", "agent"], lasting: bool = F
     known: set[str] = set()
     for start, end in _sentences(_blanked(text)):
         claim = _claim(text[start:end], start, lasting)
+        if (
+            claim is None
+            and (clause := _OF_US.search(text, start, end))
+            and not _is_question(text[start:end], asked=True)
+        ):
+            claim = _claim(text[clause.end() : end], clause.end(), lasting)
         if claim is not None and claim.canonical not in known:
             known.add(claim.canonical)
             found.append(claim)
@@ -252,9 +266,9 @@ def _weight(text: str) -> int:
     return len(text) if text.isascii() else len(text) + len(_HANGUL.findall(text))
 
 
-def _is_question(sentence: str) -> bool:
-    """Whether a sentence (without blanks around) asks, doubts or supposes."""
-    if _ASKS.match(sentence):
+def _is_question(sentence: str, *, asked: bool = False) -> bool:
+    """Whether a sentence (without blanks around) asks, doubts or supposes; with `asked`, by its end alone."""
+    if not asked and _ASKS.match(sentence):
         return True
     last = len(sentence.rstrip("?.").rstrip())
     return _ASKS_AT_END.search(sentence, max(last - _TAIL, 0)) is not None
@@ -270,7 +284,8 @@ def _claim(sentence: str, start: int, lasting: bool) -> Claim | None:
         what = match["what"].lstrip(" \t`'\"").rstrip(" \t.!`'\"")
         if _ONE_OFF.search(sentence) or _POINTS_AWAY.match(what) or not 2 <= len(what) <= 200:
             return None
-        if cut := _SECOND_THOUGHT.search(sentence, match.start("what") + 8):
+        thought = _SECOND_THOUGHT.search(sentence, match.start("what") + 8)
+        if cut := thought or _CONSEQUENCE.search(sentence, match.start("what") + 8):
             # What follows speaks of the whole situation, and means nothing without it.
             return _claim(sentence[: cut.start()].rstrip(" ,;-"), start, lasting)
         if match.groupdict().get("skip"):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from itertools import pairwise
 from typing import NamedTuple
 
 import msgspec
@@ -28,8 +29,8 @@ from memctl.domain.ways import Way, is_there, way_of
 from memctl.domain.whereabouts import parts_where
 
 _TELLING = re.compile(
-    r"test|spec|lint|check|fmt|format|prettier|tsc|mypy|ruff|vet|clippy|build|compile|generate|codegen|migrat|install|"
-    r"add|run|dev|start|serve|verify|ci\b|git |gh "
+    r"activate|compose up|test|spec|lint|check|fmt|format|prettier|tsc|mypy|ruff|vet|clippy|build|compile|generate|"
+    r"codegen|migrat|install|add|run|dev|start|serve|verify|ci\b|git |gh "
 )
 """One of these is in every command that may show something."""
 
@@ -38,17 +39,17 @@ _MANAGERS = {
     "uv": "python package manager", "poetry": "python package manager", "pipenv": "python package manager",
 }  # fmt: skip
 _MANAGING = re.compile(r"(?:\w+ (?:install|add|ci|sync)|(?:pnpm|yarn|bun) run)\b")
-_CONVENTIONAL = re.compile(
-    r"(?:feat|fix|docs|chore|refactor|test|style|perf|ci|build|revert)(?:\([\w./, -]+\))?!?: \S[^\n\"']{3,80}"
-)
+_TYPED = re.compile(r"(?:feat|fix|docs|chore|refactor|test|style|perf|ci|build|revert)(?:\([\w./, -]+\))?!?: \S")
 _OF_GIT = re.compile(r"(?:Merge|Revert|fixup!|squash!|amend!|WIP|wip)\b")
 """Beginnings of messages that git or the moment wrote."""
 
 _NEW_BRANCH = re.compile(r"git (?:checkout -b|switch -c|worktree add (?:\S+ )?-b) (?P<name>[\w./-]+)")
 _BY_KIND = re.compile(r"(?:feat|feature|fix|bugfix|hotfix|chore|docs|refactor|test|ci|release)/[\w./-]+")
+_OF_SOMEBODY = re.compile(r"([a-z][a-z0-9-]{1,15})/[\w.-]{3,}\Z")
 _MESSAGE = re.compile(
     r"git commit\b[^\n]*?-[a-z]*m\s+(?:\"\$\(cat <<-?\s*'?\w+'?\n\s*)?[\"']?(?P<subject>[^\n\"']{8,90})"
 )
+_BRANCH = re.compile(r"[A-Za-z][\w.-]{1,30}")
 _TO_MAIN = re.compile(r"(?:HEAD:)?(?:main|master)")
 _WORD = re.compile(r"\w{3,}")
 _SEVERAL = 2
@@ -57,9 +58,12 @@ _SEVERAL = 2
 _TWICE = 2
 """Uses of a client of a forge within a session from which it is there, and signed in."""
 
+_MERGES = {"--squash": "squash", "--rebase": "rebase", "--merge": "merge commits"}
 _FORMS = {
     "conventional": "Commit messages follow Conventional Commits (`feat: …`, `fix(scope): …`)",
+    "plain": "Commit messages are plain sentences, without a type in front (no `feat:`, `fix:`)",
     "branches": "Branches are named by the kind of work (`feat/…`, `fix/…`)",
+    "drafts": "Pull requests are opened as drafts (`gh pr create --draft`)",
     "requests": "Changes reach the main branch by pull request (`gh pr create`), not by a push to it",
 }
 
@@ -190,6 +194,17 @@ class Shown:
                 self._tell(placed, command, "gh", "fact", text, proved=True, said=" ".join(part.words))
             if head == "gh pr create":
                 self._form(placed, command, "requests", True, " ".join(part.words[:3]))
+                self._form(placed, command, "drafts", bool({"--draft", "-d"} & set(part.words)), "--draft")
+                base = next((a for o, a in pairwise(part.words) if o in ("--base", "-B")), "")
+                if _BRANCH.fullmatch(base) and not _TO_MAIN.fullmatch(base):
+                    text = f"Pull requests are made against the branch `{base}`"
+                    self._tell(placed, command, f"base {base}", "fact", text, proved=True, said="pr create")
+            elif head == "gh pr merge" and (way := next((w for w in part.words if w in _MERGES), "")):
+                text, merges = f"Pull requests are merged with `gh pr merge {way}`", _MERGES[way]
+                self._tell(
+                    placed, command, f"merges {merges}", "fact", text, proved=True, said=" ".join(part.words[:3]),
+                    canonical_form=merges, subject=f"{ONE_ANSWER}merge strategy", polarity=1,
+                )  # fmt: skip
         elif head == "git push" and any(_TO_MAIN.fullmatch(word) for word in part.words[2:]):
             self._form(placed, command, "requests", False)
 
@@ -201,9 +216,15 @@ class Shown:
         message = _MESSAGE.search(command.text) if "git commit" in command.text else None
         if message is not None and not _OF_GIT.match(message["subject"]):
             subject = message["subject"]
-            self._form(placed, command, "conventional", _CONVENTIONAL.match(subject) is not None, subject)
+            typed = _TYPED.match(subject) is not None
+            self._form(placed, command, "conventional", typed, subject)
+            self._form(placed, command, "plain", not typed, subject)
         if branch := _NEW_BRANCH.search(command.text):
-            self._form(placed, command, "branches", _BY_KIND.fullmatch(branch["name"]) is not None, branch["name"])
+            name = branch["name"]
+            self._form(placed, command, "branches", _BY_KIND.fullmatch(name) is not None, name)
+            if (of := _OF_SOMEBODY.match(name)) and not _BY_KIND.match(name):
+                text = f"Branches are named `{of[1]}/…`"
+                self._tell(placed, command, f"branches of {of[1]}", "pattern", text, said=name)
 
     def _form(self, placed: Placed, command: _Command, about: str, shown: bool, said: str = "") -> None:
         """A form that commits, branches or changes have, or that one of them lacks: each is told once."""
@@ -237,6 +258,7 @@ class Shown:
                 self._tell(
                     placed, words, habit.text, habit.kind, habit.text, said=quoted,
                     everywhere=habit.everywhere, confidence=0.8 if habit.kind == "fact" else 0.6, at=habit.start,
+                    canonical_form=canonical(habit.about),
                 )  # fmt: skip
 
     def _tell(

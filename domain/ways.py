@@ -46,7 +46,7 @@ _SEARCHING = ("mise", "just", "task", "rake", "invoke", "inv", "poe")
 
 _THROUGH = (
     r"(?:(?:uv|poetry|pdm|hatch|pipenv|rye) run |npx |bunx |pnpm (?:exec |dlx )?|yarn (?:exec )?|bundle exec "
-    r"|python3? -m )?"
+    r"|python3? -m |(?:\./)?\.?venv/bin/(?:python3? -m )?|(?:\./)?node_modules/\.bin/)?"
 )
 _TOOLS = tuple(
     (re.compile(rf"{_THROUGH}(?:{pattern})"), about)
@@ -61,6 +61,11 @@ _TOOLS = tuple(
         ("types", r"mypy(?: \.)?|pyright|(?:vue-)?tsc --noEmit"),
         ("build", r"(?:\./)?gradlew? build|(?:\./)?mvnw? package|dotnet build"),
         ("check", r"pre-commit run (?:--all-files|-a)"),
+        ("tests", r"(?:python3? )?(?:\./)?manage\.py test"),
+        ("migrate", r"alembic upgrade head|prisma migrate (?:dev|deploy)|(?:bin/)?rails db:migrate|flyway migrate"),
+        ("migrate", r"(?:python3? )?(?:\./)?manage\.py migrate"),
+        ("services", r"docker[ -]compose(?: -f [\w./-]+)? up -d(?: --build| --wait)*"),
+        ("environment", r"(?:source|\.) (?:\./)?[\w.-]*(?:env|venv)[\w.-]*/bin/activate"),
     )
 )
 """Tools that no project defined, told to do their work on all of it. What each compiler does by itself is left out."""
@@ -79,6 +84,8 @@ _TEXTS = {
     "generate": "Code is generated with",
     "migrate": "The database is migrated with",
     "start": "The app is started with",
+    "services": "The services that it needs are started with",
+    "environment": "Commands run in the virtual environment of",
 }
 _SCRIPTS = (
     (re.compile(r".*(?:watch|debug|only|update|changed|staged|\bui\b|affected|inspect|clean|snapshot).*"), ""),

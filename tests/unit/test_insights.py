@@ -59,6 +59,20 @@ def only_claim(text: str) -> Claim:
         ("I mostly write Kotlin", "preference", 1, "kotlin"),
         ("I've never used Terraform", "expertise", 0, "never used terraform"),
         ("please call me Jin", "profile", 0, "jin"),
+        ("우리는 항상 PR을 스쿼시 머지합니다", "fact", 1, "pr을 스쿼시 머지합니다"),
+        ("no em dashes please", "preference", -1, "not em dashes"),
+        (
+            "ok, I think that should not be strict, we don't want to play catch up with hooks so I would rather wait",
+            "preference",
+            -1,
+            "not to play catch up with hooks",
+        ),
+        (
+            "that is not correct, we don't gitignore the whole data folder, especially data/settings.json",
+            "fact",
+            -1,
+            "not gitignore the whole data folder",
+        ),
     ],
 )
 def test_a_stated_claim_is_read(text: str, kind: str, polarity: int, canonical: str | None) -> None:
@@ -109,6 +123,8 @@ def test_a_stated_claim_is_read(text: str, kind: str, polarity: int, canonical: 
         "the config.json should be updated",
         "i'm an admin but can't see the page",
         "always run it before a commit",
+        "can we remove that, we don't use the cache anyway, right?",
+        "the list is empty, we don't show anything",
         "이 함수는 쓰지 말고 새로 만들자",
         "",
     ],

@@ -122,6 +122,7 @@ def test_what_is_not_there_or_looks_at_a_part_says_nothing_of_the_project(payloa
         ("pnpm api:generate", "Code is generated with `pnpm api:generate`"),
         ("cd web && npm run build", "The project builds with `npm run build`, in `web`"),
         ("cd web && just build", "The project builds with `just build`"),
+        ("gh pr merge 12 --squash --delete-branch", "Pull requests are merged with `gh pr merge --squash`"),
     ],
 )
 def test_a_command_of_the_project_itself_is_known_from_one_run(command: str, text: str) -> None:
@@ -136,6 +137,20 @@ def test_tests_that_fail_still_show_how_they_are_run() -> None:
 def test_a_tool_counts_from_its_second_passing_run_over_the_whole_project() -> None:
     runs = [run("cd src && go test ./... -v -count=1", number=n) for n in (1, 2)]
     assert "The tests run with `go test ./...`, in `src`" in shown(*all_of(runs))
+
+
+@pytest.mark.parametrize(
+    ("command", "text"),
+    [
+        (".venv/bin/pytest -q", "The tests run with `.venv/bin/pytest`"),
+        ("source .venv/bin/activate && ls", "Commands run in the virtual environment of `source .venv/bin/activate`"),
+        ("docker compose up -d", "The services that it needs are started with `docker compose up -d`"),
+        ("python manage.py migrate", "The database is migrated with `python manage.py migrate`"),
+        ("npx tsc --noEmit", "Types are checked with `npx tsc --noEmit`"),
+    ],
+)
+def test_how_a_tool_is_started_belongs_to_the_claim(command: str, text: str) -> None:
+    assert text in shown(*all_of([run(command, number=n) for n in (1, 2)]))
 
 
 def test_what_the_project_defined_itself_takes_the_place_of_a_bare_tool() -> None:
@@ -157,8 +172,12 @@ def test_a_package_manager_answers_the_question_that_the_user_may_answer_otherwi
     [
         ('git commit -m "feat(store): keep all rows"', "Conventional", True),
         ('git commit -am "Keep all the rows"', "Conventional", False),
-        ("git switch -c fix/cart-total", "Branches", True),
-        ("git checkout -b dana-cart", "Branches", False),
+        ('git commit -m "Keep all the rows"', "plain sentences", True),
+        ("git switch -c fix/cart-total", "by the kind", True),
+        ("git checkout -b dana-cart", "by the kind", False),
+        ("git checkout -b dana/cart", "`dana/…`", True),
+        ("gh pr create --fill --draft", "as drafts", True),
+        ("gh pr create --fill --base develop", "branch `develop`", True),
         ("gh pr create --fill", "by pull request", True),
         ("git push origin main", "by pull request", False),
     ],
@@ -205,13 +224,17 @@ def said(text: str, **more: Any) -> dict[str, InsightFound]:
         ("can you add a test for this?", "Asks for tests along with a change: write them unasked"),
         ("테스트도 추가해줘", "Asks for tests along with a change: write them unasked"),
         ("then commit, and update changelog", "Has the changelog updated with a change"),
+        (
+            "commit, push then respond directly to pr comments please",
+            "Has review comments on pull requests addressed, and answered there, by the agent",
+        ),
         ("ok back to main we go", "Goes back to main and pulls the latest before new work"),
-        ("yes, then commit, push", "Has finished work committed and pushed by the agent"),
+        ("yes, then commit, push", "Has finished work committed and pushed by the agent in one go, when asked"),
         ("the coderabbit comments on the pr need answers", "Pull requests are reviewed by CodeRabbit"),
         ("file that in Linear please", "Issues are kept in Linear"),
         ("work on linear ent-95", "Issues are kept in Linear"),
         ("file an issue, medium priority, Project: Ledger", "New issues are filed under the project Ledger"),
-        ("/gsd:quick the footer is gone", "Works with the `/gsd:…` commands"),
+        ("/gsd:quick the footer is gone", "Works with the `/gsd:…` commands, such as `/gsd:quick`"),
         ("/tidy the footer", "Works with the `/tidy` command"),
         (
             "Implement the following plan:\n\n# Plan: a thing",
