@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import Any, get_args
 
 import msgspec
+from psycopg import sql
 
 from memctl.api.evidence import events_of, evidence_of, with_evidence
-from memctl.api.pages import Keyed, equal, one, page, projection_named, several, within
+from memctl.api.pages import Condition, Keyed, equal, field_of, one, page, projection_named, several, within
 from memctl.api.places import Places, projects_of
 from memctl.api.reader import Reader
 from memctl.api.staleness import changed_since
@@ -32,6 +33,8 @@ def insights(
     """Claims read out of words, by when they were last made: each with its level (1 to 4), and what it is missing."""
     p = projection_named("insights")
     conditions = [*within(p, places, or_everywhere=True), *equal(p, "kind", kind)]
+    # What sessions showed the contrary of, and none ever showed, nobody claims.
+    conditions.append(Condition(sql.SQL("{} > 0").format(field_of(p, "sayings"))))
     rows, after = page(reader, p, "last_seen", conditions, limit=limit, cursor=cursor)
     candidates = several(reader, projection_named("candidates"), [keyed.key for keyed in rows])
     homes = {keyed.key: _memory_of(keyed.row) for keyed in rows}

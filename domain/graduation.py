@@ -110,12 +110,17 @@ def warrant_of(claim: Standing) -> str:
         return "said by the user"
     if claim.confirmed:
         return "confirmed by a person"
-    if claim.sessions >= _enough(claim) and claim.sessions >= _MAJORITY * claim.denials:
+    if claim.sessions >= _enough(claim) and outweighs(claim.sessions, claim.denials):
         proof = ", proved by a run that passed" if claim.tier == PROVED else ""
         return f"seen in {claim.sessions} sessions{proof}"
     if claim.judged >= SURE_JUDGE:
         return f"judged true at {claim.judged:.2f}"
     return ""
+
+
+def outweighs(sessions: int, denials: int) -> bool:
+    """Whether the sessions that show a claim are enough for those that show the contrary. What none showed is none."""
+    return sessions > 0 and sessions >= _MAJORITY * denials
 
 
 def missing_of(claim: Standing) -> tuple[str, ...]:

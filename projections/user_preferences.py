@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from memctl.domain.graduation import USER_SAID
-from memctl.domain.preferences import Group, leaning_of
+from memctl.domain.graduation import USER_SAID, outweighs
+from memctl.domain.preferences import Group, Leaning, leaning_of
 from memctl.projections.insights import Insight
 from memctl.projections.kernel import Changed, projection
 
@@ -49,19 +49,26 @@ class Preference(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _key(change: Changed[Insight]) -> str | None:
-    insight = change.row
-    leaning = leaning_of(insight.kind, insight.text, insight.polarity) if insight is not None else None
+    insight, leaning = change.row, _leaning(change.row)
     if insight is None or leaning is None:
         return None
     return f"{leaning.group}/{leaning.name}@{'' if insight.everywhere else insight.location}"
+
+
+def _leaning(insight: Insight | None) -> Leaning | None:
+    """What a claim says of its user's preferences; nothing where too many sessions show the contrary."""
+    if insight is None:
+        return None
+    if insight.tier < USER_SAID and not outweighs(len(insight.sessions), len(insight.denials)):
+        return None
+    return leaning_of(insight.kind, insight.text, insight.polarity)
 
 
 @projection(row=Preference, key=_key, indexes=(("location", "last_seen"), ("last_seen",)))
 def user_preferences(row: Preference | None, change: Changed[Insight]) -> Preference | None:
     """Preferences by aspect: what was said and shown of each, and what that comes to."""
     claims = {claim.insight: claim for claim in (row.claims if row else ()) if claim.insight != change.key}
-    insight = change.row
-    leaning = leaning_of(insight.kind, insight.text, insight.polarity) if insight is not None else None
+    insight, leaning = change.row, _leaning(change.row)
     if insight is not None and leaning is not None:
         claims[change.key] = Leaned(
             insight=change.key,

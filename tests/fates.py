@@ -78,7 +78,9 @@ ASKED = (
     "Implement the following plan:\n# Plan: a faster cart\n1. measure", "고마워, 이제 테스트도 추가해줘",
     "우리는 항상 pnpm을 사용한다", "이 방식으로 하자", "why does it fail?", "this is still not working",
     "<command-name>/clear</command-name>", "<system-reminder>x</system-reminder>", "issues are in Linear issue ABC-12",
-    "add tests for this and update the changelog", "TypeError: unsupported operand type(s)\nfix this please",
+    "add tests for this and update the changelog",
+    "use the review skill on this", "from now on always run make test before you commit",
+    "TypeError: unsupported operand type(s)\nfix this please",
 )  # fmt: skip
 SAID = (
     "The issue is that `total` starts from None because the cart has no discount. I'll start from 0.",
@@ -110,6 +112,10 @@ RUN: tuple[tuple[str, str, int], ...] = (
     ("cat package.json", '{"name": "shop\\u0000", "scripts": {"t": "x"}}', 0),
     ("rm -rf x &&", "sh: 1: Syntax error: end of file unexpected", 2), ("grep -rn total", "", 1), ("", "", 0),
     ("gh pr create", "https://github.com/dana/shop/pull/7", 0),
+    ("git checkout -b feat/cart", "", 0), ("git switch -c cart", "", 0), ("git push origin HEAD:main", "", 0),
+    ("git commit -m 'totals of carts'", "[main 2b] totals", 0), ("npm run lint", "", 0), ("eslint .", "", 0),
+    ("go test -race ./...", "ok  \tgithub.com/dana/shop/cart\t0.1s\n", 0), ("make test", "ok", 0),
+    ("cd api && make test", "ok", 0), ("pnpm -r test", "ok", 0),
     ("cargo test", "error[E0425]: cannot find value `x`", 101),
 )  # fmt: skip
 READ: tuple[tuple[str, str], ...] = (
@@ -235,6 +241,8 @@ class _Session:
                 ]
                 self.use("TodoWrite", {"todos": steps}, "ok")
             case "delegate":
+                if luck.random() < 0.3:
+                    self.use("Skill", {"skill": "review"}, "ok")
                 given = {"subagent_type": "reviewer", "description": "look at the cart", "prompt": "look"}
                 self.use("Task", given, "it looks fine", asked=luck.choice(("a1", "a2", "")))
             case "notice":

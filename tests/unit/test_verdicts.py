@@ -225,6 +225,15 @@ def test_what_was_said_of_an_aspect_beats_what_is_shown_and_the_later_word_wins(
         assert (row.name, row.value, row.said) == ("preferred_test_approach", "tdd", True)
 
 
+def test_what_sessions_showed_the_contrary_of_is_no_preference() -> None:
+    denied = leaning("Asks for tests along with a change", denied=True)
+    assert user_preferences(None, denied) is None
+    told = msgspec.structs.replace(denied.row, sayings=1, sessions=(Seen("session/codex/s1", 1),))
+    assert user_preferences(None, Changed(told.id, told)) is None  # one for and one against
+    several = msgspec.structs.replace(told, sessions=tuple(Seen(f"session/codex/s{n}", n) for n in range(4)))
+    assert user_preferences(None, Changed(several.id, several)) is not None
+
+
 @given(st.permutations(["tests first always", "Asks for tests along with a change", "write tests first please"]))
 def test_a_preference_that_was_retracted_leaves_no_trace(texts: list[str]) -> None:
     row = None
