@@ -123,6 +123,58 @@ def migrated_database(server: str) -> Iterator[str]:
         yield urlsplit(url).path.lstrip("/")
 
 
+class Templates:
+    """Databases that tests take copies of, which costs a third of making their tables. Made when first asked for."""
+
+    def __init__(self, server: str, migrated: str) -> None:
+        self._server, self._migrated = server, migrated
+        self._made: dict[object, str] = {}
+        self._held = contextlib.ExitStack()
+
+    def live(self, shards: int | None) -> str:
+        """Name of one with read models of so many shards and no event; with `None`, of one that has none yet."""
+        from memctl.infra import generations
+        from memctl.infra.database import connect
+
+        def make(url: str) -> None:
+            with connect(url) as connection:
+                generations.ensure_live(connection, shards or 1)
+
+        # The read models that tests bring along are among the tables.
+        return self._migrated if shards is None else self._of((shards, *read_models()), make)
+
+    def filled(self) -> str:
+        """Name of one in which a history with something for every read model is folded."""
+        import histories
+
+        from memctl.infra.database import connect
+
+        def fill(url: str) -> None:
+            with connect(url) as connection:
+                histories.filled(url, connection)
+
+        return self._of(("filled", *read_models()), fill)
+
+    def _of(self, what: object, make: Callable[[str], None]) -> str:
+        if what not in self._made:
+            url = self._held.enter_context(fresh_database(self._server, self._migrated))
+            make(url)
+            self._made[what] = urlsplit(url).path.lstrip("/")
+        return self._made[what]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._held.close()
+
+
+def read_models() -> tuple[str, ...]:
+    from memctl.projections.kernel import projections
+
+    return tuple(p.name for p in projections())
+
+
 @contextlib.contextmanager
 def empty_redis(server: str) -> Iterator[str]:
     """URL of a database of `server` that was empty and is ours until we leave, when it is emptied again.

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from memctl.infra import generations
 from memctl.infra.database import Connection, DatabaseUnavailable, connect
 from memctl.infra.outbox import collection_of
 from memctl.infra.vectors import store
@@ -45,6 +44,11 @@ def environment_for(
 
 
 @pytest.fixture
+def shards() -> int:
+    return 4
+
+
+@pytest.fixture
 def environment(database_url: str, environment_for: Callable[[str], dict[str, str]]) -> dict[str, str]:
     return environment_for(database_url)
 
@@ -52,5 +56,4 @@ def environment(database_url: str, environment_for: Callable[[str], dict[str, st
 @pytest.fixture
 def log(database_url: str) -> Iterator[Connection]:
     with connect(database_url) as connection:
-        generations.ensure_live(connection, 4)
         yield connection

@@ -76,6 +76,11 @@ def pristine() -> Iterator[Path]:
 
 
 @pytest.fixture
+def shards() -> int:
+    return 1
+
+
+@pytest.fixture
 def cluster(pristine: Path, folder: Path) -> Path:
     return shutil.copytree(pristine, folder / "pg", symlinks=True)
 
@@ -224,7 +229,7 @@ def test_vectors_that_are_overwritten_on_disk_are_built_again_from_rows_and_cach
     database_url: str, vector_files: ServerProcess
 ) -> None:
     with connect(database_url) as connection:
-        stage2 = generations.ensure_live(connection, 1).stage2
+        stage2 = generations.live(connection).stage2
         append(connection, 1, example())
         catch_up(Drainer(database_url))
         client = store.connect(vector_files.url, vector_files.token)

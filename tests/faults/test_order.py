@@ -39,6 +39,8 @@ from memctl.workers.erasure import erase_round, nothing_rebuilt, with_twins, wit
 from memctl.workers.refold import refold
 from memctl.workers.replay import NothingToRollBackTo, replay, rollback
 
+Server = tuple[str, servers.Templates]
+
 EVENTS = 80
 """About how many of the real sessions' events are taken: whole sessions, the shortest first."""
 
@@ -68,11 +70,16 @@ def by_hook(event: NewEvent, number: int) -> NewEvent:
 
 
 def folded(
-    server: str, template: str, events: list[NewEvent], cuts: list[int], *, shards: int = 1, batch: int = 2000
+    server: str,
+    templates: servers.Templates,
+    events: list[NewEvent],
+    cuts: list[int],
+    *,
+    shards: int = 1,
+    batch: int = 2000,
 ) -> object:
     """The digests after the events arrived in parts, each folded before the next one came."""
-    with servers.fresh_database(server, template=template) as url, connect(url) as connection:
-        generations.ensure_live(connection, shards)
+    with servers.fresh_database(server, templates.live(shards)) as url, connect(url) as connection:
         drainer = Drainer(url, batch)
         edges = [0, *sorted(cuts), len(events)]
         for start, end in itertools.pairwise(edges):
@@ -83,11 +90,11 @@ def folded(
 
 
 @pytest.fixture(scope="module")
-def server(postgres_server: str, migrated_template: str) -> tuple[str, str]:
-    return postgres_server, migrated_template
+def server(postgres_server: str, templates: servers.Templates) -> Server:
+    return postgres_server, templates
 
 
-def check_orders(server: tuple[str, str], events: list[NewEvent], seed: int, hooks: bool, backwards: bool) -> None:
+def check_orders(server: Server, events: list[NewEvent], seed: int, hooks: bool, backwards: bool) -> None:
     luck = random.Random(seed)
     if backwards:  # the clock of each event is set at random within two minutes
         events = [
@@ -113,16 +120,14 @@ orders = limits(examples(2), deadline=None, suppress_health_check=[HealthCheck.f
 @orders
 @given(seed=st.integers(0, 2**32), hooks=st.booleans(), backwards=st.booleans())
 def test_real_sessions_in_any_order_end_in_the_same_rows(
-    server: tuple[str, str], real: list[NewEvent], seed: int, hooks: bool, backwards: bool
+    server: Server, real: list[NewEvent], seed: int, hooks: bool, backwards: bool
 ) -> None:
     check_orders(server, real, seed, hooks, backwards)
 
 
 @orders
 @given(seed=st.integers(0, 2**32))
-def test_hooks_and_transcripts_of_one_session_in_any_order_end_in_the_same_rows(
-    server: tuple[str, str], seed: int
-) -> None:
+def test_hooks_and_transcripts_of_one_session_in_any_order_end_in_the_same_rows(server: Server, seed: int) -> None:
     check_orders(server, [*example(0), *example(1)], seed, hooks=True, backwards=True)
 
 
@@ -170,21 +175,18 @@ def forgotten(connection: Connection, ids: set[UUID], luck: random.Random) -> No
 
 @orders
 @given(seed=st.integers(0, 2**32))
-def test_whatever_is_told_and_folded_anew_in_between_the_rows_are_those_of_a_rebuild(
-    server: tuple[str, str], seed: int
-) -> None:
+def test_whatever_is_told_and_folded_anew_in_between_the_rows_are_those_of_a_rebuild(server: Server, seed: int) -> None:
     luck = random.Random(seed)
     arriving = [prepare(event) for event in fates.arriving(luck, history(luck, 40))]
     with (
         pytest.MonkeyPatch.context() as patch,
-        servers.fresh_database(server[0], template=server[1]) as url,
+        servers.fresh_database(server[0], server[1].live(luck.choice((1, 2, 16)))) as url,
         connect(url) as connection,
         contextlib.ExitStack() as held,
     ):
         patch.setattr(stage1, "POINT_EVERY", 3)
         patch.setattr(folding1, "KEPT_EVENTS", luck.choice((20, 60_000)))
         patch.setattr(folding2, "KEPT_ROWS", luck.choice((10, 20_000)))
-        generations.ensure_live(connection, luck.choice((1, 2, 16)))
         drainers = [Drainer(url, luck.choice((1, 7, 5000))) for _ in range(2)]
         for drainer in drainers:
             held.callback(drainer.close)

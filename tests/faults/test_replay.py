@@ -8,7 +8,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 
-import histories
 import pytest
 from histories import digests, drained, example
 from servers import wait_until
@@ -32,10 +31,9 @@ print(replay.replay(url, None, verify=True, processes=processes, progress=told).
 
 
 @pytest.fixture
-def filled(database_url: str) -> Iterator[tuple[str, Connection]]:
-    with connect(database_url) as connection:
-        histories.filled(database_url, connection)
-        yield database_url, connection
+def filled(filled_url: str) -> Iterator[tuple[str, Connection]]:
+    with connect(filled_url) as connection:
+        yield filled_url, connection
 
 
 def replayed(url: str, kill_at: int, processes: int) -> subprocess.CompletedProcess[str]:

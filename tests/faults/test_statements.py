@@ -26,10 +26,14 @@ S = TypeVar("S")
 
 
 @pytest.fixture
-def log(database_url: str) -> Connection:
-    connection = connect(database_url)
-    generations.ensure_live(connection, 2)
-    return connection
+def shards() -> int:
+    return 2
+
+
+@pytest.fixture
+def log(database_url: str) -> Iterator[Connection]:
+    with connect(database_url) as connection:
+        yield connection
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +104,7 @@ def test_an_ingest_killed_at_any_statement_has_noted_what_it_kept_and_goes_on_fr
 
 
 def test_a_worker_killed_at_any_statement_has_moved_rows_and_offset_together_or_neither(
-    mortals: dying.Mortals, database_url: str, log: Connection, postgres_server: str, migrated_template: str
+    mortals: dying.Mortals, database_url: str, log: Connection, postgres_server: str, templates: servers.Templates
 ) -> None:
     append(log, 1, example())
 
@@ -116,8 +120,7 @@ def test_a_worker_killed_at_any_statement_has_moved_rows_and_offset_together_or_
             assert before[1] == now[1]
 
     killed = kill_at_each_statement(mortals, dying.drain, database_url, state, together, stride=1 if FACTOR else 4)
-    with servers.fresh_database(postgres_server, template=migrated_template) as url, connect(url) as other:
-        generations.ensure_live(other, 1)
+    with servers.fresh_database(postgres_server, templates.live(1)) as url, connect(url) as other:
         append(other, 1, example())
         undisturbed = Drainer(url)
         catch_up(undisturbed)
@@ -152,7 +155,7 @@ def test_a_replay_killed_at_any_statement_leaves_the_rows_that_were_live(
 
 
 def test_a_worker_stopped_past_its_lease_at_any_statement_and_continued_changes_nothing(
-    mortals: dying.Mortals, database_url: str, log: Connection, postgres_server: str, migrated_template: str
+    mortals: dying.Mortals, database_url: str, log: Connection, postgres_server: str, templates: servers.Templates
 ) -> None:
     history = [event for number in range(40) for event in example(number % 20, day=2 + number % 20)]
     other = Drainer(database_url)
@@ -171,8 +174,7 @@ def test_a_worker_stopped_past_its_lease_at_any_statement_and_continued_changes_
         assert state_of(log) == before
     other.close()
     assert after > 60
-    with servers.fresh_database(postgres_server, template=migrated_template) as url, connect(url) as fresh:
-        generations.ensure_live(fresh, 1)
+    with servers.fresh_database(postgres_server, templates.live(1)) as url, connect(url) as fresh:
         append(fresh, 1, history[: told + 3])
         undisturbed = Drainer(url)
         catch_up(undisturbed)

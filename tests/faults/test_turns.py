@@ -6,7 +6,6 @@ import servers
 from events import prompt
 from histories import digests, example
 
-from memctl.infra import generations
 from memctl.infra.database import connect
 from memctl.infra.log.append import append
 from memctl.workers.drain import Drainer, catch_up
@@ -17,15 +16,15 @@ HISTORY = [event for pair in zip(LONG, SHORT, strict=True) for event in pair]
 """Two sessions at once, each in its order, and many that are one prompt each."""
 
 
-def test_workers_that_take_turns_fold_as_one_that_works_alone(postgres_server: str, migrated_template: str) -> None:
+def test_workers_that_take_turns_fold_as_one_that_works_alone(
+    postgres_server: str, templates: servers.Templates
+) -> None:
     with (
-        servers.fresh_database(postgres_server, template=migrated_template) as by_turns,
-        servers.fresh_database(postgres_server, template=migrated_template) as alone,
+        servers.fresh_database(postgres_server, templates.live(1)) as by_turns,
+        servers.fresh_database(postgres_server, templates.live(1)) as alone,
         connect(by_turns) as one,
         connect(alone) as other,
     ):
-        for connection in (one, other):
-            generations.ensure_live(connection, 1)
         drainers = [Drainer(by_turns, 20) for _ in range(3)]
         for turn, start in enumerate(range(0, len(HISTORY), 6)):
             append(one, 1, HISTORY[start : start + 6])

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from urllib.parse import urlsplit
 from uuid import UUID
 
 import pytest
-import servers
-from histories import example, filled
+from histories import example
 
 from memctl.domain.event import Position
 from memctl.infra import dead_letters, generations, readmodels
@@ -25,18 +23,9 @@ from memctl.workers.stage1 import Stage1
 from memctl.workers.stage2 import Stage2
 
 
-@pytest.fixture(scope="module")
-def learnt(postgres_server: str, migrated_template: str) -> Iterator[str]:
-    """Name of a database into which six sessions are folded."""
-    with servers.fresh_database(postgres_server, template=migrated_template) as url:
-        with connect(url) as connection:
-            filled(url, connection)
-        yield urlsplit(url).path.lstrip("/")
-
-
 @pytest.fixture
-def memory(postgres_server: str, learnt: str) -> Iterator[Connection]:
-    with servers.fresh_database(postgres_server, template=learnt) as url, connect(url) as connection:
+def memory(filled_url: str) -> Iterator[Connection]:
+    with connect(filled_url) as connection:
         yield connection
 
 

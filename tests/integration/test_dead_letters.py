@@ -36,6 +36,8 @@ from memctl.workers.replay import replay
 
 Digests = dict[str, tuple[int, str]]
 
+one_shard = pytest.mark.parametrize("shards", [1], ids=["one shard"])
+
 POISON = "and poison"
 """Prompts that end so cannot be folded, while `faults` say so."""
 
@@ -125,17 +127,33 @@ def faults() -> Iterator[set[str]]:
 
 
 @pytest.fixture
+def shards() -> int:
+    return 4
+
+
+@pytest.fixture
+def database_url(
+    request: pytest.FixtureRequest, postgres_server: str, templates: servers.Templates, shards: int
+) -> Iterator[str]:
+    """With tables for the read models of the test, where it brings some."""
+    if "faults" in request.fixturenames:
+        request.getfixturevalue("faults")
+    with servers.fresh_database(postgres_server, templates.live(shards)) as url:
+        yield url
+
+
+@pytest.fixture
 def log(database_url: str) -> Iterator[Connection]:
     with connect(database_url) as connection:
         yield connection
 
 
 @pytest.fixture
-def elsewhere(postgres_server: str, migrated_template: str) -> Callable[..., Digests]:
+def elsewhere(postgres_server: str, templates: servers.Templates) -> Callable[..., Digests]:
     """Fold a history in a database of its own, and give the digests."""
 
     def folded(events: Sequence[NewEvent], *, after: Callable[[Connection], object] = lambda _: None) -> Digests:
-        with servers.fresh_database(postgres_server, template=migrated_template) as url, connect(url) as connection:
+        with servers.fresh_database(postgres_server, templates.live(4)) as url, connect(url) as connection:
             return fold(connection, url, events, after=after)
 
     return folded
@@ -148,10 +166,8 @@ def fold(
     *,
     after: Callable[[Connection], object] = lambda _: None,
     batch: int = 2000,
-    shards: int = 4,
 ) -> Digests:
     """Append, do something to the log, drain, and give the digests."""
-    generations.ensure_live(connection, shards)
     append(connection, 1, events)
     after(connection)
     drainer = Drainer(url, batch)
@@ -229,7 +245,7 @@ def test_the_events_that_come_later_wait_and_are_counted(log: Connection, databa
 def test_what_is_parked_depends_on_no_batch_and_no_shards(
     log: Connection, database_url: str, elsewhere: Callable[..., Digests], batch: int, shards: int
 ) -> None:
-    found = fold(log, database_url, MIXED, after=rewrite(2, 5), batch=batch, shards=shards)
+    found = fold(log, database_url, MIXED, after=rewrite(2, 5), batch=batch)
     assert found == elsewhere([*SESSIONS[0], SESSIONS[1][0], *SESSIONS[2]])
     (letter,) = letters(log)
     assert letter.fault.source == event_id_of(1, SESSIONS[1][1].dedupe_key)
@@ -341,6 +357,7 @@ def test_letters_go_with_the_rows_that_they_are_about(log: Connection, database_
 
 @pytest.mark.parametrize("batch", [1, 5000])
 @pytest.mark.parametrize("change", ["type = 'told.test'", "schema_version = 99"])
+@one_shard
 def test_what_this_memctl_does_not_know_stops_the_shard_and_is_never_skipped(
     log: Connection, database_url: str, batch: int, change: str, elsewhere: Callable[..., Digests]
 ) -> None:
@@ -351,7 +368,6 @@ def test_what_this_memctl_does_not_know_stops_the_shard_and_is_never_skipped(
             connection.execute(f"UPDATE memctl.events SET {change} WHERE event_id = %s", [unknown])  # type: ignore[arg-type]
             connection.execute("ALTER TABLE memctl.events ENABLE ALWAYS TRIGGER events_no_change")
 
-    generations.ensure_live(log, 1)
     append(log, 1, MIXED)
     newer(log)
     at = MIXED.index(SESSIONS[1][3]) + 1
@@ -369,7 +385,7 @@ def test_what_this_memctl_does_not_know_stops_the_shard_and_is_never_skipped(
     # The upgrade: this memctl knows the type and the version.
     change = "type = 'prompt.submitted', schema_version = 1"
     newer(log)
-    assert fold(log, database_url, shards=1) == elsewhere(MIXED)
+    assert fold(log, database_url) == elsewhere(MIXED)
     assert dead_letters.halts(log, live) == []
     assert replay(database_url, None, verify=True).equal
 
@@ -378,12 +394,13 @@ def test_what_this_memctl_does_not_know_stops_the_shard_and_is_never_skipped(
 
 
 @pytest.mark.parametrize(("state", "table"), [("40001", "sessions"), ("53100", "memories")])
+@one_shard
 def test_a_fault_of_the_moment_parks_nothing_and_moves_nothing(
     log: Connection, database_url: str, state: str, table: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(drain, "FIRST_PAUSE_S", 0.01)
     history = example(1)
-    live = generations.ensure_live(log, 1)
+    live = generations.live(log)
     append(log, 1, history)
     stage, generation = (1, live.stage1) if table == "sessions" else (2, live.stage2)
     if stage == 2:
@@ -413,7 +430,7 @@ def test_a_fault_of_the_moment_parks_nothing_and_moves_nothing(
     until(lambda: drainer.attempt(stage, 0))
     assert dead_letters.halts(log, live) == []
     assert row_count(log, "halts") == 0
-    fold(log, database_url, shards=1)
+    fold(log, database_url)
     assert replay(database_url, None, verify=True).equal
 
 
@@ -423,8 +440,9 @@ def row_count(connection: Connection, table: str) -> int:
     return int(found[0])
 
 
+@one_shard
 def test_a_worker_whose_connection_was_cut_lets_its_lease_go_and_goes_on(log: Connection, database_url: str) -> None:
-    live = generations.ensure_live(log, 1)
+    live = generations.live(log)
     append(log, 1, example(1))
     log.execute(
         "CREATE FUNCTION memctl.cut() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
@@ -443,8 +461,9 @@ def test_a_worker_whose_connection_was_cut_lets_its_lease_go_and_goes_on(log: Co
     assert drainer.drain(1, 0)
 
 
+@one_shard
 def test_a_fault_of_our_tables_parks_nothing(log: Connection, database_url: str) -> None:
-    live = generations.ensure_live(log, 1)
+    live = generations.live(log)
     append(log, 1, example(1))
     log.execute(f"DROP TABLE memctl.sessions_g{live.stage1}")  # type: ignore[arg-type]
     with pytest.raises(psycopg.errors.UndefinedTable):
@@ -661,6 +680,7 @@ def test_a_rebuild_that_stops_over_what_postgres_refuses_tells_not_a_word_of_it(
 
 
 @pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("shards", [3])
 def test_whatever_is_parked_retried_and_dropped_when_ends_in_the_rows_of_a_rebuild(
     log: Connection, database_url: str, faults: set[str], seed: int, elsewhere: Callable[..., Digests]
 ) -> None:
@@ -677,7 +697,6 @@ def test_whatever_is_parked_retried_and_dropped_when_ends_in_the_rows_of_a_rebui
             connection.execute("""UPDATE memctl.events SET payload = '{"text": 1}' WHERE event_id = ANY(%s)""", [ids])
             connection.execute("ALTER TABLE memctl.events ENABLE ALWAYS TRIGGER events_no_change")
 
-    generations.ensure_live(log, 3)
     drops: list[NewEvent] = []
     waiting = list(history)
     while waiting or letters(log):
@@ -781,11 +800,12 @@ def test_a_refold_waits_for_the_worker_that_has_the_lease_and_moves_no_offset(
 # --- leases ---
 
 
+@one_shard
 def test_a_drain_keeps_its_lease_while_a_batch_takes_longer_than_it_lasts(
     log: Connection, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(generations, "LEASE", timedelta(seconds=0.6))
-    live = generations.ensure_live(log, 1)
+    live = generations.live(log)
     append(log, 1, example(1))
     move_mark(log)
     # The batch has to read a table that we hold: it takes as long as we want, with nothing locked of its own.

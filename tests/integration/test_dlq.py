@@ -32,11 +32,15 @@ SPOILT = EVENTS[2]
 
 
 @pytest.fixture
+def shards() -> int:
+    return 1
+
+
+@pytest.fixture
 def log(database_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Connection]:
     """A log in which the third prompt of a session cannot be read."""
     monkeypatch.setenv("MEMCTL_DATABASE_URL", database_url)
     with connect(database_url) as connection:
-        generations.ensure_live(connection, 1)
         append(connection, 1, EVENTS)
         store(connection, json.dumps({"line": "x", "text": {"said": SECRET}}))
         catch_up(Drainer(database_url))

@@ -19,7 +19,6 @@ from memctl.api import doctor
 from memctl.api.checks import Check
 from memctl.cli.verify import doctor as doctor_command
 from memctl.cli.verify import verify as verify_command
-from memctl.infra import generations
 from memctl.infra.database import connect
 from memctl.infra.embedded.places import Places
 from memctl.infra.log import mark
@@ -37,6 +36,11 @@ def data(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 @pytest.fixture
+def shards() -> int:
+    return 1
+
+
+@pytest.fixture
 def servers_of_ones_own(
     data: Path, database_url: str, redis_url: str, vectors: tuple[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> str:
@@ -48,8 +52,6 @@ def servers_of_ones_own(
         "QDRANT_API_KEY": vectors[1],
     }.items():
         monkeypatch.setenv(f"MEMCTL_{name}", value)
-    with connect(database_url) as connection:
-        generations.ensure_live(connection, 1)
     return database_url
 
 

@@ -108,6 +108,11 @@ class Place:
 
 
 @pytest.fixture
+def shards() -> int:
+    return 1
+
+
+@pytest.fixture
 def place(tmp_path: Path) -> Place:
     return Place(tmp_path)
 

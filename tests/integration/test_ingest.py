@@ -28,6 +28,11 @@ from memctl.workers.replay import replay
 
 
 @pytest.fixture
+def shards() -> int:
+    return 1
+
+
+@pytest.fixture
 def intake(database_url: str, tmp_path: Path) -> Iterator[Intake]:
     with Intake(load_settings(database_url=database_url, data_dir=tmp_path / "data")) as intake:
         yield intake

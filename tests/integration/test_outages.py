@@ -37,6 +37,11 @@ NOWHERE = "redis://127.0.0.1:1/0"
 
 
 @pytest.fixture
+def shards() -> int:
+    return 1
+
+
+@pytest.fixture
 def intake(database_url: str, tmp_path: Path) -> Iterator[Intake]:
     with Intake(load_settings(database_url=database_url, data_dir=tmp_path / "data")) as intake:
         yield intake

@@ -40,6 +40,11 @@ class Signs:
 
 
 @pytest.fixture
+def shards() -> int:
+    return 1
+
+
+@pytest.fixture
 def client(vectors: tuple[str, str]) -> Iterator[QdrantClient]:
     client = store.connect(*vectors)
     yield client
@@ -49,7 +54,7 @@ def client(vectors: tuple[str, str]) -> Iterator[QdrantClient]:
 @pytest.fixture
 def memory(database_url: str, client: QdrantClient) -> Iterator[tuple[Connection, int]]:
     with connect(database_url) as connection:
-        live = generations.ensure_live(connection, 1)
+        live = generations.live(connection)
         append(connection, 1, example())
         catch_up(Drainer(database_url))
         yield connection, live.stage2

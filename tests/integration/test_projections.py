@@ -26,13 +26,14 @@ from memctl.workers.stage1 import Stage1
 
 HISTORY = everything()
 
+one_shard = pytest.mark.parametrize("shards", [1], ids=["one shard"])
+
 Digests = dict[str, tuple[int, str]]
 
 
-def fill(url: str, batches: Sequence[Sequence[NewEvent]], *, batch: int = 2000, shards: int = 4) -> Digests:
+def fill(url: str, batches: Sequence[Sequence[NewEvent]], *, batch: int = 2000) -> Digests:
     """Append the batches, draining after each, and return what the read models hold then."""
     with connect(url) as connection:
-        generations.ensure_live(connection, shards)
         drainer = Drainer(url, batch)
         for events in batches:
             append(connection, 1, events)
@@ -42,18 +43,22 @@ def fill(url: str, batches: Sequence[Sequence[NewEvent]], *, batch: int = 2000, 
         return digests(connection)
 
 
+@pytest.fixture
+def shards() -> int:
+    return 4
+
+
 @pytest.fixture(scope="module")
-def expected(postgres_server: str, migrated_template: str) -> Digests:
+def expected(postgres_server: str, templates: servers.Templates) -> Digests:
     """The read models of the history, folded at once."""
-    with servers.fresh_database(postgres_server, template=migrated_template) as url:
-        return fill(url, [HISTORY], shards=1)
+    with servers.fresh_database(postgres_server, templates.live(1)) as url:
+        return fill(url, [HISTORY])
 
 
 @pytest.fixture
-def filled(database_url: str) -> Iterator[tuple[str, Connection]]:
-    fill(database_url, [HISTORY])
-    with connect(database_url) as connection:
-        yield database_url, connection
+def filled(filled_url: str) -> Iterator[tuple[str, Connection]]:
+    with connect(filled_url) as connection:
+        yield filled_url, connection
 
 
 def test_the_history_leaves_something_in_every_read_model(expected: Digests) -> None:
@@ -62,7 +67,7 @@ def test_the_history_leaves_something_in_every_read_model(expected: Digests) -> 
 
 @pytest.mark.parametrize("shards", [1, 4, 16])
 def test_the_number_of_shards_changes_no_row(database_url: str, expected: Digests, shards: int) -> None:
-    assert fill(database_url, [HISTORY], shards=shards) == expected
+    assert fill(database_url, [HISTORY]) == expected
 
 
 @pytest.mark.parametrize("batch", [1, 7, 5000])
@@ -142,14 +147,14 @@ def test_what_arrives_after_a_rebuild_is_folded_on_top_of_it(database_url: str, 
 
 
 def test_a_late_prompt_that_makes_another_a_follow_up_takes_back_what_that_had_opened(
-    database_url: str, postgres_server: str, migrated_template: str
+    database_url: str, postgres_server: str, templates: servers.Templates
 ) -> None:
     first = prompt(1, "please write a parser for the ledger's export files, with tests for each column")
     second = prompt(2, "and also rename it, please, to something shorter than that")
     late = fill(database_url, [[second], [first]])
-    with servers.fresh_database(postgres_server, template=migrated_template) as other:
+    with servers.fresh_database(postgres_server, templates.live(4)) as other:
         alone = fill(other, [[second]])
-    with servers.fresh_database(postgres_server, template=migrated_template) as other:
+    with servers.fresh_database(postgres_server, templates.live(4)) as other:
         assert late == fill(other, [[first, second]])
     assert alone["tasks"][0] == 1
     assert late["tasks"][0] == 1
@@ -157,14 +162,14 @@ def test_a_late_prompt_that_makes_another_a_follow_up_takes_back_what_that_had_o
     assert replay(database_url, None, verify=True).equal
 
 
+@one_shard
 def test_an_erased_payload_hides_no_other_event(database_url: str) -> None:
     with connect(database_url) as connection:
-        generations.ensure_live(connection, 1)
         append(connection, 1, [prompt(1, "please look into it", session=f"s{n}") for n in range(10)])
         connection.execute("ALTER TABLE memctl.events DISABLE TRIGGER events_no_change")
         connection.execute("UPDATE memctl.events SET payload = NULL WHERE position = 2")
         connection.execute("ALTER TABLE memctl.events ENABLE ALWAYS TRIGGER events_no_change")
-    assert fill(database_url, [], batch=4, shards=1)["sessions"][0] == 9
+    assert fill(database_url, [], batch=4)["sessions"][0] == 9
 
 
 @pytest.mark.parametrize("length", [3000, 9000])
@@ -202,9 +207,10 @@ def test_rows_of_other_rules_are_not_folded_into_but_replaced(
     assert replay(url, None, verify=True).equal
 
 
+@one_shard
 def test_a_worker_whose_lease_was_taken_writes_nothing(database_url: str, expected: Digests) -> None:
     with connect(database_url) as connection, connect(database_url) as thief:
-        live = generations.ensure_live(connection, 1)
+        live = generations.live(connection)
         append(connection, 1, HISTORY)
         lease = generations.acquire(connection, live.stage1, 0, "slow")
         assert lease is not None
@@ -215,12 +221,11 @@ def test_a_worker_whose_lease_was_taken_writes_nothing(database_url: str, expect
         facts = connection.execute(f"SELECT count(*) FROM memctl.facts_g{live.stage1}").fetchone()  # type: ignore[arg-type]
         assert facts == (0,)
         thief.execute("UPDATE memctl.offsets SET lease_until = NULL, owner = NULL")
-    assert fill(database_url, [], shards=1) == expected
+    assert fill(database_url, []) == expected
 
 
 def test_stage_two_never_passes_the_slowest_shard_of_stage_one(database_url: str, expected: Digests) -> None:
     with connect(database_url) as connection:
-        generations.ensure_live(connection, 4)
         append(connection, 1, HISTORY)
         drainer = Drainer(database_url)
         for shard in range(4):
@@ -230,17 +235,19 @@ def test_stage_two_never_passes_the_slowest_shard_of_stage_one(database_url: str
         assert digests(connection) == expected
 
 
+@one_shard
 def test_a_held_lease_is_not_given_to_another(database_url: str) -> None:
     with connect(database_url) as connection:
-        live = generations.ensure_live(connection, 1)
+        live = generations.live(connection)
         assert generations.acquire(connection, live.stage1, 0, "one") is not None
         assert generations.acquire(connection, live.stage1, 0, "two") is None
 
 
+@one_shard
 def test_a_lease_is_renewed_for_as_long_as_its_batch_takes(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(generations, "LEASE", timedelta(seconds=0.6))
     with connect(database_url) as connection:
-        live = generations.ensure_live(connection, 1)
+        live = generations.live(connection)
         lease = generations.acquire(connection, live.stage1, 0, "slow")
         assert lease is not None
         ends = connection.execute("SELECT lease_until FROM memctl.offsets WHERE owner = 'slow'").fetchone()
@@ -253,9 +260,10 @@ def test_a_lease_is_renewed_for_as_long_as_its_batch_takes(database_url: str, mo
         until(lambda: generations.acquire(connection, live.stage1, 0, "thief") is not None)
 
 
+@one_shard
 def test_a_batch_that_fails_leaves_rows_and_offset_as_they_were(database_url: str, expected: Digests) -> None:
     with connect(database_url) as connection:
-        live = generations.ensure_live(connection, 1)
+        live = generations.live(connection)
         append(connection, 1, HISTORY)
         connection.execute(  # the last table that stage 1 writes refuses its rows
             f"ALTER TABLE memctl.working_memory_g{live.stage1} ADD CONSTRAINT refuse CHECK (false) NOT VALID"  # type: ignore[arg-type]
@@ -268,7 +276,7 @@ def test_a_batch_that_fails_leaves_rows_and_offset_as_they_were(database_url: st
             assert count == (0,)
         connection.execute(f"ALTER TABLE memctl.working_memory_g{live.stage1} DROP CONSTRAINT refuse")  # type: ignore[arg-type]
         connection.execute("UPDATE memctl.offsets SET lease_until = NULL")
-    assert fill(database_url, [], shards=1) == expected
+    assert fill(database_url, []) == expected
 
 
 def test_only_one_replay_runs_at_a_time(filled: tuple[str, Connection]) -> None:

@@ -23,9 +23,13 @@ from memctl.workers.replay import replay
 
 
 @pytest.fixture
+def shards() -> int:
+    return 4
+
+
+@pytest.fixture
 def log(database_url: str) -> Iterator[Connection]:
     with connect(database_url) as connection:
-        generations.ensure_live(connection, 4)
         yield connection
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
-import histories
 import psycopg
 import pytest
 import servers
@@ -29,10 +28,9 @@ def tables(connection: Connection) -> set[str]:
 
 
 @pytest.fixture
-def filled(database_url: str) -> Iterator[tuple[str, Connection]]:
-    with connect(database_url) as connection:
-        histories.filled(database_url, connection)
-        yield database_url, connection
+def filled(filled_url: str) -> Iterator[tuple[str, Connection]]:
+    with connect(filled_url) as connection:
+        yield filled_url, connection
 
 
 @pytest.fixture

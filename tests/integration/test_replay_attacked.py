@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from uuid import UUID
 
-import histories
 import psycopg
 import pytest
 from histories import digests, drained, example
@@ -23,10 +22,9 @@ from memctl.workers.refold import refold
 
 
 @pytest.fixture
-def filled(database_url: str) -> Iterator[tuple[str, Connection]]:
-    with connect(database_url) as connection:
-        histories.filled(database_url, connection)
-        yield database_url, connection
+def filled(filled_url: str) -> Iterator[tuple[str, Connection]]:
+    with connect(filled_url) as connection:
+        yield filled_url, connection
 
 
 def unguarded(connection: Connection, statement: str) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from histories import digests, example
 
-from memctl.infra import generations, rules
+from memctl.infra import rules
 from memctl.infra.database import Connection, connect
 from memctl.infra.log.append import append
 from memctl.infra.log.migrate import NewerSchema
@@ -139,9 +139,13 @@ def test_a_rule_that_no_fold_imports_changes_nothing(copy: Path) -> None:
 
 
 @pytest.fixture
+def shards() -> int:
+    return 1
+
+
+@pytest.fixture
 def log(database_url: str) -> Iterator[Connection]:
     with connect(database_url) as connection:
-        generations.ensure_live(connection, 1)
         yield connection
 
 
