@@ -14,6 +14,7 @@ import json
 import multiprocessing
 import os
 import platform
+import resource
 import subprocess
 import sys
 import tempfile
@@ -149,9 +150,11 @@ def measure_replay(sessions: Sequence[Cut], number: int) -> dict[str, Any]:
             connection.execute("VACUUM (ANALYZE) memctl.events")
             connection.execute("CHECKPOINT")
         with Peak(server) as peak:
+            ours, postgres = _cpu_of_children(), _cpu_of(server)
             child = subprocess.Popen([sys.executable, "-c", _REPLAY, url], stdout=subprocess.PIPE)
             peak.watch(child.pid)
             answer, _ = child.communicate()
+            ours, postgres = _cpu_of_children() - ours, _cpu_of(server) - postgres
         if child.returncode:
             sys.exit("the replay failed")
         done = json.loads(answer)
@@ -160,10 +163,28 @@ def measure_replay(sessions: Sequence[Cut], number: int) -> dict[str, Any]:
             "replay (s)": round(done["seconds"], 1),
             "replay (events/s)": round(done["events"] / done["seconds"]),
             "replay, µs an event": round(done["seconds"] / done["events"] * 1e6, 1),
+            "CPU of memctl, µs an event": round(ours / done["events"] * 1e6, 1),
+            "CPU of Postgres, µs an event": round(postgres / done["events"] * 1e6, 1),
             "peak MB, memctl": peak.ours,
             "peak MB, Postgres": peak.postgres,
         }
         return figures | {"disk MB": disk(url, folder, figures["raw MB"])}
+
+
+def _cpu_of_children() -> float:
+    """Seconds of processor time of the processes of ours that have ended, with theirs."""
+    spent = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return spent.ru_utime + spent.ru_stime
+
+
+def _cpu_of(server: int) -> float:
+    """Seconds of processor time of a server, of its processes, and of those of them that have ended."""
+    ticks = 0
+    for pid in _family(server, _parents()):
+        with contextlib.suppress(OSError):
+            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+            ticks += sum(map(int, fields[11:15] if pid == server else fields[11:13]))
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 class Peak:
