@@ -350,15 +350,14 @@ def tools(reader: Reader, places: Places, task_type: str | None, limit: int) -> 
     used, after, recovery = defaultdict[str, Sum](Sum), defaultdict[str, Sum](Sum), defaultdict[str, Sum](Sum)
     timed: dict[str, tuple[int, int]] = {}
     for row in rows:
-        for kind, of in row.tasks.items():
-            if task_type is not None and kind != task_type:
-                continue
-            for into, table in ((used, of.tools), (after, of.after), (recovery, of.recovery)):
-                for name, tally in table.items():
-                    into[name].add(row.stream, tally, row.last_at)
-            for name, (times, total) in of.timed.items():
-                known = timed.get(name, (0, 0))
-                timed[name] = known[0] + times, known[1] + total
+        if task_type is not None and row.task_type != task_type:
+            continue
+        for into, table in ((used, row.tools), (after, row.after), (recovery, row.recovery)):
+            for name, tally in table.items():
+                into[name].add(row.stream, tally, row.last_at)
+        for name, (times, total) in row.timed.items():
+            known = timed.get(name, (0, 0))
+            timed[name] = known[0] + times, known[1] + total
     return {
         "scope": msgspec.to_builtins(places.scope),
         "task_type": task_type,

@@ -12,7 +12,11 @@ from typing import Protocol, TypeVar
 import msgspec
 
 BYTES_PER_CHARACTER = 2
-"""A clipped text of `limit` characters costs at most this many times `limit` bytes of JSON. Latin text fits whole."""
+"""A clipped text of `limit` characters costs at most this many times `limit` bytes of JSON: Latin text fits whole, and
+of what people say in other scripts two thirds do. Of paths, commands and code, which are Latin nearly always, more is
+kept where a character may cost one byte (`NARROW`)."""
+
+NARROW = 1
 
 _ELLIPSIS = "…"
 _ELLIPSIS_COST = 3
@@ -50,11 +54,13 @@ def newest(kept: tuple[D, ...], item: D, limit: int) -> tuple[D, ...]:
     return tuple(others[:limit])
 
 
-def seen(kept: tuple[Seen, ...], name: str, at: int, limit: int, chars: int = 160) -> tuple[Seen, ...]:
+def seen(
+    kept: tuple[Seen, ...], name: str, at: int, limit: int, chars: int = 160, cost: int = NARROW
+) -> tuple[Seen, ...]:
     """`kept` with `name` seen at `at`: the newest `limit` names, newest first, each cut at `chars` characters."""
     if not name:
         return kept
-    name = clipped(name, chars)
+    name = clipped(name, chars, cost)
     for old in kept:
         if old.name == name and old.at >= at:
             return kept
@@ -86,23 +92,23 @@ def names(kept: tuple[Seen, ...]) -> tuple[str, ...]:
     return tuple(k.name for k in kept)
 
 
-def clipped(text: str, limit: int) -> str:
-    """The text, cut with an ellipsis to `limit` characters and to `2 * limit` bytes of JSON, at a blank where near."""
-    room = BYTES_PER_CHARACTER * limit
+def clipped(text: str, limit: int, cost: int = BYTES_PER_CHARACTER) -> str:
+    """The text, cut with an ellipsis to `limit` characters and `cost * limit` bytes of JSON, at a blank where near."""
+    room = cost * limit
     if len(text) <= limit and (len(text) * _WORST <= room or _cost(text) <= room):
         return text
     head = text[:limit] if len(text) <= limit else text[: limit - 1]
-    while (cost := _cost(head) + _ELLIPSIS_COST) > room:
-        head = head[: min(len(head) * room // cost, len(head) - 1)]
+    while (spent := _cost(head) + _ELLIPSIS_COST) > room:
+        head = head[: min(len(head) * room // spent, len(head) - 1)]
     blank = max(head.rfind(" "), head.rfind("\n"))
     if blank > len(head) * 0.8:
         head = head[:blank]
     return head.rstrip() + _ELLIPSIS
 
 
-def one_line(text: str, limit: int) -> str:
+def one_line(text: str, limit: int, cost: int = BYTES_PER_CHARACTER) -> str:
     """The text on one line, white space folded, cut as `clipped` does."""
-    return clipped(" ".join(text[: limit * 8].split()), limit)
+    return clipped(" ".join(text[: limit * 8].split()), limit, cost)
 
 
 def _cost(text: str) -> int:

@@ -8,7 +8,10 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 LONGEST = 1000
-"""Bytes of the longest location that is kept whole."""
+"""Bytes of the longest location that is kept whole, as JSON: rows hold some of them."""
+
+_BLANK, _QUOTE = 0x20, 0x22
+"""Characters below the one, and the other, cost up to six bytes in JSON."""
 
 _DRIVE = re.compile(r"([A-Za-z]):(?=/|$)")
 
@@ -56,10 +59,11 @@ def normalise(cwd: str) -> str:
 def _bounded(path: str) -> str:
     """Locations are indexed, so a longer one than any file system allows is cut, and told apart by a digest."""
     data = path.encode("utf-8", "surrogatepass")
-    if len(data) <= LONGEST:
+    if len(data) <= LONGEST and len(data) + 5 * sum(byte < _BLANK or byte == _QUOTE for byte in data) <= LONGEST:
         return path
+    plain = bytes(byte for byte in data if byte >= _BLANK and byte != _QUOTE)
     digest = hashlib.sha256(data).hexdigest()[:16]
-    return f"{data[: LONGEST - 20].decode('utf-8', 'ignore')}~{digest}"
+    return f"{plain[: LONGEST - 20].decode('utf-8', 'ignore')}~{digest}"
 
 
 def project_of(location: str) -> str:

@@ -11,7 +11,7 @@ import hashlib
 
 import msgspec
 
-from memctl.domain.bounded import Seen, clipped, newest, newest_of, one_line, seen, seen_of
+from memctl.domain.bounded import BYTES_PER_CHARACTER, NARROW, Seen, clipped, newest, newest_of, one_line, seen, seen_of
 from memctl.domain.bug_match import file_types_of, frameworks_of
 from memctl.domain.explanations import sentences
 from memctl.domain.facts import ErrorOccurred, ErrorResolved, ResolutionRefuted, Span
@@ -147,12 +147,12 @@ def _occurred(row: BugSightings, fact: ErrorOccurred, at: int) -> BugSightings:
             at,
             str(fact.id),
             message=clipped(fact.message, 500),
-            text=clipped(fact.text, 1500),
-            template=clipped(fact.template, 400),
-            error_types=tuple(clipped(t, 80) for t in fact.error_types[:6]),
-            frames=tuple(clipped(f, 160) for f in fact.frames[:6]),
-            tool=clipped(fact.tool, 60),
-            command=one_line(fact.command, 300),
+            text=clipped(fact.text, 1500, NARROW),
+            template=clipped(fact.template, 400, NARROW),
+            error_types=tuple(clipped(t, 80, NARROW) for t in fact.error_types[:6]),
+            frames=tuple(clipped(f, 160, NARROW) for f in fact.frames[:6]),
+            tool=clipped(fact.tool, 60, NARROW),
+            command=one_line(fact.command, 300, NARROW),
         )
     files, types, frameworks, related = row.files, row.file_types, row.frameworks, row.related
     paths = (*fact.files[:8], *fact.frames[:8])
@@ -172,23 +172,24 @@ def _occurred(row: BugSightings, fact: ErrorOccurred, at: int) -> BugSightings:
         file_types=types,
         frameworks=frameworks,
         related=related,
-        commands=seen(row.commands, one_line(fact.command, 160), at, _SEEN["commands"]),
-        code=seen(row.code, one_line(fact.code, 160), at, _SEEN["code"]),
+        commands=seen(row.commands, one_line(fact.command, 160, NARROW), at, _SEEN["commands"]),
+        code=seen(row.code, one_line(fact.code, 160, NARROW), at, _SEEN["code"]),
     )
 
 
 def _resolved(row: BugSightings, fact: ErrorResolved, at: int) -> BugSightings:
     fact_id = str(fact.id)
-    paths = tuple(dict.fromkeys(clipped(e.path, 70) for e in fact.edits[:8]))
+    paths = tuple(dict.fromkeys(clipped(e.path, 70, NARROW) for e in fact.edits[:8]))
     attempt = Attempt(at, fact_id, one_line(fact.approach, 120), paths[:2], hunks_of(fact.edits, fact.ran))
     detail = Detail(
         at,
         fact_id,
         explanation=clipped(fact.explanation, 400),
         edits=tuple(
-            Change(clipped(e.path, 120), clipped(e.before, 140), clipped(e.after, 140)) for e in fact.edits[:2]
+            Change(clipped(e.path, 120, NARROW), clipped(e.before, 140, NARROW), clipped(e.after, 140, NARROW))
+            for e in fact.edits[:2]
         ),
-        command=one_line(fact.command, 160),
+        command=one_line(fact.command, 160, NARROW),
     )
     cause = next(iter(sentences(fact.explanation)), "")
     return msgspec.structs.replace(
@@ -196,7 +197,7 @@ def _resolved(row: BugSightings, fact: ErrorResolved, at: int) -> BugSightings:
         resolutions=row.resolutions + 1,
         resolve_us_total=row.resolve_us_total + max(fact.duration_us, 0),
         last_resolved=max(row.last_resolved, at),
-        causes=seen(row.causes, one_line(cause, 240), at, _SEEN["causes"], 240),
+        causes=seen(row.causes, one_line(cause, 240), at, _SEEN["causes"], 240, BYTES_PER_CHARACTER),
         attempts=newest(row.attempts, attempt, _DATED["attempts"]),
         details=newest(row.details, detail, _DATED["details"]),
     )

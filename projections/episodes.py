@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from memctl.domain.bounded import clipped
 from memctl.domain.facts import Episode, FilePatch, Pivot, ToolTally
 from memctl.projections.kernel import projection
 
@@ -83,15 +84,15 @@ def episodes(row: EpisodeRow | None, fact: Episode) -> EpisodeRow:
         session_id=fact.session_id,
         location=fact.location,
         task=fact.task,
-        canonical=fact.canonical,
+        canonical=clipped(fact.canonical, 300),
         closed=fact.closed,
-        description=fact.description,
+        description=clipped(fact.description, 300),
         task_type=fact.task_type,
         started_at=fact.occurred_at,
         ended_at=fact.ended_at,
         duration_us=max(0, fact.ended_at - fact.occurred_at),
         outcome=fact.outcome,
-        why=fact.why,
+        why=clipped(fact.why, 400),
         feedback=fact.feedback,
         complexity=fact.complexity,
         steps=fact.steps,
@@ -103,17 +104,17 @@ def episodes(row: EpisodeRow | None, fact: Episode) -> EpisodeRow:
         resolved=fact.resolved,
         tools=fact.tools,
         plan=fact.plan,
-        plan_summary=fact.plan_summary,
+        plan_summary=clipped(fact.plan_summary, 400),
         decisions=fact.decisions,
         pivots=fact.pivots,
         patches=fact.patches,
         lines_added=fact.lines_added,
         lines_removed=fact.lines_removed,
         tests_passed=fact.tests_passed,
-        problem=fact.problem,
-        solution=fact.solution,
+        problem=clipped(fact.problem, 400),
+        solution=clipped(fact.solution, 1_500),
         gotchas=fact.gotchas,
         tips=fact.tips,
-        answer=fact.answer,
+        answer=clipped(fact.answer, 2_000),
         tokens=fact.tokens,
     )

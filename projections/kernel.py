@@ -31,6 +31,10 @@ R = TypeVar("R")
 P = TypeVar("P", bound=Payload)
 
 Stage = Literal[1, 2]
+
+ROW_LIMIT = 64 * 1024
+"""Bytes of JSON that no row passes."""
+
 Keys = str | Iterable[str] | None
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import msgspec
 
-from memctl.domain.bounded import newest
+from memctl.domain.bounded import NARROW, clipped, newest
+from memctl.domain.location import LONGEST
 from memctl.domain.projects import Merging, ProjectMerged, ProjectSplit
 from memctl.projections.kernel import Recorded, projection
 
-MERGINGS = 32
+MERGINGS = 16
 """How many words about one anchor a row keeps, newest first."""
 
 
@@ -39,6 +40,6 @@ def project_words(
     row = row or ProjectWords(anchor=_key(item))
     told, at = item.payload, int(item.event.occurred_at)
     if isinstance(told, ProjectMerged):
-        merging = Merging(at, str(item.event.delivery_id), told.into)
+        merging = Merging(at, str(item.event.delivery_id), clipped(told.into, LONGEST, NARROW))
         return msgspec.structs.replace(row, into=newest(row.into, merging, MERGINGS))
     return msgspec.structs.replace(row, split_at=max(row.split_at, at))

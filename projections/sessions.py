@@ -10,7 +10,7 @@ from typing import assert_never
 import msgspec
 from msgspec.structs import replace
 
-from memctl.domain.bounded import clipped, one_line
+from memctl.domain.bounded import NARROW, clipped, one_line
 from memctl.domain.facts import (
     Answered,
     CommandRan,
@@ -175,7 +175,7 @@ def _count(row: Session, fact: Told) -> None:
             else:
                 if not row.summarized:
                     row.summary = fact.text  # cut when all is folded
-                row.model = fact.model or row.model
+                row.model = _name(fact.model) or row.model
         case CommandRan():
             row.commands += 1
         case FileChanged():
@@ -202,12 +202,12 @@ def _count(row: Session, fact: Told) -> None:
             row.starts = max(row.starts + bool(fact.source), 1)
             if not fact.still:
                 row.ended_at, row.end_reason = None, ""
-            row.branch = fact.branch or row.branch
-            row.model = fact.model or row.model
-            row.agent_version = fact.agent_version or row.agent_version
-            row.repository = fact.repository or row.repository
-            row.title = fact.title or row.title
-            row.parent = fact.parent or row.parent
+            row.branch = _name(fact.branch) or row.branch
+            row.model = _name(fact.model) or row.model
+            row.agent_version = _name(fact.agent_version) or row.agent_version
+            row.repository = clipped(fact.repository, 400, NARROW) or row.repository
+            row.title = clipped(fact.title, 300) or row.title
+            row.parent = _name(fact.parent) or row.parent
         case TaskOpened():
             row.tasks += not fact.again
         case SubagentAsked():
@@ -219,12 +219,17 @@ def _count(row: Session, fact: Told) -> None:
         case SessionTitled():
             row.title = clipped(fact.title, 300)
         case SessionClosed():
-            row.ended_at, row.end_reason = fact.occurred_at, fact.reason
+            row.ended_at, row.end_reason = fact.occurred_at, _name(fact.reason)
         case _:
             assert_never(fact)
 
 
+def _name(text: str) -> str:
+    return clipped(text, 200, NARROW)
+
+
 def _subagent(row: Session, id: str) -> Subagent:
+    id = _name(id)
     return next((known for known in row.subagents if known.id == id), Subagent(id))
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import io
 import pickle
+import typing
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -22,7 +23,7 @@ from memctl.domain.derive import StreamFacts, derive
 from memctl.domain.event import Event, Position
 from memctl.domain.facts import Fact, Identified
 from memctl.domain.skipping import foldable
-from memctl.projections.kernel import Projection, handed_on, projections
+from memctl.projections.kernel import ROW_LIMIT, Projection, handed_on, projections
 
 RowOf = tuple[str, str]
 """Name of a projection, and key of a row."""
@@ -164,6 +165,39 @@ class StreamState:
             point.facts.update(delta.facts)
             point.rows.update(delta.rows)
         return delta
+
+
+def stored(row: Any) -> bytes:
+    """A row's JSON, as it is kept. One that would pass `ROW_LIMIT` is kept without the first half of its longest
+    collection, again and again until it fits.
+
+    Of a session that never ends, or in which everything is as long as it may be. What goes is what came first; the
+    state that is folded on has it still, so in how many pieces a stream was folded makes no difference.
+    """
+    data = msgspec.json.encode(row)
+    while len(data) > ROW_LIMIT:
+        sizes = {name: len(msgspec.json.encode(getattr(row, name))) for name in _collections(row.__class__)}
+        longest = max(sizes, key=lambda name: (sizes[name], name))
+        held = getattr(row, longest)
+        if not held:
+            raise AssertionError(f"a row of {type(row).__name__} has {len(data)} bytes beside its collections")
+        first = (len(held) + 1) // 2
+        kept = dict(list(held.items())[first:]) if isinstance(held, dict) else held[first:]
+        row = msgspec.structs.replace(row, **{longest: kept})
+        data = msgspec.json.encode(row)
+    return data
+
+
+@functools.cache
+def _collections(kind: type[Any]) -> tuple[str, ...]:
+    """The fields that hold any number of members."""
+    hints = typing.get_type_hints(kind)
+    return tuple(
+        field.name
+        for field in msgspec.structs.fields(kind)
+        if typing.get_origin(hints[field.name]) is dict
+        or (typing.get_origin(hints[field.name]) is tuple and typing.get_args(hints[field.name])[1:] == (...,))
+    )
 
 
 def fold_stream(stream: str, events: Iterable[Event]) -> tuple[StreamState, Delta]:

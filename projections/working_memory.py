@@ -289,7 +289,7 @@ def _take(row: WorkingMemory, fact: Other) -> None:
             if fact.kind != "command":
                 row.last_prompt = clipped(fact.text, 600)
         case PlanChanged():
-            row.plan = tuple(PlanStep(status, one_line(text, 140)) for status, text in fact.steps[:STEPS])
+            row.plan = tuple(PlanStep(clipped(status, 40), one_line(text, 140)) for status, text in fact.steps[:STEPS])
             row.current = next((n for n, step in enumerate(row.plan, 1) if step.status == "in_progress"), 0)
             row.current_step = row.plan[row.current - 1].text if row.current else ""
             row.steps_done = tuple(one_line(s.text, 100) for s in row.plan if s.status == "completed")[-DONE:]

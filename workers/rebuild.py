@@ -38,7 +38,7 @@ from memctl.infra.log.read import first_unknown, scan_streams, stream_sizes
 from memctl.infra.readmodels import RowKey
 from memctl.infra.rebuilds import Rebuild, Task
 from memctl.projections.kernel import Changed, Projection, Recorded, projections
-from memctl.projections.stage1 import Delta
+from memctl.projections.stage1 import Delta, stored
 from memctl.workers.poison import fold_whole, keys_of, named, told
 from memctl.workers.sources import recorded_sources, row_source
 
@@ -355,14 +355,13 @@ class _Rows:
 
 
 def _write(connection: Connection, generation: int, at: Position, deltas: Iterable[tuple[int, str, Delta]]) -> None:
-    encode = msgspec.json.encode
     rows: dict[str, list[tuple[RowKey, str, bytes]]] = {p.name: [] for p in projections(1)}
     found = []
     for space_id, stream, delta in deltas:
         found += [(space_id, fact) for fact in delta.facts.values()]
         for (name, key), row in delta.rows.items():
             if row is not None:
-                rows[name].append(((space_id, key), stream, encode(row)))
+                rows[name].append(((space_id, key), stream, stored(row)))
     if found:
         facts.copy_facts(connection, generation, at, found)
     for p in projections(1):

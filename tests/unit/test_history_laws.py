@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from soak import examples
-from unit.test_projection_laws import ROW_LIMIT, STAGE_1, STAGE_2, MiniKernel, Tables, assert_clean, struct
+from unit.test_projection_laws import STAGE_1, STAGE_2, MiniKernel, Tables, assert_clean, struct
 
 from memctl.domain.derive import derive
 from memctl.domain.entities import node_of
@@ -25,7 +25,7 @@ from memctl.domain.event import Event
 from memctl.domain.facts import Episode, Identified, TaskOpened, Turn, fact_id
 from memctl.domain.ordering import preferred
 from memctl.projections import stage1
-from memctl.projections.kernel import Projection, Recorded
+from memctl.projections.kernel import ROW_LIMIT, Projection, Recorded
 from memctl.projections.stage1 import RowOf, StreamState, fold_stream
 
 RECORDED = frozenset(payload for p in STAGE_2 for payload in p.recorded)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 import json
 import math
@@ -23,7 +22,6 @@ from memctl.domain.event import Event, Micros, Payload, Position, type_of
 from memctl.domain.facts import FACT_TYPES, Fact
 from memctl.projections.kernel import Changed, Projection, Recorded, projections
 
-ROW_LIMIT = 64 * 1024
 STAGE_1, STAGE_2 = projections(1), projections(2)
 Table = dict[str, Any]
 Tables = dict[str, Table]
@@ -39,33 +37,28 @@ WORDS = (
     'say "x"\x1b[0m',
     "word " * 200,
 )
-NASTY = ("plain text ", "한국어 문장 ", "\x1b\x01", '"\\', "😀 tab\t")
-SHORT = {"signature", "field", "quote_hash", "location", "into", "merged", "part"}
-"""Texts that stage 1 makes itself, working directories and projects: never as long as a text somebody wrote."""
 EPOCH = 1_700_000_000_000_000
 
 
-def made(hint: Any, rng: random.Random, name: str = "", long: bool = False) -> Any:
-    """A value of that type; `long` makes texts and tuples much longer than any row may keep."""
+def made(hint: Any, rng: random.Random, name: str = "") -> Any:
+    """A value of that type."""
     origin, args = typing.get_origin(hint), typing.get_args(hint)
     if origin is Literal:
         return rng.choice(args)
     if origin in (Union, types.UnionType):
-        return made(rng.choice(args), rng, name, long)
+        return made(rng.choice(args), rng, name)
     if origin is tuple:
         if args[-1] is Ellipsis:
-            return tuple(made(args[0], rng, "", long) for _ in range(40 if long else rng.randint(0, 3)))
-        return tuple(made(arg, rng, "", long) for arg in args)
+            return tuple(made(args[0], rng) for _ in range(rng.randint(0, 3)))
+        return tuple(made(arg, rng) for arg in args)
     if hint is type(None):
         return None
     if hint is bool:
         return rng.random() < 0.5
     if hint is str and name == "stream":
         return f"session/claude-code/{rng.randint(1, 5)}"
-    if hint is str and long and name in SHORT:
-        return f"/home/dev/{rng.getrandbits(64):016x}"
     if hint is str:
-        return rng.choice(NASTY) * 300 + str(rng.random()) if long else rng.choice(WORDS)
+        return rng.choice(WORDS)
     if hint in (int, Micros):
         return EPOCH + rng.randint(0, 50) * 3_600_000_000 if name.endswith(("_at", "_seen")) else rng.randint(0, 9)
     if hint is float:
@@ -75,17 +68,17 @@ def made(hint: Any, rng: random.Random, name: str = "", long: bool = False) -> A
     if hint is dict or origin is dict:
         return {}
     if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
-        return struct(hint, rng, long)
+        return struct(hint, rng)
     raise AssertionError(f"the generator knows no {hint!r}")
 
 
-def struct(cls: type[Any], rng: random.Random, long: bool = False) -> Any:
+def struct(cls: type[Any], rng: random.Random) -> Any:
     hints = typing.get_type_hints(cls)
-    return cls(**{f.name: made(hints[f.name], rng, f.name, long) for f in msgspec.structs.fields(cls)})
+    return cls(**{f.name: made(hints[f.name], rng, f.name) for f in msgspec.structs.fields(cls)})
 
 
-def recorded(cls: type[Payload], rng: random.Random, long: bool = False) -> Recorded[Any]:
-    payload = struct(cls, rng, long)
+def recorded(cls: type[Payload], rng: random.Random) -> Recorded[Any]:
+    payload = struct(cls, rng)
     key = str(rng.random())
     event = Event(
         position=Position(rng.randint(1, 10**6)),
@@ -300,94 +293,6 @@ def test_a_row_that_was_stored_folds_on_as_one_that_stayed_in_memory(seed: int, 
     kernel.tables = {name: {k: through_jsonb(row) for k, row in t.items()} for name, t in kernel.tables.items()}
     kernel.batch(items[half:])
     assert kernel.tables == folded(items)
-
-
-def heavy_inputs(p: Projection, rng: random.Random, count: int) -> list[Any]:
-    """Inputs of every kind that meet on one key, each text far longer than a row may keep."""
-    sources = sorted(p.facts | p.recorded | p.upstream, key=lambda cls: cls.__name__)
-    first = next(item for item in (_heavy(p, source, rng) for source in sources * 50) if p.keys(item))
-    pools = [
-        [item for item in (_meeting(p, first, _heavy(p, source, rng)) for _ in range(6)) if item is not None]
-        for source in sources
-    ]
-    pool = [[first], *(kind for kind in pools if kind)]
-    if not set(p.keys(_another(first, 1, rng))) & set(p.keys(first)):
-        return [item for kind in pool for item in kind]  # one input a key: no more can ever meet
-    return [_another(rng.choice(rng.choice(pool)), i, rng) for i in range(count)]
-
-
-def _heavy(p: Projection, source: type[Any], rng: random.Random) -> Any:
-    if source in p.recorded:
-        return recorded(source, rng, long=True)
-    if source in p.facts:
-        return struct(source, rng, long=True)
-    upstream = next(up for up in STAGE_2 if up.row is source)
-    return Changed("upstream", _upstream_row(upstream.name, rng.randint(1, 32)))
-
-
-@functools.cache
-def _upstream_row(name: str, seed: int) -> Any:
-    return heavy_row(next(p for p in STAGE_2 if p.name == name), random.Random(seed), 60)
-
-
-def _meeting(p: Projection, first: Any, item: Any) -> Any:
-    """The item, with what the key hangs on taken from the first one; None where the two cannot meet."""
-    if isinstance(item, Fact) and isinstance(first, Fact):
-        shared = {f.name for f in msgspec.structs.fields(item)} & {f.name for f in msgspec.structs.fields(first)}
-        shared -= {"id", "evidence", "text"}
-        item = msgspec.structs.replace(item, **{name: getattr(first, name) for name in shared})
-    elif isinstance(item, Changed) and type(item.row) is type(getattr(first, "row", None)):
-        item = first
-    return item if set(p.keys(item)) & set(p.keys(first)) else None
-
-
-def _another(item: Any, i: int, rng: random.Random) -> Any:
-    if isinstance(item, Changed):
-        row = msgspec.structs.replace(item.row, id=f"{i:036}") if hasattr(item.row, "id") else item.row
-        return Changed(f"{i:036}", row)
-    if isinstance(item, Fact):
-        return msgspec.structs.replace(
-            item, id=UUID(int=rng.getrandbits(128)), occurred_at=Micros(item.occurred_at + i)
-        )
-    return item
-
-
-def heavy_row(p: Projection, rng: random.Random, count: int) -> Any:
-    """The row that `count` heavy inputs come to, its size checked on the way."""
-    row: Any = None
-    inputs = heavy_inputs(p, rng, count)
-    for i, item in enumerate(inputs, 1):
-        row = p.fold(row, item)
-        if row is not None and (i % 500 == 0 or i == len(inputs)):
-            assert len(msgspec.json.encode(row)) < ROW_LIMIT
-    return row
-
-
-@pytest.mark.parametrize("p", STAGE_2, ids=lambda p: p.name)
-def test_a_row_stays_under_its_limit_after_many_inputs(p: Projection) -> None:
-    row = heavy_row(p, random.Random(7), (10_000 if p.facts else 1_000) if FACTOR else 1_000 if p.facts else 300)
-    assert row is not None
-    assert_clean(row, p.name)
-
-
-@pytest.mark.parametrize("p", [p for p in STAGE_2 if p.recorded], ids=lambda p: p.name)
-def test_what_people_say_and_what_is_seen_fit_one_row_together(p: Projection) -> None:
-    """Each input another event or fact, as if all went to one key."""
-    rng = random.Random(3)
-    kinds = sorted(p.recorded | p.facts, key=lambda cls: cls.__name__)
-    pool = [struct(k, rng, long=True) if issubclass(k, Fact) else recorded(k, rng, long=True) for k in kinds]
-    row: Any = None
-    for i in range(40 * len(pool)):
-        item, own, at = pool[i % len(pool)], UUID(int=rng.getrandbits(128)), Micros(EPOCH + i)
-        if isinstance(item, Recorded):
-            item = Recorded(msgspec.structs.replace(item.event, event_id=own, occurred_at=at), item.payload)
-        else:
-            names = {"path", "version", "how", "location", "stream", "place", "root", "remote", "around"}
-            texts = {f.name for f in msgspec.structs.fields(item)} & names
-            other = {name: f"session/{i}/{getattr(item, name)}" for name in texts}
-            item = msgspec.structs.replace(item, id=own, occurred_at=at, **other)
-        row = p.fold(row, item)
-    assert len(msgspec.json.encode(row)) < ROW_LIMIT
 
 
 def test_every_fact_has_a_type_of_its_own() -> None:
