@@ -8,7 +8,7 @@ worker comes back later. A fault of what is folded would come again for ever: it
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -23,6 +23,7 @@ from memctl.infra.dead_letters import DeadLetter, Fault, LeftOut, Target, place_
 from memctl.infra.facts import SourceKey
 from memctl.infra.generations import LeaseLost
 from memctl.infra.log.read import StreamKey
+from memctl.infra.readmodels import RowKey
 from memctl.projections.kernel import Projection, Recorded
 from memctl.projections.stage1 import Delta, StreamState, fold_stream
 
@@ -143,26 +144,53 @@ def named(
     return CannotFold(fault_of(target, source, at, problem, upstream))
 
 
+class Letters:
+    """Letters as a batch looks for them: what they cost it hangs on what it holds, not on how many are parked.
+
+    They change under the lease only, so who has held it since they were read may use them again.
+    """
+
+    def __init__(self, letters: Iterable[DeadLetter]) -> None:
+        self.of = {letter.target: letter for letter in letters}
+        self._over: dict[SourceKey, list[Target]] = {}
+        self._rows: dict[str, dict[RowKey, Target]] = {}
+        for target, letter in self.of.items():
+            self._over.setdefault((target.space_id, letter.fault.source), []).append(target)
+            if target.projection and target.key is not None:
+                self._rows.setdefault(target.projection, {})[target.space_id, target.key] = target
+
+    def over(self, sources: Collection[SourceKey]) -> list[Target]:
+        """What was parked over one of these sources."""
+        return [target for source in self._over.keys() & sources for target in self._over[source]]
+
+    def rows(self, projection: str, keys: Collection[RowKey]) -> list[Target]:
+        """Those rows of a read model that are parked."""
+        parked = self._rows.get(projection, {})
+        return [parked[key] for key in parked.keys() & keys]
+
+
 class Parking:
     """What is parked in a generation, and what one batch changes about it. Nothing is written before `save`.
 
-    `letters` are those that the batch may meet. Letters change under the lease only, so who has held it since they
-    were read may give them again.
+    `letters` are those that the batch may meet.
     """
 
-    def __init__(self, connection: Connection, generation: int, letters: Iterable[DeadLetter], *, parks: bool) -> None:
+    def __init__(self, connection: Connection, generation: int, letters: Letters, *, parks: bool) -> None:
         self._connection = connection
         self._generation = generation
         self._parks = parks
-        self._letters = {letter.target: letter for letter in letters}
+        self._letters = letters
         self._tried: dict[Target, DeadLetter] = {}
         self._faults: dict[Target, Fault] = {}
         self._waits: dict[int, int] = {}
 
-    @property
-    def letters(self) -> list[DeadLetter]:
-        """Those that nobody has tried again in this batch."""
-        return list(self._letters.values())
+    def over(self, sources: Collection[SourceKey]) -> list[Target]:
+        """What was parked over one of these sources, and has not been tried again in this batch."""
+        return [target for target in self._letters.over(sources) if target not in self._tried]
+
+    def rows(self, projection: str, keys: Collection[RowKey]) -> list[Target]:
+        """Those rows of a read model that are parked, and have not been tried again in this batch."""
+        return [target for target in self._letters.rows(projection, keys) if target not in self._tried]
 
     @property
     def untouched(self) -> bool:
@@ -170,16 +198,16 @@ class Parking:
         return not self._tried and not self._faults
 
     def __contains__(self, target: Target) -> bool:
-        return target in self._letters
+        return target in self._letters.of and target not in self._tried
 
     def wait(self, target: Target, count: int) -> None:
         """So many inputs came for a parked target."""
-        letter = self._letters[target].id
+        letter = self._letters.of[target].id
         self._waits[letter] = self._waits.get(letter, 0) + count
 
     def try_again(self, target: Target) -> None:
         """The target is folded in this batch; unless that fails, its letter goes."""
-        letter = self._letters.pop(target, None)
+        letter = self._letters.of.get(target)
         if letter is not None:
             self._tried[target] = letter
 

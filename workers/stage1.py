@@ -10,8 +10,6 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
-import msgspec
-
 from memctl.domain.event import Event, Position
 from memctl.domain.skipping import EventSkipped, Undecodable, left_out, remaining
 from memctl.infra import dead_letters, facts, generations, readmodels
@@ -20,8 +18,8 @@ from memctl.infra.dead_letters import Fault, Target
 from memctl.infra.generations import Lease
 from memctl.infra.log.read import StreamKey, read_streams, read_stretch
 from memctl.projections.kernel import projections
-from memctl.projections.stage1 import Delta, StreamState, fold_stream
-from memctl.workers.poison import Parking, of_content, stream_fault
+from memctl.projections.stage1 import Delta, StreamState, fold_stream, stored
+from memctl.workers.poison import Letters, Parking, of_content, stream_fault
 
 KEPT_EVENTS = 60_000
 """About how many events' worth of stream states a worker keeps in memory; streams beyond it are read again."""
@@ -75,7 +73,7 @@ class Stage1:
         for careful in (False, True):
             try:
                 letters = dead_letters.parked_at(connection, lease.generation, (Target("", *key) for key in streams))
-                parking = Parking(connection, lease.generation, letters, parks=self._parks)
+                parking = Parking(connection, lease.generation, Letters(letters), parks=self._parks)
                 open_ = self._open(streams, parking, retry)
                 folded = ({}, set()) if careful else self._fold(connection, open_, lease.position, end, parking, retry)
                 with connection.transaction():
@@ -241,14 +239,13 @@ def _write(
     retracted = [(key[0], id) for key, delta in deltas.items() for id in delta.retracted]
     facts.retract(connection, generation, at, retracted)
     facts.retract_others(connection, generation, at, {key: list(deltas[key].facts) for key in whole})
-    encode = msgspec.json.encode
     for p in projections(1):
         rows: dict[readmodels.RowKey, bytes | None] = {}
         streams: dict[readmodels.RowKey, str] = {}
         for (space_id, stream), delta in deltas.items():
             for (name, key), row in delta.rows.items():
                 if name == p.name:
-                    rows[space_id, key] = None if row is None else encode(row)
+                    rows[space_id, key] = None if row is None else stored(row)
                     streams[space_id, key] = stream
         kept: dict[StreamKey, list[str]] = {
             key: [k for (name, k), row in deltas[key].rows.items() if name == p.name and row is not None]

@@ -25,7 +25,7 @@ from memctl.infra.generations import Lease
 from memctl.infra.readmodels import RowKey
 from memctl.projections.kernel import Changed, Projection, Recorded
 from memctl.workers.members import Members, Rows
-from memctl.workers.poison import Parking, fault_of, first_fault, keys_of, of_content
+from memctl.workers.poison import Letters, Parking, fault_of, first_fault, keys_of, of_content
 from memctl.workers.sources import Item, Register, Source, of_fact, parts, recorded_sources, row_source
 
 KEPT_ROWS = 20_000
@@ -41,7 +41,7 @@ class Stage2:
         self._parks = parks
         self._register = Register()
         self._rows: Rows = OrderedDict()
-        self._letters: list[DeadLetter] | None = None
+        self._letters: Letters | None = None
         """What is parked, for as long as nobody else can have changed it."""
         self._seen: tuple[int, Position, int] | None = None
 
@@ -101,7 +101,7 @@ class Stage2:
                 with connection.transaction():
                     moved = generations.advance(connection, lease, end)
                     if self._letters is None:
-                        self._letters = dead_letters.parked(connection, lease.generation)
+                        self._letters = Letters(dead_letters.parked(connection, lease.generation))
                     parking = Parking(connection, lease.generation, self._letters, parks=self._parks)
                     work(_Batch(connection, lease, end, facts_of, self._register, self._rows, parking, skips, careful))
                     parking.save()
@@ -182,9 +182,8 @@ class _Batch:
 
     def _try_again(self, sources: Collection[SourceKey], by: Projection | None = None) -> None:
         """What was parked over one of these sources, which have changed, is folded again."""
-        for letter in self._parking.letters:
-            target = letter.target
-            if (target.space_id, letter.fault.source) in sources and (by is None or by.name == target.projection):
+        for target in self._parking.over(sources):
+            if by is None or by.name == target.projection:
                 self._parking.try_again(target)
                 if target.key is not None:
                     self._refolds[target.projection].add((target.space_id, target.key))
@@ -306,14 +305,10 @@ class _Batch:
 
     def _wait(self, p: Projection, feeds: dict[RowKey, list[Item]], refolds: set[RowKey]) -> None:
         """Set aside what came for rows that are parked: their routes are kept, and tell it when they are refolded."""
-        for letter in self._parking.letters:
-            target = letter.target
-            if target.projection == p.name and target.key is not None:
-                key = (target.space_id, target.key)
-                count = len(feeds.pop(key, ())) + (key in refolds)
-                refolds.discard(key)
-                if count:
-                    self._parking.wait(target, count)
+        for target in self._parking.rows(p.name, feeds.keys() | refolds):
+            key = (target.space_id, cast(str, target.key))
+            self._parking.wait(target, len(feeds.pop(key, ())) + (key in refolds))
+            refolds.discard(key)
 
     def _folded(self, p: Projection, key: RowKey, row: Any, items: Iterable[Item]) -> tuple[Any, bytes | None]:
         """The row once these are folded in, and its JSON."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from uuid import UUID, uuid4
 
 import psycopg
@@ -14,10 +15,10 @@ from memctl.domain.event import Event, FutureSchemaVersion, Micros, Payload, Pos
 from memctl.domain.observations import PromptSubmitted
 from memctl.domain.skipping import EventSkipped, Undecodable, UndecodablePayload, foldable
 from memctl.infra.database import DatabaseUnavailable
-from memctl.infra.dead_letters import LeftOut, Skip
+from memctl.infra.dead_letters import DeadLetter, Fault, LeftOut, Skip, Target
 from memctl.infra.generations import LeaseLost
 from memctl.projections.stage1 import fold_stream
-from memctl.workers.poison import CannotFold, first_fault, fold_whole, of_content
+from memctl.workers.poison import CannotFold, Letters, first_fault, fold_whole, of_content
 
 STREAM = "session/claude-code/s1"
 
@@ -134,3 +135,25 @@ def test_a_source_is_left_out_of_one_row_or_of_a_whole_read_model() -> None:
     assert (one, "insights", "a") not in gone
     assert (other, "memories", "b") in gone
     assert (other, "insights", "b") not in gone
+
+
+parked = st.tuples(st.sampled_from(("", "memories", "tasks")), st.sampled_from("ab"), st.booleans(), st.integers(0, 3))
+
+
+@given(st.lists(parked, max_size=12), st.sets(st.integers(0, 4)), st.sets(st.sampled_from("abc")))
+def test_letters_are_found_by_source_and_by_row_as_if_all_were_looked_through(
+    told: list[tuple[str, str, bool, int]], asked: set[int], keys: set[str]
+) -> None:
+    letters = []
+    for number, (projection, key, unrouted, source) in enumerate(told):
+        target = Target(projection, 1, None if unrouted else key, UUID(int=source) if unrouted else None)
+        fault = Fault(target, UUID(int=source), Position(1), "ValueError", "")
+        letters.append(DeadLetter(number, 2, fault, datetime.now(UTC), 1))
+    known = {letter.target: letter for letter in letters}
+    found = Letters(letters)
+    sources = {(1, UUID(int=source)) for source in asked}
+    over = found.over(sources)
+    assert len(over) == len(set(over))
+    assert set(over) == {t for t, letter in known.items() if (1, letter.fault.source) in sources}
+    rows = found.rows("memories", {(1, key) for key in keys})
+    assert set(rows) == {t for t in known if t.projection == "memories" and t.key in keys}
