@@ -246,6 +246,9 @@ def _print(result: Replayed, verified: bool) -> None:
     rate = f" ({result.events / result.seconds:,.0f} events/s)" if result.events and result.seconds else ""
     read = f"{result.events} events into {result.facts} facts" if result.events else f"{result.facts} facts"
     click.echo(f"replayed {read} up to position {result.position} in {result.seconds:.1f} s{rate}", err=verified)
+    if result.without_dense:
+        told = f"{result.without_dense} points wait for a meaning vector: it is made in the background"
+        click.echo(told, err=True)
     if result.compared:
         click.echo(f"{'':<20} {'':>8}       {'live':<12}  {'rebuilt':<12}")
     for c in result.compared:
@@ -267,6 +270,7 @@ def _print_json(result: Replayed) -> None:
             "events": result.events,
             "facts": result.facts,
             "seconds": round(result.seconds, 3),
+            "without_dense": result.without_dense,
             "equal": result.equal if result.compared else None,
             "read_models": {c.name: msgspec.to_builtins(c) for c in result.compared},
         }

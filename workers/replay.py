@@ -86,6 +86,8 @@ class Replayed(msgspec.Struct):
     facts: int = 0
     seconds: float = 0.0
     compared: list[Comparison] = msgspec.field(default_factory=list)
+    without_dense: int = 0
+    """Points of what was built whose dense vectors the cache does not hold: they wait for the embedder."""
     former: Live | None = None
     outdated: bool = False
     """The live rows had been folded by other rules; there was nothing to compare with."""
@@ -291,6 +293,8 @@ class _Replay:
             result.position = self._meet(live if compare else None, built, held)
             if compare:
                 result.compared = self._compare(live, built, first_stage)
+            if self._qdrant is not None:
+                result.without_dense = len(awaiting_dense(connection, built.stage2))
             if not switch:
                 return
             with connection.transaction():
