@@ -147,8 +147,9 @@ class Client:
         told = {name: str(value).lower() if isinstance(value, bool) else value for name, value in (asked or {}).items()}
         return self._ask("GET", path + (f"?{urlencode(told)}" if told else ""), None)
 
-    def post(self, path: str, body: Any) -> Any:
-        return self._ask("POST", path, json.dumps(body).encode())
+    def post(self, path: str, body: Any, *, key: str = "") -> Any:
+        """`key` is the Idempotency-Key of what is to be done once."""
+        return self._ask("POST", path, json.dumps(body).encode(), {"Idempotency-Key": key} if key else None)
 
     def close(self) -> None:
         self._connection.close()

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 import orjson
-from fastapi import APIRouter, FastAPI, Path, Query, Request, Response
+from fastapi import APIRouter, Depends, FastAPI, Path, Query, Request, Response
 from pydantic import AwareDatetime, BaseModel, Field, NaiveDatetime
 
 from memctl.api import bugs as bug_queries
@@ -19,6 +19,7 @@ from memctl.api import (
     http_commands,
     http_forget,
     http_hooks,
+    http_live,
     http_openapi,
     http_problems,
     http_project,
@@ -96,7 +97,10 @@ def application(readers: Readers, engine: Engine, doors: Commands, browsers: Bro
     )
     http_problems.install(app)
     app.include_router(_probes(readers))
-    app.include_router(_routes(readers, engine), prefix="/v1")
+    app.include_router(http_live.metrics(readers))
+    app.include_router(_routes(readers, engine), prefix="/v1", dependencies=[Depends(http_live.caught_up(readers))])
+    app.include_router(http_live.tails(readers), prefix="/v1")
+    app.add_middleware(http_live.Told)
     app.include_router(http_commands.routes(doors), prefix="/v1")
     app.include_router(http_forget.routes(doors.settings), prefix="/v1")
     app.include_router(http_hooks.routes(readers, engine, doors, Silence(doors.settings)), prefix="/v1")

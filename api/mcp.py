@@ -10,7 +10,7 @@ import json
 import os
 import uuid
 from collections.abc import Callable
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
@@ -20,6 +20,9 @@ from pydantic import Field
 from memctl.api.client import Client
 from memctl.domain.errors import MemctlError
 from memctl.domain.recalled import quoted
+
+if TYPE_CHECKING:
+    from memctl.infra.settings import Settings
 
 INSTRUCTIONS = (
     "memctl remembers earlier sessions with this user: what was asked and done, errors and their fixes, and what the"
@@ -31,19 +34,33 @@ INSTRUCTIONS = (
 TEXT = 400
 """Characters of a memory in a list; `get` has it whole."""
 
+MOST_LOOKED_AT = 30
+"""Results of a search out of which those of a kind are taken."""
+
 WHOLE = 12_000
 """Characters of an answer at most."""
 
 Query = Annotated[str, Field(max_length=4000)]
 Project = Annotated[str | None, Field(description="A project's name or path, '*' for all; the one here by default.")]
 Limit = Annotated[int, Field(ge=1, le=20)]
+Id = Annotated[str, Field(min_length=4, max_length=300, description="An id that another tool named.")]
+Section = Annotated[str, Field(min_length=1, max_length=40, description="`human`, `persona`, or one of your own.")]
 
 _READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
+_ERASES = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=False, open_world_hint=False)
 _ADDS = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False)
 
 
-def server(connect: Callable[[], Client]) -> MCPServer:
-    """The server; `connect` opens a connection to the running memctl. Each tool answers with text."""
+def server(connect: Callable[[], Client], here: str | None = None) -> MCPServer:
+    """The server; `connect` opens a connection to the running memctl. Each tool answers with text.
+
+    `here` is where the agent works; by default where the client started this process.
+    """
+    at = _here() if here is None else here
+
+    def where(project: str | None) -> dict[str, Any]:
+        return {"project": project or "*"} if project or not at else {"here": at}
+
     mcp = MCPServer("memctl", instructions=INSTRUCTIONS, log_level="WARNING")
 
     def reads(tool: Callable[..., str]) -> None:
@@ -53,7 +70,7 @@ def server(connect: Callable[[], Client]) -> MCPServer:
         """Search what is remembered about this project. Results are "high" (take as fact), "suggested" (worth a look),
         or "none" (only what came nearest: most likely memory does not know)."""
         with connect() as client:
-            answer = client.search(query, **_where(project), limit=limit)
+            answer = client.search(query, **where(project), limit=limit)
         found = [_found(each) for each in answer["results"]]
         return _listed(found, "memory holds nothing on this")
 
@@ -61,29 +78,70 @@ def server(connect: Callable[[], Client]) -> MCPServer:
         """What is known about an error: give its output, and the command that failed. Answers with earlier errors of
         the same kind and what fixed them."""
         with connect() as client:
-            answer = client.bugs(error, command=command, **_where(project), limit=limit)
+            answer = client.bugs(error, command=command, **where(project), limit=limit)
         return _listed([_bug(each) for each in answer["hits"]], "no such error is remembered")
 
     def timeline(project: Project = None, limit: Limit = 10) -> str:
         """What was worked on lately in this project, newest first: each task with its outcome."""
         with connect() as client:
-            page = client.page("episodes", **_where(project), limit=limit)
+            page = client.page("episodes", **where(project), limit=limit)
         return _listed([_episode(each) for each in page["items"]], "nothing is remembered of this project")
 
     def knowledge(project: Project = None, limit: Limit = 10) -> str:
         """What is known for certain about this project and this user: stated by them, or proved by a run."""
         with connect() as client:
-            page = client.page("knowledge", **_where(project), limit=limit)
+            page = client.page("knowledge", **where(project), limit=limit)
         return _listed([_claim(each) for each in page["items"]], "nothing is known for certain yet")
 
-    def get(id: Annotated[str, Field(min_length=4, max_length=300)]) -> str:
+    def get(id: Id) -> str:
         """Everything about one thing that another tool named by its id, with the words it rests on."""
         with connect() as client:
             thing = client.thing(id)
         return json.dumps(thing, ensure_ascii=False, indent=1)
 
-    for tool in (search, find_fix, timeline, knowledge, get):
+    def explain(id: Id) -> str:
+        """Why memory holds something: the words of the session it rests on, and what it still lacks."""
+        with connect() as client:
+            found = client.explain(id)
+        return json.dumps(found, ensure_ascii=False, indent=1)
+
+    def context(session: Annotated[str, Field(max_length=300)] = "") -> str:
+        """What a session is at: its task, plan, decisions, open hypotheses, errors and files. The latest one of this
+        project where none is named."""
+        with connect() as client:
+            found = client.get("/v1/context", {"session": session} if session else where(None))
+        return json.dumps(found, ensure_ascii=False, indent=1)
+
+    def archival_memory_search(query: Query, project: Project = None, limit: Limit = 5) -> str:
+        """Search what was distilled and noted: knowledge, insights, errors and fixes, tasks; not the talk itself."""
+        return searched(query, project, limit, lambda kind: kind != "turn")
+
+    def conversation_search(query: Query, project: Project = None, limit: Limit = 5) -> str:
+        """Search what was said in earlier sessions, turn by turn."""
+        return searched(query, project, limit, lambda kind: kind == "turn")
+
+    def core_memory() -> str:
+        """The sections of core memory: what is always to be known of this user and of yourself."""
+        with connect() as client:
+            sections = client.get("/v1/core")["items"]
+        return _listed([_section(each) for each in sections], "core memory is empty")
+
+    def searched(query: str, project: str | None, limit: int, wanted: Callable[[str], bool]) -> str:
+        with connect() as client:
+            answer = client.search(query, **where(project), limit=MOST_LOOKED_AT)
+        found = [_found(each) for each in answer["results"] if wanted(each["kind"])]
+        return _listed(found[:limit], "memory holds nothing on this")
+
+    for tool in (search, find_fix, timeline, knowledge, get, explain, context, core_memory,
+                 archival_memory_search, conversation_search):  # fmt: skip
         reads(tool)
+
+    def adds(tool: Callable[..., str]) -> None:
+        mcp.tool(annotations=_ADDS, structured_output=False)(_told(tool))
+
+    def said(name: str, **asked: Any) -> dict[str, Any]:
+        with connect() as client:
+            return client.command(name, uuid.uuid4().hex, by="agent", location=at, **asked)
 
     def note(
         text: Annotated[str, Field(min_length=1, max_length=2000)],
@@ -92,12 +150,78 @@ def server(connect: Callable[[], Client]) -> MCPServer:
     ) -> str:
         """Remember something about this project: one plain sentence that will still be true next month. `files` are
         those it is about. It counts as your word, not as the user's, until something proves it."""
-        with connect() as client:
-            client.command("note", uuid.uuid4().hex, by="agent", location=_here(), text=text, kind=kind, files=files)
+        said("note", text=text, kind=kind, files=files)
         return "noted"
 
-    mcp.tool(annotations=_ADDS, structured_output=False)(_told(note))
+    def archival_memory_insert(content: Annotated[str, Field(min_length=1, max_length=2000)]) -> str:
+        """Store something for good: a plain sentence that can be found by its meaning later. The same as `note`."""
+        said("note", text=content)
+        return "stored"
+
+    def rate(
+        id: Id,
+        value: Annotated[float, Field(ge=0, le=1, description="0: wrong or useless; 1: right and useful")],
+        why: Annotated[str, Field(max_length=500)] = "",
+    ) -> str:
+        """Say whether something that memory told you was of use. It is told more, or less, from then on."""
+        said("rate", memory=id, value=value, why=why)
+        return "rated"
+
+    def core_memory_append(section: Section, content: Annotated[str, Field(min_length=1, max_length=2000)]) -> str:
+        """Add to a section of core memory, which is always before you: what is worth knowing at every start."""
+        done = said("core-append", section=section, content=content)
+        return f"{section} is at version {done['recorded']['version']}"
+
+    def core_memory_replace(
+        section: Section,
+        old: Annotated[str, Field(min_length=1, max_length=2000)],
+        new: Annotated[str, Field(max_length=2000)] = "",
+    ) -> str:
+        """Replace a text of a core memory section, word for word as it stands there; by nothing to take it out."""
+        done = said("core-replace", section=section, old=old, new=new)
+        return f"{section} is at version {done['recorded']['version']}"
+
+    adding: tuple[Callable[..., str], ...] = (
+        note, archival_memory_insert, rate, core_memory_append, core_memory_replace,
+    )  # fmt: skip
+    for each in adding:
+        adds(each)
+
+    def forget(
+        id: Id,
+        confirmed: Annotated[bool, Field(description="Only where the user saw the preview and agreed.")] = False,
+        reason: Annotated[str, Field(max_length=500)] = "",
+    ) -> str:
+        """Erase something for good, with all that rests on it. Without `confirmed` it only tells what would go: show
+        that to the user, and ask."""
+        with connect() as client:
+            if confirmed:
+                told = client.post("/v1/forget", {"id": id, "reason": reason}, key=uuid.uuid4().hex)
+            else:
+                told = client.post("/v1/forget/preview", {"id": id})
+        return json.dumps(told, ensure_ascii=False, indent=1)
+
+    mcp.tool(annotations=_ERASES, structured_output=False)(_told(forget))
     return mcp
+
+
+def serve_http(settings: Settings, port: int) -> None:
+    """Serve over streamable HTTP on a port of loopback, at `/mcp`, until SIGTERM or SIGINT.
+
+    Who asks needs the API's token, and is refused as the API refuses (`memctl.api.auth`). Where nobody names a project,
+    memory of all of them is searched: one server answers sessions in many places. Raises: NotRunning.
+    """
+    import uvicorn
+
+    from memctl.api.auth import Guard, names_of
+    from memctl.api.serve import NoToken
+
+    settings.require("api_url")
+    if not settings.api_token:
+        raise NoToken
+    app = server(lambda: Client.of(settings), here="").streamable_http_app(stateless_http=True, json_response=True)
+    guard = Guard(app, settings.api_token, names_of(f"http://127.0.0.1:{port}"))
+    uvicorn.run(guard, host="127.0.0.1", port=port, log_level="warning", access_log=False, server_header=False)
 
 
 def _told(tool: Callable[..., str]) -> Callable[..., str]:
@@ -113,10 +237,6 @@ def _told(tool: Callable[..., str]) -> Callable[..., str]:
         return answer if len(answer) <= WHOLE else f"{answer[:WHOLE]}… (cut: {len(answer):,} characters)"
 
     return telling
-
-
-def _where(project: str | None) -> dict[str, Any]:
-    return {"project": project} if project else {"here": _here()}
 
 
 def _here() -> str:
@@ -164,6 +284,10 @@ def _claim(row: dict[str, Any]) -> str:
 
 def _quoted(text: str) -> str:
     return quoted(text, TEXT)
+
+
+def _section(row: dict[str, Any]) -> str:
+    return f"{row['section']} (version {row['version']}): {quoted(row['text'], WHOLE)}"
 
 
 def _day(iso: str | None) -> str:

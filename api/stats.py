@@ -41,9 +41,9 @@ def stats(reader: Reader, places: Places) -> dict[str, Any]:
         "totals": _totals(reader, places),
         "read_models": models,
         "events": {"total": sum(n for _, n in by_type), "by_type": dict(by_type)},
-        "log": _progress(reader),
+        "log": progress(reader),
         "outbox": {"to_write": to_write, "waiting_for_dense": to_embed},
-        "bytes": _sizes(reader),
+        "bytes": sizes(reader),
     }
 
 
@@ -91,7 +91,7 @@ def _totals(reader: Reader, places: Places) -> dict[str, int]:
     return dict(zip((*_SUMMED, "days"), row, strict=True))
 
 
-def _progress(reader: Reader) -> dict[str, Any]:
+def progress(reader: Reader) -> dict[str, Any]:
     reached = mark(reader.connection)
     row = reader.connection.execute("SELECT coalesce(max(position), 0) FROM memctl.events").fetchone()
     assert row is not None
@@ -113,7 +113,7 @@ def _progress(reader: Reader) -> dict[str, Any]:
     }
 
 
-def _sizes(reader: Reader) -> dict[str, int]:
+def sizes(reader: Reader) -> dict[str, int]:
     row = reader.connection.execute(
         "SELECT pg_database_size(current_database()), pg_total_relation_size('memctl.events'),"
         " pg_total_relation_size('memctl.embeddings'),"

@@ -51,16 +51,24 @@ def door() -> None:
 
 
 @click.command()
-def mcp() -> None:
+@click.option("--http", is_flag=True, help="Serve over streamable HTTP at /mcp instead, with the API's token.")
+@click.option(
+    "--port", type=click.IntRange(1, 65535), default=8765, show_default=True, help="Of loopback, with --http."
+)
+def mcp(http: bool, port: int) -> None:
     """Answer an agent's questions over MCP, on standard input and output.
 
-    Register it with a client as the command `memctl mcp`, started in the project's folder.
+    `memctl install` registers it with a client. By hand, it is the command `memctl mcp`, started in the project's
+    folder.
     """
     from memctl.api.client import Client
-    from memctl.api.mcp import server
+    from memctl.api.mcp import serve_http, server
     from memctl.infra.settings import load_settings
 
-    server(lambda: Client.of(load_settings())).run("stdio")
+    if http:
+        serve_http(_settings(), port)
+    else:
+        server(lambda: Client.of(load_settings())).run("stdio")
 
 
 @click.command()

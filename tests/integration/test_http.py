@@ -310,6 +310,56 @@ def test_other_methods_and_broken_bodies_are_problems_too(api: Api) -> None:
         assert problem_of(answer)["status"] in (400, 422)
 
 
+def test_an_answer_waits_for_what_was_just_written_and_says_how_far_it_is(api: Api, memory: Remembered) -> None:
+    with connect(memory.database_url) as connection:
+        row = connection.execute("SELECT max(position) FROM memctl.events").fetchone()
+        assert row is not None
+    status, headers, _ = api.ask("/v1/sessions?min_position=1")
+    assert status == 200
+    assert int(headers["memctl-position"]) >= 1
+    assert headers["memctl-dense-waiting"].isdecimal()
+    behind = api.ask(f"/v1/sessions?min_position={row[0] + 1_000_000}")
+    assert problem_of(behind)["status"] == 503
+    assert behind[1]["retry-after"]
+
+
+def test_the_log_is_told_as_it_grows_from_a_position_on(api: Api) -> None:
+    with socket.create_connection(("127.0.0.1", api.port), 20) as line:
+        line.sendall(
+            f"GET /v1/tail/events?after=0 HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\n"
+            "Last-Event-ID: 3\r\n\r\n".encode()
+        )
+        told = b""
+        while told.count(b"\n\n") < 2:
+            told += line.recv(1 << 16)
+    first = told.partition(b"id: ")[2].split(b"\n")
+    assert int(first[0]) > 3
+    row = json.loads(first[2].removeprefix(b"data: "))
+    assert row["position"] == int(first[0])
+    assert first[1] == b"event: " + row["type"].encode()
+
+
+def test_progress_is_told_once_until_it_changes(api: Api) -> None:
+    with socket.create_connection(("127.0.0.1", api.port), 20) as line:
+        line.sendall(
+            f"GET /v1/tail/progress HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\n\r\n".encode()
+        )
+        told = b""
+        while b"event: progress" not in told:
+            told += line.recv(1 << 16)
+    assert b'"shards"' in told
+
+
+def test_figures_are_there_for_prometheus_and_for_nobody_without_the_token(api: Api) -> None:
+    status, headers, body = api.ask("/metrics")
+    assert status == 200
+    assert headers["content-type"].startswith("text/plain")
+    figures = dict(line.rsplit(" ", 1) for line in body.decode().splitlines() if not line.startswith("#"))
+    assert float(figures["memctl_log_mark"]) > 0
+    assert figures['memctl_shard_lag{stage="1",shard="0"}'] == "0"
+    assert api.ask("/metrics", headers={"Authorization": ""})[0] == 401
+
+
 def test_a_refusal_does_not_repeat_what_was_sent(api: Api) -> None:
     body = b'{"text": "", "project": 7, "command": "hunter2-hunter2"}'
     answer = api.ask("/v1/bugs", method="POST", body=body, headers={"Content-Type": "application/json"})

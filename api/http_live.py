@@ -1,0 +1,223 @@
+"""What changes while one looks: one's own writes, events and progress as they come, figures for Prometheus."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable
+from typing import TYPE_CHECKING, Annotated, Any
+
+import msgspec
+import orjson
+from fastapi import APIRouter, Header, Query, Request, Response
+from fastapi.concurrency import run_in_threadpool
+from starlette.responses import StreamingResponse
+
+from memctl.api import dead_letters, stats
+from memctl.api.reader import Reader, Readers, TooBusy
+from memctl.domain.errors import MemctlError
+from memctl.infra import outbox, rebuilds
+from memctl.infra.log.mark import mark
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+PATIENCE_S = 5.0
+"""How long an answer may wait for the read models to have caught up."""
+
+LOOK_AGAIN_S = 0.03
+TAIL_EVERY_S = 0.5
+BEAT_S = 15.0
+"""A tail that has nothing to say says so this often, so that dead connections are found."""
+
+MOST_TAILS = 16
+MOST_AT_ONCE = 500
+
+
+class NotCaughtUp(MemctlError):
+    """What is read from has come to position {reached}, not yet to {wanted}."""
+
+    hint = "Ask again in a moment; `memctl status` tells whether the worker runs."
+    reached: int
+    wanted: int
+
+
+def caught_up(readers: Readers) -> Callable[..., None]:
+    """A dependency that lets a request wait until everything up to `min_position` can be read and searched by words."""
+
+    def wait(
+        request: Request,
+        min_position: Annotated[
+            int | None,
+            Query(ge=0, le=2**63 - 1, description="Wait until everything up to this position of the log can be read."),
+        ] = None,
+    ) -> None:
+        if min_position is None:
+            return
+        deadline = time.monotonic() + PATIENCE_S
+        while True:
+            reached, waiting, dense = readers.read(_reached)
+            if reached >= min_position and not waiting:
+                break
+            if time.monotonic() > deadline:
+                raise NotCaughtUp(reached=reached, wanted=min_position)
+            time.sleep(LOOK_AGAIN_S)
+        request.state.told = [
+            (b"memctl-position", str(reached).encode()),
+            (b"memctl-dense-waiting", str(dense).encode()),
+        ]
+
+    return wait
+
+
+def _reached(reader: Reader) -> tuple[int, int, int]:
+    """The position up to which all is folded, and points that wait for their words and for their meaning."""
+    lowest = min((shard["position"] for shard in stats.progress(reader)["shards"]), default=0)
+    return (lowest, *outbox.backlog(reader.connection, reader.live.stage2))
+
+
+class Told:
+    """Adds to an answer what its dependencies had to tell."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def sending(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message.get("headers", ()), *scope.get("state", {}).get("told", ())]
+            await send(message)
+
+        await self._app(scope, receive, sending if scope["type"] == "http" else send)
+
+
+def tails(readers: Readers) -> APIRouter:
+    """Server-sent events: the log as it grows, and how far everything is."""
+    router = APIRouter(tags=["live"])
+    open_tails = 0
+
+    def stream(source: AsyncIterator[bytes]) -> Response:
+        nonlocal open_tails
+        if open_tails >= MOST_TAILS:
+            raise TooBusy
+        open_tails += 1
+
+        async def counted() -> AsyncIterator[bytes]:
+            nonlocal open_tails
+            try:
+                async for part in source:
+                    yield part
+            finally:
+                open_tails -= 1
+
+        return StreamingResponse(counted(), media_type="text/event-stream", headers={"Cache-Control": "no-store"})
+
+    described: dict[int | str, dict[str, Any]] = {
+        200: {"description": "Server-sent events.", "content": {"text/event-stream": {"schema": {"type": "string"}}}}
+    }
+
+    @router.get("/tail/events", responses=described, response_class=StreamingResponse)
+    async def events(
+        after: Annotated[
+            int | None, Query(ge=0, le=2**63 - 1, description="A position; by default the log's end.")
+        ] = None,
+        last: Annotated[str, Header(alias="Last-Event-ID", max_length=20)] = "",
+    ) -> Response:
+        """Every event from a position on, as it can be read: its id is its position, its data tells what it is."""
+        start = int(last) if last.isascii() and last.isdecimal() and int(last) < 2**63 else after
+        if start is None:
+            start = await run_in_threadpool(readers.read, lambda reader: int(mark(reader.connection)))
+        return stream(_events(readers, start))
+
+    @router.get("/tail/progress", responses=described, response_class=StreamingResponse)
+    async def progress() -> Response:
+        """How far the read models are behind the log, and how far rebuilds are, whenever that changes."""
+        return stream(_progress(readers))
+
+    return router
+
+
+async def _events(readers: Readers, after: int) -> AsyncIterator[bytes]:
+    reached = [after]
+    async for found in _looking(readers, lambda reader: _since(reader, reached[0])):
+        for row in found:
+            reached[0] = row["position"]
+            yield b"id: %d\nevent: %s\ndata: %s\n\n" % (reached[0], row["type"].encode(), orjson.dumps(row))
+        if found is _BEAT:
+            yield b": still here\n\n"
+
+
+async def _progress(readers: Readers) -> AsyncIterator[bytes]:
+    before = b""
+    async for found in _looking(readers, _standing):
+        data = before if found is _BEAT else orjson.dumps(found)
+        if data != before:
+            before = data
+            yield b"event: progress\ndata: %s\n\n" % data
+        elif found is _BEAT:
+            yield b": still here\n\n"
+
+
+_BEAT: tuple[Any, ...] = ()
+
+
+async def _looking(readers: Readers, look: Callable[[Reader], Any]) -> AsyncIterator[Any]:
+    """What `look` sees, again and again, and a beat now and then."""
+    told = time.monotonic()
+    while True:
+        yield await run_in_threadpool(readers.read, look)
+        if time.monotonic() - told > BEAT_S:
+            told = time.monotonic()
+            yield _BEAT
+        await asyncio.sleep(TAIL_EVERY_S)
+
+
+def _since(reader: Reader, after: int) -> list[dict[str, Any]]:
+    rows = reader.connection.execute(
+        "SELECT position, event_id, type, stream, occurred_at FROM memctl.events"
+        " WHERE space_id = %s AND position > %s AND position <= %s ORDER BY position LIMIT %s",
+        [reader.space_id, after, mark(reader.connection), MOST_AT_ONCE],
+    )
+    return [
+        {"position": row[0], "id": str(row[1]), "type": row[2], "stream": row[3], "occurred_at": row[4]} for row in rows
+    ]
+
+
+def _standing(reader: Reader) -> dict[str, Any]:
+    running = [each for each in rebuilds.progress(reader.connection, 5) if each.ended_at is None]
+    return {**stats.progress(reader), "replays": [msgspec.to_builtins(each) for each in running]}
+
+
+def metrics(readers: Readers) -> APIRouter:
+    """Figures in the text format of Prometheus."""
+    router = APIRouter(tags=["probes"])
+
+    @router.get("/metrics", response_class=Response)
+    def figures() -> Response:
+        """How far everything is, for Prometheus."""
+        return Response(readers.read(_figures), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+    return router
+
+
+def _figures(reader: Reader) -> str:
+    found, standing = stats.progress(reader), dead_letters.standing(reader)
+    words, dense = outbox.backlog(reader.connection, reader.live.stage2)
+    lines: list[str] = []
+
+    def gauge(name: str, meaning: str, *values: tuple[str, float]) -> None:
+        lines.append(f"# HELP memctl_{name} {meaning}\n# TYPE memctl_{name} gauge")
+        lines.extend(f"memctl_{name}{labels} {value}" for labels, value in values)
+
+    gauge("log_position", "Highest position of the log.", ("", found["last_position"]))
+    gauge("log_mark", "Position up to which the log may be read.", ("", found["mark"]))
+    shards = [(f'{{stage="{s["stage"]}",shard="{s["shard"]}"}}', s) for s in found["shards"]]
+    gauge("shard_position", "Position up to which a shard is folded.", *((at, s["position"]) for at, s in shards))
+    gauge("shard_lag", "Positions that a shard is behind.", *((at, s["lag"]) for at, s in shards))
+    gauge("points_waiting", "Points that the vector store does not have yet.", ("", words))
+    gauge("dense_waiting", "Points that wait for their dense vector.", ("", dense))
+    gauge("dead_letters", "Events and keys that no fold could take.", ("", len(standing.letters)))
+    gauge("shards_halted", "Shards that stand still.", ("", len(standing.halted)))
+    for name, size in stats.sizes(reader).items():
+        gauge(f"{name}_bytes", f"Size of {name.replace('_', ' ')}.", ("", size))
+    return "\n".join(lines) + "\n"

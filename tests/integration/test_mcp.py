@@ -1,0 +1,154 @@
+"""The MCP server over stdio and streamable HTTP, asked by the SDK's own client."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import socket
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from typing import Any
+
+import pytest
+from asked import LEDGER, Remembered, remembered
+from integration.test_http import TOKEN, Api, serving
+from mcp import Client, StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared._httpx_utils import create_mcp_http_client
+from servers import wait_until
+
+TOOLS = {
+    "search", "find_fix", "timeline", "knowledge", "get", "explain", "context", "note", "rate", "core_memory",
+    "core_memory_append", "core_memory_replace", "archival_memory_insert", "archival_memory_search",
+    "conversation_search", "forget",
+}  # fmt: skip
+
+Talk = Callable[[Client], Awaitable[Any]]
+
+
+@pytest.fixture(scope="module")
+def memory(postgres_server: str, migrated_template: str, vectors: tuple[str, str]) -> Iterator[Remembered]:
+    with remembered(postgres_server, migrated_template, vectors, embedded=False) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def api(memory: Remembered, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
+    with serving(tmp_path_factory.mktemp("api"), memory, "none") as found:
+        yield found
+
+
+def over_stdio(api: Api, talk: Talk) -> Any:
+    started = StdioServerParameters(
+        command=sys.executable, args=["-m", "memctl.cli", "mcp"], env=api.environment, cwd=str(api.log.parent)
+    )
+
+    async def run() -> Any:
+        async with Client(started) as client:
+            return await talk(client)
+
+    return asyncio.run(run())
+
+
+def said(result: Any) -> str:
+    return "\n".join(block.text for block in result.content)
+
+
+def test_over_stdio_every_tool_is_there_and_answers_in_words(api: Api) -> None:
+    async def talk(client: Client) -> None:
+        assert {tool.name for tool in (await client.list_tools()).tools} == TOOLS
+        found = said(await client.call_tool("search", {"query": "Decimal for money", "project": LEDGER}))
+        assert '"In this project we always use Decimal for money, never float."' in found
+        known = said(await client.call_tool("knowledge", {"project": LEDGER}))
+        id = known.rpartition("id ")[2].rstrip(")")
+        assert json.loads(said(await client.call_tool("get", {"id": id})))["kind"] == "knowledge"
+        assert "Decimal" in said(await client.call_tool("explain", {"id": id}))
+        fix = await client.call_tool("find_fix", {"error": "TypeError: unsupported operand type(s)", "project": LEDGER})
+        assert "fix" in said(fix)
+        assert "turn" in said(await client.call_tool("conversation_search", {"query": "Decimal", "project": "*"}))
+        distilled = said(await client.call_tool("archival_memory_search", {"query": "Decimal", "project": "*"}))
+        assert "(turn," not in distilled
+        assert said(await client.call_tool("timeline", {"project": LEDGER}))
+
+    over_stdio(api, talk)
+
+
+def test_what_an_agent_says_is_kept_as_its_word(api: Api) -> None:
+    async def talk(client: Client) -> None:
+        assert said(await client.call_tool("note", {"text": "The totals are rounded half to even."})) == "noted"
+        assert said(await client.call_tool("archival_memory_insert", {"content": "Tests need LEDGER_DB."})) == "stored"
+        given = {"section": "human", "content": "Dana likes short answers."}
+        assert said(await client.call_tool("core_memory_append", given)) == "human is at version 1"
+        replaced = {"section": "human", "old": "short", "new": "very short"}
+        assert said(await client.call_tool("core_memory_replace", replaced)) == "human is at version 2"
+
+    over_stdio(api, talk)
+
+
+def test_what_goes_wrong_is_said_with_what_to_do(api: Api) -> None:
+    async def talk(client: Client) -> None:
+        gone = await client.call_tool("get", {"id": "nothing-like-it"})
+        assert gone.is_error
+        assert "nothing-like-it" in said(gone)
+        refused = await client.call_tool("core_memory_replace", {"section": "human", "old": "never said"})
+        assert refused.is_error
+        assert "exactly so" in said(refused)
+        for arguments in ({}, {"query": "x", "limit": 0}):
+            assert (await client.call_tool("search", arguments)).is_error
+
+    over_stdio(api, talk)
+
+
+@pytest.fixture
+def served(api: Api) -> Iterator[str]:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    command = [sys.executable, "-m", "memctl.cli", "mcp", "--http", "--port", str(port)]
+    process = subprocess.Popen(command, env=api.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        wait_until(lambda: _listens(process, port), patience=30, what="the MCP server's port")
+        yield f"http://127.0.0.1:{port}/mcp"
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+def _listens(process: subprocess.Popen[bytes], port: int) -> bool:
+    assert process.poll() is None
+    try:
+        socket.create_connection(("127.0.0.1", port), 1).close()
+    except OSError:
+        return False
+    return True
+
+
+@contextlib.asynccontextmanager
+async def connected(url: str, headers: dict[str, str]) -> AsyncIterator[Client]:
+    async with (
+        create_mcp_http_client(headers=headers) as http,
+        Client(streamable_http_client(url, http_client=http)) as client,
+    ):
+        yield client
+
+
+def test_over_http_the_same_tools_answer_whoever_has_the_token(served: str) -> None:
+    async def talk() -> None:
+        async with connected(served, {"Authorization": f"Bearer {TOKEN}"}) as client:
+            assert {tool.name for tool in (await client.list_tools()).tools} == TOOLS
+            assert "never float" in said(await client.call_tool("search", {"query": "Decimal for money"}))
+
+    asyncio.run(talk())
+
+
+@pytest.mark.parametrize(
+    "headers", [{}, {"Authorization": "Bearer wrong"}, {"Authorization": f"Bearer {TOKEN}", "Host": "evil.example"},
+                {"Authorization": f"Bearer {TOKEN}", "Origin": "https://evil.example"}],
+)  # fmt: skip
+def test_over_http_nobody_else_is_answered(served: str, headers: dict[str, str]) -> None:
+    async def ask() -> int:
+        async with create_mcp_http_client(headers=headers) as http:
+            return int((await http.post(served, json={"jsonrpc": "2.0", "id": 1, "method": "tools/list"})).status_code)
+
+    assert asyncio.run(ask()) in (401, 403)
