@@ -10,7 +10,7 @@ import msgspec
 
 from memctl.domain.observations import event_id_of
 from memctl.infra.database import Connection
-from memctl.infra.log import checkpoints
+from memctl.infra.log import checkpoints, erase
 from memctl.infra.transcripts.files import discover
 from memctl.infra.transcripts.reading import START, Checkpoint, Parsed, Transcript
 from memctl.infra.transcripts.sniff import sniff_head
@@ -49,6 +49,8 @@ class Ledger(msgspec.Struct):
     unread: int = 0
     """Lines with events that are not in the log, behind the place up to which their file has been read."""
     unread_files: int = 0
+    forgotten: int = 0
+    """Lines with events that were forgotten, and are not to be in the log."""
     missing: int = 0
     missing_named: list[Line] = msgspec.field(default_factory=list)
     gone: list[Line] = msgspec.field(default_factory=list)
@@ -169,8 +171,13 @@ class _LookUp:
             )
         }
         for (path, parsed, must), wanted in zip(waiting, ids, strict=True):
-            lacking = [event.type for event, one in zip(parsed.events, wanted, strict=True) if one not in there]
+            absent = [event for event, one in zip(parsed.events, wanted, strict=True) if one not in there]
+            if not absent:
+                continue
+            under = erase.forgotten(self._connection, self._space_id, absent)
+            lacking = [event.type for number, event in enumerate(absent) if number not in under]
             if not lacking:
+                self.ledger.forgotten += 1
                 continue
             if not must:
                 self.ledger.unread += 1

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from memctl.api.backups import FOLDER, backup, backups
 from memctl.domain.errors import MemctlError
+from memctl.infra.database import connect
 from memctl.infra.embedded import instance
 from memctl.infra.embedded.places import Places
 from memctl.infra.embedded.scrub import copy_cluster, finish_scrub
@@ -24,8 +26,9 @@ class ScrubElsewhere(MemctlError):
 def scrub(settings: Settings, tell: Callable[[str], None] = lambda _: None) -> None:
     """Stop everything, copy what is known into a new cluster, put it in the old one's place and start again.
 
-    Hooks spool meanwhile. What lay in blocks of the disk that were freed is the file system's business. Raises:
-    ScrubElsewhere, NotCopied; then the old database is in place, and runs again.
+    Hooks spool meanwhile. Backups in the data directory are replaced by one made afterwards. What lay in blocks of the
+    disk that were freed is the file system's business. Raises: ScrubElsewhere, NotCopied; then the old database is in
+    place, and runs again.
     """
     from memctl.infra.settings import load_settings
 
@@ -38,5 +41,14 @@ def scrub(settings: Settings, tell: Callable[[str], None] = lambda _: None) -> N
         copy_cluster(places)
         finish_scrub(places)
     finally:
-        if ran:
+        if ran or backups(settings.data_dir / FOLDER):
             instance.up(load_settings(), tell=tell)
+    if old := backups(settings.data_dir / FOLDER):
+        tell("replacing the backups in the data directory, which hold what was forgotten, by one of now")
+        fresh = load_settings()
+        with connect(fresh.require("database_url"), name="memctl backup") as connection:
+            backup(fresh, connection)
+        for file in old:
+            file.unlink(missing_ok=True)
+        if not ran:
+            instance.down(fresh, tell)

@@ -19,7 +19,7 @@ from memctl.api.reader import reader_of
 from memctl.domain.event import Position, event_types
 from memctl.infra import coverage, dead_letters, generations, outbox
 from memctl.infra.database import Connection, connect, outages
-from memctl.infra.log import audit
+from memctl.infra.log import audit, erase
 from memctl.infra.log.mark import move_mark
 from memctl.infra.log.spaces import space_names
 from memctl.infra.vectors import CollectionMissing, drift, store
@@ -112,6 +112,13 @@ class Verification:
             total=decoded.undecodable.count, advice="upgrade memctl; `memctl dlq list` names what folds cannot take",
         )  # fmt: skip
         yield self._positions(connection, mark, hashed.events)
+        receipts = erase.receipts(connection)
+        yield check(
+            "log", "forgetting", number(len(receipts), "receipt"),
+            [f"receipt {each.id} of {each.begun_at:%Y-%m-%d %H:%M} was begun and not finished"
+             for each in receipts if each.finished_at is None],
+            advice="run `memctl forget --resume`",
+        )  # fmt: skip
         yield check(
             "log", "guards", "3 triggers and a unique index", audit.open_guards(connection),
             advice="the log was open to changes: compare it with a backup, then run `memctl init` on a fresh one",
@@ -265,6 +272,7 @@ class Verification:
         counted = f"{ledger.lines:,} = {ledger.with_events:,} with events + {ledger.ignored:,} ignored"
         for count, word in ((ledger.blank, "blank"), (ledger.bad, "bad")):
             counted += f" + {count:,} {word}" if count else ""
+        counted += f"; {ledger.forgotten:,} of them forgotten" if ledger.forgotten else ""
         yield check(
             "transcripts", "lines", counted,
             [f"{line}: not in the log" for line in ledger.missing_named],

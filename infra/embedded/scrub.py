@@ -10,17 +10,15 @@ from __future__ import annotations
 import shutil
 import subprocess
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from memctl.domain.errors import MemctlError
 from memctl.infra.embedded.places import Places, make_private, sync_folder
 from memctl.infra.embedded.postgres import binaries, start_postgres
 
 _COPYING, _COPIED, _OLD = "postgres.scrubbing", "postgres.scrubbed", "postgres.before-scrub"
-
-_COUNTS = """SELECT format('%I.%I', schemaname, tablename),
-    (xpath('/row/n/text()', query_to_xml(format('SELECT count(*) AS n FROM %I.%I', schemaname, tablename),
-                                         false, true, '')))[1]::text::bigint
-    FROM pg_tables WHERE schemaname = 'memctl' ORDER BY 1"""
+if TYPE_CHECKING:
+    import psycopg
 
 
 class NotCopied(MemctlError):
@@ -47,8 +45,7 @@ def copy_cluster(places: Places) -> None:
         restore = [str(binaries() / "pg_restore"), "--no-owner", "--exit-on-error", f"--dbname={fresh.url}"]
         _pipe(dump, restore)
         with psycopg.connect(old.url) as before, psycopg.connect(fresh.url) as after:
-            there: dict[str, int] = dict(before.execute(_COUNTS.encode()).fetchall())
-            here: dict[str, int] = dict(after.execute(_COUNTS.encode()).fetchall())
+            there, here = _counts(before), _counts(after)
             after.execute("ANALYZE")
         if there != here:
             differing = sorted(name for name in there.keys() | here.keys() if there.get(name) != here.get(name))
@@ -76,6 +73,17 @@ def finish_scrub(places: Places) -> bool:
         for file in places.log.glob("*.log*"):
             file.unlink(missing_ok=True)
         sync_folder(places.data)
+    return found
+
+
+def _counts(connection: psycopg.Connection[tuple[Any, ...]]) -> dict[str, int]:
+    """Rows by table of memctl's."""
+    from psycopg import sql
+
+    found = {}
+    for (name,) in connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'memctl'").fetchall():
+        row = connection.execute(sql.SQL("SELECT count(*) FROM memctl.{}").format(sql.Identifier(name))).fetchone()
+        found[name] = row[0] if row else 0
     return found
 
 

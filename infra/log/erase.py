@@ -16,8 +16,10 @@ import msgspec
 from psycopg.types.json import Jsonb
 
 from memctl.domain.erasing import Scope, Tombstone
-from memctl.domain.event import Event, Micros
+from memctl.domain.event import Event, Micros, NewEvent
+from memctl.domain.observations import event_id_of
 from memctl.infra.database import Connection
+from memctl.infra.log.append import encode_payload
 from memctl.infra.log.read import read_events
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -126,6 +128,18 @@ def settled(connection: Connection, patience_s: float = 90.0) -> bool:
         (holders,) = _row(connection, "SELECT memctl.position_holders()")
         waiting.intersection_update(holders)
     return True
+
+
+def forgotten(connection: Connection, space_id: int, events: Sequence[NewEvent]) -> set[int]:
+    """Indices of the events that lie under a tombstone: an append would not keep them."""
+    (found,) = connection.execute(
+        "SELECT memctl.forgotten(%s, %s::uuid[], %s::text[], %s::text[], %s::int8[], %s::text[], %s::uuid[],"
+        " %s::text[])",
+        [space_id, [event_id_of(space_id, e.dedupe_key) for e in events], [e.stream for e in events],
+         [e.type for e in events], [e.occurred_at for e in events], [e.location for e in events],
+         [None] * len(events), [encode_payload(e).decode() for e in events]],
+    ).fetchone() or (None,)  # fmt: skip
+    return {number - 1 for number in found or ()}
 
 
 def found_by(connection: Connection, space_id: int, scope: Scope) -> set[UUID]:

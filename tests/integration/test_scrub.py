@@ -1,0 +1,107 @@
+"""After a scrub no file of the data directory holds a byte of what was forgotten, nor does a dump or a statistic."""
+
+from __future__ import annotations
+
+import random
+import string
+import subprocess
+from pathlib import Path
+
+import psycopg
+import pytest
+from events import NOON, id_of, observed, prompt
+from histories import drained, example
+
+from memctl.api import forget
+from memctl.api.reader import reader_of
+from memctl.domain.event import Micros, NewEvent
+from memctl.domain.notes import MemoryNoted
+from memctl.domain.observations import ResponseReceived, ToolCalled, ToolReturned
+from memctl.infra import generations
+from memctl.infra.database import connect
+from memctl.infra.embedded.places import Places
+from memctl.infra.embedded.postgres import binaries, start_postgres
+from memctl.infra.embedded.scrub import copy_cluster, finish_scrub, leftovers
+from memctl.infra.log.append import append
+from memctl.infra.log.migrate import migrate
+from memctl.infra.settings import load_settings
+
+
+def phrase(seed: int) -> str:
+    """Nine random characters, with a digit, which no compression shortens and no other text holds."""
+    drawn = random.Random(seed)
+    return "q" + "".join(drawn.choices(string.ascii_lowercase, k=6)) + "".join(drawn.choices(string.digits, k=2)) + "x"
+
+
+def planted(count: int) -> list[tuple[str, NewEvent]]:
+    """Phrases in prompts, answers, calls, results and notes, each in an event of its own."""
+    found = []
+    for n in range(count):
+        word, session = phrase(n), f"plant-{n % 7}"
+        said = f"Remember that the {word} service listens on port 8080, always use {word} for deploys."
+        line, at = f"planted-{n}", 60 * n
+        event = (
+            prompt(n, said, session=session, at=at),
+            observed(ResponseReceived(line=line, text=f"I will {said}"), session=session, at=at, actor="agent"),
+            observed(ToolCalled(line=line, tool="Bash", call=line, input={"command": f"deploy --to {word}"}),
+                     session=session, at=at, actor="agent"),
+            observed(ToolReturned(line=line, tool="Bash", call=line, text=f"Error: {word} refused\n  at main.py:3"),
+                     session=session, at=at, actor="tool"),
+            NewEvent(stream="knowledge/notes", payload=MemoryNoted(text=said), occurred_at=Micros(NOON + at),
+                     dedupe_key=f"command:planted:{n}", actor="user", location="/home/dana/ledger"),
+        )[n % 5]  # fmt: skip
+        found.append((word, event))
+    return found
+
+
+def holding(folder: Path, words: list[str]) -> dict[str, str]:
+    """The words that some file in a folder holds, with one such file."""
+    found = {}
+    for path in folder.rglob("*"):
+        if path.is_file() and not path.is_symlink():
+            content = path.read_bytes().lower()
+            found.update({word: str(path) for word in words if word.encode() in content})
+    return found
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_a_scrubbed_data_directory_holds_no_byte_of_what_was_forgotten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, killed: bool
+) -> None:
+    places = Places(tmp_path / "data")
+    places.make()
+    monkeypatch.setenv("MEMCTL_DATA_DIR", str(places.data))
+    plants = planted(20)
+    gone, kept = plants[:15], plants[15:]
+    with start_postgres(places.postgres) as server:
+        migrate(server.url)
+        monkeypatch.setenv("MEMCTL_DATABASE_URL", server.url)
+        with connect(server.url) as log:
+            generations.ensure_live(log, 2)
+            append(log, 1, [*example(1), *(event for _, event in plants)])
+            drained(server.url)
+            log.execute("ANALYZE")
+            for n, (word, event) in enumerate(gone):
+                reader = reader_of(log, "default")
+                asked = {"match": word} if n % 2 else {"id": id_of(event)}
+                forget.forget(load_settings(), log, 1, forget.plan(reader, **asked), None)
+            before = log.execute("SELECT count(*), sum(position) FROM memctl.events").fetchone()
+    words = [word for word, _ in gone]
+    assert holding(places.postgres, words), "without a scrub the pages still hold some: else this tests nothing"
+    copy_cluster(places)
+    if killed:  # between the two renames
+        places.postgres.rename(places.data / "postgres.before-scrub")
+        assert leftovers(places.data)
+    assert finish_scrub(places)
+    assert not finish_scrub(places)
+    assert leftovers(places.data) == []
+    assert holding(places.data, words) == {}
+    with start_postgres(places.postgres) as server, psycopg.connect(server.url) as log:
+        assert log.execute("SELECT count(*), sum(position) FROM memctl.events").fetchone() == before
+        dump = subprocess.run(
+            [binaries() / "pg_dump", f"--dbname={server.url}"], capture_output=True, text=True, check=True
+        ).stdout.lower()
+        log.execute("ANALYZE")
+        statistics = str(log.execute("SELECT pg_stats::text FROM pg_stats").fetchall()).lower()
+        assert [word for word in words if word in dump or word in statistics] == []
+        assert all(word in dump for word, _ in kept)
