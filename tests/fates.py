@@ -299,7 +299,7 @@ def sessions(luck: random.Random, count: int = 3, steps: int = 25) -> list[NewEv
         session = _Session(luck, agent, luck.choice((f"s{number}", f"s{number}", "same", f"s{number}:x")), began)
         for _ in range(luck.randint(1, steps)):
             session.step()
-            if luck.random() < 0.12:
+            if luck.random() < 0.2:
                 session.state()
         found += session.events
     return list({event.dedupe_key: event for event in found}.values())

@@ -95,6 +95,13 @@ class Engine:
                 del self.rows[stream, of]
         return changed
 
+    def check(self, stream: str) -> None:
+        """What stands of a stream now, in the middle of everything, is what its events so far give."""
+        _, whole = fold_stream(stream, self._events[stream])
+        assert as_json(self.facts[stream]) == as_json(whole.facts)
+        rows = {of: row for (at, of), row in self.rows.items() if at == stream}
+        assert as_json(rows) == as_json({of: row for of, row in whole.rows.items() if row is not None})
+
     def known(self) -> fates.Known:
         """What people can speak of."""
         tables = self.tables
@@ -136,6 +143,8 @@ def lived(luck: random.Random, came: Sequence[Any]) -> tuple[Engine, list[Event]
         size = luck.randint(1, most)
         if fresh := log.append(came[at : at + size]):
             engine.batch(fresh)
+            if fresh[-1].stream.startswith("session/") and luck.random() < 0.5:
+                engine.check(fresh[-1].stream)
         at += size
     return engine, log.events
 
