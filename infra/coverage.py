@@ -15,7 +15,7 @@ from memctl.infra.database import Connection, snapshot
 from memctl.infra.generations import Live
 from memctl.infra.log.read import StreamKey, read_streams
 from memctl.projections.kernel import Stage, projections
-from memctl.projections.stage1 import fold_stream
+from memctl.projections.stage1 import fold_stream, stored
 
 SAMPLED = 20
 """Streams that are folded again by a sample: half of them the latest, half of them by chance."""
@@ -180,11 +180,11 @@ def _folds_the_same(connection: Connection, live: Live, key: StreamKey, upto: Po
         ).format(g=sql.SQL(str(live.stage1))),
         [space_id, stream],
     ).fetchall()
-    stored = facts.read_facts(connection, live.stage1, [(row[0], row[1]) for row in ids])
-    if {fact_id: fact for (_, fact_id), fact in stored.items()} != delta.facts:
+    kept = facts.read_facts(connection, live.stage1, [(row[0], row[1]) for row in ids])
+    if {fact_id: fact for (_, fact_id), fact in kept.items()} != delta.facts:
         return False, bool(delta.facts)
     # As JSON: what a row type does not know is damage too.
-    written = {of: msgspec.json.encode(row) for of, row in delta.rows.items() if row is not None}
+    written = {of: stored(row) for of, row in delta.rows.items() if row is not None}
     expected = {of: msgspec.json.decode(row) for of, row in written.items()}
     there = {}
     for p in projections(1):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from uuid import UUID
 
 import pytest
-from histories import example
+from histories import digests, example
 
 from memctl.domain.event import Position
 from memctl.infra import dead_letters, generations, readmodels
@@ -17,8 +17,10 @@ from memctl.infra.dead_letters import Fault, Target
 from memctl.infra.log import audit as log_audit
 from memctl.infra.log.append import append
 from memctl.infra.log.mark import move_mark
+from memctl.projections import stage1
 from memctl.projections.kernel import Stage, projections
 from memctl.workers.audit import Audit, audit
+from memctl.workers.refold import refold
 from memctl.workers.stage1 import Stage1
 from memctl.workers.stage2 import Stage2
 
@@ -125,6 +127,15 @@ def test_damage_to_any_row_of_a_session_is_named(memory: Connection, damage: str
     assert len(streams) == len(projections(1))
     found = coverage(memory)
     assert streams == {told.split(": ")[0] for told in (*found.differing, *found.missing, *found.unfounded)}
+
+
+def test_a_row_that_was_cut_to_its_limit_is_no_damage(memory: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stage1, "ROW_LIMIT", 5_000)
+    streams = [(1, stream) for stream in changed(memory, "SELECT stream FROM memctl.sessions_g1")]
+    before = digests(memory)
+    refold(memory, streams=streams)
+    assert digests(memory)["working_memory"] != before["working_memory"]
+    assert coverage(memory).differing == []
 
 
 def test_a_row_that_is_no_row_is_named(memory: Connection) -> None:

@@ -160,7 +160,9 @@ def test_whatever_arrives_however_the_rows_are_those_of_a_rebuild(seed: int) -> 
     assert {s: as_json(f) for s, f in live.facts.items()} == {s: as_json(f) for s, f in whole.facts.items()}
     assert as_json(live.rows) == as_json(whole.rows)
     assert live.tables == whole.tables
-    for name, rows in [("stage 1", whole.rows), *whole.tables.items()]:
+    for (_, (name, _)), row in whole.rows.items():
+        assert_clean(row, name)
+    for name, rows in whole.tables.items():
         for row in rows.values():
             assert_clean(row, name)
             assert len(msgspec.json.encode(row)) < ROW_LIMIT
