@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from typing import Any, get_args
 
 import msgspec
-from psycopg import sql
 
 from memctl.api.evidence import events_of, evidence_of, with_evidence
-from memctl.api.pages import Condition, Keyed, equal, field_of, one, page, projection_named, several, within
+from memctl.api.pages import Keyed, above, equal, one, page, projection_named, several, within
 from memctl.api.places import Places, projects_of
 from memctl.api.reader import Reader
 from memctl.api.staleness import changed_since
@@ -28,15 +27,22 @@ MOST_SECTIONS = 100
 
 
 def insights(
-    reader: Reader, places: Places, *, kind: str | None = None, limit: int = 50, cursor: str | None = None
+    reader: Reader,
+    places: Places,
+    *,
+    kind: str | None = None,
+    waiting: bool | None = None,
+    limit: int = 50,
+    cursor: str | None = None,
 ) -> Page:
-    """Claims read out of words, by when they were last made: each with its level (1 to 4), and what it is missing."""
-    p = projection_named("insights")
-    conditions = [*within(p, places, or_everywhere=True), *equal(p, "kind", kind)]
-    # What sessions showed the contrary of, and none ever showed, nobody claims.
-    conditions.append(Condition(sql.SQL("{} > 0").format(field_of(p, "sayings"))))
-    rows, after = page(reader, p, "last_seen", conditions, limit=limit, cursor=cursor)
-    candidates = several(reader, projection_named("candidates"), [keyed.key for keyed in rows])
+    """Claims read out of words and work, by when they were last made: each with its level (1 to 4), and what it is
+    missing. With `waiting` only those below level 3, without it (False) only the others."""
+    p = projection_named("candidates")
+    conditions = [*within(p, places, or_everywhere=True), *equal(p, "kind", kind), *above(p, "sessions", 0)]
+    conditions += equal(p, "ready", None if waiting is None else not waiting)
+    found_there, after = page(reader, p, "last_seen", conditions, limit=limit, cursor=cursor)
+    candidates = {keyed.key: keyed.row for keyed in found_there}
+    rows = [Keyed(keyed.key, keyed.row.insight) for keyed in found_there if keyed.row.insight is not None]
     homes = {keyed.key: _memory_of(keyed.row) for keyed in rows}
     active = several(reader, projection_named("memories"), list(homes.values()))
     found = with_evidence(reader, rows)

@@ -281,13 +281,17 @@ def _routes(readers: Readers, engine: Engine) -> APIRouter:
         project: Project = None,
         here: Here = None,
         kind: Literal["preference", "pattern", "expertise", "fact", "profile"] | None = None,
+        waiting: Annotated[bool | None, Query(description="Only those below level 3, or only the others.")] = None,
         limit: Limit = 50,
         cursor: Cursor = None,
     ) -> Response:
-        """Claims read out of words, with their level (1 to 4) and what each is still missing."""
+        """Claims read out of words and work, with their level (1 to 4) and what each is still missing."""
         where = placed(project, here)
         return found(
-            request, lambda reader: claims.insights(reader, where(reader), kind=kind, limit=limit, cursor=cursor)
+            request,
+            lambda reader: claims.insights(
+                reader, where(reader), kind=kind, waiting=waiting, limit=limit, cursor=cursor
+            ),
         )
 
     @router.get("/knowledge", tags=["claims"], responses=http_openapi.page("VerifiedKnowledge"))

@@ -65,6 +65,11 @@ def equal(p: Projection, name: str, value: Any) -> list[Condition]:
     return [] if value is None else [Condition(sql.SQL("{} = %s").format(field_of(p, name)), (value,))]
 
 
+def above(p: Projection, name: str, value: int) -> list[Condition]:
+    """The field is more than `value`."""
+    return [Condition(sql.SQL("{} > %s").format(field_of(p, name)), (value,))]
+
+
 def between(p: Projection, name: str, since: int | None, before: int | None) -> list[Condition]:
     """The field, in microseconds, is at or after `since` and before `before`."""
     found = []

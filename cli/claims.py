@@ -18,9 +18,12 @@ _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.command()
 @reading(limit=20)
 @click.option("--kind", type=click.Choice(KINDS), help="Only claims of this kind.")
+@click.option("--waiting", is_flag=True, help="Those that wait for more sessions, or for your word.")
 @click.pass_context
-def insights(context: click.Context, project: str | None, limit: int, as_json: bool, kind: str | None) -> None:
-    """List claims that were read out of words and work, with the level that each has reached.
+def insights(
+    context: click.Context, project: str | None, limit: int, as_json: bool, kind: str | None, waiting: bool
+) -> None:
+    """List claims that were read out of words and work and that hold, with the level that each has reached.
 
     L4: active, found by search. L3: verified. L2: passed its checks, and waits to be said by you or seen in more
     sessions. `memctl explain ID` tells the rest.
@@ -32,7 +35,7 @@ def insights(context: click.Context, project: str | None, limit: int, as_json: b
         return [Cell(item["id"][:SHORT_ID], "cyan"), level, item["kind"], seen, item["text"]]
 
     columns = [Column("id"), Column("level"), Column("kind"), Column("seen", "right"), Column("claim", give=True)]
-    print_page(context, "insights", columns, row, project, limit, as_json, kind=kind)
+    print_page(context, "insights", columns, row, project, limit, as_json, kind=kind, waiting=waiting)
 
 
 @click.command()

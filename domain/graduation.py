@@ -110,7 +110,7 @@ def warrant_of(claim: Standing) -> str:
         return "said by the user"
     if claim.confirmed:
         return "confirmed by a person"
-    if claim.sessions >= _enough(claim) and outweighs(claim.sessions, claim.denials):
+    if claim.sessions >= enough_sessions(claim.kind, claim.tier, claim.denials):
         proof = ", proved by a run that passed" if claim.tier == PROVED else ""
         return f"seen in {claim.sessions} sessions{proof}"
     if claim.judged >= SURE_JUDGE:
@@ -118,17 +118,12 @@ def warrant_of(claim: Standing) -> str:
     return ""
 
 
-def outweighs(sessions: int, denials: int) -> bool:
-    """Whether the sessions that show a claim are enough for those that show the contrary. What none showed is none."""
-    return sessions > 0 and sessions >= _MAJORITY * denials
-
-
 def missing_of(claim: Standing) -> tuple[str, ...]:
     """What is still missing for L3, in words; empty for a claim that graduates."""
     missing = tuple(c.why for c in checks_of(claim) if not c.passed)
     if warrant_of(claim):
         return missing
-    more = max(_enough(claim), _MAJORITY * claim.denials) - claim.sessions
+    more = enough_sessions(claim.kind, claim.tier, claim.denials) - claim.sessions
     return (
         *missing,
         f"one of: the user says so, {more} more session{'s' if more > 1 else ''}, "
@@ -136,8 +131,10 @@ def missing_of(claim: Standing) -> tuple[str, ...]:
     )
 
 
-def _enough(claim: Standing) -> int:
-    return ENOUGH_FOR_FACTS if claim.kind == "fact" and claim.tier >= TOOL_SAID else ENOUGH_SESSIONS
+def enough_sessions(kind: InsightKind, tier: int, denials: int) -> int:
+    """Sessions that let a claim into L3 which nobody stated outright, where so many show the contrary."""
+    shown = ENOUGH_FOR_FACTS if kind == "fact" and tier >= TOOL_SAID else ENOUGH_SESSIONS
+    return max(shown, _MAJORITY * denials)
 
 
 class Side(msgspec.Struct, frozen=True, kw_only=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from memctl.domain.graduation import USER_SAID, outweighs
+from memctl.domain.graduation import USER_SAID, enough_sessions
 from memctl.domain.preferences import Group, Leaning, leaning_of
 from memctl.projections.insights import Insight
 from memctl.projections.kernel import Changed, projection
@@ -56,10 +56,12 @@ def _key(change: Changed[Insight]) -> str | None:
 
 
 def _leaning(insight: Insight | None) -> Leaning | None:
-    """What a claim says of its user's preferences; nothing where too many sessions show the contrary."""
+    """What a claim says of its user's preferences. The user said it, or enough sessions show it: what was done once, or
+    done otherwise as well, is none."""
     if insight is None:
         return None
-    if insight.tier < USER_SAID and not outweighs(len(insight.sessions), len(insight.denials)):
+    enough = enough_sessions(insight.kind, insight.tier, len(insight.denials))
+    if insight.tier < USER_SAID and len(insight.sessions) < enough:
         return None
     return leaning_of(insight.kind, insight.text, insight.polarity)
 

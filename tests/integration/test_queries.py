@@ -324,6 +324,10 @@ def test_a_claim_tells_its_level_and_what_it_misses(read: Read) -> None:
     assert said["level"] == 4
     assert said["missing"] == []
     assert all(claim["missing"] for claim in found if claim["level"] < 3)
+    held = read(lambda reader: claims.insights(reader, EVERYWHERE, waiting=False)).items
+    waiting = read(lambda reader: claims.insights(reader, EVERYWHERE, waiting=True)).items
+    assert {claim["id"] for claim in held} == {claim["id"] for claim in found if claim["level"] >= 3}
+    assert {claim["id"] for claim in waiting} == {claim["id"] for claim in found if claim["level"] < 3}
 
 
 def test_knowledge_shows_its_claims_with_their_quotes(read: Read) -> None:
