@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 LINKS := .links/memctl
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check bench bench-engine bench-hooks eval docs test-external soak mutation clean
+.PHONY: help run test check bench bench-engine bench-hooks eval docs test-external soak planted mutation clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | expand -t 12
@@ -58,6 +58,9 @@ test-external: $(VENV)/.installed-dev ## Run the tests that need servers against
 SOAK ?= 20
 soak: $(VENV)/.installed-dev ## Look SOAK times as long for an order of events or faults that breaks a promise
 	MEMCTL_TEST_SOAK=$(SOAK) $(BIN)/pytest -n 2 tests/faults
+
+planted: $(VENV)/.installed-dev ## Forget 200 planted phrases one by one, scrub, and look for them in every file
+	MEMCTL_TEST_PLANTS=205 $(BIN)/pytest -q tests/integration/test_scrub.py
 
 mutation: $(VENV)/.installed-dev ## Change the code of append, mark and checkpoints line by line: which changes does no test see?
 	$(BIN)/python tests/mutation.py

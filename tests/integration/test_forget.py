@@ -12,9 +12,11 @@ import psycopg
 import pytest
 import servers
 from events import NOON, id_of, observed, prompt
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
 from histories import digests, drained, everything, example, filled
 
-from memctl.api import forget, queries
+from memctl.api import forget, http_forget, http_problems, queries
 from memctl.api.deciding import Commands
 from memctl.api.reader import Readers, reader_of
 from memctl.domain.core_memory import CoreMemoryAppended
@@ -276,3 +278,27 @@ def test_a_preview_changes_nothing(settings: Settings, log: Connection, database
     assert digests(log) == before
     assert holds(database_url, "invoice")
     assert log.execute("SELECT count(*) FROM memctl.receipts").fetchone() == (0,)
+
+
+def test_over_http_it_is_shown_first_and_done_once_for_each_key(
+    settings: Settings, log: Connection, database_url: str
+) -> None:
+    generations.ensure_live(log, 1)
+    append(log, 1, [prompt(1, PHRASE), prompt(2, "to be kept")])
+    drained(database_url)
+    app = FastAPI()
+    http_problems.install(app)
+    app.include_router(http_forget.routes(settings), prefix="/v1")
+    client = TestClient(app, raise_server_exceptions=False)
+    seen = client.post("/v1/forget/preview", json={"match": PHRASE})
+    assert (seen.status_code, seen.json()["events"]) == (200, 1)
+    assert client.post("/v1/forget", json={"match": PHRASE}).status_code == 422, "it needs a key"
+    both = client.post("/v1/forget/preview", json={"match": PHRASE, "id": "x"})
+    assert both.status_code == 422
+    first = client.post("/v1/forget", json={"match": PHRASE}, headers={"Idempotency-Key": "k"})
+    again = client.post("/v1/forget", json={"match": PHRASE}, headers={"Idempotency-Key": "k"})
+    assert (first.status_code, first.json()["events"]) == (200, 1)
+    assert again.json() == first.json()
+    other = client.post("/v1/forget", json={"match": PHRASE}, headers={"Idempotency-Key": "l"})
+    assert (other.status_code, "zq7vkx19mw" in other.text) == (404, False)
+    assert holds(database_url, "zq7vkx19mw") == []
