@@ -57,7 +57,7 @@ test-external: $(VENV)/.installed-dev ## Run the tests that need servers against
 
 SOAK ?= 20
 soak: $(VENV)/.installed-dev ## Look SOAK times as long for an order of events or faults that breaks a promise
-	MEMCTL_TEST_SOAK=$(SOAK) $(BIN)/pytest -n 2 tests/faults
+	MEMCTL_TEST_SOAK=$(SOAK) $(BIN)/pytest -n 2 --dist loadfile tests/faults tests/unit/test_projection_laws.py tests/unit/test_row_sizes.py
 
 planted: $(VENV)/.installed-dev ## Forget 200 planted phrases one by one, scrub, and look for them in every file
 	MEMCTL_TEST_PLANTS=205 $(BIN)/pytest -q tests/integration/test_scrub.py

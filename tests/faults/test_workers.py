@@ -13,6 +13,7 @@ import redis
 from events import observed, until
 from histories import example
 from processes import memctl
+from soak import FACTOR
 from working import caught_up, progress, prove, run_out
 
 from memctl.domain.event import NewEvent
@@ -21,7 +22,7 @@ from memctl.infra import generations
 from memctl.infra.database import Connection, connect
 from memctl.infra.log.append import append
 
-HISTORY = [event for number in range(12) for event in example(number, day=number + 2)]
+HISTORY = [event for number in range(12 if FACTOR else 8) for event in example(number, day=number + 2)]
 
 
 def test_workers_killed_again_and_again_end_in_the_same_rows(
@@ -29,7 +30,7 @@ def test_workers_killed_again_and_again_end_in_the_same_rows(
 ) -> None:
     append(log, 1, HISTORY)
     output = tmp_path / "worker.log"
-    for _ in range(5):
+    for _ in range(5 if FACTOR else 3):
         at = progress(log)
         with memctl("worker", environment=environment, log=output) as worker:
             until(lambda at=at: progress(log) > at or caught_up(log), within_s=60)  # type: ignore[misc]
@@ -93,12 +94,12 @@ def test_without_a_queue_the_sweeper_drains(environment: dict[str, str], log: Co
 def test_replay_during_ingest_ends_in_the_same_rows(
     environment: dict[str, str], log: Connection, tmp_path: Path
 ) -> None:
-    append(log, 1, HISTORY[:100])
+    append(log, 1, HISTORY[: len(HISTORY) // 4])
     ended = threading.Event()
 
     def go_on() -> None:
         with connect(environment["MEMCTL_DATABASE_URL"]) as other:
-            for event in HISTORY[100:]:
+            for event in HISTORY[len(HISTORY) // 4 :]:
                 append(other, 1, [event])
         ended.set()
 
@@ -113,7 +114,7 @@ def test_replay_during_ingest_ends_in_the_same_rows(
         prove(log, environment)
 
 
-WRITERS, TRANSACTIONS, PAIRS = 12, 420, 10
+WRITERS, TRANSACTIONS, PAIRS = 12, 420 if FACTOR else 60, 10
 
 
 def tool_use(writer: int, number: int) -> list[NewEvent]:
@@ -131,7 +132,7 @@ def tool_use(writer: int, number: int) -> list[NewEvent]:
 def test_twelve_writers_with_rollbacks_and_two_workers_skip_no_event(
     environment: dict[str, str], log: Connection, tmp_path: Path
 ) -> None:
-    """100,800 events are written, a tenth of them rolled back, in whatever order the transactions commit."""
+    """14,400 events are written (in a soak 100,800), a tenth of them rolled back, in whatever order they commit."""
 
     def write(writer: int) -> int:
         luck, kept = random.Random(writer), 0

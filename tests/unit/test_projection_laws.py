@@ -211,7 +211,7 @@ def through_jsonb(row: Any) -> Any:
     return msgspec.json.decode(text.encode(), type=type(row))
 
 
-laws = settings(max_examples=150, deadline=None)
+laws = settings(max_examples=60 * max(FACTOR, 1), deadline=None)
 
 
 def test_the_register_holds_the_read_models_of_stage_2_upstream_first() -> None:
