@@ -104,10 +104,11 @@ def finish_table(connection: Connection, stage: Stage, generation: int, name: st
         if p.name == name:
             indexes += ["(space_id, stream)"] if stage == 1 else []
             indexes += [f"(space_id, {_expressions(p, fields)})" for fields in p.indexes]
+    if durable:
+        # First, for it writes the table anew, and every index that is there.
+        connection.execute(_literal(f"ALTER TABLE {full} SET LOGGED"))
     for index in indexes:
         connection.execute(_literal(f"CREATE INDEX ON {full} {index}"))
-    if durable:
-        connection.execute(_literal(f"ALTER TABLE {full} SET LOGGED"))
     connection.execute(_literal(f"ANALYZE {full}"))
 
 
