@@ -143,6 +143,13 @@ class Client:
         place = parts._replace(netloc=f"memctl.localhost:{parts.port}") if here else parts
         return place._replace(path=self._prefix + ticket["path"]).geturl()
 
+    def forget(self, key: str, *, preview: bool = False, **asked: Any) -> dict[str, Any]:
+        """Forget what one of `id`, `session`, `project`, `before` and `match` means: a `forget.Forgotten`; or with
+        `preview` show what would go, a `forget.Preview`. Under the same key it is done once."""
+        path = "/v1/forget/preview" if preview else "/v1/forget"
+        answer: dict[str, Any] = self._ask("POST", path, json.dumps(_given(**asked)).encode(), {"Idempotency-Key": key})
+        return answer
+
     def get(self, path: str, asked: Mapping[str, Any] | None = None) -> Any:
         told = {name: str(value).lower() if isinstance(value, bool) else value for name, value in (asked or {}).items()}
         return self._ask("GET", path + (f"?{urlencode(told)}" if told else ""), None)
