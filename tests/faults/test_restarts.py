@@ -15,7 +15,7 @@ import pytest
 import redis
 import servers
 from events import until
-from histories import example
+from histories import digests, drained, example
 from processes import memctl
 from working import caught_up, progress, prove
 
@@ -26,7 +26,7 @@ from memctl.infra.embedded.valkey import start_valkey
 from memctl.infra.log.append import append
 from memctl.infra.log.migrate import migrate
 from memctl.infra.log.spaces import installation
-from memctl.workers.drain import Drainer
+from memctl.workers.drain import Drainer, catch_up
 
 HISTORY = [event for number in range(7) for event in example(number, day=number + 2)]
 
@@ -110,6 +110,28 @@ def test_jobs_that_come_twice_in_any_order_or_for_nothing_change_no_row(
     assert jobs.failed_job_registry.count == 0
     client.close()
     prove(log, environment)
+
+
+def test_jobs_dealt_to_two_workers_in_any_order_are_each_folded_on_what_the_other_left(
+    database_url: str, log: Connection, postgres_server: str, migrated_template: str
+) -> None:
+    """Both keep the states of sessions and rows in memory; events of each session go now to one, now to the other."""
+    luck = random.Random(5)
+    workers = [Drainer(database_url, 40), Drainer(database_url, 40)]
+    told = [event for at_once in zip(*(example(number) for number in range(4)), strict=True) for event in at_once]
+    for start in range(0, len(told), 20):
+        append(log, 1, told[start : start + 20])
+        jobs = [(stage, shard) for stage in (1, 2) for shard in (0, 1, 2, 3, 99)] * 2
+        for stage, shard in luck.sample(jobs, len(jobs)):
+            luck.choice(workers).drain(stage, shard)
+    catch_up(workers[0])
+    for worker in workers:
+        worker.close()
+    with servers.fresh_database(postgres_server, template=migrated_template) as url, connect(url) as fresh:
+        generations.ensure_live(fresh, 1)
+        append(fresh, 1, told)
+        drained(url)
+        assert digests(log) == digests(fresh)
 
 
 @pytest.mark.parametrize("jump", ["-1 day", "1 day"])
