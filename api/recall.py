@@ -20,12 +20,16 @@ from memctl.api.search import Engine, Question
 from memctl.domain.observations import CONTEXT_BLOCK_CLOSE, CONTEXT_BLOCK_OPEN
 from memctl.domain.recalled import RecalledMemory, quoted
 from memctl.domain.text import estimate_tokens
+from memctl.projections.working_memory import WorkingMemory
 
 MOST_TOKENS = 2_000
 MOST_CHARACTERS = 8_000
 """Clients cut what a hook says at 10,000."""
 
 MOST_MEMORIES = 3
+MOST_SECTIONS = 4
+"""Of core memory, at a session's start."""
+
 TEXT = 500
 """Characters of one memory's text."""
 
@@ -98,7 +102,10 @@ def _for_error(reader: Reader, payload: dict[str, Any], places: Places) -> list[
 
 
 def _for_start(reader: Reader, places: Places) -> list[Line]:
-    lines = []
+    lines = [
+        _line(f"{_day_of(row)} {row['section']}: {quoted(row['text'], TEXT)}", f"core/{row['section']}")
+        for row in claims.core_memory(reader)[:MOST_SECTIONS]
+    ]
     for row in claims.knowledge(reader, places, status="verified", limit=8).items:
         lines.append(_line(f"{row['last_seen'][:10]} {quoted(row['text'], 300)}", row["id"]))
     for row in work.episodes(reader, places, limit=3).items:
@@ -107,11 +114,19 @@ def _for_start(reader: Reader, places: Places) -> list[Line]:
     return lines
 
 
+def _day_of(section: dict[str, Any]) -> str:
+    return str(section["changed_at"])[:10]
+
+
 def _for_the_rest(reader: Reader, stream: str) -> list[Line]:
     """What must survive a compaction: the work in hand, what is settled, what is open, what still fails."""
     row = one(reader, projection_named("working_memory"), stream)
-    if row is None:
-        return []
+    told = survivors(row) if row is not None else []
+    return [(f"{_clock(at)} {text}", RecalledMemory(stream, 1.0)) for at, text in told]
+
+
+def survivors(row: WorkingMemory) -> list[tuple[int, str]]:
+    """What of a session its agent has to know again, each with the moment (microseconds) it was so."""
     told: list[tuple[int, str]] = []
     if row.task_description and row.task_status == "open":
         told.append((row.task_started_at, f"task: {quoted(row.task_description, TEXT)}"))
@@ -130,7 +145,7 @@ def _for_the_rest(reader: Reader, stream: str) -> list[Line]:
     files = [each.path for each in row.files if each.state in ("edited", "created")][-10:]
     if files:
         told.append((row.updated_at, f"files changed: {quoted(', '.join(files), TEXT)}"))
-    return [(f"{_clock(at)} {text}", RecalledMemory(stream, 1.0)) for at, text in told]
+    return told
 
 
 def _clock(at: int) -> str:

@@ -47,7 +47,7 @@ TURNS = 60
 """How often each side is measured."""
 
 AT_ONCE = 1_000
-KILLED = ("door", "postgres", "worker", "api", "queue")
+KILLED = ("door", "postgres", "worker", "api", "valkey")
 
 ONLY_HOOKS_TELL = {
     "sessions": ("started_at", "last_at", "ended_at", "end_reason", "starts", "model"),
@@ -92,8 +92,8 @@ class Memory:
 def memory() -> Iterator[Memory]:
     with tempfile.TemporaryDirectory(prefix="memctl-bench-") as folder:
         one = Memory(Path(folder) / "data")
-        one("up")
         try:
+            one("up")
             yield one
         finally:
             one("down")
@@ -428,6 +428,7 @@ def main() -> None:
     parser.add_argument("--hooks", type=int, default=10_000)
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))  # what was started is to be stopped
     parts: dict[str, Callable[[], dict[str, Any]]] = {
         "times": measure_times,
         "parallel": measure_parallel,

@@ -463,6 +463,33 @@ def test_a_hook_waits_for_a_door_that_does_not_answer_only_for_its_patience(tmp_
     assert len(list((tmp_path / "memory" / "spool").iterdir())) == 1
 
 
+def test_hooks_lose_and_double_nothing_while_their_door_is_killed_again_and_again(
+    place: Place, database_url: str
+) -> None:
+    hooks_run, numbers, said_something = 48, iter(range(48)), []
+
+    def tell() -> None:
+        for number in numbers:  # an iterator hands each number to one thread
+            command = [sys.executable, "-I", "-S", hooks.__file__, "ingest", "--stdin"]
+            given = {"env": place.environment, "input": said(f"these are words number {number}")}
+            done = subprocess.run(command, capture_output=True, timeout=60, check=True, **given)  # type: ignore[call-overload]
+            said_something.append(done.stdout + done.stderr)
+
+    telling = [threading.Thread(target=tell) for _ in range(3)]
+    for thread in telling:
+        thread.start()
+    while any(thread.is_alive() for thread in telling):
+        enough = kept(database_url) + 6
+        with place.open(database_url):  # killed on leaving
+            until(lambda e=enough: kept(database_url) >= e or not any(thread.is_alive() for thread in telling))  # type: ignore[misc]
+    with place.open(database_url):
+        until(lambda: not place.spool.exists() or not place.names())
+    with psycopg.connect(database_url) as connection:
+        row = connection.execute("SELECT count(*), count(DISTINCT payload->>'text') FROM memctl.events").fetchone()
+    assert row == (hooks_run, hooks_run)
+    assert set(said_something) == {b""}
+
+
 def named(number: int, event: str, transcript: Path, session: str = "s1") -> Delivery:
     payload = {"hook_event_name": event, "session_id": session, "cwd": "/x", "transcript_path": str(transcript)}
     return delivery(number, json.dumps(payload).encode())
