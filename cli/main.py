@@ -62,6 +62,7 @@ COMMANDS = {
     "reset": "memctl.cli.keeping:reset",
     "replay": "memctl.cli.replay:replay",
     "dlq": "memctl.cli.dlq:dlq",
+    "eval": "memctl.cli.evaluate:evaluate",
     "verify": "memctl.cli.verify:verify",
     "doctor": "memctl.cli.verify:doctor",
     "config": "memctl.cli.processes:config",

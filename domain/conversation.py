@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from typing import Literal
+from uuid import UUID
 
 from memctl.domain.asserting import Assertions, span_of
 from memctl.domain.bounded import one_line
@@ -47,8 +48,10 @@ _NO_WORDS = "No response requested."
 class _OpenTurn:
     """A prompt, and what answered it so far."""
 
-    def __init__(self, prompt: Prompted) -> None:
+    def __init__(self, prompt: Prompted, before: UUID | None) -> None:
         self.prompt = prompt
+        self.before = before
+        self.id = fact_id(prompt.stream, "turn", str(prompt.id))
         self.answer = ""
         self.whole_answer = ""
         self.answered: Span | None = None
@@ -59,7 +62,7 @@ class _OpenTurn:
     def fact(self) -> Turn:
         spans = self.prompt.evidence[:1]
         return Turn(
-            id=fact_id(self.prompt.stream, "turn", str(self.prompt.id)),
+            id=self.id,
             stream=self.prompt.stream,
             occurred_at=self.prompt.occurred_at,
             location=self.prompt.location,
@@ -69,6 +72,7 @@ class _OpenTurn:
             task=self.prompt.task,
             files=tuple(self.files)[:20],
             prompt_id=self.prompt.id,
+            before=self.before,
         )
 
 
@@ -78,6 +82,7 @@ class Conversation:
     def __init__(self, assertions: Assertions) -> None:
         self._assert = assertions
         self._turn: _OpenTurn | None = None
+        self._turn_before: UUID | None = None
         self._about: set[str] = set()
         """The words in which the user spoke of the open task."""
         self._about_task = ""
@@ -154,7 +159,7 @@ class Conversation:
         if kind == "opening":
             self._about_task = about_prompt
             self._opened(placed, *prompt.evidence)
-        self._turn = _OpenTurn(prompt)
+        self._turn = _OpenTurn(prompt, self._turn_before)
         self._about |= words_in(said.words)
         self._last_prompt = placed.when
         self._fresh = False
@@ -397,6 +402,7 @@ class Conversation:
     def _end_turn(self) -> None:
         if self._turn is not None:
             turn, self._turn = self._turn, None
+            self._turn_before = turn.id
             if turn.dirty:
                 self._assert.add(turn.fact())
             if turn.answer_place is not None:

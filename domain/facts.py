@@ -149,6 +149,8 @@ class Turn(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="turn"
     task: str = ""
     files: tuple[str, ...] = ()
     prompt_id: UUID | None = None
+    before: UUID | None = None
+    """The turn before it in the session: what is said in one is often found by the words of its neighbour."""
 
 
 class TokensSpent(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="tokens_spent"):

@@ -24,7 +24,7 @@ SHORTEST = 10
 """Characters (a Hangul syllable counts twice) below which a candidate is dropped."""
 
 LEAST_IMPORTANCE = 0.2
-TITLE, GIST, TEXT, SEARCH = 120, 300, 2000, 3000
+TITLE, GIST, TEXT, SEARCH = 120, 480, 2000, 3000
 """Characters of a memory's title, of the chunk that is embedded, of what is shown, and of what is indexed."""
 
 _BUCKETS: dict[InsightKind, Bucket] = {

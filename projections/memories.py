@@ -37,7 +37,7 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True):
     """One thing that can be found again. Times in microseconds.
 
     `text` is shown (2,000 characters at most), `search_text` is indexed by word (3,000), `gist` is the chunk to embed
-    (300). `location` is empty for what holds everywhere; `locations` are all places it was met in. `status` is record
+    (480). `location` is empty for what holds everywhere; `locations` are all places it was met in. `status` is record
     for what happened, verified or conflicted for claims. `importance` and `confidence` in 0 to 1.
     """
 
@@ -65,6 +65,8 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True):
     signatures: tuple[str, ...] = ()
     outcome: str = ""
     task: str = ""
+    before: str = ""
+    """Of a turn, the memory of the turn before it in its session."""
 
 
 Input = Turn | Episode | Changed[BugPattern] | Changed[VerifiedKnowledge]
@@ -102,7 +104,7 @@ def memories(
     """Everything that can be found again (L4): turns, episodes, bug patterns, and claims that passed L3."""
     match item:
         case Turn():
-            made = _of_turn(item)
+            made = of_turn(item)
         case Episode():
             made = _of_episode(item)
         case Changed(row=BugPattern() as pattern):
@@ -114,10 +116,11 @@ def memories(
     return made if rules.worth_keeping(made.text, made.importance) else None
 
 
-def _of_turn(turn: Turn) -> Memory:
+def of_turn(turn: Turn) -> Memory:
+    """The memory that a turn makes."""
     at = int(turn.occurred_at)
-    asked = first_sentences(turn.prompt, 200)
-    answered = telling(turn.answer, 220)
+    asked = first_sentences(turn.prompt, 240 if turn.answer.strip() else rules.GIST)
+    answered = telling(turn.answer, rules.GIST - len(asked) - 3)
     text = clipped(turn.prompt.strip(), 800)
     if turn.answer.strip():
         text += "\n→ " + clipped(turn.answer.strip(), 1100)
@@ -144,6 +147,7 @@ def _of_turn(turn: Turn) -> Memory:
         evidence=turn.evidence[:4],
         files=_paths(turn.files),
         task=clipped(turn.task, 160),
+        before=memory_id("turn", str(turn.before)) if turn.before is not None else "",
     )
 
 

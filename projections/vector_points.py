@@ -14,9 +14,9 @@ from memctl.projections.memories import Memory
 class VectorPoint(msgspec.Struct, frozen=True, kw_only=True):
     """One point: what to embed, and the payload to filter by. Independent of the embedding model and of the space.
 
-    `dense_text` is one short chunk, the most telling 300 characters; `sparse_text` all that is indexed by word.
+    `dense_text` is one short chunk, the most telling 480 characters; `sparse_text` all that is indexed by word.
     `text_hash` is the first 16 hex digits of sha256 over both, `dense_hash` over the dense text alone. `occurred_at`
-    in microseconds.
+    in microseconds, `before` the memory that came before it in its session, where that is told.
     """
 
     id: str
@@ -31,6 +31,7 @@ class VectorPoint(msgspec.Struct, frozen=True, kw_only=True):
     bucket: str
     kind: str
     occurred_at: int
+    before: str = ""
 
 
 def point_id(memory_id: str, chunk: int = 0) -> str:
@@ -45,11 +46,13 @@ def point_id(memory_id: str, chunk: int = 0) -> str:
 )
 def vector_points(row: VectorPoint | None, change: Changed[Memory]) -> VectorPoint | None:
     """What the vector store is to hold: one point a memory, gone when the memory is."""
-    memory = change.row
-    if memory is None:
-        return None
+    return None if change.row is None else of_memory(change.row)
+
+
+def of_memory(memory: Memory) -> VectorPoint:
+    """The point that stands for a memory."""
     return VectorPoint(
-        id=point_id(change.key),
+        id=point_id(memory.id),
         memory_id=memory.id,
         chunk=0,
         dense_text=memory.gist,
@@ -61,6 +64,7 @@ def vector_points(row: VectorPoint | None, change: Changed[Memory]) -> VectorPoi
         bucket=memory.bucket,
         kind=memory.kind,
         occurred_at=memory.occurred_at,
+        before=memory.before,
     )
 
 

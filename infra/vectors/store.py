@@ -34,7 +34,7 @@ EVERYWHERE = ""
 
 class Payload(TypedDict):
     """What a point carries beside its vectors: `location` every place it was met in, or `EVERYWHERE`,
-    `occurred_at` in milliseconds since 1970."""
+    `occurred_at` in milliseconds since 1970, `before` the memory of the turn before it (empty for none)."""
 
     space: str
     location: list[str]
@@ -43,6 +43,7 @@ class Payload(TypedDict):
     memory_id: str
     text_hash: str
     occurred_at: int
+    before: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,6 +319,63 @@ def hybrid_query(
         for source, answer in zip(requests, answers, strict=True)
     }
     return HybridHits(found.get(DENSE, []), found.get(SPARSE, []), found.get("fused", []))
+
+
+def scores_of(
+    client: QdrantClient,
+    name: str,
+    *,
+    dense: tuple[Sequence[float], Sequence[str]] | None,
+    sparse: tuple[tuple[Sequence[int], Sequence[float]], Sequence[str]] | None,
+) -> tuple[dict[str, float], dict[str, float]]:
+    """Scores of known points, `(vector, ids)` each: what one source says of those that the other found.
+
+    Two dictionaries by point id, dense and sparse; a point without such a vector, or without a word of the query, is
+    left out. One round trip, none where there is nothing to ask.
+    """
+    from qdrant_client import models
+
+    asked: dict[str, tuple[models.SparseVector | list[float], Sequence[str]]] = {}
+    if dense is not None and dense[1]:
+        asked[DENSE] = (list(dense[0]), dense[1])
+    if sparse is not None and sparse[1] and sparse[0][0]:
+        asked[SPARSE] = (_sparse(sparse[0]), sparse[1])
+    if not asked:
+        return {}, {}
+    requests = [
+        models.QueryRequest(
+            query=vector,
+            using=source,
+            filter=models.Filter(must=[models.HasIdCondition(has_id=list(ids))]),
+            limit=len(ids),
+            with_payload=False,
+        )
+        for source, (vector, ids) in asked.items()
+    ]
+    with _asked("search", name):
+        answers = client.query_batch_points(name, requests)
+    told = {
+        source: {str(point.id): point.score for point in answer.points}
+        for source, answer in zip(asked, answers, strict=True)
+    }
+    return told.get(DENSE, {}), told.get(SPARSE, {})
+
+
+def sample_dense(client: QdrantClient, name: str, space: str, limit: int) -> list[list[float]]:
+    """Dense vectors of some points of a space, as good as drawn by lot: ids are hashes, and these are the first."""
+    from qdrant_client import models
+
+    those = _filter(Scope(space)).must
+    assert isinstance(those, list)
+    with _asked("list its vectors", name):
+        records, _ = client.scroll(
+            name,
+            scroll_filter=models.Filter(must=[*those, models.HasVectorCondition(has_vector=DENSE)]),
+            limit=limit,
+            with_payload=False,
+            with_vectors=[DENSE],
+        )
+    return [cast("list[float]", record.vector[DENSE]) for record in records if isinstance(record.vector, dict)]
 
 
 def _vectors(point: VectorPoint) -> models.VectorStruct:

@@ -64,6 +64,7 @@ def a_point(seed: int, *, dense: bool = True, **payload: Any) -> VectorPoint:
         "memory_id": f"memory {seed}",
         "text_hash": f"{seed:064x}",
         "occurred_at": 1_700_000_000_000 + seed,
+        "before": "",
     }
     given.update(payload)  # type: ignore[typeddict-item]
     return VectorPoint(
@@ -557,3 +558,18 @@ def test_the_server_also_listens_on_a_unix_socket_of_its_owner(tmp_path: Path) -
         child.terminate()
         child.wait(20)
     assert not path.exists()
+
+
+def test_what_one_source_found_is_scored_by_the_other_too(client: QdrantClient, name: str) -> None:
+    points = [a_point(seed) for seed in range(30)]
+    store.upsert(client, name, points)
+    asked = points[3]
+    assert asked.dense is not None
+    both = store.hybrid_query(client, name, HERE, dense=asked.dense, sparse=asked.sparse, limit=30)
+    ids = [point.id for point in points]
+    dense, sparse = store.scores_of(client, name, dense=(asked.dense, ids), sparse=(asked.sparse, ids))
+    assert dense == pytest.approx({hit.id: hit.score for hit in both.dense}, abs=1e-4)
+    assert sparse == pytest.approx({hit.id: hit.score for hit in both.sparse}, abs=1e-4)
+    assert store.scores_of(client, name, dense=(asked.dense, []), sparse=None) == ({}, {})
+    assert len(store.sample_dense(client, name, "here", 5)) == 5
+    assert store.sample_dense(client, name, "elsewhere", 5) == []

@@ -17,7 +17,7 @@ shares = st.floats(0, 1)
 candidates = st.builds(
     Candidate,
     id=st.uuids().map(str),
-    cosine=st.none() | st.floats(-1, 1),
+    near=st.none() | st.floats(-20, 40),
     words=st.floats(0, 20),
     matched=shares,
     fuzzy=shares,
@@ -54,7 +54,7 @@ def test_reasoningbank_gives_the_seeds_worked_example() -> None:
 
 
 def test_reasoningbank_takes_less_of_what_is_like_what_was_chosen() -> None:
-    three = [Known(Candidate(id, cosine=0.95 - n / 100, words=1.0), Standing(age_days=1)) for n, id in enumerate("abc")]
+    three = [Known(Candidate(id, near=7.0 - n / 10, words=1.0), Standing(age_days=1)) for n, id in enumerate("abc")]
     twins = score(three, PROFILES["reasoningbank"], lambda a, b: float({a, b} == {"a", "b"}), 3)
     assert twins[0].id == "a"
     assert twins[[each.id for each in twins].index("b")].parts["redundancy"] == pytest.approx(-0.10)
@@ -69,7 +69,7 @@ def test_generative_halves_its_recency_each_day() -> None:
 
 
 def test_social_takes_the_weighted_mean_of_the_sources_that_found_it() -> None:
-    both = Candidate("a", cosine=0.9, words=1.0)
+    both = Candidate("a", near=5.0, words=1.0)
     parts = PROFILES["social"].parts(Known(both, Standing(age_days=0)), 0.0)
     mean = (0.5 * scoring.semantic(both) + 0.3 * scoring.lexical(both)) / 0.8
     assert parts["relevance"] == pytest.approx(0.5 * mean)
@@ -103,7 +103,7 @@ def test_the_order_of_candidates_changes_nothing(given: list[Known], random: Ran
 
 @given(candidates, st.floats(0, 5))
 def test_more_of_the_words_never_makes_a_memory_less_relevant(candidate: Candidate, more: float) -> None:
-    richer = Candidate("b", cosine=candidate.cosine, words=candidate.words + more, matched=candidate.matched)
+    richer = Candidate("b", near=candidate.near, words=candidate.words + more, matched=candidate.matched)
     assert relevance(richer) >= relevance(candidate)
 
 
@@ -112,7 +112,7 @@ def test_the_same_error_is_certain() -> None:
 
 
 def test_the_nearest_of_what_has_nothing_to_do_with_the_query_is_not_shown() -> None:
-    assert ranked([Known(Candidate("a", cosine=0.80), Standing(age_days=0))]) == []
+    assert ranked([Known(Candidate("a", near=0.5), Standing(age_days=0))]) == []
 
 
 def test_strength_of_words_is_comparable_between_small_and_large_indexes() -> None:

@@ -1,0 +1,306 @@
+"""Candidates: what the sources that can be asked say of the memories that may answer a question.
+
+Two rounds. The first asks each source for its best; the second asks each source for its score of what only the other
+found, so that every candidate is judged by all that is known of it. What cannot be asked is left out, and the answer
+says so: without vectors it goes by words, without the vector store by words in Postgres.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+import msgspec
+
+from memctl.api.places import Places
+from memctl.domain.intent import Period
+from memctl.domain.neighbours import lent
+from memctl.domain.scoring import Background, Candidate, Source, background_of, word_strength
+from memctl.domain.text import sparse_query, tokens
+from memctl.infra.vectors import CollectionMissing, VectorStoreUnavailable
+from memctl.projections.memories import Memory
+
+if TYPE_CHECKING:
+    from qdrant_client import QdrantClient
+
+    from memctl.infra.embedders import Embedder, Vectors
+    from memctl.infra.vectors.store import Hit
+
+log = logging.getLogger("memctl.search")
+
+CANDIDATES = 50
+"""Points asked of each source."""
+
+SAMPLE = 192
+"""Vectors that a query's meaning is compared with to see what it has in common with anything."""
+
+_PATIENCE_S = 3
+"""For the vector store; after it, search goes on without."""
+
+_FEW = 1_000
+_LOOK_FOR_S, _LOOK_FEW_FOR_S = 60.0, 5.0
+"""How long a look at the collection (its count, its sample) is good for, and while it is small."""
+
+WORDS_ONLY = "search goes by words alone: "
+
+
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """What is looked for: a text, and which memories may answer. `before` in microseconds: what came later was not
+    known yet."""
+
+    text: str
+    places: Places
+    kinds: tuple[str, ...] = ()
+    period: Period | None = None
+    before: int | None = None
+
+
+class Switches(msgspec.Struct, frozen=True):
+    """Parts of the pipeline that a measurement turns off, to see what each is worth."""
+
+    words: bool = True
+    meaning: bool = True
+    neighbours: bool = True
+    fill: bool = True
+    """The second round: each source asked for what only the other found."""
+    time: bool = True
+    """That nothing is answered from what came later, and that the query's time counts."""
+
+
+ALL_ON = Switches()
+
+
+class Corpus(Protocol):
+    """The memories that are searched, beside the vector store: those that are live, or a measurement's own."""
+
+    def collection(self) -> str:
+        """Name of their collection in the vector store."""
+
+    def rows(self, ids: Sequence[str]) -> dict[str, Memory]:
+        """Memories by id; those that are gone are left out."""
+
+    def by_words(self, words: Sequence[str], wanted: Wanted) -> dict[str, Candidate]:
+        """Without a vector store: those that hold most of the words."""
+
+
+class Gathered:
+    """Candidates by memory id, and what had to be left out."""
+
+    def __init__(self) -> None:
+        self.candidates: dict[str, Candidate] = {}
+        self.timely: set[str] = set()
+        """Those that are known to have happened when the query says."""
+        self.degraded: list[str] = []
+
+
+class Sources:
+    """The vector store's client and the query embedder. Thread-safe.
+
+    Both are loaded by `warm_up`, on a thread of its own: their imports take seconds.
+    """
+
+    def __init__(self, qdrant_url: str | None, qdrant_api_key: str | None, embedder: str, space: str) -> None:
+        self._qdrant = (qdrant_url, qdrant_api_key)
+        self._embedder_name = embedder
+        self._space = space
+        self._client: QdrantClient | None = None
+        self.embedder: Embedder | None = None
+        self._why_no_client = (
+            "the vector store's client is still being loaded" if qdrant_url else "no vector store is set"
+        )
+        self._why_no_embedder = (
+            "the setting `embedder` is none" if embedder == "none" else "the embedder is still being loaded"
+        )
+        self._loading = threading.Lock()
+        self._looked = _Look("", 0, None, 0.0)
+
+    def warm_up(self) -> None:
+        """Load the client and the embedder; what fails is told with every answer."""
+        with self._loading:
+            url, key = self._qdrant
+            if url and self._client is None:
+                try:
+                    from memctl.infra.vectors import store
+
+                    self._client = store.connect(url, key, timeout=_PATIENCE_S)
+                except Exception as why:
+                    log.exception("the vector store's client could not be loaded")
+                    self._why_no_client = f"the vector store's client could not be loaded ({why})"
+            if self._embedder_name != "none" and self.embedder is None:
+                try:
+                    from memctl.infra.embedders import load_embedder
+
+                    embedder = load_embedder(self._embedder_name)
+                    if embedder is not None:
+                        embedder.embed_query("warm up")
+                    self.embedder = embedder
+                except Exception as why:
+                    log.exception("the embedder could not be loaded")
+                    self._why_no_embedder = f"the embedder could not be loaded ({why})"
+
+    def close(self) -> None:
+        if self._client is not None:
+            self._client.close()
+
+    def gather(self, corpus: Corpus, wanted: Wanted, switches: Switches = ALL_ON) -> Gathered:
+        """Candidates of every source that can be asked, by memory id."""
+        gathered = Gathered()
+        vector = self._embedded(wanted.text, gathered) if switches.meaning else None
+        client = self._client
+        if client is None:
+            gathered.degraded.append(WORDS_ONLY + self._why_no_client)
+        else:
+            try:
+                self._ask_vectors(client, corpus.collection(), wanted, vector, switches, gathered)
+                return gathered
+            except CollectionMissing:
+                gathered.degraded.append(WORDS_ONLY + "the vector collection is not built yet")
+            except VectorStoreUnavailable as why:
+                log.warning("a search goes on without the vector store: %s", why)
+                gathered.degraded.append(WORDS_ONLY + "the vector store does not answer")
+        gathered.candidates = corpus.by_words(list(dict.fromkeys(tokens(wanted.text))), wanted)
+        return gathered
+
+    def _embedded(self, text: str, gathered: Gathered) -> Vectors | None:
+        if self.embedder is None:
+            gathered.degraded.append(WORDS_ONLY + self._why_no_embedder)
+            return None
+        return self.embedder.embed_query(text)
+
+    def _ask_vectors(
+        self,
+        client: QdrantClient,
+        name: str,
+        wanted: Wanted,
+        vector: Vectors | None,
+        switches: Switches,
+        gathered: Gathered,
+    ) -> None:
+        from memctl.infra.vectors import store
+
+        look = self._look(client, name)
+        period = wanted.period if switches.time else None
+        horizon = wanted.before // 1000 if wanted.before is not None and switches.time else None
+        places = wanted.places.locations
+        locations = None if places is None else [*places, store.EVERYWHERE]
+        kinds = list(wanted.kinds) or None
+        scopes = [store.Scope(self._space, locations, kinds=kinds, before=horizon)]
+        if period is not None:
+            # A time is a preference, not a filter; but what happened then must be among the candidates.
+            since, before = period.since // 1000, period.before // 1000
+            scopes.append(store.Scope(self._space, locations, kinds=kinds, since=since, before=before))
+        indices, weights = sparse_query(wanted.text) if switches.words else ([], [])
+        dense = None if vector is None else vector.tolist()
+        found = _Found()
+        for scope in scopes:
+            hits = store.hybrid_query(client, name, scope, dense=dense, sparse=(indices, weights), limit=CANDIDATES)
+            found.add(hits.dense, hits.sparse)
+            if scope.since is not None:
+                gathered.timely = {hit.payload["memory_id"] for hit in (*hits.dense, *hits.sparse)}
+        if switches.fill:
+            by_meaning, by_words = found.missing()
+            found.fill(
+                *store.scores_of(
+                    client,
+                    name,
+                    dense=None if dense is None else (dense, by_meaning),
+                    sparse=((indices, weights), by_words),
+                )
+            )
+        query = sum(weight * weight for weight in weights)
+        background = look.background(vector)
+        candidates = {
+            id: found.candidate(id, query, max(look.documents, found.words), background) for id in found.points
+        }
+        gathered.candidates = lent(candidates, found.before) if switches.neighbours else candidates
+
+    def _look(self, client: QdrantClient, collection: str) -> _Look:
+        """About how many points the collection holds, by which the rarity of words is measured, and some vectors."""
+        from memctl.infra.vectors import store
+
+        looked = self._looked
+        good_for = _LOOK_FOR_S if looked.documents > _FEW else _LOOK_FEW_FOR_S
+        if looked.collection == collection and time.monotonic() - looked.at < good_for:
+            return looked
+        documents = store.count(client, collection)
+        sample = None
+        if self.embedder is not None:
+            same = looked.collection == collection and documents <= looked.documents * 1.5
+            if same and looked.sample is not None and len(looked.sample) == SAMPLE:
+                sample = looked.sample
+            elif vectors := store.sample_dense(client, collection, self._space, SAMPLE):
+                import numpy
+
+                sample = numpy.asarray(vectors, dtype=numpy.float32)
+        self._looked = _Look(collection, documents, sample, time.monotonic())
+        return self._looked
+
+
+class _Look:
+    """What was seen of a collection at a moment."""
+
+    def __init__(self, collection: str, documents: int, sample: Vectors | None, at: float) -> None:
+        self.collection = collection
+        self.documents = documents
+        self.sample = sample
+        self.at = at
+
+    def background(self, vector: Vectors | None) -> Background:
+        """What a query's meaning has in common with anything that is remembered."""
+        if vector is None or self.sample is None:
+            return background_of([])
+        near: list[float] = (self.sample @ vector).tolist()
+        return background_of(near)
+
+
+class _Found:
+    """What the sources returned, by memory."""
+
+    def __init__(self) -> None:
+        self.points: dict[str, str] = {}
+        """Memory id to point id."""
+        self.before: dict[str, str] = {}
+        self.scores: dict[Source, dict[str, float]] = {"dense": {}, "sparse": {}}
+        self.ranks: dict[Source, dict[str, int]] = {"dense": {}, "sparse": {}}
+
+    @property
+    def words(self) -> int:
+        return len(self.scores["sparse"])
+
+    def add(self, dense: Sequence[Hit], sparse: Sequence[Hit]) -> None:
+        """Take in one scope's ranked lists; a memory that came in already keeps its better rank."""
+        lists: tuple[tuple[Source, Sequence[Hit]], ...] = (("dense", dense), ("sparse", sparse))
+        for source, hits in lists:
+            for rank, hit in enumerate(hits, 1):
+                id = hit.payload["memory_id"]
+                self.points[id] = hit.id
+                self.before[id] = hit.payload.get("before", "")
+                self.scores[source][id] = max(hit.score, self.scores[source].get(id, hit.score))
+                self.ranks[source][id] = min(rank, self.ranks[source].get(id, rank))
+
+    def missing(self) -> tuple[list[str], list[str]]:
+        """Points whose score by meaning is not known, and whose score by words is not."""
+        one, other = (
+            [point for id, point in self.points.items() if id not in self.scores[source]] for source in self.scores
+        )
+        return one, other
+
+    def fill(self, dense: Mapping[str, float], sparse: Mapping[str, float]) -> None:
+        """Take in scores by point id."""
+        memories = {point: id for id, point in self.points.items()}
+        for source, told in (("dense", dense), ("sparse", sparse)):
+            self.scores[source].update((memories[point], score) for point, score in told.items())  # type: ignore[index]
+
+    def candidate(self, id: str, query: float, documents: int, background: Background) -> Candidate:
+        """What is known of one memory. `query` is the sum of the squared weights of the query's words."""
+        cosine = self.scores["dense"].get(id)
+        return Candidate(
+            id,
+            ranks={source: ranks[id] for source, ranks in self.ranks.items() if id in ranks},
+            scores={source: scores[id] for source, scores in self.scores.items() if id in scores},
+            near=None if cosine is None else background.above(cosine),
+            words=word_strength(self.scores["sparse"].get(id, 0.0), query, documents),
+        )

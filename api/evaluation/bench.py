@@ -1,0 +1,250 @@
+"""A data set asked of memctl's own pipeline: passages become turns, memories and points by the folds that make the live
+ones, stand in a vector server of its own, and are searched by the live engine."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import secrets
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+from uuid import NAMESPACE_URL, UUID, uuid5
+
+from memctl.api.candidates import ALL_ON, Switches, Wanted
+from memctl.api.evaluation import Asked, Dataset, Passage
+from memctl.api.places import Places
+from memctl.api.search import Engine, Question
+from memctl.domain.errors import MemctlError
+from memctl.domain.event import Micros
+from memctl.domain.facts import Turn
+from memctl.domain.memory import memory_id
+from memctl.domain.ranking_metrics import Judged
+from memctl.domain.scoring import Candidate
+from memctl.domain.text import sparse
+from memctl.projections.memories import Memory, of_turn
+from memctl.projections.vector_points import VectorPoint, of_memory
+
+if TYPE_CHECKING:
+    from memctl.infra.embedders import Embedder, Vectors
+    from memctl.infra.vectors.store import VectorPoint as StoredPoint
+
+SPACE = "evaluation"
+COLLECTION = "evaluation"
+_START_S = 30.0
+DEPTH = 20
+"""Results looked at for each question."""
+
+Told = Callable[[str], None]
+"""Called with a line of progress."""
+
+
+class VectorServerFailed(MemctlError):
+    """The evaluation's vector server did not start: {said}"""
+
+    said: str
+
+
+class Bench:
+    """One data set, indexed. `hidden` are memories that are as good as forgotten for the moment."""
+
+    def __init__(self, dataset: Dataset, engine: Engine, memories: dict[str, Memory]) -> None:
+        self.dataset = dataset
+        self._engine = engine
+        self._memories = memories
+        self._passages = {_memory_of(each.id): each.id for each in dataset.passages}
+        self.hidden: frozenset[str] = frozenset()
+
+    # --- the corpus that the engine searches ---
+
+    def collection(self) -> str:
+        return COLLECTION
+
+    def rows(self, ids: Sequence[str]) -> dict[str, Memory]:
+        return {id: self._memories[id] for id in ids if id in self._memories and id not in self.hidden}
+
+    def by_words(self, words: Sequence[str], wanted: Wanted) -> dict[str, Candidate]:
+        return {}
+
+    def known_errors(self, query: str, places: Places) -> dict[str, float]:
+        return {}
+
+    def stale(self, rows: Iterable[Memory]) -> set[str]:
+        return set()
+
+    # --- asking ---
+
+    def ask(
+        self,
+        questions: Sequence[Asked],
+        *,
+        profile: str = "bounded",
+        switches: Switches = ALL_ON,
+        hiding: bool = True,
+    ) -> list[Judged]:
+        """Each question with its answers there and, where `hiding`, once more without them."""
+        judged = []
+        for asked in questions:
+            began = time.perf_counter()
+            found = self._ask(asked, profile, switches)
+            took = (time.perf_counter() - began) * 1000
+            without: list[tuple[str, float, str]] | None = None
+            if hiding and asked.gold:
+                self.hidden = frozenset(map(_memory_of, asked.gold))
+                without = self._ask(asked, profile, switches)
+                self.hidden = frozenset()
+            judged.append(
+                Judged(
+                    ranked=tuple(id for id, _, _ in found),
+                    gold=asked.gold,
+                    best_class=found[0][2] if found else "none",
+                    best_score=found[0][1] if found else 0.0,
+                    hidden_class=None if without is None else without[0][2] if without else "none",
+                    hidden_score=without[0][1] if without else 0.0,
+                    took_ms=took,
+                )
+            )
+        return judged
+
+    def _ask(self, asked: Asked, profile: str, switches: Switches) -> list[tuple[str, float, str]]:
+        places = Places(None, "everywhere", None)
+        if asked.scope:
+            places = Places(asked.scope, "asked", (_location(asked.scope),))
+        # Without a date of its own, a question is asked after everything was said.
+        now = asked.now or self._after
+        if asked.now is None:
+            switches = Switches(switches.words, switches.meaning, switches.neighbours, switches.fill, time=False)
+        question = Question(query=asked.query, places=places, now=now, limit=DEPTH, profile=profile, switches=switches)
+        ranking = self._engine.rank(self, question)
+        return [(self._passages[each.id], each.score, class_) for each, class_ in ranking.chosen]
+
+    @property
+    def _after(self) -> datetime:
+        last = max((each.at for each in self.dataset.passages), default=0)
+        return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=last, days=1)
+
+
+def memory_of(passage: Passage) -> Memory:
+    """The memory that a passage makes, by the fold that makes those of live turns."""
+    return of_turn(
+        Turn(
+            id=_turn_of(passage.id),
+            stream=passage.session or passage.id,
+            occurred_at=Micros(passage.at),
+            location=_location(passage.scope),
+            evidence=(),
+            prompt=passage.text,
+            before=_turn_of(passage.before) if passage.before else None,
+        )
+    )
+
+
+@contextlib.contextmanager
+def indexed(dataset: Dataset, embedder: str, tell: Told) -> Iterator[Bench]:
+    """The data set in a vector server of its own, which ends with the block. Raises: VectorServerFailed."""
+    from memctl.infra.embedders import load_embedder
+    from memctl.infra.vectors import store
+
+    memories = {memory.id: memory for memory in map(memory_of, dataset.passages)}
+    points = [of_memory(memory) for memory in memories.values()]
+    model = load_embedder(embedder)
+    with _server() as (url, token):
+        client = store.connect(url, token, timeout=60)
+        try:
+            store.ensure_collection(client, COLLECTION, model.dimensions if model else 384)
+            dense = embedded([point.dense_text for point in points], model, tell) if model else None
+            store.upsert(
+                client,
+                COLLECTION,
+                (_stored(point, None if dense is None else dense[place]) for place, point in enumerate(points)),
+            )
+            engine = Engine(url, token, embedder, SPACE)
+            engine.warm_up()
+            try:
+                yield Bench(dataset, engine, memories)
+            finally:
+                engine.close()
+        finally:
+            client.close()
+
+
+def embedded(texts: Sequence[str], embedder: Embedder, tell: Told) -> Vectors:
+    """The passages' vectors; kept in the user's cache directory, since making them takes minutes."""
+    import numpy
+
+    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "memctl-eval"
+    folder.mkdir(parents=True, exist_ok=True)
+    kept = folder / (hashlib.sha256(embedder.name.encode()).hexdigest()[:12] + ".npz")
+    known: dict[str, Vectors] = {}
+    if kept.exists():
+        with numpy.load(kept) as stored:
+            known = dict(zip(stored["keys"].tolist(), stored["vectors"], strict=True))
+    keys = [hashlib.sha256(text.encode()).hexdigest()[:32] for text in texts]
+    missing = list({key: text for key, text in zip(keys, texts, strict=True) if key not in known}.items())
+    for start in range(0, len(missing), 64):
+        part = missing[start : start + 64]
+        vectors = embedder.embed_passages([text for _, text in part])
+        known.update((key, vector) for (key, _), vector in zip(part, vectors, strict=True))
+        if len(missing) > 64:
+            tell(f"embedded {start + len(part):,} of {len(missing):,}")
+    if missing:
+        numpy.savez(kept, keys=numpy.array(list(known)), vectors=numpy.stack(list(known.values())))
+    return numpy.stack([known[key] for key in keys])
+
+
+@contextlib.contextmanager
+def _server() -> Iterator[tuple[str, str]]:
+    """URL and token of a vector server in a folder of its own."""
+    import orjson
+
+    with tempfile.TemporaryDirectory(prefix="memctl-eval-") as folder:
+        token = secrets.token_hex(16)
+        token_file, announced = Path(folder, "token"), Path(folder, "vectors", "server.json")
+        token_file.write_text(token)
+        command = [sys.executable, "-m", "memctl.infra.vectors.server", "--dir", str(announced.parent)]
+        with Path(folder, "log").open("w+b") as log:
+            process = subprocess.Popen(  # noqa: S603
+                [*command, "--token-file", str(token_file), "--port", "0"], stdout=log, stderr=log
+            )
+            try:
+                deadline = time.monotonic() + _START_S
+                while not announced.exists():
+                    if process.poll() is not None or time.monotonic() > deadline:
+                        log.seek(0)
+                        raise VectorServerFailed(said=log.read().decode("utf-8", "replace")[-500:])
+                    time.sleep(0.02)
+                yield orjson.loads(announced.read_bytes())["url"], token
+            finally:
+                process.send_signal(signal.SIGTERM)
+                process.wait(timeout=20)
+
+
+def _stored(point: VectorPoint, dense: Vectors | None) -> StoredPoint:
+    from memctl.infra.outbox import payload_of
+    from memctl.infra.vectors.store import VectorPoint as StoredPoint
+
+    return StoredPoint(
+        id=point.id,
+        payload=payload_of(point, SPACE),
+        sparse=sparse(point.sparse_text),
+        dense=None if dense is None else dense.tolist(),
+    )
+
+
+def _turn_of(passage: str) -> UUID:
+    return uuid5(NAMESPACE_URL, passage)
+
+
+def _memory_of(passage: str) -> str:
+    return memory_id("turn", str(_turn_of(passage)))
+
+
+def _location(scope: str) -> str:
+    return f"/{scope}" if scope else ""

