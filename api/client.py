@@ -92,6 +92,26 @@ class Client:
         answer: dict[str, Any] = self.post("/v1/search", asked)
         return answer
 
+    def ask(
+        self,
+        kind: str,
+        text: str,
+        *,
+        session: str = "",
+        project: str | None = None,
+        here: str | None = None,
+        limit: int = 3,
+    ) -> dict[str, Any]:
+        """A `guiding.Answer`."""
+        asked = {"kind": kind, "text": text, "session": session, "limit": limit, **_given(project=project, here=here)}
+        answer: dict[str, Any] = self.post("/v1/ask", asked)
+        return answer
+
+    def guidance(self, task: str, *, project: str | None = None, here: str | None = None) -> dict[str, Any]:
+        """A `guiding.TaskGuidance`."""
+        answer: dict[str, Any] = self.get("/v1/guidance", _given(task=task, project=project, here=here))
+        return answer
+
     def bugs(
         self, text: str, *, command: str = "", project: str | None = None, here: str | None = None, limit: int = 5
     ) -> dict[str, Any]:

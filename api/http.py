@@ -18,6 +18,7 @@ from memctl.api import (
     http_code,
     http_commands,
     http_forget,
+    http_guiding,
     http_hooks,
     http_live,
     http_openapi,
@@ -366,6 +367,7 @@ def _routes(readers: Readers, engine: Engine) -> APIRouter:
         return looked_up(body)
 
     router.include_router(http_code.routes(found))
+    router.include_router(http_guiding.routes(engine, lambda ask: json_of(readers.read(ask)), _now))
     router.include_router(http_project.routes(found, lambda ask: json_of(readers.read(ask))))
 
     # --- the log ---

@@ -25,6 +25,8 @@ COMMANDS = {
     "save": "memctl.cli.hooks:save",
     "session-end": "memctl.cli.hooks:session_end",
     "search": "memctl.cli.read:search",
+    "ask": "memctl.cli.guiding:ask",
+    "guidance": "memctl.cli.guiding:guidance",
     "show": "memctl.cli.read:show",
     "history": "memctl.cli.read:history",
     "bugs": "memctl.cli.read:bugs",

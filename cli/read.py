@@ -43,7 +43,7 @@ def search(
     elif results:
         tell_scope(answer["scope"])
         for found in results:
-            _print_found(found)
+            print_found(found)
     if not results:
         nothing(context, answer["scope"], "nothing was found")
 
@@ -103,7 +103,7 @@ def bugs(
         print_json(answer)
     else:
         for hit in answer["hits"]:
-            _print_bug(hit)
+            print_bug(hit)
     if not answer["hits"]:
         if not error:
             tell("no error was seen so far")
@@ -206,7 +206,7 @@ def _numbers(counts: dict[str, int]) -> list[list[Cell | str]]:
     return [[name, f"{count:,}"] for name, count in counts.items()]
 
 
-def _print_found(found: dict[str, Any]) -> None:
+def print_found(found: dict[str, Any]) -> None:
     mark = click.style(f"{found['class']:<9}", **_styled(found["class"]))
     place = f" · {found['project']}" if found["project"] else ""
     head = f"{found['score']:.2f}  {line(found['title'])}"
@@ -238,7 +238,7 @@ def _styled(name: str) -> dict[str, Any]:
 _LIKENESS = {"high": "the same error", "suggested": "much alike", "none": "somewhat alike"}
 
 
-def _print_bug(hit: dict[str, Any]) -> None:
+def print_bug(hit: dict[str, Any]) -> None:
     types = ", ".join(hit["error_types"])
     title = hit["message"] if hit["message"].startswith(types) else f"{types}: {hit['message']}"
     score = f"{hit['score']:.2f}" if hit["aspects"] else "    "

@@ -1,0 +1,154 @@
+"""What an agent asks while it works: guidance for a task, and four kinds of questions, each with the tier that answered
+(seed 000 §5: this session's own memory first, then what happened, then what was learnt, else none)."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Literal
+
+import msgspec
+
+from memctl.api import bugs, claims, project
+from memctl.api.pages import one, projection_named, several
+from memctl.api.places import Places, projects_of
+from memctl.api.queries import session_streams
+from memctl.api.reader import Reader
+from memctl.api.search import Engine, Question
+from memctl.api.views import Found, Scope
+from memctl.domain.certainty import SUGGESTED
+from memctl.domain.guidance import Guidance, KnownBug, Precedent, synthesised
+from memctl.domain.projects import Project
+from memctl.domain.signatures import signature_of
+from memctl.projections.episodes import EpisodeRow
+
+Kind = Literal["similar_error", "how_to", "convention", "past_approach"]
+Tier = Literal["working_memory", "episodic_memory", "semantic_memory", "none"]
+
+_KINDS: dict[Kind, tuple[str, ...]] = {
+    "how_to": ("knowledge", "episode", "turn"),
+    "convention": ("knowledge",),
+    "past_approach": ("episode",),
+}
+PRECEDENTS = 3
+"""Seed 000 §5-1."""
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """`source` is the tier that answered. `error` is how this session met the error before, `bugs` known kinds of it
+    with their ways out, `results` memories; each only where it is the answer."""
+
+    kind: Kind
+    source: Tier
+    message: str
+    scope: Scope
+    error: dict[str, Any] | None = None
+    bugs: list[Any] = []
+    results: list[Found] = []
+
+
+class TaskGuidance(msgspec.Struct, frozen=True, kw_only=True):
+    """Advice for a task, with the earlier tasks and the known errors that it rests on."""
+
+    task: str
+    scope: Scope
+    guidance: Guidance
+    episodes: list[Found]
+    bugs: list[Any]
+
+
+def answer(
+    reader: Reader, engine: Engine, kind: Kind, text: str, places: Places, now: datetime, *, session: str = "",
+    limit: int = 3,
+) -> Answer:  # fmt: skip
+    """What memory holds for that kind of question; nothing below `suggested` counts as an answer."""
+    if kind == "similar_error":
+        return _similar_error(reader, text, places, session, limit)
+    asked = Question(query=text, places=places, now=now, limit=limit, kinds=_KINDS[kind])
+    found = [each for each in engine.search(reader, asked).results if each.class_ != "none"]
+    if not found:
+        return Answer(kind=kind, source="none", message="nothing like it is known", scope=places.scope)
+    learnt = found[0].kind == "knowledge"
+    tier: Tier = "semantic_memory" if learnt else "episodic_memory"
+    message = "this is held to be true" if learnt else "this was done before"
+    return Answer(kind=kind, source=tier, message=message, scope=places.scope, results=found)
+
+
+def _similar_error(reader: Reader, text: str, places: Places, session: str, limit: int) -> Answer:
+    found = bugs.bugs(reader, text, places, limit=limit)
+    hits = [hit for hit in found.hits if hit.score >= SUGGESTED]
+    if earlier := _earlier(reader, text, session):
+        # The known way out is told beside it: what was tried in this session did not keep it away.
+        return Answer(
+            kind="similar_error", source="working_memory", scope=places.scope, error=earlier, bugs=hits,
+            message="this error occurred earlier in this session; try something else",
+        )  # fmt: skip
+    if not hits:
+        message = "this error was not seen before" if found.errors else "no error was recognised in that text"
+        return Answer(kind="similar_error", source="none", message=message, scope=places.scope)
+    # The very error that happened is an episode's; one that is only like it is a pattern.
+    same = hits[0].score >= 1 and hits[0].solution is not None
+    message = "this error was met and resolved before" if same else "errors like it are known"
+    tier: Tier = "episodic_memory" if same else "semantic_memory"
+    return Answer(kind="similar_error", source=tier, message=message, scope=places.scope, bugs=hits)
+
+
+def _earlier(reader: Reader, text: str, session: str) -> dict[str, Any] | None:
+    """The same error in the session's own ring of errors; the newest one is the error being asked about."""
+    if not session:
+        return None
+    streams = session_streams(reader, session, 2)
+    working = one(reader, projection_named("working_memory"), streams[0]) if len(streams) == 1 else None
+    if working is None:
+        return None
+    asked = {each.signature for each in signature_of(text, "")}
+    same = sorted((each for each in working.errors if each.signature in asked), key=lambda each: each.at)
+    return msgspec.to_builtins(same[-2]) if len(same) > 1 else None
+
+
+def guidance(reader: Reader, engine: Engine, task: str, places: Places, now: datetime) -> TaskGuidance:
+    """Advice for a task, from episodes like it, known errors, the project's own knowledge and what the user rejects."""
+    asked = Question(query=task, places=places, now=now, limit=PRECEDENTS, kinds=("episode",))
+    like = [each for each in engine.search(reader, asked).results if each.class_ != "none"]
+    rows: dict[str, EpisodeRow] = several(reader, projection_named("episodes"), [each.source.key for each in like])
+    precedents = [_precedent(each.id, rows[each.source.key]) for each in like if each.source.key in rows]
+    hits = [hit for hit in bugs.bugs(reader, task, places, limit=PRECEDENTS).hits if hit.score >= SUGGESTED]
+    avoid, hot = _of_project(reader, _project(reader, places), now)
+    rejected = [item["text"] for item in claims.preferences(reader, places).items if item["group"] == "rejected"]
+    made = synthesised(
+        precedents,
+        [
+            KnownBug(
+                memory=hit.id, score=hit.score, causes=tuple(hit.causes),
+                solution=str((hit.solution or {}).get("approach") or (hit.solution or {}).get("description") or ""),
+            )
+            for hit in hits
+        ],
+        avoid=avoid, rejected=rejected, hot_files=hot,
+    )  # fmt: skip
+    return TaskGuidance(task=task, scope=places.scope, guidance=made, episodes=like, bugs=list(hits))
+
+
+def _precedent(memory: str, row: EpisodeRow) -> Precedent:
+    return Precedent(
+        memory=memory,
+        outcome=row.outcome,
+        approach=row.plan_summary or row.solution or row.answer,
+        tips=row.tips,
+        gotchas=row.gotchas or ((row.why,) if row.outcome == "failure" and row.why else ()),
+        complexity=row.complexity,
+        files=row.files,
+    )
+
+
+def _project(reader: Reader, places: Places) -> Project | None:
+    locations = places.locations or ()
+    return next((each for each in projects_of(reader).all if set(each.locations) & set(locations)), None)
+
+
+def _of_project(reader: Reader, found: Project | None, now: datetime) -> tuple[list[str], list[str]]:
+    """What the project avoids, and its hot files."""
+    if found is None:
+        return [], []
+    page = project.shown(reader, found, int(now.timestamp() * 1e6))
+    hot = [line["text"].split("`")[1] for line in page["hotspots"] if line["text"].count("`") >= 2]
+    return [line["text"] for line in page["avoid"]], hot

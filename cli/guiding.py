@@ -1,0 +1,90 @@
+"""What an agent or a person asks while at work: four kinds of questions, and guidance for a task."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from memctl.cli.asking import NOTHING_FOUND, placed, reading, running
+from memctl.cli.output import print_json, print_lines, tell
+from memctl.cli.read import print_bug, print_found, tell_scope
+
+KINDS = ("similar_error", "how_to", "convention", "past_approach")
+
+
+@click.command()
+@click.argument("kind", type=click.Choice(KINDS))
+@click.argument("text", nargs=-1, required=True)
+@click.option("--session", default="", help="The session that asks: an error that it has met before counts first.")
+@reading(limit=3)
+@click.pass_context
+def ask(
+    context: click.Context,
+    kind: str,
+    text: tuple[str, ...],
+    session: str,
+    project: str | None,
+    limit: int,
+    as_json: bool,
+) -> None:
+    """Ask one kind of question, and learn which tier of memory answered.
+
+    similar_error: was an error like this met before, and what resolved it; how_to: how is this done; convention: what
+    is agreed on here; past_approach: how did a task like this go. TEXT `-` is read from stdin.
+    """
+    words = " ".join(text)
+    if words == "-":
+        words = sys.stdin.buffer.read(50_000).decode("utf-8", "replace")
+    if not words.strip():
+        raise click.UsageError("the text is empty")
+    with running() as client:
+        answer = client.ask(kind, words, session=session, **placed(project), limit=min(limit, 20))
+    if as_json:
+        print_json(answer)
+    else:
+        tell_scope(answer["scope"])
+        tell(f"{answer['source'].replace('_', ' ')}: {answer['message']}")
+        if error := answer["error"]:
+            print_lines(f"earlier: {error['message']}")
+            if error.get("resolution"):
+                print_lines(f"what was done then: {error['resolution']}")
+        for hit in answer["bugs"]:
+            print_bug(hit)
+        for found in answer["results"]:
+            print_found(found)
+    if answer["source"] == "none":
+        context.exit(NOTHING_FOUND)
+
+
+@click.command()
+@click.argument("task", nargs=-1, required=True)
+@click.option("--project", metavar="NAME|PATH|*", help="Which project; without it, the one this directory belongs to.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_context
+def guidance(context: click.Context, task: tuple[str, ...], project: str | None, as_json: bool) -> None:
+    """Advice for a TASK: what went well in tasks like it, what did not, what is avoided here, and how sure that is."""
+    with running() as client:
+        answer = client.guidance(" ".join(task), **placed(project))
+    advice = answer["guidance"]
+    if as_json:
+        print_json(answer)
+    else:
+        tell_scope(answer["scope"])
+        _print_advice(advice)
+    if not advice["sources"] and not advice["things_to_avoid"]:
+        if not as_json:
+            tell("nothing like it is known")
+        context.exit(NOTHING_FOUND)
+
+
+def _print_advice(advice: dict[str, Any]) -> None:
+    if advice["suggested_approach"]:
+        print_lines(f"approach: {advice['suggested_approach']}")
+    for heading, name in (
+        ("try", "things_to_try"), ("avoid", "things_to_avoid"), ("expect", "expected_challenges"),
+    ):  # fmt: skip
+        for each in advice[name]:
+            print_lines(f"{heading}: {each}")
+    print_lines(f"complexity: {advice['estimated_complexity']}; confidence: {advice['confidence']:.2f}")

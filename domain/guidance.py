@@ -1,0 +1,109 @@
+"""Guidance for a task from what became of tasks like it (seed 000 §5-4). Pure: what was found in, advice out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+import msgspec
+
+Complexity = Literal["low", "medium", "high"]
+
+MOST_LINES = 5
+"""Things to try, and things to avoid, at most."""
+
+BASE, PRECEDENT, PATTERN = 0.5, 0.2, 0.3
+"""Seed 000: confidence starts at 0.5, gains 0.2 by a success, and up to 0.3 by a bug pattern as far as it matches."""
+
+NO_PRECEDENT = 0.2
+"""Confidence where nothing like the task is known: what is told then holds for any task here."""
+
+
+class Precedent(msgspec.Struct, frozen=True, kw_only=True):
+    """An earlier task that is like this one. `outcome` as episodes have it; `complexity` in 0 to 1."""
+
+    memory: str
+    outcome: str
+    approach: str
+    tips: tuple[str, ...] = ()
+    gotchas: tuple[str, ...] = ()
+    complexity: float = 0.0
+    files: tuple[str, ...] = ()
+
+
+class KnownBug(msgspec.Struct, frozen=True, kw_only=True):
+    """A known error that the task is about, with its best way out; `score` in 0 to 1 is how well it matches."""
+
+    memory: str
+    score: float
+    solution: str
+    causes: tuple[str, ...] = ()
+
+
+class Guidance(msgspec.Struct, frozen=True, kw_only=True):
+    """Advice for a task; `sources` are the memories that it rests on, `confidence` is in 0 to 1."""
+
+    suggested_approach: str = ""
+    things_to_try: list[str] = []
+    things_to_avoid: list[str] = []
+    expected_challenges: list[str] = []
+    estimated_complexity: Complexity = "medium"
+    confidence: float = NO_PRECEDENT
+    sources: list[str] = []
+
+
+def synthesised(
+    precedents: Sequence[Precedent],
+    bugs: Sequence[KnownBug],
+    *,
+    avoid: Iterable[str] = (),
+    rejected: Iterable[str] = (),
+    hot_files: Iterable[str] = (),
+) -> Guidance:
+    """Advice from precedents and known bugs, best first in both; `avoid` is what the project avoids, `rejected` what
+    the user often rejects, `hot_files` those files of the project that are often changed or bring bugs."""
+    succeeded = [each for each in precedents if each.outcome == "success"]
+    failed = [each for each in precedents if each.outcome == "failure"]
+    approach = next((each.approach for each in succeeded if each.approach), "")
+    challenges: list[str] = []
+    confidence = BASE if precedents or bugs else NO_PRECEDENT
+    if succeeded:
+        confidence += PRECEDENT
+    if bugs:
+        approach = approach or bugs[0].solution
+        challenges += bugs[0].causes
+        confidence += PATTERN * bugs[0].score
+    hot = set(hot_files)
+    touched = [path for each in precedents for path in each.files if path in hot]
+    if touched:
+        challenges.append(f"touches files that are often changed or bring bugs: {', '.join(_some(touched, 3))}")
+    sources = [each.memory for each in (*succeeded[:3], *failed[:3])] + [each.memory for each in bugs[:1]]
+    return Guidance(
+        suggested_approach=approach,
+        things_to_try=_some((tip for each in succeeded for tip in each.tips), MOST_LINES),
+        things_to_avoid=_some(
+            (
+                *_some((gotcha for each in failed for gotcha in each.gotchas), MOST_LINES),
+                *_some(avoid, MOST_LINES),
+                *_some(rejected, 3),
+            ),
+            2 * MOST_LINES + 3,
+        ),
+        expected_challenges=_some(challenges, MOST_LINES),
+        estimated_complexity=_complexity(precedents, bool(touched)),
+        confidence=round(min(confidence, 1.0), 4),
+        sources=_some(sources, 7),
+    )
+
+
+def _complexity(precedents: Sequence[Precedent], hot: bool) -> Complexity:
+    if hot:
+        return "high"
+    if not precedents:
+        return "medium"
+    mean = sum(each.complexity for each in precedents) / len(precedents)
+    return "high" if mean >= 0.66 else "low" if mean < 0.33 else "medium"
+
+
+def _some(texts: Iterable[str], limit: int) -> list[str]:
+    return list(dict.fromkeys(filter(None, texts)))[:limit]
