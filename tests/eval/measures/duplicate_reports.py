@@ -20,7 +20,7 @@ from figures import Figure, Missing, share
 from sessions import Data
 
 from memctl.domain.memory import search_text
-from memctl.domain.scoring import Candidate, relevance, word_strength
+from memctl.domain.scoring import Candidate, background_of, relevance, word_strength
 from memctl.domain.text import sparse, sparse_query
 
 LONGEST_QUERY = 2_000
@@ -47,7 +47,8 @@ def measure(data: Data) -> Iterator[Figure]:
     for query, others in pairs.items():
         scores, strength = index.scores(texts[query][:LONGEST_QUERY])
         near = cosines(query)
-        fused = [relevance(Candidate("", words=strength(s), cosine=c)) for s, c in zip(scores, near, strict=True)]
+        above = background_of(near).above
+        fused = [relevance(Candidate("", words=strength(s), near=above(c))) for s, c in zip(scores, near, strict=True)]
         # Where the chance is all but certain or none, rounding would make many equal: the words decide then.
         ranks[query] = _rank([(f, s) for f, s in zip(fused, scores, strict=True)], query, others)
         ranks_by_words[query] = _rank(scores, query, others)
