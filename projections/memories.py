@@ -119,8 +119,9 @@ def memories(
 def of_turn(turn: Turn) -> Memory:
     """The memory that a turn makes."""
     at = int(turn.occurred_at)
-    asked = first_sentences(turn.prompt, 240 if turn.answer.strip() else rules.GIST)
-    answered = telling(turn.answer, rules.GIST - len(asked) - 3)
+    answers = bool(turn.answer.strip())
+    asked = first_sentences(turn.prompt, rules.GIST // 2 if answers else rules.GIST)
+    answered = telling(turn.answer, rules.GIST // 2) if answers else ""
     text = clipped(turn.prompt.strip(), 800)
     if turn.answer.strip():
         text += "\n→ " + clipped(turn.answer.strip(), 1100)
