@@ -22,22 +22,27 @@ from memctl.domain.location import inside
 from memctl.domain.observations import PromptSubmitted, ToolCalled, ToolFailed, ToolOutcome
 from memctl.domain.ordering import Placed
 from memctl.domain.prompts import said_in
-from memctl.domain.shell import Part, heads_of, is_reading, proves
+from memctl.domain.shell import Part, heads_of, is_reading, parts_of, proves
 from memctl.domain.signatures import is_noise
 from memctl.domain.text import canonical
-from memctl.domain.ways import Way, is_there, way_of
+from memctl.domain.ways import PROGRAMS, Way, is_there, way_of
 from memctl.domain.whereabouts import parts_where
 
 _TELLING = re.compile(
     r"activate|compose up|test|spec|lint|check|fmt|format|prettier|tsc|mypy|ruff|vet|clippy|build|compile|generate|"
-    r"codegen|migrat|install|add|run|dev|start|serve|verify|ci\b|git |gh "
+    r"codegen|migrat|install|add |run |(?<!/)dev|start|serve|verify|ci\b|git |gh "
 )
-"""One of these is in every command that may show something."""
+"""One of these is in every command that may show something, near its beginning."""
+
+_LOOKED_AT = 2_000
 
 _MANAGERS = {
     "npm": "package manager", "pnpm": "package manager", "yarn": "package manager", "bun": "package manager",
     "uv": "python package manager", "poetry": "python package manager", "pipenv": "python package manager",
 }  # fmt: skip
+_SHOWING = PROGRAMS | {"git", "gh"}
+"""Programs whose runs may show something."""
+
 _MANAGING = re.compile(r"(?:\w+ (?:install|add|ci|sync)|(?:pnpm|yarn|bun) run)\b")
 _TYPED = re.compile(r"(?:feat|fix|docs|chore|refactor|test|style|perf|ci|build|revert)(?:\([\w./, -]+\))?!?: \S")
 _OF_GIT = re.compile(r"(?:Merge|Revert|fixup!|squash!|amend!|WIP|wip)\b")
@@ -127,9 +132,9 @@ class Shown:
         if isinstance(seen, ToolFailed):
             if _REFUSED in seen.text[:600]:
                 self._refused(placed, command)
-            elif _TELLING.search(command.text) and not is_noise(seen.text):
+            elif _TELLING.search(command.text, 0, _LOOKED_AT) and not is_noise(seen.text):
                 self._ran(placed, command, seen.text, passed=False)
-        elif _TELLING.search(command.text) and not seen.interrupted:
+        elif _TELLING.search(command.text, 0, _LOOKED_AT) and not seen.interrupted:
             passed = seen.exit_code in (None, 0)
             self._ran(placed, command, seen.text, passed=passed)
             if passed and ("git c" in command.text or "git s" in command.text or "git w" in command.text):
@@ -137,6 +142,8 @@ class Shown:
 
     def _ran(self, placed: Placed, command: _Command, output: str, *, passed: bool) -> None:
         """A command came back: what its parts say of how this project is worked on."""
+        if not any(part.head.partition(" ")[0] in _SHOWING for part in parts_of(command.text)):
+            return
         base, there = self._assert.base, None
         parts = list(parts_where(command.text, self._assert.location))
         proved = passed and all(part.after in ("", "&&") for _, part in parts)
@@ -145,7 +152,7 @@ class Shown:
                 continue
             if proved:
                 self._proved(placed, command, at, part)
-            way = way_of(part.words)
+            way = way_of(part.words) if part.head.partition(" ")[0] in PROGRAMS else None
             if way is None or (not proved and not way.own):
                 continue
             if there is None:
@@ -165,7 +172,7 @@ class Shown:
         elif way.text in self._own:
             return
         self._runs[form] += 1
-        if self._runs[form] < (1 if way.own else _SEVERAL):
+        if self._runs[form] != (1 if way.own else _SEVERAL):
             return
         text = f"{way.text} `{way.command}`" + (f", in `{where}`" if where else "")
         subject = canonical(way.text)
@@ -181,7 +188,9 @@ class Shown:
         """A part of a command that passed shows that a program is there, and what it is used for."""
         head = part.head
         program = head.split(" ", 1)[0]
-        if program in _MANAGERS and _MANAGING.match(head) and not {"-g", "--global"} & set(part.words):
+        if program in _MANAGERS and f"manager {program}" not in self._told:
+            if not _MANAGING.match(head) or {"-g", "--global"} & set(part.words):
+                return
             text, subject = f"Packages are managed with {program}", f"{ONE_ANSWER}{_MANAGERS[program]}"
             self._tell(
                 placed, command, f"manager {program}", "fact", text, proved=True, said=" ".join(part.words),
@@ -228,10 +237,10 @@ class Shown:
 
     def _form(self, placed: Placed, command: _Command, about: str, shown: bool, said: str = "") -> None:
         """A form that commits, branches or changes have, or that one of them lacks: each is told once."""
-        self._tell(
-            placed, command, about if shown else f"not {about}", "pattern", _FORMS[about],
-            said=said, canonical_form=canonical(_FORMS[about]), denied=not shown,
-        )  # fmt: skip
+        told = about if shown else f"not {about}"
+        if told not in self._told:
+            text = _FORMS[about]
+            self._tell(placed, command, told, "pattern", text, said=said, denied=not shown)
 
     def _refused(self, placed: Placed, command: _Command) -> None:
         # Runs of tests are refused for want of time, looks at something for want of a reason.

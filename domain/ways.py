@@ -107,8 +107,15 @@ _SCRIPTS = (
 )  # fmt: skip
 """What a script of a project is for, by its name; the first that matches decides."""
 
+PROGRAMS = words_of(
+    "mise npm pnpm yarn bun composer deno poe just make task rake invoke inv turbo hatch pdm uv poetry pipenv rye npx "
+    "bunx bundle python python3 pytest tox nox vitest jest mocha rspec rails mix phpunit ctest dotnet cargo swift "
+    "flutter go gotestsum gradle gradlew mvn mvnw golangci-lint ruff eslint biome flake8 rubocop black prettier mypy "
+    "pyright tsc vue-tsc pre-commit manage.py alembic prisma flyway docker docker-compose source ."
+)
+"""What the patterns above begin with, without its path: other commands are not matched with any."""
+
 _TOLD = re.compile(r"(?:CI|NO_COLOR|FORCE_COLOR|TERM|NODE_ENV|COLUMNS)=\S*\Z")
-_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 _QUIET = re.compile(
     r"-(?:v+|q+|s|x|ra|rA|n|silent|short)|--(?:quiet|silent|verbose|no-color|color|colors|tb|no-header|reporter|"
     r"passWithNoTests|run|maxfail|bail|if-present|no-progress|failfast|fail-fast|no-bail|no-cov)(?:=\S*)?|"
@@ -129,8 +136,8 @@ def way_of(words: tuple[str, ...]) -> Way | None:
             at += 2
         else:
             break
-    rest = words[at:]
-    if not rest or _ASSIGNMENT.match(rest[0]) or len(rest) > 8:
+    rest = words[at : at + 9]
+    if not rest or len(rest) > 8 or rest[0].rpartition("/")[2] not in PROGRAMS:
         return None
     command = " ".join((rest[0], *(word for word in rest[1:] if not _QUIET.fullmatch(word))))
     for pattern in (_OWN, _SHORT):
