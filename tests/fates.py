@@ -158,6 +158,8 @@ class _Session:
         self._transcript = luck.choice((1.0, 1.0, 1.0, 0.5, 0.0))
         """How much of it the transcript tells that has come so far."""
         self._wild = luck.random() < 0.3
+        self._stated = luck.sample(range(9), 3)
+        """Which kinds of statements are made of it."""
         self.place = normalise(luck.choice(PLACES))
         self._branch = luck.choice(BRANCHES)
 
@@ -283,7 +285,7 @@ class _Session:
             at = Micros(max(0, at + luck.choice((-1, 0, 1)) * 90 * SECOND))
         self.events.append(
             NewEvent(
-                stream=self.stream, payload=luck.choice(told), occurred_at=at, session_id=self.id,
+                stream=self.stream, payload=told[luck.choice(self._stated)], occurred_at=at, session_id=self.id,
                 dedupe_key=f"command:{UUID(int=luck.getrandbits(128))}", actor=luck.choice(("user", "agent")),
                 location=normalise(luck.choice(PLACES)),
             )
@@ -327,6 +329,7 @@ def words(luck: random.Random, known: Known, count: int) -> list[NewEvent]:
     nodes = (*sorted(known.nodes)[:4], "library:npm/zod", "person:Dana")
     anchors = (*sorted(known.locations)[:5], *REMOTES)
     found = []
+    kinds = luck.sample(range(21), 5)  # few at once, so that what is said meets
     for _ in range(count):
         claim, memory = one(known.claims, "a-claim"), one(known.memories, "a-memory")
         rule, pattern = one(known.rules, "a-rule"), one(known.patterns, "a-pattern")
@@ -382,7 +385,7 @@ def words(luck: random.Random, known: Known, count: int) -> list[NewEvent]:
             ("project/x", ProjectMerged(into=luck.choice(anchors), merged=luck.choice(anchors))),
             ("project/x", ProjectSplit(part=luck.choice(anchors))),
         )
-        stream, payload = luck.choice(told)
+        stream, payload = told[luck.choice(kinds)]
         found.append(
             NewEvent(
                 stream=stream, payload=payload, actor=luck.choice(("user", "user", "agent")), location=place,
@@ -399,10 +402,10 @@ def arriving(luck: random.Random, events: Sequence[NewEvent]) -> list[NewEvent]:
     how = luck.random()
     if how < 0.15:
         luck.shuffle(order)
-    elif how < 0.7:  # each a little late or early, one stream far behind the others
+    elif how < 0.45:  # each a little late or early, one stream far behind the others
         behind = luck.choice(events).stream if events else ""
-        order.sort(key=lambda at: at[0] + luck.randint(0, 12) + (200 if at[1].stream == behind else 0))
-    elif how < 0.85:  # all that hooks told comes first, or last
+        order.sort(key=lambda at: at[0] + luck.randint(0, 6) + (200 if at[1].stream == behind else 0))
+    elif how < 0.55:  # all that hooks told comes first, or last
         order.sort(key=lambda at: at[1].dedupe_key.startswith("hook:"), reverse=luck.random() < 0.5)
     came = [event for _, event in order]
     for event in luck.sample(came, len(came) // 8):
