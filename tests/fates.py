@@ -280,6 +280,7 @@ class _Session:
             SessionSummarized(summary=luck.choice((*SAID, *NASTY)), tags=("cart",)),
             MemoryRecalled(hook="UserPromptSubmit", memories=(RecalledMemory("m"),)),
         )
+        self._now += luck.choice((0, 1, SECOND, SECOND))
         at = self.at()
         if luck.random() < 0.3:
             at = Micros(max(0, at + luck.choice((-1, 0, 1)) * 90 * SECOND))
@@ -329,7 +330,7 @@ def words(luck: random.Random, known: Known, count: int) -> list[NewEvent]:
     nodes = (*sorted(known.nodes)[:4], "library:npm/zod", "person:Dana")
     anchors = (*sorted(known.locations)[:5], *REMOTES)
     found = []
-    kinds = luck.sample(range(21), 5)  # few at once, so that what is said meets
+    kinds = luck.sample(range(21), 7)  # few at once, so that what is said meets
     for _ in range(count):
         claim, memory = one(known.claims, "a-claim"), one(known.memories, "a-memory")
         rule, pattern = one(known.rules, "a-rule"), one(known.patterns, "a-pattern")
@@ -349,9 +350,7 @@ def words(luck: random.Random, known: Known, count: int) -> list[NewEvent]:
             ("core/memory", CoreMemoryReplaced(section="human", text=text[:2_000], version=version, old="a", new="b")),
             (
                 "knowledge/graph",
-                EntityDescribed(
-                    kind="library", platform="npm", name=luck.choice(("zod", "Zod", "react")), summary=text
-                ),
+                EntityDescribed(kind="library", platform="npm", name=luck.choice(("zod", "Zod")), summary=text),
             ),
             (
                 "knowledge/graph",

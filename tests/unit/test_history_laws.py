@@ -150,7 +150,7 @@ def lived(luck: random.Random, came: Sequence[Any]) -> tuple[Engine, list[Event]
 
 
 @pytest.mark.usefixtures("points_everywhere")
-@settings(examples(12), deadline=None)
+@settings(examples(25), deadline=None)
 @given(seed=st.integers(0, 2**32))
 def test_whatever_arrives_however_the_rows_are_those_of_a_rebuild(seed: int) -> None:
     luck = random.Random(seed)
