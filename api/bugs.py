@@ -8,9 +8,10 @@ import msgspec
 from psycopg import sql
 
 from memctl.api.evidence import events_of, evidence_of
-from memctl.api.pages import projection_named, several, table_of
+from memctl.api.pages import Keyed, projection_named, several, table_of
 from memctl.api.places import Places, projects_of
 from memctl.api.reader import Reader
+from memctl.api.regarded import standing
 from memctl.api.views import BugAnswer, BugHit, Evidence, RelatedBug, each_shown, moment, shown
 from memctl.domain.bounded import names
 from memctl.domain.bug_match import DESCRIPTION, MATCHES_ABOVE, Match, Shape, match, shape_of
@@ -66,7 +67,7 @@ def known(reader: Reader, places: Places, *, limit: int = 5) -> BugAnswer:
         ).format(table_of(reader, p)),
         [reader.space_id, inside, inside, limit],
     ).fetchall()
-    patterns: dict[str, BugPattern] = several(reader, p, [row[0] for row in found])
+    patterns = _patterns(reader, [row[0] for row in found])
     ranked = [Likeness(patterns[row[0]], Match(1.0, ())) for row in found if row[0] in patterns]
     return BugAnswer(errors=[], hits=_hits(reader, ranked))
 
@@ -78,11 +79,9 @@ def like(
     those with a solution before those without."""
     if not errors:
         return []
-    p = projection_named("bug_patterns")
     types = sorted({t.rsplit(".", 1)[-1].lower() for e in errors for t in e.error_types} - _SAYS_NOTHING)
-    known: dict[str, BugPattern] = several(
-        reader, p, [*(e.signature for e in errors), *also, *(_of_types(reader, types) if types else ())]
-    )
+    wanted = [*(e.signature for e in errors), *also, *(_of_types(reader, types) if types else ())]
+    known = _patterns(reader, wanted)
     return ranked(errors, _within(known.values(), places), command)
 
 
@@ -100,12 +99,19 @@ def ranked(errors: Sequence[SeenError], patterns: Iterable[BugPattern], command:
 def _told_of(reader: Reader, told: Mapping[str, float], places: Places) -> list[Likeness]:
     """Patterns that a text tells of in words of its own."""
     sure = {signature: chance for signature, chance in told.items() if chance > MATCHES_ABOVE}
-    patterns: dict[str, BugPattern] = several(reader, projection_named("bug_patterns"), list(sure))
+    patterns = _patterns(reader, list(sure))
     found = [
         Likeness(each, Match(round(sure[each.signature], 4), (DESCRIPTION,)))
         for each in _within(patterns.values(), places)
     ]
     return sorted(found, key=_best_first)
+
+
+def _patterns(reader: Reader, signatures: Sequence[str]) -> dict[str, BugPattern]:
+    """Patterns by signature, without those that a person rejected."""
+    p = projection_named("bug_patterns")
+    rows = [Keyed(key, row) for key, row in several(reader, p, signatures).items()]
+    return {keyed.key: keyed.row for keyed in standing(reader, "bug_pattern", rows)}
 
 
 def _within(patterns: Iterable[BugPattern], places: Places) -> list[BugPattern]:

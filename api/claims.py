@@ -15,6 +15,7 @@ from memctl.api.staleness import changed_since
 from memctl.api.views import Page, shown
 from memctl.domain.memory import memory_id
 from memctl.domain.preferences import Group
+from memctl.projections.candidates import Candidate
 from memctl.projections.insights import Insight
 from memctl.projections.resolutions import effective
 from memctl.projections.verified_knowledge import knowledge_id
@@ -36,13 +37,14 @@ def insights(
     cursor: str | None = None,
 ) -> Page:
     """Claims read out of words and work, by when they were last made: each with its level (1 to 4), and what it is
-    missing. With `waiting` only those below level 3, without it (False) only the others."""
+    missing. With `waiting` only those below level 3, without it (False) only the others. Those that a person
+    rejected are left out."""
     p = projection_named("candidates")
     conditions = [*within(p, places, or_everywhere=True), *equal(p, "kind", kind), *above(p, "sessions", 0)]
     conditions += equal(p, "ready", None if waiting is None else not waiting)
     found_there, after = page(reader, p, "last_seen", conditions, limit=limit, cursor=cursor)
     candidates = {keyed.key: keyed.row for keyed in found_there}
-    rows = [Keyed(keyed.key, keyed.row.insight) for keyed in found_there if keyed.row.insight is not None]
+    rows = [Keyed(keyed.key, keyed.row.insight) for keyed in found_there if _stands(keyed.row)]
     homes = {keyed.key: _memory_of(keyed.row) for keyed in rows}
     active = several(reader, projection_named("memories"), list(homes.values()))
     found = with_evidence(reader, rows)
@@ -131,10 +133,18 @@ def preferences(reader: Reader, places: Places, *, limit: int = 50) -> Page:
     return Page(found[:limit], None, places.scope)
 
 
-def _rejected(reader: Reader, insights: Sequence[str]) -> list[Any]:
+def _rejected(reader: Reader, insights: Sequence[str]) -> list[Candidate]:
     """Candidates among these that a person rejected."""
     rows = several(reader, projection_named("candidates"), list(insights))
-    return [row for row in rows.values() if any(c.name == "standing" and not c.passed for c in row.checks)]
+    return [row for row in rows.values() if _is_rejected(row)]
+
+
+def _stands(candidate: Candidate) -> bool:
+    return candidate.insight is not None and not _is_rejected(candidate)
+
+
+def _is_rejected(candidate: Candidate) -> bool:
+    return any(check.name == "standing" and not check.passed for check in candidate.checks)
 
 
 def effective_id(reader: Reader, id: str) -> tuple[str, str]:

@@ -11,6 +11,7 @@ from psycopg import sql
 from memctl.api.pages import Condition, Keyed, page, projection_named
 from memctl.api.places import Places, projects_of
 from memctl.api.reader import Reader
+from memctl.api.regarded import standing
 from memctl.api.views import Page, iso, moment
 from memctl.domain.bounded import names
 from memctl.domain.code_changes import VARIANTS
@@ -61,7 +62,7 @@ def rules(
     cursor: str | None = None
     while len(found) < limit:
         rows, cursor = page(reader, p, "last_seen", conditions, limit=_LOOKED_AT, cursor=cursor)
-        for keyed in rows:
+        for keyed in standing(reader, "code_rule", rows):
             item = rule_item(keyed, known)
             wanted = (state,) if state else ("trusted", "active", "weak")
             spoken = language is None or family_of(language) in map(family_of, item["languages"])

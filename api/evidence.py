@@ -20,6 +20,10 @@ MOST_CHECKED = 2_000
 """Subjects whose quotes one check looks up."""
 
 
+_KEPT = ("evidence", "sightings", "mentions", "examples")
+"""Fields in which rows keep what they rest on: spans, or things with a span each."""
+
+
 def events_of(reader: Reader, spans: Iterable[Span]) -> dict[UUID, Event]:
     """The events that those spans quote, in one look-up; erased ones are left out."""
     wanted = list(dict.fromkeys(span.event for span in spans))
@@ -47,7 +51,7 @@ def with_evidence(reader: Reader, rows: Sequence[Keyed]) -> list[dict[str, Any]]
 
 def spans_of(row: Any) -> tuple[Span, ...]:
     """The spans a row rests on, however its evidence is kept."""
-    kept = getattr(row, "evidence", ())
+    kept = next((getattr(row, name) for name in _KEPT if hasattr(row, name)), ())
     spans = (each if isinstance(each, Span) else getattr(each, "span", None) for each in kept)
     return tuple(span for span in spans if span is not None)
 

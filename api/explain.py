@@ -69,6 +69,10 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     resolved_to: str = ""
 
 
+_TEXTS = ("text", "description", "message", "title", "summary", "name", "variant")
+"""Fields that say what a record is, the most telling first."""
+
+
 def explain(reader: Reader, wanted: str) -> dict[str, Any]:
     """Why memory holds the thing of that id (or its unambiguous beginning). Raises: NotFound, Ambiguous."""
     found = queries.thing(reader, wanted)
@@ -200,7 +204,7 @@ def _conflicts(known: VerifiedKnowledge | None, claim: str) -> list[dict[str, An
 
 
 def _record(reader: Reader, kind: str, item: Mapping[str, Any]) -> Explanation:
-    """A record stands on its sources, and is never more than suggested: it has no levels between."""
+    """A record stands on its sources, and is at most suggested until a person confirms it: no levels lie between."""
     told = [e for e in item.get("evidence", ()) if isinstance(e, dict) and "quote" in e]
     kept = [(msgspec.convert(e, Evidence), "", "") for e in told]
     quoted = _in_place(kept, _events_at(reader, [evidence.event_id for evidence, _, _ in kept]))
@@ -208,7 +212,9 @@ def _record(reader: Reader, kind: str, item: Mapping[str, Any]) -> Explanation:
     source = item.get("source", {})
     why = f"folded from {source['projection']} {source['key']}" if source else f"a record of what happened ({kind})"
     level = Level(level=4 if active else 1, name="active memory" if active else "record", reached=True, why=why)
-    text = next((str(item[name]) for name in ("text", "description", "message", "title") if item.get(name)), "")
+    text = next((str(item[name]) for name in _TEXTS if item.get(name)), "")
+    if kind == "rule":
+        text = f"{item['before']} → {item['after']}"
     return Explanation(
         id=str(item["id"]),
         kind=kind,

@@ -15,6 +15,7 @@ from memctl.api.evidence import events_of, evidence_of
 from memctl.api.pages import Condition, Keyed, equal, page, projection_named, several, table_of
 from memctl.api.places import Places, projects_of
 from memctl.api.reader import Reader
+from memctl.api.regarded import standing
 from memctl.api.views import Page, iso, moment, shown
 from memctl.domain.bounded import names
 from memctl.domain.entities import node_of, parts_of
@@ -48,6 +49,7 @@ def entities(
     rows, after = page(
         reader, p, "interactions", [*met_in(places), *equal(p, "kind", kind)], limit=limit, cursor=cursor
     )
+    rows = standing(reader, "entity", rows)
     return Page([_entity(keyed, projects_of(reader)) for keyed in rows], after, places.scope)
 
 

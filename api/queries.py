@@ -30,11 +30,12 @@ from memctl.api.pages import (
 )
 from memctl.api.places import Places, projects_of
 from memctl.api.reader import Reader
+from memctl.api.regarded import regards
 from memctl.api.views import Page, iso, moment, shown
 from memctl.domain.commanding import Kind
 from memctl.domain.errors import MemctlError
 from memctl.domain.event import Event
-from memctl.domain.memory import memory_id
+from memctl.domain.memory import MemoryKind, memory_id
 from memctl.infra.log.read import read_events
 from memctl.projections.memories import Memory
 
@@ -74,7 +75,8 @@ def memories(
     limit: int = 50,
     cursor: str | None = None,
 ) -> Page:
-    """Memories, newest first, each with its evidence. Times in microseconds."""
+    """Memories, newest first, each with its evidence; those that a person rejected are left out. Times in
+    microseconds."""
     p = projection_named("memories")
     conditions = [
         *within(p, places, or_everywhere=True),
@@ -83,7 +85,11 @@ def memories(
         *between(p, "occurred_at", since, before),
     ]
     rows, after = page(reader, p, "occurred_at", conditions, limit=limit, cursor=cursor)
-    return Page(with_evidence(reader, rows), after, places.scope)
+    said = regards(reader, [keyed.key for keyed in rows])
+    items = with_evidence(reader, [keyed for keyed in rows if keyed.key not in said or not said[keyed.key].rejected])
+    for item in items:
+        item["pinned"] = item["id"] in said and said[item["id"]].pinned
+    return Page(items, after, places.scope)
 
 
 def history(reader: Reader, places: Places, *, limit: int = 20, cursor: str | None = None) -> Page:
@@ -234,8 +240,11 @@ def thing(reader: Reader, wanted: str) -> dict[str, Any]:
 
 
 def id_of(reader: Reader, kind: Kind, wanted: str) -> str:
-    """The whole id of a memory, a claim (an insight's id; what is known about a subject means the claim that stands),
-    or anything; of a project its anchor. Raises: NotFound, Ambiguous, UnknownProject, SeveralProjects."""
+    """The whole id of a memory, a claim (an insight's id; what is known about a subject means the claim that stands,
+    and a record the memory that is made of it), or anything; of a project its anchor.
+
+    Raises: NotFound, Ambiguous, UnknownProject, SeveralProjects.
+    """
     wanted = wanted.strip()
     if kind in ("project", "part", "place"):
         known = projects_of(reader)
@@ -249,12 +258,26 @@ def id_of(reader: Reader, kind: Kind, wanted: str) -> str:
     if what == "memory" and item["source"]["projection"] == "verified_knowledge":
         found = thing(reader, item["source"]["key"])
         item, what = found["item"], found["kind"]
-    if what != "knowledge":
-        raise NotFound(
-            f"{wanted!r} is a {what}, and no claim", id=wanted, hint="`memctl insights` and `knowledge` list claims."
-        )
-    return str(item["claims"][0]["id"])
+    if what == "knowledge":
+        return str(item["claims"][0]["id"])
+    if what == "memory":
+        return str(item["id"])
+    if what in _REMEMBERED:
+        return memory_id(_REMEMBERED[what], str(item["id"]))
+    raise NotFound(
+        f"{wanted!r} is a {what}, of which nobody can say that it holds",
+        id=wanted,
+        hint="`memctl insights` and `knowledge` list claims; search lists memories.",
+    )
 
+
+_REMEMBERED: dict[str, MemoryKind] = {
+    "episode": "episode",
+    "bug": "bug_pattern",
+    "rule": "code_rule",
+    "entity": "entity",
+}
+"""Records that memories are made of, by the names of things."""
 
 _THINGS = (
     ("memory", "memories"),
@@ -279,9 +302,9 @@ def _thing(reader: Reader, kind: str, key: str) -> dict[str, Any]:
         raise NotFound(id=key)
     if kind == "knowledge":
         return known(reader, [Keyed(key, row)])[0]
-    if kind == "rule":
-        return code.rule_item(Keyed(key, row), projects_of(reader))
     item = with_evidence(reader, [Keyed(key, row)])[0]
+    if kind == "rule":
+        return {**code.rule_item(Keyed(key, row), projects_of(reader)), "evidence": item["evidence"]}
     if kind == "bug":
         item["solutions"] = [shown(solution) for solution in row.solutions]
         item["memory_id"] = memory_id("bug_pattern", key)

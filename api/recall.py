@@ -12,11 +12,13 @@ from typing import Any
 
 import msgspec
 
-from memctl.api import bugs, claims, work
+from memctl.api import bugs, claims, code, queries, work
 from memctl.api.pages import one, projection_named
 from memctl.api.places import Places
 from memctl.api.reader import Reader
+from memctl.api.regarded import pinned
 from memctl.api.search import Engine, Question
+from memctl.domain.memory import day_of
 from memctl.domain.observations import CONTEXT_BLOCK_CLOSE, CONTEXT_BLOCK_OPEN
 from memctl.domain.recalled import RecalledMemory, quoted
 from memctl.domain.text import estimate_tokens
@@ -30,6 +32,7 @@ MOST_MEMORIES = 3
 MOST_SECTIONS = 4
 """Of core memory, at a session's start."""
 
+MOST_PINNED, MOST_RULES = 5, 3
 TEXT = 500
 """Characters of one memory's text."""
 
@@ -106,11 +109,32 @@ def _for_start(reader: Reader, places: Places) -> list[Line]:
         _line(f"{_day_of(row)} {row['section']}: {quoted(row['text'], TEXT)}", f"core/{row['section']}")
         for row in claims.core_memory(reader)[:MOST_SECTIONS]
     ]
-    for row in claims.knowledge(reader, places, status="verified", limit=8).items:
-        lines.append(_line(f"{row['last_seen'][:10]} {quoted(row['text'], 300)}", row["id"]))
+    wanted = pinned(reader, places)[:MOST_PINNED]
+    lines += [
+        _line(f"{day_of(each.last_at)[:10]} {quoted(each.text, TEXT)}", each.id, class_="pinned") for each in wanted
+    ]
+    known = claims.knowledge(reader, places, status="verified", limit=8).items
+    sources = {each.source.key for each in wanted}
+    for row in known:
+        if row["id"] not in sources:
+            lines.append(_line(f"{row['last_seen'][:10]} {quoted(row['text'], 300)}", row["id"]))
+    lines += _overview(reader, places, {row["text"] for row in known})
+    for rule in code.rules(reader, places, limit=MOST_RULES).items:
+        if rule["state"] != "weak" and (rule["asked_by_user"] or len(rule["sessions"]) > 1):
+            where = f"{rule['last_seen'][:10]} in {'/'.join(rule['languages'])}"
+            lines.append(_line(f"{where} {quoted(rule['before'], 80)} became {quoted(rule['after'], 80)}", rule["id"]))
     for row in work.episodes(reader, places, limit=3).items:
-        told = f"{row['ended_at'][:10]} worked on {quoted(row['description'], 200)}: {row['outcome']}"
-        lines.append(_line(told, row["id"]))
+        worked = f"{row['ended_at'][:10]} worked on {quoted(row['description'], 200)}: {row['outcome']}"
+        lines.append(_line(worked, row["id"]))
+    return lines
+
+
+def _overview(reader: Reader, places: Places, told: set[str]) -> list[Line]:
+    """What is sure of the project beside the claims that are told already."""
+    lines = []
+    for row in queries.memories(reader, places, kind="project", limit=1).items:
+        kept = "; ".join(line for line in row["text"].split("\n") if line not in told)
+        lines.append(_line(f"{row['last_at'][:10]} {quoted(kept, TEXT)}", row["id"]))
     return lines
 
 

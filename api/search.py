@@ -21,6 +21,7 @@ from memctl.api.evidence import events_of, evidence_of
 from memctl.api.pages import projection_named, several, table_of
 from memctl.api.places import Places, projects_of
 from memctl.api.reader import Reader
+from memctl.api.regarded import regards
 from memctl.api.staleness import changed_since
 from memctl.api.views import Found, SearchAnswer, SourceRow, moment
 from memctl.domain.certainty import Class
@@ -44,6 +45,7 @@ from memctl.domain.signatures import errors_in
 from memctl.domain.text import tokens
 from memctl.infra.outbox import backlog, collection_of
 from memctl.projections.memories import Memory
+from memctl.projections.regard import Regard
 
 MOST_RESULTS = 50
 
@@ -55,6 +57,10 @@ _LONGEST = 2_000
 
 HORIZON_US = 86_400_000_000
 """A memory this much later than the question was not known when it was asked; less may be a clock that is off."""
+
+
+_UNSAID = Regard(memory="")
+"""Of a memory that nobody spoke of."""
 
 
 class UnknownProfile(MemctlError):
@@ -86,6 +92,9 @@ class Corpus(candidates.Corpus, Protocol):
 
     def stale(self, rows: Iterable[Memory]) -> set[str]:
         """Claims about files that have changed since the claim was last seen to hold."""
+
+    def regards(self, memories: Sequence[str]) -> Mapping[str, Regard]:
+        """What people said of memories, by their id; those that nobody spoke of are left out."""
 
 
 class Ranking(msgspec.Struct, frozen=True):
@@ -194,6 +203,9 @@ class _Live:
         changed = changed_since(self._reader, (path for row in claims for path in row.files))
         return {row.id for row in claims if any(changed.get(path, 0) > row.last_at for path in row.files)}
 
+    def regards(self, memories: Sequence[str]) -> Mapping[str, Regard]:
+        return regards(self._reader, memories)
+
     def by_words(self, words: Sequence[str], wanted: Wanted) -> dict[str, Candidate]:
         return _by_words(self._reader, words, wanted)
 
@@ -209,7 +221,9 @@ def _chosen(
     rows = corpus.rows([c.id for c in worth])
     # A row that is missing was forgotten, or refolded, since the vector store heard of it.
     stale = corpus.stale(rows.values())
-    known = [_known(c, row, asked, meant, stale=row.id in stale) for c, row in _distinct(worth, rows)]
+    said = corpus.regards(list(rows))
+    rows = {id: row for id, row in rows.items() if id not in said or not said[id].rejected}
+    known = [_known(c, row, asked, meant, said.get(row.id), stale=row.id in stale) for c, row in _distinct(worth, rows)]
     words = {id: frozenset(tokens(f"{row.title} {row.gist}")) for id, row in rows.items()} if _diverse(asked) else {}
     ranked = score(known, profile_of(asked.profile), lambda a, b: _overlap(words[a], words[b]), asked.limit)
     return rows, list(zip(ranked, decide(ranked), strict=True))
@@ -235,8 +249,12 @@ def _distinct(worth: Iterable[Candidate], rows: Mapping[str, Memory]) -> Iterato
         yield candidate, row
 
 
-def _known(candidate: Candidate, row: Memory, asked: Question, meant: Understood, *, stale: bool) -> Known:
-    """A candidate with what its memory says. What is stale is demoted as if something spoke against it."""
+def _known(
+    candidate: Candidate, row: Memory, asked: Question, meant: Understood, said: Regard | None, *, stale: bool
+) -> Known:
+    """A candidate with what its memory says, and what was said of it. What is stale is demoted as if something spoke
+    against it."""
+    said = said or _UNSAID
     now = _micros(asked.now)
     period = meant.period if asked.switches.time else None
     in_period = None if period is None else period.since <= row.occurred_at < period.before
@@ -252,10 +270,15 @@ def _known(candidate: Candidate, row: Memory, asked: Question, meant: Understood
         age_days=max(now - row.occurred_at, 0) / 86_400e6,
         importance=row.importance,
         confidence=row.confidence,
-        confirmed=(row.status == "verified" and not stale) or (row.kind == "bug_pattern" and row.outcome == "solved"),
+        confirmed=(row.status == "verified" and not stale)
+        or (row.kind == "bug_pattern" and row.outcome == "solved")
+        or (said.confirmed and not stale),
         conflicted=row.status == "conflicted" or stale,
         preferred=row.bucket in PREFERRED[meant.intent],
         in_period=in_period,
+        uses=len(said.ratings),
+        usefulness=said.usefulness,
+        pinned=said.pinned,
     )
     return Known(candidate, standing)
 
@@ -353,11 +376,19 @@ def _why(scored: Scored, row: Memory, meant: Understood) -> str:
         how.append("verified" if row.confidence < 1 else TIER_NAMES[USER_SAID])
     elif row.status == "conflicted":
         how.append("contradicted")
+    how += _said_of(scored.known.standing)
     if scored.known.standing.conflicted and row.status != "conflicted":
         how.append("its file has changed since")
     if row.kind in ("bug_pattern", "episode") and row.outcome:
         how.append(row.outcome)
     return ", ".join(how)
+
+
+def _said_of(standing: Standing) -> list[str]:
+    told = ["pinned"] if standing.pinned else []
+    if standing.uses:
+        told.append(f"rated {standing.usefulness:.2f}")
+    return told
 
 
 def _explained(scored: Scored) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from memctl.api.evidence import with_evidence
 from memctl.api.pages import Condition, Keyed, between, equal, page, projection_named, several, within
 from memctl.api.places import Places
 from memctl.api.reader import Reader
+from memctl.api.regarded import standing
 from memctl.api.views import Page, shown
 from memctl.domain.location import project_name
 from memctl.domain.signatures import errors_in
@@ -85,6 +86,7 @@ def episodes(
     """Episodes by their beginning, newest first; of those with an error, a page's successes first (seed 000 §3)."""
     conditions = [*within(projection_named("episodes"), places), *wanted.conditions()]
     rows, after = page(reader, projection_named("episodes"), "started_at", conditions, limit=limit, cursor=cursor)
+    rows = standing(reader, "episode", rows)
     if wanted.error:
         rows.sort(key=lambda keyed: keyed.row.outcome != "success")
     return Page(with_evidence(reader, rows), after, places.scope)
@@ -95,7 +97,7 @@ def episodes_among(
 ) -> Page:
     """Those of the episodes of these ids that are wanted, in the order of the ids."""
     rows = several(reader, projection_named("episodes"), ids)
-    kept = [Keyed(id, rows[id]) for id in ids if id in rows and wanted.takes(rows[id])]
+    kept = standing(reader, "episode", [Keyed(id, rows[id]) for id in ids if id in rows and wanted.takes(rows[id])])
     return Page(with_evidence(reader, kept[:limit]), None, places.scope)
 
 

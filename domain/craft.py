@@ -26,7 +26,7 @@ from memctl.domain.code_changes import (
     transformation_of,
 )
 from memctl.domain.entities import file_of
-from memctl.domain.facts import CodeReplaced, CodeTransformed, EntityMentioned, FilesCommitted
+from memctl.domain.facts import CodeReplaced, CodeTransformed, EntityMentioned, FilesCommitted, FileTouched
 from memctl.domain.mentions import (
     HEAD,
     MANIFESTS,
@@ -38,8 +38,8 @@ from memctl.domain.mentions import (
     services_in,
 )
 from memctl.domain.observations import Hunk
-from memctl.domain.ordering import Placed
 from memctl.domain.tools import Change, patch_parts, patch_text
+from memctl.domain.uses import Use
 
 MOST_FACTS = 60
 """Facts of one kind that a session tells: what comes after repeats itself, or is generated."""
@@ -72,13 +72,15 @@ class Craft:
     # --- what was changed ---
 
     def changed(
-        self, placed: Placed, changes: Sequence[Change], given: Mapping[str, Any], patch: Sequence[Hunk], *, asked: bool
+        self, use: Use, changes: Sequence[Change], given: Mapping[str, Any], patch: Sequence[Hunk], *, asked: bool
     ) -> None:
         """Files were changed: by a patch the client shows, a patch the agent wrote, or one text for another."""
         parts = {} if patch else patch_parts(patch_text(given))
         for change in changes:
             path = file_of(change.path, self._assert.location)
             self._changed[path] += 1
+            if self._changed[path] == 1 and self._is_new("touched", path) and self._may_tell("touched"):
+                self._assert.make(FileTouched, use.came, path, use.quote(change.path), path=path)
             language = language_of(path)
             if language:
                 if patch:
@@ -87,10 +89,10 @@ class Craft:
                     blocks = blocks_of_lines(parts[change.path].split("\n"))
                 else:
                     blocks = blocks_of_texts(change.before, change.after)
-                self._rewritten(placed, path, language, blocks, asked=asked)
-            self._names(placed, path, language, change.after)
+                self._rewritten(use, path, language, blocks, asked=asked)
+            self._names(use, path, language, change.after)
 
-    def _rewritten(self, placed: Placed, path: str, language: str, blocks: Sequence[Block], *, asked: bool) -> None:
+    def _rewritten(self, use: Use, path: str, language: str, blocks: Sequence[Block], *, asked: bool) -> None:
         transformed = list(self._moved(path, blocks))
         replaced: list[tuple[Replacement, int]] = []
         if any(block.removed for block in blocks):
@@ -102,8 +104,9 @@ class Craft:
             if self._is_new("transformed", made.variant, path) and self._may_tell("transformed"):
                 self._assert.make(
                     CodeTransformed,
-                    placed,
+                    use.came,
                     f"{path}:{made.variant}",
+                    use.quote(made.after, made.before),
                     path=path,
                     language=language,
                     variant=made.variant,
@@ -114,8 +117,9 @@ class Craft:
             if self._is_new("replaced", each.before, each.after, path) and self._may_tell("replaced"):
                 self._assert.make(
                     CodeReplaced,
-                    placed,
+                    use.came,
                     f"{path}\n{each.before}\n{each.after}",
+                    use.quote(each.line[1].strip(), each.line[0].strip()),
                     path=path,
                     language=language,
                     before=each.before,
@@ -183,14 +187,14 @@ class Craft:
 
     # --- what was named ---
 
-    def read(self, placed: Placed, path: str, text: str) -> None:
+    def read(self, use: Use, path: str, text: str) -> None:
         """A file's text was shown."""
         path = file_of(path, self._assert.location)
         if path not in self._files and len(self._files) < 2_000:
             self._files.add(path)
-            self._names(placed, path, language_of(path), text)
+            self._names(use, path, language_of(path), text)
 
-    def _names(self, placed: Placed, path: str, language: str, text: str) -> None:
+    def _names(self, use: Use, path: str, language: str, text: str) -> None:
         location = self._assert.location
         named: list[Named] = []
         if language:
@@ -198,23 +202,24 @@ class Craft:
         elif path.rpartition("/")[2] in MANIFESTS:
             named = libraries_declared(path, text, location)
         if named:
-            self._mention(placed, named, path)
+            self._mention(use, named, path)
 
-    def ran(self, placed: Placed, command: str, output: str, *, committed: bool) -> None:
+    def ran(self, use: Use, command: str, output: str, *, committed: bool) -> None:
         """A command ended well."""
         named = libraries_installed(command, self._assert.location) + services_in(command) + people_in(command, output)
         if named:
-            self._mention(placed, named, "")
+            self._mention(use, named, "")
         if committed and self._changed:
-            self._commit(placed)
+            self._commit(use)
 
-    def _mention(self, placed: Placed, named: Sequence[Named], path: str) -> None:
+    def _mention(self, use: Use, named: Sequence[Named], path: str) -> None:
         for each in named:
             if self._is_new("entity", each.kind, each.platform, each.name, each.version) and self._may_tell("entity"):
                 self._assert.make(
                     EntityMentioned,
-                    placed,
+                    use.came,
                     f"{each.kind}:{each.platform}:{each.name}@{each.version}",
+                    use.quote(each.name, each.name.rpartition("/")[2]),
                     kind=each.kind,
                     platform=each.platform,
                     name=each.name,
@@ -223,13 +228,12 @@ class Craft:
                     path=path,
                 )
 
-    def _commit(self, placed: Placed) -> None:
+    def _commit(self, use: Use) -> None:
         changed, self._changed = self._changed, Counter()
         if 2 <= len(changed) <= 2 * TOGETHER and self._may_tell("committed"):
             ranked = sorted(changed.items(), key=lambda item: (-item[1], item[0]))
-            self._assert.make(
-                FilesCommitted, placed, str(placed.cite), paths=tuple(path for path, _ in ranked[:TOGETHER])
-            )
+            paths = tuple(path for path, _ in ranked[:TOGETHER])
+            self._assert.make(FilesCommitted, use.came, str(use.came.cite), use.quote("git commit"), paths=paths)
 
     def _is_new(self, *what: str) -> bool:
         if what in self._seen or len(self._seen) >= 2_000:

@@ -119,7 +119,7 @@ class StreamFacts:
         match seen:
             case ToolCalled():
                 self._spend(placed, seen.message, seen.tokens_in, seen.tokens_out, seen.tokens_cached)
-                self._work.called(seen)
+                self._work.called(placed, seen)
                 self._shown.called(placed, seen)
             case ToolOutcome():
                 self._work.came_back(placed, seen)

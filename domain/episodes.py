@@ -14,6 +14,7 @@ from memctl.domain.event import Micros
 from memctl.domain.explanations import sentences
 from memctl.domain.facts import Episode, FilePatch, Outcome, Pivot, Span, TaskType, ToolTally
 from memctl.domain.memory import first_sentences
+from memctl.domain.threads import Thread, threads_of
 
 FILES, PATCHES, NAMES, LINES = 32, 24, 30, 10
 """How many files, patches, names (symbols, signatures, steps of the plan) and lines (decisions, pivots) are kept."""
@@ -284,6 +285,13 @@ class EpisodeSoFar(msgspec.Struct):
         approach = "" if _SAYS_NOTHING.search(self.approach) or self.approach.startswith("ran `git ") else self.approach
         return _gist(self.summary, 300) or approach
 
+    def _threads(self, outcome: Outcome, why: str) -> tuple[Thread, ...]:
+        """What is left open, as long as nobody goes on with something else."""
+        if self.verdict is not None and outcome == "success":
+            return ()
+        worked_after = self.steps > self.answered_at
+        return threads_of(self.answer, self.plan, self.unresolved, worked_after=worked_after, outcome=outcome, why=why)
+
     def _plan_summary(self) -> str:
         if not self.plan:
             return ""
@@ -344,6 +352,7 @@ class EpisodeSoFar(msgspec.Struct):
             tips=tuple(self.tips),
             answer=clipped(self.answer, 2_000),
             tokens=self.tokens,
+            threads=() if closed else self._threads(outcome, why),
         )
 
 

@@ -13,6 +13,7 @@ from uuid import UUID
 import msgspec
 
 from memctl.domain.event import Micros, derived_id
+from memctl.domain.threads import Thread
 
 
 class Span(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
@@ -400,6 +401,8 @@ class Episode(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="ep
     answer: str = ""
     """The agent's last words on it, at most 2,000 characters."""
     tokens: int = 0
+    threads: tuple[Thread, ...] = ()
+    """What is left open, while it is the work that the session ends with."""
 
 
 class DecisionTaken(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="decision_taken"):
@@ -520,6 +523,12 @@ class EntityMentioned(Identified, frozen=True, kw_only=True, omit_defaults=True,
     how: str
     version: str = ""
     path: str = ""
+
+
+class FileTouched(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="file_touched"):
+    """A file was changed that the session had not changed before: told once for a file of a session, for 60 at most."""
+
+    path: str
 
 
 class FilesCommitted(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="files_committed"):

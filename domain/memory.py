@@ -17,7 +17,9 @@ from memctl.domain.graduation import length_of
 from memctl.domain.location import project_name
 
 Bucket = Literal["PROFILE", "PREFERENCE", "EPISODIC", "SEMANTIC", "FACT"]
-MemoryKind = Literal["turn", "episode", "bug_pattern", "knowledge"]
+MemoryKind = Literal[
+    "turn", "episode", "bug_pattern", "knowledge", "code_rule", "entity", "relation", "sentiment", "project"
+]
 Status = Literal["record", "verified", "conflicted"]
 
 SHORTEST = 10
@@ -131,6 +133,16 @@ def bug_importance(occurrences: int, best_rate: float | None) -> float:
     if best_rate is not None:
         score += 0.15 + 0.3 * best_rate
     return round(min(score, 1.0), 4)
+
+
+def rule_importance(confidence: float, *, asked: bool) -> float:
+    """0 to 1: how sure a rule of replacement is, and whether a user asked for it."""
+    return round(min(0.3 + 0.3 * confidence + (0.15 if asked else 0.0), 1.0), 4)
+
+
+def entity_importance(sessions: int, *, described: bool) -> float:
+    """0 to 1: in how many sessions something was named, and whether anybody said what it is."""
+    return round(min(0.25 + 0.02 * min(sessions, 10) + (0.2 if described else 0.0), 1.0), 4)
 
 
 def knowledge_importance(kind: InsightKind, confidence: float, user_said: bool) -> float:

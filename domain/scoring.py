@@ -55,7 +55,8 @@ class Candidate(msgspec.Struct, frozen=True):
 class Standing(msgspec.Struct, frozen=True, kw_only=True):
     """What speaks for a memory whatever was asked, and how it fits what was.
 
-    `confirmed`: by a person, a run that passed, or L3. `uses` counts recalls, `usefulness` is what they were worth.
+    `confirmed`: by a person, a run that passed, or L3. `uses` counts ratings, `usefulness` is what they
+    come to; `pinned`: somebody wants it to come first.
     """
 
     age_days: float
@@ -65,6 +66,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     conflicted: bool = False
     uses: int = 0
     usefulness: float = 0.5
+    pinned: bool = False
     preferred: bool = True
     """Its bucket is one that the query's intent is answered from."""
     in_period: bool | None = None
@@ -325,8 +327,7 @@ def _hybrid_search(known: Known, _: float) -> dict[str, float]:
 def _bounded(known: Known, _: float) -> dict[str, float]:
     n, standing = BOUNDED, known.standing
     fresh = _half_life(standing.age_days, n.half_life_days)
-    # A confirmed memory is proof enough; usefulness counts as it comes in from use, 0.5 being neutral.
-    worth = max(standing.confidence if standing.confirmed else 0.5, standing.usefulness if standing.uses else 0.0)
+    worth = _worth(standing)
     chance = relevance(known.candidate)
     return {
         # A time is one more thing that was asked for, and this memory has it.
@@ -336,6 +337,15 @@ def _bounded(known: Known, _: float) -> dict[str, float]:
         "bucket": 1.0 if standing.preferred else n.other_bucket,
         "time": n.other_time if standing.in_period is False else 1.0,
     }
+
+
+def _worth(standing: Standing) -> float:
+    """0 to 1, 0.5 being neutral: what people said of a memory goes before how sure it is by itself."""
+    if standing.pinned:
+        return 1.0
+    if standing.uses:
+        return standing.usefulness
+    return standing.confidence if standing.confirmed else 0.5
 
 
 PROFILES: dict[str, Profile] = {

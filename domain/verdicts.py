@@ -16,7 +16,7 @@ Id = Annotated[str, msgspec.Meta(min_length=1, max_length=512)]
 
 @event("knowledge.verified")
 class KnowledgeVerified(Payload, frozen=True, kw_only=True, omit_defaults=True):
-    """Somebody confirmed a claim. `claim` is an insight's id."""
+    """Somebody confirmed a claim. `claim` is an insight's id, or of a record that of its memory."""
 
     claim: str
     why: str = ""
@@ -24,7 +24,7 @@ class KnowledgeVerified(Payload, frozen=True, kw_only=True, omit_defaults=True):
 
 @event("knowledge.rejected")
 class KnowledgeRejected(Payload, frozen=True, kw_only=True, omit_defaults=True):
-    """Somebody said that a claim does not hold. `claim` is an insight's id."""
+    """Somebody said that a claim does not hold. `claim` is an insight's id, or of a record that of its memory."""
 
     claim: str
     why: str = ""
@@ -73,7 +73,7 @@ class _Verdict(Command, frozen=True, kw_only=True):
 
 @command("verify-knowledge")
 class VerifyKnowledge(_Verdict, frozen=True, kw_only=True):
-    """This claim holds. `claim` is an insight, or what is known about a subject: then the side that stands."""
+    """This holds. `claim` is an insight, what is known about a subject (then the side that stands), or a record."""
 
     def decide(self, history: Sequence[Event]) -> KnowledgeVerified:
         return KnowledgeVerified(claim=self.claim, why=self.why)
@@ -81,7 +81,7 @@ class VerifyKnowledge(_Verdict, frozen=True, kw_only=True):
 
 @command("reject")
 class RejectKnowledge(_Verdict, frozen=True, kw_only=True):
-    """This claim does not hold: it leaves what is known, and does not come back by being seen again."""
+    """This does not hold: it leaves what is known and found, and does not come back by being seen again."""
 
     def decide(self, history: Sequence[Event]) -> KnowledgeRejected:
         return KnowledgeRejected(claim=self.claim, why=self.why)

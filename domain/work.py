@@ -43,6 +43,7 @@ from memctl.domain.tools import (
     summary_of,
     symbols_in,
 )
+from memctl.domain.uses import Use
 from memctl.domain.whereabouts import Whereabouts
 
 REFUTED_STEPS, REFUTED_WITHIN = 60, 2 * 3_600_000_000
@@ -66,7 +67,7 @@ class Work:
         self._assert = assertions
         self._talk = conversation
         self._where = whereabouts
-        self._calls: dict[str, ToolCalled] = {}
+        self._calls: dict[str, Placed] = {}
         self._uses = 0
         self._running: dict[str, str] = {}
         """Commands that go on in the background, by the client's id of the process."""
@@ -77,9 +78,9 @@ class Work:
         self._subagents: set[str] = set()
         """Those that used a tool. Some clients name a subagent by the call that asked for it."""
 
-    def called(self, seen: ToolCalled) -> None:
+    def called(self, placed: Placed, seen: ToolCalled) -> None:
         if seen.call:
-            self._calls[seen.call] = seen
+            self._calls[seen.call] = placed
 
     def told(self, text: str, *, thought: bool) -> None:
         self._resolutions.told(self._uses, text, thought=thought)
@@ -89,7 +90,9 @@ class Work:
         self._uses += 1
         if seen.subagent:
             self._subagents.add(seen.subagent)
-        call = self._calls.pop(seen.call, None)
+        use = Use(placed, self._calls.pop(seen.call, None))
+        call = use.called.payload if use.called is not None else None
+        assert call is None or isinstance(call, ToolCalled)
         tool = seen.tool or (call.tool if call is not None else "")
         given: dict[str, Any] = call.input if call is not None else {}
         about = seen.call or str(placed.cite)
@@ -128,7 +131,7 @@ class Work:
                 self._talk.refused(placed, seen.text, *refusal.span("words"))
             return
         if not failed:
-            self._changed(placed, family, tool, given, seen)
+            self._changed(use, family, tool, given, seen)
             if not seen.subagent:  # its list of steps is not the task's
                 self._planned(placed, tool, given, seen)
             self._built(placed, family, files, given, seen, command)
@@ -137,7 +140,7 @@ class Work:
             self._ran(placed, command, seen, ok, errors)
         occurred = self._erred(placed, about, tool, command, seen.text, errors)
         if ended:
-            self._settle(placed, command, seen.text, ok, occurred)
+            self._settle(use, command, seen.text, ok, occurred)
 
     def _asked(self, placed: Placed, asked: str, given: dict[str, Any], seen: ToolOutcome) -> None:
         role, about = (
@@ -169,15 +172,16 @@ class Work:
 
     # --- changes ---
 
-    def _changed(self, placed: Placed, family: str, tool: str, given: dict[str, Any], seen: ToolOutcome) -> None:
+    def _changed(self, use: Use, family: str, tool: str, given: dict[str, Any], seen: ToolOutcome) -> None:
+        placed = use.came
         episode = self._talk.episode
         edits = []
         changes = changes_of_use(family, tool, given, seen.patch, seen.file)
         if changes:
-            self._craft.changed(placed, changes, given, seen.patch, asked=self._talk.corrected)
+            self._craft.changed(use, changes, given, seen.patch, asked=self._talk.corrected)
         elif family == "read" and seen.text:
             for path in files_of(family, given, seen.file):
-                self._craft.read(placed, path, seen.text)
+                self._craft.read(use, path, seen.text)
         for change in changes:
             names = symbols_in(change.after)
             self._assert.note(FileChanged, placed, task=self._talk.task, symbols=names, **change._asdict())
@@ -253,7 +257,7 @@ class Work:
             if episode is not None:
                 episode.tests_passed, episode.tested_at = ok, episode.steps
 
-    def _settle(self, placed: Placed, command: str, output: str, ok: bool, errors: Sequence[ErrorOccurred]) -> None:
+    def _settle(self, use: Use, command: str, output: str, ok: bool, errors: Sequence[ErrorOccurred]) -> None:
         """What a command's end says of the errors that are open."""
         episode = self._talk.episode
         if not ok:
@@ -262,9 +266,9 @@ class Work:
                 episode.failed_at = episode.steps
             return
         committed = is_commit(command)
-        self._craft.ran(placed, command, output, committed=committed)
+        self._craft.ran(use, command, output, committed=committed)
         self._resolutions.ran(self._uses, changes_of(command))
-        self._resolve(placed, command)
+        self._resolve(use.came, command)
         if episode is not None:
             if episode.failed_at is not None and not episode.unresolved:
                 episode.failed_at = None

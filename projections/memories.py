@@ -2,74 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-import msgspec
+from typing import Any
 
 from memctl.domain import memory as rules
 from memctl.domain.bounded import clipped, names, one_line
-from memctl.domain.facts import Episode, Span, Turn
+from memctl.domain.facts import Episode, Turn
 from memctl.domain.graduation import TIER_NAMES, USER_SAID
-from memctl.domain.memory import (
-    Bucket,
-    MemoryKind,
-    Status,
-    day_of,
-    first_sentences,
-    memory_id,
-    place_of,
-    search_text,
-    telling,
-)
+from memctl.domain.memory import MemoryKind, day_of, first_sentences, memory_id, search_text, telling
 from memctl.projections.bug_patterns import BugPattern
+from memctl.projections.code_rules import CodeRule
+from memctl.projections.entities import Entity
 from memctl.projections.kernel import Changed, projection
+from memctl.projections.memories_learnt import of_code_rule, of_entity, of_project, of_relation, of_sentiment
+from memctl.projections.memory_rows import Memory, Source, context, listed, paths, places
+from memctl.projections.project_digests import ProjectDigest
+from memctl.projections.relations import Relation
+from memctl.projections.sentiment import Sentiment
 from memctl.projections.verified_knowledge import VerifiedClaim, VerifiedKnowledge
 
+__all__ = ["Memory", "Source", "memories"]
 
-class Source(msgspec.Struct, frozen=True):
-    """Where a memory comes from: a read model and its key, or `facts` and a fact's id."""
+Input = (
+    Turn
+    | Episode
+    | Changed[BugPattern]
+    | Changed[VerifiedKnowledge]
+    | Changed[CodeRule]
+    | Changed[Entity]
+    | Changed[Relation]
+    | Changed[Sentiment]
+    | Changed[ProjectDigest]
+)
 
-    projection: str
-    key: str
-
-
-class Memory(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that can be found again. Times in microseconds.
-
-    `text` is shown (2,000 characters at most), `search_text` is indexed by word (3,000), `gist` is the chunk to embed
-    (480). `location` is empty for what holds everywhere; `locations` are all places it was met in. `status` is record
-    for what happened, verified or conflicted for claims. `importance` and `confidence` in 0 to 1.
-    """
-
-    id: str
-    kind: MemoryKind
-    bucket: Bucket
-    title: str
-    gist: str
-    text: str
-    search_text: str
-    location: str
-    locations: tuple[str, ...]
-    sessions: tuple[str, ...]
-    """Streams, newest first."""
-    importance: float
-    confidence: float
-    status: Status
-    occurred_at: int
-    first_at: int
-    last_at: int
-    source: Source
-    evidence: tuple[Span, ...] = ()
-    files: tuple[str, ...] = ()
-    error_types: tuple[str, ...] = ()
-    signatures: tuple[str, ...] = ()
-    outcome: str = ""
-    task: str = ""
-    before: str = ""
-    """Of a turn, the memory of the turn before it in its session."""
-
-
-Input = Turn | Episode | Changed[BugPattern] | Changed[VerifiedKnowledge]
+_KINDS: dict[type[Any], MemoryKind] = {
+    BugPattern: "bug_pattern",
+    VerifiedKnowledge: "knowledge",
+    CodeRule: "code_rule",
+    Entity: "entity",
+    Relation: "relation",
+    Sentiment: "sentiment",
+    ProjectDigest: "project",
+}
+"""Upstream rows that memories are made of."""
 
 
 def _key(item: Input) -> str | tuple[str, ...]:
@@ -78,13 +52,11 @@ def _key(item: Input) -> str | tuple[str, ...]:
             return memory_id("turn", str(item.id))
         case Episode():
             return memory_id("episode", str(item.id))
-        case Changed(row=BugPattern()):
-            return memory_id("bug_pattern", item.key)
-        case Changed(row=VerifiedKnowledge()):
-            return memory_id("knowledge", item.key)
-        case Changed():
+        case Changed(row=None):
             # A row that is gone does not say whose it was; no two of these ids can be one memory's.
-            return memory_id("bug_pattern", item.key), memory_id("knowledge", item.key)
+            return tuple(memory_id(kind, item.key) for kind in _KINDS.values())
+        case Changed(row=row):
+            return memory_id(_KINDS[type(row)], item.key)
 
 
 @projection(
@@ -99,21 +71,44 @@ def _key(item: Input) -> str | tuple[str, ...]:
     ),
 )
 def memories(
-    row: Memory | None, item: Turn | Episode | Changed[BugPattern] | Changed[VerifiedKnowledge]
+    row: Memory | None,
+    item: Turn
+    | Episode
+    | Changed[BugPattern]
+    | Changed[VerifiedKnowledge]
+    | Changed[CodeRule]
+    | Changed[Entity]
+    | Changed[Relation]
+    | Changed[Sentiment]
+    | Changed[ProjectDigest],
 ) -> Memory | None:
-    """Everything that can be found again (L4): turns, episodes, bug patterns, and claims that passed L3."""
+    """Everything that can be found again (L4): records of what happened, and claims that passed L3."""
+    made = _made(item)
+    return made if made is not None and rules.worth_keeping(made.text, made.importance) else None
+
+
+def _made(item: Input) -> Memory | None:
     match item:
         case Turn():
-            made = of_turn(item)
+            return of_turn(item)
         case Episode():
-            made = _of_episode(item)
+            return _of_episode(item)
         case Changed(row=BugPattern() as pattern):
-            made = _of_bug_pattern(pattern)
+            return _of_bug_pattern(pattern)
         case Changed(row=VerifiedKnowledge() as knowledge):
-            made = _of_knowledge(knowledge)
+            return _of_knowledge(knowledge)
+        case Changed(row=CodeRule() as rule):
+            return of_code_rule(item.key, rule)
+        case Changed(row=Entity() as entity):
+            return of_entity(item.key, entity)
+        case Changed(row=Relation() as relation):
+            return of_relation(item.key, relation)
+        case Changed(row=Sentiment() as feelings):
+            return of_sentiment(item.key, feelings)
+        case Changed(row=ProjectDigest() as digest):
+            return of_project(item.key, digest)
         case _:
             return None
-    return made if rules.worth_keeping(made.text, made.importance) else None
 
 
 def of_turn(turn: Turn) -> Memory:
@@ -133,10 +128,10 @@ def of_turn(turn: Turn) -> Memory:
         gist=one_line(f"{asked} → {answered}" if answered else asked, rules.GIST),
         text=text,
         search_text=search_text(
-            clipped(turn.prompt, 1200), clipped(turn.answer, 1200), _listed(turn.files), _context(turn.location, at)
+            clipped(turn.prompt, 1200), clipped(turn.answer, 1200), listed(turn.files), context(turn.location, at)
         ),
         location=turn.location,
-        locations=_places((turn.location,)),
+        locations=places((turn.location,)),
         sessions=(clipped(turn.stream, 160),),
         importance=rules.turn_importance(turn),
         confidence=1.0,
@@ -146,7 +141,7 @@ def of_turn(turn: Turn) -> Memory:
         last_at=at,
         source=Source("facts", str(turn.id)),
         evidence=turn.evidence[:4],
-        files=_paths(turn.files),
+        files=paths(turn.files),
         task=clipped(turn.task, 160),
         before=memory_id("turn", str(turn.before)) if turn.before is not None else "",
     )
@@ -163,7 +158,7 @@ def _of_episode(episode: Episode) -> Memory:
         f"Problem: {clipped(episode.problem, 400)}" if episode.problem else "",
         f"Solution: {clipped(said, 700)}" if said else "",
         f"Decided: {clipped('; '.join(episode.decisions[:5]), 300)}" if episode.decisions else "",
-        f"Files: {_listed(episode.files)}" if episode.files else "",
+        f"Files: {listed(episode.files)}" if episode.files else "",
     )
     return Memory(
         id=memory_id("episode", str(episode.id)),
@@ -182,11 +177,11 @@ def _of_episode(episode: Episode) -> Memory:
             clipped(" ".join(episode.decisions), 300),
             " ".join((*episode.error_types[:6], *episode.symbols[:10])),
             f"{episode.task_type} {outcome}",
-            _listed(episode.files),
-            _context(episode.location, at),
+            listed(episode.files),
+            context(episode.location, at),
         ),
         location=episode.location,
-        locations=_places((episode.location,)),
+        locations=places((episode.location,)),
         sessions=(clipped(episode.stream, 160),),
         importance=rules.episode_importance(episode),
         confidence=1.0,
@@ -196,7 +191,7 @@ def _of_episode(episode: Episode) -> Memory:
         last_at=end,
         source=Source("episodes", str(episode.id)),
         evidence=episode.evidence[:8],
-        files=_paths(episode.files),
+        files=paths(episode.files),
         error_types=tuple(clipped(t, 80) for t in episode.error_types[:8]),
         signatures=tuple(clipped(s, 64) for s in episode.signatures[:16]),
         outcome=outcome,
@@ -217,8 +212,8 @@ def _of_bug_pattern(pattern: BugPattern) -> Memory:
         if best.description:
             way_out += f"\nWhy: {best.description}"
         if best.files:
-            way_out += f"\nEdited: {_listed(best.files)}"
-    places = names(pattern.locations)
+            way_out += f"\nEdited: {listed(best.files)}"
+    where = names(pattern.locations)
     return Memory(
         id=memory_id("bug_pattern", pattern.signature),
         kind="bug_pattern",
@@ -233,14 +228,14 @@ def _of_bug_pattern(pattern: BugPattern) -> Memory:
             head,
             clipped(pattern.template, 400),
             way_out,
-            _listed(pattern.frames),
-            _listed(names(pattern.files)),
+            listed(pattern.frames),
+            listed(names(pattern.files)),
             " ".join(names(pattern.commands)[:3]),
             " ".join((*names(pattern.file_types), *names(pattern.frameworks))),
-            _context(places[0] if places else "", pattern.last_seen),
+            context(where[0] if where else "", pattern.last_seen),
         ),
-        location=places[0] if places else "",
-        locations=_places(places),
+        location=where[0] if where else "",
+        locations=places(where),
         sessions=names(pattern.sessions),
         importance=rules.bug_importance(pattern.occurrences, best.success_rate if best else None),
         confidence=best.success_rate if best else 0.5,
@@ -250,7 +245,7 @@ def _of_bug_pattern(pattern: BugPattern) -> Memory:
         last_at=pattern.last_seen,
         source=Source("bug_patterns", pattern.signature),
         evidence=tuple(s.span for s in pattern.evidence),
-        files=_paths(names(pattern.files)),
+        files=paths(names(pattern.files)),
         error_types=pattern.error_types,
         signatures=(pattern.signature,),
         outcome="solved" if best is not None and best.successes else "unsolved",
@@ -272,10 +267,10 @@ def _of_knowledge(knowledge: VerifiedKnowledge) -> Memory:
         gist=one_line(" ".join(dict.fromkeys(c.text for c in standing)), rules.GIST),
         text=text,
         search_text=search_text(
-            text, head.kind, knowledge.subject.replace("/", " "), _context(knowledge.location, head.last_seen)
+            text, head.kind, knowledge.subject.replace("/", " "), context(knowledge.location, head.last_seen)
         ),
         location=knowledge.location,
-        locations=_places((knowledge.location,)),
+        locations=places((knowledge.location,)),
         sessions=(),
         importance=rules.knowledge_importance(head.kind, head.confidence, head.tier >= USER_SAID),
         confidence=head.confidence,
@@ -285,7 +280,7 @@ def _of_knowledge(knowledge: VerifiedKnowledge) -> Memory:
         last_at=knowledge.last_seen,
         source=Source("verified_knowledge", knowledge.id),
         evidence=tuple(s for c in (*standing, *replaced) for s in c.evidence)[:8],
-        files=_paths(dict.fromkeys(f for c in standing for f in c.files)),
+        files=paths(dict.fromkeys(f for c in standing for f in c.files)),
     )
 
 
@@ -293,19 +288,3 @@ def _dates(claim: VerifiedClaim) -> str:
     since = day_of(claim.valid_from)[:10]
     until = day_of(claim.valid_until)[:10] if claim.valid_until is not None else ""
     return f"{since} to {until}" if until else f"since {since}"
-
-
-def _context(location: str, at: int) -> str:
-    return f"{place_of(location)} {day_of(at)}".strip()
-
-
-def _places(locations: Iterable[str]) -> tuple[str, ...]:
-    return tuple(place for place in locations if place)
-
-
-def _paths(files: Iterable[str]) -> tuple[str, ...]:
-    return tuple(clipped(f, 160) for f in files)[:16]
-
-
-def _listed(files: Iterable[str]) -> str:
-    return clipped(" ".join(list(files)[:12]), 500)

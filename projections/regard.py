@@ -1,4 +1,7 @@
-"""What people and agents think of memories: ratings, and what is pinned. Reads join it by the memory's id."""
+"""What people and agents think of memories: ratings, what is pinned, and what a person confirmed or rejected.
+
+Reads join it by the memory's id (`memctl.api.regarded`): a memory's own row is made anew whenever its source changes.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,15 @@ import msgspec
 
 from memctl.domain.bounded import clipped
 from memctl.domain.outcomes import Kept, moving_average, with_outcome
-from memctl.domain.verdicts import MemoryPinned, MemoryRated
+from memctl.domain.verdicts import KnowledgeRejected, KnowledgeVerified, MemoryPinned, MemoryRated
 from memctl.projections.kernel import Recorded, projection
 
 
 class Regard(msgspec.Struct, frozen=True, kw_only=True):
-    """`usefulness` is the moving average of the newest 32 ratings (0 to 1, beginning at 0.5)."""
+    """`usefulness` is the moving average of the newest 32 ratings (0 to 1, beginning at 0.5).
+
+    `verdict` is what a person last said of it: that it holds (True) or does not; None where nobody did.
+    """
 
     memory: str
     ratings: tuple[Kept, ...] = ()
@@ -21,21 +27,53 @@ class Regard(msgspec.Struct, frozen=True, kw_only=True):
     why_at: tuple[int, str] = (0, "")
     pinned: bool = False
     pinned_at: tuple[int, str] = (0, "")
+    pinned_since: int = 0
+    """When it was pinned, in microseconds."""
+    verdict: bool | None = None
+    verdict_at: tuple[int, str] = (0, "")
+
+    @property
+    def rejected(self) -> bool:
+        return self.verdict is False
+
+    @property
+    def confirmed(self) -> bool:
+        return self.verdict is True
 
 
-@projection(row=Regard, key=lambda said: clipped(said.payload.memory, 512), indexes=(("pinned",),))
-def regard(row: Regard | None, said: Recorded[MemoryRated] | Recorded[MemoryPinned]) -> Regard:
-    """Ratings of memories, and which are pinned."""
+Said = Recorded[MemoryRated] | Recorded[MemoryPinned] | Recorded[KnowledgeVerified] | Recorded[KnowledgeRejected]
+
+
+def _about(said: Said) -> str:
+    payload = said.payload
+    about = payload.memory if isinstance(payload, (MemoryRated, MemoryPinned)) else payload.claim
+    return clipped(about, 512)
+
+
+@projection(row=Regard, key=_about, indexes=(("pinned", "pinned_since"),))
+def regard(
+    row: Regard | None,
+    said: Recorded[MemoryRated] | Recorded[MemoryPinned] | Recorded[KnowledgeVerified] | Recorded[KnowledgeRejected],
+) -> Regard:
+    """What was said of memories: ratings, which are pinned, and which a person confirmed or rejected."""
     payload, event = said.payload, said.event
     at = (int(event.occurred_at), str(event.delivery_id))
-    row = row or Regard(memory=clipped(payload.memory, 512))
-    if isinstance(payload, MemoryPinned):
-        if at < row.pinned_at:
+    row = row or Regard(memory=_about(said))
+    match payload:
+        case MemoryPinned():
+            if at < row.pinned_at:
+                return row
+            since = at[0] if payload.pinned else 0
+            return msgspec.structs.replace(row, pinned=payload.pinned, pinned_at=at, pinned_since=since)
+        case MemoryRated():
+            value = round(min(max(payload.value, 0.0), 1.0), 4) + 0.0
+            ratings = with_outcome(row.ratings, Kept(*at, value))
+            row = msgspec.structs.replace(row, ratings=ratings, usefulness=moving_average(ratings))
+            if payload.why and at >= row.why_at:
+                row = msgspec.structs.replace(row, why=clipped(payload.why, 300), why_at=at)
             return row
-        return msgspec.structs.replace(row, pinned=payload.pinned, pinned_at=at)
-    value = round(min(max(payload.value, 0.0), 1.0), 4) + 0.0
-    ratings = with_outcome(row.ratings, Kept(*at, value))
-    row = msgspec.structs.replace(row, ratings=ratings, usefulness=moving_average(ratings))
-    if payload.why and at >= row.why_at:
-        row = msgspec.structs.replace(row, why=clipped(payload.why, 300), why_at=at)
-    return row
+        case KnowledgeVerified() | KnowledgeRejected():
+            # Only people settle what holds.
+            if event.actor != "user" or at < row.verdict_at:
+                return row
+            return msgspec.structs.replace(row, verdict=isinstance(payload, KnowledgeVerified), verdict_at=at)

@@ -30,6 +30,7 @@ from memctl.domain.ranking_metrics import Judged
 from memctl.domain.scoring import Candidate
 from memctl.domain.text import sparse
 from memctl.projections.memories import Memory, of_turn
+from memctl.projections.regard import Regard
 from memctl.projections.vector_points import VectorPoint, of_memory
 
 if TYPE_CHECKING:
@@ -78,6 +79,9 @@ class Bench:
 
     def stale(self, rows: Iterable[Memory]) -> set[str]:
         return set()
+
+    def regards(self, memories: Sequence[str]) -> dict[str, Regard]:
+        return {}
 
     # --- asking ---
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta, timezone
 from random import Random
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -113,6 +114,21 @@ def test_the_same_error_is_certain() -> None:
 
 def test_the_nearest_of_what_has_nothing_to_do_with_the_query_is_not_shown() -> None:
     assert ranked([Known(Candidate("a", near=0.5), Standing(age_days=0))]) == []
+
+
+def test_what_people_said_of_a_memory_moves_it_and_relevance_stays_in_charge() -> None:
+    alike = Candidate("", near=4.0, words=0.8)
+    better = msgspec.structs.replace(alike, id="better", words=1.2)
+    standings = {
+        "pinned": Standing(age_days=1, pinned=True),
+        "liked": Standing(age_days=1, uses=3, usefulness=0.8),
+        "plain": Standing(age_days=1),
+        "disliked": Standing(age_days=1, confirmed=True, confidence=1.0, uses=3, usefulness=0.2),
+    }
+    given = [Known(msgspec.structs.replace(alike, id=id), each) for id, each in standings.items()]
+    assert [each.id for each in ranked(given)] == list(standings)
+    disliked = Known(better, Standing(age_days=1, uses=3, usefulness=0.0))
+    assert ranked([given[0], disliked])[0].id == "better"
 
 
 def test_strength_of_words_is_comparable_between_small_and_large_indexes() -> None:

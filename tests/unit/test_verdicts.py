@@ -174,6 +174,21 @@ def test_ratings_average_and_the_last_pin_counts_in_any_order() -> None:
     assert rows == {(0.455, False, "it was the fix")}
 
 
+def test_a_persons_last_word_on_a_memory_stands_in_any_order_and_an_agents_does_not_count() -> None:
+    said = [
+        recorded(KnowledgeRejected(claim="m"), 1),
+        recorded(KnowledgeVerified(claim="m"), 2),
+        recorded(KnowledgeRejected(claim="m"), 3),
+        recorded(KnowledgeVerified(claim="m"), 4, actor="agent"),
+    ]
+    for order in permutations(said):
+        row = None
+        for each in order:
+            row = regard(row, each)
+        assert row is not None
+        assert (row.rejected, row.confirmed) == (True, False)
+
+
 def edited(*commands: AppendCoreMemory | ReplaceCoreMemory) -> list[Event]:
     history: list[Event] = []
     for number, command in enumerate(commands, 1):

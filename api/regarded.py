@@ -1,0 +1,44 @@
+"""What people think of what memory holds, joined when it is read: ratings, what is pinned, what was rejected."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+from memctl.api.pages import Keyed, equal, page, projection_named, several
+from memctl.api.places import Places
+from memctl.api.reader import Reader
+from memctl.domain.memory import MemoryKind, memory_id
+from memctl.projections.memories import Memory
+from memctl.projections.regard import Regard
+
+MOST_PINNED = 50
+"""Pinned memories that are looked through, those pinned last first."""
+
+R = TypeVar("R")
+
+
+def regards(reader: Reader, memories: Sequence[str]) -> dict[str, Regard]:
+    """What was said of memories, by their id; those that nobody spoke of are left out."""
+    return several(reader, projection_named("regard"), memories)
+
+
+def standing(reader: Reader, kind: MemoryKind, rows: Sequence[Keyed]) -> list[Keyed]:
+    """The rows of a read model without those whose memories a person rejected."""
+    if not rows:
+        return []
+    said = regards(reader, [memory_id(kind, keyed.key) for keyed in rows])
+    gone = {id for id, regard in said.items() if regard.rejected}
+    return [keyed for keyed in rows if memory_id(kind, keyed.key) not in gone]
+
+
+def pinned(reader: Reader, places: Places) -> list[Memory]:
+    """The pinned memories of a project and of everywhere, those pinned last first."""
+    p = projection_named("regard")
+    rows, _ = page(reader, p, "pinned_since", equal(p, "pinned", True), limit=MOST_PINNED)
+    found: dict[str, Memory] = several(reader, projection_named("memories"), [keyed.key for keyed in rows])
+    kept = [found[keyed.key] for keyed in rows if keyed.key in found and not keyed.row.rejected]
+    allowed = None if places.locations is None else {*places.locations, ""}
+    return [
+        memory for memory in kept if allowed is None or not allowed.isdisjoint((memory.location, *memory.locations))
+    ]

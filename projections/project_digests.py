@@ -1,0 +1,112 @@
+"""What is sure of each place where work is done, on one row: what its project is built with, the commands and rules
+that hold there, and the files that the work turns on. `memctl project show` has the rest, put together over a project.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from memctl.domain.bounded import clipped, newest
+from memctl.domain.facts import Span
+from memctl.projections.kernel import Changed, projection
+from memctl.projections.project_shares import ProjectShare, Shown, Touch, together
+from memctl.projections.verified_knowledge import VerifiedKnowledge
+
+CLAIMS = 16
+"""Claims of a place that are kept, those last seen first."""
+
+HOT = 2
+"""Sessions in which a file must have been changed, or a library or service named, to be told of a project."""
+
+
+class Held(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A claim about the place that stands; `at` is when it was last seen."""
+
+    at: int
+    id: str
+    text: str
+    kind: str
+    polarity: int
+    sessions: int
+    spans: tuple[Span, ...] = ()
+
+
+class Often(msgspec.Struct, frozen=True):
+    """A file, library or service, in how many of the newest sessions it came, and the newest word on it."""
+
+    name: str
+    sessions: int
+    last: Touch
+
+
+class ProjectDigest(Shown, frozen=True, kw_only=True):
+    """What is sure of a place. Times in microseconds."""
+
+    claims: tuple[Held, ...] = ()
+
+    @property
+    def hot_files(self) -> tuple[Often, ...]:
+        """Files that several of the newest sessions changed, those of most sessions first."""
+        return often(self.touches)
+
+    @property
+    def used(self) -> tuple[Often, ...]:
+        """Libraries and services that several of the newest sessions named, those of most sessions first."""
+        return often(self.named)
+
+    @property
+    def first_seen(self) -> int:
+        return min(self._moments, default=0)
+
+    @property
+    def last_seen(self) -> int:
+        return max(self._moments, default=0)
+
+    @property
+    def _moments(self) -> list[int]:
+        return [touch.at for touch in (*self.touches, *self.named)] + [claim.at for claim in self.claims]
+
+
+def often(touches: tuple[Touch, ...]) -> tuple[Often, ...]:
+    """Names that come in several sessions, those of most sessions first, then the newest."""
+    sessions: dict[str, set[str]] = {}
+    last: dict[str, Touch] = {}
+    for touch in touches:
+        sessions.setdefault(touch.name, set()).add(touch.session)
+        last.setdefault(touch.name, touch)
+    found = [Often(name, len(met), last[name]) for name, met in sessions.items() if len(met) >= HOT]
+    return tuple(sorted(found, key=lambda each: (-each.sessions, -each.last.at, each.name)))
+
+
+Input = Changed[ProjectShare] | Changed[VerifiedKnowledge]
+
+
+def _key(change: Input) -> str | None:
+    row = change.row
+    if row is None or (isinstance(row, VerifiedKnowledge) and (row.everywhere or not row.location)):
+        return None
+    return row.location
+
+
+@projection(row=ProjectDigest, key=_key)
+def project_digests(
+    row: ProjectDigest | None, change: Changed[ProjectShare] | Changed[VerifiedKnowledge]
+) -> ProjectDigest | None:
+    """What is sure of each place: what its project is built with, what holds there, and where the work is done."""
+    told = change.row
+    if told is None:
+        return row
+    row = row or ProjectDigest(location=told.location)
+    if isinstance(told, ProjectShare):
+        return msgspec.structs.replace(row, **together(row, told))
+    claim = told.claims[0]
+    held = Held(
+        at=claim.last_seen,
+        id=told.id,
+        text=clipped(claim.text, 240),
+        kind=claim.kind,
+        polarity=claim.polarity,
+        sessions=claim.sessions,
+        spans=claim.evidence[:1],
+    )
+    return msgspec.structs.replace(row, claims=newest(row.claims, held, CLAIMS))
