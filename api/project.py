@@ -14,6 +14,7 @@ from memctl.api import bugs, claims
 from memctl.api.pages import page, projection_named, table_of, within
 from memctl.api.places import Places
 from memctl.api.reader import Reader
+from memctl.api.threads import open_threads
 from memctl.api.views import iso, moment
 from memctl.domain.location import project_of
 from memctl.domain.projects import Project
@@ -285,6 +286,17 @@ def _hotspots(changed: Sums, fixed: Sums, read: Sums) -> list[Line]:
 
 
 def _learnt(reader: Reader, places: Places) -> dict[str, list[Line]]:
+    left = [
+        Line(
+            "; ".join(" ".join(each["text"].split()) for each in item["threads"])[:220]
+            + f" ({item['description'][:80]})",
+            len(item["threads"]),
+            1,
+            item["ended_at"],
+            [each["event_id"] for each in item["evidence"][:SOURCES]],
+        )
+        for item in open_threads(reader, places)
+    ]
     issues: list[Line] = []
     for hit in bugs.known(reader, places, limit=20).hits:
         # An error that other projects have too may have been resolved there, in their way.
@@ -306,7 +318,7 @@ def _learnt(reader: Reader, places: Places) -> dict[str, list[Line]]:
         )
         (avoid if claim["polarity"] < 0 else prefer).append(line)
     prefer, avoid = (sorted(lines, key=lambda line: (-line.sessions, line.text))[:6] for lines in (prefer, avoid))
-    return {"issues": issues, "prefer": prefer, "avoid": avoid}
+    return {"open": left, "issues": issues, "prefer": prefer, "avoid": avoid}
 
 
 def _statistics(reader: Reader, places: Places) -> dict[str, Any]:

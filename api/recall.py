@@ -18,6 +18,7 @@ from memctl.api.places import Places
 from memctl.api.reader import Reader
 from memctl.api.regarded import pinned
 from memctl.api.search import Engine, Question
+from memctl.api.threads import open_threads
 from memctl.domain.memory import day_of
 from memctl.domain.observations import CONTEXT_BLOCK_CLOSE, CONTEXT_BLOCK_OPEN
 from memctl.domain.recalled import RecalledMemory, quoted
@@ -32,7 +33,7 @@ MOST_MEMORIES = 3
 MOST_SECTIONS = 4
 """Of core memory, at a session's start."""
 
-MOST_PINNED, MOST_RULES = 5, 3
+MOST_PINNED, MOST_RULES, MOST_THREADS = 5, 3, 2
 TEXT = 500
 """Characters of one memory's text."""
 
@@ -123,6 +124,9 @@ def _for_start(reader: Reader, places: Places) -> list[Line]:
         if rule["state"] != "weak" and (rule["asked_by_user"] or len(rule["sessions"]) > 1):
             where = f"{rule['last_seen'][:10]} in {'/'.join(rule['languages'])}"
             lines.append(_line(f"{where} {quoted(rule['before'], 80)} became {quoted(rule['after'], 80)}", rule["id"]))
+    for row in open_threads(reader, places, limit=MOST_THREADS):
+        left = quoted("; ".join(each["text"] for each in row["threads"]), TEXT)
+        lines.append(_line(f"{row['ended_at'][:10]} left open in {quoted(row['description'], 120)}: {left}", row["id"]))
     for row in work.episodes(reader, places, limit=3).items:
         worked = f"{row['ended_at'][:10]} worked on {quoted(row['description'], 200)}: {row['outcome']}"
         lines.append(_line(worked, row["id"]))

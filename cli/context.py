@@ -68,6 +68,7 @@ def _print(item: dict[str, Any]) -> None:
     _list("holds", [f"{each['confidence']:.1f} {each['text']}" for each in reversed(item["hypotheses"])])
     _list("decided", [_decision(each) for each in reversed(item["decisions"][-5:])])
     _list("found", [f"{each['kind']}: {each['text']}" for each in reversed(item["discoveries"][-5:])])
+    _list("open", [each["text"] for each in item["threads"]])
     _list("turns", [" ".join((f"step {p['step']}:", p["description"], p["reason"])) for p in item["pivots"][-3:]])
     _list("results", [_result(each) for each in reversed(item["tool_results"][-5:])])
 

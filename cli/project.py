@@ -18,6 +18,7 @@ _SECTIONS = {
     "structure": "Structure",
     "conventions": "Conventions",
     "hotspots": "Hot spots",
+    "open": "Left open",
     "issues": "Errors that came back",
     "prefer": "Preferred",
     "avoid": "Avoided",

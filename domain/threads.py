@@ -124,8 +124,8 @@ def _left_in(said: str) -> list[str]:
             elif (item["done"] or " ") == " ":
                 found.append(item["text"])
     for match in _SAID.finditer(said):
-        start = max(said.rfind(mark, 0, match.start()) + len(mark) for mark in ("\n", ". ", "! ", "? "))
-        sentence = _SENTENCES.match(said, max(start, 0))
+        marks = ((said.rfind(mark, 0, match.start() + 1), len(mark)) for mark in ("\n", ". ", "! ", "? "))
+        sentence = _SENTENCES.match(said, max((at + size for at, size in marks if at >= 0), default=0))
         if sentence is not None and sentence.end() >= match.end() and not sentence[0].rstrip().endswith(("?", ":")):
             found.append(sentence[0])
     return found

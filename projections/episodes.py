@@ -6,6 +6,7 @@ import msgspec
 
 from memctl.domain.bounded import clipped
 from memctl.domain.facts import Episode, FilePatch, Pivot, ToolTally
+from memctl.domain.threads import Thread
 from memctl.projections.kernel import projection
 
 
@@ -55,6 +56,8 @@ class EpisodeRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     tips: tuple[str, ...] = ()
     answer: str = ""
     tokens: int = 0
+    threads: tuple[Thread, ...] = ()
+    """What is left open, while it is the work that the session ends with."""
 
 
 def _id(fact: Episode) -> str:
@@ -117,4 +120,5 @@ def episodes(row: EpisodeRow | None, fact: Episode) -> EpisodeRow:
         tips=fact.tips,
         answer=clipped(fact.answer, 2_000),
         tokens=fact.tokens,
+        threads=fact.threads,
     )

@@ -159,6 +159,7 @@ def _of_episode(episode: Episode) -> Memory:
         f"Solution: {clipped(said, 700)}" if said else "",
         f"Decided: {clipped('; '.join(episode.decisions[:5]), 300)}" if episode.decisions else "",
         f"Files: {listed(episode.files)}" if episode.files else "",
+        f"Left open: {'; '.join(thread.text for thread in episode.threads)}" if episode.threads else "",
     )
     return Memory(
         id=memory_id("episode", str(episode.id)),
@@ -175,6 +176,9 @@ def _of_episode(episode: Episode) -> Memory:
             clipped(episode.problem, 500),
             clipped(said, 900),
             clipped(" ".join(episode.decisions), 300),
+            clipped(" ".join(("left open", *(thread.text for thread in episode.threads))), 400)
+            if episode.threads
+            else "",
             " ".join((*episode.error_types[:6], *episode.symbols[:10])),
             f"{episode.task_type} {outcome}",
             listed(episode.files),

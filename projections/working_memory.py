@@ -34,6 +34,7 @@ from memctl.domain.facts import (
 )
 from memctl.domain.hypotheses import CONFIRMED, OPEN
 from memctl.domain.text import canonical
+from memctl.domain.threads import Thread
 from memctl.projections.kernel import projection
 
 TOOL_RESULTS, ERRORS, DISCOVERIES = 10, 5, 10
@@ -193,6 +194,8 @@ class WorkingMemory(msgspec.Struct, kw_only=True, omit_defaults=True):
     hypotheses: tuple[Held, ...] = ()
     decisions: tuple[Decided, ...] = ()
     pivots: tuple[Pivot, ...] = ()
+    threads: tuple[Thread, ...] = ()
+    """What would be left open if the session ended now."""
     tool_results: tuple[ToolResult, ...] = ()
     errors: tuple[RecentError, ...] = ()
     discoveries: tuple[Noted, ...] = ()
@@ -301,6 +304,7 @@ def _take(row: WorkingMemory, fact: Other) -> None:
                 row.task_status = "closed"
         case Episode():
             row.outcome, row.why, row.pivots = fact.outcome, clipped(fact.why, 240), fact.pivots
+            row.threads = fact.threads
         case ErrorOccurred():
             error = RecentError(
                 at,
@@ -346,7 +350,7 @@ def _begin(row: WorkingMemory, fact: TaskOpened) -> None:
     row.task_started_at = fact.occurred_at
     row.steps = row.current = 0
     row.plan, row.steps_done, row.pending = (), (), ()
-    row.hypotheses, row.pivots = (), ()
+    row.hypotheses, row.pivots, row.threads = (), (), ()
     row.current_step = row.outcome = row.why = ""
 
 

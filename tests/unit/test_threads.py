@@ -1,0 +1,80 @@
+"""What a session leaves open, read out of its last words and its list of steps."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memctl.domain.threads import MOST, TEXT, Thread, threads_of
+
+
+def left(answer: str = "", plan: tuple[tuple[str, str], ...] = (), **more: object) -> list[tuple[str, str]]:
+    given = {"worked_after": False, "outcome": "unknown", "why": "", "errors": {}, **more}
+    return [(each.kind, each.text) for each in threads_of(answer, plan, **given)]  # type: ignore[arg-type]
+
+
+def test_steps_that_were_not_done_are_left() -> None:
+    plan = (("completed", "Write the parser"), ("in_progress", "Wire it into the CLI"), ("pending", "Document it all"))
+    assert left(plan=plan) == [("step", "Wire it into the CLI"), ("step", "Document it all")]
+
+
+def test_of_work_that_ended_well_the_step_that_was_being_done_is_done() -> None:
+    plan = (("in_progress", "Run tests and commit"), ("pending", "Document the flag"))
+    assert left(plan=plan, outcome="success") == [("step", "Document the flag")]
+
+
+@pytest.mark.parametrize(
+    ("answer", "found"),
+    [
+        ("Done.\n\n## Next steps\n- Wire up the retry logic\n- [x] Ship the fix\n- Add a load test\n",
+         [("said", "Wire up the retry logic"), ("said", "Add a load test")]),
+        ("**Remaining work:**\n1. The Windows build is untested\n", [("said", "The Windows build is untested")]),
+        ("All green. I haven't pushed; do so when ready.", [("said", "I haven't pushed; do so when ready.")]),
+        ("Both pass. Integration tests were not run.", [("said", "Integration tests were not run.")]),
+        ("The schema still needs to be migrated.", [("said", "The schema still needs to be migrated.")]),
+        ("Fixed. Want me to open a pull request?", [("asked", "Want me to open a pull request?")]),
+        ("Now let me run the integration tests.", [("promised", "Now let me run the integration tests.")]),
+        ("파서를 고쳤습니다.\n\n남은 작업:\n- 윈도우 빌드 테스트 추가\n", [("said", "윈도우 빌드 테스트 추가")]),
+        ("마이그레이션은 아직 실행하지 않았습니다.", [("said", "마이그레이션은 아직 실행하지 않았습니다.")]),
+    ],
+)  # fmt: skip
+def test_the_last_words_say_what_is_left(answer: str, found: list[tuple[str, str]]) -> None:
+    assert left(answer) == found
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "All tests pass and the work is committed.",
+        "Is there anything else I can help you with?",
+        "What would you like to work on next?",
+        "The remaining tests pass as well.",
+        "Let me know if you would like another name.",
+        "Fixed: the flag was not implemented before.\n\n```\nTODO: nothing\n```\n",
+        "The next step of the algorithm multiplies both sides.",
+        "This has not changed since last year.",
+    ],
+)
+def test_words_that_leave_nothing_open_say_nothing(answer: str) -> None:
+    assert left(answer) == []
+
+
+def test_a_promise_that_was_kept_is_none() -> None:
+    assert left("Now let me run the integration tests.", worked_after=True) == []
+
+
+def test_work_that_failed_leaves_its_errors_or_itself() -> None:
+    errors = {"s": "TypeError: unsupported operand"}
+    assert left(errors=errors, outcome="failure") == [("error", "TypeError: unsupported operand")]
+    assert left(errors=errors, outcome="success") == []
+    interrupted = left(outcome="partial", why="the user interrupted the work")
+    assert interrupted == [("unfinished", "the user interrupted the work")]
+
+
+@given(st.text(max_size=400), st.lists(st.tuples(st.sampled_from(["pending", "completed"]), st.text(max_size=300))))
+def test_threads_are_few_short_and_told_once(answer: str, plan: list[tuple[str, str]]) -> None:
+    found: tuple[Thread, ...] = threads_of(answer, plan, {}, worked_after=False, outcome="unknown", why="")
+    assert len(found) <= MOST
+    assert all(len(each.text) <= TEXT for each in found)
+    assert len({each.text.lower() for each in found}) == len(found)
