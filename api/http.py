@@ -20,6 +20,7 @@ from memctl.api import (
     http_forget,
     http_guiding,
     http_hooks,
+    http_import,
     http_live,
     http_openapi,
     http_problems,
@@ -104,6 +105,7 @@ def application(readers: Readers, engine: Engine, doors: Commands, browsers: Bro
     app.add_middleware(http_live.Told)
     app.include_router(http_commands.routes(doors), prefix="/v1")
     app.include_router(http_forget.routes(doors.settings), prefix="/v1")
+    app.include_router(http_import.routes(doors.settings), prefix="/v1")
     app.include_router(http_hooks.routes(readers, engine, doors, Silence(doors.settings)), prefix="/v1")
     app.include_router(_tickets(browsers), prefix="/v1")
     app.router.routes.extend(site(readers, engine, browsers))

@@ -41,6 +41,7 @@ _LINE_HINTS = (*AGENT_HINTS, "'s keep", "best ", "right ", "proper ", "better ")
 _IDLE = re.compile(
     r"\b(?:edit tool|write tool|the user|old_string|plan mode|this (?:file|script)|skill|todo list|commit message|"
     r"speculat)\b|"
+    r"(?:where|when|if|as) (?:needed|necessary|appropriate|possible)\W*$|"
     r"\bor\b|\blines? \d|\b(?:one by one|guess(?:ing)?|all at once|in parallel|manually)\b|:$",
     re.I,
 )

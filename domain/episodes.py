@@ -39,10 +39,12 @@ _SAYS_NOTHING = re.compile(
     # What an agent is about to do or asks, how checks went, labels.
     r"^(?:now|let me|i'll|i will|first|next|good|great|perfect|done|ok(?:ay)?|here's|here is|let's|actually|i need)\b|"
     r"\b(?:let me|let's|want me to|would you like|shall i|should i|ready to|you can now)\b|[:?]$|"
-    r"^(?:all |both |the )?(?:\d+ )?(?:\w+ )?(?:tests?|lint|linter|typecheck|checks|build|commit|hooks)\b.{0,40}"
+    r"^(?:all |both |the )?(?:\d+ )?(?:[\w-]+ )?(?:tests?|lint|linter|typecheck|checks|build|commit|hooks)\b.{0,40}"
     r"\b(?:pass(?:es|ed|ing)?|clean|green|succe\w+)\b|"
     r"\b(?:all|\d+) (?:\d+ )?(?:[\w-]+ )?tests (?:now )?pass|^all clean\b|"
-    r"^(?:pushed|committed|fixed)\b[^a-z]*$|\b[0-9a-f]{7,40}\b.{0,4}$",
+    r"^(?:yes,? )?(?:(?:pushed|committed|fixed|done|and|merged|rebased|it)\b[ ,]*)+[^a-z]*$|"
+    r"\b(?:successfully (?:fix|implement|complet|updat)ed|made) (?:the|that|this|all) (?:issue|changes?|fix|work)\b|"
+    r"^(?:fixed|committed|pushed)\b[^.]{0,12}\bas\b|\b[0-9a-f]{7,40}\b.{0,4}$",
     re.I,
 )
 
@@ -54,12 +56,37 @@ def _says_words(sentence: str) -> bool:
     return sum(1 for _ in islice(_PLAIN_WORD.finditer(sentence), 3)) == 3
 
 
-def _gist(text: str, limit: int) -> str:
-    """The sentences of an agent's words that tell something, as many as fit in `limit` characters."""
+_TELLS_DONE = re.compile(
+    r"\b(?:(?:add|remov|replac|fix|chang|updat|mov|renam|creat|implement|extract|refactor|introduc|delet|dropp|correct|"
+    r"convert|simplifi|merg|split|wrapp|pass|switch|mark|enabl|disabl|reset|restor|rebas|resolv|wir|expand|adjust|"
+    r"configur|migrat|clean|rework|handl|skipp|reduc|bump|inlin|stor|return|inject|guard|cover|document)ed|"
+    r"rewrote|wrote|written|made|kept|took|set|put|built|split|now|no longer|instead)\b|"
+    r"했습니다|하였습니다|됩니다|변경|추가|수정|제거",
+    re.I,
+)
+"""What was done, or how things are since."""
+_IS_TO_BE = re.compile(
+    r"\b(?:need(?:s|ed)? to|should|must|could|would|will|going to|about to|have to|has to|plan to|"
+    r"(?:issue|problem|bug|cause|reason|error) (?:is|was)|(?:is|was|are|were) (?:failing|wrong|broken|caused)|"
+    r"there(?:'s| is| was| are| were) (?:an?|some|\d+)|because|fail(?:s|ed))\b",
+    re.I,
+)
+"""What is still to be done, or was wrong."""
+
+
+def _gist(text: str, limit: int, tells: re.Pattern[str] | None = None) -> str:
+    """The sentences of an agent's words that tell something, as many as fit in `limit` characters.
+
+    With `tells`, they begin with one in which that is found, and which is not of what is to come or was wrong.
+    """
     found = ""
     for sentence in sentences(text):
         sentence = sentence.replace("**", "")
         if sentence[0] in "|+" or not _says_words(sentence) or _SAYS_NOTHING.search(sentence):
+            continue
+        if tells is not None and (not tells.search(sentence) or _IS_TO_BE.search(sentence)):
+            if found:
+                break
             continue
         if found and len(found) + 1 + len(sentence) > limit:
             break
@@ -144,8 +171,10 @@ class EpisodeSoFar(msgspec.Struct):
     answered: Span | None = None
     answered_at: int = 0
     summary: str = ""
-    """The longest of the agent's words since the last change."""
+    """The longest of the agent's words after the last change, up to the next prompt."""
     summary_at: int = 0
+    summary_prompts: int = 0
+    """How many prompts there had been by then."""
     tokens: int = 0
     dirty: bool = True
 
@@ -207,8 +236,10 @@ class EpisodeSoFar(msgspec.Struct):
     def said(self, text: str, span: Span) -> None:
         """The agent spoke: its last words, and the fullest since the last change."""
         self.answer, self.answered, self.answered_at = text[:2_000], span, self.steps
-        if len(text) > len(self.summary) or self.summary_at < (self.changed_at or 0):
-            self.summary, self.summary_at = text[:2_000], self.steps
+        # What is said to a later prompt, with nothing changed since, answers another question.
+        longer = len(text) > len(self.summary) and self.prompts == self.summary_prompts
+        if longer or self.summary_at < (self.changed_at or 0):
+            self.summary, self.summary_at, self.summary_prompts = text[:2_000], self.steps, self.prompts
 
     def decided(self, text: str, rationale: str, *, cause: bool = False) -> None:
         self.dirty = True  # a statement does nothing else to it
@@ -282,8 +313,11 @@ class EpisodeSoFar(msgspec.Struct):
     def _solution(self) -> str:
         if self.changed_at is None:
             return ""
-        approach = "" if _SAYS_NOTHING.search(self.approach) or self.approach.startswith("ran `git ") else self.approach
-        return _gist(self.summary, 300) or approach
+        # Why something failed, or what was run instead, is no solution of the whole work.
+        idle = (
+            _SAYS_NOTHING.search(self.approach) or _IS_TO_BE.search(self.approach) or self.approach.startswith("ran ")
+        )
+        return _gist(self.summary, 300, _TELLS_DONE) or ("" if idle else self.approach)
 
     def _threads(self, outcome: Outcome, why: str) -> tuple[Thread, ...]:
         """What is left open, as long as nobody goes on with something else."""

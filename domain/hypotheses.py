@@ -113,6 +113,9 @@ _IDLE = re.compile(
     r"\b(?:edit|read|write) tool\b|\bold_string\b|\bindentation\b|\bwhitespace\b|\btabs? (?:vs|and|versus)\b|"
     r"\b(?:here|these|those|this|with|that|and|to|of)\W*$|"
     r"^(?:(?:in|at) )?(?:lines? \d|here\b|as follows|clear\b|confirmed\b|fixed\b|simple\b)|"
+    r"^(?:in|at) (?:another|a different|the other|some other)\b|"
+    # What is known of a design is no cause that was found.
+    r"\b(?:fundamental|known|inherent|documented) limitations?\b|"
     r"^(?:let me|looking|i'll|i will|i need|now)\b",
     re.I,
 )

@@ -27,6 +27,9 @@ _SENTENCE_END = re.compile(
 )
 
 
+_PARAGRAPH = re.compile(r"\n\s*\n")
+
+
 def description_of(words: str) -> str:
     """What the task is, in the prompt's own first sentence or two, at most 200 characters.
 
@@ -42,9 +45,12 @@ def description_of(words: str) -> str:
     if polite and len(text) - polite.end() > 15:
         text = text[polite.end() :]
     text = text.lstrip("#*->` \t\n")
-    paragraph = re.split(r"\n\s*\n", text[:2_000], maxsplit=1)[0]
+    paragraph, _, rest = (part.strip() for part in _PARAGRAPH.sub("\0", text[:2_000], count=1).partition("\0"))
     if len(paragraph) < SHORTEST_PARAGRAPH:
         paragraph = text[:2_000]
+    elif paragraph.endswith(":") and rest:
+        # What is announced is what it is about.
+        paragraph = f"{' '.join(paragraph.split())} {_PARAGRAPH.split(rest, maxsplit=1)[0]}"
     sentences = [" ".join(part.split()) for part in _SENTENCE_END.split(paragraph) if part and part.strip()]
     if not sentences:
         return _cut(" ".join(text.split()))

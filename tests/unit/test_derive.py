@@ -25,6 +25,7 @@ from memctl.domain.facts import (
     ErrorResolved,
     Fact,
     FileChanged,
+    FileTouched,
     Identified,
     InsightFound,
     MoodShown,
@@ -177,6 +178,7 @@ def test_a_session_with_an_error_a_fix_and_thanks_tells_these_facts(repaired: Se
         ErrorOccurred,
         Answered,
         ToolUsed,
+        FileTouched,
         FileChanged,
         ToolUsed,
         CommandRan,
@@ -228,14 +230,18 @@ def test_a_session_with_an_error_a_fix_and_thanks_tells_these_facts(repaired: Se
 
 
 def test_evidence_quotes_the_cited_event(repaired: Session) -> None:
-    texts = {told.delivery_id: getattr(told.payload, "text", "") for told in repaired.events}
+    payloads = {told.delivery_id: told.payload for told in repaired.events}
     quoted = [span for fact in facts_of(repaired.events) for span in fact.evidence if span.quote_hash]
     assert len(quoted) >= 8
     for span in quoted:
-        assert quote_hash(texts[span.event][span.start : span.end]) == span.quote_hash
+        text = field_text(payloads[span.event], span.field)
+        assert text is not None
+        assert quote_hash(text[span.start : span.end]) == span.quote_hash
     [error] = only(facts_of(repaired.events), ErrorOccurred)
     [span] = error.evidence
-    assert texts[span.event][span.start : span.end].startswith("FAILED tests/test_cart.py::test_total_of_empty_cart")
+    text = field_text(payloads[span.event], span.field)
+    assert text is not None
+    assert text[span.start : span.end].startswith("FAILED tests/test_cart.py::test_total_of_empty_cart")
 
 
 def test_the_next_opening_prompt_closes_task_and_episode(repaired: Session) -> None:

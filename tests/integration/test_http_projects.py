@@ -1,0 +1,145 @@
+"""Projects over HTTP, stores imported over HTTP, and what people say of memories, asked of a running API."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from apis import Api, problem_of, serving
+from asked import Remembered, remembered
+
+from memctl.workers.drain import Drainer, catch_up
+
+
+@pytest.fixture(scope="module")
+def memory(postgres_server: str, migrated_template: str, vectors: tuple[str, str]) -> Iterator[Remembered]:
+    with remembered(postgres_server, migrated_template, vectors, embedded=False) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def api(memory: Remembered, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
+    with serving(tmp_path_factory.mktemp("api"), memory, embedder="none") as found:
+        yield found
+
+
+def got(api: Api, path: str) -> Any:
+    status, _, body = api.ask(path)
+    assert status == 200, body
+    return json.loads(body)
+
+
+def told(api: Api, memory: Remembered, command: str, key: str, **given: Any) -> dict[str, Any]:
+    """Carry a command out, and fold what it says."""
+    status, _, body = api.ask(
+        f"/v1/commands/{command}", method="POST", body=json.dumps(given).encode(), headers={"Idempotency-Key": key}
+    )
+    assert status == 200, body
+    folded(memory)
+    answer: dict[str, Any] = json.loads(body)
+    return answer
+
+
+def folded(memory: Remembered) -> None:
+    drainer = Drainer(memory.database_url)
+    catch_up(drainer)
+    drainer.close()
+
+
+def test_every_project_is_listed_with_its_places(api: Api) -> None:
+    found = {each["name"]: each for each in got(api, "/v1/projects")["items"]}
+    assert set(found) == {"ledger", "atlas"}
+    assert found["ledger"]["locations"] == ["/home/dana/ledger"]
+
+
+def test_a_projects_page_is_told_by_name_by_id_and_by_where_the_caller_stands(api: Api) -> None:
+    by_name = got(api, "/v1/project?project=ledger")
+    assert by_name["project"]["name"] == "ledger"
+    assert by_name["stats"]["sessions"] == 3
+    for section in (
+        "tech_stack",
+        "commands",
+        "structure",
+        "conventions",
+        "hotspots",
+        "issues",
+        "prefer",
+        "avoid",
+        "open",
+    ):
+        for line in by_name[section]:
+            assert {"text", "count", "sessions", "last", "sources"} <= set(line)
+    assert got(api, f"/v1/project?project={by_name['project']['id'][:8]}") == by_name
+    assert got(api, "/v1/project?here=/home/dana/ledger/src")["project"] == by_name["project"]
+
+
+def test_each_line_of_a_page_names_events_that_are_there(api: Api) -> None:
+    page = got(api, "/v1/project?project=ledger")
+    sources = {
+        source
+        for section in ("tech_stack", "commands", "prefer")
+        for line in page[section]
+        for source in line["sources"]
+    }
+    assert sources
+    assert all(got(api, f"/v1/events/{source}")["location"] == "/home/dana/ledger" for source in sorted(sources)[:5])
+
+
+def test_tools_are_told_for_a_kind_of_task_or_for_all(api: Api) -> None:
+    every = got(api, "/v1/tools?project=ledger")
+    assert every["tools"]
+    assert all(0 <= each["success_rate"] <= 1 for each in every["tools"])
+    assert got(api, "/v1/tools?project=ledger&type=docs")["tools"] == []
+
+
+def test_an_unknown_project_is_a_problem_that_says_so(api: Api) -> None:
+    assert problem_of(api.ask("/v1/project?project=nowhere"))["status"] == 404
+
+
+def test_projects_are_merged_and_split_again(api: Api, memory: Remembered) -> None:
+    told(api, memory, "merge-projects", "m1", into="ledger", merged="atlas")
+    assert [each["name"] for each in got(api, "/v1/projects")["items"]] == ["ledger"]
+    assert got(api, "/v1/project?project=ledger")["stats"]["sessions"] == 4
+    told(api, memory, "split-project", "m2", part="/home/dana/atlas")
+    assert {each["name"] for each in got(api, "/v1/projects")["items"]} == {"ledger", "atlas"}
+
+
+STORE = json.dumps(
+    {"collected_info": [{"id": 1, "content": "The staging server restarts on Sundays.", "category": "ops"}]}
+).encode()
+
+
+def test_a_store_is_imported_over_http_once_whatever_its_key(api: Api) -> None:
+    def post(key: str, query: str = "", body: bytes = STORE) -> tuple[int, dict[str, str], bytes]:
+        return api.ask(f"/v1/import{query}", method="POST", body=body, headers={"Idempotency-Key": key})
+
+    assert json.loads(post("a", "?dry_run=true")[2])["events"]["new"] == 1
+    status, _, answer = post("a")
+    assert status == 200
+    first = json.loads(answer)
+    assert (first["events"]["new"], first["lines"], first["bad"]) == (1, 1, [])
+    for key in ("a", "b"):
+        assert json.loads(post(key)[2])["events"] == {"new": 0, "duplicate": 1, "variant": 0, "forgotten": 0}
+    named = json.loads(
+        post("c", "?table=collected_info", json.dumps([{"id": 2, "content": "Backups run at noon"}]).encode())[2]
+    )
+    assert named["events"]["new"] == 1
+    problem = problem_of(post("d", "", b"SQLite format 3\0 and no more"))
+    assert problem["status"] in (400, 422)
+    assert "memctl-import" not in json.dumps(problem)
+
+
+def test_what_a_person_rejects_is_gone_from_every_list_and_what_is_pinned_says_so(api: Api, memory: Remembered) -> None:
+    items = got(api, "/v1/memories?project=ledger&kind=bug_pattern")["items"]
+    memory_of_bug = items[0]["id"]
+    told(api, memory, "pin", "p1", memory=memory_of_bug)
+    assert got(api, "/v1/memories?project=ledger&kind=bug_pattern")["items"][0]["pinned"]
+    told(api, memory, "reject", "r1", claim=memory_of_bug)
+    assert all(each["id"] != memory_of_bug for each in got(api, "/v1/memories?project=ledger&limit=200")["items"])
+    assert all(
+        each["id"] != memory_of_bug for each in got(api, "/v1/search?q=pyproject+error&project=ledger")["results"]
+    )
+    told(api, memory, "verify-knowledge", "v1", claim=memory_of_bug)
+    assert any(each["id"] == memory_of_bug for each in got(api, "/v1/memories?project=ledger&limit=200")["items"])
