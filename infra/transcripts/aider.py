@@ -14,6 +14,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple, TypedDict
 
@@ -103,7 +104,11 @@ class Aider:
         self._location = normalise(str(path.resolve().parent)) if path is not None and path.name == NAME else ""
 
     def split(self, data: bytes) -> list[Any]:
-        return list(_sections(lines_of(data)))
+        sections = list(_sections(lines_of(data)))
+        return [
+            section._replace(kind="mode") if _said_again(section, after) else section
+            for section, after in zip_longest(sections, sections[1:])
+        ]
 
     def read(self, record: Any, place: str) -> list[NewEvent] | str:
         section: _Section = record
@@ -119,6 +124,8 @@ class Aider:
             case "prompt":
                 chat.answer = ""
                 found = [_prompt(section.text, common)]
+            case "mode":
+                found = [NoticeReceived(kind="command", text=section.text.strip(), **common)]
             case "answer":
                 chat.answer = section.text
                 found = [ResponseReceived(text=section.text.strip(), **common)]
@@ -164,6 +171,14 @@ def _sections(lines: list[str]) -> Iterator[_Section]:
         match = prompt or said
         run.append(line if match is None else match[1] or "")
     yield from ended()
+
+
+def _said_again(section: _Section, after: _Section | None) -> bool:
+    """Whether `/ask …` stands here only because what was asked stands behind it once more, as aider writes it."""
+    if after is None or section.kind != "prompt" or after.kind != "prompt" or after.chat is not section.chat:
+        return False
+    command, _, words = section.text.strip().partition(" ")
+    return command.startswith("/") and bool(words.strip()) and words.strip() == after.text.strip()
 
 
 def _prompt(text: str, common: _Common) -> Observation:

@@ -118,10 +118,12 @@ class GeminiLines:
         """
         moment = record.get("timestamp")
         found: list[NewEvent] = []
+        content = record.get("content")
+        # Newer versions repeat the thoughts as parts of the content.
         thoughts = [_thought(mapping(each)) for each in items(record.get("thoughts"))]
-        if thought := "\n\n".join(filter(None, thoughts)):
+        if thought := "\n\n".join(filter(None, thoughts)) or _text(content, thought=True):
             found += self._observed(ResponseReceived(text=thought, kind="thinking", **common), moment)
-        if text := _text(record.get("content")).strip():
+        if text := _text(content).strip():
             found += self._observed(ResponseReceived(text=text, block=1, **common), moment)
         tokens = mapping(record.get("tokens"))
         if any(count(tokens.get(name)) for name in ("input", "output", "cached")):
@@ -199,14 +201,17 @@ def _prompt(record: dict[str, Any]) -> tuple[str, int]:
     return text, sum("inlineData" in part or "fileData" in part for part in parts)
 
 
-def _text(content: Any) -> str:
-    """The text of a string, a part, or a list of parts."""
+def _text(content: Any, *, thought: bool = False) -> str:
+    """The text of a string, a part, or a list of parts: of what was said, or of parts that are thoughts."""
     if isinstance(content, str):
-        return content
-    parts = items(content) or [content]
-    return "\n".join(
-        text for part in parts if (text := part if isinstance(part, str) else string(mapping(part).get("text")))
-    )
+        return "" if thought else content
+    found = []
+    for part in items(content) or [content]:
+        thinks = mapping(part).get("thought") is True
+        text = part if isinstance(part, str) else string(mapping(part).get("text"))
+        if text and thinks == thought:
+            found.append(text)
+    return "\n".join(found)
 
 
 def _thought(thought: dict[str, Any]) -> str:

@@ -20,6 +20,7 @@ from memctl.domain.event import Micros, NewEvent
 from memctl.domain.location import normalise
 from memctl.domain.observations import (
     Agent,
+    NoticeReceived,
     Observation,
     PromptSubmitted,
     ResponseReceived,
@@ -55,6 +56,11 @@ class _Message(NamedTuple):
     about: str
     id: str
     text: str
+
+
+_INTERRUPTED = "[Request interrupted by user"
+_WRITTEN = re.compile(r"\s*(?:The file|File (?:created|updated) successfully at:?) (?P<path>\S.*?)(?: has been \w+|$)")
+"""What Claude Code says of an edit whose text SpecStory leaves out."""
 
 
 class _Common(TypedDict):
@@ -158,6 +164,8 @@ def _said(text: str, role: str, common: _Common) -> Iterator[Observation]:
             yield from _used(part.attributes, part.text, block, common)
         elif not words:
             continue
+        elif role == "user" and words.startswith(_INTERRUPTED):
+            yield NoticeReceived(kind="interrupted", text=words, block=block, **common)
         elif role == "user":
             yield PromptSubmitted(text=words, block=block, **common)
         else:
@@ -218,6 +226,8 @@ def _rendered(type: str, lines: list[str], summary: str) -> tuple[dict[str, Any]
     if type == "shell":
         script = blocks.pop(0).text if blocks and blocks[0].info in ("bash", "sh", "zsh") else ""
         given = {"command": script or quoted[-1]} if script or quoted else {}
+    elif type == "write" and not quoted and blocks and (written := _WRITTEN.match(blocks[-1].text)):
+        given = {"file_path": written["path"]}
     elif type == "write" and blocks:
         given = {"file_path": quoted[0] if quoted else "", "content": blocks.pop(0).text}
     elif type in ("read", "write") and quoted:
