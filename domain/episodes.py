@@ -314,10 +314,9 @@ class EpisodeSoFar(msgspec.Struct):
         if self.changed_at is None:
             return ""
         # Why something failed, or what was run instead, is no solution of the whole work.
-        idle = (
-            _SAYS_NOTHING.search(self.approach) or _IS_TO_BE.search(self.approach) or self.approach.startswith("ran ")
-        )
-        return _gist(self.summary, 300, _TELLS_DONE) or ("" if idle else self.approach)
+        words = self.approach.partition(" (edited ")[0]
+        done = _TELLS_DONE.search(words) and not (_SAYS_NOTHING.search(words) or _IS_TO_BE.search(words))
+        return _gist(self.summary, 300, _TELLS_DONE) or (self.approach if done and not words.startswith("ran ") else "")
 
     def _threads(self, outcome: Outcome, why: str) -> tuple[Thread, ...]:
         """What is left open, as long as nobody goes on with something else."""

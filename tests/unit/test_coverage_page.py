@@ -1,0 +1,56 @@
+"""docs/read-models-coverage.md names rows, fields, functions and tests that exist."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import re
+from pathlib import Path
+
+import msgspec
+import pytest
+
+import memctl.domain
+import memctl.projections
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "read-models-coverage.md").read_text(encoding="utf-8")
+LINES = [line for line in PAGE.splitlines() if line.count("|") == 5 and "`" in line]
+
+
+def structs() -> dict[str, type[msgspec.Struct]]:
+    """By name; where two have one name, the projection's."""
+    found: dict[str, type[msgspec.Struct]] = {}
+    for package in (memctl.projections, memctl.domain):
+        for module in pkgutil.iter_modules(package.__path__, package.__name__ + "."):
+            for name, value in vars(importlib.import_module(module.name)).items():
+                if isinstance(value, type) and issubclass(value, msgspec.Struct):
+                    found.setdefault(name, value)
+    return found
+
+
+STRUCTS = structs()
+
+
+@pytest.mark.parametrize("line", LINES, ids=lambda line: " ".join(line.split("|")[1:3]).strip()[:60])
+def test_what_the_page_names_is_there(line: str) -> None:
+    _, _, _, where, test, _ = line.split("|")
+    named = re.findall(r"`([^`]+)`", where)
+    assert named
+    for name in named:
+        if name.startswith("memctl."):
+            module, _, attribute = name.rpartition(".")
+            assert hasattr(importlib.import_module(module), attribute), name
+        else:
+            row, _, field = name.partition(".")
+            assert hasattr(STRUCTS[row], field), name
+    (path,) = re.findall(r"`([^`]+)`", test)
+    assert (ROOT / path).exists(), path
+
+
+def test_every_read_model_has_its_lines() -> None:
+    from memctl.projections.kernel import projections
+
+    told = {line.split("|")[1].split()[0] for line in LINES}
+    kept_for_others = {"bug_sightings", "project_shares", "project_digests", "project_words", "locations", "regard"}
+    assert {p.name for p in projections()} - kept_for_others - told == set()
