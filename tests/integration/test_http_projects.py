@@ -31,13 +31,13 @@ def got(api: Api, path: str) -> Any:
     return json.loads(body)
 
 
-def told(api: Api, memory: Remembered, command: str, key: str, **given: Any) -> dict[str, Any]:
+def told(api: Api, where: Remembered, command: str, key: str, **given: Any) -> dict[str, Any]:
     """Carry a command out, and fold what it says."""
     status, _, body = api.ask(
         f"/v1/commands/{command}", method="POST", body=json.dumps(given).encode(), headers={"Idempotency-Key": key}
     )
     assert status == 200, body
-    folded(memory)
+    folded(where)
     answer: dict[str, Any] = json.loads(body)
     return answer
 
@@ -99,10 +99,10 @@ def test_an_unknown_project_is_a_problem_that_says_so(api: Api) -> None:
 
 
 def test_projects_are_merged_and_split_again(api: Api, memory: Remembered) -> None:
-    told(api, memory, "merge-projects", "m1", into="ledger", merged="atlas")
+    told(api, memory, "merge-projects", "m1", into="ledger", project="atlas")
     assert [each["name"] for each in got(api, "/v1/projects")["items"]] == ["ledger"]
     assert got(api, "/v1/project?project=ledger")["stats"]["sessions"] == 4
-    told(api, memory, "split-project", "m2", part="/home/dana/atlas")
+    told(api, memory, "split-project", "m2", project="/home/dana/atlas")
     assert {each["name"] for each in got(api, "/v1/projects")["items"]} == {"ledger", "atlas"}
 
 
