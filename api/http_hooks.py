@@ -33,7 +33,7 @@ def routes(readers: Readers, engine: Engine, doors: Commands, silence: Silence) 
     """One route. 204 where there is nothing to tell, which is most of the time."""
     router = APIRouter(tags=["hooks"])
 
-    @router.post("/hooks/{agent}")
+    @router.post("/hooks/{agent}", responses={204: {"description": "There is nothing to tell."}})
     async def hook(
         request: Request,
         agent: Annotated[str, Path(max_length=50)],

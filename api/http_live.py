@@ -34,6 +34,14 @@ MOST_TAILS = 16
 MOST_AT_ONCE = 500
 
 
+class NotWritten(MemctlError):
+    """The log ends at position {last}: nothing was written at {wanted}."""
+
+    exit_code = 2
+    last: int
+    wanted: int
+
+
 class NotCaughtUp(MemctlError):
     """What is read from has come to position {reached}, not yet to {wanted}."""
 
@@ -56,7 +64,9 @@ def caught_up(readers: Readers) -> Callable[..., None]:
             return
         deadline = time.monotonic() + PATIENCE_S
         while True:
-            reached, waiting, dense = readers.read(_reached)
+            last, reached, waiting, dense = readers.read(_reached)
+            if min_position > last:
+                raise NotWritten(last=last, wanted=min_position)
             if reached >= min_position and not waiting:
                 break
             if time.monotonic() > deadline:
@@ -70,10 +80,11 @@ def caught_up(readers: Readers) -> Callable[..., None]:
     return wait
 
 
-def _reached(reader: Reader) -> tuple[int, int, int]:
-    """The position up to which all is folded, and points that wait for their words and for their meaning."""
-    lowest = min((shard["position"] for shard in stats.progress(reader)["shards"]), default=0)
-    return (lowest, *outbox.backlog(reader.connection, reader.live.stage2))
+def _reached(reader: Reader) -> tuple[int, int, int, int]:
+    """The log's last position, the one up to which all is folded, and points that wait for their words and meaning."""
+    found = stats.progress(reader)
+    lowest = min((shard["position"] for shard in found["shards"]), default=0)
+    return (found["last_position"], lowest, *outbox.backlog(reader.connection, reader.live.stage2))
 
 
 class Told:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from memctl.api.auth import OPEN
 from memctl.api.explain import Explanation
 from memctl.api.views import BugAnswer, Evidence, Found, SearchAnswer, is_moment
 
@@ -103,12 +104,11 @@ def document(app: FastAPI) -> dict[str, Any]:
         for own in ("HTTPValidationError", "ValidationError"):
             schemas.pop(own, None)
         schemas.update(_schemas())
-        for operations in made["paths"].values():
+        for path, operations in made["paths"].items():
             for operation in operations.values():
-                operation["responses"] |= {
-                    "401": _problem("The token is missing or wrong."),
-                    "422": _problem("Badly asked."),
-                }
+                if path in OPEN:
+                    operation["security"] = []
+                operation["responses"] = {**_EVERYWHERE, **operation["responses"], "422": _EVERYWHERE["422"]}
         made["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
         made["security"] = [{"token": []}]
         app.openapi_schema = made
@@ -128,6 +128,17 @@ def _answers(schema: dict[str, Any], example: Any = None) -> Responses:
 def _problem(description: str) -> dict[str, Any]:
     content = {"schema": {"$ref": "#/components/schemas/Problem"}, "example": _BAD}
     return {"description": description, "content": {"application/problem+json": content}}
+
+
+_EVERYWHERE = {
+    "401": _problem("The token is missing or wrong."),
+    "404": _problem("Nothing has that id, or no such project is known."),
+    "413": _problem("The body is too long."),
+    "414": _problem("The path and its query are too long; post longer texts."),
+    "422": _problem("Badly asked."),
+    "503": _problem("The database does not answer, or there is too much to do; try again."),
+}
+"""What any request may be answered with."""
 
 
 def _schemas() -> dict[str, Any]:
