@@ -71,3 +71,9 @@ def test_indices_are_the_same_in_every_process() -> None:
         for seed in ("1", "2")
     }
     assert results == {f"{sparse('오류 in parse_json')[0]}\n"}
+
+
+def test_of_an_address_only_its_end_is_looked_for() -> None:
+    asked = sparse_query("https://github.com/acme/shop/issues/7718 the prompt breaks")
+    assert asked == sparse_query("7718 the prompt breaks")
+    assert sparse_query("https://shop.example") == sparse_query("shop.example")
