@@ -14,7 +14,7 @@ from psycopg import errors
 
 from memctl.domain.errors import MemctlError
 from memctl.infra import generations
-from memctl.infra.database import Connection, connect, outages
+from memctl.infra.database import Connection, DatabaseUnavailable, connect, outages
 from memctl.infra.generations import Live
 
 T = TypeVar("T")
@@ -33,10 +33,10 @@ class TooBusy(MemctlError):
     """memctl is answering as many requests as it can; try again in a moment."""
 
 
-class BeingBuilt(MemctlError):
-    """A read model of this version of memctl is not built yet: {table}"""
+class BeingBuilt(DatabaseUnavailable):
+    """The database has no {table} yet, or not any more."""
 
-    hint = "the workers build it beside the others; `memctl status` shows how far they are"
+    hint = "the workers build what a new version of memctl needs; `memctl status` shows how far they are"
     table: str
 
 

@@ -18,6 +18,7 @@ from soak import FACTOR
 
 from memctl.domain.event import Event, Micros, Payload, Position, type_of
 from memctl.domain.facts import Fact
+from memctl.projections.insights import Insight
 from memctl.projections.kernel import ROW_LIMIT, Changed, Projection, Recorded, projections
 from memctl.projections.stage1 import fold_stream, stored
 
@@ -52,7 +53,10 @@ class Inputs(Values):
             return msgspec.structs.replace(self.made(kind), occurred_at=at)
         if not issubclass(kind, Payload):
             name = next(p.name for p in STAGE_2 if p.row is kind)
-            return Changed(self.hex(36), heavy_row(name, self._rng.randrange(24)))
+            row = heavy_row(name, self._rng.randrange(24))
+            if isinstance(row, Insight):  # what sessions show the contrary of is no preference
+                row = msgspec.structs.replace(row, denials=())
+            return Changed(self.hex(36), row)
         payload = self.made(kind)
         event = Event(
             position=Position(1), event_id=UUID(int=self._rng.getrandbits(128)), space_id=1, stream="knowledge/notes",
