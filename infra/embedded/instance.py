@@ -128,7 +128,11 @@ def down(settings: Settings, tell: Tell = lambda _: None) -> bool:
     if not places.run.is_dir():
         return False
     with _alone(places, tell):
-        return _stop(places)
+        stopped = _stop(places)
+        if places.sockets.parent != places.run:  # in /tmp, where nobody would tidy up after us
+            with contextlib.suppress(OSError):
+                places.sockets.rmdir()
+        return stopped
 
 
 def status(settings: Settings, programs: tuple[Program, ...] = PROGRAMS) -> Status:
