@@ -168,15 +168,7 @@ def _put(intake: Intake, batch: list[NewEvent], account: Account) -> None:
     done = intake.record(batch)
     account.redacted.update(done.redactions)
     for event, entry in zip(batch, done.appended, strict=True):
-        if entry.status == "new":
-            account.new += 1
-            account.types[event.type] += 1
-        elif entry.status == "variant":
-            account.variant += 1
-        elif entry.status == "forgotten":
-            account.forgotten += 1
-        else:
-            account.duplicate += 1
+        account.take(event.type, entry)
 
 
 def _event(line: Line) -> NewEvent:

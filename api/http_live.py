@@ -42,7 +42,7 @@ class NotWritten(MemctlError):
     wanted: int
 
 
-class NotCaughtUp(MemctlError):
+class StillBehind(MemctlError):
     """What is read from has come to position {reached}, not yet to {wanted}."""
 
     hint = "Ask again in a moment; `memctl status` tells whether the worker runs."
@@ -70,7 +70,7 @@ def caught_up(readers: Readers) -> Callable[..., None]:
             if reached >= min_position and not waiting:
                 break
             if time.monotonic() > deadline:
-                raise NotCaughtUp(reached=reached, wanted=min_position)
+                raise StillBehind(reached=reached, wanted=min_position)
             time.sleep(LOOK_AGAIN_S)
         request.state.told = [
             (b"memctl-position", str(reached).encode()),
@@ -108,13 +108,12 @@ def tails(readers: Readers) -> APIRouter:
     open_tails = 0
 
     def stream(source: AsyncIterator[bytes]) -> Response:
-        nonlocal open_tails
         if open_tails >= MOST_TAILS:
             raise TooBusy
-        open_tails += 1
 
         async def counted() -> AsyncIterator[bytes]:
             nonlocal open_tails
+            open_tails += 1  # here, where it is sure to be taken back: an answer may be given up before it begins
             try:
                 async for part in source:
                     yield part

@@ -11,7 +11,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from memctl.api.http_live import NotCaughtUp
+from memctl.api.http_live import StillBehind
 from memctl.api.reader import TooBusy
 from memctl.domain.errors import MemctlError
 from memctl.infra.database import DatabaseUnavailable
@@ -26,7 +26,7 @@ log = logging.getLogger("memctl.api")
 _STATUS_OF_EXIT = {2: 422, 3: 404}
 """By the exit code of the command line, which means the same: badly asked, not there."""
 
-_LATER = (DatabaseUnavailable, VectorStoreUnavailable, TooBusy, NotCaughtUp)
+_LATER = (DatabaseUnavailable, VectorStoreUnavailable, TooBusy, StillBehind)
 
 
 def problem(status: int, title: str, detail: str = "", **more: Any) -> Response:

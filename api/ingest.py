@@ -19,6 +19,7 @@ from memctl.api.commands import Intake, Recorded
 from memctl.domain.event import NewEvent
 from memctl.infra.database import outages
 from memctl.infra.log import checkpoints
+from memctl.infra.log.append import Appended
 from memctl.infra.silence import Silence
 from memctl.infra.transcripts.files import discover
 from memctl.infra.transcripts.reading import START, Checkpoint, Parsed, Transcript
@@ -66,6 +67,19 @@ class Account(msgspec.Struct):
     ignored: Counter[str] = msgspec.field(default_factory=Counter)
     bad: list[BadLine] = msgspec.field(default_factory=list)
     seconds: float = 0.0
+
+    def take(self, kind: str, done: Appended) -> None:
+        """Count what became of an event of that type."""
+        match done.status:
+            case "new":
+                self.new += 1
+                self.types[kind] += 1
+            case "variant":
+                self.variant += 1
+            case "forgotten":
+                self.forgotten += 1
+            case _:
+                self.duplicate += 1
 
     def as_json(self) -> dict[str, Any]:
         """The account as `memctl ingest --json` prints it."""
@@ -241,16 +255,7 @@ class Batches:
             if why := recorded.refused.get(index):
                 account.bad.append(BadLine(str(path), line, f"not kept: {why}"))
                 continue
-            done = next(appended)
-            if done.status == "new":
-                account.new += 1
-                account.types[event.type] += 1
-            elif done.status == "variant":
-                account.variant += 1
-            elif done.status == "forgotten":
-                account.forgotten += 1
-            else:
-                account.duplicate += 1
+            account.take(event.type, next(appended))
 
     def __enter__(self) -> Self:
         return self

@@ -205,7 +205,7 @@ def with_database(server: str, name: str) -> str:
     return f"{parts.scheme}://{parts.netloc}/{name}" + (f"?{parts.query}" if parts.query else "")
 
 
-def wait_until(holds: Callable[[], object], patience: float = 10.0, what: str = "the condition") -> None:
+def wait_until(holds: Callable[[], object], patience: float = 30.0, what: str = "the condition") -> None:
     """Look until `holds()` is true; fail after `patience` seconds."""
     deadline = time.monotonic() + patience
     while not holds():

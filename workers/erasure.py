@@ -99,8 +99,9 @@ def with_twins(connection: Connection, space_id: int, ids: Collection[UUID]) -> 
     from being told again."""
     found = set(ids)
     stones: list[Tombstone] = []
+    tellings = _Tellings(connection, space_id)
     for event in erase.read(connection, space_id, ids):
-        twins = _twins(connection, space_id, event)
+        twins = tellings.twins(event)
         found |= twins
         stones += event_tombstones(event.stream, event.type, event.occurred_at, event.payload, has_twin=bool(twins))
     for event in erase.read(connection, space_id, found - set(ids)):
@@ -108,18 +109,39 @@ def with_twins(connection: Connection, space_id: int, ids: Collection[UUID]) -> 
     return found, stones
 
 
-def _twins(connection: Connection, space_id: int, event: Event) -> set[UUID]:
-    call = getattr(event.payload, "call", "")
-    row = connection.execute(
-        "SELECT array_agg(DISTINCT coalesce(variant_of, event_id)) FROM memctl.events WHERE space_id = %s"
-        " AND stream = %s AND type = %s AND payload IS NOT NULL AND coalesce(variant_of, event_id) <> %s"
-        " AND payload->>'call' IS NOT DISTINCT FROM %s",
-        [space_id, event.stream, event.type, event.delivery_id, call or None],
-    ).fetchone()
-    others = (row and row[0]) or []
-    if call:
-        return set(others)
-    return {e.delivery_id for e in erase.read(connection, space_id, others) if same_text(event.payload, e.payload)}
+class _Tellings:
+    """What streams' events tell, looked up once for each stream and type: by the call of a tool, else by text."""
+
+    def __init__(self, connection: Connection, space_id: int) -> None:
+        self._connection, self._space_id = connection, space_id
+        self._by_call: dict[tuple[str, str], dict[str, set[UUID]]] = {}
+        self._texts: dict[tuple[str, str], list[Event]] = {}
+
+    def twins(self, event: Event) -> set[UUID]:
+        """The other deliveries that tell the same as this one."""
+        where = (event.stream, event.type)
+        if where not in self._by_call:
+            self._by_call[where] = self._calls(*where)
+        call = getattr(event.payload, "call", "")
+        others = self._by_call[where].get(call, set()) - {event.delivery_id}
+        if call:
+            return others
+        if where not in self._texts:
+            told = self._by_call[where].get("", set())
+            self._texts[where] = list(erase.read(self._connection, self._space_id, told))
+        return {
+            e.delivery_id for e in self._texts[where] if e.delivery_id in others and same_text(event.payload, e.payload)
+        }
+
+    def _calls(self, stream: str, kind: str) -> dict[str, set[UUID]]:
+        found: dict[str, set[UUID]] = {}
+        for call, delivery in self._connection.execute(
+            "SELECT coalesce(payload->>'call', ''), coalesce(variant_of, event_id) FROM memctl.events"
+            " WHERE space_id = %s AND stream = %s AND type = %s AND payload IS NOT NULL",
+            [self._space_id, stream, kind],
+        ):
+            found.setdefault(call, set()).add(delivery)
+        return found
 
 
 def erase_round(

@@ -212,10 +212,14 @@ def _server() -> Iterator[tuple[str, str]]:
         token = secrets.token_hex(16)
         token_file, announced = Path(folder, "token"), Path(folder, "vectors", "server.json")
         token_file.write_text(token)
-        command = [sys.executable, "-m", "memctl.infra.vectors.server", "--dir", str(announced.parent)]
+        module = [sys.executable, "-P", "-m"]
+        # It ends when we do, however that is.
+        command = [*module, "memctl.infra.embedded.launch", "--", *module, "memctl.infra.vectors.server"]
         with Path(folder, "log").open("w+b") as log:
             process = subprocess.Popen(  # noqa: S603
-                [*command, "--token-file", str(token_file), "--port", "0"], stdout=log, stderr=log
+                [*command, "--dir", str(announced.parent), "--token-file", str(token_file), "--port", "0"],
+                stdout=log,
+                stderr=log,
             )
             try:
                 deadline = time.monotonic() + _START_S

@@ -11,13 +11,13 @@ from typing import Any
 import msgspec
 import pytest
 from client_sessions import CLAUDE, lines
+from events import as_read
 from histories import EXAMPLE, real_sessions
 from hook_payloads import sent_for
 from soak import FACTOR
 
-from memctl.domain.event import Event, Micros, NewEvent, Position
+from memctl.domain.event import Micros, NewEvent
 from memctl.domain.facts import Fact, PlaceSeen
-from memctl.domain.observations import event_id_of
 from memctl.infra.redaction import prepare
 from memctl.infra.transcripts.claude import Claude
 from memctl.infra.transcripts.files import discover
@@ -58,7 +58,7 @@ def told(paths: list[Path]) -> tuple[Streams, Streams]:
 
 def folded(stream: str, events: list[NewEvent]) -> dict[Any, Any]:
     """Every row and every fact that stage 1 makes of a stream, without what only hooks tell."""
-    _, delta = fold_stream(stream, [stored(event, position) for position, event in enumerate(events, 1)])
+    _, delta = fold_stream(stream, [as_read(event, position) for position, event in enumerate(events, 1)])
     rows = {
         of: {name: getattr(row, name) for name in row.__struct_fields__ if name not in ONLY_HOOKS_TELL.get(of[0], ())}
         for of, row in delta.rows.items()
@@ -69,23 +69,6 @@ def folded(stream: str, events: list[NewEvent]) -> dict[Any, Any]:
 def compared(fact: Fact) -> Fact:
     # A session's place is first seen when it is opened.
     return msgspec.structs.replace(fact, occurred_at=Micros(0), evidence=()) if isinstance(fact, PlaceSeen) else fact
-
-
-def stored(new: NewEvent, position: int) -> Event:
-    return Event(
-        position=Position(position),
-        event_id=event_id_of(1, new.dedupe_key),
-        space_id=1,
-        stream=new.stream,
-        type=new.type,
-        occurred_at=new.occurred_at,
-        recorded_at=new.occurred_at,
-        actor=new.actor,
-        location=new.location,
-        session_id=new.session_id,
-        dedupe_key=new.dedupe_key,
-        payload=new.payload,
-    )
 
 
 def check(paths: list[Path]) -> None:
