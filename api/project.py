@@ -15,7 +15,8 @@ from memctl.api.pages import page, projection_named, table_of, within
 from memctl.api.places import Places
 from memctl.api.reader import Reader
 from memctl.api.threads import open_threads
-from memctl.api.views import iso, moment
+from memctl.api.views import BugHit, iso, moment
+from memctl.domain.bounded import one_line
 from memctl.domain.location import project_of
 from memctl.domain.projects import Project
 from memctl.domain.stack import case_of, is_config, is_entry, is_library, language_of, test_style_of
@@ -297,15 +298,8 @@ def _learnt(reader: Reader, places: Places) -> dict[str, list[Line]]:
         )
         for item in open_threads(reader, places)
     ]
-    issues: list[Line] = []
-    for hit in bugs.known(reader, places, limit=20).hits:
-        # An error that other projects have too may have been resolved there, in their way.
-        if hit.projects == [places.project] and hit.occurrences > 1 and hit.solution and len(issues) < 4:
-            message = " ".join(hit.message.split())[:110]
-            way = " ".join(str(hit.solution.get("approach") or hit.solution.get("description") or "").split())[:110]
-            sources = [str(each.event_id) for each in hit.evidence[:SOURCES]]
-            text = f"{message} → {way}" if way else message
-            issues.append(Line(text, hit.occurrences, 0, iso(hit.last_seen), sources))
+    # An error that other projects have too may have been resolved there, in their way.
+    here = (hit for hit in bugs.known(reader, places, limit=20).hits if hit.projects == [places.project])
     prefer: list[Line] = []
     avoid: list[Line] = []
     for item in claims.knowledge(reader, places, limit=60).items:
@@ -318,7 +312,32 @@ def _learnt(reader: Reader, places: Places) -> dict[str, list[Line]]:
         )
         (avoid if claim["polarity"] < 0 else prefer).append(line)
     prefer, avoid = (sorted(lines, key=lambda line: (-line.sessions, line.text))[:6] for lines in (prefer, avoid))
-    return {"open": left, "issues": issues, "prefer": prefer, "avoid": avoid}
+    return {"open": left, "issues": came_back(here), "prefer": prefer, "avoid": avoid}
+
+
+def came_back(hits: Iterable[BugHit]) -> list[Line]:
+    """Errors that came back and what resolved them: the first four ways. What one way resolved stands in one line, for
+    its words may be of any of them."""
+    by_way: dict[str, list[BugHit]] = {}
+    for hit in hits:
+        if hit.occurrences > 1 and hit.solution:
+            way = one_line(str(hit.solution.get("approach") or hit.solution.get("description") or ""), 110)
+            by_way.setdefault(way, []).append(hit)
+    lines = []
+    for way, resolved in list(by_way.items())[:4]:
+        messages = [one_line(hit.message, 110 if len(resolved) == 1 else 50) for hit in resolved[:3]]
+        if more := len(resolved) - len(messages):
+            messages.append(f"{more} more")
+        lines.append(
+            Line(
+                "; ".join(messages) + (f" → {way}" if way else ""),
+                sum(hit.occurrences for hit in resolved),
+                0,
+                iso(max(hit.last_seen for hit in resolved)),
+                [str(each.event_id) for hit in resolved for each in hit.evidence[:SOURCES]][:SOURCES],
+            )
+        )
+    return lines
 
 
 def _statistics(reader: Reader, places: Places) -> dict[str, Any]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from uuid import UUID
 
-from memctl.api.project import DAY, path_in, sections_of
+from memctl.api.project import DAY, came_back, path_in, sections_of
+from memctl.api.views import BugHit
 from memctl.domain.projects import Place, Project, Projects
 from memctl.domain.tallies import Tally
 from memctl.projections.project_knowledge import SessionKnowledge
@@ -84,3 +86,49 @@ def test_a_line_says_in_how_many_sessions_it_was_seen_and_names_events() -> None
     (line,) = sections_of(rows, project(), NOW)["tech_stack"]
     assert (line.text, line.count, line.sessions) == ("tests run with pytest", 6, 3)
     assert line.sources == [str(UUID(int=n)) for n in (1, 2, 3)]
+
+
+def hit(message: str, occurrences: int, approach: str, day: int = 1) -> BugHit:
+    seen = datetime(2026, 3, day, tzinfo=UTC)
+    return BugHit(
+        id="",
+        signature=message,
+        score=1.0,
+        class_="high",
+        aspects=[],
+        error_types=[],
+        message=message,
+        template=message,
+        stack=[],
+        code=[],
+        file_types=[],
+        frameworks=[],
+        causes=[],
+        occurrences=occurrences,
+        resolutions=1,
+        mean_resolve_s=None,
+        first_seen=seen,
+        last_seen=seen,
+        projects=[],
+        files=[],
+        solution={"approach": approach} if approach else None,
+        solutions=[],
+        related=[],
+        evidence=[],
+    )
+
+
+def test_errors_that_one_way_resolved_stand_in_one_line() -> None:
+    lines = came_back(
+        [
+            hit("G104", 5, "added context", day=3),
+            hit("no such file", 2, "made the folder"),
+            hit("G304", 4, "added context", day=7),
+            hit("seen once", 1, "added context"),
+            hit("never resolved", 9, ""),
+        ]
+    )
+    assert [(line.text, line.count, line.last) for line in lines] == [
+        ("G104; G304 → added context", 9, "2026-03-07T00:00:00Z"),
+        ("no such file → made the folder", 2, "2026-03-01T00:00:00Z"),
+    ]
