@@ -14,6 +14,7 @@ from memctl.domain.event import Micros
 from memctl.domain.facts import (
     Answered,
     DecisionTaken,
+    Episode,
     InsightFound,
     MoodShown,
     Prompted,
@@ -26,6 +27,7 @@ from memctl.domain.facts import (
     quote,
 )
 from memctl.domain.insights import claims_in
+from memctl.domain.learning import EpisodeDistilled, OfEpisode, TrajectoryJudged
 from memctl.domain.observations import PromptSubmitted, ResponseReceived
 from memctl.domain.ordering import Placed, prompt_about
 from memctl.domain.prompts import FRESH_START, Said, is_complaint, is_thanks, kind_of, said_in, words_in
@@ -90,6 +92,10 @@ class Conversation:
         self._last_prompt = Micros(0)
         self._fresh = False
         self.episode: EpisodeSoFar | None = None
+        self._over: set[UUID] = set()
+        """Episodes that were closed, and are told no more."""
+        self._recorded: dict[tuple[UUID, type[OfEpisode]], OfEpisode] = {}
+        """What was recorded of episodes, the latest of each kind."""
 
     @property
     def task(self) -> str:
@@ -108,7 +114,23 @@ class Conversation:
             self._assert.add(self._turn.fact())
         if self.episode is not None and self.episode.dirty:
             self.episode.dirty = False
-            self._assert.add(self.episode.fact(closed=False))
+            self._assert.add(self._fact(self.episode, closed=False))
+
+    def recorded(self, outcome: OfEpisode) -> bool:
+        """A processor said something of an episode. False where that was told already: then it has to be told anew."""
+        if outcome.episode in self._over:
+            return False
+        self._recorded[outcome.episode, type(outcome)] = outcome
+        if self.episode is not None and self.episode.id == outcome.episode:
+            self.episode.dirty = True
+        return True
+
+    def _fact(self, episode: EpisodeSoFar, *, closed: bool) -> Episode:
+        recorded = self._recorded
+        judged, distilled = recorded.get((episode.id, TrajectoryJudged)), recorded.get((episode.id, EpisodeDistilled))
+        assert judged is None or isinstance(judged, TrajectoryJudged)
+        assert distilled is None or isinstance(distilled, EpisodeDistilled)
+        return episode.fact(closed=closed, judged=judged, distilled=distilled)
 
     # --- the user ---
 
@@ -362,6 +384,7 @@ class Conversation:
         if stated.outcome != "unknown":
             who = "the user" if placed.event.actor == "user" else "the agent"
             self.episode.verdict = (stated.outcome, f"{who} said so" + (f": {stated.note}" if stated.note else ""))
+            self.episode.said_by_user = placed.event.actor == "user"
         self.episode.touch(placed.when)
         self._close(placed, by="statement")
 
@@ -385,7 +408,8 @@ class Conversation:
         episode = self.episode
         if episode is None:
             return
-        closed = episode.fact(closed=True)
+        closed = self._fact(episode, closed=True)
+        self._over.add(episode.id)
         self._assert.add(closed)
         self._assert.make(
             TaskClosed,

@@ -15,6 +15,7 @@ from memctl.domain.asserting import Assertions
 from memctl.domain.conversation import Conversation
 from memctl.domain.event import Event, Micros
 from memctl.domain.facts import Fact, SessionClosed, SessionOpened, SessionTitled, TokensSpent
+from memctl.domain.learning import OfEpisode
 from memctl.domain.observations import (
     NoticeReceived,
     PromptSubmitted,
@@ -68,11 +69,15 @@ class StreamFacts:
         """Fold further events of this stream.
 
         False when one of them does not sort last, pairs with an earlier one (a hook delivery and its transcript block),
-        or is another version of one: then nothing was changed, and the caller derives the whole stream anew.
+        is another version of one, or says of an episode that was told what it was: then this is of no more use, and the
+        caller derives the whole stream anew.
         """
         placed = None if self._undated else self._ordering.place(events)
         if placed is None:
             return False
+        for each in placed:
+            if isinstance(each.payload, OfEpisode) and not self._talk.recorded(each.payload):
+                return False
         for each in placed:
             self._fold(each)
         return True

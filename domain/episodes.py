@@ -13,6 +13,7 @@ from memctl.domain.bounded import clipped, one_line
 from memctl.domain.event import Micros
 from memctl.domain.explanations import sentences
 from memctl.domain.facts import Episode, FilePatch, Outcome, Pivot, Span, TaskType, ToolTally
+from memctl.domain.learning import EpisodeDistilled, TrajectoryJudged
 from memctl.domain.memory import first_sentences
 from memctl.domain.threads import Thread, threads_of
 
@@ -156,6 +157,8 @@ class EpisodeSoFar(msgspec.Struct):
     """The task was stated, not read out of a prompt."""
     verdict: tuple[Outcome, str] | None = None
     """What somebody stated of the outcome, and in which words."""
+    said_by_user: bool = False
+    """It was a person who stated it."""
     cause: str = ""
     """The cause that was found last."""
     spoken_of: str = ""
@@ -337,8 +340,18 @@ class EpisodeSoFar(msgspec.Struct):
         parts = 0.5 * min(self.steps / 60, 1) + 0.3 * min(len(self.files) / 12, 1) + 0.2 * min(self.errors / 8, 1)
         return round(parts, 3)
 
-    def fact(self, *, closed: bool) -> Episode:
-        outcome, why = self.outcome(closed=closed)
+    def _settled(self, judged: TrajectoryJudged | None, *, closed: bool) -> tuple[Outcome, str]:
+        """How it went, and why: a person's word, else a judge's, else the agent's, else the rule's."""
+        if judged is None or self.said_by_user:
+            return self.outcome(closed=closed)
+        said = f"judged by {clipped(judged.made_by, 60)}" if judged.made_by else "judged"
+        return judged.outcome, f"{said}: {judged.why}" if judged.why else said
+
+    def fact(
+        self, *, closed: bool, judged: TrajectoryJudged | None = None, distilled: EpisodeDistilled | None = None
+    ) -> Episode:
+        outcome, why = self._settled(judged, closed=closed)
+        distilled = distilled or EpisodeDistilled(episode=self.id)
         return Episode(
             id=self.id,
             stream=self.stream,
@@ -375,18 +388,23 @@ class EpisodeSoFar(msgspec.Struct):
             lines_removed=self.removed,
             tests_passed=self.tests_passed,
             feedback=self.feedback,
-            problem=self._problem(),
-            solution=self._solution(),
-            gotchas=(
+            problem=distilled.problem or self._problem(),
+            solution=distilled.solution or self._solution(),
+            gotchas=_cut(distilled.gotchas)
+            or (
                 *self.gotchas,
                 # What ended well went on without them.
                 *(f"{m[:140]} (not resolved)" for m in list(self.unresolved.values())[-3:] if outcome != "success"),
             ),
-            tips=tuple(self.tips),
+            tips=_cut(distilled.tips) or tuple(self.tips),
             answer=clipped(self.answer, 2_000),
             tokens=self.tokens,
             threads=() if closed else self._threads(outcome, why),
         )
+
+
+def _cut(lines: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(clipped(line, 300) for line in lines[:LINES])
 
 
 def _keep(names: dict[str, None], more: tuple[str, ...], limit: int) -> None:

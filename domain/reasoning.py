@@ -7,8 +7,10 @@ from uuid import UUID
 from memctl.domain.asserting import Assertions, span_of
 from memctl.domain.conversation import Conversation
 from memctl.domain.decisions import AGENT_HINTS, Decision, decisions_by_agent
-from memctl.domain.facts import Discovered, HypothesisMoved, Span, Summarized, quote
+from memctl.domain.facts import Discovered, HypothesisMoved, InsightFound, Span, Summarized, quote
 from memctl.domain.hypotheses import CONFIRMED, HINTS, Hypotheses, Status, findings_in, key_of
+from memctl.domain.insights import stated
+from memctl.domain.learning import InsightExtracted, OfEpisode
 from memctl.domain.literals import Literals
 from memctl.domain.observations import ResponseReceived
 from memctl.domain.ordering import Placed
@@ -85,8 +87,34 @@ class Reasoning:
             case SessionSummarized():
                 span = quote(placed.cite, seen.summary, field="summary")
                 self._assert.note(Summarized, placed, span, summary=seen.summary, tags=seen.tags)
+            case InsightExtracted():
+                self._extracted(placed, seen)
+            case OfEpisode():
+                pass  # `derive` had it told to the conversation before anything of this batch was folded
             case _:
                 raise AssertionError(f"nothing folds {type(seen).__name__}")
+
+    def _extracted(self, placed: Placed, seen: InsightExtracted) -> None:
+        """A processor read claims out of somebody's words. One whose quote stands nowhere rests on no words."""
+        for number, claim in enumerate(seen.claims):
+            read = stated(claim.text, claim.kind)
+            self._assert.make(
+                InsightFound,
+                placed,
+                f"extracted:{placed.cite}:{number}",
+                *((claim.span,) if claim.span is not None else ()),
+                kind=claim.kind,
+                text=read.text,
+                canonical=read.canonical,
+                subject=read.subject,
+                confidence=claim.confidence,
+                said_by=claim.said_by,
+                polarity=read.polarity,
+                rule="extracted",
+                everywhere=claim.everywhere or read.everywhere,
+                files=claim.files,
+                location=self._assert.home,
+            )
 
     def _follow(self) -> None:
         """A task has its own hypotheses."""

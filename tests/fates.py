@@ -19,7 +19,18 @@ from memctl.domain.code_rules import ChangeUndone, PatternRetired, RuleReinforce
 from memctl.domain.core_memory import CoreMemoryAppended, CoreMemoryReplaced
 from memctl.domain.entities import EntityDescribed, RelationAsserted, SentimentNoted
 from memctl.domain.event import Event, Micros, NewEvent, Payload, Position, derived_id, type_of
+from memctl.domain.facts import fact_id, quote
 from memctl.domain.hypotheses import key_of
+from memctl.domain.learning import (
+    PROCESSORS,
+    Claim,
+    EpisodeDistilled,
+    InsightExtracted,
+    Lesson,
+    ProcessorFailed,
+    StrategyDistilled,
+    TrajectoryJudged,
+)
 from memctl.domain.location import normalise
 from memctl.domain.notes import NOTES, MemoryNoted
 from memctl.domain.observations import (
@@ -39,6 +50,7 @@ from memctl.domain.observations import (
     session_stream,
     transcript_key,
 )
+from memctl.domain.ordering import prompt_about
 from memctl.domain.projects import ProjectIdentified, ProjectMerged, ProjectSplit
 from memctl.domain.recalled import MemoryRecalled, RecalledMemory
 from memctl.domain.statements import (
@@ -158,7 +170,7 @@ class _Session:
         self._transcript = luck.choice((1.0, 1.0, 1.0, 0.5, 0.0))
         """How much of it the transcript tells that has come so far."""
         self._wild = luck.random() < 0.3
-        self._stated = luck.sample(range(9), 3)
+        self._stated = luck.sample(range(13), 4)
         """Which kinds of statements are made of it."""
         self.place = normalise(luck.choice(PLACES))
         self._branch = luck.choice(BRANCHES)
@@ -279,6 +291,7 @@ class _Session:
             DiscoveryNoted(text=luck.choice(NASTY) or "the clock drifts"),
             SessionSummarized(summary=luck.choice((*SAID, *NASTY)), tags=("cart",)),
             MemoryRecalled(hook="UserPromptSubmit", memories=(RecalledMemory("m"),)),
+            *self._processed(),
         )
         self._now += luck.choice((0, 1, SECOND, SECOND))
         at = self.at()
@@ -291,6 +304,35 @@ class _Session:
                 location=normalise(luck.choice(PLACES)),
             )
         )  # fmt: skip
+
+    def _processed(self) -> tuple[Payload, ...]:
+        """What processors may say of the session: of its episodes, of one that is not, and of one yet to come."""
+        luck = self.luck
+        text = luck.choice((*ASKED, *SAID, *NASTY))
+        prompts = luck.choice([e.payload.text for e in self.events if isinstance(e.payload, PromptSubmitted)] or ASKED)
+        episode = fact_id(self.stream, "episode", f"{prompt_about(luck.choice((prompts, luck.choice(ASKED))))}:1")
+        said = {"made_by": luck.choice(("a-model", "")), "prompt": "judge@1", "tokens": luck.randint(0, 99)}
+        span = luck.choice((None, quote(derived_id(prompts), prompts)))
+        outcome: Any = luck.choice(("success", "failure", "partial"))
+        return (
+            TrajectoryJudged(episode=episode, outcome=outcome, why=text, **said),
+            EpisodeDistilled(episode=episode, problem=text, tips=(text,) * luck.randint(0, 12), **said),
+            StrategyDistilled(
+                episode=episode,
+                strategies=tuple(
+                    Lesson(title=luck.choice(SAID), content=text, from_failure=luck.random() < 0.5)
+                    for _ in range(luck.randint(0, 4))
+                ),
+                **said,
+            ),
+            InsightExtracted(
+                claims=tuple(
+                    Claim(kind="fact", text=luck.choice(SAID), quote=prompts, said_by=said_by, span=span)
+                    for said_by in luck.sample(("user", "agent", "tool"), 2)
+                ),
+                **said,
+            ),
+        )
 
 
 def sessions(luck: random.Random, count: int = 3, steps: int = 25) -> list[NewEvent]:
@@ -330,7 +372,7 @@ def words(luck: random.Random, known: Known, count: int) -> list[NewEvent]:
     nodes = (*sorted(known.nodes)[:4], "library:npm/zod", "person:Dana")
     anchors = (*sorted(known.locations)[:5], *REMOTES)
     found = []
-    kinds = luck.sample(range(21), 7)  # few at once, so that what is said meets
+    kinds = luck.sample(range(22), 7)  # few at once, so that what is said meets
     for _ in range(count):
         claim, memory = one(known.claims, "a-claim"), one(known.memories, "a-memory")
         rule, pattern = one(known.rules, "a-rule"), one(known.patterns, "a-pattern")
@@ -383,6 +425,7 @@ def words(luck: random.Random, known: Known, count: int) -> list[NewEvent]:
             ("project/x", ProjectMerged(into=luck.choice(anchors), merged=luck.choice(anchors))),
             ("project/x", ProjectMerged(into=luck.choice(anchors), merged=luck.choice(anchors))),
             ("project/x", ProjectSplit(part=luck.choice(anchors))),
+            (PROCESSORS, ProcessorFailed(processor="judge", subject=claim, kind="timeout", why=text[:300])),
         )
         stream, payload = told[luck.choice(kinds)]
         found.append(
