@@ -31,7 +31,9 @@ MOST_WORDS, MOST_IDS, MOST_POINTS = 200, 500, 1000
 _WORD = re.compile(r"[^\W_]{6,40}")
 _HAS_DIGIT = re.compile(r"(?=.*\d).{8}")
 """Words that no log file holds by chance."""
-_BLOCK = 1 << 20
+BLOCK = 1 << 20
+_OVERLAP = 512
+"""Bytes that are looked at twice, since a word may lie across the end of a block; no word or id is as long."""
 
 
 class StillThere(MemctlError):
@@ -64,7 +66,10 @@ def found_in(
     connection: Connection, space_id: int, probe: Probe, folders: Iterable[Path], qdrant: QdrantClient | None
 ) -> list[str]:
     """Where something of it is still found, in words that do not repeat it; empty where it is gone."""
-    places = [*_in_tables(connection, space_id, probe), *_in_files(connection, space_id, probe, folders)]
+    seen = {**_in_tables(connection, probe), **_in_files(folders, probe)}
+    words = set().union(*seen.values()) & set(probe.words)
+    innocent = _said_elsewhere(connection, words)
+    places = [f"{len(left)} ids and words in {where}" for where, hits in seen.items() if (left := hits - innocent)]
     if qdrant is not None and probe.points:
         from memctl.infra.vectors import store
 
@@ -88,14 +93,14 @@ def _undesired(connection: Connection, generation: int, points: Collection[str])
     return [row[0] for row in rows]
 
 
-def _in_tables(connection: Connection, space_id: int, probe: Probe) -> list[str]:
-    found = []
+def _in_tables(connection: Connection, probe: Probe) -> dict[str, set[str]]:
+    """What of it stands in which table."""
+    look = (*probe.ids, *probe.words)
+    found = {}
     for table in _tables(connection):
-        look = (*probe.ids, *probe.words)
-        hits = _hits(_copied(connection, sql.SQL("SELECT t.* FROM memctl.{} t").format(sql.Identifier(table))), look)
-        hits -= _said_elsewhere(connection, space_id, hits & set(probe.words))
-        if hits:
-            found.append(f"{len(hits)} of {len(look)} ids and words in the table {table}")
+        rows = _copied(connection, sql.SQL("SELECT t.* FROM memctl.{} t").format(sql.Identifier(table)))
+        if hits := hits_of(rows, look):
+            found[f"the table {table}"] = hits
     return found
 
 
@@ -108,13 +113,13 @@ def _tables(connection: Connection) -> list[str]:
     return [row[0] for row in rows]
 
 
-def _copied(connection: Connection, query: sql.Composed) -> Iterator[bytes]:
+def _copied(connection: Connection, query: sql.Composable) -> Iterator[bytes]:
     with connection.cursor() as cursor, cursor.copy(sql.SQL("COPY ({}) TO STDOUT").format(query)) as rows:
         for row in rows:
             yield bytes(row)
 
 
-def _hits(pieces: Iterator[bytes], look: Collection[str]) -> set[str]:
+def hits_of(pieces: Iterator[bytes], look: Collection[str]) -> set[str]:
     """Those of the texts that stand in the pieces, in any case."""
     texts = sorted(look)
     if not texts:
@@ -127,53 +132,51 @@ def _hits(pieces: Iterator[bytes], look: Collection[str]) -> set[str]:
     for piece in pieces:
         block.append(piece)
         size += len(piece)
-        if size >= _BLOCK:
-            found |= scan(b"".join(block))
-            block, size = [], 0
+        if size >= BLOCK:
+            read = b"".join(block)
+            found |= scan(read)
+            block, size = [read[-_OVERLAP:]], 0
     if block:
         found |= scan(b"".join(block))
     return {texts[index] for index in found}
 
 
 def _escaped(character: str) -> str:
-    return (
-        character if character.isalnum() and character.isascii() else "".join(f"\\x{b:02x}" for b in character.encode())
-    )
+    """A pattern of bytes for a letter in either case; `(?i)` knows those of ASCII alone."""
+    if character.isalnum() and character.isascii():
+        return character
+    forms = dict.fromkeys((character.lower(), character.upper(), character))
+    return "(?:" + "|".join("".join(f"\\x{b:02x}" for b in form.encode()) for form in forms) + ")"
 
 
-def _said_elsewhere(connection: Connection, space_id: int, words: Collection[str]) -> set[str]:
+def _said_elsewhere(connection: Connection, words: Collection[str]) -> set[str]:
     """Words that events say which are not erased, or that memctl's rules are made of."""
     if not words:
         return set()
-    own = b"\n".join(rules.sources()).lower()
-    found = {word for word in words if word.encode() in own}
-    for word in sorted(set(words) - found):
-        row = connection.execute(
-            "SELECT EXISTS (SELECT FROM memctl.events WHERE payload IS NOT NULL AND"
-            " strpos(lower(concat_ws(' ', payload::text, location, stream, session_id, type, actor)), %s) > 0)",
-            [word],
-        ).fetchone()
-        if row and row[0]:
-            found.add(word)
+    found = hits_of(iter(rules.sources()), words)
+    if left := set(words) - found:
+        query = sql.SQL(
+            "SELECT payload, location, stream, session_id, type, actor FROM memctl.events WHERE payload IS NOT NULL"
+        )
+        found |= hits_of(_copied(connection, query), left)
     return found
 
 
-def _in_files(connection: Connection, space_id: int, probe: Probe, folders: Iterable[Path]) -> list[str]:
-    found = []
-    look = [*probe.ids, *filter(_HAS_DIGIT.match, probe.words)]
+def _in_files(folders: Iterable[Path], probe: Probe) -> dict[str, set[str]]:
+    """What of it stands in which file."""
+    look = (*probe.ids, *filter(_HAS_DIGIT.match, probe.words))
+    found = {}
     for folder in folders:
         for path in sorted(folder.rglob("*")) if folder.is_dir() else []:
-            hits = _hits(_read(path), look) if path.is_file() and not path.is_symlink() else set()
-            hits -= _said_elsewhere(connection, space_id, hits & set(probe.words))
-            if hits:
-                found.append(f"{len(hits)} ids and words in {path}")
+            if path.is_file() and not path.is_symlink() and (hits := hits_of(_read(path), look)):
+                found[str(path)] = hits
     return found
 
 
 def _read(path: Path) -> Iterator[bytes]:
     try:
         with open(path, "rb") as file:
-            yield from iter(lambda: file.read(_BLOCK), b"")
+            yield from iter(lambda: file.read(BLOCK), b"")
     except OSError:  # gone meanwhile
         return
 

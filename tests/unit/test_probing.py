@@ -1,0 +1,31 @@
+"""What is looked for after forgetting is found wherever it stands: in any case, and across the ends of blocks."""
+
+from __future__ import annotations
+
+import pytest
+
+from memctl.api import probing
+from memctl.domain.observations import PromptSubmitted
+
+
+@pytest.mark.parametrize("said", ["ZQ7VKX19", "zq7vkx19", "ÉCOLE-straße7", "école-STRASSE7", "비밀번호987"])
+def test_a_word_is_found_in_any_case(said: str) -> None:
+    assert probing.hits_of(iter([b"before ", said.encode(), b" after"]), [said.lower()]) == {said.lower()}
+
+
+@pytest.mark.parametrize("before", [0, 5, 8, 300])
+def test_a_word_across_the_end_of_a_block_is_found(monkeypatch: pytest.MonkeyPatch, before: int) -> None:
+    word = b"zq7vkx19"
+    end = probing.BLOCK - before
+    content = b"." * end + word + b"." * probing.BLOCK
+    pieces = [content[at : at + probing.BLOCK] for at in range(0, len(content), probing.BLOCK)]
+    assert probing.hits_of(iter(pieces), ["zq7vkx19", "nothing"]) == {"zq7vkx19"}
+
+
+def test_nothing_is_found_where_nothing_is_looked_for() -> None:
+    assert probing.hits_of(iter([b"anything"]), []) == set()
+
+
+def test_words_with_digits_are_looked_for_before_others_and_what_was_asked_for_first_of_all() -> None:
+    payload = PromptSubmitted(line="1", text="remember the zq7vkx19 harbour service of port 8080, short one")
+    assert probing.words_of([payload], "the Harbour service")[:3] == ("harbour", "service", "zq7vkx19")
