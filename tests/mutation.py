@@ -1,7 +1,7 @@
 """Mutation testing of the code that promises rest on: each small change of it has to be seen by a test.
 
-`python tests/mutation.py [FILE …]` changes a copy of the project, one place at a time, runs the tests of that file,
-and prints the changes that no test saw.
+`python tests/mutation.py [FILE[:FROM-TO] …]` changes a copy of the project, one place at a time, runs the tests of that
+file, and prints the changes that no test saw; of a file that is gone through in pieces, those of some numbers only.
 """
 
 from __future__ import annotations
@@ -26,21 +26,18 @@ PATIENCE = 4
 """A change that makes the tests run for this many times as long is seen, too."""
 
 LOG = ["tests/integration/test_log.py"]
-LEASES = [
-    "tests/integration/test_races.py",
-    "tests/faults/test_turns.py",
-    "tests/integration/test_projections.py",
-    "tests/faults/test_machine.py",
-]
-LEASED = {"hashes_of", "acquire", "advance", "renew", "release"}
+TOMBSTONES = ["tests/integration/test_tombstones.py"]
+LEASES = ["tests/integration/test_leases.py", "tests/integration/test_races.py"]
+LEASED = {"hashes_of", "acquire", "take", "advance", "renew", "release"}
 MIGRATIONS = "infra/log/migrations/versions"
 TARGETS: dict[str, tuple[list[str], set[str] | None]] = {
     "infra/log/mark.py": (LOG, None),
     "infra/log/checkpoints.py": (["tests/integration/test_ingest.py"], None),
-    "infra/log/append.py": (LOG, None),
+    "infra/log/append.py": ([*TOMBSTONES, *LOG], None),
     f"{MIGRATIONS}/0001_log.py": (LOG, {"MARK", "IMMUTABLE"}),
     f"{MIGRATIONS}/0004_append.py": (LOG, {"APPEND"}),
     f"{MIGRATIONS}/0005_mark_history.py": (LOG, {"SET_MARK"}),
+    f"{MIGRATIONS}/0006_erasing.py": ([*TOMBSTONES, *LOG], {"TABLES", "ERASING", "CONSULTING", "upgrade"}),
     "infra/generations.py": (LEASES, LEASED),
 }
 """By file: the tests that have to see a change, and the names whose definitions are changed (None: all of it)."""
@@ -143,7 +140,7 @@ def changes(source: str, only: set[str] | None) -> Iterator[tuple[str, str]]:
 
 
 def main() -> int:
-    files = sys.argv[1:] or list(TARGETS)
+    wanted = [_part(argument) for argument in sys.argv[1:]] or [(file, range(10_000)) for file in TARGETS]
     made = survived = 0
     with tempfile.TemporaryDirectory(prefix="memctl-mutation-") as name, servers.postgres_server() as url:
         work = Path(name) / "project"
@@ -154,22 +151,31 @@ def main() -> int:
         (work / ".links").mkdir()
         (work / ".links" / "memctl").symlink_to("..")
         environment = {**os.environ, "PYTHONPATH": str(work / ".links"), "MEMCTL_TEST_DATABASE_URL": url}
-        for file in files:
+        for file, numbers in wanted:
             tests, only = TARGETS[file]
             source = (work / file).read_text()
             started = time.monotonic()
             if is_seen(work, tests, environment, patience_s=600):
                 sys.exit(f"{' '.join(tests)} fail as things are")
             patience_s = PATIENCE * (time.monotonic() - started)
-            for what, changed in changes(source, only):
+            for number, (what, changed) in enumerate(changes(source, only)):
+                if number not in numbers:
+                    continue
                 (work / file).write_text(changed)
                 made += 1
                 if not is_seen(work, tests, environment, patience_s):
                     survived += 1
-                    print(f"{file} {what}", flush=True)
+                    print(f"{file} {number} {what}", flush=True)
             (work / file).write_text(source)
     print(f"{made} changes, {made - survived} seen, {survived} not")
     return 0
+
+
+def _part(argument: str) -> tuple[str, range]:
+    """A file, and the numbers of those of its changes that are to be made."""
+    file, _, numbers = argument.partition(":")
+    first, _, last = numbers.partition("-")
+    return file, range(int(first or 0), int(last or 9_999) + 1)
 
 
 def is_seen(work: Path, tests: list[str], environment: dict[str, str], patience_s: float) -> bool:

@@ -104,7 +104,8 @@ def append(
         if others:
             positions, statuses = _put(connection, space_id, _variants(space_id, events, columns, others))
             if _FORGOTTEN in statuses:  # by somebody else, since the look above
-                return append(connection, space_id, events, again)
+                once_more = append(connection, space_id, events, again)
+                return [a if a.status == "new" else b for a, b in zip(appended, once_more, strict=True)]
             for n, at, status in zip(others, positions, statuses, strict=True):
                 appended[n] = Appended(Position(at), "variant" if status == _NEW else "duplicate")
     return appended
