@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -16,8 +17,11 @@ from memctl.api.explain import explain
 from memctl.api.places import Places
 from memctl.domain.commanding import BadCommand
 from memctl.domain.core_memory import SectionChanged
+from memctl.domain.observations import PromptSubmitted, ToolCalled, ToolReturned
 from memctl.domain.work_commands import NothingOpen
+from memctl.infra.log.append import append
 from tests.doors import Door, door_to
+from tests.events import NOON, observed
 
 EVERYWHERE = Places(None, "everywhere", None)
 
@@ -95,6 +99,32 @@ def test_what_the_user_says_later_stands_and_both_sides_are_told_with_their_date
     told = explain(reader, npm["claims"][0]["id"])
     (rival,) = told["conflicts"]
     assert (rival["text"], rival["stands"]) == ("always use pnpm, never npm", True)
+
+
+def test_a_claim_about_a_file_is_told_as_stale_once_the_file_has_changed(door: Door) -> None:
+    def stale() -> list[bool]:
+        items = claims.knowledge(door.known(), EVERYWHERE).items
+        return [claim["stale"] for item in items for claim in item["claims"] if claim["files"]]
+
+    noted = time.time()
+    door.say("note", "retries", text="Retries are counted in the client", files=["src/retry.py"])
+    assert stale() == [False]
+    for path in ("src/other.py", "src/retry.py"):
+        seconds = int(noted - NOON / 1_000_000) + 60
+        edit = {"file_path": f"{door.location}/{path}", "old_string": "3", "new_string": "4"}
+        append(
+            door.connection,
+            1,
+            [
+                observed(each, session=path, at=seconds, actor=actor, location=door.location)
+                for each, actor in (
+                    (PromptSubmitted(line=f"{path}-1", text="please change how often it is tried"), "user"),
+                    (ToolCalled(line=f"{path}-2", tool="Edit", call=path, input=edit), "agent"),
+                    (ToolReturned(line=f"{path}-3", tool="Edit", call=path, text="done"), "tool"),
+                )
+            ],
+        )
+        assert stale() == [path == "src/retry.py"]
 
 
 def test_an_explanation_goes_down_to_the_characters_that_were_said(door: Door) -> None:

@@ -19,10 +19,14 @@ from typing import Any
 import psycopg
 import pytest
 from events import until
-from histories import EXAMPLE
+from histories import EXAMPLE, drained
 from processes import memctl
 
+from memctl.api.places import projects_of
+from memctl.api.reader import reader_of
+from memctl.infra import generations
 from memctl.infra import hook as hooks
+from memctl.infra.database import connect
 from memctl.infra.hook import MAX_PAYLOAD
 from memctl.infra.spool import Delivery, refusals, spool
 
@@ -270,6 +274,29 @@ def test_what_waits_in_the_spool_stays_while_postgres_is_away_and_is_kept_when_i
     with place.open(database_url):
         until(lambda: not place.names())
     assert kept(database_url) == 3
+
+
+def test_sessions_in_a_repository_and_in_its_worktree_are_of_one_project(
+    tmp_path: Path, place: Place, database_url: str
+) -> None:
+    git, worktree, subfolder = (tmp_path / each for each in ("shop/.git", "elsewhere", "shop/web"))
+    (git / "worktrees" / "two").mkdir(parents=True)
+    (git / "config").write_text('[remote "origin"]\n\turl = git@github.com:acme/shop.git\n')
+    (git / "worktrees" / "two" / "commondir").write_text("../..\n")
+    worktree.mkdir()
+    (worktree / ".git").write_text(f"gitdir: {git}/worktrees/two\n")
+    subfolder.mkdir()
+    with place.open(database_url):
+        for number, folder in enumerate((worktree, subfolder, tmp_path)):
+            told = said().replace(b'"s1"', b'"s%d"' % number).replace(b'"/x"', json.dumps(str(folder)).encode())
+            assert ask(place.door, delivery(number, told))["ok"]
+    with connect(database_url) as connection:
+        generations.ensure_live(connection, 1)
+        drained(database_url)
+        projects = projects_of(reader_of(connection, "default"))
+    shop = projects.one("github.com/acme/shop")
+    assert set(shop.locations) == {str(worktree), str(subfolder)}
+    assert projects.of(str(tmp_path)) not in (None, shop)
 
 
 def test_a_second_door_says_so_and_leaves_the_first_ones_socket(place: Place, database_url: str) -> None:
