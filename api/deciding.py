@@ -6,6 +6,7 @@ import hashlib
 import threading
 import time
 from typing import Any
+from uuid import UUID
 
 import msgspec
 import psycopg
@@ -19,7 +20,7 @@ from memctl.domain.errors import MemctlError
 from memctl.domain.event import Event, Micros, NewEvent, Position
 from memctl.domain.location import normalise
 from memctl.domain.observations import event_id_of
-from memctl.infra.database import DatabaseUnavailable, outages
+from memctl.infra.database import Connection, DatabaseUnavailable, outages
 from memctl.infra.log.append import append
 from memctl.infra.log.read import read_events, read_stream
 from memctl.infra.settings import Settings
@@ -139,6 +140,8 @@ class Commands:
             history: list[Event] = []
             if asked.reads:
                 history = read_stream(connection, space_id, asked.stream, before.position if before else None)
+            elif asked.cites:
+                history = _cited(connection, space_id, getattr(asked, asked.cites))
             event = _event(asked, key, history)
             (prepared,) = intake.prepare([event]).events
             if before is not None:
@@ -156,6 +159,13 @@ class Commands:
             status="new" if appended.status == "new" else "forgotten",
             recorded=msgspec.to_builtins(prepared.payload) if appended.status == "new" else {},
         )
+
+
+def _cited(connection: Connection, space_id: int, id: str) -> list[Event]:
+    try:
+        return list(read_events(connection, space_id, [UUID(id)]).values())
+    except ValueError:  # what was named is no event: the command says what it needs
+        return []
 
 
 def _whole(reader: Reader, kind: Kind, id: str, location: str) -> str:

@@ -33,6 +33,8 @@ class Command(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Fields that name something memory holds."""
     reads: ClassVar[bool] = False
     """Whether deciding needs the events of the stream; then nobody else may append to it meanwhile."""
+    cites: ClassVar[str] = ""
+    """Field that holds the id of an event: deciding is given that one, and what comes of it is erased with it."""
 
     by: Literal["user", "agent"] = "user"
     location: str = ""
@@ -43,7 +45,7 @@ class Command(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         raise NotImplementedError
 
     def decide(self, history: Sequence[Event]) -> Payload:
-        """What is recorded, given the stream's events in order (none unless the class `reads`). Pure.
+        """What is recorded, given the stream's events in order (if the class `reads`) or the event it `cites`. Pure.
 
         Raises: MemctlError where the command is refused; then nothing is recorded.
         """

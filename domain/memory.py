@@ -18,7 +18,16 @@ from memctl.domain.location import project_name
 
 Bucket = Literal["PROFILE", "PREFERENCE", "EPISODIC", "SEMANTIC", "FACT"]
 MemoryKind = Literal[
-    "turn", "episode", "bug_pattern", "knowledge", "code_rule", "entity", "relation", "sentiment", "project"
+    "turn",
+    "episode",
+    "bug_pattern",
+    "knowledge",
+    "code_rule",
+    "entity",
+    "relation",
+    "sentiment",
+    "project",
+    "reflection",
 ]
 Status = Literal["record", "verified", "conflicted"]
 

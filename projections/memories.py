@@ -13,9 +13,17 @@ from memctl.projections.bug_patterns import BugPattern
 from memctl.projections.code_rules import CodeRule
 from memctl.projections.entities import Entity
 from memctl.projections.kernel import Changed, projection
-from memctl.projections.memories_learnt import of_code_rule, of_entity, of_project, of_relation, of_sentiment
+from memctl.projections.memories_learnt import (
+    of_code_rule,
+    of_entity,
+    of_project,
+    of_reflection,
+    of_relation,
+    of_sentiment,
+)
 from memctl.projections.memory_rows import Memory, Source, context, listed, paths, places
 from memctl.projections.project_digests import ProjectDigest
+from memctl.projections.reflections import Reflection
 from memctl.projections.relations import Relation
 from memctl.projections.sentiment import Sentiment
 from memctl.projections.verified_knowledge import VerifiedClaim, VerifiedKnowledge
@@ -32,6 +40,7 @@ Input = (
     | Changed[Relation]
     | Changed[Sentiment]
     | Changed[ProjectDigest]
+    | Changed[Reflection]
 )
 
 _KINDS: dict[type[Any], MemoryKind] = {
@@ -42,6 +51,7 @@ _KINDS: dict[type[Any], MemoryKind] = {
     Relation: "relation",
     Sentiment: "sentiment",
     ProjectDigest: "project",
+    Reflection: "reflection",
 }
 """Upstream rows that memories are made of."""
 
@@ -107,6 +117,8 @@ def _made(item: Input) -> Memory | None:
             return of_sentiment(item.key, feelings)
         case Changed(row=ProjectDigest() as digest):
             return of_project(item.key, digest)
+        case Changed(row=Reflection() as reflection):
+            return of_reflection(item.key, reflection)
         case _:
             return None
 

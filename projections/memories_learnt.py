@@ -19,6 +19,7 @@ from memctl.projections.code_rules import CodeRule
 from memctl.projections.entities import Entity
 from memctl.projections.memory_rows import Memory, Source, context, listed, paths, places
 from memctl.projections.project_digests import Often, ProjectDigest
+from memctl.projections.reflections import Reflection
 from memctl.projections.relations import Relation
 from memctl.projections.sentiment import Feeling, Sentiment
 
@@ -222,6 +223,35 @@ def of_project(key: str, digest: ProjectDigest) -> Memory | None:
         source=Source("project_digests", key),
         evidence=tuple(spans[:8]),
         files=paths(each.name for each in files),
+    )
+
+
+def of_reflection(key: str, reflection: Reflection) -> Memory:
+    """What several memories show together. It rests on what they rest on."""
+    return Memory(
+        id=memory_id("reflection", key),
+        kind="reflection",
+        bucket="SEMANTIC",
+        title=one_line(reflection.title, rules.TITLE),
+        gist=one_line(reflection.text, rules.GIST),
+        text=clipped(reflection.text, rules.TEXT),
+        search_text=search_text(
+            reflection.title,
+            reflection.text,
+            reflection.topic.replace(":", " "),
+            context(reflection.location, reflection.occurred_at),
+        ),
+        location=reflection.location,
+        locations=places((reflection.location,)),
+        sessions=(),
+        importance=reflection.importance,
+        confidence=0.7,
+        status="record",
+        occurred_at=reflection.occurred_at,
+        first_at=reflection.occurred_at,
+        last_at=reflection.occurred_at,
+        source=Source("reflections", key),
+        evidence=tuple(Span(event) for event in reflection.sources),
     )
 
 

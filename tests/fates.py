@@ -16,6 +16,15 @@ import msgspec
 from events import NOON
 
 from memctl.domain.code_rules import ChangeUndone, PatternRetired, RuleReinforced
+from memctl.domain.consolidation import STREAM as CONSOLIDATION
+from memctl.domain.consolidation import (
+    ConsolidationUndone,
+    ContradictionFound,
+    Member,
+    MemoriesMerged,
+    MemoryPruned,
+    MemorySuperseded,
+)
 from memctl.domain.core_memory import CoreMemoryAppended, CoreMemoryReplaced
 from memctl.domain.entities import EntityDescribed, RelationAsserted, SentimentNoted
 from memctl.domain.event import Event, Micros, NewEvent, Payload, Position, derived_id, type_of
@@ -50,9 +59,11 @@ from memctl.domain.observations import (
     session_stream,
     transcript_key,
 )
+from memctl.domain.observed import FileObserved
 from memctl.domain.ordering import prompt_about
 from memctl.domain.projects import ProjectIdentified, ProjectMerged, ProjectSplit
 from memctl.domain.recalled import MemoryRecalled, RecalledMemory
+from memctl.domain.reflections import ReflectionMade
 from memctl.domain.statements import (
     DecisionMade,
     DiscoveryNoted,
@@ -372,13 +383,15 @@ def words(luck: random.Random, known: Known, count: int) -> list[NewEvent]:
     nodes = (*sorted(known.nodes)[:4], "library:npm/zod", "person:Dana")
     anchors = (*sorted(known.locations)[:5], *REMOTES)
     found = []
-    kinds = luck.sample(range(22), 7)  # few at once, so that what is said meets
+    kinds = luck.sample(range(29), 7)  # few at once, so that what is said meets
     for _ in range(count):
         claim, memory = one(known.claims, "a-claim"), one(known.memories, "a-memory")
         rule, pattern = one(known.rules, "a-rule"), one(known.patterns, "a-pattern")
         place = normalise(luck.choice(PLACES))
         text = luck.choice((*ASKED, *SAID, *NASTY))
         good, version = luck.random() < 0.5, luck.randint(1, 4)
+        mine, others = Member(memory, "d1"), [Member(each, "d2") for each in (*sorted(known.memories)[:2], "a-memory")]
+        earlier = event_id_of(1, luck.choice(found).dedupe_key) if found else UUID(int=7)
         told: tuple[tuple[str, Payload], ...] = (
             (NOTES, MemoryNoted(text=text, everywhere=good, files=("cart.py",))),
             (NOTES, MemoryNoted(text="I prefer pnpm over npm.", kind="preference", confidence=luck.random())),
@@ -426,7 +439,20 @@ def words(luck: random.Random, known: Known, count: int) -> list[NewEvent]:
             ("project/x", ProjectMerged(into=luck.choice(anchors), merged=luck.choice(anchors))),
             ("project/x", ProjectSplit(part=luck.choice(anchors))),
             (PROCESSORS, ProcessorFailed(processor="judge", subject=claim, kind="timeout", why=text[:300])),
-        )
+            (CONSOLIDATION, MemoriesMerged(keeper=mine, merged=(others[0], others[0]), alike=0.9)),
+            (CONSOLIDATION, MemoryPruned(memory=memory, last_at=NOON, importance=0.1)),
+            (CONSOLIDATION, MemorySuperseded(memory=mine, by=others[0], why=text[:300])),
+            (CONSOLIDATION, ContradictionFound(memories=(mine, *others))),
+            (CONSOLIDATION, ConsolidationUndone(change=earlier, memories=(memory, "a-memory"), why=text[:300])),
+            (
+                CONSOLIDATION,
+                ReflectionMade(
+                    topic=luck.choice(("file:cart.py", "topic:cart")), title=text[:100], text=text,
+                    memories=(memory, "a-memory"), importance=luck.choice((0.1, 0.6)),
+                ),
+            ),
+            (CONSOLIDATION, FileObserved(path=f"{place}/cart.py", blob=luck.choice(("", "1a", "2b")))),
+        )  # fmt: skip
         stream, payload = told[luck.choice(kinds)]
         found.append(
             NewEvent(

@@ -1,0 +1,257 @@
+"""Reflection: what many memories show together and none says alone (Park et al., "Generative Agents", 2023; seeds 001
+and 004).
+
+When enough has happened in a project, its memories are grouped by file, by error and by topic, and a few insights are
+recorded, each citing the memories that it came from. The rules here count; they claim nothing that is not counted.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from itertools import combinations
+from typing import Literal
+
+import msgspec
+
+from memctl.domain.bounded import one_line
+from memctl.domain.event import Payload, event
+from memctl.domain.text import tokens
+
+RULE = "reflection@1"
+"""The rules' name and version, recorded with what they made."""
+
+ENOUGH_IMPORTANCE = 150.0
+"""Summed importance on the scale of 1 to 10 (ten times the stored one) after which a project is reflected on."""
+
+ENOUGH_MEMORIES = 20
+STALE_DAYS, STALE_MEMORIES = 7, 5
+"""Or by age: so many days since the last time, and so many memories since."""
+
+MOST_INSIGHTS, MOST_CITED = 3, 12
+
+Trigger = Literal["importance", "count", "age", "asked"]
+
+
+@event("reflection.made")
+class ReflectionMade(Payload, frozen=True, kw_only=True, omit_defaults=True):
+    """What several memories (`memories`, their ids) show together, of the place where the event says it is.
+
+    `topic` is what they share: `file:<path>`, `pair:<path>+<path>`, `error:<signature>` or `topic:<word>`; a later
+    reflection of the same topic and place takes the place of the earlier. `made_by` is a model, or a rule with its
+    version; `prompt` the model's prompt with its version. `tokens` of input and output together.
+    """
+
+    topic: str
+    title: str
+    text: str
+    memories: tuple[str, ...]
+    importance: float = 0.5
+    trigger: Trigger = "count"
+    made_by: str = RULE
+    prompt: str = ""
+    tokens: int = 0
+    cost_usd: float = 0.0
+
+
+class Grown(msgspec.Struct, frozen=True, kw_only=True):
+    """How a project's memory has grown since it was last reflected on. `weight` sums importance from 0 to 1."""
+
+    memories: int
+    weight: float
+    days: float
+
+
+def due(grown: Grown) -> Trigger | None:
+    """Whether it is time to reflect, and by which of the three."""
+    if grown.weight * 10 > ENOUGH_IMPORTANCE:
+        return "importance"
+    if grown.memories >= ENOUGH_MEMORIES:
+        return "count"
+    if grown.days >= STALE_DAYS and grown.memories >= STALE_MEMORIES:
+        return "age"
+    return None
+
+
+class Piece(msgspec.Struct, frozen=True, kw_only=True):
+    """What reflecting looks at of a memory. Times in microseconds, `importance` 0 to 1."""
+
+    id: str
+    kind: str
+    title: str
+    text: str = ""
+    session: str = ""
+    outcome: str = ""
+    importance: float = 0.5
+    at: int = 0
+    files: tuple[str, ...] = ()
+    signatures: tuple[str, ...] = ()
+
+
+class Cluster(msgspec.Struct, frozen=True, kw_only=True):
+    """Memories that share a topic, newest first."""
+
+    topic: str
+    pieces: tuple[Piece, ...]
+
+    @property
+    def sessions(self) -> int:
+        return len({piece.session for piece in self.pieces})
+
+    @property
+    def weight(self) -> float:
+        """How much there is to say: what went wrong counts three times."""
+        return sum(piece.importance * (3.0 if piece.outcome in _BAD else 1.0) for piece in self.pieces)
+
+
+_BAD = ("failure", "unsolved")
+_OPEN = ("partial", "open", "abandoned")
+_RECURS, _SESSIONS = 3, 2
+"""Episodes, and sessions, that must share something before it is said of them."""
+_TOPIC_RECURS, _TOPIC_SHARE = 4, 0.5
+"""Episodes that must share a word, and the share of all above which a word is of the project and no topic in it."""
+
+
+def clusters(pieces: Sequence[Piece]) -> list[Cluster]:
+    """Episodes grouped by file, by files changed together, by error and by topic, most telling first.
+
+    Each group has at least three episodes of two sessions, and no two groups have the same episodes.
+    """
+    episodes = sorted((piece for piece in pieces if piece.kind == "episode"), key=lambda p: (-p.at, p.id))
+    groups: dict[str, list[Piece]] = defaultdict(list)
+    for piece in episodes:
+        files = tuple(dict.fromkeys(piece.files))
+        for path in files:
+            groups[f"file:{path}"].append(piece)
+        for one, other in combinations(sorted(files)[:8], 2):
+            groups[f"pair:{one}+{other}"].append(piece)
+        for signature in dict.fromkeys(piece.signatures):
+            groups[f"error:{signature}"].append(piece)
+        for word in dict.fromkeys(tokens(piece.title)):
+            if len(word) > 3 and not word.isdigit():
+                groups[f"topic:{word}"].append(piece)
+    found = [Cluster(topic=topic, pieces=tuple(members)) for topic, members in groups.items()]
+    found = [cluster for cluster in found if _recurs(cluster, len(episodes))]
+    found.sort(key=lambda c: (_KINDS.index(c.topic.partition(":")[0]), -c.weight, c.topic))
+    told: set[frozenset[str]] = set()
+    distinct = []
+    for cluster in found:
+        members = frozenset(piece.id for piece in cluster.pieces)
+        if members not in told:
+            told.add(members)
+            distinct.append(cluster)
+    return sorted(distinct, key=lambda c: (-c.weight, c.topic))
+
+
+_KINDS = ("error", "pair", "file", "topic")
+"""Of groups with the same members, the one that says most."""
+
+
+def _recurs(cluster: Cluster, of: int) -> bool:
+    count = len(cluster.pieces)
+    if cluster.sessions < _SESSIONS:
+        return False
+    if cluster.topic.startswith("topic:"):
+        return count >= _TOPIC_RECURS and count <= max(of * _TOPIC_SHARE, _TOPIC_RECURS)
+    return count >= _RECURS
+
+
+class Reflected(msgspec.Struct, frozen=True, kw_only=True):
+    """An insight and the memories that it came from."""
+
+    topic: str
+    title: str
+    text: str
+    importance: float
+    memories: tuple[str, ...]
+
+
+def by_rule(found: Iterable[Cluster], pieces: Sequence[Piece]) -> list[Reflected]:
+    """At most three insights that counting gives, each from a group of its own and each group but once."""
+    known = {signature: piece for piece in pieces if piece.kind == "bug_pattern" for signature in piece.signatures}
+    made: list[Reflected] = []
+    cited: set[str] = set()
+    for cluster in found:
+        fresh = [piece for piece in cluster.pieces if piece.id not in cited]
+        if len(fresh) * 2 < len(cluster.pieces):
+            continue  # most of it was told already
+        insight = _told(cluster, known)
+        if insight is None:
+            continue
+        made.append(insight)
+        cited.update(insight.memories)
+        if len(made) == MOST_INSIGHTS:
+            break
+    return made
+
+
+def _told(cluster: Cluster, known: dict[str, Piece]) -> Reflected | None:
+    kind, _, about = cluster.topic.partition(":")
+    outcomes = Counter(piece.outcome for piece in cluster.pieces)
+    bad = sum(outcomes[each] for each in _BAD)
+    unfinished = sum(outcomes[each] for each in _OPEN)
+    count = len(cluster.pieces)
+    seen = f"{count} episodes of {cluster.sessions} sessions"
+    cited = list(cluster.pieces)
+    match kind:
+        case "error":
+            pattern = known.get(about)
+            if pattern is None:
+                return None
+            cited.insert(0, pattern)
+            head = f"This error keeps coming back: {one_line(pattern.title, 200)}"
+            said = [f"It came up in {seen}, last on {_day(cluster.pieces[0].at)}."]
+            fix = next((line for line in pattern.text.splitlines() if line.startswith("Fix:")), "")
+            said.append(one_line(fix, 240) if fix else "No way out of it is known that held.")
+        case "pair":
+            one, _, other = about.partition("+")
+            head = f"{_tail(one)} and {_tail(other)} change together"
+            said = [f"Both were changed in {seen}: a change of one most likely asks for a look at the other."]
+        case "file":
+            if bad + unfinished < 2:
+                return None
+            head = f"Work on {_tail(about)} often does not come to its end"
+            said = [f"Of {seen} that changed it, {_counted(bad, unfinished)}."]
+            said += _worked(cluster)
+        case _:
+            word = _spelling(about, cluster.pieces)
+            head = f"Work that keeps coming back: {word}"
+            said = [f"{seen} were about it" + (f"; {_counted(bad, unfinished)}" if bad + unfinished else "") + "."]
+            said.append(f"Last: {one_line(cluster.pieces[0].title, 160)} ({_day(cluster.pieces[0].at)}).")
+    return Reflected(
+        topic=cluster.topic,
+        title=one_line(head, 120),
+        text=one_line(f"{head}. {' '.join(said)}", 800),
+        importance=round(min(0.4 + 0.04 * count + 0.05 * (bad + unfinished), 0.9), 4),
+        memories=tuple(piece.id for piece in cited[:MOST_CITED]),
+    )
+
+
+def _counted(bad: int, unfinished: int) -> str:
+    told = [f"{bad} failed" if bad else "", f"{unfinished} were left unfinished" if unfinished else ""]
+    return " and ".join(filter(None, told))
+
+
+def _worked(cluster: Cluster) -> list[str]:
+    done = [piece for piece in cluster.pieces if piece.outcome == "success"]
+    return [f"What came to its end last: {one_line(done[0].title, 160)} ({_day(done[0].at)})."] if done else []
+
+
+def _spelling(word: str, pieces: Sequence[Piece]) -> str:
+    """A stem as the titles spell it, most often."""
+    spelled = Counter(
+        each.strip(".,:;()[]`'\"").lower() for piece in pieces for each in piece.title.split() if word in tokens(each)
+    )
+    return min(spelled, key=lambda each: (-spelled[each], len(each), each)) if spelled else word
+
+
+def _tail(path: str) -> str:
+    return "/".join(path.split("/")[-2:])
+
+
+def _day(micros: int) -> str:
+    try:
+        return f"{datetime.fromtimestamp(micros / 1e6, UTC):%Y-%m-%d}"
+    except (OverflowError, OSError, ValueError):
+        return "an unknown day"

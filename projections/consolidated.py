@@ -1,0 +1,168 @@
+"""What was recorded of memories among each other: merged, pruned, superseded, at odds, and taken back.
+
+Reads join it by the memory's id (`memctl.api.standing`): a memory's own row is made anew whenever its source changes.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from memctl.domain.bounded import Seen, clipped, newest, seen
+from memctl.domain.consolidation import (
+    MOST_MERGED,
+    Consolidating,
+    ConsolidationUndone,
+    ContradictionFound,
+    MemoriesMerged,
+    MemoryPruned,
+    MemorySuperseded,
+    touched,
+)
+from memctl.domain.event import Event
+from memctl.projections.kernel import Recorded, projection
+
+Role = Literal["merged", "keeper", "pruned", "superseded", "successor", "conflict"]
+Kind = Literal["merged", "pruned", "superseded", "contradiction"]
+
+KEPT = 12
+"""Changes of one memory that are kept, the newest."""
+
+
+class Party(msgspec.Struct, frozen=True, array_like=True):
+    """A memory in a change, and the beginning of the digest of the text that the change is true of; empty: of any."""
+
+    memory: str
+    text: str = ""
+
+
+class Change(msgspec.Struct, frozen=True, array_like=True):
+    """A recorded change. Of a merge the first party is the keeper, of a supersession the successor; of a prune
+    `last_at` is the last sign of life, in microseconds."""
+
+    at: int
+    id: str
+    kind: Kind
+    parties: tuple[Party, ...]
+    why: str = ""
+    last_at: int = 0
+
+    def role_of(self, memory: str) -> Role:
+        """What the change makes of one of its memories."""
+        first = bool(self.parties) and self.parties[0].memory == memory
+        match self.kind:
+            case "merged":
+                return "keeper" if first else "merged"
+            case "superseded":
+                return "successor" if first else "superseded"
+            case "pruned":
+                return "pruned"
+            case "contradiction":
+                return "conflict"
+
+
+class Consolidated(msgspec.Struct, frozen=True, kw_only=True):
+    """What was recorded of one memory, newest first, and which of it was taken back (`undone`, ids of changes)."""
+
+    changes: tuple[Change, ...] = ()
+    undone: tuple[Seen, ...] = ()
+
+    @property
+    def standing(self) -> tuple[Change, ...]:
+        """The changes that were not taken back, newest first."""
+        gone = {each.name for each in self.undone}
+        return tuple(change for change in self.changes if change.id not in gone)
+
+
+class Logged(msgspec.Struct, frozen=True, kw_only=True):
+    """A change, what it rests on, and when it was taken back. Times in microseconds."""
+
+    change: Change | None = None
+    made_by: str = ""
+    occurred_at: int = 0
+    undone_at: int | None = None
+    undone_why: str = ""
+
+
+Input = (
+    Recorded[MemoriesMerged]
+    | Recorded[MemoryPruned]
+    | Recorded[MemorySuperseded]
+    | Recorded[ContradictionFound]
+    | Recorded[ConsolidationUndone]
+)
+
+
+def _memories(item: Input) -> tuple[str, ...]:
+    payload = item.payload
+    found = payload.memories if isinstance(payload, ConsolidationUndone) else touched(payload)
+    return tuple(_id(memory) for memory in found[: MOST_MERGED + 1] if memory)
+
+
+@projection(row=Consolidated, key=_memories)
+def consolidated(
+    row: Consolidated | None,
+    item: Recorded[MemoriesMerged]
+    | Recorded[MemoryPruned]
+    | Recorded[MemorySuperseded]
+    | Recorded[ContradictionFound]
+    | Recorded[ConsolidationUndone],
+) -> Consolidated:
+    """How each memory stands to others by recorded changes: merged, pruned, superseded, at odds."""
+    row = row or Consolidated()
+    if isinstance(item.payload, ConsolidationUndone):
+        gone = str(item.payload.change)
+        return msgspec.structs.replace(row, undone=seen(row.undone, gone, int(item.event.occurred_at), KEPT * 2))
+    change = _change(item.event, item.payload)
+    return msgspec.structs.replace(row, changes=newest(row.changes, change, KEPT))
+
+
+def _of_change(item: Input) -> str:
+    return str(item.payload.change if isinstance(item.payload, ConsolidationUndone) else item.event.delivery_id)
+
+
+@projection(row=Logged, key=_of_change, indexes=(("occurred_at",),))
+def consolidation_log(
+    row: Logged | None,
+    item: Recorded[MemoriesMerged]
+    | Recorded[MemoryPruned]
+    | Recorded[MemorySuperseded]
+    | Recorded[ContradictionFound]
+    | Recorded[ConsolidationUndone],
+) -> Logged:
+    """What was merged, pruned, superseded or found at odds, why, and what of it was taken back."""
+    row = row or Logged()
+    at = int(item.event.occurred_at)
+    if isinstance(item.payload, ConsolidationUndone):
+        why = clipped(item.payload.why, 300)
+        if row.undone_at is not None and (at, why) <= (row.undone_at, row.undone_why):
+            return row
+        return msgspec.structs.replace(row, undone_at=at, undone_why=why)
+    made_by = clipped(item.payload.made_by, 60)
+    return msgspec.structs.replace(row, change=_change(item.event, item.payload), made_by=made_by, occurred_at=at)
+
+
+def _change(event: Event, payload: Consolidating) -> Change:
+    at, id = int(event.occurred_at), str(event.delivery_id)
+    match payload:
+        case MemoriesMerged():
+            parties = [payload.keeper, *payload.merged[:MOST_MERGED]]
+            found = tuple(Party(_id(each.memory), _id(each.text)) for each in parties)
+            return Change(at, id, "merged", found, f"alike: {payload.alike:.2f}")
+        case MemoryPruned():
+            return Change(
+                at, id, "pruned", (Party(_id(payload.memory)),), f"importance {payload.importance:.2f}, never used",
+                int(payload.last_at),
+            )  # fmt: skip
+        case MemorySuperseded():
+            sides = (payload.by, payload.memory)
+            found = tuple(Party(_id(each.memory), _id(each.text)) for each in sides)
+            return Change(at, id, "superseded", found, clipped(payload.why, 300))
+        case ContradictionFound():
+            found = tuple(Party(_id(each.memory), _id(each.text)) for each in payload.memories[:MOST_MERGED])
+            return Change(at, id, "contradiction", found, clipped(payload.why, 300))
+
+
+def _id(text: str) -> str:
+    return clipped(text, 64)

@@ -1,0 +1,127 @@
+"""What is recorded of memories among each other, and taken back."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from events import NOON, as_read
+
+from memctl.domain.commanding import BadCommand
+from memctl.domain.consolidation import (
+    ALWAYS,
+    STREAM,
+    ConsolidationUndone,
+    Member,
+    MemoriesMerged,
+    MemoryPruned,
+    MemorySuperseded,
+    Side,
+    UndoConsolidation,
+    relation_of,
+    too_many,
+)
+from memctl.domain.event import Event, Micros, NewEvent, Payload
+from memctl.domain.observed import Look, changed_after
+from memctl.projections.consolidated import Consolidated, Logged, consolidated, consolidation_log
+from memctl.projections.kernel import Recorded
+
+A, B, C = Member("a", "1"), Member("b", "2"), Member("c", "3")
+
+
+def said(payload: Payload, at: int = 0) -> Event:
+    key = f"{type(payload).__name__}-{at}"
+    new = NewEvent(stream=STREAM, payload=payload, occurred_at=Micros(NOON + at), dedupe_key=key, actor="memctl")
+    return as_read(new, 1)
+
+
+def of(*events: Event) -> Consolidated:
+    row: Consolidated | None = None
+    for event in events:
+        row = consolidated(row, Recorded(event, event.payload))  # type: ignore[arg-type]
+    assert row is not None
+    return row
+
+
+def test_a_merge_tells_its_keeper_from_what_was_merged() -> None:
+    row = of(said(MemoriesMerged(keeper=A, merged=(B, C), alike=0.9)))
+    (change,) = row.standing
+    assert [change.role_of(id) for id in "abc"] == ["keeper", "merged", "merged"]
+
+
+def test_what_was_taken_back_stands_no_more_whatever_came_first() -> None:
+    merge, prune = said(MemoriesMerged(keeper=A, merged=(B,)), 1), said(MemoryPruned(memory="b", last_at=NOON), 2)
+    undo = said(ConsolidationUndone(change=merge.delivery_id, memories=("a", "b")), 3)
+    for order in itertools.permutations((merge, prune, undo)):
+        assert [change.kind for change in of(*order).standing] == ["pruned"]
+
+
+def test_the_log_tells_a_change_and_that_it_was_taken_back() -> None:
+    change = said(MemorySuperseded(memory=B, by=A, why="other numbers"), 1)
+    undo = said(ConsolidationUndone(change=change.delivery_id, memories=("a", "b"), why="both hold"), 2)
+    rows = []
+    for order in ((change, undo), (undo, change)):
+        row: Logged | None = None
+        for event in order:
+            row = consolidation_log(row, Recorded(event, event.payload))  # type: ignore[arg-type]
+        rows.append(row)
+    assert rows[0] == rows[1]
+    assert rows[0] is not None
+    assert rows[0].change is not None
+    assert (rows[0].change.why, rows[0].undone_at, rows[0].undone_why) == ("other numbers", NOON + 2, "both hold")
+
+
+def test_undoing_names_all_that_the_change_spoke_of() -> None:
+    merge = said(MemoriesMerged(keeper=A, merged=(B, C)))
+    undone = UndoConsolidation(change=str(merge.delivery_id)).decide([merge])
+    assert undone == ConsolidationUndone(change=merge.delivery_id, memories=("a", "b", "c"))
+    with pytest.raises(BadCommand, match="no change of consolidation"):
+        UndoConsolidation(change="x").decide([said(undone)])
+
+
+def side(id: str, text: str, *, kind: str = "knowledge", location: str = "/w", at: int = 0) -> Side:
+    return Side(id=id, kind=kind, location=location, text=text, last_at=at)
+
+
+def test_only_what_agrees_in_numbers_and_negations_is_the_same() -> None:
+    one = side("a", "Use pnpm for installing")
+    assert relation_of(one, side("b", "Use pnpm for installing."), 0.95) == "same"
+    assert relation_of(one, side("b", "Use pnpm for installing."), 0.8) is None
+    assert relation_of(one, side("b", "Never use pnpm for installing"), 0.8) == "contrary"
+    assert relation_of(side("a", "Go is 1.22"), side("b", "Go is 1.23", at=1), 0.9) == "newer"
+    assert relation_of(side("a", "Go is 1.22", kind="turn"), side("b", "Go is 1.23", kind="turn"), 0.9) is None
+
+
+def test_what_is_of_two_places_or_kinds_or_an_episode_is_never_the_same() -> None:
+    one = side("a", "Use pnpm")
+    assert relation_of(one, side("b", "Use pnpm", location="/v"), 1.0) is None
+    assert relation_of(one, side("b", "Use pnpm", kind="turn"), 1.0) is None
+    episode = side("a", "Use pnpm", kind="episode")
+    assert relation_of(episode, side("b", "Use pnpm", kind="episode"), 1.0) is None
+
+
+def test_a_round_that_changes_a_large_share_is_too_much() -> None:
+    assert not too_many(ALWAYS, 20)
+    assert too_many(ALWAYS + 1, 20)
+    assert not too_many(99, 1000)
+    assert too_many(101, 1000)
+
+
+def look(at: int, blob: str) -> Look:
+    return Look(at, str(at), blob)
+
+
+def test_a_file_has_changed_when_it_is_not_what_it_was_when_something_was_learnt_of_it() -> None:
+    first, second, third = look(10, "1a"), look(20, "2b"), look(30, "1a")
+    assert changed_after((), 5) is None
+    assert changed_after((first,), 5) is None
+    assert changed_after((second, first), 5) == 20
+    assert changed_after((second, first), 15) == 20
+    assert changed_after((second, first), 25) is None
+    assert changed_after((third, second, first), 15) is None
+    assert changed_after((third, second, first), 25) == 30
+
+
+def test_a_file_that_is_gone_has_changed() -> None:
+    assert changed_after((look(10, ""),), 5) == 10
+    assert changed_after((look(20, ""), look(10, "1a")), 15) == 20

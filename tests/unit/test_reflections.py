@@ -1,0 +1,93 @@
+"""Reflection: when it is time, what belongs together, and what may be said of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from memctl.domain.reflections import (
+    ENOUGH_MEMORIES,
+    MOST_INSIGHTS,
+    STALE_DAYS,
+    STALE_MEMORIES,
+    Grown,
+    Piece,
+    by_rule,
+    clusters,
+    due,
+)
+
+DAY = 86_400_000_000
+
+
+def episode(number: int, **more: Any) -> Piece:
+    told: dict[str, Any] = {
+        "id": f"e{number}", "kind": "episode", "title": f"piece {number}", "session": f"s{number}",
+        "outcome": "success", "at": number * DAY,
+    }  # fmt: skip
+    return Piece(**{**told, **more})
+
+
+def test_it_is_time_by_importance_by_count_or_by_age() -> None:
+    assert due(Grown(memories=3, weight=15.1, days=0)) == "importance"
+    assert due(Grown(memories=3, weight=15.0, days=0)) is None
+    assert due(Grown(memories=ENOUGH_MEMORIES, weight=2.0, days=0)) == "count"
+    assert due(Grown(memories=STALE_MEMORIES, weight=1.0, days=STALE_DAYS)) == "age"
+    assert due(Grown(memories=STALE_MEMORIES - 1, weight=1.0, days=99)) is None
+
+
+def test_files_changed_together_are_told_with_the_episodes_that_changed_them() -> None:
+    pieces = [episode(n, files=("/w/cart.py", "/w/ledger.py")) for n in range(1, 4)]
+    (told,) = by_rule(clusters(pieces), pieces)
+    assert told.topic == "pair:/w/cart.py+/w/ledger.py"
+    assert told.memories == ("e3", "e2", "e1")
+    assert "3 episodes of 3 sessions" in told.text
+
+
+def test_work_on_a_file_that_failed_is_told_with_what_worked() -> None:
+    outcomes = ("failure", "open", "success", "failure")
+    pieces = [
+        episode(n, files=(f"/w/other{n}.py", "/w/cart.py"), outcome=how, title=f"total {how}")
+        for n, how in enumerate(outcomes)
+    ]
+    (told,) = by_rule(clusters(pieces), pieces)
+    assert told.topic == "file:/w/cart.py"
+    assert "2 failed and 1 were left unfinished" in told.text
+    assert "total success" in told.text
+
+
+def test_an_error_that_comes_back_cites_its_pattern_and_its_fix() -> None:
+    known = Piece(
+        id="b", kind="bug_pattern", title="TypeError: None", text="TypeError\nFix: start from 0", signatures=("x",)
+    )
+    pieces = [*(episode(n, signatures=("x",)) for n in range(3)), known]
+    (told,) = by_rule(clusters(pieces), pieces)
+    assert told.memories[0] == "b"
+    assert "Fix: start from 0" in told.text
+
+
+def test_one_session_or_two_episodes_show_nothing() -> None:
+    same = [episode(n, files=("/w/a.py", "/w/b.py"), session="s") for n in range(9)]
+    assert clusters(same) == []
+    assert clusters([episode(n, files=("/w/a.py", "/w/b.py")) for n in range(2)]) == []
+
+
+def test_a_word_that_most_titles_have_is_no_topic() -> None:
+    of_all = [episode(n, title=f"payments: thing{n}x") for n in range(10)]
+    assert clusters(of_all) == []
+    some = [episode(n, title="migrations again" if n < 4 else f"thing{n}x") for n in range(10)]
+    assert [cluster.topic for cluster in clusters(some)] == ["topic:migrat"]
+
+
+def test_few_insights_are_made_and_none_of_the_same_episodes_twice() -> None:
+    pieces = [
+        episode(10 * group + n, files=(f"/w/{group}a.py", f"/w/{group}b.py")) for group in range(6) for n in range(3)
+    ]
+    told = by_rule(clusters(pieces), pieces)
+    assert len(told) == MOST_INSIGHTS
+    cited = [memory for each in told for memory in each.memories]
+    assert len(cited) == len(set(cited))
+
+
+def test_the_same_pieces_in_another_order_give_the_same() -> None:
+    pieces = [episode(n, files=("/w/a.py", "/w/b.py"), title="migrations again") for n in range(6)]
+    assert by_rule(clusters(pieces), pieces) == by_rule(clusters(pieces[::-1]), pieces[::-1])
