@@ -23,6 +23,9 @@ FILES, PATCHES, NAMES, LINES = 32, 24, 30, 10
 PIVOT_STEPS = 5
 """More steps than this between one error and the next are a change of strategy (seed 001)."""
 
+SUBJECTS = 3
+"""Commits that tell what was done where no words do."""
+
 SHORT_COMMAND = 70
 """Characters of a command that somebody may want to use again."""
 
@@ -148,6 +151,8 @@ class EpisodeSoFar(msgspec.Struct):
     tested_at: int | None = None
     tests_passed: bool | None = None
     committed_at: int | None = None
+    subjects: dict[str, None] = msgspec.field(default_factory=dict)
+    """Of the commits that were made."""
     failed_at: int | None = None
     """The last command that failed and was not seen to pass."""
     interrupted_at: int | None = None
@@ -244,6 +249,11 @@ class EpisodeSoFar(msgspec.Struct):
         if longer or self.summary_at < (self.changed_at or 0):
             self.summary, self.summary_at, self.summary_prompts = text[:2_000], self.steps, self.prompts
 
+    def committed(self, subject: str) -> None:
+        """A commit was made, or pushed (then without a subject)."""
+        self.committed_at = self.steps
+        _keep(self.subjects, (clipped(subject, 140),), SUBJECTS)
+
     def decided(self, text: str, rationale: str, *, cause: bool = False) -> None:
         self.dirty = True  # a statement does nothing else to it
         if cause:
@@ -319,7 +329,10 @@ class EpisodeSoFar(msgspec.Struct):
         # Why something failed, or what was run instead, is no solution of the whole work.
         words = self.approach.partition(" (edited ")[0]
         done = _TELLS_DONE.search(words) and not (_SAYS_NOTHING.search(words) or _IS_TO_BE.search(words))
-        return _gist(self.summary, 300, _TELLS_DONE) or (self.approach if done and not words.startswith("ran ") else "")
+        told = _gist(self.summary, 300, _TELLS_DONE)
+        told = told or (self.approach if done and not words.startswith("ran ") else "")
+        # What was committed is told by its own words: they are of the whole, and true.
+        return " — ".join(filter(None, ("; ".join(self.subjects), told)))
 
     def _threads(self, outcome: Outcome, why: str) -> tuple[Thread, ...]:
         """What is left open, as long as nobody goes on with something else."""

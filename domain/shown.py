@@ -24,6 +24,7 @@ from memctl.domain.ordering import Placed
 from memctl.domain.prompts import said_in
 from memctl.domain.shell import Part, heads_of, is_reading, parts_of, proves
 from memctl.domain.signatures import is_noise
+from memctl.domain.stack import is_conventional, subject_of
 from memctl.domain.text import canonical
 from memctl.domain.ways import PROGRAMS, Way, is_there, way_of
 from memctl.domain.whereabouts import parts_where
@@ -44,11 +45,13 @@ _SHOWING = PROGRAMS | {"git", "gh"}
 """Programs whose runs may show something."""
 
 _MANAGING = re.compile(r"(?:\w+ (?:install|add|ci|sync)|(?:pnpm|yarn|bun) run)\b")
-_TYPED = re.compile(r"(?:feat|fix|docs|chore|refactor|test|style|perf|ci|build|revert)(?:\([\w./, -]+\))?!?: \S")
-_OF_GIT = re.compile(r"(?:Merge|Revert|fixup!|squash!|amend!|WIP|wip)\b")
-"""Beginnings of messages that git or the moment wrote."""
+SHORTEST_SUBJECT = 8
+"""Characters below which a commit's message ("initial", "wip") shows no habit."""
 
 _NEW_BRANCH = re.compile(r"git (?:checkout -b|switch -c|worktree add (?:\S+ )?-b) (?P<name>[\w./-]+)")
+_BY_KIND = re.compile(r"(?:feat|feature|fix|bugfix|hotfix|chore|docs|refactor|test|ci|release)/[\w./-]+")
+_OF_SOMEBODY = re.compile(r"([a-z][a-z0-9-]{1,15})/[\w.-]{3,}\Z")
+_BRANCH = re.compile(r"git (?:checkout -b|switch -c|worktree add (?:\S+ )?-b) (?P<name>[\w./-]+)")
 _BY_KIND = re.compile(r"(?:feat|feature|fix|bugfix|hotfix|chore|docs|refactor|test|ci|release)/[\w./-]+")
 _OF_SOMEBODY = re.compile(r"([a-z][a-z0-9-]{1,15})/[\w.-]{3,}\Z")
 _MESSAGE = re.compile(
@@ -222,10 +225,9 @@ class Shown:
         here = [at for at, part in parts_where(command.text, self._assert.location) if part.words[:1] == ("git",)]
         if not all(inside(at, self._assert.base) for at in here):
             return
-        message = _MESSAGE.search(command.text) if "git commit" in command.text else None
-        if message is not None and not _OF_GIT.match(message["subject"]):
-            subject = message["subject"]
-            typed = _TYPED.match(subject) is not None
+        subject = subject_of(command.text)
+        if len(subject) >= SHORTEST_SUBJECT:
+            typed = is_conventional(subject)
             self._form(placed, command, "conventional", typed, subject)
             self._form(placed, command, "plain", not typed, subject)
         if branch := _NEW_BRANCH.search(command.text):

@@ -236,20 +236,30 @@ def _name(told: str) -> str:
 # --- commits ---
 
 _SUBJECT = re.compile(
-    r"""git (?:-\S+ \S+ )?commit\b[^\n]*?(?:-\w*m|--message)[= ]?\s*(?:"\$\(cat <<-?\s*['"]?\w+['"]?\n|["'])"""
-    r"""\s*([^\n"']{3,200})"""
+    r"""git (?:-\S+ \S+ )?commit\b[^\n]*?(?:-\w*m|--message)[= ]?\s*"""
+    r"""(?:"\$\(cat <<-?\s*['"]?\w+['"]?\n\s*([^\n]{3,200})|"\s*((?:[^\n"\\]|\\.){3,200})|'\s*([^\n']{3,200}))"""
 )
 _CONVENTIONAL = re.compile(r"(?:feat|fix|docs|chore|refactor|test|ci|build|perf|style|revert)(?:\([^)]{1,60}\))?!?: \S")
 
 
+_BY_GIT = re.compile(r"(?:Merge|Revert|WIP|wip)\b|(?:fixup|squash|amend)!")
+"""Beginnings of messages that git or the moment wrote."""
+
+
 def subject_of(command: str) -> str:
-    """The first line of the message that a command commits with; empty where it tells none."""
+    """The first line of the message that a command commits with; empty where it tells none of its own."""
     found = _SUBJECT.search(command) if "commit" in command else None
-    return found[1].strip() if found else ""
+    subject = next(filter(None, found.groups()), "").strip().replace('\\"', '"') if found else ""
+    return "" if _BY_GIT.match(subject) else subject
+
+
+def is_conventional(subject: str) -> bool:
+    """Whether a commit's subject names the kind of change first (`fix(scope): …`)."""
+    return _CONVENTIONAL.match(subject) is not None
 
 
 def commit_style_of(subject: str) -> str:
     """How a commit's subject is written."""
-    if _CONVENTIONAL.match(subject):
+    if is_conventional(subject):
         return "conventional commits (`fix(scope): …`)"
     return "capitalised sentences" if subject[:1].isupper() else "plain lower case"

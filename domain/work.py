@@ -32,7 +32,7 @@ from memctl.domain.resolutions import Resolutions
 from memctl.domain.runners import run_of_tests
 from memctl.domain.shell import changes_of, head_of, heads_of, is_commit, only_reads, proofs_of, proves
 from memctl.domain.signatures import SeenError, errors_in, hides_exit, is_noise
-from memctl.domain.stack import imports_in, manifest_in
+from memctl.domain.stack import imports_in, manifest_in, subject_of
 from memctl.domain.templates import plain
 from memctl.domain.tools import (
     StepList,
@@ -273,7 +273,7 @@ class Work:
             if episode.failed_at is not None and not episode.unresolved:
                 episode.failed_at = None
             if committed:
-                episode.committed_at = episode.steps
+                episode.committed(subject_of(command))
 
     def _erred(
         self, placed: Placed, about: str, tool: str, command: str, text: str, errors: Sequence[SeenError]

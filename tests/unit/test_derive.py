@@ -330,6 +330,14 @@ def test_a_pipe_that_hides_the_exit_code_does_not_hide_the_failure() -> None:
     assert (ran.ok, ran.head) == (False, "go test")
 
 
+def test_what_was_committed_is_a_solution_in_its_own_words(repaired: Session) -> None:
+    for subject in ("fix(cart): an empty one totals 0", "Merge branch 'main'", "Test empty carts"):
+        repaired.runs(f'git commit -am "{subject}"', f"[main 1a2b3c4] {subject}")
+    [episode] = only(facts_of(repaired.events), Episode)
+    committed = "fix(cart): an empty one totals 0; Test empty carts"
+    assert episode.solution == f"{committed} — Fixed: an empty cart now totals 0."
+
+
 def test_an_error_that_comes_back_soon_refutes_its_resolution(repaired: Session) -> None:
     repaired.runs("pytest -q", TRACEBACK, exit_code=1)
     facts = facts_of(repaired.events)
