@@ -1,4 +1,4 @@
-"""Who may ask: a bearer token or a signed-in browser, a Host that is ours, no page of another origin, no huge body."""
+"""Who may ask: a token, a key or a signed-in browser, a Host that is ours, no page of another origin, no huge body."""
 
 from __future__ import annotations
 
@@ -8,24 +8,27 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import orjson
+from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
+
+from memctl.api.access import CALLER, NOBODY, OWNER, Caller, is_open, refused
+from memctl.domain.errors import MemctlError
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
-OPEN = frozenset(("/healthz", "/readyz"))
-"""Probes, which tell nothing and need no token."""
 
 VIEWER_HOST = "memctl.localhost"
 """The viewer's name: browsers lead it to loopback, and send its cookies to no other server of this machine."""
 
 LOOPBACK = frozenset(("localhost", "127.0.0.1", "[::1]", VIEWER_HOST))
 
-PUBLIC = ("/static/", "/sign-in")
-"""What a browser gets before it is signed in: styles, and the page to sign in with."""
-
 LONGEST_BODY = 1 << 20
 """Bytes of a request's body."""
+
+LONGEST_DELIVERY = 16 << 20
+"""Bytes of a body of events, which whoever may not deliver any cannot send."""
+
+DELIVERIES = "/v1/events"
 
 LONGEST_TARGET = 16 << 10
 """Bytes of a request's path and query; longer texts are posted."""
@@ -40,12 +43,18 @@ def names_of(url: str) -> frozenset[str]:
 class Guard:
     """Refuses what nobody with a right to ask would send, before anything of it is read.
 
-    `signed_in` tells from a `Cookie` header whether a browser may look. Every answer is also told not to be sniffed,
-    framed or cached by others.
+    `caller` tells from a bearer token that is not the owner's whose it is, and may raise where it cannot be told now;
+    `signed_in` from a `Cookie` header whether a browser may look. Every answer is also told not to be sniffed, framed
+    or cached by others.
     """
 
     def __init__(
-        self, app: ASGIApp, token: str, hosts: frozenset[str], signed_in: Callable[[bytes], bool] = lambda _: False
+        self,
+        app: ASGIApp,
+        token: str,
+        hosts: frozenset[str],
+        signed_in: Callable[[bytes], bool] = lambda _: False,
+        caller: Callable[[str], Caller | None] = lambda _: None,
     ) -> None:
         if not token:
             raise ValueError("an API without a token would answer anyone")
@@ -53,6 +62,7 @@ class Guard:
         self._token = token.encode()
         self._hosts = hosts
         self._signed_in = signed_in
+        self._caller = caller
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -60,17 +70,24 @@ class Guard:
                 await self._app(scope, receive, send)
             return
         headers = {name.lower(): value for name, value in scope["headers"]}
-        refusal = self._refusal(scope["method"], scope["path"], scope.get("query_string", b""), headers)
-        if refusal is not None:
-            page = not scope["path"].startswith("/v1") and b"text/html" in headers.get(b"accept", b"")
+        method, path = scope["method"], scope["path"]
+        refusal, caller = self._foreign(headers), None
+        if refusal is None:
+            caller, refusal = await self._admitted(method, path, headers)
+        if refusal is None:
+            refusal = _too_long(path, scope.get("query_string", b""), headers)
+        if refusal is not None or caller is None:
+            refusal = refusal or _UNKNOWN
+            page = not path.startswith("/v1") and b"text/html" in headers.get(b"accept", b"")
             await (_lead(send, b"/sign-in") if page and refusal[0] == 401 else _refuse(send, *refusal))
             return
-        await self._app(scope, _Limited(receive), _hardened(send))
+        asking = CALLER.set(caller)
+        try:
+            await self._app(scope, _Limited(receive, _longest(path)), _hardened(send))
+        finally:
+            CALLER.reset(asking)
 
-    def _refusal(
-        self, method: str, path: str, query: bytes, headers: dict[bytes, bytes]
-    ) -> tuple[int, str, str] | None:
-        """Status, title and detail; None for a request that may pass."""
+    def _foreign(self, headers: dict[bytes, bytes]) -> Refusal | None:
         host = headers.get(b"host", b"").decode("latin-1").lower()
         # Any page can make a name of its own lead to 127.0.0.1; only the name it calls us by gives it away.
         if _without_port(host) not in self._hosts:
@@ -78,36 +95,69 @@ class Guard:
         origin = headers.get(b"origin")
         if origin is not None and urlsplit(origin.decode("latin-1").lower()).netloc != host:
             return 403, "Foreign origin", "pages of other origins may not ask"
-        known = path in OPEN or path.startswith(PUBLIC) or self._authorised(headers.get(b"authorization", b""))
-        # A cookie comes by itself, also with what another page sends: for more than a look the page has to be ours.
-        looks = method in ("GET", "HEAD") or origin is not None
-        if not known and not (looks and self._signed_in(headers.get(b"cookie", b""))):
-            return 401, "Not authorised", "send the token as `Authorization: Bearer …`; `memctl config --json` tells it"
-        if len(path) + len(query) > LONGEST_TARGET:
-            return 414, "Too long", f"the path and its query may have {LONGEST_TARGET} bytes; post longer texts"
-        length = headers.get(b"content-length", b"0")
-        if not length.isdigit() or int(length[:20]) > LONGEST_BODY:
-            return 413, "Too long", f"a body may have {LONGEST_BODY} bytes"
         return None
 
-    def _authorised(self, header: bytes) -> bool:
-        scheme, _, given = header.partition(b" ")
+    async def _admitted(
+        self, method: str, path: str, headers: dict[bytes, bytes]
+    ) -> tuple[Caller | None, Refusal | None]:
+        """Who asks, or why there is no answer."""
+        if is_open(method, path):
+            return NOBODY, None
+        scheme, _, given = headers.get(b"authorization", b"").partition(b" ")
+        given = given.strip()
         # The token is compared whatever the scheme, so that time tells nothing.
-        same = hmac.compare_digest(given.strip(), self._token)
-        return same and scheme.lower() == b"bearer"
+        same = hmac.compare_digest(given, self._token)
+        if same and scheme.lower() == b"bearer":
+            return OWNER, None
+        if scheme.lower() == b"bearer":
+            try:
+                caller = await run_in_threadpool(self._caller, given.decode("latin-1"))
+            except MemctlError as why:
+                return None, (503, "Service Unavailable", str(why))
+            if caller is not None:
+                why_not = refused(caller, method, path)
+                return caller, (403, "Forbidden", why_not) if why_not else None
+        # A cookie comes by itself, also with what another page sends: for more than a look the page has to be ours.
+        looks = method in ("GET", "HEAD") or headers.get(b"origin") is not None
+        if looks and self._signed_in(headers.get(b"cookie", b"")):
+            return OWNER, None
+        return None, _UNKNOWN
+
+
+Refusal = tuple[int, str, str]
+"""Status, title and detail."""
+
+_UNKNOWN: Refusal = (
+    401,
+    "Not authorised",
+    "send the token or a key as `Authorization: Bearer …`; `memctl config --json` tells the token",
+)
+
+
+def _too_long(path: str, query: bytes, headers: dict[bytes, bytes]) -> Refusal | None:
+    if len(path) + len(query) > LONGEST_TARGET:
+        return 414, "Too long", f"the path and its query may have {LONGEST_TARGET} bytes; post longer texts"
+    length = headers.get(b"content-length", b"0")
+    if not length.isdigit() or int(length[:20]) > _longest(path):
+        return 413, "Too long", f"a body may have {_longest(path)} bytes"
+    return None
+
+
+def _longest(path: str) -> int:
+    return LONGEST_DELIVERY if path == DELIVERIES else LONGEST_BODY
 
 
 class _Limited:
-    def __init__(self, receive: Receive) -> None:
+    def __init__(self, receive: Receive, longest: int) -> None:
         self._receive = receive
-        self._left = LONGEST_BODY
+        self._longest = self._left = longest
 
     async def __call__(self) -> Message:
         message = await self._receive()
         self._left -= len(message.get("body", b""))
         if self._left < 0:
             # An error of HTTP's own: whoever reads the body passes that on as it is.
-            raise HTTPException(413, f"a body may have {LONGEST_BODY} bytes")
+            raise HTTPException(413, f"a body may have {self._longest} bytes")
         return message
 
 
@@ -153,5 +203,7 @@ async def _refuse(send: Send, status: int, title: str, detail: str) -> None:
     ]
     if status == 401:
         headers.append((b"www-authenticate", b'Bearer realm="memctl"'))
+    elif status == 503:
+        headers.append((b"retry-after", b"2"))
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

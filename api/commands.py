@@ -54,7 +54,8 @@ class Recorded(msgspec.Struct, frozen=True):
 class Intake:
     """Appends to one space of the log over a connection of its own. Not for several threads."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, *, identify: bool = True) -> None:
+        """`identify`: whether events happened on this machine, so that git's files here tell of which checkout."""
         self.settings = settings
         self.connection: Connection = connect(settings.require("database_url"), name="memctl intake")
         try:
@@ -67,7 +68,7 @@ class Intake:
             self._redactor = redactor_of(
                 privacy.exclude_patterns, anonymize=privacy.anonymize, cache=settings.data_dir / "cache"
             )
-            self._identifier = Identifier()
+            self._identifier = Identifier() if identify else None
         except BaseException:
             self.connection.close()
             raise
@@ -123,7 +124,8 @@ class Intake:
     def _append(self, events: Sequence[NewEvent], reached: Mapping[Path, Checkpoint]) -> list[Appended]:
         """Append the events, and with them what git says of where they happened; one entry for each event given."""
         given = len(events)
-        events = [*events, *self.prepare(self._identifier.about(events)).events]
+        if self._identifier is not None:
+            events = [*events, *self.prepare(self._identifier.about(events)).events]
         for attempt in range(1, DEADLOCKS + 1):
             try:
                 with outages():

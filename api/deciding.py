@@ -12,8 +12,10 @@ import msgspec
 import psycopg
 
 from memctl.api import queries
+from memctl.api.access import CALLER, Forbidden
 from memctl.api.commands import Intake
 from memctl.api.context import session_here, session_of
+from memctl.api.places import holds
 from memctl.api.reader import Reader, Readers
 from memctl.domain.commanding import Command, Kind, commands, read_command
 from memctl.domain.errors import MemctlError
@@ -73,7 +75,8 @@ class Commands:
     def carry_out(self, name: str, body: bytes, key: str) -> Done:
         """Carry the command of that name out; what is returned is committed.
 
-        Raises: UnknownCommand, BadKey, BadCommand, KeyReused, whatever the command refuses, DatabaseUnavailable.
+        Raises: UnknownCommand, BadKey, BadCommand, Forbidden, KeyReused, DatabaseUnavailable, and whatever the command
+        refuses.
         """
         cls = commands().get(name)
         if cls is None:
@@ -81,6 +84,8 @@ class Commands:
         if not 1 <= len(key) <= LONGEST_KEY or not key.isprintable():
             raise BadKey
         asked = read_command(cls, body)
+        if CALLER.get().projects is not None:
+            self._check_place(asked)
         with self._lock:
             self._opened()  # what ids mean is asked of read models, which are there from now on
         asked = self._with_whole_ids(asked)
@@ -92,6 +97,14 @@ class Commands:
                 # The connection may have been lost long ago. Whether that append was committed, its key will tell.
                 self._close()
                 return self._decided(dedupe_key, asked)
+
+    def _check_place(self, asked: Command) -> None:
+        """Whether a caller that is limited to projects speaks of one of them. Raises: Forbidden."""
+        spans = asked.stream.startswith(("core/", "project/"))
+        if spans or not self._readers.read(lambda reader: holds(reader, asked.location)):
+            raise Forbidden(
+                why="this key is limited to projects: `location` has to lie in one, and the command to be of it"
+            )
 
     def record(self, event: NewEvent) -> None:
         """Append an event that nobody asked for. Raises: DatabaseUnavailable, EventsRefused."""

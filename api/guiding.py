@@ -141,7 +141,7 @@ def _precedent(memory: str, row: EpisodeRow) -> Precedent:
 
 
 def _project(reader: Reader, places: Places) -> Project | None:
-    locations = places.locations or ()
+    locations = places.locations if places.project is not None and places.locations else ()
     return next((each for each in projects_of(reader).all if set(each.locations) & set(locations)), None)
 
 

@@ -17,6 +17,7 @@ from memctl.api import (
     dead_letters,
     http_code,
     http_commands,
+    http_events,
     http_forget,
     http_guiding,
     http_hooks,
@@ -29,7 +30,9 @@ from memctl.api import (
     queries,
     stats,
 )
+from memctl.api.access import CALLER
 from memctl.api.deciding import Commands
+from memctl.api.delivering import Deliveries
 from memctl.api.explain import explain
 from memctl.api.pages import LONGEST_PAGE
 from memctl.api.places import Places, places_of
@@ -87,7 +90,9 @@ class SearchText(BaseModel):
     explain: bool = False
 
 
-def application(readers: Readers, engine: Engine, doors: Commands, browsers: Browsers) -> FastAPI:
+def application(
+    readers: Readers, engine: Engine, doors: Commands, browsers: Browsers, deliveries: Deliveries
+) -> FastAPI:
     """The API and the viewer as an ASGI application. Whoever serves it puts `memctl.api.auth.Guard` before it."""
     app = FastAPI(
         title="memctl",
@@ -104,9 +109,11 @@ def application(readers: Readers, engine: Engine, doors: Commands, browsers: Bro
     app.include_router(http_live.tails(readers), prefix="/v1")
     app.add_middleware(http_live.Told)
     app.include_router(http_commands.routes(doors), prefix="/v1")
+    app.include_router(http_events.routes(deliveries), prefix="/v1")
     app.include_router(http_forget.routes(doors.settings), prefix="/v1")
     app.include_router(http_import.routes(doors.settings), prefix="/v1")
     app.include_router(http_hooks.routes(readers, engine, doors, Silence(doors.settings)), prefix="/v1")
+    app.include_router(_callers(), prefix="/v1")
     app.include_router(_tickets(browsers), prefix="/v1")
     app.router.routes.extend(site(readers, engine, browsers))
     app.openapi = lambda: http_openapi.document(app)  # type: ignore[method-assign]
@@ -126,6 +133,17 @@ def _probes(readers: Readers) -> APIRouter:
         """Whether it can answer questions: the database is there, and has read models."""
         readers.read(lambda reader: reader.live)
         return json_of({"status": "ready"})
+
+    return router
+
+
+def _callers() -> APIRouter:
+    router = APIRouter(tags=["probes"])
+
+    @router.get("/caller")
+    def caller() -> Response:
+        """Who asks, with the scopes and projects of the key that was sent."""
+        return json_of(CALLER.get())
 
     return router
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from memctl.api.auth import OPEN
+from memctl.api.access import is_open, rule_of
 from memctl.api.explain import Explanation
 from memctl.api.views import BugAnswer, Evidence, Found, SearchAnswer, is_moment
 
@@ -105,9 +105,12 @@ def document(app: FastAPI) -> dict[str, Any]:
             schemas.pop(own, None)
         schemas.update(_schemas())
         for path, operations in made["paths"].items():
-            for operation in operations.values():
-                if path in OPEN:
+            for method, operation in operations.items():
+                if is_open(method.upper(), path):
                     operation["security"] = []
+                else:
+                    rule = rule_of(method.upper(), path)
+                    operation["x-scopes"] = sorted(rule.scopes) if rule else ["owner"]
                 operation["responses"] = {**_EVERYWHERE, **operation["responses"], "422": _EVERYWHERE["422"]}
         made["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
         made["security"] = [{"token": []}]
@@ -132,6 +135,7 @@ def _problem(description: str) -> dict[str, Any]:
 
 _EVERYWHERE = {
     "401": _problem("The token is missing or wrong."),
+    "403": _problem("The key has no scope for this, or is limited to other projects."),
     "404": _problem("Nothing has that id, or no such project is known."),
     "413": _problem("The body is too long."),
     "414": _problem("The path and its query are too long; post longer texts."),

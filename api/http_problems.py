@@ -11,6 +11,8 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
+from memctl.api.access import Forbidden
+from memctl.api.delivering import OfAnotherVersion
 from memctl.api.http_live import StillBehind
 from memctl.api.reader import TooBusy
 from memctl.domain.errors import MemctlError
@@ -49,6 +51,10 @@ def install(app: FastAPI) -> None:
 
 def status_of(why: MemctlError) -> int:
     """The status of HTTP that says what an error means."""
+    if isinstance(why, Forbidden):
+        return 403
+    if isinstance(why, OfAnotherVersion):
+        return 409
     return 503 if isinstance(why, _LATER) else _STATUS_OF_EXIT.get(why.exit_code, 500)
 
 

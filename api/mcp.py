@@ -10,6 +10,7 @@ import json
 import os
 import uuid
 from collections.abc import Callable
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from mcp.server import MCPServer
@@ -17,11 +18,14 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import ToolAnnotations
 from pydantic import Field
 
-from memctl.api.client import Client
+from memctl.api.access import Caller
+from memctl.api.client import Client, Refused
 from memctl.domain.errors import MemctlError
 from memctl.domain.recalled import quoted
 
 if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
     from memctl.infra.settings import Settings
 
 INSTRUCTIONS = (
@@ -112,6 +116,16 @@ def server(connect: Callable[[], Client], here: str | None = None) -> MCPServer:
             found = client.get("/v1/context", {"session": session} if session else where(None))
         return json.dumps(found, ensure_ascii=False, indent=1)
 
+    def guidance(
+        task: Annotated[str, Field(min_length=1, max_length=4000, description="What you are about to do.")],
+        project: Project = None,
+    ) -> str:
+        """Advice for a task before you begin it, out of how like tasks went: what to try, what to avoid, what may go
+        wrong, and how sure that is."""
+        with connect() as client:
+            found = client.guidance(task, **where(project))["guidance"]
+        return _advice(found) if found["sources"] else "no like task is remembered"
+
     def archival_memory_search(query: Query, project: Project = None, limit: Limit = 5) -> str:
         """Search what was distilled and noted: knowledge, insights, errors and fixes, tasks; not the talk itself."""
         return searched(query, project, limit, lambda kind: kind != "turn")
@@ -132,7 +146,7 @@ def server(connect: Callable[[], Client], here: str | None = None) -> MCPServer:
         found = [_found(each) for each in answer["results"] if wanted(each["kind"])]
         return _listed(found[:limit], "memory holds nothing on this")
 
-    for tool in (search, find_fix, timeline, knowledge, get, explain, context, core_memory,
+    for tool in (search, find_fix, timeline, knowledge, get, explain, context, guidance, core_memory,
                  archival_memory_search, conversation_search):  # fmt: skip
         reads(tool)
 
@@ -208,20 +222,52 @@ def server(connect: Callable[[], Client], here: str | None = None) -> MCPServer:
 def serve_http(settings: Settings, port: int) -> None:
     """Serve over streamable HTTP on a port of loopback, at `/mcp`, until SIGTERM or SIGINT.
 
-    Who asks needs the API's token, and is refused as the API refuses (`memctl.api.auth`). Where nobody names a project,
-    memory of all of them is searched: one server answers sessions in many places. Raises: NotRunning.
+    Who asks needs the API's token or a key, is refused as the API refuses (`memctl.api.auth`), and may through these
+    tools what it may there. Where nobody names a project, memory of all of them is searched: one server answers
+    sessions in many places. Raises: NotRunning.
     """
     import uvicorn
 
     from memctl.api.auth import Guard, names_of
     from memctl.api.serve import NoToken
 
-    settings.require("api_url")
+    url = settings.require("api_url")
     if not settings.api_token:
         raise NoToken
-    app = server(lambda: Client.of(settings), here="").streamable_http_app(stateless_http=True, json_response=True)
-    guard = Guard(app, settings.api_token, names_of(f"http://127.0.0.1:{port}"))
+    app = server(lambda: Client(url, _BEARER.get()), here="").streamable_http_app(
+        stateless_http=True, json_response=True
+    )
+    guard = Guard(
+        _remembering_bearer(app),
+        settings.api_token,
+        names_of(f"http://127.0.0.1:{port}"),
+        caller=lambda token: _caller(url, token),
+    )
     uvicorn.run(guard, host="127.0.0.1", port=port, log_level="warning", access_log=False, server_header=False)
+
+
+_BEARER: ContextVar[str] = ContextVar("bearer of the request at hand")
+
+
+def _remembering_bearer(app: ASGIApp) -> ASGIApp:
+    async def remembering(scope: Scope, receive: Receive, send: Send) -> None:
+        told = dict(scope.get("headers", ())).get(b"authorization", b"")
+        _BEARER.set(told.partition(b" ")[2].strip().decode("latin-1"))
+        await app(scope, receive, send)
+
+    return remembering
+
+
+def _caller(url: str, token: str) -> Caller | None:
+    """Who a key is of, as the API knows it."""
+    try:
+        with Client(url, token) as client:
+            told = client.get("/v1/caller")
+    except Refused as why:
+        if why.status == 401:
+            return None
+        raise
+    return Caller(told["name"], frozenset(told["scopes"]))
 
 
 def _told(tool: Callable[..., str]) -> Callable[..., str]:
@@ -275,6 +321,14 @@ def _bug(hit: dict[str, Any]) -> str:
 def _episode(row: dict[str, Any]) -> str:
     told = " ".join(filter(None, (row["outcome"], f"({row['why']})" if row.get("why") else "")))
     return f"{_day(row['ended_at'])} {_quoted(row['description'])}: {told} [id {row['id']}]"
+
+
+def _advice(found: dict[str, Any]) -> str:
+    lines = [f"approach: {_quoted(found['suggested_approach'])}"] if found["suggested_approach"] else []
+    for name, told in (("try", "things_to_try"), ("avoid", "things_to_avoid"), ("expect", "expected_challenges")):
+        lines += [f"{name}: {_quoted(each)}" for each in found[told]]
+    lines.append(f"complexity {found['estimated_complexity']}, confidence {found['confidence']:.2f}")
+    return "\n".join((*lines, f"(from {', '.join(found['sources'])})"))
 
 
 def _claim(row: dict[str, Any]) -> str:

@@ -12,7 +12,7 @@ import msgspec
 from psycopg import sql
 from psycopg.sql import Composable
 
-from memctl.api.places import Places
+from memctl.api.places import Places, visible
 from memctl.api.reader import Reader
 from memctl.domain.errors import MemctlError
 from memctl.infra import readmodels
@@ -93,7 +93,7 @@ def page(
 ) -> tuple[list[Keyed], str | None]:
     """Rows by the field `order` (a whole number), highest first, and the next page's cursor.
 
-    Raises: BadCursor.
+    What a limited caller may not see is left out, so its pages may be short. Raises: BadCursor.
     """
     limit = max(1, min(limit, LONGEST_PAGE))
     by = field_of(p, order)
@@ -109,7 +109,8 @@ def page(
     ).fetchall()
     rows = [Keyed(key, readmodels.decode_row(p, row)) for key, row, _ in found[:limit]]
     more = len(found) > limit
-    return rows, _closed(found[limit - 1][2], found[limit - 1][0]) if more else None
+    after = _closed(found[limit - 1][2], found[limit - 1][0]) if more else None
+    return [keyed for keyed in rows if visible(reader, keyed.row)], after
 
 
 def one(reader: Reader, p: Projection, key: str) -> Any | None:
@@ -118,16 +119,16 @@ def one(reader: Reader, p: Projection, key: str) -> Any | None:
 
 
 def several(reader: Reader, p: Projection, keys: Sequence[str]) -> dict[str, Any]:
-    """Rows by key; absent ones are left out."""
+    """Rows by key; absent ones, and what a limited caller may not see, are left out."""
     # Postgres has no NUL in its texts, and so no such key.
     wanted = [(reader.space_id, key) for key in dict.fromkeys(keys) if "\0" not in key]
     generation = reader.live.stage1 if p.stage == 1 else reader.live.stage2
     found = readmodels.load(reader.connection, p, generation, wanted)
-    return {key: row for (_, key), row in found.items()}
+    return {key: row for (_, key), row in found.items() if visible(reader, row)}
 
 
 def keys_from(reader: Reader, p: Projection, prefix: str, limit: int) -> list[str]:
-    """Keys that begin so, in order."""
+    """Keys that begin so, in order, of what the caller may see."""
     if not prefix or "\0" in prefix:
         return []
     found = reader.connection.execute(
@@ -137,7 +138,8 @@ def keys_from(reader: Reader, p: Projection, prefix: str, limit: int) -> list[st
         # Keys are compared by code point (COLLATE "C"), so all that begin so lie before the prefix's successor.
         [reader.space_id, prefix, prefix + "\U0010ffff", limit],
     )
-    return [row[0] for row in found]
+    keys = [row[0] for row in found]
+    return keys if reader.limited_to is None else sorted(several(reader, p, keys))
 
 
 def _closed(value: int, key: str) -> str:

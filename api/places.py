@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 from psycopg import sql
@@ -14,8 +14,13 @@ from memctl.domain.bounded import names
 from memctl.domain.projects import Place, Project, Projects, UnknownProject, Words
 from memctl.infra import readmodels
 from memctl.projections.kernel import projections
+from memctl.projections.project_words import ProjectWords
+from memctl.projections.regard import Regard
 
 EVERYWHERE = "*"
+
+FULL = 16
+"""Locations of a row at most: the newest are kept."""
 
 
 class Places(msgspec.Struct, frozen=True):
@@ -32,12 +37,39 @@ class Places(msgspec.Struct, frozen=True):
 
 
 def projects_of(reader: Reader) -> Projects:
-    """Every project that memory knows; worked out once for each request."""
+    """Every project that memory knows, or of them those that the caller is limited to; worked out once for each
+    request."""
     known = reader.memo.get("projects")
     if known is None:
         known = reader.memo["projects"] = _projects(reader)
     assert isinstance(known, Projects)
     return known
+
+
+def locations_of(reader: Reader) -> frozenset[str] | None:
+    """All locations that the caller may be told of; None for one that is not limited."""
+    if reader.limited_to is None:
+        return None
+    return frozenset(location for each in projects_of(reader).all for location in each.locations)
+
+
+def holds(reader: Reader, path: str) -> bool:
+    """Whether a path lies in a project that the caller may be told of and write to."""
+    return reader.limited_to is None or (bool(path) and projects_of(reader).holding(path) is not None)
+
+
+def visible(reader: Reader, row: Any) -> bool:
+    """Whether a row tells the caller of nothing but the projects that it is limited to.
+
+    What people say of projects and memories (`regard`, `project_words`) has no place: it is read of what is visible.
+    """
+    allowed = locations_of(reader)
+    if allowed is None or not (hasattr(row, "location") or hasattr(row, "locations")):
+        return allowed is None or isinstance(row, Regard | ProjectWords)
+    seen = [each if isinstance(each, str) else each.name for each in getattr(row, "locations", ())]
+    own = getattr(row, "location", "")
+    # A list that is full may have pushed out what was met elsewhere.
+    return len(seen) < FULL and allowed.issuperset(filter(None, (own, *seen))) and bool(own or seen)
 
 
 def places_of(reader: Reader, project: str | None, here: str | None = None) -> Places:
@@ -47,7 +79,7 @@ def places_of(reader: Reader, project: str | None, here: str | None = None) -> P
     Raises: UnknownProject, with names that are near.
     """
     if project == EVERYWHERE:
-        return Places(None, "asked", None)
+        return Places(None, "asked", _all(reader))
     if project:
         known = projects_of(reader)
         found = known.named(project)
@@ -57,7 +89,12 @@ def places_of(reader: Reader, project: str | None, here: str | None = None) -> P
         return Places(found[0].name, "asked", tuple(locations))
     if here and (holding := projects_of(reader).holding(here)) is not None:
         return Places(holding.name, "here", holding.locations)
-    return Places(None, "everywhere", None)
+    return Places(None, "everywhere", _all(reader))
+
+
+def _all(reader: Reader) -> tuple[str, ...] | None:
+    allowed = locations_of(reader)
+    return None if allowed is None else tuple(sorted(allowed))
 
 
 def project_asked(reader: Reader, project: str | None, here: str | None) -> Project:
@@ -79,7 +116,7 @@ def _projects(reader: Reader) -> Projects:
     there = reader.connection.execute("SELECT to_regclass(%s), to_regclass(%s)", tables).fetchone()
     if there is None or None in there:
         # Rows of a memctl that knew no projects are served until they are rebuilt.
-        return Projects(Place(location) for location in _known_locations(reader))
+        return _limited(Projects(Place(location) for location in _known_locations(reader)), reader)
     places = [
         Place(
             row.location,
@@ -93,7 +130,11 @@ def _projects(reader: Reader) -> Projects:
         if row.worked
     ]
     said = readmodels.rows_of(reader.connection, words, reader.live.stage2, reader.space_id)
-    return Projects(places, [Words(row.anchor, row.into, row.split_at) for row in said])
+    return _limited(Projects(places, [Words(row.anchor, row.into, row.split_at) for row in said]), reader)
+
+
+def _limited(known: Projects, reader: Reader) -> Projects:
+    return known if reader.limited_to is None else known.only(reader.limited_to)
 
 
 def _known_locations(reader: Reader) -> list[str]:

@@ -28,7 +28,7 @@ from memctl.api.pages import (
     table_of,
     within,
 )
-from memctl.api.places import Places, projects_of
+from memctl.api.places import Places, locations_of, projects_of
 from memctl.api.reader import Reader
 from memctl.api.regarded import regards
 from memctl.api.views import Page, iso, moment, shown
@@ -154,8 +154,14 @@ def session_streams(reader: Reader, wanted: str, limit: int) -> list[str]:
         ).format(table=table_of(reader, p)),
         {"wanted": wanted, "space": reader.space_id, "limit": limit},
     ).fetchall()
-    exact = [key for key, is_it in found if is_it]
-    return exact or [key for key, _ in found]
+    seen = found if reader.limited_to is None else _seen(reader, found)
+    exact = [key for key, is_it in seen if is_it]
+    return exact or [key for key, _ in seen]
+
+
+def _seen(reader: Reader, found: Sequence[tuple[str, bool]]) -> list[tuple[str, bool]]:
+    there = several(reader, projection_named("sessions"), [key for key, _ in found])
+    return [(key, is_it) for key, is_it in found if key in there]
 
 
 def _session(reader: Reader, stream: str, row: Any) -> dict[str, Any]:
@@ -211,10 +217,21 @@ def event_ids(reader: Reader, prefix: str, limit: int) -> list[str]:
     if not _HEX.fullmatch(prefix) or not 1 <= len(digits) <= 32:
         return []
     whole = len(digits) == 32
+    allowed = locations_of(reader)
+    places = None if allowed is None else sorted(allowed)
     found = reader.connection.execute(
         "SELECT event_id FROM memctl.events WHERE space_id = %s AND event_id BETWEEN %s AND %s"
-        " AND (variant_of IS NULL OR %s) ORDER BY event_id LIMIT %s",
-        [reader.space_id, UUID(digits.ljust(32, "0")), UUID(digits.ljust(32, "f")), whole, limit],
+        " AND (variant_of IS NULL OR %s) AND (%s::text[] IS NULL OR location = ANY(%s::text[]))"
+        " ORDER BY event_id LIMIT %s",
+        [
+            reader.space_id,
+            UUID(digits.ljust(32, "0")),
+            UUID(digits.ljust(32, "f")),
+            whole,
+            places,
+            places,
+            limit,
+        ],
     )
     return [str(row[0]) for row in found]
 

@@ -12,6 +12,7 @@ from typing import TypeVar
 import psycopg
 from psycopg import errors
 
+from memctl.api.access import CALLER
 from memctl.domain.errors import MemctlError
 from memctl.infra import generations
 from memctl.infra.database import Connection, DatabaseUnavailable, connect, outages
@@ -48,6 +49,8 @@ class Reader:
     live: Live
     space_id: int
     space: str
+    limited_to: tuple[str, ...] | None = None
+    """Anchors of the projects that the caller may be told of; None where it may be told everything."""
     memo: dict[str, object] = field(default_factory=dict)
     """What was worked out for this request and may be asked for again."""
 
@@ -130,4 +133,4 @@ def reader_of(connection: Connection, space: str) -> Reader:
     """A look through a connection of the caller's. Raises: MemctlError where there are no read models yet."""
     row = connection.execute("SELECT space_id FROM memctl.spaces WHERE name = %s", [space]).fetchone()
     # A space begins with the first event that is kept in it; until then nothing is there to be found.
-    return Reader(connection, generations.live(connection), row[0] if row else NO_SPACE, space)
+    return Reader(connection, generations.live(connection), row[0] if row else NO_SPACE, space, CALLER.get().projects)

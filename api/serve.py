@@ -43,8 +43,10 @@ def run_api(settings: Settings) -> None:
     """
     import uvicorn
 
+    from memctl.api.access import Keyring
     from memctl.api.auth import Guard, names_of
     from memctl.api.deciding import Commands
+    from memctl.api.delivering import Deliveries
     from memctl.api.http import application
     from memctl.api.reader import Readers
     from memctl.api.search import Engine
@@ -55,18 +57,27 @@ def run_api(settings: Settings) -> None:
         raise NoToken
     readers = Readers(settings.require("database_url"), settings.space, CONNECTIONS)
     commands = Commands(settings, readers)
+    deliveries = Deliveries(settings, readers)
     browsers = Browsers(settings.api_token)
     engine = Engine(settings.qdrant_url, settings.qdrant_api_key, settings.embedder, settings.space)
     with contextlib.ExitStack() as stack:
         stack.callback(readers.close)
         stack.callback(engine.close)
         stack.callback(commands.close)
+        stack.callback(deliveries.close)
         listeners = [stack.enter_context(_tcp(f"//{settings.api_listen}" if settings.api_listen else url))]
         if settings.api_socket is not None:
             listeners.append(stack.enter_context(_unix(settings.api_socket)))
         threading.Thread(target=engine.warm_up, name="warm-up", daemon=True).start()
+        guard = Guard(
+            application(readers, engine, commands, browsers, deliveries),
+            settings.api_token,
+            names_of(url),
+            browsers.knows,
+            Keyring(readers).caller,
+        )
         config = uvicorn.Config(
-            Guard(application(readers, engine, commands, browsers), settings.api_token, names_of(url), browsers.knows),
+            guard,
             log_config=None,
             access_log=False,
             server_header=False,

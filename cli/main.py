@@ -19,6 +19,7 @@ COMMANDS = {
     "on": "memctl.cli.switch:on",
     "mcp": "memctl.cli.processes:mcp",
     "init": "memctl.cli.processes:init",
+    "keys": "memctl.cli.keys:keys",
     "ingest": "memctl.cli.ingest:ingest",
     "import": "memctl.cli.importing:import_legacy",
     "session-start": "memctl.cli.hooks:session_start",

@@ -313,6 +313,15 @@ class Projects:
                 return path
         return self.part(text)
 
+    def only(self, anchors: Iterable[str]) -> Projects:
+        """These projects alone, as if nothing else had ever been met; each named by an anchor or a remote of its own,
+        or a location of it."""
+        wanted = frozenset(anchors)
+        kept = [p for p in self.all if wanted.intersection((p.root, *p.parts, *p.remotes, *p.locations))]
+        places = [self._places[location] for p in kept for location in p.locations]
+        parts = {part for p in kept for part in p.parts}
+        return Projects(places, [said for anchor, said in self._words.items() if anchor in parts])
+
     # --- joining ---
 
     def _find(self, node: str) -> str:

@@ -123,6 +123,7 @@ def _read_models() -> Iterator[str]:
 
 def _api() -> Iterator[str]:
     from memctl.api.deciding import Commands
+    from memctl.api.delivering import Deliveries
     from memctl.api.http import application
     from memctl.api.reader import Readers
     from memctl.api.search import Engine
@@ -130,8 +131,9 @@ def _api() -> Iterator[str]:
     from memctl.infra.settings import load_settings
 
     readers = Readers("postgresql://nowhere", "default")
-    engine = Engine("", "", "none", "default")
-    app = application(readers, engine, Commands(load_settings(), readers), Browsers("none"))
+    engine, settings = Engine("", "", "none", "default"), load_settings()
+    doors, deliveries = Commands(settings, readers), Deliveries(settings, readers)
+    app = application(readers, engine, doors, Browsers("none"), deliveries)
     yield "# API\n"
     yield "Under the API's address (`memctl config`), with `Authorization: Bearer TOKEN`. The whole description, with"
     yield "schemas and examples, is at `/v1/openapi.json`. Errors are problem documents (RFC 9457).\n"
@@ -139,6 +141,8 @@ def _api() -> Iterator[str]:
         for method, operation in operations.items():
             yield f"## `{method.upper()} {path}`\n"
             yield str(operation.get("description", "")).strip() + "\n"
+            if scopes := operation.get("x-scopes"):
+                yield f"For keys with scope {' or '.join(f'`{each}`' for each in scopes)}.\n"
             asked = operation.get("parameters", [])
             if asked:
                 yield "| parameter | in | |\n| --- | --- | --- |"

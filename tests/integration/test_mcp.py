@@ -19,9 +19,12 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 from servers import wait_until
 
+from memctl.infra import keys
+from memctl.infra.database import connect
+
 TOOLS = {
-    "search", "find_fix", "timeline", "knowledge", "get", "explain", "context", "note", "rate", "core_memory",
-    "core_memory_append", "core_memory_replace", "archival_memory_insert", "archival_memory_search",
+    "search", "find_fix", "timeline", "knowledge", "get", "explain", "context", "guidance", "note", "rate",
+    "core_memory", "core_memory_append", "core_memory_replace", "archival_memory_insert", "archival_memory_search",
     "conversation_search", "forget",
 }  # fmt: skip
 
@@ -71,6 +74,9 @@ def test_over_stdio_every_tool_is_there_and_answers_in_words(api: Api) -> None:
         distilled = said(await client.call_tool("archival_memory_search", {"query": "Decimal", "project": "*"}))
         assert "(turn," not in distilled
         assert said(await client.call_tool("timeline", {"project": LEDGER}))
+        advice = said(await client.call_tool("guidance", {"task": "Decimal for money", "project": LEDGER}))
+        assert "confidence" in advice
+        assert "(from " in advice
 
     over_stdio(api, talk)
 
@@ -142,10 +148,33 @@ def test_over_http_the_same_tools_answer_whoever_has_the_token(served: str) -> N
     asyncio.run(talk())
 
 
+def test_over_http_a_key_may_what_its_scopes_say(api: Api, memory: Remembered, served: str) -> None:
+    with connect(memory.database_url) as connection:
+        _, key = keys.make(connection, "default", "reader", ["read"])
+        _, other = keys.make(connection, "default", "of atlas", ["read"], projects=["/home/dana/atlas"])
+
+    async def talk(key: str, project: str) -> tuple[str, Any]:
+        async with connected(served, {"Authorization": f"Bearer {key}"}) as client:
+            found = said(await client.call_tool("search", {"query": "Decimal for money", "project": project}))
+            return found, await client.call_tool("note", {"text": "a reader may not say this"})
+
+    found, refused = asyncio.run(talk(key, "ledger"))
+    assert "never float" in found
+    assert refused.is_error
+    assert "scope write" in said(refused)
+    assert "never float" not in asyncio.run(talk(other, "*"))[0]
+
+
 @pytest.mark.parametrize(
-    "headers", [{}, {"Authorization": "Bearer wrong"}, {"Authorization": f"Bearer {TOKEN}", "Host": "evil.example"},
-                {"Authorization": f"Bearer {TOKEN}", "Origin": "https://evil.example"}],
-)  # fmt: skip
+    "headers",
+    [
+        {},
+        {"Authorization": "Bearer wrong"},
+        {"Authorization": "Bearer memctl_0123456789ab_guessed"},
+        {"Authorization": f"Bearer {TOKEN}", "Host": "evil.example"},
+        {"Authorization": f"Bearer {TOKEN}", "Origin": "https://evil.example"},
+    ],
+)
 def test_over_http_nobody_else_is_answered(served: str, headers: dict[str, str]) -> None:
     async def ask() -> int:
         async with create_mcp_http_client(headers=headers) as http:

@@ -18,6 +18,7 @@ from servers import wait_until
 from memctl.api.auth import Guard, names_of
 from memctl.api.client import Client
 from memctl.api.deciding import Commands
+from memctl.api.delivering import Deliveries
 from memctl.api.http import application
 from memctl.api.reader import Readers
 from memctl.api.search import Engine
@@ -83,9 +84,8 @@ def viewer(memory: Remembered, tmp_path_factory: pytest.TempPathFactory) -> Iter
         commands = Commands(settings, readers)
         stack.callback(commands.close)
         browsers = Browsers(TOKEN)
-        app = Guard(
-            application(readers, engine, commands, browsers), TOKEN, names_of("http://127.0.0.1"), browsers.knows
-        )
+        routes = application(readers, engine, commands, browsers, Deliveries(settings, readers))
+        app = Guard(routes, TOKEN, names_of("http://127.0.0.1"), browsers.knows)
         server = uvicorn.Server(uvicorn.Config(app, port=0, log_config=None, lifespan="off", ws="none"))
         thread = threading.Thread(target=server.run, name="viewer")
         thread.start()

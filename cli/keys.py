@@ -1,0 +1,140 @@
+"""`memctl keys`: who of a team may do what. Keys are made where the database is; no request over HTTP makes one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import click
+
+from memctl.infra.keys import SCOPES, Scope
+
+if TYPE_CHECKING:
+    from memctl.api.reader import Reader
+    from memctl.infra.keys import Key
+
+_UNITS = {"h": "hours", "d": "days", "w": "weeks"}
+
+
+@click.group()
+def keys() -> None:
+    """Keys of the API for the members of a team: made, listed, revoked.
+
+    A key has scopes (read: ask, and be told by hooks; write: state things; ingest: deliver sessions, as `memctl relay`
+    does; erase: forget for good; operate: metrics) and may be limited to projects. It is sent as `Authorization:
+    Bearer KEY`, or set as MEMCTL_API_TOKEN or MEMCTL_API_TOKEN_FILE.
+    """
+
+
+@keys.command("add")
+@click.argument("name")
+@click.option(
+    "--scope",
+    "scopes",
+    type=click.Choice(SCOPES),
+    multiple=True,
+    default=("read", "write", "ingest"),
+    show_default=True,
+    help="What it may do; give it several times.",
+)
+@click.option("--project", "projects", multiple=True, help="Limit it to this project; give it several times.")
+@click.option("--expires", metavar="WHEN", help="A day, as 2027-01-31, or a time from now: 12h, 90d, 4w.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def add(name: str, scopes: tuple[Scope, ...], projects: tuple[str, ...], expires: str | None, as_json: bool) -> None:
+    """Make a key called NAME and print it: this once, for only its hash is kept."""
+    import msgspec
+
+    from memctl.api.places import project_asked
+    from memctl.cli.output import print_json
+    from memctl.infra import keys as known
+
+    until = _until(expires) if expires else None
+    with _reader() as reader:
+        anchors = tuple(project_asked(reader, project, None).anchor for project in projects)
+        key, token = known.make(reader.connection, reader.space, name, scopes, anchors or None, until)
+    if as_json:
+        print_json({**msgspec.to_builtins(key), "key": token})
+        return
+    click.echo(f"key {key.id}: {_told(key)}", err=True)
+    click.echo("it is not shown again:", err=True)
+    click.echo(token)
+
+
+@keys.command("list")
+@click.option("--all", "everything", is_flag=True, help="Those that are revoked or have expired, too.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def list_keys(everything: bool, as_json: bool) -> None:
+    """List the keys that are in force, latest first."""
+    import msgspec
+
+    from memctl.cli.output import print_json, print_lines
+    from memctl.infra import keys as known
+
+    now = datetime.now(UTC)
+    with _reader() as reader:
+        found = [key for key in known.listed(reader.connection, reader.space) if everything or key.holds(now)]
+    if as_json:
+        print_json(msgspec.to_builtins(found))
+    elif not found:
+        click.echo("no key is in force; `memctl keys add NAME` makes one", err=True)
+    else:
+        print_lines(*(f"{key.id}  {key.name}: {_told(key)}" for key in found))
+    if not found:
+        raise click.exceptions.Exit(3)
+
+
+@keys.command("revoke")
+@click.argument("key")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def revoke(key: str, as_json: bool) -> None:
+    """Put a KEY (its id or its name) out of force, for good. The API refuses it within two seconds."""
+    import msgspec
+
+    from memctl.cli.output import print_json
+    from memctl.infra import keys as known
+
+    with _reader() as reader:
+        gone = known.revoke(reader.connection, reader.space, key)
+    if as_json:
+        print_json(msgspec.to_builtins(gone))
+    else:
+        click.echo(f"key {gone.id} ({gone.name}) is revoked", err=True)
+
+
+@contextmanager
+def _reader() -> Iterator[Reader]:
+    from memctl.api.reader import reader_of
+    from memctl.infra.database import connect, outages
+    from memctl.infra.settings import load_settings
+
+    settings = load_settings()
+    with outages(), connect(settings.require("database_url"), name="memctl keys") as connection:
+        yield reader_of(connection, settings.space)
+
+
+def _told(key: Key) -> str:
+    told = [", ".join(key.scopes)]
+    if key.projects is not None:
+        told.append(f"for {', '.join(key.projects)}")
+    if key.revoked_at is not None:
+        told.append(f"revoked {key.revoked_at:%Y-%m-%d}")
+    elif key.expires_at is not None:
+        told.append(f"until {key.expires_at:%Y-%m-%d %H:%M}")
+    return "; ".join(told)
+
+
+def _until(text: str) -> datetime:
+    now = datetime.now(UTC)
+    if found := re.fullmatch(r"(\d{1,4})([hdw])", text):
+        return now + timedelta(**{_UNITS[found[2]]: int(found[1])})
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError:
+        raise click.BadParameter(f"{text!r} is neither a day nor a time from now", param_hint="--expires") from None
+    at = at if at.tzinfo else at.replace(tzinfo=UTC)
+    if at <= now:
+        raise click.BadParameter(f"{text} has passed", param_hint="--expires")
+    return at

@@ -1,0 +1,124 @@
+"""Who may ask what: every route of the API stands under a rule, and keys open what their scopes say."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memctl.api.access import OWNER, RULES, Caller, is_open, refused, rule_of
+from memctl.api.deciding import Commands
+from memctl.api.delivering import Deliveries
+from memctl.api.http import application
+from memctl.api.reader import Readers
+from memctl.api.search import Engine
+from memctl.api.viewer.sign_in import Browsers
+from memctl.infra import keys
+from memctl.infra.keys import SCOPES, Key, Lock
+from memctl.infra.settings import load_settings
+
+VIEWER = (
+    "/", "/search", "/sessions", "/sessions/x", "/things/x", "/events/x", "/bugs", "/knowledge", "/projects",
+    "/projects/x", "/graph", "/graph/x", "/engine",
+)  # fmt: skip
+
+
+def routes() -> list[tuple[str, str]]:
+    """Method and path of every route of the API, with a word for each parameter."""
+    readers = Readers("postgresql://nobody@127.0.0.1:1/none", "default")
+    engine, settings = Engine(None, None, "none", "default"), load_settings()
+    doors, deliveries = Commands(settings, readers), Deliveries(settings, readers)
+    app = application(readers, engine, doors, Browsers("token"), deliveries)
+    return [(method.upper(), path) for path, methods in app.openapi()["paths"].items() for method in methods]
+
+
+ROUTES = routes()
+
+
+@pytest.mark.parametrize(("method", "path"), ROUTES)
+def test_every_route_of_the_api_stands_under_a_scope(method: str, path: str) -> None:
+    if path == "/v1/tickets":  # opens the viewer, which shows everything
+        assert rule_of(method, path) is None
+        return
+    rule = rule_of(method, path)
+    assert rule is not None
+    assert rule.scopes or path in ("/healthz", "/readyz")
+
+
+def test_every_rule_is_of_a_route_that_is_there() -> None:
+    there = {(method, path.partition("{")[0]) for method, path in ROUTES}
+    there |= {("POST", "/v1/commands/"), ("GET", "/v1/openapi.json")}
+    elsewhere = {"/sign-in", "/sign-in/", "/static/", "/mcp"}
+    assert {(method, path) for method, path in RULES if path not in elsewhere} <= there
+
+
+@pytest.mark.parametrize(("method", "path"), [*((m, p) for m, p in ROUTES), *(("GET", p) for p in VIEWER)])
+def test_nobody_without_a_scope_is_answered(method: str, path: str) -> None:
+    assert is_open(method, path) == (path in ("/healthz", "/readyz"))
+    assert bool(refused(Caller("x", frozenset()), method, path)) != is_open(method, path)
+    assert not refused(OWNER, method, path)
+
+
+@pytest.mark.parametrize(
+    "path", [*VIEWER, "/sign-out", "/v1/tickets", "/v1/nothing", "/v1", "//v1/search", "/v1/search/"]
+)
+def test_what_no_rule_names_is_the_owners_alone(path: str) -> None:
+    assert rule_of("GET", path) is None
+    assert refused(Caller("x", frozenset(SCOPES)), "GET", path)
+
+
+def test_a_path_stands_under_the_longest_rule_that_names_it_and_head_is_like_get() -> None:
+    assert rule_of("GET", "/v1/things/a/b/c") is RULES["GET", "/v1/things/"]
+    assert rule_of("HEAD", "/v1/stats") is RULES["GET", "/v1/stats"]
+    assert rule_of("DELETE", "/v1/stats") is None
+    assert rule_of("POST", "/v1/things/x") is None
+
+
+@given(st.sets(st.sampled_from(SCOPES)), st.booleans())
+def test_a_key_opens_what_its_scopes_say_and_limited_to_projects_nothing_that_tells_of_all(
+    scopes: set[str], limited: bool
+) -> None:
+    caller = Caller("x", frozenset(scopes), ("github.com/acme/app",) if limited else None)
+    for (method, path), rule in RULES.items():
+        opens = not rule.scopes or (bool(rule.scopes & scopes) and not (limited and rule.whole))
+        assert (refused(caller, method, path) == "") == opens
+
+
+# --- tokens ---
+
+AT = datetime(2026, 3, 1, tzinfo=UTC)
+
+
+def lock(**more: datetime) -> Lock:
+    key = Key(id="0123456789ab", name="dana", scopes=("read",), projects=None, made_at=AT, **more)
+    return Lock({key.id: (key, keys._hash("s_e-cret"))})
+
+
+def test_a_token_opens_its_own_key_alone() -> None:
+    found = lock().opened_by("memctl_0123456789ab_s_e-cret")
+    assert found is not None
+    assert found.name == "dana"
+
+
+@pytest.mark.parametrize(
+    "token",
+    [
+        "", "memctl_", "memctl_0123456789ab", "memctl_0123456789ab_", "memctl_0123456789ab_s_e-cret ", "s_e-cret",
+        "memctl_0123456789ab_s_e-creT", "memctl_ffffffffffff_s_e-cret", "0123456789ab_s_e-cret", "memctl_x_\udcff",
+        "memctl_ffffffffffff_" + "\0" * 32,
+    ],
+)  # fmt: skip
+def test_no_other_token_opens_anything(token: str) -> None:
+    assert lock().opened_by(token) is None
+
+
+def test_a_key_holds_until_it_is_revoked_or_expires() -> None:
+    def key(**more: datetime) -> Key:
+        return Key(id="a", name="a", scopes=(), projects=None, made_at=AT, **more)
+
+    assert key().holds(AT)
+    assert key(expires_at=AT + timedelta(seconds=1)).holds(AT)
+    assert not key(expires_at=AT).holds(AT)
+    assert not key(revoked_at=AT - timedelta(days=1)).holds(AT)
