@@ -1,0 +1,89 @@
+"""The pages of the documentation, and the commands that stand in them."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).parents[1]
+
+PAGES = sorted(
+    path
+    for path in (*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), ROOT / "infra" / "deploy" / "README.md")
+    if "reference" not in path.parts and path.name != "CHANGELOG.md"
+)
+"""All but what is written from the code, and what tells of the past."""
+
+_FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+_INLINE = re.compile(r"`(memctl [^`\n]+)`")
+_SECONDS = re.compile(r"\b\d+(\.\d+)? (?=s\b)|\d+(?= events/s)|(?<=\()[\d.]+ MB/s")
+_MOMENT = re.compile(r"\b\d{1,2} [A-Z][a-z]{2} \d\d:\d\d\b|\b(?:today|yesterday) \d\d:\d\d\b|\b\d{4}-\d\d-\d\d\b")
+_DIGEST = re.compile(r"\b[0-9a-f]{12}\b")
+_SCORE = re.compile(r"\b[01]\.\d\d\b")
+
+
+class Step(NamedTuple):
+    """A command and what a page says that it prints."""
+
+    command: str
+    printed: str
+
+
+def text_of(page: Path) -> str:
+    return page.read_text(encoding="utf-8")
+
+
+def blocks(page: Path, *languages: str) -> Iterator[str]:
+    for language, block in _FENCE.findall(text_of(page)):
+        if language in languages:
+            yield block
+
+
+def steps(page: Path) -> Iterator[Step]:
+    """The commands of a page's ```console blocks, each with what stands below it."""
+    for block in blocks(page, "console"):
+        for told in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+            command, _, printed = told.replace("\\\n", " ").partition("\n")
+            yield Step(command, printed)
+
+
+def commands(page: Path) -> Iterator[list[str]]:
+    """Every call of memctl in a page's blocks, as words without `memctl` itself."""
+    for step in steps(page):
+        yield from _calls(step.command)
+    for block in blocks(page, "sh"):
+        for line in block.replace("\\\n", " ").splitlines():
+            yield from _calls(line)
+
+
+def mentions(page: Path) -> Iterator[list[str]]:
+    """Every `memctl …` in a page's running text, as words without `memctl` itself."""
+    for told in _INLINE.findall(_FENCE.sub("", text_of(page))):
+        for call in told.split("; "):
+            yield call.split()[1:]
+
+
+def _calls(line: str) -> Iterator[list[str]]:
+    for part in re.split(r"\|\||&&|[|;]", line.removeprefix("$ ")) if "'" not in line and '"' not in line else [line]:
+        words = shlex.split(part, comments=True)
+        while words and re.fullmatch(r"\w+=.*|sudo|docker|compose|exec|-u", words[0]):
+            words = words[1:]
+        if words and words[0].rpartition("/")[2] == "memctl":
+            yield words[1:]
+
+
+def reads_as(printed: str, shown: str) -> bool:
+    """Whether what was printed is what a page shows: `…` stands for anything, and figures that differ from run to run
+    (seconds, moments, digests, scores) for any of their kind."""
+    parts = [re.escape(part) for part in _evened(shown).split("…")]
+    return re.fullmatch(".*".join(parts).replace(r"\ \n", r"\n"), _evened(printed), re.DOTALL) is not None
+
+
+def _evened(text: str) -> str:
+    for kind, pattern in (("S ", _SECONDS), ("MOMENT", _MOMENT), ("DIGEST", _DIGEST), ("SCORE", _SCORE)):
+        text = pattern.sub(kind, text)
+    lines = [re.sub(r"\s+", " ", line).strip() for line in text.strip().splitlines()]
+    return "\n".join(line for line in lines if line)

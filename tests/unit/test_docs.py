@@ -1,0 +1,163 @@
+"""The documentation names what there is: commands, options, tests, files, targets, settings, and pages."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import click
+import pytest
+from documents import PAGES, ROOT, commands, mentions, reads_as, text_of
+
+from memctl.cli.main import memctl
+from memctl.infra.settings_model import Settings
+
+TESTS = ROOT / "tests"
+_IN_CODE = re.compile(r"`([^`\n]+)`")
+MADE_BY_THE_READER = {"projections/task_endings.py"}
+_LINK = re.compile(r"\]\((?!https?:|mailto:)([^)#\s]+)?(#[^)\s]+)?\)")
+
+
+def named(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+every_page = pytest.mark.parametrize("page", PAGES, ids=named)
+
+
+def parsed(words: list[str]) -> None:
+    """Raise click's own error where memctl would not take these words."""
+    command: click.Command = memctl
+    context = click.Context(memctl, info_name="memctl")
+    while isinstance(command, click.Group):
+        if not words or words[0].startswith("-"):
+            return
+        inner = command.get_command(context, words[0])
+        if inner is None:
+            raise click.UsageError(f"there is no command {words[0]!r}")
+        command, words = inner, words[1:]
+        context = click.Context(command, context, info_name=command.name)
+    values, _, _ = command.make_parser(context).parse_args(list(words))
+    for parameter in command.params:
+        value = values.get(parameter.name or "")
+        if parameter.required and parameter.value_is_missing(value) and "-h" not in words and "--help" not in words:
+            raise click.UsageError(f"{parameter.human_readable_name} is missing")
+        if not parameter.value_is_missing(value) and isinstance(
+            parameter.type, click.Choice | click.IntRange | click.FloatRange
+        ):
+            parameter.type_cast_value(context, value)
+
+
+@every_page
+def test_every_command_in_a_block_is_one_that_memctl_takes(page: Path) -> None:
+    for words in commands(page):
+        try:
+            parsed([word for word in words if word != "…"])
+        except click.UsageError as why:
+            pytest.fail(f"memctl {' '.join(words)}: {why.message}")
+
+
+@every_page
+def test_every_command_and_option_in_the_text_exists(page: Path) -> None:
+    for words in mentions(page):
+        command: click.Command = memctl
+        context = click.Context(memctl)
+        for word in words:
+            if isinstance(command, click.Group) and re.fullmatch(r"[a-z][a-z-]*(\|[a-z-]+)*", word):
+                for name in word.split("|"):
+                    found = command.get_command(context, name)
+                    assert found is not None, f"memctl {' '.join(words)}: there is no {name}"
+                command = found
+            elif word.startswith("--"):
+                options = {name for parameter in command.params for name in parameter.opts} | {"--help", "--version"}
+                option = re.split(r"[=\])…,]", word)[0]
+                assert option in options, f"memctl {' '.join(words)}: there is no {option}"
+
+
+@every_page
+def test_every_link_leads_somewhere(page: Path) -> None:
+    for path, anchor in _LINK.findall(text_of(page)):
+        target = (page.parent / path).resolve() if path else page
+        assert target.exists(), f"{path} is not there"
+        if anchor and target.suffix == ".md":
+            headings = re.findall(r"^#+ (.+)$", text_of(target), re.MULTILINE)
+            anchors = {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+            assert anchor[1:] in anchors, f"{path}{anchor} is no heading"
+
+
+@every_page
+def test_every_test_and_file_that_is_named_exists(page: Path) -> None:
+    for code in _IN_CODE.findall(text_of(page)):
+        if found := re.fullmatch(
+            r"(?:tests/)?((?:unit|integration|faults|e2e|bench)/)?(test_\w+\.py)(?:::(.+))?", code
+        ):
+            folder, file, test = found.groups()
+            files = [path for path in TESTS.rglob(file) if not folder or path.parent.name == folder.rstrip("/")]
+            assert files, f"{code}: no such test file"
+            if test:
+                words = [part for part in test.split("…") if part]
+                names = re.findall(r"^def (test_\w+)", files[0].read_text(encoding="utf-8"), re.MULTILINE)
+                assert any(all(word in name for word in words) for name in names), f"{code}: no such test"
+        elif re.fullmatch(r"(domain|projections|infra|workers|api|cli|tests|docs)/[\w./-]+", code):
+            assert (ROOT / code).exists() or code in MADE_BY_THE_READER, f"{code}: no such file"
+        elif found := re.fullmatch(r"make ([a-z-]+)(?: [A-Z]+=.*)?", code):
+            makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+            assert f"\n{found[1]}:" in makefile, f"{code}: no such target"
+
+
+@every_page
+def test_every_setting_that_is_named_exists(page: Path) -> None:
+    for name in re.findall(r"MEMCTL_([A-Z0-9_]+)", text_of(page)):
+        of_tests = name.startswith("TEST_") or name == "OFF"
+        assert of_tests or name.partition("__")[0].lower() in Settings.model_fields, f"MEMCTL_{name} is no setting"
+
+
+def test_every_page_is_reached_from_the_index() -> None:
+    reached: set[Path] = set()
+    left = [ROOT / "README.md", ROOT / "docs" / "README.md"]
+    while left:
+        page = left.pop()
+        if page in reached or page.suffix != ".md" or not page.exists():
+            continue
+        reached.add(page)
+        for path, _ in _LINK.findall(text_of(page)):
+            target = (page.parent / path).resolve()
+            left += sorted(target.glob("*.md")) if target.is_dir() else [target]
+    assert [named(page) for page in PAGES if page not in reached] == []
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["frobnicate"], "no command"),
+        (["search", "--projet", "x", "y"], "projet"),
+        (["search"], "missing"),
+        (["ask", "nonsense", "x"], "nonsense"),
+        (["dlq", "lst"], "no command"),
+    ],
+)
+def test_what_memctl_would_refuse_is_seen(words: list[str], why: str) -> None:
+    with pytest.raises(click.UsageError, match=why):
+        parsed(words)
+
+
+def test_what_is_printed_is_compared_but_for_what_differs_each_time() -> None:
+    assert reads_as("kept 3 rows in 1.2 s\nid  42\nmore\n", "kept 3 rows in 0.4 s\nid  …\n…\n")
+    assert not reads_as("kept 3 rows in 1.2 s\n", "kept 4 rows in 1.2 s\n")
+    assert not reads_as("kept 3 rows\nand more\n", "kept 3 rows\n")
+
+
+def test_the_tables_of_the_scaling_page_are_those_that_its_model_computes() -> None:
+    from bench import scaling
+
+    page = text_of(scaling.PAGE)
+    assert scaling.written(page) == page, "run `python tests/bench/scaling.py --write`"
+
+
+def test_the_model_of_lag_meets_what_was_measured_and_sees_a_backlog() -> None:
+    from bench import scaling
+
+    median, _ = scaling.simulated(500, 1)
+    assert median is not None
+    assert abs(median - 0.273) < 0.03
+    assert scaling.simulated(20_000, 1, seconds=4) == (None, None)
