@@ -9,7 +9,7 @@ from uuid import UUID
 from memctl.domain.asserting import Assertions, span_of
 from memctl.domain.bounded import one_line
 from memctl.domain.decisions import LONGEST_PROMPT, Decision, decisions_by_user
-from memctl.domain.episodes import EpisodeSoFar
+from memctl.domain.episodes import CERTAIN, EpisodeSoFar
 from memctl.domain.event import Micros
 from memctl.domain.facts import (
     Answered,
@@ -27,10 +27,11 @@ from memctl.domain.facts import (
     quote,
 )
 from memctl.domain.insights import claims_in
+from memctl.domain.judging import SAID, Verdict
 from memctl.domain.learning import EpisodeDistilled, OfEpisode, TrajectoryJudged
 from memctl.domain.observations import PromptSubmitted, ResponseReceived
 from memctl.domain.ordering import Placed, prompt_about
-from memctl.domain.prompts import FRESH_START, Said, is_complaint, is_thanks, kind_of, said_in, words_in
+from memctl.domain.prompts import FRESH_START, Said, is_complaint, is_thanks, kind_of, said_in, says_no, words_in
 from memctl.domain.sentiment import mood_of
 from memctl.domain.signatures import errors_in
 from memctl.domain.statements import TaskCompleted, TaskStarted
@@ -156,6 +157,11 @@ class Conversation:
         self._about |= words_in(words)
         self._claimed(placed, text, text[start:end], start, about, "user", lasting=True)
 
+    def refused_change(self) -> None:
+        """The user refused a change to a file."""
+        if self.episode is not None:
+            self.episode.refused_at = self.episode.steps
+
     def interrupted(self, when: Micros) -> None:
         if self.episode is not None:
             self.episode.interrupted_at = self.episode.steps
@@ -213,7 +219,7 @@ class Conversation:
 
     def _feel(self, words: str) -> None:
         if self.episode is not None:
-            if is_complaint(words):
+            if is_complaint(words) and not (self.episode.answer.rstrip().endswith("?") and says_no(words)):
                 self.episode.heard("negative", words)
             elif is_thanks(words):
                 self.episode.heard("positive", words)
@@ -382,9 +388,9 @@ class Conversation:
         if self.episode is None:
             return
         if stated.outcome != "unknown":
-            who = "the user" if placed.event.actor == "user" else "the agent"
-            self.episode.verdict = (stated.outcome, f"{who} said so" + (f": {stated.note}" if stated.note else ""))
-            self.episode.said_by_user = placed.event.actor == "user"
+            user = placed.event.actor == "user"
+            why = f"the {'user' if user else 'agent'} said so" + (f": {stated.note}" if stated.note else "")
+            self.episode.stated_outcome = Verdict(stated.outcome, why, CERTAIN if user else SAID)
         self.episode.touch(placed.when)
         self._close(placed, by="statement")
 

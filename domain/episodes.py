@@ -13,6 +13,7 @@ from memctl.domain.bounded import clipped, one_line
 from memctl.domain.event import Micros
 from memctl.domain.explanations import sentences
 from memctl.domain.facts import Episode, FilePatch, Outcome, Pivot, Span, TaskType, ToolTally
+from memctl.domain.judging import Signs, Verdict, verdict_of
 from memctl.domain.learning import EpisodeDistilled, TrajectoryJudged
 from memctl.domain.memory import first_sentences
 from memctl.domain.threads import Thread, threads_of
@@ -26,11 +27,11 @@ PIVOT_STEPS = 5
 SUBJECTS = 3
 """Commits that tell what was done where no words do."""
 
+CERTAIN = 1.0
+"""Confidence in an outcome that a person stated."""
+
 SHORT_COMMAND = 70
 """Characters of a command that somebody may want to use again."""
-
-BARELY = 3
-"""Uses of tools up to which an interrupted request was taken back, and nothing failed."""
 
 _CORRECTS = re.compile(
     r"\b(?:don'?t|do not|never|always|instead|should(?:n'?t)?|must|use|only|not|without|rather|make sure|keep|revert|"
@@ -117,7 +118,7 @@ class _Patch(msgspec.Struct):
         return FilePatch(path, self.added, self.removed, self.created, self.edits, clipped(description, 160))
 
 
-class EpisodeSoFar(msgspec.Struct):
+class EpisodeSoFar(Signs, kw_only=True):
     """An open episode. Times in microseconds; `steps` counts uses of tools."""
 
     id: UUID
@@ -130,15 +131,11 @@ class EpisodeSoFar(msgspec.Struct):
     location: str
     opening: Span
     ended: Micros = Micros(0)
-    steps: int = 0
     prompts: int = 0
     files: dict[str, _Patch] = msgspec.field(default_factory=dict)
     symbols: dict[str, None] = msgspec.field(default_factory=dict)
     error_types: dict[str, None] = msgspec.field(default_factory=dict)
     signatures: dict[str, None] = msgspec.field(default_factory=dict)
-    unresolved: dict[str, str] = msgspec.field(default_factory=dict)
-    """Signatures of errors that matter to the work and are not resolved, with their messages."""
-    resolved: dict[str, None] = msgspec.field(default_factory=dict)
     tools: dict[str, tuple[int, int]] = msgspec.field(default_factory=dict)
     plan: tuple[tuple[str, str], ...] = ()
     decisions: list[str] = msgspec.field(default_factory=list)
@@ -147,23 +144,12 @@ class EpisodeSoFar(msgspec.Struct):
     removed: int = 0
     errors: int = 0
     error_at: int | None = None
-    changed_at: int | None = None
-    tested_at: int | None = None
-    tests_passed: bool | None = None
-    committed_at: int | None = None
     subjects: dict[str, None] = msgspec.field(default_factory=dict)
     """Of the commits that were made."""
-    failed_at: int | None = None
-    """The last command that failed and was not seen to pass."""
-    interrupted_at: int | None = None
-    feedback: Literal["positive", "negative", "neutral"] = "neutral"
-    feedback_at: int = 0
     stated: bool = False
     """The task was stated, not read out of a prompt."""
-    verdict: tuple[Outcome, str] | None = None
-    """What somebody stated of the outcome, and in which words."""
-    said_by_user: bool = False
-    """It was a person who stated it."""
+    stated_outcome: Verdict | None = None
+    """What somebody stated of the outcome, and in which words; a person is certain of it."""
     cause: str = ""
     """The cause that was found last."""
     spoken_of: str = ""
@@ -175,9 +161,7 @@ class EpisodeSoFar(msgspec.Struct):
     approach: str = ""
     gotchas: dict[str, None] = msgspec.field(default_factory=dict)
     tips: dict[str, None] = msgspec.field(default_factory=dict)
-    answer: str = ""
     answered: Span | None = None
-    answered_at: int = 0
     summary: str = ""
     """The longest of the agent's words after the last change, up to the next prompt."""
     summary_at: int = 0
@@ -206,6 +190,7 @@ class EpisodeSoFar(msgspec.Struct):
             patch.edits += 1
             _keep(patch.names, symbols, LINES)
         _keep(self.symbols, symbols, NAMES)
+        self.files_changed = len(self.files)
         self.added += added
         self.removed += removed
         self.changed_at = self.steps
@@ -276,49 +261,6 @@ class EpisodeSoFar(msgspec.Struct):
             if len(first) >= 20 and _CORRECTS.search(first) and not _ASKS.search(first):
                 _keep(self.tips, (f"The user: {first}",), LINES // 2)
 
-    def outcome(self, *, closed: bool) -> tuple[Outcome, str]:
-        """How it went, and why, in words. Later signs count more than earlier ones."""
-        if self.verdict is not None:
-            return self.verdict
-        changed = self.changed_at is not None
-        since = self.changed_at or 0
-        worked_on = self.steps > self.feedback_at
-        if self.feedback == "negative" and not worked_on:
-            return ("partial" if changed else "failure"), "the user said it was not right"
-        if self.feedback == "positive" and not worked_on:
-            return "success", "the user was content"
-        if self.interrupted_at is not None and self.interrupted_at >= self.steps:
-            if not changed and self.steps <= BARELY:
-                return "unknown", "the user interrupted it before much was done"
-            return ("partial" if changed else "failure"), "the user interrupted the work"
-        failing = self.failed_at is not None and self.failed_at >= max(since, self.committed_at or 0)
-        if self.committed_at is not None and self.committed_at >= since and not failing:
-            tested = ", tests passed" if self.tests_passed else ""
-            return "success", f"the work was committed{tested}"
-        if changed and self.tests_passed is not None and self.tested_at is not None and self.tested_at >= since:
-            if self.tests_passed and not failing:
-                return "success", "tests passed after the last change"
-            if not self.tests_passed:
-                return ("partial" if self.resolved else "failure"), f"tests failed at last{self._last_error()}"
-        if changed:
-            if failing and self.unresolved:
-                return "partial", f"an error stayed{self._last_error()}"
-            if self.resolved and not self.unresolved:
-                return "success", "what had failed passed after the changes"
-            files = "1 file" if len(self.files) == 1 else f"{len(self.files)} files"
-            return "unknown", f"{files} changed; no test, commit or word of the user tells how it went"
-        if failing and self.unresolved and (self.failed_at or 0) >= self.answered_at:
-            return "failure", f"an error stayed{self._last_error()}"
-        if self.answer and closed:
-            return "success", "answered, and nobody objected"
-        if self.answer:
-            return "unknown", "answered; nobody has said anything to it so far"
-        return "unknown", "nothing tells how it went"
-
-    def _last_error(self) -> str:
-        last = next(reversed(self.unresolved.values()), "")
-        return f": {one_line(last, 120)}" if last else ""
-
     def _problem(self) -> str:
         """What was wrong. An error on the way is the problem only where the task was to mend something."""
         return self.cause or self.spoken_of or (self.mended if self.task_type == "bugfix" else "")
@@ -336,7 +278,7 @@ class EpisodeSoFar(msgspec.Struct):
 
     def _threads(self, outcome: Outcome, why: str) -> tuple[Thread, ...]:
         """What is left open, as long as nobody goes on with something else."""
-        if self.verdict is not None and outcome == "success":
+        if self.stated_outcome is not None and outcome == "success":
             return ()
         worked_after = self.steps > self.answered_at
         return threads_of(self.answer, self.plan, self.unresolved, worked_after=worked_after, outcome=outcome, why=why)
@@ -353,17 +295,20 @@ class EpisodeSoFar(msgspec.Struct):
         parts = 0.5 * min(self.steps / 60, 1) + 0.3 * min(len(self.files) / 12, 1) + 0.2 * min(self.errors / 8, 1)
         return round(parts, 3)
 
-    def _settled(self, judged: TrajectoryJudged | None, *, closed: bool) -> tuple[Outcome, str]:
-        """How it went, and why: a person's word, else a judge's, else the agent's, else the rule's."""
-        if judged is None or self.said_by_user:
-            return self.outcome(closed=closed)
+    def _verdict(self, judged: TrajectoryJudged | None, *, closed: bool) -> Verdict:
+        """How it went: by a person's word, else a judge's, else the agent's, else the rule."""
+        stated = self.stated_outcome
+        if stated is not None and (judged is None or stated.confidence == CERTAIN):
+            return stated
+        if judged is None:
+            return verdict_of(self, closed=closed)
         said = f"judged by {clipped(judged.made_by, 60)}" if judged.made_by else "judged"
-        return judged.outcome, f"{said}: {judged.why}" if judged.why else said
+        return Verdict(judged.outcome, f"{said}: {judged.why}" if judged.why else said, judged.confidence)
 
     def fact(
         self, *, closed: bool, judged: TrajectoryJudged | None = None, distilled: EpisodeDistilled | None = None
     ) -> Episode:
-        outcome, why = self._settled(judged, closed=closed)
+        outcome, why, confidence = self._verdict(judged, closed=closed)
         distilled = distilled or EpisodeDistilled(episode=self.id)
         return Episode(
             id=self.id,
@@ -380,6 +325,7 @@ class EpisodeSoFar(msgspec.Struct):
             steps=self.steps,
             outcome=outcome,
             why=why,
+            confidence=round(confidence, 3) + 0.0,
             complexity=self.complexity(),
             files=tuple(self.files),
             symbols=tuple(self.symbols),

@@ -372,6 +372,8 @@ class Episode(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="ep
     outcome: Outcome = "unknown"
     why: str = ""
     """The reason for the outcome, in words."""
+    confidence: float = 0.0
+    """How sure the outcome is, 0 to 1."""
     complexity: float = 0.0
     """0 to 1, from steps, files and errors."""
     files: tuple[str, ...] = ()

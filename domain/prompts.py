@@ -186,6 +186,16 @@ def is_complaint(words: str) -> bool:
     return bool(_COMPLAINT.match(words))
 
 
+_SAYS_NO = re.compile(
+    r"\W*(?:no+|nope|nah)\b(?!\W*(?:that|this|it|you|not|wrong|still|the|i)\b)|\W*(?:아니요?|아뇨)[, ]", re.I
+)
+
+
+def says_no(words: str) -> bool:
+    """Whether the words only decline: said to a question, they find fault with nothing."""
+    return bool(_SAYS_NO.match(words))
+
+
 def asks_for_work(words: str) -> bool:
     """Whether the words ask for something."""
     return "?" in words or bool(_ASKS.search(words))

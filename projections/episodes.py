@@ -13,7 +13,7 @@ from memctl.projections.kernel import projection
 class EpisodeRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One episode. Times in microseconds. `closed` episodes change no more.
 
-    `outcome` is the rule's, with its reason in `why`; a judge's recorded verdict is joined when read, and wins.
+    `outcome` is by a person's word, else a judge's recorded verdict, else the rule's, with its reason in `why`.
     """
 
     id: str
@@ -31,6 +31,7 @@ class EpisodeRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     duration_us: int
     outcome: str
     why: str = ""
+    confidence: float = 0.0
     feedback: str = "neutral"
     complexity: float = 0.0
     steps: int = 0
@@ -96,6 +97,7 @@ def episodes(row: EpisodeRow | None, fact: Episode) -> EpisodeRow:
         duration_us=max(0, fact.ended_at - fact.occurred_at),
         outcome=fact.outcome,
         why=clipped(fact.why, 400),
+        confidence=fact.confidence,
         feedback=fact.feedback,
         complexity=fact.complexity,
         steps=fact.steps,

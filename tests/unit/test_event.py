@@ -84,6 +84,8 @@ def sample(kind: object) -> object:
     """A value of a field's type, as JSON has it."""
     if get_origin(kind) is Literal:
         return get_args(kind)[0]
+    if get_origin(kind) is tuple:
+        return []
     if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
         return {f.name: sample(f.type) for f in msgspec.structs.fields(kind) if f.required}
     return {uuid.UUID: str(NAMESPACE), bool: True, int: 1, float: 0.5}.get(cast(type, kind), "x")
