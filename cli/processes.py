@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,14 +12,11 @@ if TYPE_CHECKING:
 
 
 def _settings() -> Settings:
+    from memctl.infra import logs
     from memctl.infra.settings import load_settings
 
     settings = load_settings()
-    logging.basicConfig(
-        level=settings.log_level.upper(), stream=sys.stderr, format="%(asctime)s %(name)s %(levelname)s %(message)s"
-    )
-    logging.getLogger("httpx").setLevel(logging.WARNING)
-    logging.getLogger("httpcore").setLevel(logging.WARNING)
+    logs.set_up(settings.log_level, settings.log_format)
     return settings
 
 

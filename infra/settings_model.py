@@ -99,6 +99,7 @@ class Settings(BaseSettings):
     recall: bool = Field(default=True, description="false: hooks tell an agent nothing")
     privacy: Privacy = Field(default=Privacy(), description="what is not kept, beside secrets and private blocks")
     log_level: Literal["debug", "info", "warning", "error"] = Field(default="info", description="least level logged")
+    log_format: Literal["text", "json"] = Field(default="text", description="json: one object a line, for collectors")
 
     _origins: dict[str, str] = PrivateAttr(default_factory=dict)
 

@@ -22,6 +22,7 @@ _INLINE = re.compile(r"`(memctl [^`\n]+)`")
 _SECONDS = re.compile(r"\b\d+(\.\d+)? (?=s\b)|\d+(?= events/s)|(?<=\()[\d.]+ MB/s")
 _MOMENT = re.compile(r"\b\d{1,2} [A-Z][a-z]{2} \d\d:\d\d\b|\b(?:today|yesterday) \d\d:\d\d\b|\b\d{4}-\d\d-\d\d\b")
 _DIGEST = re.compile(r"\b[0-9a-f]{12}\b")
+_ID = re.compile(r"\b[0-9a-f]{8}\b")
 _SCORE = re.compile(r"\b[01]\.\d\d\b")
 
 
@@ -77,13 +78,13 @@ def _calls(line: str) -> Iterator[list[str]]:
 
 def reads_as(printed: str, shown: str) -> bool:
     """Whether what was printed is what a page shows: `…` stands for anything, and figures that differ from run to run
-    (seconds, moments, digests, scores) for any of their kind."""
+    (seconds, moments, digests, ids, scores) for any of their kind."""
     parts = [re.escape(part) for part in _evened(shown).split("…")]
     return re.fullmatch(".*".join(parts).replace(r"\ \n", r"\n"), _evened(printed), re.DOTALL) is not None
 
 
 def _evened(text: str) -> str:
-    for kind, pattern in (("S ", _SECONDS), ("MOMENT", _MOMENT), ("DIGEST", _DIGEST), ("SCORE", _SCORE)):
+    for kind, pattern in (("S ", _SECONDS), ("MOMENT", _MOMENT), ("DIGEST", _DIGEST), ("ID", _ID), ("SCORE", _SCORE)):
         text = pattern.sub(kind, text)
     lines = [re.sub(r"\s+", " ", line).strip() for line in text.strip().splitlines()]
     return "\n".join(line for line in lines if line)

@@ -38,6 +38,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from memctl.domain.errors import MemctlError
+from memctl.infra import logs
 from memctl.infra.vectors import calls, wire
 from memctl.infra.vectors.shards import NAME, Collection, Collections
 
@@ -346,8 +347,8 @@ def main() -> int:
     where.add_argument("--port", type=int, default=0, help="loopback port; 0 takes a free one (default)")
     where.add_argument("--uds", type=Path, help="Unix socket instead of a port")
     options = parser.parse_args()
-    logging.getLogger("uvicorn").setLevel(logging.WARNING)
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s", stream=sys.stderr)
+    # It is a program of its own, without memctl's settings.
+    logs.set_up("info", "json" if os.environ.get("MEMCTL_LOG_FORMAT") == "json" else "text")
     os.umask(0o077)
     for number in (signal.SIGTERM, signal.SIGINT):
         # uvicorn stops gracefully and then raises the signal again; it must not cut short what is left to do here.

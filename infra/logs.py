@@ -1,0 +1,109 @@
+"""What memctl's processes write to their logs: a line for people, or a JSON object a line for collectors.
+
+Neither holds what was said. An exception that is not memctl's own may quote what was being handled (a parser the
+text, a server the row), so of such only the class and the places in the code are written, never the words.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import traceback
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any, Literal, TextIO
+
+from memctl.domain.errors import MemctlError
+
+Form = Literal["text", "json"]
+
+FRAMES = 12
+"""The innermost ones of a traceback."""
+
+_LOUD = ("httpx", "httpcore", "uvicorn")
+"""Libraries that tell each request."""
+
+
+def set_up(level: str, form: Form, to: TextIO | None = None) -> None:
+    """Write all logs of this process, to standard error unless told otherwise."""
+    handler = logging.StreamHandler(to or sys.stderr)
+    handler.setFormatter(Json() if form == "json" else Lines())
+    logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
+    for name in _LOUD:
+        logging.getLogger(name).setLevel(logging.WARNING)
+
+
+def told(problem: BaseException) -> str:
+    """What may be written of an exception: memctl's own words, else its class and what the system calls it."""
+    if isinstance(problem, MemctlError):
+        return str(problem)
+    if isinstance(problem, OSError) and problem.strerror:
+        return f"{type(problem).__name__}: {problem.strerror}"
+    state = getattr(problem, "sqlstate", None)
+    return f"{type(problem).__name__} ({state})" if state else type(problem).__name__
+
+
+class Lines(logging.Formatter):
+    """`2026-03-02 09:00:01,123 memctl.door WARNING nothing can be kept for now: …`"""
+
+    def format(self, record: logging.LogRecord) -> str:
+        at = datetime.fromtimestamp(record.created).isoformat(" ", "milliseconds").replace(".", ",")
+        head = f"{at} {record.name} {record.levelname} {_message(record)}"
+        return "\n  ".join([head, *(line for problem in _raised(record) for line in _lines_of(problem))])
+
+
+class Json(logging.Formatter):
+    """`{"time": "2026-03-02T09:00:01.123Z", "level": "warning", "logger": "memctl.door", "message": …, "pid": …}`
+
+    Where an exception was logged, also `error`: from the outermost to what caused it, each with `told` and `frames`.
+    """
+
+    def format(self, record: logging.LogRecord) -> str:
+        entry: dict[str, Any] = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")[:-6] + "Z",
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": _message(record),
+            "pid": record.process,
+        }
+        if problems := [{"told": told(each), "frames": _frames(each)} for each in _raised(record)]:
+            entry["error"] = problems
+        return json.dumps(entry, ensure_ascii=False)
+
+
+def _message(record: logging.LogRecord) -> str:
+    """The record's words, with exceptions among them told as `told` does."""
+    if isinstance(record.msg, BaseException):
+        return told(record.msg)
+    message, given = str(record.msg), record.args
+    if not given:
+        return message
+    if isinstance(given, Mapping):
+        return message % {name: _shown(value) for name, value in given.items()}
+    return message % tuple(map(_shown, given))
+
+
+def _shown(value: object) -> object:
+    return told(value) if isinstance(value, BaseException) else value
+
+
+def _raised(record: logging.LogRecord) -> Iterator[BaseException]:
+    """The exception that was logged, and what led to it."""
+    problem = record.exc_info[1] if record.exc_info else None
+    seen: set[int] = set()
+    while problem is not None and id(problem) not in seen:
+        seen.add(id(problem))
+        yield problem
+        problem = problem.__cause__ or (None if problem.__suppress_context__ else problem.__context__)
+
+
+def _lines_of(problem: BaseException) -> Iterator[str]:
+    yield told(problem)
+    yield from (f"  at {frame}" for frame in _frames(problem))
+
+
+def _frames(problem: BaseException) -> list[str]:
+    """Where it was raised, the outermost of the last frames first."""
+    stack = traceback.extract_tb(problem.__traceback__)[-FRAMES:]
+    return [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in stack]
