@@ -1,8 +1,9 @@
 """Candidates: what the sources that can be asked say of the memories that may answer a question.
 
 Two rounds. The first asks each source for its best; the second asks each source for its score of what only the other
-found, so that every candidate is judged by all that is known of it. What cannot be asked is left out, and the answer
-says so: without vectors it goes by words, without the vector store by words in Postgres.
+found, and of the turns before and after the best, so that every candidate is judged by all that is known of it. What
+cannot be asked is left out, and the answer says so: without vectors it goes by words, without the vector store by words
+in Postgres.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 import msgspec
@@ -22,6 +23,7 @@ from memctl.domain.scoring import Background, Candidate, Source, background_of, 
 from memctl.domain.text import sparse_query, tokens
 from memctl.infra.vectors import CollectionMissing, VectorStoreUnavailable
 from memctl.projections.memories import Memory
+from memctl.projections.vector_points import point_id
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient
@@ -33,6 +35,9 @@ log = logging.getLogger("memctl.search")
 
 CANDIDATES = 50
 """Points asked of each source."""
+
+LENDERS = 24
+"""First memories of each source's list whose neighbours become candidates too."""
 
 SAMPLE = 192
 """Vectors that a query's meaning is compared with to see what it has in common with anything."""
@@ -65,9 +70,9 @@ class Switches(msgspec.Struct, frozen=True):
     meaning: bool = True
     neighbours: bool = True
     fill: bool = True
-    """The second round: each source asked for what only the other found."""
+    """The second round: each source asked for what only the other found, and for the turns around the best."""
     time: bool = True
-    """That nothing is answered from what came later, and that the query's time counts."""
+    """That nothing is answered from what came later, that the query's time counts, and that age does."""
 
 
 ALL_ON = Switches()
@@ -201,13 +206,15 @@ class Sources:
             if scope.since is not None:
                 gathered.timely = {hit.payload["memory_id"] for hit in (*hits.dense, *hits.sparse)}
         if switches.fill:
-            by_meaning, by_words = found.missing()
+            beside = found.best(LENDERS) if switches.neighbours else []
+            by_meaning, by_words = found.missing(beside)
             found.fill(
-                *store.scores_of(
+                *store.hits_of(
                     client,
                     name,
-                    dense=None if dense is None else (dense, by_meaning),
-                    sparse=((indices, weights), by_words),
+                    scopes[0],
+                    dense=None if dense is None else (dense, store.Named(by_meaning, beside)),
+                    sparse=((indices, weights), store.Named(by_words, beside)),
                 )
             )
         query = sum(weight * weight for weight in weights)
@@ -272,8 +279,7 @@ class _Found:
 
     def add(self, dense: Sequence[Hit], sparse: Sequence[Hit]) -> None:
         """Take in one scope's ranked lists; a memory that came in already keeps its better rank."""
-        lists: tuple[tuple[Source, Sequence[Hit]], ...] = (("dense", dense), ("sparse", sparse))
-        for source, hits in lists:
+        for source, hits in self._by_source(dense, sparse):
             for rank, hit in enumerate(hits, 1):
                 id = hit.payload["memory_id"]
                 self.points[id] = hit.id
@@ -281,18 +287,32 @@ class _Found:
                 self.scores[source][id] = max(hit.score, self.scores[source].get(id, hit.score))
                 self.ranks[source][id] = min(rank, self.ranks[source].get(id, rank))
 
-    def missing(self) -> tuple[list[str], list[str]]:
-        """Points whose score by meaning is not known, and whose score by words is not."""
+    def best(self, most: int) -> list[str]:
+        """The first memories of each source's list."""
+        return [id for id in self.points if any(ranks.get(id, most + 1) <= most for ranks in self.ranks.values())]
+
+    def missing(self, beside: Sequence[str]) -> tuple[list[str], list[str]]:
+        """Points whose score by meaning is not known, and whose score by words is not: those found, and those that came
+        before the memories `beside`."""
+        wanted = dict(self.points)
+        wanted |= {id: point_id(id) for each in beside if (id := self.before[each]) and id not in wanted}
         one, other = (
-            [point for id, point in self.points.items() if id not in self.scores[source]] for source in self.scores
+            [point for id, point in wanted.items() if id not in self.scores[source]] for source in self.scores
         )
         return one, other
 
-    def fill(self, dense: Mapping[str, float], sparse: Mapping[str, float]) -> None:
-        """Take in scores by point id."""
-        memories = {point: id for id, point in self.points.items()}
-        for source, told in (("dense", dense), ("sparse", sparse)):
-            self.scores[source].update((memories[point], score) for point, score in told.items())  # type: ignore[index]
+    def fill(self, dense: Sequence[Hit], sparse: Sequence[Hit]) -> None:
+        """Take in what was asked for by name: scores, of memories that may be new, but no ranks."""
+        for source, hits in self._by_source(dense, sparse):
+            for hit in hits:
+                id = hit.payload["memory_id"]
+                self.points[id] = hit.id
+                self.before[id] = hit.payload.get("before", "")
+                self.scores[source][id] = hit.score
+
+    @staticmethod
+    def _by_source(dense: Sequence[Hit], sparse: Sequence[Hit]) -> tuple[tuple[Source, Sequence[Hit]], ...]:
+        return ("dense", dense), ("sparse", sparse)
 
     def candidate(self, id: str, query: float, documents: int, background: Background) -> Candidate:
         """What is known of one memory. `query` is the sum of the squared weights of the query's words."""

@@ -30,6 +30,7 @@ from memctl.domain.graduation import TIER_NAMES, USER_SAID
 from memctl.domain.intent import PREFERRED, Understood, understand
 from memctl.domain.memory import memory_id
 from memctl.domain.scoring import (
+    BOUNDED,
     PROFILES,
     Candidate,
     Known,
@@ -267,7 +268,7 @@ def _known(
         # Little else was asked for than the time, and this is of it.
         candidate = msgspec.structs.replace(candidate, matched=max(candidate.matched, row.importance))
     standing = Standing(
-        age_days=max(now - row.occurred_at, 0) / 86_400e6,
+        age_days=max(now - row.occurred_at, 0) / 86_400e6 if asked.switches.time else BOUNDED.usual_days,
         importance=row.importance,
         confidence=row.confidence,
         confirmed=(row.status == "verified" and not stale)

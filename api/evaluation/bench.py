@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 SPACE = "evaluation"
 COLLECTION = "evaluation"
 _START_S = 30.0
+_KEEP_EVERY = 256
+"""Texts embedded between two times that the vectors are kept: about half a minute's work."""
 DEPTH = 20
 """Results looked at for each question."""
 
@@ -180,27 +182,34 @@ def indexed(dataset: Dataset, embedder: str, tell: Told) -> Iterator[Bench]:
 
 
 def embedded(texts: Sequence[str], embedder: Embedder, tell: Told) -> Vectors:
-    """The passages' vectors; kept in the user's cache directory, since making them takes minutes."""
+    """The passages' vectors; kept in the user's cache directory as they are made, since that takes minutes."""
     import numpy
 
     folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "memctl-eval"
     folder.mkdir(parents=True, exist_ok=True)
     kept = folder / (hashlib.sha256(embedder.name.encode()).hexdigest()[:12] + ".npz")
-    known: dict[str, Vectors] = {}
-    if kept.exists():
-        with numpy.load(kept) as stored:
-            known = dict(zip(stored["keys"].tolist(), stored["vectors"], strict=True))
+    known = _kept(kept)
     keys = [hashlib.sha256(text.encode()).hexdigest()[:32] for text in texts]
     missing = list({key: text for key, text in zip(keys, texts, strict=True) if key not in known}.items())
-    for start in range(0, len(missing), 64):
-        part = missing[start : start + 64]
-        vectors = embedder.embed_passages([text for _, text in part])
-        known.update((key, vector) for (key, _), vector in zip(part, vectors, strict=True))
-        if len(missing) > 64:
-            tell(f"embedded {start + len(part):,} of {len(missing):,}")
-    if missing:
-        numpy.savez(kept, keys=numpy.array(list(known)), vectors=numpy.stack(list(known.values())))
+    for start in range(0, len(missing), _KEEP_EVERY):
+        part = missing[start : start + _KEEP_EVERY]
+        made = embedder.embed_passages([text for _, text in part])
+        # Another run may have kept some meanwhile.
+        known |= _kept(kept) | {key: vector for (key, _), vector in zip(part, made, strict=True)}
+        new = kept.with_suffix(f".{os.getpid()}.npz")
+        numpy.savez(new, keys=numpy.array(list(known)), vectors=numpy.stack(list(known.values())))
+        new.replace(kept)
+        tell(f"embedded {start + len(part):,} of {len(missing):,}")
     return numpy.stack([known[key] for key in keys])
+
+
+def _kept(file: Path) -> dict[str, Vectors]:
+    import numpy
+
+    if not file.exists():
+        return {}
+    with numpy.load(file) as stored:
+        return dict(zip(stored["keys"].tolist(), stored["vectors"], strict=True))
 
 
 @contextlib.contextmanager

@@ -46,7 +46,7 @@ def _of(name: str, told: Any) -> Iterator[Dataset]:
 
 def _locomo(name: str, samples: list[dict[str, Any]]) -> Dataset:
     """LoCoMo (Maharana et al., 2024): turns of two people's sessions; evidence names turns. Category 5 asks for what
-    was not said, so it has no answer."""
+    was not said, so it has no answer. No question has a date: all are asked after everything was said."""
     passages: list[Passage] = []
     questions: list[Asked] = []
     for number, sample in enumerate(samples):
@@ -78,7 +78,6 @@ def _locomo(name: str, samples: list[dict[str, Any]]) -> Dataset:
                         query=asked["question"],
                         gold=frozenset() if adversarial else gold,
                         scope=scope,
-                        now=_moment(last + 86_400_000_000),
                         kind=f"category {asked.get('category')}",
                     )
                 )
@@ -178,10 +177,6 @@ def _date(said: str | None) -> datetime | None:
 def _micros(said: str) -> int:
     at = _date(said)
     return (at - _EPOCH) // timedelta(microseconds=1) if at else 0
-
-
-def _moment(micros: int) -> datetime:
-    return _EPOCH + timedelta(microseconds=micros)
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

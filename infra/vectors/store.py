@@ -24,7 +24,7 @@ WRITE_BATCH = (
     64  # points a request: the local server is busy with one for about 20 ms, during which no query is answered
 )
 SCROLL_PAGE = 1_000
-KEYWORDS = ("space", "location", "bucket", "kind")  # payload fields that filters match
+KEYWORDS = ("space", "location", "bucket", "kind", "before")  # payload fields that filters match
 RRF_K = 60  # Cormack, Clarke and Büttcher, SIGIR 2009
 
 
@@ -321,44 +321,61 @@ def hybrid_query(
     return HybridHits(found.get(DENSE, []), found.get(SPARSE, []), found.get("fused", []))
 
 
-def scores_of(
+@dataclass(frozen=True, slots=True)
+class Named:
+    """Points by name, and those whose `before` is one of the memories `after`."""
+
+    ids: Sequence[str]
+    after: Sequence[str] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.ids or self.after)
+
+
+def hits_of(
     client: QdrantClient,
     name: str,
+    scope: Scope,
     *,
-    dense: tuple[Sequence[float], Sequence[str]] | None,
-    sparse: tuple[tuple[Sequence[int], Sequence[float]], Sequence[str]] | None,
-) -> tuple[dict[str, float], dict[str, float]]:
-    """Scores of known points, `(vector, ids)` each: what one source says of those that the other found.
+    dense: tuple[Sequence[float], Named] | None,
+    sparse: tuple[tuple[Sequence[int], Sequence[float]], Named] | None,
+) -> tuple[list[Hit], list[Hit]]:
+    """What each source says of the points named, as far as they are in the scope: `(vector, points)` each.
 
-    Two dictionaries by point id, dense and sparse; a point without such a vector, or without a word of the query, is
-    left out. One round trip, none where there is nothing to ask.
+    Hits of the dense and of the sparse vectors; a point without such a vector, or without a word of the query, is left
+    out. One round trip, none where there is nothing to ask.
     """
     from qdrant_client import models
 
-    asked: dict[str, tuple[models.SparseVector | list[float], Sequence[str]]] = {}
+    asked: dict[str, tuple[models.SparseVector | list[float], Named]] = {}
     if dense is not None and dense[1]:
         asked[DENSE] = (list(dense[0]), dense[1])
     if sparse is not None and sparse[1] and sparse[0][0]:
         asked[SPARSE] = (_sparse(sparse[0]), sparse[1])
     if not asked:
-        return {}, {}
-    requests = [
-        models.QueryRequest(
-            query=vector,
-            using=source,
-            filter=models.Filter(must=[models.HasIdCondition(has_id=list(ids))]),
-            limit=len(ids),
-            with_payload=False,
+        return [], []
+    within = _filter(scope)
+    requests = []
+    for source, (vector, those) in asked.items():
+        any_of: list[models.Condition] = [models.HasIdCondition(has_id=list(those.ids))] if those.ids else []
+        if those.after:
+            any_of.append(models.FieldCondition(key="before", match=models.MatchAny(any=list(those.after))))
+        requests.append(
+            models.QueryRequest(
+                query=vector,
+                using=source,
+                filter=models.Filter(must=within.must, should=any_of),
+                limit=len(those.ids) + 2 * len(those.after),
+                with_payload=True,
+            )
         )
-        for source, (vector, ids) in asked.items()
-    ]
     with _asked("search", name):
         answers = client.query_batch_points(name, requests)
     told = {
-        source: {str(point.id): point.score for point in answer.points}
+        source: [Hit(str(point.id), point.score, cast("Payload", point.payload)) for point in answer.points]
         for source, answer in zip(asked, answers, strict=True)
     }
-    return told.get(DENSE, {}), told.get(SPARSE, {})
+    return told.get(DENSE, []), told.get(SPARSE, [])
 
 
 def sample_dense(client: QdrantClient, name: str, space: str, limit: int) -> list[list[float]]:

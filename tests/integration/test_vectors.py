@@ -566,10 +566,24 @@ def test_what_one_source_found_is_scored_by_the_other_too(client: QdrantClient, 
     asked = points[3]
     assert asked.dense is not None
     both = store.hybrid_query(client, name, HERE, dense=asked.dense, sparse=asked.sparse, limit=30)
-    ids = [point.id for point in points]
-    dense, sparse = store.scores_of(client, name, dense=(asked.dense, ids), sparse=(asked.sparse, ids))
-    assert dense == pytest.approx({hit.id: hit.score for hit in both.dense}, abs=1e-4)
-    assert sparse == pytest.approx({hit.id: hit.score for hit in both.sparse}, abs=1e-4)
-    assert store.scores_of(client, name, dense=(asked.dense, []), sparse=None) == ({}, {})
+    all_of_them = store.Named([point.id for point in points])
+    dense, sparse = store.hits_of(
+        client, name, HERE, dense=(asked.dense, all_of_them), sparse=(asked.sparse, all_of_them)
+    )
+    assert {hit.id: hit.score for hit in dense} == pytest.approx({hit.id: hit.score for hit in both.dense}, abs=1e-4)
+    assert {hit.id: hit.score for hit in sparse} == pytest.approx({hit.id: hit.score for hit in both.sparse}, abs=1e-4)
+    assert store.hits_of(client, name, HERE, dense=(asked.dense, store.Named([])), sparse=None) == ([], [])
     assert len(store.sample_dense(client, name, "here", 5)) == 5
     assert store.sample_dense(client, name, "elsewhere", 5) == []
+
+
+def test_the_turn_after_a_memory_is_found_by_its_name(client: QdrantClient, name: str) -> None:
+    first, other = a_point(0), a_point(2)
+    followed = a_point(1, before=first.payload["memory_id"])
+    store.upsert(client, name, [first, followed, other])
+    assert first.dense is not None
+    named = store.Named([first.id], after=[first.payload["memory_id"]])
+    hits, _ = store.hits_of(client, name, HERE, dense=(first.dense, named), sparse=None)
+    assert {hit.id for hit in hits} == {first.id, followed.id}
+    elsewhere = store.Scope("elsewhere")
+    assert store.hits_of(client, name, elsewhere, dense=(first.dense, named), sparse=None) == ([], [])

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.domain.neighbours import LENT, lent
+from memctl.domain.neighbours import Lending, lent
 from memctl.domain.scoring import USUAL, Candidate, background_of
 
 strengths = st.dictionaries(
@@ -19,23 +19,37 @@ def candidates(told: dict[str, tuple[float, float | None]]) -> dict[str, Candida
     return {id: Candidate(id, words=words, near=near) for id, (words, near) in told.items()}
 
 
-def test_a_turn_is_lent_a_share_of_what_stands_before_and_after_it() -> None:
-    found = lent(candidates({"a": (1.0, 4.0), "b": (0.0, 0.0), "c": (2.0, -3.0), "e": (3.0, 5.0)}), chain)
-    assert found["b"].words == pytest.approx(LENT * 3.0)
-    assert found["b"].near == pytest.approx(LENT * 4.0)  # what is far lends nothing
-    assert (found["a"].words, found["c"].words) == (1.0, 2.0)
+def test_a_turn_is_lent_the_more_the_nearer_its_neighbours_stand() -> None:
+    told = candidates({"a": (1.0, 4.0), "b": (0.0, 0.0), "c": (2.0, -3.0), "d": (0.0, 0.0), "e": (3.0, 5.0)})
+    found = lent(told, chain, Lending(words=0.5, near=0.5, spread=0.0))
+    assert found["b"].words == pytest.approx(0.5 * 1.0 + 0.5 * 2.0)
+    assert found["d"].words == pytest.approx(0.5 * 2.0 + 0.125 * 1.0)
+    assert found["b"].near == pytest.approx(0.5 * 4.0)  # what is far lends nothing
     assert (found["e"].words, found["e"].near) == (3.0, 5.0)
 
 
+def test_of_two_equal_turns_the_one_whose_neighbours_know_nothing_stands_behind() -> None:
+    found = lent(candidates({"a": (0.0, 0.0), "b": (1.0, 4.0), "e": (1.0, 4.0)}), chain)
+    assert found["b"].words < found["e"].words
+    assert (found["b"].near or 0) < (found["e"].near or 0)
+
+
 @given(strengths)
-def test_nobody_loses_and_nobody_comes_in(told: dict[str, tuple[float, float | None]]) -> None:
+def test_nobody_comes_in_and_nobody_gets_more_than_all_have_together(
+    told: dict[str, tuple[float, float | None]],
+) -> None:
     given_ = candidates(told)
     found = lent(given_, chain)
     assert found.keys() == given_.keys()
     for id, each in found.items():
-        assert each.words >= given_[id].words
+        assert 0 <= each.words <= sum(other.words for other in given_.values()) + 1e-9
         assert (each.near is None) == (given_[id].near is None)
-        assert (each.near or 0) >= (given_[id].near or 0)
+        assert (each.near or 0) <= max(given_[id].near or 0, 0) + sum(max(o.near or 0, 0) for o in given_.values())
+
+
+def test_a_ring_of_turns_ends() -> None:
+    ring = candidates({"a": (1.0, None), "b": (1.0, None)})
+    assert lent(ring, {"a": "b", "b": "a"}).keys() == {"a", "b"}
 
 
 def test_the_background_of_hardly_anything_is_the_usual_one() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import UTC, datetime, timedelta, timezone
 from random import Random
 
@@ -88,8 +89,25 @@ def test_scores_lie_between_0_and_1_and_come_best_first(name: str, given: list[K
 @given(known)
 def test_recency_and_proof_move_relevance_only_within_their_bounds(each: Known) -> None:
     parts = PROFILES["bounded"].parts(each, 0.0)
-    assert 0.9 <= parts["recency"] <= 1.1
+    chance = min(parts["relevance"] * parts["recency"], 1.0)
+    if 1e-9 < parts["relevance"] < 1 - 1e-9:
+        odds = chance / (1 - chance) * (1 - parts["relevance"]) / parts["relevance"]
+        assert 0.39 <= odds <= 1.96
     assert 0.95 <= parts["proof"] <= 1.05
+
+
+@given(candidates, st.floats(0, 40_000), st.floats(0, 40_000))
+def test_of_two_that_are_equal_but_for_their_age_the_newer_is_never_behind(each: Candidate, a: float, b: float) -> None:
+    newer, older = (
+        math.prod(PROFILES["bounded"].parts(Known(each, Standing(age_days=age)), 0.0).values())
+        for age in sorted((a, b))
+    )
+    assert newer >= older - 1e-12
+
+
+def test_what_is_certain_stays_so_at_any_age() -> None:
+    old = ranked([Known(Candidate("a", matched=1.0), Standing(age_days=4_000))])
+    assert old[0].score == 1.0
 
 
 @given(st.lists(known, max_size=8, unique_by=lambda k: k.candidate.id), st.randoms())
