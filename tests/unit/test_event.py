@@ -87,7 +87,8 @@ def sample(kind: object) -> object:
     if get_origin(kind) is tuple:
         return []
     if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
-        return {f.name: sample(f.type) for f in msgspec.structs.fields(kind) if f.required}
+        given = {f.name: sample(f.type) for f in msgspec.structs.fields(kind) if f.required}
+        return list(given.values()) if kind.__struct_config__.array_like else given
     return {uuid.UUID: str(NAMESPACE), bool: True, int: 1, float: 0.5}.get(cast(type, kind), "x")
 
 
