@@ -156,9 +156,11 @@ def lead(argv: list[str], record: Path) -> NoReturn:
 def main(arguments: list[str]) -> NoReturn:
     cut = arguments.index("--")
     options = argparse.ArgumentParser(prog="launch")
-    options.add_argument("--record", type=Path, required=True, help="file that shall name the process")
+    options.add_argument("--record", type=Path, help="file that shall name the process")
     options.add_argument("--leads", action="store_true", help="go to the background and outlive the parent")
     chosen = options.parse_args(arguments[:cut])
+    if chosen.leads and chosen.record is None:
+        options.error("--leads needs --record")
     program = arguments[cut + 1 :]
     if chosen.leads:
         lead(program, chosen.record)

@@ -39,7 +39,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from memctl.domain.errors import MemctlError
 from memctl.infra import logs
-from memctl.infra.vectors import calls, wire
+from memctl.infra.vectors import calls, indexing, wire
 from memctl.infra.vectors.shards import NAME, Collection, Collections
 
 log = logging.getLogger("memctl.vectors")
@@ -252,13 +252,14 @@ def _guarded(app: ASGIApp, token: bytes, hosts: frozenset[str]) -> ASGIApp:
 
 @contextlib.asynccontextmanager
 async def _serving(collections: Collections) -> AsyncIterator[None]:
-    flusher = asyncio.create_task(_flush_when_quiet(collections))
+    chores = [asyncio.create_task(_flush_when_quiet(collections)), asyncio.create_task(indexing.when_due(collections))]
     try:
         yield
     finally:
-        flusher.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await flusher
+        for chore in chores:
+            chore.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await chore
         collections.close()
 
 

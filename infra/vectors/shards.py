@@ -1,7 +1,7 @@
 """Collections on disk: one folder each, holding a shard of Qdrant's own engine and the description it was created by.
 
     DIR/lock                        held while a server owns DIR
-    DIR/collections/NAME/           collection.json, checkpoint.json, shard/
+    DIR/collections/NAME/           collection.json, checkpoint.json, shard/ (and shard.new/, about to replace it)
     DIR/damaged/NAME.TIME/          what could not be opened, kept for a person to look at
     DIR/tmp/                        half made and half deleted, emptied at start
 
@@ -37,7 +37,10 @@ log = logging.getLogger("memctl.vectors")
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
 
 _FORMAT = 1
-_SHARD, _DESCRIPTION, _CHECKPOINT = "shard", "collection.json", "checkpoint.json"
+SHARD = "shard"
+_INDEXED = "shard.new"  # about to take the shard's place
+_DESCRIPTION, _CHECKPOINT = "collection.json", "checkpoint.json"
+MOST_SINCE = 2_000  # operations, of 64 points at most, that are kept for a copy: some 400 MB
 # Ids, vectors and payloads, which only ever grow in a segment that takes writes. (Its journals come and go.)
 _GROWING = re.compile(r"mutable_id_tracker\..+|chunk_\d+\.mmap|page_\d+\.dat")
 # What the engine says when the machine, not the shard, is at fault. Such a shard is intact and must not be set aside.
@@ -71,6 +74,7 @@ class Collection:
     """An open shard. `dense` maps vector names to dimensions ("" is the unnamed vector); `writing` is held by writers.
 
     `unflushed` counts the points written since the last flush, `written_at` is the monotonic time of the last write.
+    `since` holds what was done since a copy was taken, while there is one to be brought up.
     """
 
     name: str
@@ -82,18 +86,23 @@ class Collection:
     writing: asyncio.Lock = field(default_factory=asyncio.Lock)
     unflushed: int = 0
     written_at: float = 0.0
+    since: list[edge.UpdateOperation] | None = None
 
     def apply(self, operation: edge.UpdateOperation, points: int = 1) -> None:
         """Apply one operation; when this returns, the engine's log holds it."""
         self.unflushed += points
         self.written_at = time.monotonic()
         self.shard.update(operation)
+        if self.since is not None:
+            self.since.append(operation)
+            if len(self.since) > MOST_SINCE:  # the copy is too far behind to be worth it
+                self.since = None
 
     def flush(self) -> None:
         """Bring segments to disk, shorten the engine's log, and note what the files must at least hold from now on."""
         self.unflushed = 0
         self.shard.flush()
-        checkpoint = {"format": _FORMAT, "sizes": _sizes(self.folder / _SHARD)}
+        checkpoint = {"format": _FORMAT, "sizes": _sizes(self.folder / SHARD)}
         _write_atomically(self.folder / _CHECKPOINT, orjson.dumps(checkpoint))
 
     def close(self) -> None:
@@ -135,8 +144,8 @@ class Collections:
     def create(self, name: str, description: dict[str, Any], config: edge.EdgeConfig) -> Collection:
         """Make a collection; `description` is what was asked for, kept to be told back."""
         made = self._tmp / f"{name}.{uuid.uuid4().hex}"
-        (made / _SHARD).mkdir(mode=0o700, parents=True)
-        shard = edge.EdgeShard.create(str(made / _SHARD), config)
+        (made / SHARD).mkdir(mode=0o700, parents=True)
+        shard = edge.EdgeShard.create(str(made / SHARD), config)
         shard.flush()
         shard.close()
         (made / _DESCRIPTION).write_bytes(orjson.dumps({"format": _FORMAT, **description}))
@@ -156,6 +165,26 @@ class Collections:
         collection.folder.rename(gone)
         _sync(self._live)
         return gone
+
+    def beside(self, collection: Collection) -> Path:
+        """Where a copy of a collection may stand; emptied at start."""
+        return self._tmp / f"{collection.name}.{uuid.uuid4().hex}"
+
+    def replace(self, collection: Collection, copy: Path) -> None:
+        """Put the shard of a copy, which holds all that the collection's own does, in its place. A process killed in
+        between leaves one of the two."""
+        new, gone = collection.folder / _INDEXED, self.beside(collection)
+        _sync_tree(copy / SHARD)
+        # The new shard's files are others than the checkpoint names.
+        (collection.folder / _CHECKPOINT).unlink(missing_ok=True)
+        (copy / SHARD).rename(new)
+        collection.shard.close()
+        (collection.folder / SHARD).rename(gone)
+        new.rename(collection.folder / SHARD)
+        _sync(collection.folder)
+        collection.shard = edge.EdgeShard.load(str(collection.folder / SHARD))
+        collection.flush()
+        shutil.rmtree(gone, ignore_errors=True)
 
     def give_up(self, collection: Collection, why: str) -> None:
         """Set aside an open collection whose engine broke; it stays open and unused until the process ends."""
@@ -187,11 +216,12 @@ class Collections:
 def _load(path: Path) -> Collection:
     """Open one collection's folder, or raise `_Damaged`, or `CannotOpen` where the machine is at fault."""
     try:
-        description = orjson.loads((path / _DESCRIPTION).read_bytes())
+        _finish_replacing(path)
+        description = described(path)
         dense = {name: int(params["size"]) for name, params in description["dense"].items()}
         sparse = frozenset(description["sparse"])
         _check_sizes(path)
-        shard = edge.EdgeShard.load(str(path / _SHARD))
+        shard = edge.EdgeShard.load(str(path / SHARD))
     except (KeyError, TypeError, ValueError, AttributeError, FileNotFoundError, NotADirectoryError) as why:
         raise _Damaged(f"{type(why).__name__}: {why}") from why
     except OSError as why:
@@ -207,15 +237,31 @@ def _load(path: Path) -> Collection:
     return Collection(path.name, path, description, dense, sparse, shard)
 
 
+def described(folder: Path) -> dict[str, Any]:
+    """What a collection's folder says it was created by."""
+    description: dict[str, Any] = orjson.loads((folder / _DESCRIPTION).read_bytes())
+    return description
+
+
+def _finish_replacing(path: Path) -> None:
+    new = path / _INDEXED
+    if not new.exists():
+        return
+    if (path / SHARD).exists():
+        shutil.rmtree(new)
+    else:
+        new.rename(path / SHARD)
+
+
 def _check_sizes(path: Path) -> None:
     """Compare with the last checkpoint: the engine opens a shard whose files were cut short or deleted as if empty."""
-    if not any((path / _SHARD / "segments").glob("*/segment.json")):
+    if not any((path / SHARD / "segments").glob("*/segment.json")):
         raise _Damaged("the shard holds no segment")
     try:
         checkpoint = (path / _CHECKPOINT).read_bytes()
     except FileNotFoundError:  # killed before its first flush
         return
-    sizes = _sizes(path / _SHARD)
+    sizes = _sizes(path / SHARD)
     for name, size in orjson.loads(checkpoint)["sizes"].items():
         if sizes.get(name, -1) < size:
             raise _Damaged(f"{name} is missing or shorter than its {size} bytes at the last checkpoint")

@@ -1,0 +1,116 @@
+"""Indexes built beside a collection's use: nothing written meanwhile is lost, and a build cut short leaves no trace."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import qdrant_edge as edge
+
+from memctl.infra.vectors import indexing, wire
+from memctl.infra.vectors.shards import SHARD, Collection, Collections
+
+DESCRIPTION = {
+    "dense": {"dense": {"size": 8, "distance": "Cosine", "datatype": "float16"}},
+    "sparse": {"sparse": {"modifier": "idf"}},
+}
+
+
+@contextmanager
+def opened(folder: Path) -> Iterator[Collections]:
+    collections = Collections(folder)
+    try:
+        yield collections
+    finally:
+        collections.close()
+
+
+def made(collections: Collections) -> Collection:
+    collection = collections.create("one", DESCRIPTION, wire.shard_config(DESCRIPTION))
+    write(collection, range(200))
+    return collection
+
+
+def write(collection: Collection, numbers: range) -> None:
+    collection.apply(edge.UpdateOperation.upsert_points([a_point(number) for number in numbers]), len(numbers))
+
+
+def a_point(number: int) -> edge.Point:
+    chance = random.Random(number)
+    words = edge.SparseVector(sorted(chance.sample(range(50), 5)), [1.0] * 5)
+    vectors = {"dense": [chance.gauss(0, 1) for _ in range(8)], "sparse": words}
+    return edge.Point(str(uuid.UUID(int=number + 1)), vectors, {"number": number})
+
+
+def held(collection: Collection) -> dict[int, list[float]]:
+    found, _ = collection.shard.scroll(edge.ScrollRequest(limit=1_000, with_payload=True, with_vector=["dense"]))
+    return {record.payload["number"]: record.vector["dense"] for record in found}
+
+
+async def built_while(collections: Collections, collection: Collection, change: bool) -> bool:
+    build = asyncio.create_task(indexing.build(collections, collection))
+    while collection.since is None and not build.done():
+        await asyncio.sleep(0.01)
+    if change:
+        async with collection.writing:
+            write(collection, range(200, 210))
+            collection.apply(edge.UpdateOperation.delete_points([str(uuid.UUID(int=1))]))
+    return await build
+
+
+def test_what_was_written_and_deleted_during_a_build_is_so_after_it(tmp_path: Path) -> None:
+    with opened(tmp_path) as collections:
+        collection = made(collections)
+        before = collection.shard
+        assert asyncio.run(built_while(collections, collection, change=True))
+        assert collection.shard is not before
+        after = held(collection)
+        assert after.keys() == {*range(1, 210)}
+        write(collection, range(210, 220))
+    with opened(tmp_path) as collections:
+        again = collections.get("one")
+        assert again is not None
+        assert held(again).keys() == {*range(1, 220)}
+        assert {number: vector for number, vector in held(again).items() if number < 210} == after
+        assert collections.damaged() == []
+
+
+def test_a_build_of_a_collection_that_was_dropped_meanwhile_changes_nothing(tmp_path: Path) -> None:
+    async def dropped(collections: Collections, collection: Collection) -> bool:
+        build = asyncio.create_task(indexing.build(collections, collection))
+        while collection.since is None:
+            await asyncio.sleep(0.01)
+        async with collection.writing:
+            collections.remove(collection.name)
+        return await build
+
+    with opened(tmp_path) as collections:
+        assert not asyncio.run(dropped(collections, made(collections)))
+        assert collections.names() == []
+
+
+@pytest.mark.parametrize("gone", [True, False], ids=["the old shard is gone", "both are there"])
+def test_a_replacement_that_was_cut_short_is_finished_or_undone_at_the_next_start(tmp_path: Path, gone: bool) -> None:
+    with opened(tmp_path) as collections:
+        collection = made(collections)
+        expected = held(collection)
+    shard = tmp_path / "collections" / "one" / SHARD
+    (shard.parent / "checkpoint.json").unlink()
+    if gone:
+        shard.rename(shard.with_name("shard.new"))
+    else:
+        shard.with_name("shard.new").mkdir()
+    with opened(tmp_path) as collections:
+        again = collections.get("one")
+        assert again is not None
+        assert held(again) == expected
+
+
+def test_a_small_collection_needs_no_index(tmp_path: Path) -> None:
+    with opened(tmp_path) as collections:
+        assert not indexing.due(made(collections))
