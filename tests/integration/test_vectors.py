@@ -256,7 +256,7 @@ def test_a_collection_is_made_once_listed_and_dropped(client: QdrantClient) -> N
     assert store.ensure_collection(client, name, DIMENSIONS)
     assert not store.ensure_collection(client, name, DIMENSIONS)
     info = client.get_collection(name)
-    assert sorted(info.payload_schema) == ["bucket", "kind", "location", "occurred_at", "space"]
+    assert sorted(info.payload_schema) == ["before", "bucket", "kind", "location", "occurred_at", "space"]
     assert store.list_collections(client, "made_") == [name]
     assert store.drop_collection(client, name)
     assert not store.drop_collection(client, name)
