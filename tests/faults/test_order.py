@@ -110,8 +110,19 @@ def check_orders(server: Server, events: list[NewEvent], seed: int, hooks: bool,
     cuts = luck.sample(range(len(arriving)), 5)
     shards, batch = luck.choice([1, 3, 16]), luck.choice([1, 50, 5000])
     assert folded(*server, arriving, cuts, shards=shards, batch=batch) == expected
+    # By itself, after all the others in their order: nothing that follows makes good what it was folded into.
+    late = [luck.choice(told[:-1]) for told in by_stream(events).values()]
+    others = [event for event in events if event not in late]
+    assert folded(*server, [*others, *late], [len(others)], shards=shards) == expected
     hooks_first = sorted(events, key=lambda e: not e.dedupe_key.startswith("hook:"))
     assert folded(*server, hooks_first, [len(events) // 2], shards=16) == expected
+
+
+def by_stream(events: list[NewEvent]) -> dict[str, list[NewEvent]]:
+    streams: dict[str, list[NewEvent]] = {}
+    for event in events:
+        streams.setdefault(event.stream, []).append(event)
+    return streams
 
 
 orders = limits(examples(2), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
