@@ -110,19 +110,8 @@ def check_orders(server: Server, events: list[NewEvent], seed: int, hooks: bool,
     cuts = luck.sample(range(len(arriving)), 5)
     shards, batch = luck.choice([1, 3, 16]), luck.choice([1, 50, 5000])
     assert folded(*server, arriving, cuts, shards=shards, batch=batch) == expected
-    # By itself, after all the others in their order: nothing that follows makes good what it was folded into.
-    late = [luck.choice(told[:-1]) for told in by_stream(events).values()]
-    others = [event for event in events if event not in late]
-    assert folded(*server, [*others, *late], [len(others)], shards=shards) == expected
     hooks_first = sorted(events, key=lambda e: not e.dedupe_key.startswith("hook:"))
     assert folded(*server, hooks_first, [len(events) // 2], shards=16) == expected
-
-
-def by_stream(events: list[NewEvent]) -> dict[str, list[NewEvent]]:
-    streams: dict[str, list[NewEvent]] = {}
-    for event in events:
-        streams.setdefault(event.stream, []).append(event)
-    return streams
 
 
 orders = limits(examples(2), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -140,6 +129,20 @@ def test_real_sessions_in_any_order_end_in_the_same_rows(
 @given(seed=st.integers(0, 2**32))
 def test_hooks_and_transcripts_of_one_session_in_any_order_end_in_the_same_rows(server: Server, seed: int) -> None:
     check_orders(server, [*example(0), *example(1)], seed, hooks=True, backwards=True)
+
+
+def test_an_event_that_comes_last_of_all_is_folded_where_it_belongs(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In each session another one, and nothing follows it: a fold that takes it for the end is never mended."""
+    monkeypatch.setattr(stage1, "POINT_EVERY", 8)
+    sessions = [example(number) for number in range(len(example()) - 1)]
+    for number in range(0, len(sessions), 3):
+        sessions[number] = [by_hook(event, 100 * number + n) for n, event in enumerate(sessions[number])]
+    late = [told[number] for number, told in enumerate(sessions)]
+    others = [event for told in sessions for event in told if event not in late]
+    expected = folded(*server, [*others, *late], [])
+    assert folded(*server, [*others, *late], [len(others)], batch=200) == expected
 
 
 def unsettled(url: str, connection: Connection, luck: random.Random, drainers: list[Drainer]) -> None:

@@ -108,6 +108,8 @@ def test_jobs_that_come_twice_in_any_order_or_for_nothing_change_no_row(
     ):
         until(lambda: caught_up(log) and jobs.count == 0, within_s=90)
     assert jobs.failed_job_registry.count == 0
+    for output in ("one.log", "two.log"):
+        assert "cannot go on" not in (tmp_path / output).read_text()
     client.close()
     prove(log, environment)
 

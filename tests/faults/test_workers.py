@@ -117,8 +117,9 @@ def test_replay_during_ingest_ends_in_the_same_rows(
 WRITERS, TRANSACTIONS, PAIRS = 12, 420 if FACTOR else 60, 10
 
 
-def tool_use(writer: int, number: int) -> list[NewEvent]:
-    session, call = f"w{writer}-{number % 40}", f"call-{writer}-{number}"
+def tool_use(writer: int, turn: int, number: int) -> list[NewEvent]:
+    """One of a session that is told in one transaction: what is skipped of it is not folded with what comes later."""
+    session, call = f"w{writer}-{turn}", f"call-{writer}-{turn}-{number}"
     asked = ToolCalled(
         line=f"{call}-a", tool="Read", call=call, input={"file_path": f"/home/dana/ledger/{number % 9}.py"}
     )
@@ -138,7 +139,7 @@ def test_twelve_writers_with_rollbacks_and_two_workers_skip_no_event(
         luck, kept = random.Random(writer), 0
         with connect(environment["MEMCTL_DATABASE_URL"], autocommit=False) as mine:
             for turn in range(TRANSACTIONS):
-                events = [e for pair in range(PAIRS) for e in tool_use(writer, turn * PAIRS + pair)]
+                events = [e for pair in range(PAIRS) for e in tool_use(writer, turn, pair)]
                 append(mine, 1, events)
                 if luck.random() < 0.1:
                     mine.rollback()

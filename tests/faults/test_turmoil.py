@@ -1,0 +1,316 @@
+"""Everything at once, as long as a history takes to be told: an attempt to make a read model skip, repeat or differ.
+
+Writers tell a random history in pieces, roll back, and keep transactions open; workers are killed, stopped past their
+leases and continued; streams and rows are folded anew, generations rebuilt, compared, switched and rolled back with
+other numbers of shards, deliveries forgotten, sources left out; connections are ended, tables locked, leases moved by a
+day, the queue emptied. All of it in several threads and processes, so a seed gives the same history and the same
+attempts, but not the same interleaving.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import fates
+import psycopg
+import pytest
+import redis
+import servers
+from events import until
+from faults.test_order import folded, forgotten
+from histories import digests
+from processes import memctl
+from soak import FACTOR
+from unit.test_history_laws import history
+from working import caught_up, prove, run_out
+
+from memctl.domain.event import Micros, NewEvent, derived_id
+from memctl.domain.observations import event_id_of
+from memctl.domain.skipping import EventSkipped
+from memctl.infra import dead_letters, generations, readmodels
+from memctl.infra.database import Connection, DatabaseUnavailable, connect
+from memctl.infra.generations import LeaseHeld, LeaseLost
+from memctl.infra.log.append import append
+from memctl.infra.redaction import prepare
+from memctl.projections.kernel import projections
+from memctl.workers.audit import audit
+from memctl.workers.erasure import RebuildAtWork
+from memctl.workers.rebuild import RebuildStopped
+from memctl.workers.refold import LiveChanged, refold
+from memctl.workers.replay import NothingToRollBackTo, ReplayRunning, WorkersHoldOn, replay, rollback
+
+WRITERS, MEDDLERS = 3, 2
+STEPS = 40
+"""Of a session, at most."""
+
+REFUSED = (LeaseHeld, LeaseLost, LiveChanged, NothingToRollBackTo, RebuildAtWork, ReplayRunning, WorkersHoldOn)
+"""What whoever comes at a bad moment is told; nothing was done then."""
+
+LOST = (DatabaseUnavailable, psycopg.OperationalError, psycopg.InterfaceError)
+"""What whoever loses his connection is told; a rebuild says it in words of its own."""
+
+
+@pytest.fixture
+def shards() -> int:
+    return 3
+
+
+class Turmoil:
+    def __init__(self, url: str, redis_url: str, luck: random.Random) -> None:
+        self.url, self.redis_url, self.luck = url, redis_url, luck
+        self.kept: list[NewEvent] = []
+        self.told = threading.Event()
+        """Set once every writer is through."""
+        self.done: dict[str, int] = {}
+
+    # telling
+
+    def write(self, mine: list[NewEvent], luck: random.Random) -> None:
+        """Tell these in order; what was not acknowledged is told again."""
+        at = 0
+        while at < len(mine):
+            with contextlib.suppress(*LOST), connect(self.url, autocommit=False, name="writer") as connection:
+                while at < len(mine):
+                    some = mine[at : at + luck.choice((1, 3, 12))]
+                    answers = append(connection, 1, some)
+                    self.told.wait(luck.choice((0, 0, 0.01, 0.2)))  # with a transaction that is open
+                    if luck.random() < 0.15:
+                        connection.rollback()
+                        continue
+                    connection.commit()
+                    self.kept += [e for e, a in zip(some, answers, strict=True) if a.status != "forgotten"]
+                    at += len(some)
+
+    # meddling
+
+    def meddle(self, luck: random.Random) -> None:
+        ways = [self.fold_anew, self.rebuild, self.rebuild, self.roll_back, self.forget, self.leave_out, self.look]
+        while not self.told.is_set():
+            way = luck.choice(ways)
+            try:
+                with connect(self.url, name="meddler") as connection:
+                    way(connection, luck)
+                self.count(way.__name__)
+            except REFUSED as refusal:
+                self.count(type(refusal).__name__)
+            except LOST:
+                self.count("lost")
+            except psycopg.errors.UndefinedTable:  # a generation that was live a moment ago
+                self.count("gone")
+            except RebuildStopped as stopped:
+                if "went away" not in str(stopped) and "something was forgotten" not in str(stopped):
+                    raise
+                self.count("lost")
+
+    def count(self, what: str) -> None:
+        self.done[what] = self.done.get(what, 0) + 1
+
+    def fold_anew(self, connection: Connection, luck: random.Random) -> None:
+        stage2 = generations.live(connection).stage2
+        rows = [(p.name, (1, key)) for p in projections(2) for key, _ in readmodels.all_rows(connection, p, stage2)]
+        streams = connection.execute("SELECT DISTINCT stream FROM memctl.events WHERE stream ~ '^session/'").fetchall()
+        refold(
+            connection,
+            streams=[(1, row[0]) for row in luck.sample(streams, min(len(streams), luck.randint(0, 2)))],
+            rows=luck.sample(rows, min(len(rows), 5)),
+        )
+
+    def rebuild(self, _: Connection, luck: random.Random) -> None:
+        done = replay(
+            self.url,
+            None,
+            first_stage=luck.choice((1, 2)),
+            shards=luck.choice((None, None, 1, 4)),
+            switch=luck.random() < 0.7,
+            verify=luck.random() < 0.7,
+            processes=luck.choice((1, 2)),
+        )
+        assert done.equal, [c for c in done.compared if not c.equal]
+
+    def roll_back(self, _: Connection, luck: random.Random) -> None:
+        rollback(self.url, None)
+
+    def forget(self, connection: Connection, luck: random.Random) -> None:
+        there = connection.execute(
+            "SELECT DISTINCT coalesce(variant_of, event_id) FROM memctl.events WHERE payload IS NOT NULL ORDER BY 1"
+        ).fetchall()
+        ids = {row[0] for row in luck.sample(there, min(len(there), 3))}
+        seed = luck.random()
+        while True:  # a forgetting that was begun is brought to its end
+            try:
+                with connect(self.url, name="meddler") as mine:
+                    forgotten(mine, ids, random.Random(seed))
+                return
+            except (*LOST, *REFUSED):
+                self.count("forget again")
+
+    def leave_out(self, connection: Connection, luck: random.Random) -> None:
+        """An event out of its stream, or a source out of one row or all rows of a read model."""
+        stage2 = generations.live(connection).stage2
+        if luck.random() < 0.5:
+            statement: Any = "SELECT event_id, stream, '', NULL FROM memctl.events WHERE stream ~ '^session/'"
+        else:
+            statement = (
+                "SELECT source, 'skipped/' || split_part(target, ':', 1), split_part(target, ':', 1),"
+                f" substr(target, strpos(target, ':') + 1) FROM memctl.routes_g{stage2}"
+            )
+        found = connection.execute(statement + " ORDER BY 1, 4").fetchall()
+        if not found:
+            return
+        source, stream, projection, key = luck.choice(found)
+        payload = EventSkipped(skipped=source, projection=projection, key=key if luck.random() < 0.7 else None)
+        named = derived_id(f"{payload.skipped} {payload.projection} {payload.key}")
+        skip = NewEvent(stream=stream, payload=payload, occurred_at=Micros(1), dedupe_key=f"skip:{named}")
+        self.kept.append(skip)
+        append(connection, 1, [skip])
+
+    def look(self, connection: Connection, luck: random.Random) -> None:
+        """Beside everything, the rows are those that their sources give."""
+        found = audit(connection)
+        for part in (found.routes, found.unfounded, found.differing):
+            assert part.count == 0, part
+
+    # disturbing
+
+    def disturb(self, workers: Workers) -> None:
+        ways: list[Callable[[Connection], None]] = [
+            workers.kill_one, workers.kill_one, workers.stop_one, self.end_connections, self.end_connections, self.lock,
+            self.set_the_clock, self.empty_the_queue,
+        ]  # fmt: skip
+        while not self.told.wait(0.3):
+            with contextlib.suppress(*LOST), connect(self.url, name="disturber") as connection:
+                way = self.luck.choice(ways)
+                way(connection)
+                self.count(way.__name__)
+
+    def end_connections(self, connection: Connection) -> None:
+        connection.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database()"
+            " AND pid <> pg_backend_pid() AND backend_type = 'client backend' ORDER BY random() LIMIT 2"
+        )
+
+    def lock(self, connection: Connection) -> None:
+        table = self.luck.choice(("memctl.offsets", "memctl.projection_state", "memctl.mark", "memctl.events"))
+        with connection.transaction():
+            connection.execute("SET LOCAL lock_timeout = '100ms'")
+            with contextlib.suppress(psycopg.errors.LockNotAvailable), connection.transaction():
+                connection.execute(f"LOCK TABLE {table} IN SHARE ROW EXCLUSIVE MODE".encode())
+                self.told.wait(0.2)
+
+    def set_the_clock(self, connection: Connection) -> None:
+        moved = self.luck.choice(("1 day", "-1 day"))
+        connection.execute("UPDATE memctl.offsets SET lease_until = lease_until + %s::interval", [moved])
+
+    def empty_the_queue(self, _: Connection) -> None:
+        with contextlib.closing(redis.Redis.from_url(self.redis_url)) as client:
+            client.flushdb()
+
+
+class Workers:
+    """Two worker processes, of which one at a time is killed, or stopped for a while."""
+
+    def __init__(self, environment: dict[str, str], folder: Path, luck: random.Random) -> None:
+        self._environment, self._folder, self._luck = environment, folder, luck
+        self._held = contextlib.ExitStack()
+        self._stopped: subprocess.Popen[bytes] | None = None
+        self.running = [self._start() for _ in range(2)]
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        output = self._folder / "workers.log"
+        return self._held.enter_context(memctl("worker", environment=self._environment, log=output))
+
+    def kill_one(self, connection: Connection) -> None:
+        number = self._luck.randrange(2)
+        self.running[number].kill()
+        self.running[number].wait(20)
+        if self._stopped is self.running[number]:
+            self._stopped = None
+        self.running[number] = self._start()
+
+    def stop_one(self, connection: Connection) -> None:
+        """Stop one; the one that was stopped before goes on, and its leases have run out."""
+        run_out(connection)
+        before, self._stopped = self._stopped, self._luck.choice(self.running)
+        self._stopped.send_signal(signal.SIGSTOP)
+        if before is not None and before is not self._stopped:
+            before.send_signal(signal.SIGCONT)
+
+    def all_go_on(self) -> None:
+        for number, worker in enumerate(self.running):
+            worker.send_signal(signal.SIGCONT)
+            if worker.poll() is not None:
+                self.running[number] = self._start()
+
+    def close(self) -> None:
+        self._held.close()
+
+
+@pytest.fixture
+def workers(environment: dict[str, str], tmp_path: Path) -> Iterator[Callable[[random.Random], Workers]]:
+    with contextlib.ExitStack() as held:
+
+        def start(luck: random.Random) -> Workers:
+            workers = Workers({**environment, "MEMCTL_READ_BATCH": str(luck.choice((7, 40, 2000)))}, tmp_path, luck)
+            held.callback(workers.close)
+            return workers
+
+        yield start
+
+
+SEEDS = [int(each) for each in os.environ.get("MEMCTL_TEST_TURMOIL", "").split(",") if each] or [
+    *([1] if not FACTOR else [time.time_ns() + n for n in range(FACTOR)])
+]
+"""Of a failure, pytest tells the seed: MEMCTL_TEST_TURMOIL=seed tries it again."""
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_whatever_is_done_at_once_no_read_model_skips_repeats_or_differs(
+    seed: int,
+    environment: dict[str, str],
+    log: Connection,
+    workers: Callable[[random.Random], Workers],
+    postgres_server: str,
+    templates: servers.Templates,
+) -> None:
+    luck = random.Random(seed)
+    events = [prepare(event) for event in fates.arriving(luck, history(luck, STEPS * (2 if FACTOR else 1)))]
+    turmoil = Turmoil(environment["MEMCTL_DATABASE_URL"], environment["MEMCTL_REDIS_URL"], luck)
+    running = workers(random.Random(luck.random()))
+    with ThreadPoolExecutor(WRITERS + MEDDLERS + 1) as pool:
+        pieces = [events[n::WRITERS] for n in range(WRITERS)]
+        writing = [pool.submit(turmoil.write, mine, random.Random(luck.random())) for mine in pieces]
+        others = [pool.submit(turmoil.meddle, random.Random(luck.random())) for _ in range(MEDDLERS)]
+        others.append(pool.submit(turmoil.disturb, running))
+        try:
+            for each in writing:
+                each.result(300)
+        finally:
+            turmoil.told.set()
+        for each in others:
+            each.result(300)
+    running.all_go_on()
+    run_out(log)
+    until(lambda: caught_up(log), within_s=180)
+
+    live = generations.live(log)
+    assert not dead_letters.parked(log, live.stage1, live.stage2)
+    turmoil.look(log, luck)
+    prove(log, environment)
+    erased: set[UUID] = {row[0] for row in log.execute("SELECT unnest(erased) FROM memctl.receipts")}
+    kept = [event for event in turmoil.kept if event_id_of(1, event.dedupe_key) not in erased]
+    wanted = {event_id_of(1, event.dedupe_key) for event in kept}
+    there = log.execute("SELECT DISTINCT coalesce(variant_of, event_id) FROM memctl.events WHERE payload IS NOT NULL")
+    assert {row[0] for row in there} == wanted
+    luck.shuffle(kept)
+    assert folded(postgres_server, templates, kept, []) == digests(log), turmoil.done
