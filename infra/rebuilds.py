@@ -35,7 +35,8 @@ class Rebuild(msgspec.Struct, frozen=True):
 
 
 class Progress(msgspec.Struct, frozen=True):
-    """How far a rebuild is. `done` of `total` are of the phase: events, facts, or vectors (points)."""
+    """How far a rebuild is. `done` of `total` are of the phase: events, facts, what a later layer of stage 2 is folded
+    from, or vectors (points)."""
 
     rebuild: int
     purpose: Purpose
@@ -45,9 +46,9 @@ class Progress(msgspec.Struct, frozen=True):
     done: int
     total: int
     per_second: float | None
-    """Of the phase so far; None before anything is done."""
+    """Of the phase so far, without the time in which no process was at it; None before anything is done."""
     seconds_left: float | None
-    """Of the phase, at the rate so far."""
+    """Of the phase, at the rate so far; None where no process is at it."""
     upto: Position
     generations: tuple[int, int]
     started_at: datetime
@@ -144,9 +145,18 @@ def end(connection: Connection, rebuild: int, status: Literal["done", "failed", 
 def report(connection: Connection, rebuild: int, phase: str, done: int, total: int) -> None:
     """Record how far it is."""
     connection.execute(
-        "UPDATE memctl.rebuilds SET phase = %s, done = %s, total = %s, updated_at = clock_timestamp(),"
-        " phase_at = CASE WHEN phase = %s THEN phase_at ELSE clock_timestamp() END WHERE rebuild = %s",
+        "UPDATE memctl.rebuilds SET phase = %s, done = %s, total = %s, updated_at = statement_timestamp(),"
+        " phase_at = CASE WHEN phase = %s THEN phase_at ELSE statement_timestamp() END WHERE rebuild = %s",
         [phase, done, total, phase, rebuild],
+    )
+
+
+def go_on(connection: Connection, rebuild: int) -> None:
+    """Record that a process is at it again: the time in which none was is no part of its phase."""
+    connection.execute(
+        "UPDATE memctl.rebuilds SET phase_at = statement_timestamp() - (updated_at - phase_at),"
+        " updated_at = statement_timestamp() WHERE rebuild = %s",
+        [rebuild],
     )
 
 
@@ -165,16 +175,17 @@ def progress(connection: Connection, latest: int = 1) -> list[Progress]:
     found = []
     for rebuild, purpose, status, phase, done, total, upto, one, two, started, ended, message, took, at_it in rows:
         rate = done / took if took and done else None
+        running = status == "running" and at_it
         found.append(
             Progress(
                 rebuild,
                 purpose,
-                "stopped" if status == "running" and not at_it else status,
+                "stopped" if status == "running" and not running else status,
                 phase,
                 done,
                 total,
                 rate,
-                (total - done) / rate if rate and status == "running" else None,
+                (total - done) / rate if rate and running else None,
                 Position(upto),
                 (one, two),
                 started,

@@ -83,11 +83,12 @@ def known_read_models(names: Sequence[str]) -> tuple[str, ...]:
 
 
 class Step(msgspec.Struct, frozen=True):
-    """Tasks that may be done in any order, once all of the step before are done. `unit` is what `weight` counts."""
+    """Tasks that may be done in any order, once all of the step before are done."""
 
     kind: Literal["streams", "rows", "tables"]
     stage: Literal[1, 2]
-    unit: Literal["events", "facts", "tables"]
+    phase: str
+    """`events`, `facts` (which the first layer of stage 2 is folded from), a later layer, or `tables`."""
     projections: tuple[Projection, ...] = ()
 
 
@@ -103,7 +104,7 @@ def steps_of(rebuild: Rebuild) -> list[Step]:
         depth[p.row] = 1 + max((depth[row] for row in p.upstream), default=-1)
         if p in wanted:
             layers.setdefault(depth[p.row], []).append(p)
-    steps += [Step("rows", 2, "facts", tuple(layers[n])) for n in sorted(layers)]
+    steps += [Step("rows", 2, "facts" if n == 0 else f"layer {n + 1}", tuple(layers[n])) for n in sorted(layers)]
     return [*steps, Step("tables", 2, "tables")]
 
 
@@ -120,7 +121,7 @@ def needed(read_models: Sequence[str] | None) -> tuple[Projection, ...]:
 
 
 class Progress(msgspec.Struct):
-    """How far the current phase is, over all its steps."""
+    """How far the current phase is."""
 
     what: str = "events"
     done: int = 0
@@ -157,13 +158,13 @@ class Leader:
                 while state.waiting:
                     if state.fault is not None:
                         raise RebuildStopped(why=state.fault)
-                    if step.unit != "tables":
-                        yield Progress(step.unit, state.done, state.total)
+                    if step.phase != "tables":
+                        yield Progress(step.phase, state.done, state.total)
                     if not self._worker.work():
                         time.sleep(POLL_S)
                     state = rebuilds.step_state(connection, rebuild.id, number)
-                if step.unit != "tables":
-                    yield Progress(step.unit, state.total, state.total)
+                if step.phase != "tables":
+                    yield Progress(step.phase, state.total, state.total)
         finally:
             for helper in helpers:
                 helper.kill()

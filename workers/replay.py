@@ -249,6 +249,7 @@ class _Replay:
                 and rebuilds.step_state(connection, old.id, 0).planned
             ):
                 log.info("going on with rebuild %d, which was begun before", old.id)
+                rebuilds.go_on(connection, old.id)
                 return old
             rebuilds.end(connection, old.id, "dropped", "stopped, and another one was asked for")
             self._discard(old)

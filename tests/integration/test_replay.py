@@ -47,6 +47,50 @@ def test_several_processes_build_what_one_does(filled: tuple[str, Connection], s
     assert digests(connection) == before
 
 
+def test_progress_tells_rate_and_time_left_of_the_time_in_which_somebody_was_at_it(
+    filled: tuple[str, Connection],
+) -> None:
+    _, connection = filled
+    live = generations.live(connection)
+    begun = rebuilds.begin(connection, "compare", 1, Position(100), live.stage1, live.stage2)
+    assert rebuilds.lock(connection, begun.id)
+
+    def passes(seconds: float, *, updated: bool) -> None:
+        also = ", updated_at = updated_at - %(s)s * interval '1 s'" if updated else ""
+        statement = f"UPDATE memctl.rebuilds SET phase_at = phase_at - %(s)s * interval '1 s'{also}"
+        connection.execute(statement.encode(), {"s": seconds})
+
+    def told() -> rebuilds.Progress:
+        [progress] = rebuilds.progress(connection)
+        return progress
+
+    rebuilds.report(connection, begun.id, "facts", 40, 100)  # of a phase that has only just begun nothing can be said
+    assert (told().status, told().per_second, told().seconds_left) == ("running", None, None)
+    passes(10, updated=False)
+    rebuilds.report(connection, begun.id, "facts", 50, 100)
+    assert told().per_second == pytest.approx(5, rel=0.1)
+    assert told().seconds_left == pytest.approx(10, rel=0.1)
+    rebuilds.unlock(connection, begun.id)
+    assert (told().status, told().seconds_left) == ("stopped", None)
+    passes(3600, updated=True)  # before somebody goes on with it
+    rebuilds.lock(connection, begun.id)
+    rebuilds.go_on(connection, begun.id)
+    rebuilds.report(connection, begun.id, "facts", 60, 100)
+    assert told().per_second == pytest.approx(6, rel=0.1)
+    rebuilds.unlock(connection, begun.id)
+
+
+def test_each_phase_of_a_replay_is_told_from_its_beginning_to_its_end(filled: tuple[str, Connection]) -> None:
+    told: dict[str, list[tuple[int, int]]] = {}
+    replay.replay(
+        filled[0], None, processes=1, progress=lambda what, done, of: told.setdefault(what, []).append((done, of))
+    )
+    assert list(told)[:3] == ["events", "facts", "layer 2"]
+    for phase in told.values():
+        assert phase == sorted(phase)
+        assert phase[-1][0] == phase[-1][1]
+
+
 def test_a_helper_that_is_killed_leaves_its_task_to_the_others(
     filled: tuple[str, Connection], small_tasks: None
 ) -> None:
