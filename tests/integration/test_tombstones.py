@@ -116,6 +116,22 @@ def test_tombstones_of_another_space_keep_nothing_out(log: Connection) -> None:
     assert told(log, [prompt(1), prompt(2)]) == "ff"
 
 
+def test_an_append_looks_its_tombstones_up_however_many_there_are(log: Connection) -> None:
+    read = "SELECT seq_tup_read, idx_tup_fetch FROM pg_stat_xact_user_tables WHERE relname = 'tombstones'"
+    stones = [Tombstone(kind="line", stream=STREAM, value=f"gone-{n}") for n in range(10_000)]
+    lay(log, *stones, *(replace(stone, kind="event", stream="") for stone in stones))
+    lay(log, Tombstone(kind="line", stream=STREAM, value="s1-line-3"), Tombstone(kind="before", until=at(-9)))
+    with log.transaction():
+        before = log.execute(read.encode()).fetchone()
+        assert [a.status[0] for a in append(log, 1, [prompt(n) for n in range(20)])] == [*"nnnf", *"n" * 16]
+        after = log.execute(read.encode()).fetchone()
+    assert before is not None
+    assert after is not None
+    # Of each kind once or twice for each of the two calls, and not one of the 20,000 others.
+    assert after[0] == before[0]
+    assert after[1] - before[1] < 10
+
+
 def test_what_memctl_records_about_forgetting_is_told_always(log: Connection) -> None:
     lay(log, Tombstone(kind="before", until=at(9)))
     erased: Payload = ContentErased(receipt=RECEIPT, scope=Scope(kind="id"), events=1)
