@@ -2,8 +2,8 @@
 
 from alembic import op
 
-revision = "0007"
-down_revision = "0006"
+revision = "0008"
+down_revision = "0007"
 
 # As 0006 has it, but through the index on (space_id, kind, stream, value, since, until), which names every event's
 # possible tombstones; only those that hold for a time or a folder are read whole, and they are as few as the times
