@@ -27,6 +27,7 @@ from memctl.api import (
     http_problems,
     http_project,
     http_work,
+    metrics,
     queries,
     stats,
 )
@@ -103,11 +104,13 @@ def application(
         redoc_url=None,
     )
     http_problems.install(app)
+    timings = metrics.Timings()
     app.include_router(_probes(readers))
-    app.include_router(http_live.metrics(readers))
+    app.include_router(metrics.routes(readers, timings, doors.settings.data_dir))
     app.include_router(_routes(readers, engine), prefix="/v1", dependencies=[Depends(http_live.caught_up(readers))])
     app.include_router(http_live.tails(readers), prefix="/v1")
     app.add_middleware(http_live.Told)
+    app.add_middleware(metrics.Timed, timings=timings)
     app.include_router(http_commands.routes(doors), prefix="/v1")
     app.include_router(http_events.routes(deliveries), prefix="/v1")
     app.include_router(http_forget.routes(doors.settings), prefix="/v1")

@@ -1,4 +1,4 @@
-"""What changes while one looks: one's own writes, events and progress as they come, figures for Prometheus."""
+"""What changes while one looks: one's own writes, events and progress as they come."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
 
-from memctl.api import dead_letters, stats
+from memctl.api import stats
 from memctl.api.reader import Reader, Readers, TooBusy
 from memctl.domain.errors import MemctlError
 from memctl.infra import outbox, rebuilds
@@ -196,38 +196,3 @@ def _since(reader: Reader, after: int) -> list[dict[str, Any]]:
 def _standing(reader: Reader) -> dict[str, Any]:
     running = [each for each in rebuilds.progress(reader.connection, 5) if each.ended_at is None]
     return {**stats.progress(reader), "replays": [msgspec.to_builtins(each) for each in running]}
-
-
-def metrics(readers: Readers) -> APIRouter:
-    """Figures in the text format of Prometheus."""
-    router = APIRouter(tags=["probes"])
-
-    @router.get("/metrics", response_class=Response)
-    def figures() -> Response:
-        """How far everything is, for Prometheus."""
-        return Response(readers.read(_figures), media_type="text/plain; version=0.0.4; charset=utf-8")
-
-    return router
-
-
-def _figures(reader: Reader) -> str:
-    found, standing = stats.progress(reader), dead_letters.standing(reader)
-    words, dense = outbox.backlog(reader.connection, reader.live.stage2)
-    lines: list[str] = []
-
-    def gauge(name: str, meaning: str, *values: tuple[str, float]) -> None:
-        lines.append(f"# HELP memctl_{name} {meaning}\n# TYPE memctl_{name} gauge")
-        lines.extend(f"memctl_{name}{labels} {value}" for labels, value in values)
-
-    gauge("log_position", "Highest position of the log.", ("", found["last_position"]))
-    gauge("log_mark", "Position up to which the log may be read.", ("", found["mark"]))
-    shards = [(f'{{stage="{s["stage"]}",shard="{s["shard"]}"}}', s) for s in found["shards"]]
-    gauge("shard_position", "Position up to which a shard is folded.", *((at, s["position"]) for at, s in shards))
-    gauge("shard_lag", "Positions that a shard is behind.", *((at, s["lag"]) for at, s in shards))
-    gauge("points_waiting", "Points that the vector store does not have yet.", ("", words))
-    gauge("dense_waiting", "Points that wait for their dense vector.", ("", dense))
-    gauge("dead_letters", "Events and keys that no fold could take.", ("", len(standing.letters)))
-    gauge("shards_halted", "Shards that stand still.", ("", len(standing.halted)))
-    for name, size in stats.sizes(reader).items():
-        gauge(f"{name}_bytes", f"Size of {name.replace('_', ' ')}.", ("", size))
-    return "\n".join(lines) + "\n"

@@ -13,7 +13,8 @@ from memctl.domain.errors import MemctlError
 COMMANDS = {
     "up": "memctl.cli.up:up",
     "down": "memctl.cli.up:down",
-    "status": "memctl.cli.up:status",
+    "status": "memctl.cli.status:status",
+    "top": "memctl.cli.status:top",
     "install": "memctl.cli.install:install",
     "off": "memctl.cli.switch:off",
     "on": "memctl.cli.switch:on",
@@ -69,6 +70,7 @@ COMMANDS = {
     "verify": "memctl.cli.verify:verify",
     "doctor": "memctl.cli.verify:doctor",
     "config": "memctl.cli.processes:config",
+    "completion": "memctl.cli.completion:completion",
     "worker": "memctl.cli.processes:worker",
     "serve": "memctl.cli.processes:serve",
     "door": "memctl.cli.processes:door",

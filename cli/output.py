@@ -9,7 +9,7 @@ import json
 import re
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Literal, NamedTuple
 
@@ -102,6 +102,14 @@ def print_lines(*lines: str) -> None:
 
 def print_table(columns: Sequence[Column], rows: Sequence[Sequence[Cell | str]], *, headings: bool = True) -> None:
     """A table without borders. Cells are one line each; wide characters count two columns."""
+    for each in table_lines(columns, rows, headings=headings):
+        click.echo(each)
+
+
+def table_lines(
+    columns: Sequence[Column], rows: Sequence[Sequence[Cell | str]], *, headings: bool = True
+) -> Iterator[str]:
+    """The lines of such a table."""
     heading = [Cell(column.heading, "bold") for column in columns]
     cells = [
         *([heading] if headings else ()),
@@ -113,7 +121,7 @@ def print_table(columns: Sequence[Column], rows: Sequence[Sequence[Cell | str]],
         widths = _fitting(columns, widths, shutil.get_terminal_size().columns)
     for row in cells:
         parts = [_laid(cell, column.align, width) for cell, column, width in zip(row, columns, widths, strict=True)]
-        click.echo("  ".join(parts).rstrip())
+        yield "  ".join(parts).rstrip()
 
 
 def width_of(text: str) -> int:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import sys
 import traceback
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, Literal, TextIO
 
 from memctl.domain.errors import MemctlError
@@ -107,3 +109,40 @@ def _frames(problem: BaseException) -> list[str]:
     """Where it was raised, the outermost of the last frames first."""
     stack = traceback.extract_tb(problem.__traceback__)[-FRAMES:]
     return [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in stack]
+
+
+def latest_errors(folder: Path, since: datetime, most: int) -> list[tuple[datetime, str, str]]:
+    """The latest errors in the logs of a folder since a moment, newest first: when, of which program, what."""
+    found = []
+    for path in folder.glob("*.log"):
+        for line in _last_lines(path):
+            if (error := _error_in(line)) and error[0] >= since:
+                found.append((error[0], path.stem, error[1]))
+    return sorted(found, reverse=True)[:most]
+
+
+_LINE = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d),\d{3} \S+ (?:ERROR|CRITICAL) (.*)")
+_TAIL = 64 << 10
+"""Bytes of a log that are looked through."""
+
+
+def _last_lines(path: Path) -> list[str]:
+    try:
+        with open(path, "rb") as file:
+            file.seek(max(0, path.stat().st_size - _TAIL))
+            return file.read().decode("utf-8", "replace").splitlines()
+    except OSError:
+        return []
+
+
+def _error_in(line: str) -> tuple[datetime, str] | None:
+    if found := _LINE.match(line):
+        return datetime.fromisoformat(found[1]).astimezone(), found[2]
+    if line.startswith("{") and ('"error"' in line or '"critical"' in line):
+        try:
+            entry = json.loads(line)
+            if entry["level"] in ("error", "critical"):
+                return datetime.fromisoformat(entry["time"]), entry["message"]
+        except (ValueError, KeyError, TypeError):
+            return None
+    return None

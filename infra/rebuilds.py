@@ -22,6 +22,10 @@ LOCK = 0x7265706C
 """First half of the advisory locks of rebuilds ("repl"); the second is the rebuild, or 0 for the one that replaces."""
 
 
+DIFFERING = "rows differed: "
+"""How the message of a rebuild begins that compared, and names read models whose live rows were not the log's."""
+
+
 class Rebuild(msgspec.Struct, frozen=True):
     """One build of generations from the log, up to a position. `read_models` None means all of them."""
 

@@ -1,4 +1,4 @@
-"""docs/reference, written from the code: the command line, the API, events, read models, settings.
+"""docs/reference, written from the code: the command line, the API, metrics, events, read models, settings.
 
 python tests/reference.py          # writes the pages
 python tests/reference.py --check  # ends with 1 where a page is not what the code says
@@ -28,6 +28,7 @@ def pages() -> dict[str, str]:
         "events.md": _events,
         "read-models.md": _read_models,
         "api.md": _api,
+        "metrics.md": _metrics,
     }
     return {name: WRITTEN + "\n".join(lines()).rstrip() + "\n" for name, lines in made.items()}
 
@@ -149,6 +150,18 @@ def _api() -> Iterator[str]:
                 for parameter in asked:
                     yield f"| `{parameter['name']}` | {parameter['in']} | {_cell(_told(parameter))} |"
                 yield ""
+
+
+def _metrics() -> Iterator[str]:
+    from memctl.api.metrics import METRICS
+
+    yield "# Metrics\n"
+    yield "At `/metrics` of the API, in the text format of Prometheus, with its token or a key of scope `operate`."
+    yield "`infra/deploy/grafana` has a dashboard over them, `infra/deploy/prometheus` rules for alerts.\n"
+    yield "| metric | kind | labels | |\n| --- | --- | --- | --- |"
+    for metric in METRICS:
+        labels = ", ".join(f"`{label}`" for label in metric.labels)
+        yield f"| `memctl_{metric.name}` | {metric.kind} | {labels} | {_cell(metric.meaning)} |"
 
 
 def _told(parameter: dict[str, Any]) -> str:

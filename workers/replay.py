@@ -96,6 +96,12 @@ class Replayed(msgspec.Struct):
     def equal(self) -> bool:
         return all(comparison.equal for comparison in self.compared)
 
+    @property
+    def differing(self) -> str:
+        """Which read models differed, in words; empty where none did or nothing was compared."""
+        names = ", ".join(each.name for each in self.compared if not each.equal)
+        return names and rebuilds.DIFFERING + names
+
 
 Progress = Callable[[str, int, int], None]
 """Told what is being done, how much of it is done, and how much there is."""
@@ -206,7 +212,7 @@ class _Replay:
         finally:
             rebuilds.unlock(connection, rebuild.id)
         if not switch:
-            rebuilds.end(connection, rebuild.id, "dropped", "compared, and dropped")
+            rebuilds.end(connection, rebuild.id, "dropped", result.differing or "compared, and dropped")
             self._discard(rebuild)
         return result
 
@@ -303,7 +309,7 @@ class _Replay:
                     generations.renew(connection, lease)  # still ours, so nothing has moved since
                 generations.switch(connection, built.stage1, built.stage2)
                 if self._rebuild is not None:
-                    rebuilds.end(connection, self._rebuild.id, "done")
+                    rebuilds.end(connection, self._rebuild.id, "done", result.differing)
             result.former = live
 
     def _drain_stage1(self, generation: int, upto: Position) -> None:

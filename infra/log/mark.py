@@ -46,6 +46,16 @@ def mark(connection: Connection) -> Position:
     return Position(row[0])
 
 
+def mark_age(connection: Connection) -> float:
+    """Seconds since the oldest event above the mark was recorded; 0 where all may be read."""
+    row = connection.execute(
+        "SELECT coalesce(extract(epoch FROM clock_timestamp() - (SELECT recorded_at FROM memctl.events"
+        " WHERE position > (SELECT position FROM memctl.mark) ORDER BY position LIMIT 1)), 0)::float8"
+    ).fetchone()
+    assert row is not None
+    return max(float(row[0]), 0.0)
+
+
 def move_mark(connection: Connection, *, patience_s: float = PATIENCE_S) -> Position:
     """Move the mark as far as it may go, and return where it stands. `connection` is in autocommit mode.
 

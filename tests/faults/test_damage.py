@@ -18,7 +18,7 @@ from histories import example
 from vector_server import ServerProcess, vector_server_process
 
 from memctl.api.verify import Verification
-from memctl.cli.up import status as status_command
+from memctl.cli.status import status as status_command
 from memctl.infra import generations, hook, outbox, spool
 from memctl.infra.database import DatabaseDamaged, connect
 from memctl.infra.embedded.instance import ProgramFailed, down, status, up

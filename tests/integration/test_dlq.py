@@ -4,25 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 
 import msgspec
 import pytest
 from click.testing import CliRunner, Result
 from events import id_of, prompt
 
-from memctl.api.dead_letters import Halted, Standing
 from memctl.cli.dlq import dlq
 from memctl.cli.main import memctl
-from memctl.cli.up import _needs_a_person
 from memctl.domain.event import NewEvent
 from memctl.infra import generations
 from memctl.infra.database import Connection, connect
-from memctl.infra.embedded.instance import Status
-from memctl.infra.embedded.places import Places
 from memctl.infra.log import mark
 from memctl.infra.log.append import append
-from memctl.infra.log.mark import SlowWriter
 from memctl.workers.drain import Drainer, catch_up
 from memctl.workers.replay import replay
 
@@ -95,11 +89,6 @@ def test_status_fails_where_something_waits_for_a_person(log: Connection) -> Non
     told = CliRunner().invoke(memctl, ["status", "--json"])
     assert told.exit_code == 1
     assert json.loads(told.output)["needs_a_person"]
-    found, waits = Status(Places(Path("data")), True, [], {}, ()), Standing([], [], [])
-    assert not _needs_a_person(found, waits)
-    halted = Halted(1, 0, 1, "UnknownEventType", "", "2026-03-02", 1)
-    assert _needs_a_person(found, msgspec.structs.replace(waits, halted=[halted]))
-    assert _needs_a_person(found, msgspec.structs.replace(waits, writers=[SlowWriter(1, "", "", 60.0)]))
 
 
 def test_status_names_a_writer_that_others_wait_for(

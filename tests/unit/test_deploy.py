@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import configparser
+import json
 import re
 import shutil
 import subprocess
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
+from memctl.api.metrics import METRICS
 from memctl.cli.main import COMMANDS
 from memctl.infra.settings_model import Settings
 
@@ -76,3 +78,51 @@ def test_systemd_takes_the_units(tmp_path: Path) -> None:
     told = subprocess.run([analyze, "verify", "--man=no", *units], capture_output=True, text=True, check=False)
     about_ours = [line for line in told.stderr.splitlines() if "memctl" in line]
     assert about_ours == []
+
+
+def exposed() -> set[str]:
+    """Every time series that /metrics may have."""
+    ends = {"histogram": ("_bucket", "_sum", "_count")}
+    return {f"memctl_{metric.name}{end}" for metric in METRICS for end in ends.get(metric.kind, ("",))}
+
+
+def queried(expression: str) -> set[str]:
+    assert expression.count("(") == expression.count(")")
+    assert expression.count("{") == expression.count("}")
+    names = set(re.findall(r"\bmemctl_\w+", expression))
+    for name, selector in re.findall(r"\b(memctl_\w+)\{([^}]*)\}", expression):
+        (metric,) = [metric for metric in METRICS if name.startswith(f"memctl_{metric.name}")][-1:]
+        labels = {label.partition("=")[0].strip(" !~") for label in selector.split(",")}
+        assert labels <= {*metric.labels, "job", "instance"}, f"{name} has no {labels}"
+    return names
+
+
+def test_the_dashboard_asks_for_figures_that_there_are_and_leaves_none_out() -> None:
+    dashboard = json.loads((DEPLOY / "grafana" / "memctl.json").read_text(encoding="utf-8"))
+    asked = set[str]()
+    for panel in dashboard["panels"]:
+        assert panel["title"]
+        for target in panel["targets"]:
+            asked |= queried(target["expr"])
+    assert asked <= exposed()
+    assert not [
+        metric.name for metric in METRICS if not any(name.startswith(f"memctl_{metric.name}") for name in asked)
+    ]
+    places = [tuple(panel["gridPos"].values()) for panel in dashboard["panels"]]
+    assert all(x + width <= 24 for x, _, width, _ in places)
+    assert len(set(places)) == len(places)
+
+
+def test_alerts_ask_for_figures_that_there_are_and_name_commands_that_there_are() -> None:
+    rules = yaml.safe_load((DEPLOY / "prometheus" / "alerts.yaml").read_text(encoding="utf-8"))
+    (group,) = rules["groups"]
+    names = [rule["alert"] for rule in group["rules"]]
+    assert len(set(names)) == len(names) > 8
+    for rule in group["rules"]:
+        assert set(rule) <= {"alert", "expr", "for", "labels", "annotations"}
+        assert queried(rule["expr"]) <= exposed()
+        assert re.fullmatch(r"\d+[smh]", rule.get("for", "1m"))
+        assert rule["labels"]["severity"] in ("critical", "warning")
+        assert rule["annotations"]["summary"]
+        for command in re.findall(r"`memctl (\w+)", rule["annotations"].get("description", "")):
+            assert command in COMMANDS

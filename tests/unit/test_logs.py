@@ -6,6 +6,8 @@ import io
 import json
 import logging
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -93,3 +95,21 @@ def test_an_exception_that_causes_itself_ends() -> None:
 def test_a_line_of_json_is_read_back_as_it_was(text: str, number: int) -> None:
     record = logging.LogRecord("memctl.x", logging.INFO, "f", 1, "%s and %d", (text, number), None)
     assert json.loads(logs.Json().format(record))["message"] == f"{text} and {number}"
+
+
+@both_forms
+@pytest.mark.usefixtures("root")
+def test_the_latest_errors_are_found_again_in_what_was_written(form: logs.Form, tmp_path: Path) -> None:
+    with open(tmp_path / "worker.log", "w", encoding="utf-8") as out:
+        logs.set_up("info", form, out)
+        log = logging.getLogger("memctl.worker")
+        log.warning("only a warning")
+        for number in range(5):
+            log.error("it failed, %d", number, exc_info=raised())
+    (tmp_path / "door.log").write_bytes(b"\xff torn {\n")
+    now = datetime.now(UTC)
+    found = logs.latest_errors(tmp_path, now - timedelta(minutes=1), 3)
+    assert [program for _, program, _ in found] == ["worker"] * 3
+    assert {what for _, _, what in found} <= {f"it failed, {number}" for number in range(5)}
+    assert logs.latest_errors(tmp_path, now + timedelta(minutes=1), 3) == []
+    assert logs.latest_errors(tmp_path / "nowhere", now, 3) == []

@@ -1,0 +1,179 @@
+"""Figures in the text format of Prometheus: how far everything is, what waits, what needs a person, how long it took.
+
+`METRICS` names them all; the reference page, the dashboard and the alerts are tested against it.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from fastapi import APIRouter, Response
+
+from memctl.api.health import Health, health
+from memctl.api.reader import Readers
+from memctl.infra import spool
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+FOLDER = "spool"
+"""Of the data directory; a door on another machine has one of its own."""
+
+BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
+"""Seconds."""
+
+
+class Metric(NamedTuple):
+    """A metric by its name without `memctl_`."""
+
+    name: str
+    meaning: str
+    labels: tuple[str, ...] = ()
+    kind: Literal["gauge", "counter", "histogram"] = "gauge"
+
+
+METRICS = (
+    Metric("log_position", "Highest position of the log."),
+    Metric("log_mark", "Position up to which the log may be read."),
+    Metric("log_mark_age_seconds", "Age of the oldest event that may not be read yet; 0 where there is none."),
+    Metric("shard_position", "Position up to which a shard is folded.", ("stage", "shard")),
+    Metric("shard_lag", "Positions that a shard is behind.", ("stage", "shard")),
+    Metric("shards_halted", "Shards that stand still."),
+    Metric("slow_writers", "Transactions that others wait for: nothing appended after them is read."),
+    Metric("dead_letters", "Events and keys that no fold could take."),
+    Metric("points_waiting", "Points that the vector store does not have yet."),
+    Metric("dense_waiting", "Points that wait for their dense vector."),
+    Metric("spool_deliveries", "Hook deliveries that wait on this machine's disk."),
+    Metric("spool_refused", "Hook deliveries that found no room in this machine's spool, ever.", kind="counter"),
+    Metric("replay_running", "Whether a replay is under way."),
+    Metric("replay_failed", "Whether the last replay that ended has failed."),
+    Metric("replay_differing", "Whether the last replay that ended had found live rows that differ."),
+    Metric("database_bytes", "Size of the database."),
+    Metric("log_bytes", "Size of the log."),
+    Metric("embeddings_bytes", "Size of the cache of vectors."),
+    Metric("read_models_bytes", "Size of the read models of all generations."),
+    Metric("request_seconds", "Time that answers of this process took.", ("method", "route", "status"), "histogram"),
+)
+
+
+class Sample(NamedTuple):
+    name: str
+    value: float
+    labels: tuple[str, ...] = ()
+
+
+def routes(readers: Readers, timings: Timings, data_dir: Path) -> APIRouter:
+    router = APIRouter(tags=["probes"])
+
+    @router.get("/metrics", response_class=Response)
+    def figures() -> Response:
+        """How far everything is, for Prometheus."""
+        samples = [*_of_the_database(readers.read(health)), *_of_the_spool(data_dir / FOLDER)]
+        told = exposition(samples, timings)
+        return Response(told, media_type="text/plain; version=0.0.4; charset=utf-8")
+
+    return router
+
+
+def _of_the_database(found: Health) -> list[Sample]:
+    shards = [((str(shard.stage), str(shard.shard)), shard) for shard in found.shards]
+    return [
+        Sample("log_position", found.last_position),
+        Sample("log_mark", found.mark),
+        Sample("log_mark_age_seconds", found.mark_age_s),
+        *(Sample("shard_position", shard.position, at) for at, shard in shards),
+        *(Sample("shard_lag", shard.lag, at) for at, shard in shards),
+        Sample("shards_halted", len(found.standing.halted)),
+        Sample("slow_writers", len(found.standing.writers)),
+        Sample("dead_letters", len(found.standing.letters)),
+        Sample("points_waiting", found.to_write),
+        Sample("dense_waiting", found.to_embed),
+        Sample("replay_running", found.replay is not None),
+        Sample("replay_failed", found.failed),
+        Sample("replay_differing", found.differed),
+        *(Sample(f"{name}_bytes", size) for name, size in found.sizes.items()),
+    ]
+
+
+def _of_the_spool(folder: Path) -> list[Sample]:
+    refused = spool.refusals(folder)
+    return [
+        Sample("spool_deliveries", len(spool.spooled(folder))),
+        Sample("spool_refused", refused.deliveries if refused else 0),
+    ]
+
+
+class Timings:
+    """How long requests took, by method, route and class of status: a histogram for each, since this process began."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._counts: dict[tuple[str, ...], Counter[int]] = {}
+        self._sums: dict[tuple[str, ...], float] = {}
+
+    def took(self, seconds: float, *labels: str) -> None:
+        with self._lock:
+            self._counts.setdefault(labels, Counter())[bisect_left(BOUNDS, seconds)] += 1
+            self._sums[labels] = self._sums.get(labels, 0.0) + seconds
+
+    def lines(self, metric: Metric) -> Iterator[str]:
+        with self._lock:
+            counted = [(labels, Counter(counts), self._sums[labels]) for labels, counts in self._counts.items()]
+        for labels, counts, total in sorted(counted, key=lambda each: each[0]):
+            named = _labelled(metric, labels)[1:-1]
+            so_far = 0
+            for at, bound in enumerate((*map(str, BOUNDS), "+Inf")):
+                so_far += counts[at]
+                yield f'memctl_{metric.name}_bucket{{{named},le="{bound}"}} {so_far}'
+            yield f"memctl_{metric.name}_sum{{{named}}} {total:.6f}"
+            yield f"memctl_{metric.name}_count{{{named}}} {so_far}"
+
+
+class Timed:
+    """Measures each request until its answer's first byte. What matches no route counts as `other`."""
+
+    def __init__(self, app: ASGIApp, timings: Timings) -> None:
+        self._app = app
+        self._timings = timings
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        began = time.perf_counter()
+
+        async def sending(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                route = getattr(scope.get("route"), "path", "other")
+                took = time.perf_counter() - began
+                self._timings.took(took, scope["method"], route, f"{message['status'] // 100}xx")
+            await send(message)
+
+        await self._app(scope, receive, sending if scope["type"] == "http" else send)
+
+
+def exposition(samples: Iterable[Sample], timings: Timings) -> str:
+    """All metrics as Prometheus reads them."""
+    by_name: dict[str, list[Sample]] = {}
+    for sample in samples:
+        by_name.setdefault(sample.name, []).append(sample)
+    lines: list[str] = []
+    for metric in METRICS:
+        lines.append(f"# HELP memctl_{metric.name} {metric.meaning}")
+        lines.append(f"# TYPE memctl_{metric.name} {metric.kind}")
+        if metric.kind == "histogram":
+            lines.extend(timings.lines(metric))
+        for _, value, labels in by_name.pop(metric.name, ()):
+            lines.append(f"memctl_{metric.name}{_labelled(metric, labels)} {value:.15g}")
+    assert not by_name, f"METRICS lacks {', '.join(by_name)}"
+    return "\n".join(lines) + "\n"
+
+
+def _labelled(metric: Metric, values: tuple[str, ...]) -> str:
+    if not values:
+        return ""
+    pairs = (f'{name}="{value}"' for name, value in zip(metric.labels, values, strict=True))
+    return "{" + ",".join(pairs) + "}"

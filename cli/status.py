@@ -1,0 +1,372 @@
+"""`memctl status` and `memctl top`: how everything is, once or as it changes."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import click
+
+from memctl.cli.output import Cell, Column, line, print_json, size, span, table_lines, tell, when
+from memctl.cli.up import data_dir_option
+from memctl.domain.errors import MemctlError
+
+if TYPE_CHECKING:
+    from memctl.api.dead_letters import Standing
+    from memctl.api.health import Health
+    from memctl.infra.embedded.instance import Status
+    from memctl.infra.settings import Settings
+
+LABEL = 10
+"""Columns of what a line is about."""
+
+MOST_NAMED = 3
+
+OF_LATE = timedelta(days=1)
+"""Errors in the logs are told for so long."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """One look at everything: the programs, the database (None where it does not answer), the disk, the logs.
+
+    `at` is in seconds of no particular beginning, `cpu` seconds of processor time by process, `free` bytes.
+    """
+
+    status: Status
+    health: Health | None = None
+    spooled: int = 0
+    errors: Sequence[tuple[datetime, str, str]] = ()
+    free: int | None = None
+    cpu: Mapping[int, float] = field(default_factory=dict)
+    at: float = field(default_factory=time.monotonic)
+
+
+def look_at(settings: Settings) -> Look:
+    """How everything is now."""
+    from memctl.infra import logs, spool
+    from memctl.infra.embedded import instance
+
+    found = instance.status(settings)
+    return Look(
+        found,
+        _health(settings) if found.running or settings.configured("database_url") else None,
+        len(spool.spooled(found.places.spool)),
+        logs.latest_errors(found.places.log, datetime.now().astimezone() - OF_LATE, MOST_NAMED),
+        _free(found.places.data),
+        {program.pid: _cpu_seconds(program.pid) for program in found.programs if program.pid},
+    )
+
+
+@click.command()
+@data_dir_option
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_context
+def status(context: click.Context, data_dir: Path | None, as_json: bool) -> None:
+    """Show how everything is, at a glance; exit code 1 where something needs a person.
+
+    That is a program that should run and does not, dead letters, a shard that stands still, a writer that others wait
+    for, rows that a replay found to differ, and what was damaged or refused. `memctl doctor` looks deeper.
+
+    \b
+    memctl status                 # for people
+    memctl status --json          # for scripts
+    memctl status >/dev/null || memctl status   # only where something is wrong
+    """
+    from memctl.infra.settings import load_settings
+
+    look = look_at(load_settings(data_dir=data_dir))
+    troubles = troubles_of(look)
+    if as_json:
+        print_json(_as_json(look, bool(troubles)))
+    else:
+        for each in screen(look, troubles):
+            click.echo(each)
+        if not look.status.running:
+            tell("memctl is not running; start it with: memctl up")
+    if troubles:
+        context.exit(1)
+
+
+@click.command()
+@data_dir_option
+@click.option("--every", type=click.FloatRange(0.5, 60), default=2.0, show_default=True, help="Seconds between looks.")
+@click.option("--once", is_flag=True, help="Print one look, with rates over one interval, and end.")
+def top(data_dir: Path | None, every: float, once: bool) -> None:
+    """Watch how everything is, as it changes; `q` or Ctrl-C ends it.
+
+    \b
+    memctl top --every 5
+    memctl top --once             # two looks, for a report
+    """
+    from memctl.infra.settings import load_settings
+
+    settings = load_settings(data_dir=data_dir)
+    if once or not sys.stdout.isatty():
+        before = look_at(settings)
+        time.sleep(every)
+        for each in frame(before, look_at(settings)):
+            click.echo(each)
+        return
+    with suppress(KeyboardInterrupt), _whole_screen():
+        before = look_at(settings)
+        draw(frame(None, before))
+        while not _pressed_q(every):
+            now = look_at(settings)
+            draw(frame(before, now))
+            before = now
+
+
+# --- what is seen ---
+
+
+def troubles_of(look: Look) -> list[str]:
+    """What needs a person, in words, the worst first."""
+    found, health = look.status, look.health
+    told = [f"{program.name} does not run" for program in found.programs if found.running and not program.well]
+    if not found.running:
+        told.append("memctl is not running")
+    if found.running and health is None:
+        told.append("the database does not answer")
+    if health is not None:
+        told += _waits(health.standing)
+        if health.differed and health.ended is not None:
+            told.append(f"the last replay found that {health.ended.message}")
+        if health.failed and health.ended is not None:
+            told.append(f"the last replay failed: {health.ended.message}")
+    told += [f"damaged, and set aside for you to look at: {found.places.data / path}" for path in found.aside]
+    if found.refused:
+        told.append(f"the spool had no room for {found.refused} deliveries of hooks; `memctl verify` says what to do")
+    return told
+
+
+def _waits(standing: Standing) -> Iterator[str]:
+    if standing.letters:
+        waiting = sum(letter.waiting for letter in standing.letters)
+        yield f"dead letters: {len(standing.letters)}, with {waiting} waiting behind them; see: memctl dlq list"
+    for halt in standing.halted:
+        yield f"stage {halt.stage} shard {halt.shard} stands still at position {halt.position}: {halt.message}"
+    for writer in standing.writers:
+        yield (
+            f"nothing new is read until {writer.application or 'a client'} (process {writer.pid} of Postgres,"
+            f" {writer.state or 'connected'} for {writer.seconds:.0f} s) ends its transaction; see: memctl doctor"
+        )
+
+
+def screen(look: Look, troubles: Sequence[str], rates: dict[str, str] | None = None) -> Iterator[str]:
+    """Everything in a screenful: the verdict, the programs, what waits, what it takes."""
+    if troubles:
+        yield click.style(f"needs you: {line(troubles[0])}", fg="red", bold=True)
+        yield from (click.style(f"           {line(each)}", fg="red") for each in troubles[1:])
+    else:
+        yield click.style("all is well", fg="green", bold=True)
+    yield ""
+    yield from _programs(look, rates)
+    yield ""
+    yield from (f"{click.style(f'{name:<{LABEL}}', dim=True)} {told}" for name, told in _figures(look))
+
+
+def _programs(look: Look, rates: dict[str, str] | None) -> Iterator[str]:
+    columns = [Column("program"), Column("state"), Column("pid", "right"), Column("up", "right"),
+               Column("memory", "right"), *([Column("cpu", "right")] if rates is not None else [])]  # fmt: skip
+    rows: list[list[Cell | str]] = []
+    for program in look.status.programs:
+        rows.append([
+            program.name,
+            Cell(program.state.lower(), "green" if program.well else "red"),
+            str(program.pid or ""),
+            span(program.uptime),
+            "" if program.memory is None else size(program.memory),
+            *([rates.get(program.name, "")] if rates is not None else []),
+        ])  # fmt: skip
+    total = sum(program.memory or 0 for program in look.status.programs)
+    if total:
+        rows.append([Cell("together", "dim"), "", "", "", size(total), *([""] if rates is not None else [])])
+    yield from table_lines(columns, rows)
+
+
+def _figures(look: Look) -> Iterator[tuple[str, str]]:
+    if (health := look.health) is not None:
+        behind = [f"stage {s.stage} shard {s.shard} is {s.lag:,} behind" for s in health.shards if s.lag]
+        if health.mark < health.last_position:
+            behind.insert(0, f"{health.last_position - health.mark:,} not readable yet, for {health.mark_age_s:.0f} s")
+        yield "log", f"up to {health.last_position:,}; {'; '.join(behind[:MOST_NAMED]) or 'all read'}"
+        vectors = [f"{health.to_write:,} to write"] if health.to_write else []
+        vectors += [f"{health.to_embed:,} found by their words only, until embedded"] if health.to_embed else []
+        yield "vectors", "; ".join(vectors) or "all written"
+        if (replay := health.replay) is not None:
+            left = f", {span(replay.seconds_left)} left" if replay.seconds_left else ""
+            yield "replay", f"{replay.phase}: {replay.done:,} of {replay.total:,}{left}"
+    free = "" if look.free is None else f"{size(look.free)} free"
+    taken = (
+        "" if health is None else f"database {size(health.sizes['database'])}, log {size(health.sizes['log'])} of it"
+    )
+    yield "disk", "; ".join(part for part in (taken, free) if part)
+    yield "spool", f"{look.spooled:,} deliveries wait" if look.spooled else "empty"
+    yield "data", line(str(look.status.places.data))
+    for name in ("api_url", "database_url", "redis_url", "qdrant_url"):
+        if url := look.status.endpoints.get(name):
+            yield name.removesuffix("_url"), line(public(str(url)))
+    for at, program, what in look.errors:
+        yield "error", f"{when(at.isoformat())} {program}: {line(what)}"
+
+
+# --- top ---
+
+
+def frame(before: Look | None, now: Look) -> list[str]:
+    """What `memctl top` shows: `status`, with rates since the look before."""
+    rates: dict[str, str] = {}
+    if before is not None:
+        seconds = max(now.at - before.at, 1e-3)
+        for program in now.status.programs:
+            if program.pid is not None and program.pid in before.cpu and program.pid in now.cpu:
+                rates[program.name] = f"{(now.cpu[program.pid] - before.cpu[program.pid]) / seconds:.0%}"
+    lines = [f"memctl  {datetime.now():%H:%M:%S}  (q ends)", *screen(now, troubles_of(now), rates)]
+    if before is not None and before.health is not None and now.health is not None:
+        seconds = max(now.at - before.at, 1e-3)
+        appended = (now.health.last_position - before.health.last_position) / seconds
+        folded = (_folded(now.health) - _folded(before.health)) / seconds
+        lines += ["", f"{'a second':<{LABEL}} {appended:,.0f} appended, {folded:,.0f} folded by every stage"]
+    return lines
+
+
+def _folded(health: Health) -> int:
+    return min((shard.position for shard in health.shards), default=0)
+
+
+def draw(lines: Sequence[str]) -> None:
+    """Put a frame on the whole screen, without flicker: each line over the former one, then nothing below."""
+    shown = lines[: max(shutil.get_terminal_size().lines - 1, 1)]
+    sys.stdout.write("\x1b[H" + "".join(f"{each}\x1b[K\n" for each in shown) + "\x1b[J")
+    sys.stdout.flush()
+
+
+@contextmanager
+def _whole_screen() -> Iterator[None]:
+    """Another screen, without a cursor, keys read at once; all as it was afterwards, whatever happens."""
+    import termios
+    import tty
+
+    keys = sys.stdin.fileno() if sys.stdin.isatty() else None
+    former: list[Any] = termios.tcgetattr(keys) if keys is not None else []
+    sys.stdout.write("\x1b[?1049h\x1b[?25l\x1b[?7l")
+    try:
+        if keys is not None:
+            tty.setcbreak(keys)
+        yield
+    finally:
+        if keys is not None:
+            termios.tcsetattr(keys, termios.TCSADRAIN, former)
+        sys.stdout.write("\x1b[?7h\x1b[?25h\x1b[?1049l")
+        sys.stdout.flush()
+
+
+def _pressed_q(seconds: float) -> bool:
+    """Whether q is pressed within so many seconds. Other keys only make it look again at once."""
+    import select
+
+    if not sys.stdin.isatty():
+        time.sleep(seconds)
+        return False
+    ready, _, _ = select.select([sys.stdin], [], [], seconds)
+    return bool(ready) and os.read(sys.stdin.fileno(), 64)[:1] in (b"q", b"Q", b"")
+
+
+# --- asking ---
+
+
+def _health(settings: Settings) -> Health | None:
+    """None where the database cannot be asked now, which is told elsewhere."""
+    from memctl.api.health import health
+    from memctl.api.reader import reader_of
+    from memctl.infra.database import connect, outages
+
+    try:
+        with outages(), connect(settings.require("database_url"), name="memctl status") as connection:
+            return health(reader_of(connection, settings.space))
+    except MemctlError:
+        return None
+
+
+def _free(folder: Path) -> int | None:
+    """Bytes free where a folder lies; None where it is not there."""
+    try:
+        found = os.statvfs(folder)
+    except OSError:
+        return None
+    return found.f_bavail * found.f_frsize
+
+
+def _cpu_seconds(pid: int) -> float:
+    """Processor time of a process so far; 0 where it is gone."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _as_json(look: Look, needs_a_person: bool) -> dict[str, Any]:
+    import msgspec
+
+    found, health = look.status, look.health
+    standing = None if health is None else health.standing
+    return {
+        "running": found.running,
+        "well": found.well,
+        "data_dir": str(found.places.data),
+        "programs": [
+            {
+                "name": program.name,
+                "state": program.state,
+                "well": program.well,
+                "pid": program.pid,
+                "uptime_s": program.uptime,
+                "memory_bytes": program.memory,
+            }
+            for program in found.programs
+        ],
+        "set_aside": list(found.aside),
+        "refused_deliveries": found.refused,
+        "spooled_deliveries": look.spooled,
+        "dead_letters": None if standing is None else len(standing.letters),
+        "halted": None if standing is None else [msgspec.to_builtins(halt) for halt in standing.halted],
+        "slow_writers": None if standing is None else [msgspec.to_builtins(writer) for writer in standing.writers],
+        "log": None
+        if health is None
+        else {
+            "last_position": health.last_position,
+            "mark": health.mark,
+            "mark_age_s": health.mark_age_s,
+            "lag": health.lag,
+        },
+        "vectors": None if health is None else {"to_write": health.to_write, "to_embed": health.to_embed},
+        "replay": None if health is None or health.replay is None else msgspec.to_builtins(health.replay),
+        "bytes": None if health is None else health.sizes,
+        "free_bytes": look.free,
+        "errors": [{"at": at.isoformat(), "program": program, "what": what} for at, program, what in look.errors],
+        "needs_a_person": needs_a_person,
+        "endpoints": {name: public(str(url)) for name, url in found.endpoints.items() if not _secret(name)},
+    }
+
+
+def public(url: str) -> str:
+    """A URL without its password; `memctl config` has it."""
+    parts = urlsplit(url)
+    if not parts.password:
+        return url
+    return url.replace(f":{parts.password}@", ":***@", 1)
+
+
+def _secret(name: str) -> bool:
+    return name.endswith(("_token", "_key"))

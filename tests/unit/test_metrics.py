@@ -1,0 +1,74 @@
+"""What /metrics says is what Prometheus reads, and names what METRICS names."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memctl.api.metrics import BOUNDS, METRICS, Sample, Timed, Timings, exposition
+
+_LINE = re.compile(r'[a-z_]+(\{[a-z]+="[^"\n]*"(,[a-z]+="[^"\n]*")*\})? (\d+(\.\d+)?(e[+-]\d+)?|\+Inf)\Z')
+
+
+def test_every_line_is_a_comment_or_a_sample() -> None:
+    timings = Timings()
+    timings.took(0.2, "GET", "/v1/search", "2xx")
+    told = exposition([Sample("shard_lag", 3, ("1", "0")), Sample("log_mark_age_seconds", 0.25)], timings)
+    lines = told.splitlines()
+    assert 'memctl_shard_lag{stage="1",shard="0"} 3' in lines
+    assert "memctl_log_mark_age_seconds 0.25" in lines
+    for line in lines:
+        assert line.startswith("# ") or _LINE.match(line), line
+
+
+def test_a_sample_that_no_metric_names_is_refused() -> None:
+    with pytest.raises(AssertionError, match="made_up"):
+        exposition([Sample("made_up", 1)], Timings())
+
+
+def test_names_and_kinds_are_prometheus_own() -> None:
+    names = [metric.name for metric in METRICS]
+    assert len(set(names)) == len(names)
+    for metric in METRICS:
+        assert re.fullmatch(r"[a-z][a-z_]+", metric.name)
+        assert metric.meaning.endswith(".")
+
+
+@given(st.lists(st.floats(0, 20), max_size=40))
+def test_a_histogram_counts_each_answer_in_every_bucket_that_holds_it(seconds: list[float]) -> None:
+    timings = Timings()
+    for each in seconds:
+        timings.took(each, "GET", "/v1/stats", "2xx")
+    (metric,) = [metric for metric in METRICS if metric.kind == "histogram"]
+    lines = list(timings.lines(metric))
+    if not seconds:
+        assert lines == []
+        return
+    buckets = [int(line.rsplit(" ", 1)[1]) for line in lines if "_bucket{" in line]
+    assert buckets == [sum(each <= bound for each in seconds) for bound in BOUNDS] + [len(seconds)]
+    assert lines[-1].endswith(f" {len(seconds)}")
+    assert float(lines[-2].rsplit(" ", 1)[1]) == pytest.approx(sum(seconds), abs=1e-5)
+
+
+@pytest.mark.anyio
+async def test_a_request_is_counted_by_its_route_and_not_by_what_was_asked() -> None:
+    timings = Timings()
+
+    async def app(scope, receive, send) -> None:  # type: ignore[no-untyped-def]
+        scope["route"] = type("Route", (), {"path": "/v1/things/{id}"})
+        await send({"type": "http.response.start", "status": 404})
+
+    async def nothing(_: object = None) -> None: ...
+
+    await Timed(app, timings)({"type": "http", "method": "GET", "path": "/v1/things/secret"}, nothing, nothing)  # type: ignore[arg-type]
+    told = exposition([], timings)
+    assert 'method="GET",route="/v1/things/{id}",status="4xx"' in told
+    assert "secret" not in told
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"

@@ -1,0 +1,126 @@
+"""What `memctl status` and `memctl top` show of a look at everything."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from click.testing import CliRunner
+
+from memctl.api.dead_letters import Halted, Standing
+from memctl.api.health import Health, Shard
+from memctl.cli.main import memctl
+from memctl.cli.output import width_of
+from memctl.cli.status import Look, frame, screen, troubles_of
+from memctl.domain.event import Position
+from memctl.infra.embedded.instance import ProgramStatus, Status
+from memctl.infra.embedded.places import Places
+from memctl.infra.log.mark import SlowWriter
+from memctl.infra.rebuilds import DIFFERING, Progress
+
+NOW = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
+PLACES = Places(Path("/home/dana/.local/share/memctl"))
+RUNNING = Status(
+    PLACES,
+    True,
+    [
+        ProgramStatus("postgres", "RUNNING", 11, 7_200.0, 43_000_000),
+        ProgramStatus("worker", "RUNNING", 12, 90.0, 124_000_000),
+    ],
+    {"api_url": "http://127.0.0.1:56941", "database_url": "postgresql://memctl:secret@/memctl?host=/run"},
+)
+WELL = Health(
+    last_position=18_502,
+    mark=18_502,
+    mark_age_s=0.0,
+    shards=(Shard(1, 0, 18_502, 0), Shard(2, 0, 18_502, 0)),
+    to_write=0,
+    to_embed=0,
+    standing=Standing([], [], []),
+    sizes={"database": 98_000_000, "log": 40_000_000},
+)
+
+
+def ended(status: str, message: str) -> Progress:
+    return Progress(
+        1, "replace", status, "events", 1, 1, None, None, Position(1), (1, 2), NOW, NOW, message  # type: ignore[arg-type]
+    )  # fmt: skip
+
+
+def shown(look: Look) -> str:
+    return re.sub(r"\x1b\[[0-9;]*m", "", "\n".join(screen(look, troubles_of(look))))
+
+
+def with_health(**changes: Any) -> Look:
+    return Look(RUNNING, msgspec.structs.replace(WELL, **changes))
+
+
+def test_where_nothing_is_wrong_the_first_word_says_so_and_a_screen_holds_it() -> None:
+    told = shown(Look(RUNNING, WELL, free=69_000_000_000))
+    assert told.startswith("all is well\n")
+    assert "up to 18,502; all read" in told
+    assert "secret" not in told
+    lines = told.splitlines()
+    assert len(lines) <= 24
+    assert max(map(width_of, lines)) <= 80
+
+
+@pytest.mark.parametrize(
+    ("look", "named"),
+    [
+        (Look(Status(PLACES, False, [], {})), "memctl is not running"),
+        (Look(Status(PLACES, True, [ProgramStatus("door", "FATAL")], {}), WELL), "door does not run"),
+        (Look(RUNNING), "the database does not answer"),
+        (
+            with_health(standing=Standing([], [Halted(1, 0, 7, "UnknownEventType", "a newer memctl", "", 1)], [])),
+            "stage 1 shard 0 stands still at position 7: a newer memctl",
+        ),
+        (with_health(standing=Standing([], [], [SlowWriter(99, "psql", "idle", 60.0)])), "process 99 of Postgres"),
+        (with_health(ended=ended("done", DIFFERING + "bug_patterns")), "rows differed: bug_patterns"),
+        (with_health(ended=ended("failed", "event x cannot be folded")), "the last replay failed: event x"),
+        (Look(Status(PLACES, True, [], {}, ("spool/x.damaged",)), WELL), "spool/x.damaged"),
+        (Look(Status(PLACES, True, [], {}, (), 3), WELL), "no room for 3 deliveries"),
+    ],
+)
+def test_whatever_needs_a_person_stands_first_and_is_named(look: Look, named: str) -> None:
+    assert shown(look).startswith("needs you: ")
+    assert named in shown(look)
+
+
+def test_what_mends_itself_needs_nobody() -> None:
+    busy = Look(
+        RUNNING,
+        msgspec.structs.replace(
+            WELL, mark=18_400, mark_age_s=2.0, shards=(Shard(1, 0, 18_000, 400),), to_write=7, to_embed=857
+        ),
+        spooled=2,
+        errors=[(NOW, "worker", "the vector store does not answer")],
+    )
+    told = shown(busy)
+    assert troubles_of(busy) == []
+    for words in ("102 not readable yet", "shard 0 is 400 behind", "7 to write", "857 found by", "2 deliveries wait"):
+        assert words in told
+    assert "worker: the vector store does not answer" in told
+
+
+def test_top_tells_rates_between_two_looks() -> None:
+    before = Look(RUNNING, WELL, cpu={11: 1.0, 12: 5.0}, at=100.0)
+    later = msgspec.structs.replace(WELL, last_position=19_502, shards=(Shard(1, 0, 19_002, 500),))
+    now = Look(RUNNING, later, cpu={11: 1.2, 12: 6.0}, at=102.0)
+    told = "\n".join(frame(before, now))
+    assert re.search(r"postgres .* 10%", told)
+    assert re.search(r"worker .* 50%", told)
+    assert "500 appended, 250 folded" in told
+    assert "a second" not in "\n".join(frame(None, now))
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_prints_a_script_for_the_shell(shell: str) -> None:
+    told = CliRunner().invoke(memctl, ["completion", shell])
+    assert told.exit_code == 0
+    assert f"{shell}_complete" in told.output
+    assert "_MEMCTL_COMPLETE" in told.output
