@@ -155,6 +155,11 @@ class Client:
         )
         return answer
 
+    def deliver(self, body: bytes) -> dict[str, Any]:
+        """Have events kept that were told elsewhere (a `delivering.Delivery` in JSON): a `commands.Recorded`."""
+        answer: dict[str, Any] = self._ask("POST", "/v1/events", body)
+        return answer
+
     def viewer(self) -> str:
         """An address that opens the viewer signed in, once, within a minute."""
         ticket: dict[str, Any] = self.post("/v1/tickets", {})

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self
 
 import msgspec
 import psycopg
@@ -51,6 +51,36 @@ class Recorded(msgspec.Struct, frozen=True):
     """Indices of events that Postgres does not take, and why. Empty unless refusals were asked for."""
 
 
+class Away(MemctlError):
+    """Nothing can be kept for now: {why}"""
+
+    why: str
+
+
+class Recording(Protocol):
+    """Where events are kept: a log at hand (`Intake`), or that of a team behind its API (`memctl.api.relaying`)."""
+
+    settings: Settings
+
+    @property
+    def lost(self) -> bool:
+        """Whether it has to be opened anew."""
+
+    def known(self) -> dict[str, Checkpoint]:
+        """How far each file was read, by `checkpoints.name_of` its path. Raises: DatabaseUnavailable."""
+
+    def record(self, events: Sequence[NewEvent]) -> Recorded:
+        """See `Intake.record`. Raises: EventsRefused, DatabaseUnavailable, Away."""
+
+    def prepare(self, events: Sequence[NewEvent]) -> Prepared:
+        """See `Intake.prepare`."""
+
+    def write_rest(self, prepared: Prepared, reached: Mapping[Path, Checkpoint] | None = None) -> Recorded:
+        """See `Intake.write_rest`. Raises: DatabaseUnavailable, Away."""
+
+    def close(self) -> None: ...
+
+
 class Intake:
     """Appends to one space of the log over a connection of its own. Not for several threads."""
 
@@ -72,6 +102,16 @@ class Intake:
         except BaseException:
             self.connection.close()
             raise
+
+    @property
+    def lost(self) -> bool:
+        """Whether the connection is closed."""
+        return self.connection.closed
+
+    def known(self) -> dict[str, Checkpoint]:
+        """How far each file was read, by `checkpoints.name_of` its path. Raises: DatabaseUnavailable."""
+        with outages():
+            return checkpoints.load_all(self.connection, self.space_id)
 
     def record(self, events: Sequence[NewEvent], reached: Mapping[Path, Checkpoint] | None = None) -> Recorded:
         """Redact and append, and note how far files were read; what is returned is committed.

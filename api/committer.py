@@ -14,7 +14,7 @@ from typing import Any, cast, get_args
 
 import psycopg
 
-from memctl.api.commands import Intake
+from memctl.api.commands import Away, Intake, Recording
 from memctl.api.transcripts import TranscriptReader
 from memctl.domain.event import Micros, NewEvent
 from memctl.domain.observations import Agent
@@ -32,7 +32,7 @@ Answer = dict[str, Any]
 BUSY: Answer = {"ok": False, "retry": True, "why": "busy"}
 
 _OUTAGES = (
-    DatabaseUnavailable, NotRunning, psycopg.OperationalError, psycopg.InterfaceError, psycopg.ProgrammingError,
+    Away, DatabaseUnavailable, NotRunning, psycopg.OperationalError, psycopg.InterfaceError, psycopg.ProgrammingError,
     OSError, MemoryError,
 )  # fmt: skip
 """What is raised over the surroundings. Everything else is raised over what a delivery holds."""
@@ -48,14 +48,26 @@ class Waiting:
     give_room: Callable[[], None]
 
 
+def _stays() -> bool:
+    return False
+
+
+def _nothing() -> None: ...
+
+
 class Committer(threading.Thread):
     """Takes waiting deliveries, up to `append_batch` at once, and commits them as one transaction."""
 
     def __init__(
-        self, settings: Settings, loop: asyncio.AbstractEventLoop, reader: TranscriptReader | None = None
+        self,
+        settings: Settings,
+        loop: asyncio.AbstractEventLoop,
+        reader: TranscriptReader | None = None,
+        open_intake: Callable[[Settings], Recording] = Intake,
     ) -> None:
         """`reader` gets to read the transcripts that deliveries name, once these are durable."""
         super().__init__(name="committer", daemon=True)
+        self._open_intake = open_intake
         self._reader = reader
         self.ended = asyncio.Event()
         self._settings = settings
@@ -64,14 +76,14 @@ class Committer(threading.Thread):
         self._waiting: deque[Waiting] = deque()
         self._changed = threading.Condition()
         self._stopping = False
-        self._intake: Intake | None = None
+        self._intake: Recording | None = None
         self._away = False
 
     async def commit(
         self,
         delivery: Delivery,
-        gone: Callable[[], bool] = lambda: False,
-        give_room: Callable[[], None] = lambda: None,
+        gone: Callable[[], bool] = _stays,
+        give_room: Callable[[], None] = _nothing,
     ) -> Answer:
         """Queue a delivery; returns once it is durable, or with the reason why it is not."""
         waiting = Waiting(delivery, self._loop.create_future(), gone, give_room)
@@ -79,6 +91,14 @@ class Committer(threading.Thread):
             self._waiting.append(waiting)
             self._changed.notify()
         return await waiting.answer
+
+    async def commit_all(self, deliveries: Sequence[Delivery]) -> list[Answer]:
+        """Queue deliveries as one group, up to `append_batch` of them; returns once each has its answer."""
+        waiting = [Waiting(each, self._loop.create_future(), _stays, _nothing) for each in deliveries]
+        with self._changed:
+            self._waiting.extend(waiting)
+            self._changed.notify()
+        return [await each.answer for each in waiting]
 
     def drop_abandoned(self) -> bool:
         """Give up waiting deliveries whose clients have left, for others to have their room. Whether there were any.
@@ -103,7 +123,7 @@ class Committer(threading.Thread):
 
     def run(self) -> None:
         with contextlib.suppress(Exception):  # so that the first hook need not wait; what is wrong shows when one comes
-            self._intake = Intake(self._settings)
+            self._intake = self._open_intake(self._settings)
         while self._commit_next():
             pass
         self._drop_intake()
@@ -152,14 +172,14 @@ class Committer(threading.Thread):
         return True
 
     def _record(self, deliveries: Sequence[Delivery]) -> list[Answer]:
-        if self._intake is None or self._intake.connection.closed:
-            self._intake = Intake(self._settings)
+        if self._intake is None or self._intake.lost:
+            self._intake = self._open_intake(self._settings)
         events: list[NewEvent] = []
         owners: list[Answer] = []
         answers: list[Answer] = []
         named: list[tuple[str, bool]] = []
         for delivery in deliveries:
-            parsed = self._silenced(_parse(delivery))
+            parsed = heard(parse(delivery), self._silence)
             named += [(file, parsed.begins) for file in parsed.transcripts]
             answer: Answer = {"ok": True, "new": 0, "duplicate": 0}
             if parsed.why:
@@ -177,12 +197,6 @@ class Committer(threading.Thread):
                 self._reader.read(file, neighbours=begins)
         return answers
 
-    def _silenced(self, parsed: ParsedHook) -> ParsedHook:
-        """Nothing of what was told where saving is off."""
-        if not any(self._silence.off("save", event.session_id, event.location) for event in parsed.events):
-            return parsed
-        return ParsedHook(kind="off")
-
     def _answer_all(self, group: Sequence[Waiting], answer: Answer) -> None:
         for waiting in group:
             self._tell(_settle, waiting.answer, answer)
@@ -198,11 +212,19 @@ class Committer(threading.Thread):
             self._intake = None
 
 
-def _parse(delivery: Delivery) -> ParsedHook:
+def parse(delivery: Delivery) -> ParsedHook:
+    """What a delivery says."""
     if delivery.agent not in get_args(Agent):
         return ParsedHook(why="not of a client that memctl knows")
     agent = cast(Agent, delivery.agent)
     return parse_hook(delivery.payload, delivery.id, Micros(delivery.at), agent, delivery.event)
+
+
+def heard(parsed: ParsedHook, silence: Silence) -> ParsedHook:
+    """Nothing of what was told where saving is off."""
+    if not any(silence.off("save", event.session_id, event.location) for event in parsed.events):
+        return parsed
+    return ParsedHook(kind="off")
 
 
 def _settle(future: asyncio.Future[Answer], answer: Answer) -> None:

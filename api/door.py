@@ -15,9 +15,9 @@ import logging
 import os
 import select
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
-from typing import cast
+from typing import Any, Protocol, cast
 
 from memctl.api.committer import BUSY, Answer, Committer
 from memctl.api.transcripts import TranscriptReader
@@ -27,6 +27,7 @@ from memctl.infra.settings import Settings
 from memctl.infra.spool import (
     MAX_HEADER,
     BadDelivery,
+    Delivery,
     decode_header,
     read_spooled,
     set_aside,
@@ -37,6 +38,10 @@ from memctl.infra.spool import (
 log = logging.getLogger("memctl.door")
 
 SPOOL_EVERY_S = 2.0
+DRAINED_AT_ONCE = 200
+DRAINED_BYTES = 8 << 20
+"""What of the spool is read and committed at once; one delivery of any size is."""
+
 PATIENCE_S = 10.0
 """How long a client may take over one delivery."""
 
@@ -81,11 +86,21 @@ class Room:
         return give
 
 
+class Keeper(Protocol):
+    """Makes deliveries durable: in the log (`Committer`), or on disk until they can be sent on (`memctl.api.relay`)."""
+
+    async def commit(
+        self, delivery: Delivery, gone: Callable[[], bool] = ..., give_room: Callable[[], None] = ...
+    ) -> Answer: ...
+
+    def drop_abandoned(self) -> bool: ...
+
+
 class Door:
     """The conversations with clients."""
 
-    def __init__(self, committer: Committer, room: Room | None = None) -> None:
-        self._committer = committer
+    def __init__(self, keeper: Keeper, room: Room | None = None) -> None:
+        self._keeper = keeper
         self._room = room or Room()
         self._conversations: set[asyncio.Task[None]] = set()
         self._idle: set[asyncio.Task[None]] = set()
@@ -133,7 +148,7 @@ class Door:
             await _answer(writer, {"ok": False, "retry": False, "why": str(problem)})
             return False
         give_room = self._room.take(size)
-        if give_room is None and self._committer.drop_abandoned():
+        if give_room is None and self._keeper.drop_abandoned():
             give_room = self._room.take(size)
         if give_room is None:
             await _answer(writer, BUSY)
@@ -142,7 +157,7 @@ class Door:
         try:
             payload = await asyncio.wait_for(reader.readexactly(size), PATIENCE_S)
             whole = delivery._replace(payload=payload)
-            answer = await self._committer.commit(whole, lambda: _hung_up(writer), give_room)
+            answer = await self._keeper.commit(whole, lambda: _hung_up(writer), give_room)
         finally:
             give_room()
         await _answer(writer, answer)
@@ -155,12 +170,12 @@ def run_door(settings: Settings) -> None:
     Raises: DoorClosed (another door serves there, or the socket cannot be made), NotRunning.
     """
     path = Path(settings.require("door_socket"))
-    with _alone(path):
+    with alone(path):
         asyncio.run(_serve(settings, path))
 
 
 @contextlib.contextmanager
-def _alone(path: Path) -> Iterator[None]:
+def alone(path: Path) -> Iterator[None]:
     """Hold the door's lock. Its file stays: removing a lock file lets two hold it."""
     try:
         handle = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
@@ -183,17 +198,30 @@ def _alone(path: Path) -> Iterator[None]:
 
 async def _serve(settings: Settings, path: Path) -> None:
     loop = asyncio.get_running_loop()
+    reader = TranscriptReader(settings)
+    committer = Committer(settings, loop, reader)
+    committer.start()
+    reader.start()
+    deadline = await serve(path, Door(committer), _drain_spool(committer, settings.data_dir / "spool"))
+    await ended(committer, reader, deadline)
+
+
+async def serve(path: Path, door: Door, beside: Coroutine[Any, Any, None]) -> float:
+    """Let clients in, and run what goes on beside, until SIGTERM or SIGINT; then answer what is under way.
+
+    Returns the moment of the loop's clock by which everything has to have ended.
+    """
+    loop = asyncio.get_running_loop()
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    reader = TranscriptReader(settings)
-    committer = Committer(settings, loop, reader)
-    door = Door(committer)
-    server = await _listen(door, path)
+    try:
+        server = await _listen(door, path)
+    except BaseException:
+        beside.close()
+        raise
     ours = _identity(path)
-    committer.start()
-    reader.start()
-    draining = asyncio.create_task(_drain_spool(committer, settings.data_dir / "spool"))
+    task = asyncio.create_task(beside)
     try:
         await stop.wait()
     finally:
@@ -201,13 +229,18 @@ async def _serve(settings: Settings, path: Path) -> None:
             path.unlink(missing_ok=True)
         # Not `async with server`: from Python 3.12 on it waits for clients, and for as long as they like.
         server.close()
-    draining.cancel()
+    task.cancel()
     deadline = loop.time() + STOP_WITHIN_S
     await door.close(STOP_WITHIN_S)
+    return deadline
+
+
+async def ended(committer: Committer, reader: TranscriptReader, deadline: float) -> None:
+    """Have both threads end, and wait for the committer until the deadline."""
     reader.stop()
     committer.stop()
     with contextlib.suppress(TimeoutError):
-        await asyncio.wait_for(committer.ended.wait(), deadline - loop.time())
+        await asyncio.wait_for(committer.ended.wait(), deadline - asyncio.get_running_loop().time())
 
 
 async def _listen(door: Door, path: Path) -> asyncio.Server:
@@ -259,31 +292,66 @@ async def _drain_spool(committer: Committer, folder: Path) -> None:
     while True:
         try:
             sweep(folder)
-            await _drain(committer, folder, told)
+            await drain(committer, folder, told)
         except Exception:
             log.exception("the spool could not be drained")
         await asyncio.sleep(SPOOL_EVERY_S)
 
 
-async def _drain(committer: Committer, folder: Path, told: set[str]) -> None:
-    """Drain once, oldest first, until Postgres is away. `told` are the names of files whose trouble is in the log."""
+async def drain(committer: Committer, folder: Path, told: set[str]) -> bool:
+    """Drain once, oldest first, group by group, until nothing can be kept any more; then False. `told` are the names of
+    files whose trouble is in the log."""
+    group: list[tuple[Path, Delivery]] = []
+    size = 0
     for path, found in read_spooled(spooled(folder)):
-        try:
-            if isinstance(found, OSError):
-                raise found
-            if isinstance(found, BadDelivery):
-                log.error("spool file %s is damaged: %s", path.name, found)
-                set_aside(path, "damaged")
-                continue
-            answer = await committer.commit(found)
-            if answer["ok"]:
+        if isinstance(found, Delivery):
+            group.append((path, found))
+            size += len(found.payload)
+            if len(group) >= DRAINED_AT_ONCE or size >= DRAINED_BYTES:
+                if not await _commit_group(committer, group, told):
+                    return False
+                group, size = [], 0
+            continue
+        trouble: OSError | None
+        if isinstance(found, BadDelivery):
+            log.error("spool file %s is damaged: %s", path.name, found)
+            trouble = _out_of_the_way(path, "damaged")
+        else:
+            trouble = found
+        if trouble is not None:
+            _tell_trouble(path, trouble, told)
+    return not group or await _commit_group(committer, group, told)
+
+
+async def _commit_group(committer: Committer, group: list[tuple[Path, Delivery]], told: set[str]) -> bool:
+    answers = await committer.commit_all([delivery for _, delivery in group])
+    trouble: OSError | None
+    for (path, _), answer in zip(group, answers, strict=True):
+        if answer["ok"]:
+            try:
                 path.unlink(missing_ok=True)
-            elif answer["retry"]:
-                return
-            else:
-                log.error("spool file %s is set aside: %s", path.name, answer["why"])
-                set_aside(path, "refused")
-        except OSError as problem:
-            if path.name not in told:
-                told.add(path.name)
-                log.error("spool file %s cannot be drained: %s", path.name, problem)
+                continue
+            except OSError as problem:
+                trouble = problem
+        elif answer["retry"]:
+            continue
+        else:
+            log.error("spool file %s is set aside: %s", path.name, answer["why"])
+            trouble = _out_of_the_way(path, "refused")
+        if trouble is not None:
+            _tell_trouble(path, trouble, told)
+    return not any(not answer["ok"] and answer["retry"] for answer in answers)
+
+
+def _out_of_the_way(path: Path, why: str) -> OSError | None:
+    try:
+        set_aside(path, why)
+    except OSError as problem:
+        return problem
+    return None
+
+
+def _tell_trouble(path: Path, problem: OSError, told: set[str]) -> None:
+    if path.name not in told:
+        told.add(path.name)
+        log.error("spool file %s cannot be drained: %s", path.name, problem)

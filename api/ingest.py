@@ -15,9 +15,8 @@ from typing import Any, Self
 
 import msgspec
 
-from memctl.api.commands import Intake, Recorded
+from memctl.api.commands import Recorded, Recording
 from memctl.domain.event import NewEvent
-from memctl.infra.database import outages
 from memctl.infra.log import checkpoints
 from memctl.infra.log.append import Appended
 from memctl.infra.silence import Silence
@@ -110,7 +109,7 @@ Progress = Callable[[Path, int], None]
 
 
 def ingest(
-    intake: Intake,
+    intake: Recording,
     paths: Iterable[Path],
     *,
     again: bool = False,
@@ -128,7 +127,7 @@ def ingest(
     """
     account = account if account is not None else Account()
     began = time.monotonic()
-    reading = _Reading(account, {} if again else _known(intake), silence=silence)
+    reading = _Reading(account, {} if again else intake.known(), silence=silence)
     try:
         _read_all(intake, paths, reading, progress)
     finally:
@@ -139,7 +138,7 @@ def ingest(
 
 
 def follow(
-    intake: Intake, paths: Iterable[Path], account: Account, tell: Callable[[Account], None], agent: str = ""
+    intake: Recording, paths: Iterable[Path], account: Account, tell: Callable[[Account], None], agent: str = ""
 ) -> None:
     """Ingest again and again as the files grow and new ones come, until interrupted. `tell` hears of every change.
 
@@ -161,7 +160,7 @@ def follow(
                             changed.append(path)
         before = account.new
         if changed:
-            _read_all(intake, changed, _Reading(account, _known(intake)), lambda path, size: None)
+            _read_all(intake, changed, _Reading(account, intake.known()), lambda path, size: None)
         if account.new != before:
             tell(account)
         time.sleep(FOLLOW_EVERY_S)
@@ -179,12 +178,7 @@ class _Reading:
     silence: Silence | None = None
 
 
-def _known(intake: Intake) -> dict[str, Checkpoint]:
-    with outages():
-        return checkpoints.load_all(intake.connection, intake.space_id)
-
-
-def _read_all(intake: Intake, paths: Iterable[Path], reading: _Reading, progress: Progress) -> None:
+def _read_all(intake: Recording, paths: Iterable[Path], reading: _Reading, progress: Progress) -> None:
     with Batches(intake, reading.account) as batches:
         for path in _found(paths, reading.account):
             _read(reading, path, batches, progress)
@@ -214,7 +208,7 @@ class Batches:
     twice adds nothing. After one that could not be written none is, or a checkpoint would pass over its events.
     """
 
-    def __init__(self, intake: Intake, account: Account) -> None:
+    def __init__(self, intake: Recording, account: Account) -> None:
         self._intake = intake
         self._account = account
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="ingest")

@@ -11,10 +11,10 @@ import heapq
 import logging
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from memctl.api.commands import Intake
+from memctl.api.commands import Intake, Recording
 from memctl.api.ingest import ingest
 from memctl.domain.errors import MemctlError
 from memctl.infra.log import checkpoints
@@ -42,15 +42,16 @@ class TranscriptReader(threading.Thread):
     session's start asks for again.
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, open_intake: Callable[[Settings], Recording] = Intake) -> None:
         super().__init__(name="transcripts", daemon=True)
         self._settings = settings
+        self._open_intake = open_intake
         self._silence = Silence(settings)
         self._changed = threading.Condition()
         self._due: list[tuple[float, str, bool]] = []
         """A heap: when, which file, and whether its neighbours are to be read, too."""
         self._stopping = False
-        self._intake: Intake | None = None
+        self._intake: Recording | None = None
 
     def read(self, path: str, *, neighbours: bool = False) -> None:
         """Have a transcript read. `neighbours`: also those beside it that were read before and have grown since, whose
@@ -94,11 +95,11 @@ class TranscriptReader(threading.Thread):
         return None
 
     def _read(self, path: Path, neighbours: bool) -> None:
-        if self._intake is None or self._intake.connection.closed:
-            self._intake = Intake(self._settings)
+        if self._intake is None or self._intake.lost:
+            self._intake = self._open_intake(self._settings)
         paths = [path, *_of_subagents(path)]
         if neighbours:
-            known = checkpoints.load_all(self._intake.connection, self._intake.space_id)
+            known = self._intake.known()
             paths += [other for other in _beside(path) if _grown(other, known)]
         account = ingest(
             self._intake, [each for each in paths if each.is_file()], progress=self._go_on, silence=self._silence

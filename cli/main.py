@@ -74,6 +74,7 @@ COMMANDS = {
     "worker": "memctl.cli.processes:worker",
     "serve": "memctl.cli.processes:serve",
     "door": "memctl.cli.processes:door",
+    "relay": "memctl.cli.processes:relay",
 }
 """Where each command lives, in the order in which help lists them."""
 

@@ -46,6 +46,19 @@ def door() -> None:
 
 
 @click.command()
+def relay() -> None:
+    """Take hooks on this machine for a team's memory elsewhere (foreground); no database is needed.
+
+    MEMCTL_API_URL names the team's API, MEMCTL_API_TOKEN_FILE a file with your key (`memctl keys add`, scopes read and
+    ingest) that only you may read. What hooks and transcripts tell is redacted here, kept on this disk until the API
+    has it, and sent once; what hooks ask is passed on. `memctl status` tells how it goes.
+    """
+    from memctl.api.relay import run_relay
+
+    run_relay(_settings())
+
+
+@click.command()
 @click.option("--http", is_flag=True, help="Serve over streamable HTTP at /mcp instead, with the API's token.")
 @click.option(
     "--port", type=click.IntRange(1, 65535), default=8765, show_default=True, help="Of loopback, with --http."

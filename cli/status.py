@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from memctl.api.dead_letters import Standing
     from memctl.api.health import Health
     from memctl.infra.embedded.instance import Status
+    from memctl.infra.relayed import Seen
     from memctl.infra.settings import Settings
 
 LABEL = 10
@@ -37,13 +38,15 @@ OF_LATE = timedelta(days=1)
 
 @dataclass(frozen=True)
 class Look:
-    """One look at everything: the programs, the database (None where it does not answer), the disk, the logs.
+    """One look at everything: the programs, the database (None where it does not answer), the relay that stands in
+    their place on a machine without one, the disk, the logs.
 
     `at` is in seconds of no particular beginning, `cpu` seconds of processor time by process, `free` bytes.
     """
 
     status: Status
     health: Health | None = None
+    relay: Seen | None = None
     spooled: int = 0
     errors: Sequence[tuple[datetime, str, str]] = ()
     free: int | None = None
@@ -55,11 +58,13 @@ def look_at(settings: Settings) -> Look:
     """How everything is now."""
     from memctl.infra import logs, spool
     from memctl.infra.embedded import instance
+    from memctl.infra.relayed import relay_seen
 
     found = instance.status(settings)
     return Look(
         found,
         _health(settings) if found.running or settings.configured("database_url") else None,
+        None if found.running else relay_seen(found.places),
         len(spool.spooled(found.places.spool)),
         logs.latest_errors(found.places.log, datetime.now().astimezone() - OF_LATE, MOST_NAMED),
         _free(found.places.data),
@@ -91,7 +96,7 @@ def status(context: click.Context, data_dir: Path | None, as_json: bool) -> None
     else:
         for each in screen(look, troubles):
             click.echo(each)
-        if not look.status.running:
+        if not look.status.running and look.relay is None:
             tell("memctl is not running; start it with: memctl up")
     if troubles:
         context.exit(1)
@@ -133,7 +138,9 @@ def troubles_of(look: Look) -> list[str]:
     """What needs a person, in words, the worst first."""
     found, health = look.status, look.health
     told = [f"{program.name} does not run" for program in found.programs if found.running and not program.well]
-    if not found.running:
+    if (relay := look.relay) is not None:
+        told += ([] if relay.well else [relay.standing.why]) if relay.running else ["the relay does not run"]
+    elif not found.running:
         told.append("memctl is not running")
     if found.running and health is None:
         told.append("the database does not answer")
@@ -170,8 +177,9 @@ def screen(look: Look, troubles: Sequence[str], rates: dict[str, str] | None = N
     else:
         yield click.style("all is well", fg="green", bold=True)
     yield ""
-    yield from _programs(look, rates)
-    yield ""
+    if look.relay is None:
+        yield from _programs(look, rates)
+        yield ""
     yield from (f"{click.style(f'{name:<{LABEL}}', dim=True)} {told}" for name, told in _figures(look))
 
 
@@ -195,6 +203,12 @@ def _programs(look: Look, rates: dict[str, str] | None) -> Iterator[str]:
 
 
 def _figures(look: Look) -> Iterator[tuple[str, str]]:
+    if (relay := look.relay) is not None:
+        standing = relay.standing
+        yield "relay", f"{standing.state} for {span(time.time() - standing.since)}; sent {standing.events:,} events"
+        yield "api_url", line(public(standing.api_url))
+        if standing.why:
+            yield "why", line(standing.why)
     if (health := look.health) is not None:
         behind = [f"stage {s.stage} shard {s.shard} is {s.lag:,} behind" for s in health.shards if s.lag]
         if health.mark < health.last_position:
@@ -325,6 +339,9 @@ def _as_json(look: Look, needs_a_person: bool) -> dict[str, Any]:
         "running": found.running,
         "well": found.well,
         "data_dir": str(found.places.data),
+        "relay": None
+        if look.relay is None
+        else {**msgspec.to_builtins(look.relay.standing), "running": look.relay.running, "waiting": look.relay.waiting},
         "programs": [
             {
                 "name": program.name,

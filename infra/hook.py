@@ -194,7 +194,7 @@ def leave(folder: str, identifier: str, at: int, delivery: bytes) -> str | None:
     for each in (os.path.dirname(folder), folder):  # makedirs gives its mode to the last one only
         os.makedirs(each, mode=0o700, exist_ok=True)
     try:
-        if len(delivery) - delivery.index(b"\n") - 1 > MAX_PAYLOAD or not _has_room(folder, len(delivery)):
+        if len(delivery) - delivery.index(b"\n") - 1 > MAX_PAYLOAD or not has_room(folder, len(delivery)):
             _count_refusal(folder)
             return None
         return _write(folder, f"{folder}/.{identifier}.part", f"{folder}/{at:020d}-{identifier}.delivery", delivery)
@@ -206,7 +206,8 @@ def leave(folder: str, identifier: str, at: int, delivery: bytes) -> str | None:
         raise
 
 
-def _has_room(folder: str, size: int) -> bool:
+def has_room(folder: str, size: int) -> bool:
+    """Whether a spool takes another delivery of `size` bytes. Raises: OSError where there is no such folder."""
     files = 0
     with os.scandir(folder) as entries:
         for entry in entries:

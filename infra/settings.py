@@ -62,11 +62,33 @@ def load_settings(**flags: object) -> Settings:
     ]
     values, origins = _merged(layers)
     try:
-        data_dir = Settings.model_validate(values).data_dir
+        known = Settings.model_validate(values)
+        data_dir = known.data_dir
+        if known.api_token is None and (file := known.api_token_file) is not None:
+            layers.append((str(file), {"api_token": read_token(file)}))
         values, origins = _merged([*layers, (_INSTANCE, _running_instance(data_dir))])
         return Settings.model_validate(values).from_origins(origins)
     except ValidationError as failure:
         raise SettingsInvalid(_told(failure, origins, Settings)) from None
+
+
+def read_token(file: Path) -> str:
+    """The token in a file of ours that nobody else may read. Raises: SettingsInvalid."""
+    import os
+    import stat
+
+    try:
+        with open(file, encoding="utf-8") as opened:
+            found = os.fstat(opened.fileno())
+            if stat.S_IMODE(found.st_mode) & 0o077 or found.st_uid not in (os.geteuid(), 0):
+                raise SettingsInvalid([f"{file} may be read by others"], hint=f"chmod 600 {file}")
+            token = opened.read(4096).strip()
+    except (OSError, ValueError) as failure:
+        why = failure.strerror if isinstance(failure, OSError) else "it is no text"
+        raise SettingsInvalid([f"{file} cannot be read: {why}"]) from None
+    if not token or any(character.isspace() for character in token):
+        raise SettingsInvalid([f"{file} holds no token"])
+    return token
 
 
 def default_data_dir() -> Path:

@@ -83,6 +83,10 @@ class Settings(BaseSettings):
         default=None, description="HOST:PORT the API listens on where that is not api_url's, as in a container"
     )
     api_token: str | None = Field(default=None, repr=False, description="its bearer token")
+    api_token_file: AbsolutePath | None = Field(
+        default=None,
+        description="file with the token or a key that only you may read, where api_token is not set",
+    )
     api_socket: AbsolutePath | None = Field(default=None, description="Unix socket of the API: what hooks ask")
     door_socket: AbsolutePath | None = Field(default=None, description="Unix socket of the ingest door: what is kept")
 

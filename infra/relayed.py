@@ -1,0 +1,144 @@
+"""What a relay keeps on its machine: how far each transcript was read, and how it stands with the team's API."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from memctl.infra.embedded.places import Places, write_private
+from memctl.infra.embedded.process import Process
+from memctl.infra.log.checkpoints import name_of
+from memctl.infra.spool import spooled
+from memctl.infra.transcripts.reading import Checkpoint
+
+State = Literal["forwarding", "waiting", "refused", "outdated"]
+"""It goes on; the API does not answer; it refuses the key; it is of another version. Only the first two mend
+themselves."""
+
+TOLD_EVERY_S = 1.0
+"""Least time between two counts that are written; another state is written at once."""
+
+_FILE, _RECORD = "relay.json", "relay.process"
+
+
+class Standing(msgspec.Struct, frozen=True):
+    """How a relay stands. `events` were taken by the API since it started; `since` and `last_at` in seconds since 1970,
+    the first for the state, the second for the last event taken (0 for none)."""
+
+    api_url: str
+    state: State = "forwarding"
+    why: str = ""
+    since: float = 0.0
+    events: int = 0
+    last_at: float = 0.0
+
+
+class Seen(msgspec.Struct, frozen=True):
+    """A relay as `status` finds it: whether its process lives, and how many deliveries wait."""
+
+    standing: Standing
+    running: bool
+    waiting: int
+
+    @property
+    def well(self) -> bool:
+        return self.running and self.standing.state in ("forwarding", "waiting")
+
+
+class Notes:
+    """A relay's own account of how it stands, kept in a file for `status`. For several threads."""
+
+    def __init__(self, places: Places, api_url: str) -> None:
+        self._places = places
+        self._lock = threading.Lock()
+        self._written_at = 0.0
+        self.standing = self._written = Standing(api_url, since=time.time())
+        process = Process.of(os.getpid())
+        assert process is not None
+        process.record(places.run / _RECORD)
+        self._write()
+
+    def took(self, events: int) -> None:
+        """The API took events."""
+        with self._lock:
+            now = time.time()
+            before = self.standing
+            self.standing = msgspec.structs.replace(before, events=before.events + events, last_at=now)
+            self._now("forwarding", "")
+
+    def failed(self, state: State, why: str) -> bool:
+        """The API did not take anything. Whether that is new."""
+        with self._lock:
+            return self._now(state, why)
+
+    def tell(self) -> None:
+        """Write what has changed, if it is time."""
+        with self._lock:
+            if self.standing != self._written and time.monotonic() - self._written_at > TOLD_EVERY_S:
+                self._write()
+
+    def _now(self, state: State, why: str) -> bool:
+        before = self.standing
+        if state == before.state:
+            return False
+        self.standing = msgspec.structs.replace(before, state=state, why=why, since=time.time())
+        self._write()
+        return True
+
+    def close(self) -> None:
+        with self._lock, contextlib.suppress(OSError):
+            for name in (_FILE, _RECORD):
+                (self._places.run / name).unlink(missing_ok=True)
+
+    def _write(self) -> None:
+        self._written_at, self._written = time.monotonic(), self.standing
+        write_private(self._places.run / _FILE, msgspec.json.encode(self.standing).decode() + "\n")
+
+
+def relay_seen(places: Places) -> Seen | None:
+    """The relay of a data directory; None where none was started, or the last one ended as it should."""
+    try:
+        standing = msgspec.json.decode((places.run / _FILE).read_bytes(), type=Standing)
+    except (FileNotFoundError, msgspec.MsgspecError):
+        return None
+    process = Process.recorded(places.run / _RECORD)
+    return Seen(standing, process is not None and process.lives(), len(spooled(places.spool)))
+
+
+class Checkpoints:
+    """How far transcripts were read and their events taken by the API, in a SQLite file; lost, they are read again.
+
+    For several threads, one after the other.
+    """
+
+    def __init__(self, file: Path) -> None:
+        self._connection = sqlite3.connect(file, timeout=10.0, check_same_thread=False)
+        file.chmod(0o600)
+        with self._connection as connection:
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute(
+                'CREATE TABLE IF NOT EXISTS checkpoints (path TEXT PRIMARY KEY, "offset" INTEGER, lines INTEGER,'
+                " digest TEXT) WITHOUT ROWID"
+            )
+
+    def known(self) -> dict[str, Checkpoint]:
+        rows = self._connection.execute('SELECT path, "offset", lines, digest FROM checkpoints')
+        return {row[0]: Checkpoint(*row[1:]) for row in rows}
+
+    def save(self, reached: Mapping[Path, Checkpoint]) -> None:
+        with self._connection as connection:
+            connection.executemany(
+                "INSERT OR REPLACE INTO checkpoints VALUES (?, ?, ?, ?)",
+                [(name_of(path), at.offset, at.lines, at.digest) for path, at in reached.items()],
+            )
+
+    def close(self) -> None:
+        self._connection.close()

@@ -1,0 +1,381 @@
+"""A relay as a process of its own, between hooks and a team's API: nothing is lost, nothing doubled, whatever fails."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Literal, Self
+from uuid import uuid4
+
+import pytest
+from apis import Api, serving
+from asked import LEDGER, Remembered, remembered
+from click.testing import CliRunner
+from servers import wait_until
+
+from memctl.api.relay import NoKey, run_relay
+from memctl.cli.status import status
+from memctl.infra import hook, keys
+from memctl.infra.database import Connection, connect
+from memctl.infra.settings import SettingsInvalid, load_settings
+
+RUN = """
+import ctypes, logging, signal, sys
+ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+logging.basicConfig(level="INFO", stream=sys.stderr)
+import memctl.api.relay as relay
+relay.MOST_BACK_OFF_S = 1.0
+from memctl.infra.settings import load_settings
+relay.run_relay(load_settings())
+"""
+
+SECRET = "ghp_abcdefghijklmnopqrstuvwxyz0123456789"
+
+
+@pytest.fixture(scope="module")
+def memory(postgres_server: str, migrated_template: str, vectors: tuple[str, str]) -> Iterator[Remembered]:
+    with remembered(postgres_server, migrated_template, vectors, embedded=False) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def api(memory: Remembered, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
+    with serving(tmp_path_factory.mktemp("api"), memory, embedder="none") as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def log(memory: Remembered) -> Iterator[Connection]:
+    with connect(memory.database_url) as connection:
+        yield connection
+
+
+Way = Literal["open", "shut", "stalled", "deaf"]
+
+
+class Line:
+    """The line between a relay and the API. Shut, nobody is let through; stalled, whoever is waits for ever; deaf, the
+    request arrives and its answer does not."""
+
+    def __init__(self, port: int) -> None:
+        self._to = port
+        self.way: Way = "open"
+        self.sent = bytearray()
+        """What came from the relay."""
+        self._server = socket.create_server(("127.0.0.1", 0))
+        self.port = self._server.getsockname()[1]
+        self._open: list[socket.socket] = []
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def set(self, way: Way) -> None:
+        self.way = way
+        self._cut()
+
+    def _cut(self) -> None:
+        for each in self._open:
+            with contextlib.suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+        self._open.clear()
+
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                client, _ = self._server.accept()
+                if self.way == "shut":
+                    client.close()
+                    continue
+                self._open.append(client)
+                if self.way != "stalled":
+                    server = socket.create_connection(("127.0.0.1", self._to))
+                    self._open.append(server)
+                    for source, target in ((client, server), (server, client)):
+                        threading.Thread(target=self._pass, args=(source, target, client), daemon=True).start()
+
+    def _pass(self, source: socket.socket, target: socket.socket, client: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while part := source.recv(1 << 16):
+                if source is client:
+                    self.sent += part
+                elif self.way == "deaf":
+                    break
+                target.sendall(part)
+        for each in (source, target):
+            with contextlib.suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.close()
+        self._cut()
+
+
+class Relay:
+    """A relay process, the hooks of its machine, and what its `status` says."""
+
+    def __init__(self, folder: Path, line: Line, key: str) -> None:
+        self.data = folder / "data"
+        self.key = folder / "key"
+        self.log = folder / "relay.log"
+        self.give(key)
+        self.environment = {
+            **{name: value for name, value in os.environ.items() if not name.startswith("MEMCTL_")},
+            "MEMCTL_DATA_DIR": str(self.data),
+            "MEMCTL_API_URL": f"http://127.0.0.1:{line.port}",
+            "MEMCTL_API_TOKEN_FILE": str(self.key),
+            "XDG_CONFIG_HOME": str(folder / "config"),
+        }
+        self.start()
+
+    def give(self, key: str) -> None:
+        self.key.touch(0o600)
+        self.key.write_text(key + "\n")
+
+    def start(self) -> None:
+        with self.log.open("ab") as output:
+            self.process = subprocess.Popen(
+                [sys.executable, "-c", RUN], env=self.environment, stdout=output, stderr=output
+            )
+        wait_until(lambda: self._answers(), patience=60, what="the relay's door")
+
+    def _answers(self) -> bool:
+        assert self.process.poll() is None, self.log.read_text()
+        try:
+            with socket.socket(socket.AF_UNIX) as probe:
+                probe.connect((self.data / "run" / "door").read_text().strip())
+        except OSError:
+            return False
+        return True
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+    def hook(self, payload: dict[str, Any], *options: str) -> str:
+        """Run a hook as a client would; answers what it prints."""
+        command = [sys.executable, "-I", "-S", hook.__file__, "ingest", "--stdin", *options]
+        done = subprocess.run(
+            command, input=json.dumps(payload).encode(), env=self.environment, capture_output=True, check=True
+        )
+        assert done.stderr == b""
+        return done.stdout.decode()
+
+    def say(self, session: str, numbers: range) -> None:
+        for number in numbers:
+            self.hook(prompt(session, f"please look into number {number} of the list"))
+
+    def waiting(self) -> int:
+        spool = self.data / "spool"
+        return len(list(spool.glob("*.delivery"))) if spool.is_dir() else 0
+
+    def status(self) -> tuple[int, dict[str, Any]]:
+        done = CliRunner(env=self.environment).invoke(status, ["--json"])
+        told: dict[str, Any] = json.loads(done.stdout)
+        return done.exit_code, told
+
+    def state(self) -> str:
+        return str(self.status()[1]["relay"]["state"])
+
+
+def prompt(session: str, text: str) -> dict[str, Any]:
+    return {"session_id": session, "cwd": LEDGER, "hook_event_name": "UserPromptSubmit", "prompt": text}
+
+
+def kept(log: Connection, session: str) -> list[str]:
+    """What the team's log holds of a session's prompts, in the order in which it came."""
+    rows = log.execute(
+        "SELECT payload->>'text' FROM memctl.events WHERE session_id = %s AND type = 'prompt.submitted'"
+        " ORDER BY position",
+        [session],
+    )
+    return [row[0] for row in rows]
+
+
+def expected(numbers: range) -> list[str]:
+    return [f"please look into number {number} of the list" for number in numbers]
+
+
+@pytest.fixture(scope="module")
+def line(api: Api) -> Iterator[Line]:
+    with Line(api.port) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def _relay(tmp_path_factory: pytest.TempPathFactory, line: Line, log: Connection) -> Iterator[Relay]:
+    found = Relay(tmp_path_factory.mktemp("relay"), line, a_key(log))
+    try:
+        yield found
+    finally:
+        found.kill()
+
+
+@pytest.fixture
+def relay(_relay: Relay, line: Line, log: Connection) -> Relay:
+    """The relay of these tests, whatever the one before did to it."""
+    line.set("open")
+    if _relay.process.poll() is not None:
+        _relay.start()
+    wait_until(lambda: _relay.waiting() == 0, patience=60, what="an empty spool")
+    return _relay
+
+
+def a_key(log: Connection) -> str:
+    return keys.make(log, "default", uuid4().hex, ("read", "ingest"))[1]
+
+
+def comes(what: Callable[[], object]) -> None:
+    wait_until(what, patience=60, what="what was told")
+
+
+def test_what_hooks_and_transcripts_tell_comes_to_the_teams_log_once_and_without_secrets(
+    relay: Relay, line: Line, log: Connection, tmp_path: Path
+) -> None:
+    message = {"role": "user", "content": f"the token is {SECRET}"}
+    said = {"type": "user", "uuid": "l1", "sessionId": "told", "cwd": LEDGER, "message": message}
+    transcript = tmp_path / "told.jsonl"
+    transcript.write_text(json.dumps({**said, "timestamp": "2026-03-02T12:00:00Z"}) + "\n")
+    stops = {"session_id": "told", "cwd": LEDGER, "hook_event_name": "Stop", "transcript_path": str(transcript)}
+    relay.hook(prompt("told", f"use {SECRET} for it"))
+    relay.hook(stops)
+    comes(lambda: len(kept(log, "told")) == 2)
+    assert SECRET.encode() not in line.sent
+    assert all(SECRET not in text for text in kept(log, "told"))
+    relay.hook(stops)
+    relay.hook(prompt("told", "and once more"))
+    comes(lambda: "and once more" in kept(log, "told"))
+    assert len(kept(log, "told")) == 3
+    code, told = relay.status()
+    assert (code, told["relay"]["state"], told["relay"]["waiting"]) == (0, "forwarding", 0)
+    comes(lambda: relay.status()[1]["relay"]["events"] >= 3)
+
+
+def test_while_the_api_is_down_hooks_are_as_quick_and_all_comes_in_order_afterwards(
+    relay: Relay, line: Line, log: Connection
+) -> None:
+    line.set("shut")
+    began = time.monotonic()
+    relay.say("patient", range(20))
+    assert (time.monotonic() - began) / 20 < hook.PATIENCE_S
+    comes(lambda: relay.state() == "waiting")
+    assert relay.waiting() == 20
+    assert relay.status()[0] == 0
+    line.set("open")
+    comes(lambda: len(kept(log, "patient")) == 20)
+    assert kept(log, "patient") == expected(range(20))
+    comes(lambda: relay.waiting() == 0 and relay.state() == "forwarding")
+
+
+def test_an_answer_that_is_lost_doubles_nothing(relay: Relay, line: Line, log: Connection) -> None:
+    line.set("deaf")
+    relay.say("deaf", range(5))
+    comes(lambda: len(kept(log, "deaf")) == 5)
+    assert relay.waiting() == 5
+    line.set("open")
+    comes(lambda: relay.waiting() == 0)
+    assert kept(log, "deaf") == expected(range(5))
+
+
+def test_an_api_that_hangs_holds_up_no_hook_that_tells_and_one_that_asks_for_two_seconds(
+    relay: Relay, line: Line
+) -> None:
+    line.set("stalled")
+    began = time.monotonic()
+    relay.say("hanging", range(3))
+    assert time.monotonic() - began < 3 * hook.PATIENCE_S
+    began = time.monotonic()
+    assert relay.hook(prompt("hanging", "how is money kept here?"), "--recall") == ""
+    assert time.monotonic() - began < hook.RECALL_PATIENCE_S + 2
+
+
+def test_a_relay_that_is_killed_again_and_again_loses_and_doubles_nothing(relay: Relay, log: Connection) -> None:
+    for start in range(0, 40, 10):
+        relay.say("killed", range(start, start + 10))
+        relay.kill()
+        relay.hook(prompt("killed", f"said while nobody listened {start}"))
+        relay.start()
+    wanted = {*expected(range(40)), *(f"said while nobody listened {start}" for start in range(0, 40, 10))}
+    comes(lambda: len(kept(log, "killed")) >= 44 and relay.waiting() == 0)
+    assert sorted(kept(log, "killed")) == sorted(wanted)
+
+
+def test_a_relay_that_was_killed_is_missed(relay: Relay) -> None:
+    relay.kill()
+    code, told = relay.status()
+    assert (code, told["relay"]["running"]) == (1, False)
+
+
+def test_a_revoked_key_is_said_loudly_and_what_is_told_waits_for_another(relay: Relay, log: Connection) -> None:
+    relay.say("revoked", range(1))
+    comes(lambda: len(kept(log, "revoked")) == 1)
+    for key in keys.listed(log, "default"):
+        if key.revoked_at is None:
+            keys.revoke(log, "default", key.id)
+    time.sleep(2.1)  # for so long a revoked key may still be taken
+    relay.say("revoked", range(1, 4))
+    comes(lambda: relay.state() == "refused")
+    code, told = relay.status()
+    assert code == 1
+    assert "refuses this machine's key" in told["relay"]["why"]
+    assert "refuses this machine's key" in relay.log.read_text()
+    assert relay.waiting() == 3
+    starts = {"session_id": "next", "cwd": LEDGER, "hook_event_name": "SessionStart", "source": "startup"}
+    said = json.loads(relay.hook(starts, "--recall"))["hookSpecificOutput"]["additionalContext"]
+    assert "refuses this machine's key" in said
+    assert relay.hook(prompt("next", "how is money kept here?"), "--recall") == ""
+    relay.give(a_key(log))
+    comes(lambda: kept(log, "revoked") == expected(range(4)))
+    comes(lambda: relay.state() == "forwarding")
+
+
+def test_what_a_hook_asks_is_answered_by_the_team(relay: Relay) -> None:
+    starts = {"session_id": "asks", "cwd": LEDGER, "hook_event_name": "SessionStart", "source": "startup"}
+    said = relay.hook(starts, "--recall")
+    assert "What memory holds of" in json.loads(said)["hookSpecificOutput"]["additionalContext"]
+
+
+def test_what_is_off_here_never_leaves_this_machine(relay: Relay, line: Line, log: Connection) -> None:
+    line.set("shut")
+    off = {"everywhere": [], "sessions": {"quiet": ["save"]}, "projects": {}}
+    (relay.data / "off.json").write_text(json.dumps(off))
+    relay.hook(prompt("quiet", "between us"))
+    (relay.data / "off.json").unlink()
+    assert relay.waiting() == 0
+    line.set("open")
+    relay.hook(prompt("loud", "for all"))
+    comes(lambda: kept(log, "loud") == ["for all"])
+    assert kept(log, "quiet") == []
+
+
+def test_it_ends_when_told_and_leaves_nothing_but_what_waits(relay: Relay, line: Line) -> None:
+    line.set("shut")
+    relay.say("left", range(2))
+    relay.process.send_signal(signal.SIGTERM)
+    assert relay.process.wait(15) == 0
+    assert relay.waiting() == 2
+    assert not list((relay.data / "run").glob("relay*"))
+    assert not (relay.data / "run" / "door").exists()
+
+
+def test_a_key_file_that_others_may_read_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    key = tmp_path / "key"
+    key.touch(0o640)
+    key.write_text("memctl_x_y")
+    monkeypatch.setenv("MEMCTL_API_URL", "http://127.0.0.1:1")
+    with pytest.raises(NoKey):
+        run_relay(load_settings())
+    monkeypatch.setenv("MEMCTL_API_TOKEN_FILE", str(key))
+    with pytest.raises(SettingsInvalid, match="read by others"):
+        load_settings()
+    key.chmod(0o600)
+    assert load_settings().api_token == "memctl_x_y"
