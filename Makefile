@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 LINKS := .links/memctl
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check bench bench-engine bench-hooks eval docs test-external soak planted mutation clean
+.PHONY: help run test check bench bench-engine bench-hooks bench-search eval docs test-external soak planted mutation clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | expand -t 12
@@ -45,6 +45,9 @@ bench-engine: $(VENV)/.installed-dev ## Measure log, replay and lag against a pe
 
 bench-hooks: $(VENV)/.installed-dev ## Measure hooks: times, a thousand at once, services killed under them, a day replayed (HOOKS=10000)
 	$(BIN)/python tests/bench/hooks.py $(SESSIONS) --hooks $(or $(HOOKS),10000)
+
+bench-search: $(VENV)/.installed-dev ## Measure search among many memories: latency, memory, index builds (MEMORIES=100000, SESSIONS=folder)
+	$(BIN)/python tests/bench/search.py $(SESSIONS) --memories $(or $(MEMORIES),100000)
 
 eval: $(VENV)/.installed-dev ## Measure how good the rules are on real data (ONLY=names, DATA=folder, JSON=file)
 	$(BIN)/python tests/eval $(ONLY) $(if $(DATA),--data $(DATA)) $(if $(JSON),--json $(JSON))

@@ -53,13 +53,14 @@ WORDS_ONLY = "search goes by words alone: "
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
-    """What is looked for: a text, and which memories may answer. `before` in microseconds: what came later was not
-    known yet."""
+    """What is looked for: a text, and which memories may answer: those of the places and kinds, and of the time from
+    `since` until `before` (in microseconds). A `period` is preferred, and no limit."""
 
     text: str
     places: Places
     kinds: tuple[str, ...] = ()
     period: Period | None = None
+    since: int | None = None
     before: int | None = None
 
 
@@ -188,22 +189,32 @@ class Sources:
 
         look = self._look(client, name)
         period = wanted.period if switches.time else None
-        horizon = wanted.before // 1000 if wanted.before is not None and switches.time else None
+        # The store keeps milliseconds; the rows that come of it are looked at once more.
+        earliest = None if wanted.since is None else wanted.since // 1000
+        latest = None if wanted.before is None else -(-wanted.before // 1000)
         places = wanted.places.locations
         locations = None if places is None else [*places, store.EVERYWHERE]
         kinds = list(wanted.kinds) or None
-        scopes = [store.Scope(self._space, locations, kinds=kinds, before=horizon)]
+        scopes = [store.Scope(self._space, locations, kinds=kinds, since=earliest, before=latest)]
         if period is not None:
             # A time is a preference, not a filter; but what happened then must be among the candidates.
             since, before = period.since // 1000, period.before // 1000
-            scopes.append(store.Scope(self._space, locations, kinds=kinds, since=since, before=before))
+            scopes.append(
+                store.Scope(
+                    self._space,
+                    locations,
+                    kinds=kinds,
+                    since=max(since, earliest or since),
+                    before=min(before, latest or before),
+                )
+            )
         indices, weights = sparse_query(wanted.text) if switches.words else ([], [])
         dense = None if vector is None else vector.tolist()
         found = _Found()
         for scope in scopes:
             hits = store.hybrid_query(client, name, scope, dense=dense, sparse=(indices, weights), limit=CANDIDATES)
             found.add(hits.dense, hits.sparse)
-            if scope.since is not None:
+            if scope is not scopes[0]:
                 gathered.timely = {hit.payload["memory_id"] for hit in (*hits.dense, *hits.sparse)}
         if switches.fill:
             beside = found.best(LENDERS) if switches.neighbours else []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode, urlsplit
@@ -80,6 +80,9 @@ class Client:
         limit: int = 5,
         profile: str = "bounded",
         explain: bool = False,
+        kinds: Sequence[str] = (),
+        since: str | None = None,
+        before: str | None = None,
     ) -> dict[str, Any]:
         """A `views.SearchAnswer`."""
         asked = {
@@ -87,7 +90,8 @@ class Client:
             "limit": limit,
             "profile": profile,
             "explain": explain,
-            **_given(project=project, here=here),
+            "kinds": list(kinds),
+            **_given(project=project, here=here, since=since, before=before),
         }
         answer: dict[str, Any] = self.post("/v1/search", asked)
         return answer

@@ -41,6 +41,7 @@ from memctl.api.reader import Reader, Readers
 from memctl.api.search import MOST_RESULTS, Engine, Question
 from memctl.api.viewer.sign_in import Browsers
 from memctl.api.viewer.site import site
+from memctl.domain.memory import MemoryKind
 from memctl.domain.scoring import PROFILES
 from memctl.infra import rebuilds
 from memctl.infra.silence import Silence
@@ -89,6 +90,9 @@ class SearchText(BaseModel):
     limit: int = Field(default=5, ge=1, le=MOST_RESULTS)
     profile: str = Field(default="bounded")
     explain: bool = False
+    kinds: list[MemoryKind] = Field(default_factory=list)
+    since: datetime | None = None
+    before: datetime | None = None
 
 
 def application(
@@ -195,6 +199,9 @@ def _routes(readers: Readers, engine: Engine) -> APIRouter:
                         limit=asked.limit,
                         profile=asked.profile,
                         explain=asked.explain,
+                        kinds=tuple(asked.kinds),
+                        since=_micros(asked.since),
+                        before=_micros(asked.before),
                     ),
                 )
             )
@@ -210,9 +217,17 @@ def _routes(readers: Readers, engine: Engine) -> APIRouter:
         limit: Annotated[int, Query(ge=1, le=MOST_RESULTS)] = 5,
         profile: Annotated[Literal[*PROFILES], Query(description="How results are scored.")] = "bounded",  # type: ignore[valid-type]
         explain: bool = False,
+        kind: Annotated[list[MemoryKind] | None, Query(description="Only memories of these kinds.")] = None,
+        since: Moment = None,
+        before: Moment = None,
     ) -> Response:
         """What memory holds about `q`, best first. `class` says how far to trust that it answers the query."""
-        return searched(SearchText(q=q, project=project, here=here, limit=limit, profile=profile, explain=explain))
+        return searched(
+            SearchText(
+                q=q, project=project, here=here, limit=limit, profile=profile, explain=explain, kinds=kind or [],
+                since=since, before=before,
+            )
+        )  # fmt: skip
 
     @router.post("/search", tags=["search"], responses=http_openapi.search())
     def search_text(body: SearchText) -> Response:

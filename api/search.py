@@ -73,7 +73,8 @@ class UnknownProfile(MemctlError):
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
-    """A search. `now` has its zone: "yesterday" is the caller's. `kinds` narrows to those kinds of memory."""
+    """A search. `now` has its zone: "yesterday" is the caller's. `kinds` narrows to those kinds of memory, `since` and
+    `before` to what happened from the one moment on and until the other, in microseconds."""
 
     query: str
     places: Places
@@ -82,7 +83,23 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     profile: str = "bounded"
     explain: bool = False
     kinds: tuple[str, ...] = ()
+    since: int | None = None
+    before: int | None = None
     switches: Switches = ALL_ON
+
+    @property
+    def until(self) -> int | None:
+        """The first moment whose memories cannot answer: what came well after the question was not known to it."""
+        horizon = _micros(self.now) + HORIZON_US if self.switches.time else None
+        return min((each for each in (self.before, horizon) if each is not None), default=None)
+
+    def takes(self, row: Memory) -> bool:
+        """Whether a memory is among those asked for."""
+        return (
+            (not self.kinds or row.kind in self.kinds)
+            and (self.since is None or row.occurred_at >= self.since)
+            and (self.before is None or row.occurred_at < self.before)
+        )
 
 
 class Corpus(candidates.Corpus, Protocol):
@@ -157,10 +174,11 @@ class Engine:
             places=asked.places,
             kinds=asked.kinds,
             period=meant.period,
-            before=_micros(asked.now) + HORIZON_US,
+            since=asked.since,
+            before=asked.until,
         )
         gathered = self._sources.gather(corpus, wanted, asked.switches)
-        if not asked.kinds:
+        if not asked.kinds or "bug_pattern" in asked.kinds:
             for id, likeness in corpus.known_errors(query, asked.places).items():
                 had = gathered.candidates.get(id, Candidate(id))
                 gathered.candidates[id] = msgspec.structs.replace(had, matched=likeness)
@@ -223,7 +241,7 @@ def _chosen(
     # A row that is missing was forgotten, or refolded, since the vector store heard of it.
     stale = corpus.stale(rows.values())
     said = corpus.regards(list(rows))
-    rows = {id: row for id, row in rows.items() if id not in said or not said[id].rejected}
+    rows = {id: row for id, row in rows.items() if asked.takes(row) and (id not in said or not said[id].rejected)}
     known = [_known(c, row, asked, meant, said.get(row.id), stale=row.id in stale) for c, row in _distinct(worth, rows)]
     words = {id: frozenset(tokens(f"{row.title} {row.gist}")) for id, row in rows.items()} if _diverse(asked) else {}
     ranked = score(known, profile_of(asked.profile), lambda a, b: _overlap(words[a], words[b]), asked.limit)
@@ -332,7 +350,7 @@ def _by_words(reader: Reader, looked_for: Sequence[str], wanted: Wanted) -> dict
     words = [word for word in looked_for if len(word) > 1][:24]
     if not words and period is None:
         return {}
-    conditions = [sql.SQL("space_id = %(space)s")]
+    conditions: list[sql.Composable] = [sql.SQL("space_id = %(space)s")]
     values: dict[str, Any] = {"space": reader.space_id, "scanned": _SCANNED}
     if places.locations is not None:
         conditions.append(sql.SQL("row->>'location' = ANY(%(locations)s::text[])"))
@@ -340,9 +358,15 @@ def _by_words(reader: Reader, looked_for: Sequence[str], wanted: Wanted) -> dict
     if kinds:
         conditions.append(sql.SQL("row->>'kind' = ANY(%(kinds)s::text[])"))
         values["kinds"] = list(kinds)
+    bounds = [(">=", wanted.since), ("<", wanted.before)]
     if not words and period is not None:
-        conditions.append(sql.SQL("(row->>'occurred_at')::bigint BETWEEN %(since)s AND %(before)s"))
-        values |= {"since": period.since, "before": period.before}
+        bounds += [(">=", period.since), ("<", period.before)]
+    for number, (compares, at) in enumerate(bounds):
+        if at is not None:
+            conditions.append(
+                sql.SQL(f"(row->>'occurred_at')::bigint {compares} {{at}}").format(at=sql.Placeholder(f"at{number}"))
+            )
+            values[f"at{number}"] = at
     values |= {"words": words, "limit": CANDIDATES * 2}
     found = reader.connection.execute(
         sql.SQL(

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from memctl.cli.output import Column, print_table, tell
+
+if TYPE_CHECKING:
+    from memctl.api.evaluation import Dataset
 
 _SHOWN = ("hit@1", "hit@5", "hit@10", "recall@5", "recall@10", "mrr", "p50_ms")
 _PARTS = ("words", "meaning", "neighbours", "fill", "time")
 
 
 @click.command(name="eval")
-@click.argument("paths", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path), metavar="PATH…")
+@click.argument("paths", nargs=-1, type=click.Path(exists=True, path_type=Path), metavar="[PATH…]")
+@click.option("--own", is_flag=True, help="Ask your own memory: the errors that were solved, for their fixes.")
 @click.option("--half", type=click.Choice(["all", "tune", "report"]), default="all", show_default=True,
               help="Questions to ask: those that memctl's numbers may be fitted on, the others, or all.")  # fmt: skip
 @click.option("--limit", type=click.IntRange(1), help="Questions of each data set, at most.")
@@ -27,6 +32,7 @@ _PARTS = ("words", "meaning", "neighbours", "fill", "time")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def evaluate(
     paths: tuple[Path, ...],
+    own: bool,
     half: str,
     limit: int | None,
     profile: str,
@@ -45,21 +51,33 @@ def evaluate(
     from memctl.api.evaluation.loaders import load
     from memctl.api.evaluation.running import Run, run
 
-    off = frozenset(without)
+    if not paths and not own:
+        raise click.UsageError("Name files of questions, or ask your own memory with --own.")
+    how = Run(
+        half=half, limit=limit, profile=profile, without=frozenset(without), ablate=ablate, peers=not no_peers,
+        embedder=embedder,
+    )  # fmt: skip
     told: list[dict[str, Any]] = []
-    for path in paths:
-        for dataset in load(path):
-            found = run(
-                dataset,
-                Run(half=half, limit=limit, profile=profile, without=off, ablate=ablate, peers=not no_peers,
-                    embedder=embedder),
-                tell,
-            )  # fmt: skip
-            told.append(found)
-            if not as_json:
-                _print(found)
+    for dataset in itertools.chain(_own() if own else (), *map(load, paths)):
+        found = run(dataset, how, tell)
+        told.append(found)
+        if not as_json:
+            _print(found)
     if as_json:
         click.echo(json.dumps(told, indent=2, ensure_ascii=False))
+
+
+def _own() -> list[Dataset]:
+    from memctl.api.evaluation.own import own_history
+    from memctl.api.reader import Readers
+    from memctl.infra.settings import load_settings
+
+    settings = load_settings()
+    readers = Readers(settings.require("database_url"), settings.space, size=1)
+    try:
+        return [readers.read(own_history)]
+    finally:
+        readers.close()
 
 
 def _print(found: dict[str, Any]) -> None:

@@ -17,6 +17,16 @@ from memctl.cli.output import Cell, Column, line, print_json, print_lines, print
 @reading(limit=5)
 @click.option("--profile", default="bounded", show_default=True, help="How results are scored.")
 @click.option("--explain", is_flag=True, help="Say for each result where it ranked, and what its score is made of.")
+@click.option(
+    "--kind",
+    "kinds",
+    multiple=True,
+    metavar="KIND",
+    help="Only this kind of memory: turn, episode,"
+    " bug_pattern, knowledge, code_rule, entity, relation, sentiment or project. May be given again.",
+)
+@click.option("--since", metavar="DATE", help="Only what happened from this day on (2026-03-01).")
+@click.option("--before", metavar="DATE", help="Only what happened before this day.")
 @click.pass_context
 def search(
     context: click.Context,
@@ -26,6 +36,9 @@ def search(
     as_json: bool,
     profile: str,
     explain: bool,
+    kinds: tuple[str, ...],
+    since: str | None,
+    before: str | None,
 ) -> None:
     """Search what is remembered, best answers first.
 
@@ -33,8 +46,9 @@ def search(
     """
     with running() as client:
         answer = client.search(
-            " ".join(query), **placed(project), limit=min(limit, 50), profile=profile, explain=explain
-        )
+            " ".join(query), **placed(project), limit=min(limit, 50), profile=profile, explain=explain, kinds=kinds,
+            since=since, before=before,
+        )  # fmt: skip
     for missing in answer["degraded"]:
         tell(f"note: {missing}")
     results = answer["results"]

@@ -25,6 +25,7 @@ WRITE_BATCH = (
 )
 SCROLL_PAGE = 1_000
 KEYWORDS = ("space", "location", "bucket", "kind", "before")  # payload fields that filters match
+_KEPT_OPEN, _KEPT_OPEN_S = 8, 4.0  # connections, and seconds: the local server closes those that rest for 5
 RRF_K = 60  # Cormack, Clarke and Büttcher, SIGIR 2009
 
 
@@ -100,12 +101,17 @@ class StoredPoint:
 
 def connect(url: str, api_key: str | None = None, timeout: int = 10) -> QdrantClient:
     """A client over REST; `timeout` is in seconds and holds for each request. Nothing is asked of the server yet."""
+    import httpx
     from qdrant_client import QdrantClient
 
+    # For an address of this machine the client would open a connection for each request.
+    limits = httpx.Limits(max_connections=None, max_keepalive_connections=_KEPT_OPEN, keepalive_expiry=_KEPT_OPEN_S)
     with warnings.catch_warnings():
         # On loopback the key goes over plain HTTP; a remote server's URL is the user's choice of scheme.
         warnings.filterwarnings("ignore", message="Api key is used with an insecure connection")
-        return QdrantClient(url=url, api_key=api_key, timeout=timeout, prefer_grpc=False, check_compatibility=False)
+        return QdrantClient(
+            url=url, api_key=api_key, timeout=timeout, prefer_grpc=False, check_compatibility=False, limits=limits
+        )
 
 
 def server_version(client: QdrantClient) -> str:
@@ -313,7 +319,7 @@ def hybrid_query(
     if not requests:
         return HybridHits([], [], [])
     with _asked("search", name):
-        answers = client.query_batch_points(name, list(requests.values()))
+        answers = _answers(client, name, list(requests.values()))
     found = {
         source: [Hit(str(point.id), point.score, cast("Payload", point.payload)) for point in answer.points]
         for source, answer in zip(requests, answers, strict=True)
@@ -370,12 +376,23 @@ def hits_of(
             )
         )
     with _asked("search", name):
-        answers = client.query_batch_points(name, requests)
+        answers = _answers(client, name, requests)
     told = {
         source: [Hit(str(point.id), point.score, cast("Payload", point.payload)) for point in answer.points]
         for source, answer in zip(asked, answers, strict=True)
     }
     return told.get(DENSE, []), told.get(SPARSE, [])
+
+
+def _answers(
+    client: QdrantClient, name: str, requests: Sequence[models.QueryRequest]
+) -> Sequence[models.QueryResponse]:
+    """The client's own `query_batch_points` copies every request deeply, in case it holds texts to embed, which took as
+    long as the server's answer."""
+    from qdrant_client import models
+
+    batch = models.QueryRequestBatch(searches=list(requests))
+    return client.http.search_api.query_batch_points(name, query_request_batch=batch).result or []
 
 
 def sample_dense(client: QdrantClient, name: str, space: str, limit: int) -> list[list[float]]:

@@ -210,6 +210,8 @@ def test_the_openapi_document_is_whole_and_loads_nothing_from_elsewhere(api: Api
         ("/v1/search?q=", 422),
         ("/v1/search?q=a&limit=0", 422),
         ("/v1/search?q=a&profile=best", 422),
+        ("/v1/search?q=a&kind=dream", 422),
+        ("/v1/search?q=a&since=neverday", 422),
         ("/v1/memories?cursor=%21%21", 422),
         ("/v1/memories?since=neverday", 422),
         ("/v1/memories?bucket=X", 422),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
 import pytest
@@ -137,6 +137,37 @@ def test_a_time_in_the_query_brings_what_happened_then_to_the_front(read: Read, 
     first = search(read, engine, "what was done on 2026-03-03").results[0]
     assert first.occurred_at.date().isoformat() == "2026-03-03"
     assert "from" in first.why
+
+
+def test_a_search_is_narrowed_by_kind_and_time(read: Read, engine: Engine) -> None:
+    everything = search(read, engine, "money rounding Decimal", limit=50).results
+    assert len({found.kind for found in everything}) > 1
+    turns = search(read, engine, "money rounding Decimal", limit=50, kinds=("turn",)).results
+    assert turns
+    assert {found.kind for found in turns} == {"turn"}
+    moments = sorted(found.occurred_at for found in everything)
+    middle = moments[len(moments) // 2]
+    at = (middle - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+    later = search(read, engine, "money rounding Decimal", limit=50, since=at).results
+    earlier = search(read, engine, "money rounding Decimal", limit=50, before=at).results
+    assert later
+    assert earlier
+    assert all(found.occurred_at >= middle for found in later)
+    assert all(found.occurred_at < middle for found in earlier)
+
+
+def test_filters_hold_without_a_vector_store_and_for_known_errors(readers: Readers, read: Read, engine: Engine) -> None:
+    text = "TypeError: unsupported operand type(s) for *: 'float' and 'decimal.Decimal'"
+    assert "bug_pattern" not in {found.kind for found in search(read, engine, text, before=0).results}
+    assert search(read, engine, text, before=0).results == []
+    words = Engine(None, None, "none", "default")
+    found = search(read, words, "money rounding Decimal", limit=50, kinds=("turn",)).results
+    assert found
+    at = max(each.occurred_at for each in found)
+    before = (at - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+    assert all(
+        each.occurred_at < at for each in search(read, words, "money rounding Decimal", limit=50, before=before).results
+    )
 
 
 def test_an_error_in_the_query_finds_its_pattern_with_the_fix(read: Read, engine: Engine) -> None:

@@ -1,0 +1,310 @@
+"""Search at scale: latency without embedding, memory, the build of indexes; over real texts repeated with variation.
+
+    python tests/bench/search.py [FOLDER] [--memories 100000] [--queries 200] [--json FILE]
+
+FOLDER holds sessions, by default the real ones beside the project. Their memories are repeated, each time in another
+project (20 of them), at another time, with a tenth of its words left out of the index. Dense vectors are drawn around
+512 random centres, since embedding so many texts takes hours: figures of time and memory mean something by them, and no
+figure of quality. Queries are the titles of turns, with vectors near those of random memories. Everything runs as it
+does live: Postgres, the vector server with its index built by a child, and the engine that serves searches.
+"""
+
+from __future__ import annotations
+
+import argparse
+import http.client
+import json
+import random
+import shutil
+import sys
+import tarfile
+import tempfile
+import threading
+import time
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from itertools import islice
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import msgspec
+import numpy
+import orjson
+from real_sessions import REAL, Store, store
+
+from memctl.api.places import Places
+from memctl.api.reader import Reader, Readers
+from memctl.api.search import Engine, Question
+from memctl.domain.ranking_metrics import percentile
+from memctl.domain.text import sparse
+from memctl.infra import outbox
+from memctl.infra.database import connect
+from memctl.infra.generations import live
+from memctl.infra.vectors.indexing import LEAST
+from memctl.projections.memories import Memory
+from memctl.projections.vector_points import of_memory
+
+PROJECTS = 20
+CENTRES = 512
+SPACE = "default"
+DIMENSIONS = 384
+BATCH = 500
+INDEX_WAIT_S = 1_500
+SPAN_US = 2 * 365 * 86_400_000_000
+MODEL_CENTRES = numpy.random.default_rng(7).normal(size=(CENTRES, DIMENSIONS)).astype("f4")
+
+
+class Drawn:
+    """An embedder that draws vectors instead: the same for the same text."""
+
+    name, dimensions = "drawn", DIMENSIONS
+
+    def embed_query(self, text: str) -> Any:
+        return vector_of(random.Random(text).randrange(CENTRES), random.Random(text).randrange(1 << 30))
+
+    def embed_passages(self, texts: Sequence[str]) -> Any:
+        return numpy.stack([self.embed_query(text) for text in texts])
+
+
+def vector_of(centre: int, seed: int) -> Any:
+    drawn = MODEL_CENTRES[centre] + 0.7 * numpy.random.default_rng(seed).normal(size=DIMENSIONS).astype("f4")
+    return drawn / numpy.linalg.norm(drawn)
+
+
+def batched(things: Iterable[Memory], size: int) -> Iterator[list[Memory]]:
+    rest = iter(things)
+    while part := list(islice(rest, size)):
+        yield part
+
+
+def varied(real: Sequence[Memory], wanted: int) -> Iterator[Memory]:
+    """The memories again and again, each time elsewhere and at another time."""
+    now = time.time_ns() // 1000
+    chance = random.Random(3)
+    for number in range(wanted):
+        each = real[number % len(real)]
+        place = f"/work/p{number % PROJECTS}"
+        yield msgspec.structs.replace(
+            each,
+            id=f"{each.id}-{number}",
+            location=place,
+            locations=(place,),
+            before=f"{each.id}-{number - PROJECTS * len(real)}" if each.kind == "turn" else "",
+            occurred_at=now - chance.randrange(SPAN_US),
+        )
+
+
+def fill(settings: dict[str, Any], wanted: int) -> list[str]:
+    """Remember so many memories more; returns titles to search for."""
+    with connect(settings["database_url"]) as connection:
+        generation = live(connection).stage2
+        memories, points = (f"memctl.{name}_g{generation}" for name in ("memories", "vector_points"))
+        rows = connection.execute(
+            f"SELECT row::text FROM {memories} WHERE row->>'kind' IN ('turn', 'episode')"
+        ).fetchall()
+        real = [msgspec.json.decode(row[0], type=Memory) for row in rows]
+        collection = outbox.collection_of(connection, generation)
+        chance = random.Random(4)
+        words = [sparse(of_memory(memory).sparse_text) for memory in real]
+        number = 0
+        for part in batched(varied(real, wanted), BATCH):
+            stand = [of_memory(memory) for memory in part]
+            for table, things in ((memories, part), (points, stand)):
+                with connection.cursor().copy(f"COPY {table} (space_id, key, row) FROM STDIN") as copy:
+                    for thing in things:
+                        copy.write_row((1, thing.id, msgspec.json.encode(thing).decode()))
+            body = []
+            for point in stand:
+                indices, values = words[number % len(real)]
+                kept = [place for place in range(len(indices)) if chance.random() > 0.1]
+                drawn = vector_of(chance.randrange(CENTRES), chance.randrange(1 << 30)).tolist()
+                said = {"indices": [indices[k] for k in kept], "values": [values[k] for k in kept]}
+                vectors = {"dense": drawn, "sparse": said} if kept else {"dense": drawn}
+                body.append({"id": point.id, "payload": outbox.payload_of(point, SPACE), "vector": vectors})
+                number += 1
+            ask(settings, "PUT", f"/collections/{collection}/points?wait=true", {"points": body})
+        connection.execute(f"ANALYZE {memories}")
+        return sorted({memory.title for memory in real if memory.kind == "turn" and len(memory.title) > 20})
+
+
+def indexed_share(settings: dict[str, Any]) -> float:
+    with connect(settings["database_url"]) as connection:
+        collection = outbox.collection_of(connection, live(connection).stage2)
+    told = ask(settings, "GET", f"/collections/{collection}", None)
+    return float(told["indexed_vectors_count"] / 2 / max(told["points_count"], 1))
+
+
+def ask(settings: dict[str, Any], method: str, path: str, body: Any) -> Any:
+    url = urlsplit(settings["qdrant_url"])
+    connection = http.client.HTTPConnection(url.hostname or "", url.port, timeout=60)
+    try:
+        connection.request(
+            method,
+            path,
+            None if body is None else orjson.dumps(body),
+            {"api-key": settings["qdrant_api_key"], "Content-Type": "application/json"},
+        )
+        answer = connection.getresponse()
+        told = orjson.loads(answer.read())
+        if answer.status != 200:
+            sys.exit(f"the vector server said {answer.status}: {told}")
+        return told["result"]
+    finally:
+        connection.close()
+
+
+@contextmanager
+def engine_of(settings: dict[str, Any]) -> Iterator[Engine]:
+    engine = Engine(settings["qdrant_url"], settings["qdrant_api_key"], "none", SPACE)
+    engine.warm_up()
+    engine._sources.embedder = Drawn()
+    try:
+        yield engine
+    finally:
+        engine.close()
+
+
+def measured(settings: dict[str, Any], titles: Sequence[str], **narrowed: Any) -> dict[str, float]:
+    """Percentiles of searches, each over a snapshot of its own, in milliseconds, and of the very first ten."""
+    readers = Readers(settings["database_url"], SPACE)
+    took: list[float] = []
+
+    def search(title: str, number: int) -> None:
+        def answer(reader: Reader) -> None:
+            place = f"/work/p{number % PROJECTS}"
+            places = (
+                Places(None, "everywhere", None) if narrowed.get("everywhere") else Places(place, "asked", (place,))
+            )
+            asked = Question(query=title, places=places, now=datetime.now(UTC), kinds=narrowed.get("kinds", ()))
+            engine.search(reader, asked)
+
+        began = time.perf_counter()
+        readers.read(answer)
+        took.append((time.perf_counter() - began) * 1000)
+
+    try:
+        with engine_of(settings) as engine:
+            for number, title in enumerate(titles):
+                search(title, number)
+    finally:
+        readers.close()
+    warm = took[10:]
+    return {
+        "first": took[0],
+        "p50": percentile(warm, 0.50),
+        "p95": percentile(warm, 0.95),
+        "p99": percentile(warm, 0.99),
+    }
+
+
+@contextmanager
+def writing(settings: dict[str, Any]) -> Iterator[None]:
+    """Fifty points a second are written while the block runs."""
+    with connect(settings["database_url"]) as connection:
+        collection = outbox.collection_of(connection, live(connection).stage2)
+    stop = threading.Event()
+
+    def write() -> None:
+        number = 0
+        while not stop.wait(0.2):
+            points = [
+                {
+                    "id": str(uuid.uuid4()),
+                    "payload": {"space": "bench"},
+                    "vector": {"dense": vector_of(1, number).tolist()},
+                }
+                for _ in range(10)
+            ]
+            ask(settings, "PUT", f"/collections/{collection}/points?wait=true", {"points": points})
+
+    thread = threading.Thread(target=write, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+
+
+def resident_mb(folder: Path, program: str) -> float:
+    """Resident memory of a process of this instance, by the words of its command."""
+    for process in Path("/proc").iterdir():
+        try:
+            words = (process / "cmdline").read_bytes().decode("utf-8", "replace").replace("\0", " ")
+            where = (process / "cwd").readlink()
+            if program in words and "launch" not in words and (str(folder) in words or where == folder):
+                status = (process / "status").read_text()
+                return round(int(status.split("VmRSS:")[1].split()[0]) / 1024, 0)
+        except (OSError, IndexError, ValueError):
+            continue
+    return float("nan")
+
+
+def measure(one: Store, sessions: Path, wanted: int, queries: int) -> dict[str, Any]:
+    figures: dict[str, Any] = {"memories": wanted}
+    one("ingest", str(sessions), "--wait")
+    settings = one("config", "--json")
+    settings = {name: value.get("value") if isinstance(value, dict) else value for name, value in settings.items()}
+    began = time.monotonic()
+    titles = fill(settings, wanted)
+    figures["written (s)"] = round(time.monotonic() - began, 1)
+    chosen = random.Random(5).choices(titles, k=queries + 10)
+
+    def row(name: str, **narrowed: Any) -> None:
+        figures[name] = {key: round(value, 1) for key, value in measured(settings, chosen, **narrowed).items()}
+        print(f"{name:<44}" + "  ".join(f"{key} {value:.1f}" for key, value in figures[name].items()), flush=True)
+
+    began = time.monotonic()
+    row("no index yet, everywhere", everywhere=True)
+    while wanted >= LEAST and indexed_share(settings) < 0.8 and time.monotonic() - began < INDEX_WAIT_S:
+        time.sleep(2)
+    figures["indexed share"] = round(indexed_share(settings), 3)
+    figures["indexed after (s)"] = round(time.monotonic() - began, 1)
+    print(f"indexed {figures['indexed share']:.0%} after {figures['indexed after (s)']} s", flush=True)
+    row("one project of twenty")
+    row("one project, episodes only", kinds=("episode",))
+    row("everywhere", everywhere=True)
+    with writing(settings):
+        row("one project, 50 points/s written")
+    figures["vector server (MB)"] = resident_mb(one.folder, "infra.vectors.server")
+    one("down")
+    one("up")
+    settings = one("config", "--json")
+    settings = {name: value.get("value") if isinstance(value, dict) else value for name, value in settings.items()}
+    row("after a restart, one project")
+    one("search", chosen[0], "--project", "*", "--json")
+    figures["vector server, restarted (MB)"] = resident_mb(one.folder, "infra.vectors.server")
+    figures["API (MB)"] = resident_mb(one.folder, "memctl.cli serve")
+    return figures
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", nargs="?", type=Path)
+    parser.add_argument("--memories", type=int, default=100_000)
+    parser.add_argument("--queries", type=int, default=200)
+    parser.add_argument("--json", type=Path)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="memctl-bench-") as name:
+        work, real = Path(name), given.folder
+        if real is None:
+            if not REAL.exists():
+                sys.exit(f"no sessions: name a folder of transcripts ({REAL} is not there)")
+            real = work / "real"
+            with tarfile.open(REAL) as archive:
+                archive.extractall(real)  # as the archive beside the project says; `filter` came with 3.11.4
+        with store(work / "one") as one:
+            figures = measure(one, real.resolve(), given.memories, given.queries)
+        shutil.rmtree(work, ignore_errors=True)
+    for label, value in figures.items():
+        if not isinstance(value, dict):
+            print(f"{label:<44}{value}")
+    if given.json:
+        given.json.write_text(json.dumps(figures, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()
