@@ -200,10 +200,16 @@ class Client:
         headers = {"Authorization": f"Bearer {self._token}", "Accept": "application/json", **(more or {})}
         if body is not None:
             headers["Content-Type"] = "application/json"
+        reused = self._connection.sock is not None
         try:
-            self._connection.request(method, self._prefix + target, body, headers)
-            response = self._connection.getresponse()
-            status, content = response.status, response.read()
+            try:
+                status, content = self._sent(method, target, body, headers)
+            except ConnectionError:
+                # The server closes what has been idle; whatever changes anything has a key, and is done once.
+                if not reused:
+                    raise
+                self._connection.close()
+                status, content = self._sent(method, target, body, headers)
         except (OSError, HTTPException) as why:
             self._connection.close()
             told = "it took too long" if isinstance(why, TimeoutError) else str(why) or type(why).__name__
@@ -214,6 +220,11 @@ class Client:
             except ValueError as why:
                 raise Unreachable(url=self._url, why="what answers there is not memctl") from why
         raise _refusal(status, content)
+
+    def _sent(self, method: str, target: str, body: bytes | None, headers: Mapping[str, str]) -> tuple[int, bytes]:
+        self._connection.request(method, self._prefix + target, body, headers)
+        response = self._connection.getresponse()
+        return response.status, response.read()
 
 
 class _UnixConnection(HTTPConnection):
