@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 LINKS := .links/memctl
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check bench bench-engine bench-hooks bench-search eval docs test-external soak planted mutation clean
+.PHONY: help run test check bench bench-engine bench-hooks bench-search eval docs test-external soak planted fuzz audit mutation clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | expand -t 12
@@ -62,8 +62,16 @@ SOAK ?= 20
 soak: $(VENV)/.installed-dev ## Look SOAK times as long for an order of events or faults that breaks a promise
 	MEMCTL_TEST_SOAK=$(SOAK) $(BIN)/pytest -n 2 --dist loadfile tests/faults tests/unit/test_projection_laws.py tests/unit/test_row_sizes.py
 
-planted: $(VENV)/.installed-dev ## Forget 200 planted phrases one by one, scrub, and look for them in every file
-	MEMCTL_TEST_PLANTS=205 $(BIN)/pytest -q tests/integration/test_scrub.py
+planted: $(VENV)/.installed-dev ## Forget 205 planted phrases one by one in all ways, scrub, and look for them everywhere
+	MEMCTL_TEST_PLANTS=$(or $(PLANTS),208) $(BIN)/pytest -q tests/e2e/test_planted.py
+
+FUZZ ?= 900
+fuzz: $(VENV)/.installed-dev ## Hostile inputs at every parser, the door and the API (FUZZ=900 of each kind: some 13,000)
+	MEMCTL_TEST_FUZZ=$(FUZZ) $(BIN)/pytest -q tests/unit/test_fuzz.py tests/integration/test_fuzz.py
+
+audit: $(VENV)/.installed-dev ## Ask PyPI which installed packages have known faults (needs the network)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check pip-audit
+	$(BIN)/python -m pip_audit --skip-editable
 
 mutation: $(VENV)/.installed-dev ## Change the code of append, mark and checkpoints line by line: which changes does no test see?
 	$(BIN)/python tests/mutation.py

@@ -1,37 +1,41 @@
-"""Backups and their return: written while writes go on, checked, and restored without what was forgotten since."""
+"""A backup's return: checked, and restored without what was forgotten since."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable
+import shutil
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
 
-from memctl.api.forget import RECEIPTS, Recalled, write_receipts
 from memctl.domain.erasing import Tombstone, scope_tombstones
 from memctl.domain.errors import MemctlError
+from memctl.infra.backups import backups, folder_of
 from memctl.infra.database import Connection, outages
-from memctl.infra.embedded.places import make_private, write_private
+from memctl.infra.embedded import instance
+from memctl.infra.embedded.places import Places, sync_folder
 from memctl.infra.log import archive, erase
-from memctl.infra.log.archive import Manifest
+from memctl.infra.log.archive import BadBackup, Manifest
 from memctl.infra.log.mark import move_mark
+from memctl.infra.log.receipts import RECEIPTS, Recalled, read_receipts, write_receipts
 from memctl.infra.log.spaces import space_id
 from memctl.infra.settings import Settings
 
-FOLDER = "backups"
-"""In the data directory, where no other is named."""
 
-SUFFIX = ".memctl.zip"
+class NoBackup(MemctlError):
+    """There is no backup in {folder} that can be read through."""
+
+    exit_code = 3
+    hint = "name one: `memctl restore FILE`"
+    folder: str
 
 
-class BadReceipts(MemctlError):
-    """{file} holds no receipts that can be read: line {line}."""
+class NotOurs(MemctlError):
+    """The database is a server of your own; memctl does not replace it."""
 
-    hint = "without them, what was forgotten since the backup would come back; mend the file, or name another"
-    file: str
-    line: int
+    hint = "let MEMCTL_DATABASE_URL name an empty database, and restore into that"
 
 
 class Restored(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,31 +49,6 @@ class Restored(msgspec.Struct, frozen=True, kw_only=True):
     left_out: int
 
 
-def backup(settings: Settings, connection: Connection, folder: Path | None = None, keep: int | None = None) -> Path:
-    """Write a backup with the receipts beside it; `keep`: remove all but the newest so many. Returns its path.
-
-    Raises: DatabaseUnavailable, OSError.
-    """
-    where = folder or settings.data_dir / FOLDER
-    if folder is None:
-        make_private(where)
-    else:
-        where.mkdir(mode=0o700, parents=True, exist_ok=True)
-    file = where / f"memctl-{datetime.now(UTC):%Y%m%dT%H%M%S%fZ}{SUFFIX}"
-    with outages():
-        archive.write(connection, file)
-        write_receipts(settings.data_dir, connection)
-    write_private(where / RECEIPTS, (settings.data_dir / RECEIPTS).read_text())
-    for old in backups(where)[:-keep] if keep else []:
-        old.unlink(missing_ok=True)
-    return file
-
-
-def backups(folder: Path) -> list[Path]:
-    """The backups in a folder, oldest first."""
-    return sorted(folder.glob(f"memctl-*{SUFFIX}")) if folder.is_dir() else []
-
-
 def restore(settings: Settings, connection: Connection, file: Path, receipts: Iterable[Path] = ()) -> Restored:
     """Restore a backup into a log without events, then forget in it what was forgotten since.
 
@@ -78,7 +57,7 @@ def restore(settings: Settings, connection: Connection, file: Path, receipts: It
     DatabaseUnavailable; then nothing was restored.
     """
     manifest = archive.check(file)
-    told = list(_read([*receipts, file.parent / RECEIPTS, settings.data_dir / RECEIPTS]))
+    told = list(read_receipts([*receipts, file.parent / RECEIPTS, settings.data_dir / RECEIPTS]))
     with outages():
         with connection.transaction():
             connection.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
@@ -89,6 +68,37 @@ def restore(settings: Settings, connection: Connection, file: Path, receipts: It
         move_mark(connection)
         write_receipts(settings.data_dir, connection)
     return _restored(file, manifest, len(fresh), left_out)
+
+
+def newest(settings: Settings) -> Path:
+    """The newest backup of those on schedule that can be read through. Raises: NoBackup."""
+    folder = folder_of(settings)
+    for file in reversed(backups(folder)):
+        with contextlib.suppress(BadBackup):
+            archive.check(file)
+            return file
+    raise NoBackup(folder=str(folder))
+
+
+def set_aside(settings: Settings, tell: Callable[[str], None] = lambda _: None) -> Path | None:
+    """Put memctl's own database aside, damaged or not, and start with a new one; where it lies now.
+
+    The vectors are written anew from what is restored. Raises: NotOurs, and as `instance.up`.
+    """
+    if settings.configured("database_url"):
+        raise NotOurs
+    places = Places(settings.data_dir)
+    instance.down(settings, tell)
+    aside = None
+    if places.postgres.exists():
+        aside = places.data / f"postgres-{datetime.now(UTC):%Y%m%dT%H%M%S}.damaged"
+        places.postgres.rename(aside)
+        sync_folder(places.data)
+        tell(f"the database that was there lies in {aside}")
+    for folder in (places.vectors, places.valkey):
+        shutil.rmtree(folder, ignore_errors=True)
+    instance.up(settings, tell=tell)
+    return aside
 
 
 def _restored(file: Path, manifest: Manifest, receipts: int, left_out: int) -> Restored:
@@ -109,13 +119,3 @@ def _forget_again(connection: Connection, each: Recalled) -> int:
     erase.lay(connection, space, each.id, [*scope_tombstones(each.scope), *each.stones, *stones])
     erase.finish(connection, each.id, each.outcome)
     return len(emptied)
-
-
-def _read(files: Iterable[Path]) -> Iterable[Recalled]:
-    for file in dict.fromkeys(files):
-        with contextlib.suppress(FileNotFoundError):
-            for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
-                try:
-                    yield msgspec.json.decode(line, type=Recalled)
-                except msgspec.MsgspecError as problem:
-                    raise BadReceipts(file=str(file), line=number) from problem

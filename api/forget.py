@@ -7,6 +7,7 @@ finished only once nothing can be found any more; one that was begun can be take
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import time
@@ -39,8 +40,9 @@ from memctl.infra.database import Connection, outages
 from memctl.infra.log import erase
 from memctl.infra.log.append import append
 from memctl.infra.log.mark import move_mark
+from memctl.infra.log.receipts import write_receipts
 from memctl.infra.settings import Settings
-from memctl.infra.spool import read_spooled
+from memctl.infra.spool import Delivery, read_spooled
 from memctl.workers.erasure import Consequence, erase_round, lineage, nothing_rebuilt, with_twins, with_what_cites
 
 if TYPE_CHECKING:
@@ -48,15 +50,12 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("memctl.forget")
 
-RECEIPTS = "receipts.jsonl"
-"""Beside the backups' folder in the data directory: every receipt, one a line, for whoever restores a backup."""
-
 VECTORS_WITHIN_S = 60.0
 MOST_ROUNDS = 20
 SAMPLED = 300
 """Events whose words are looked for afterwards."""
 
-_ROW_KINDS = {
+ROW_KINDS = {
     "memory": "memories", "bug": "bug_patterns", "insight": "insights", "knowledge": "verified_knowledge",
     "task": "tasks", "rule": "code_rules", "code_pattern": "code_patterns", "entity": "entities",
 }  # fmt: skip
@@ -112,19 +111,6 @@ class Forgotten(msgspec.Struct, frozen=True, kw_only=True):
     looked_for: int
     """Ids and words that were looked for and found nowhere."""
     consequences: list[Consequence]
-
-
-class Recalled(msgspec.Struct, frozen=True, kw_only=True):
-    """A receipt as a line of `receipts.jsonl`: ids, scope and tombstones, never a word of what was forgotten."""
-
-    id: UUID
-    space: str
-    scope: Scope
-    reason: str
-    begun_at: datetime
-    erased: tuple[UUID, ...]
-    outcome: dict[str, Any]
-    stones: tuple[Tombstone, ...] = ()
 
 
 def plan(
@@ -294,24 +280,6 @@ def _carry_out(
     return done
 
 
-def write_receipts(folder: Path, connection: Connection) -> None:
-    """Every receipt, one a line, in a file that only its owner reads: it outlives the database."""
-    from memctl.infra.embedded.places import write_private
-
-    stones = erase.stones(connection)
-    lines = [
-        msgspec.json.encode(
-            Recalled(
-                id=each.id, space=each.space, scope=each.scope, reason=each.reason, begun_at=each.begun_at,
-                erased=each.erased, outcome=each.outcome, stones=tuple(stones.get(each.id, ())),
-            )
-        )
-        for each in erase.receipts(connection)
-    ]  # fmt: skip
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    write_private(folder / RECEIPTS, "".join(line.decode() + "\n" for line in lines))
-
-
 # --- what is meant ---
 
 
@@ -384,7 +352,7 @@ def _delivery(connection: Connection, space_id: int, id: UUID) -> UUID:
 
 def _kind_of(reader: Reader, id: str) -> str:
     """What stands under that id in the read models; "" where nothing does."""
-    kinds = {**_ROW_KINDS, "episode": "episodes"}
+    kinds = {**ROW_KINDS, "episode": "episodes"}
     return next((kind for kind, name in kinds.items() if one(reader, projection_named(name), id) is not None), "")
 
 
@@ -402,7 +370,7 @@ def _of_thing(connection: Connection, space_id: int, id: str, kind: str = "") ->
         episode = id if kind == "episode" else ""
     if episode and (row := one(reader, projection_named("episodes"), episode)) is not None:
         return erase.between(connection, space_id, row.stream, row.started_at, row.ended_at)
-    return lineage(connection, space_id, _ROW_KINDS[kind], id)
+    return lineage(connection, space_id, ROW_KINDS[kind], id)
 
 
 def _in_words(scope: Scope) -> str:
@@ -432,31 +400,45 @@ def recorded(connection: Connection, space_id: int, receipt: UUID, scope: Scope,
 
 
 def _spool_without(folder: Path, plan: Plan) -> int:
-    """Remove the deliveries on disk that hold the text, or that belong to the session. How many.
+    """Remove the deliveries on disk that hold the text, belong to the session or place, or are that old. How many.
 
     Those that wait for the door meet the tombstones there; what was set aside, nobody would look at again.
     """
     if not folder.is_dir():
         return 0
-    names = [stream.split("/", 2)[2] for stream in plan.scope.streams] + list(plan.scope.locations)
-    wanted = [name for name in (*names, " ".join(plan.text.split())) if name]
+    quoted = [json.dumps(name, ensure_ascii=False) for name in _names(plan.scope)]
+    inside = [place[:-1] + "/" for place in quoted if place[1:2] == "/"]
+    wanted = [each.lower() for each in (*quoted, *inside, " ".join(plan.text.split())) if each]
+    before = plan.scope.until if plan.scope.kind == "before" else 0
     removed = 0
     paths = sorted(path for path in folder.iterdir() if path.suffix in (".delivery", ".damaged", ".refused"))
-    for path in paths if wanted else []:
-        said = next((" ".join(_said(found).split()) for _, found in read_spooled([path])), "").lower()
-        if any(each.lower() in said for each in wanted):
-            path.unlink(missing_ok=True)
-            removed += 1
+    for path in paths if wanted or before else []:
+        with contextlib.suppress(FileNotFoundError):  # the door has just taken it
+            at, said = _delivered(path)
+            if at < before or any(each in said for each in wanted):
+                path.unlink()
+                removed += 1
     return removed
 
 
-def _said(found: object) -> str:
-    """The words of a delivery; of one that cannot be read, nothing."""
-    payload = getattr(found, "payload", b"")
+def _names(scope: Scope) -> list[str]:
+    """A scope's sessions and places, as deliveries name them."""
+    return [stream.split("/", 2)[2] for stream in scope.streams] + list(scope.locations)
+
+
+def _delivered(path: Path) -> tuple[int, str]:
+    """When a delivery was made, in microseconds, and its words in lower case with single blanks between them."""
+    found = next((each for _, each in read_spooled([path])), None)
+    at, payload = path.stat().st_mtime_ns // 1000, b""
+    if isinstance(found, Delivery):
+        at, payload = found.at, found.payload
+    elif path.is_file():
+        payload = path.read_bytes()
     try:
-        return json.dumps(json.loads(payload), ensure_ascii=False).replace("\\n", " ").replace("\\t", " ")
+        said = json.dumps(json.loads(payload), ensure_ascii=False).replace("\\n", " ").replace("\\t", " ")
     except ValueError:
-        return bytes(payload).decode("utf-8", "replace")
+        said = payload.decode("utf-8", "replace")
+    return at, " ".join(said.split()).lower()
 
 
 def _await_vectors(connection: Connection, qdrant: QdrantClient | None, points: Sequence[str]) -> None:

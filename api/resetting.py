@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from memctl.api.backups import backup as write_backup
+from memctl.infra.backups import backup as write_backup
 from memctl.infra.database import connect, outages
 from memctl.infra.embedded import instance
 from memctl.infra.embedded.places import Places

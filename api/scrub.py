@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from memctl.api.backups import FOLDER, backup, backups
 from memctl.domain.errors import MemctlError
+from memctl.infra.backups import backup, backups, folder_of
 from memctl.infra.database import connect
 from memctl.infra.embedded import instance
 from memctl.infra.embedded.places import Places
@@ -26,25 +26,25 @@ class ScrubElsewhere(MemctlError):
 def scrub(settings: Settings, tell: Callable[[str], None] = lambda _: None) -> None:
     """Stop everything, copy what is known into a new cluster, put it in the old one's place and start again.
 
-    Hooks spool meanwhile. Backups in the data directory are replaced by one made afterwards. What lay in blocks of the
-    disk that were freed is the file system's business. Raises: ScrubElsewhere, NotCopied; then the old database is in
-    place, and runs again.
+    Hooks spool meanwhile. Backups where those on schedule go are replaced by one made afterwards. What lay in blocks of
+    the disk that were freed is the file system's business. Raises: ScrubElsewhere, NotCopied; then the old database is
+    in place, and runs again.
     """
     from memctl.infra.settings import load_settings
 
     if settings.configured("database_url") or settings.configured("qdrant_url"):
         raise ScrubElsewhere
-    places = Places(settings.data_dir)
+    places, folder = Places(settings.data_dir), folder_of(settings)
     ran = instance.down(settings, tell)
     try:
         tell("copying what is known into a new database")
         copy_cluster(places)
         finish_scrub(places)
     finally:
-        if ran or backups(settings.data_dir / FOLDER):
+        if ran or backups(folder):
             instance.up(load_settings(), tell=tell)
-    if old := backups(settings.data_dir / FOLDER):
-        tell("replacing the backups in the data directory, which hold what was forgotten, by one of now")
+    if old := backups(folder):
+        tell(f"replacing the backups in {folder}, which hold what was forgotten, by one of now")
         fresh = load_settings()
         with connect(fresh.require("database_url"), name="memctl backup") as connection:
             backup(fresh, connection)

@@ -28,7 +28,7 @@ def backup(folder: Path | None, keep: int | None, file: Path | None, as_json: bo
         manifest = archive.check(file)
         written = file
     else:
-        from memctl.api.backups import backup as write
+        from memctl.infra.backups import backup as write
         from memctl.infra.database import connect
         from memctl.infra.settings import load_settings
 
@@ -46,32 +46,40 @@ def backup(folder: Path | None, keep: int | None, file: Path | None, as_json: bo
 
 
 @click.command()
-@click.argument("file", type=click.Path(path_type=Path, dir_okay=False, exists=True))
+@click.argument("file", required=False, type=click.Path(path_type=Path, dir_okay=False, exists=True))
 @click.option(
     "--receipts", multiple=True, type=click.Path(path_type=Path, dir_okay=False, exists=True),
     help="Receipts of what was forgotten since, beside those of the backup's folder and the data directory.",
 )  # fmt: skip
+@click.option("--set-aside", is_flag=True, help="Put the database that is there aside first, damaged or not.")
 @_as_json
-def restore(file: Path, receipts: tuple[Path, ...], as_json: bool) -> None:
+def restore(file: Path | None, receipts: tuple[Path, ...], set_aside: bool, as_json: bool) -> None:
     """Restore a backup into a memctl that holds nothing yet; the workers then fold it.
 
-    What was forgotten after the backup was made is left out, by the receipts.
+    Without FILE the newest that can be read through. What was forgotten after the backup was made is left out, by the
+    receipts. What was told since comes back from transcripts: `memctl ingest`.
     """
     import msgspec
 
-    from memctl.api.backups import restore as bring_back
+    from memctl.api import backups
     from memctl.infra.database import connect
+    from memctl.infra.log import archive
     from memctl.infra.settings import load_settings
 
     settings = load_settings()
+    chosen = file or backups.newest(settings)
+    if set_aside:
+        archive.check(chosen)  # before anything is stopped
+        backups.set_aside(settings, tell)
+        settings = load_settings()
     with connect(settings.require("database_url"), name="memctl restore") as connection:
-        done = bring_back(settings, connection, file, receipts)
+        done = backups.restore(settings, connection, chosen, receipts)
     if as_json:
         print_json(msgspec.to_builtins(done))
         return
     gone = f"; {done.left_out:,} of them were forgotten since, and left out" if done.left_out else ""
-    print_lines(f"restored {done.events:,} events of {done.made_at}{gone}")
-    tell("the workers fold them now; `memctl status` tells how far they are")
+    print_lines(f"restored {done.events:,} events of {done.made_at} from {chosen}{gone}")
+    tell("the workers fold them now; `memctl status` tells how far they are, `memctl ingest` reads what came since")
 
 
 @click.command()

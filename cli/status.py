@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -23,6 +23,7 @@ from memctl.domain.errors import MemctlError
 if TYPE_CHECKING:
     from memctl.api.dead_letters import Standing
     from memctl.api.health import Health
+    from memctl.infra.backups import Kept
     from memctl.infra.embedded.instance import Status
     from memctl.infra.relayed import Seen
     from memctl.infra.settings import Settings
@@ -50,13 +51,14 @@ class Look:
     spooled: int = 0
     errors: Sequence[tuple[datetime, str, str]] = ()
     free: int | None = None
+    kept: Kept | None = None
     cpu: Mapping[int, float] = field(default_factory=dict)
     at: float = field(default_factory=time.monotonic)
 
 
 def look_at(settings: Settings) -> Look:
     """How everything is now."""
-    from memctl.infra import logs, spool
+    from memctl.infra import backups, logs, spool
     from memctl.infra.embedded import instance
     from memctl.infra.relayed import relay_seen
 
@@ -68,6 +70,7 @@ def look_at(settings: Settings) -> Look:
         len(spool.spooled(found.places.spool)),
         logs.latest_errors(found.places.log, datetime.now().astimezone() - OF_LATE, MOST_NAMED),
         _free(found.places.data),
+        backups.kept(settings),
         {program.pid: _cpu_seconds(program.pid) for program in found.programs if program.pid},
     )
 
@@ -151,6 +154,8 @@ def troubles_of(look: Look) -> list[str]:
         if health.failed and health.ended is not None:
             told.append(f"the last replay failed: {health.ended.message}")
     told += [f"damaged, and set aside for you to look at: {found.places.data / path}" for path in found.aside]
+    if look.kept is not None and look.kept.overdue(datetime.now(UTC)):
+        told.append(f"the last backup is overdue; {found.places.log / 'worker.log'} says why none was made")
     if found.refused:
         told.append(f"the spool had no room for {found.refused} deliveries of hooks; `memctl verify` says what to do")
     return told
@@ -225,6 +230,8 @@ def _figures(look: Look) -> Iterator[tuple[str, str]]:
         "" if health is None else f"database {size(health.sizes['database'])}, log {size(health.sizes['log'])} of it"
     )
     yield "disk", "; ".join(part for part in (taken, free) if part)
+    if look.kept is not None:
+        yield "backups", _backups(look.kept)
     yield "spool", f"{look.spooled:,} deliveries wait" if look.spooled else "empty"
     yield "data", line(str(look.status.places.data))
     for name in ("api_url", "database_url", "redis_url", "qdrant_url"):
@@ -232,6 +239,13 @@ def _figures(look: Look) -> Iterator[tuple[str, str]]:
             yield name.removesuffix("_url"), line(public(str(url)))
     for at, program, what in look.errors:
         yield "error", f"{when(at.isoformat())} {program}: {line(what)}"
+
+
+def _backups(kept: Kept) -> str:
+    if kept.newest is None:
+        return "none yet" if kept.every else "none, and none on schedule"
+    age = span((datetime.now(UTC) - kept.newest).total_seconds())
+    return f"{kept.files}, the last {age} ago, {size(kept.size)}"
 
 
 # --- top ---
@@ -369,11 +383,23 @@ def _as_json(look: Look, needs_a_person: bool) -> dict[str, Any]:
         },
         "vectors": None if health is None else {"to_write": health.to_write, "to_embed": health.to_embed},
         "replay": None if health is None or health.replay is None else msgspec.to_builtins(health.replay),
+        "backups": None if look.kept is None else _kept_as_json(look.kept),
         "bytes": None if health is None else health.sizes,
         "free_bytes": look.free,
         "errors": [{"at": at.isoformat(), "program": program, "what": what} for at, program, what in look.errors],
         "needs_a_person": needs_a_person,
         "endpoints": {name: public(str(url)) for name, url in found.endpoints.items() if not _secret(name)},
+    }
+
+
+def _kept_as_json(kept: Kept) -> dict[str, Any]:
+    return {
+        "folder": str(kept.folder),
+        "count": kept.files,
+        "bytes": kept.size,
+        "newest": kept.newest.isoformat() if kept.newest else None,
+        "every_hours": kept.every.total_seconds() / 3600 if kept.every else None,
+        "overdue": kept.overdue(datetime.now(UTC)),
     }
 
 

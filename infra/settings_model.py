@@ -60,6 +60,18 @@ class Privacy(BaseModel):
     anonymize: bool = Field(default=False, description="cut mail addresses, phone, card and resident numbers too")
 
 
+class Backup(BaseModel):
+    """Backups on schedule."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    every_hours: int | None = Field(
+        default=None, ge=0, le=8760, description="0: never; 24 for memctl's own database, else 0, where it is left out"
+    )
+    keep: int = Field(default=3, ge=1, le=1000, description="of those made on schedule and in that folder")
+    folder: AbsolutePath | None = Field(default=None, description="where they go; `backups` in the data directory")
+
+
 class Settings(BaseSettings):
     """Effective settings. URLs and tokens may hold secrets, so they stay out of `repr`."""
 
@@ -102,6 +114,7 @@ class Settings(BaseSettings):
     save: bool = Field(default=True, description="false: nothing that hooks and transcripts tell is kept")
     recall: bool = Field(default=True, description="false: hooks tell an agent nothing")
     privacy: Privacy = Field(default=Privacy(), description="what is not kept, beside secrets and private blocks")
+    backup: Backup = Field(default=Backup(), description="backups on schedule")
     log_level: Literal["debug", "info", "warning", "error"] = Field(default="info", description="least level logged")
     log_format: Literal["text", "json"] = Field(default="text", description="json: one object a line, for collectors")
 

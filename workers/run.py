@@ -17,7 +17,7 @@ from memctl.infra.log.migrate import NewerSchema, refuse_newer
 from memctl.infra.log.spaces import installation
 from memctl.infra.settings import Settings
 from memctl.infra.vectors import VectorStoreUnavailable, store
-from memctl.workers import jobs
+from memctl.workers import backups, jobs
 from memctl.workers.drain import Drainer
 from memctl.workers.outbox import DIMENSIONS, OutboxLoop
 from memctl.workers.poison import told
@@ -58,6 +58,7 @@ def run_worker(settings: Settings, ready_file: Path | None = None) -> None:
     outbox.start()
     rebuilding = threading.Thread(target=_watch, args=[settings, stop], name="rebuild", daemon=True)
     rebuilding.start()
+    threading.Thread(target=backups.keep_making, args=[settings, stop], name="backups", daemon=True).start()
     # Of what is kept to fold on, little is garbage in cycles: looking it through each time would hold up folds.
     gc.freeze()
     gc.set_threshold(10_000, 20, 50)

@@ -100,9 +100,10 @@ class ClusterDamaged(MemctlError):
 def after_damage(folder: Path) -> str:
     """What to do about a cluster that is damaged, in words."""
     return (
-        f"first keep a copy of {folder}. Then put a backup of yours in its place; or begin anew: run `memctl down`,"
-        f" rename {folder}, run `memctl up`, and `memctl ingest`, which reads the transcripts that are still on disk"
-        " (what only hooks and commands told is then in the copy alone)"
+        f"first keep a copy of {folder}. Then either put a copy of yours in its place; or run `memctl restore"
+        " --set-aside`, which puts it aside and restores the newest backup; or, where there is none, run `memctl down`,"
+        f" rename {folder}, run `memctl up`. Either way `memctl ingest` reads the transcripts that are still on disk"
+        " (what only hooks and commands told since the backup is then in what was put aside alone)"
     )
 
 

@@ -29,6 +29,8 @@ TABLES = ("spaces", "events", "receipts", "tombstones", "mark_history", "checkpo
 """In the order in which they can be restored."""
 
 _BLOCK = 1 << 20
+_LONGEST_MANIFEST = 1 << 20
+"""Bytes; a file that unpacks to more was not written by memctl."""
 
 Progress = Callable[[str, int], None]
 """Told the table and how many bytes of it are done."""
@@ -44,7 +46,7 @@ class BadBackup(MemctlError):
 class NotEmpty(MemctlError):
     """The log holds {events} events already."""
 
-    hint = "restore into a database without any: another MEMCTL_DATA_DIR, or `memctl reset --confirm` first"
+    hint = "restore into a database without any: another MEMCTL_DATA_DIR, or `memctl restore --set-aside`"
     events: int
 
 
@@ -180,6 +182,8 @@ def _opened(file: Path) -> zipfile.ZipFile:
 
 def _manifest(file: Path, archive: zipfile.ZipFile) -> Manifest:
     try:
+        if archive.getinfo("manifest.json").file_size > _LONGEST_MANIFEST:
+            raise ValueError
         found = msgspec.json.decode(archive.read("manifest.json"), type=Manifest)
     except (KeyError, msgspec.MsgspecError, zipfile.BadZipFile, EOFError, ValueError) as problem:
         raise BadBackup(file=str(file), why="it is no backup of memctl's, or damaged") from problem

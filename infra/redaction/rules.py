@@ -12,7 +12,7 @@ _FLAGS = re.compile(r"\(\?([imsx]+)\)")
 
 
 class Rule(msgspec.Struct, frozen=True):
-    """One shape of secret. Every group of the pattern is a part of the secret.
+    """One shape of secret. Every group of the pattern is a part of the secret, but for `names`.
 
     `pattern` is read by Hyperscan and, over UTF-8 bytes, by `re`. `examples` hold what it must find, and
     `negative_examples` what it must not.
@@ -28,6 +28,8 @@ class Rule(msgspec.Struct, frozen=True):
     must: str = ""
     check: str = ""
     """A test of `personal` that a cut value must pass."""
+    names: tuple[int, ...] = ()
+    """Groups that only say whose secret it is or where it serves (a user, a host, a key's name): they stay."""
 
     def compiled(self) -> re.Pattern[bytes]:
         """The pattern for `re`, which takes flags only at its start."""
@@ -53,7 +55,7 @@ def user_rule(number: int, pattern: str) -> Rule:
 
 def personal_rules() -> list[Rule]:
     """The shapes of personal data."""
-    return [_rule(each, {}) for each in _read("personal.yml")["rules"]]
+    return [_rule(each, {}, {}) for each in _read("personal.yml")["rules"]]
 
 
 def _read(name: str) -> dict[str, Any]:
@@ -69,16 +71,17 @@ def load_rules(*, everything: bool = False) -> list[Rule]:
     """The rules in use; with `everything` also those of Nosey Parker that memctl leaves out."""
     own = _read("memctl.yml")
     left_out = set() if everything else set(own["leave_out"])
-    rules = [_rule(each, own["markers"]) for each in own["rules"]]
+    markers, names = own["markers"], own["names"]
+    rules = [_rule(each, markers, names) for each in own["rules"]]
     folder = files("memctl.infra.redaction") / "shapes" / "noseyparker"
     for name in sorted(file.name for file in folder.iterdir()):
         if name.endswith(".yml"):
             theirs = _read(f"noseyparker/{name}")["rules"]
-            rules += [_rule(each, own["markers"]) for each in theirs if each["id"] not in left_out]
+            rules += [_rule(each, markers, names) for each in theirs if each["id"] not in left_out]
     return rules
 
 
-def _rule(each: dict[str, Any], markers: dict[str, str]) -> Rule:
+def _rule(each: dict[str, Any], markers: dict[str, str], names: dict[str, list[int]]) -> Rule:
     name = re.sub(r"[^a-z0-9]+", "-", re.sub(r"\(.*?\)", "", each["name"]).lower()).strip("-")
     return Rule(
         id=each["id"],
@@ -89,4 +92,5 @@ def _rule(each: dict[str, Any], markers: dict[str, str]) -> Rule:
         unless=each.get("unless", ""),
         must=each.get("must", ""),
         check=each.get("check", ""),
+        names=tuple(names.get(each["id"], ())),
     )

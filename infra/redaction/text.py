@@ -144,10 +144,11 @@ class Redactor:
             return []
         pattern, unless, must = self._patterns[index], self._unless[index], self._must[index]
         check = self._checks[index]
-        marker = self._rules[index].marker
+        marker, names = self._rules[index].marker, self._rules[index].names
+        groups = [group for group in range(1, pattern.groups + 1) if group not in names]
         found: list[tuple[int, int, str]] = []
         for match in pattern.finditer(data):
-            for group in range(1, pattern.groups + 1):
+            for group in groups:
                 value = match[group]
                 if not value or (unless and unless.search(value)) or (must and not must.search(value)):
                     continue

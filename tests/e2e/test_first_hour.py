@@ -10,49 +10,15 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import anyio
 import psycopg
 import pytest
+from commandline import Memctl
 from events import until
 from histories import ROOT
 
 HOOKS = ROOT.parent / "shared" / "data" / "hook-samples"
-
-
-class Memctl:
-    """The command line on one data directory, with `home` as the user's home."""
-
-    def __init__(self, home: Path) -> None:
-        self.home = home
-        self.data = home / "memory"
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("MEMCTL_")}
-        self.environment = {
-            **kept,
-            "HOME": str(home),
-            "XDG_CONFIG_HOME": str(home / "config"),
-            "MEMCTL_DATA_DIR": str(self.data),
-            "MEMCTL_EMBEDDER": "none",
-        }
-
-    def __call__(self, *arguments: str, code: int = 0, stdin: bytes = b"") -> str:
-        done = subprocess.run(
-            [sys.executable, "-m", "memctl.cli", *arguments],
-            env=self.environment,
-            cwd=self.home,
-            input=stdin,
-            capture_output=True,
-            timeout=180,
-            check=False,
-        )
-        said = done.stderr.decode()
-        assert done.returncode == code, f"{arguments}: exit {done.returncode}\n{done.stdout.decode()}\n{said}"
-        self.said = said
-        return done.stdout.decode()
-
-    def json(self, *arguments: str, code: int = 0) -> Any:
-        return json.loads(self(*arguments, "--json", code=code))
 
 
 @pytest.fixture(scope="module")

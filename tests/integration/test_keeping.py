@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import zipfile
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 
 import msgspec
 import pytest
@@ -19,12 +21,15 @@ from memctl.api.ingest import ingest
 from memctl.api.reader import reader_of
 from memctl.api.redacting import redact_past
 from memctl.infra import generations
+from memctl.infra.backups import NoRoom, backup, every, kept
 from memctl.infra.database import Connection, connect
 from memctl.infra.log import archive
 from memctl.infra.log.append import append
 from memctl.infra.log.audit import decoded, hashed
 from memctl.infra.log.mark import last_position, move_mark
+from memctl.infra.log.receipts import RECEIPTS, read_receipts
 from memctl.infra.settings import Settings, load_settings
+from memctl.workers.backups import LOCK, make_if_due
 
 PHRASE = "the zq7vkx19mw harbour protocol"
 
@@ -68,7 +73,7 @@ def test_a_backup_made_while_others_write_is_restored_elsewhere_without_what_was
     drained(database_url)
     with connect(database_url, autocommit=False) as writer:
         append(writer, 1, [prompt(3, "not committed", session="a")])
-        file = backups.backup(settings, log, tmp_path / "kept")
+        file = backup(settings, log, tmp_path / "kept")
         saved = events(log)
         writer.rollback()
     assert file.stat().st_mode & 0o077 == 0
@@ -104,7 +109,7 @@ def test_a_damaged_backup_is_refused_and_nothing_is_restored(
 ) -> None:
     generations.ensure_live(log, 1)
     append(log, 1, [prompt(n) for n in range(50)])
-    file = backups.backup(settings, log, tmp_path / "kept")
+    file = backup(settings, log, tmp_path / "kept")
     content = file.read_bytes()
     if damage == "cut":
         file.write_bytes(content[:-100])
@@ -196,6 +201,38 @@ def test_rules_that_came_later_cut_the_past_and_the_same_transcript_brings_nothi
     assert [each.name for each in compared if not each.equal] == []
     rows = log.execute("SELECT count(*) FROM memctl.memories_g2 m WHERE strpos(lower(m::text), 'invoice') > 0")
     assert rows.fetchone() == (0,) or generations.live(log).stage2 != 2
-    receipt = json.loads((settings.data_dir / forget.RECEIPTS).read_text().splitlines()[-1])
+    receipt = json.loads((settings.data_dir / RECEIPTS).read_text().splitlines()[-1])
     assert receipt["scope"]["kind"] == "rules"
     assert "invoice" not in msgspec.json.encode(receipt).decode().lower()
+
+
+def test_a_backup_is_made_on_schedule_when_the_last_is_old_and_something_was_told_or_forgotten_since(
+    settings: Settings, log: Connection, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert every(settings) is None, "the database of somebody else is theirs to back up"
+    monkeypatch.setenv("MEMCTL_BACKUP__EVERY_HOURS", "24")
+    monkeypatch.setenv("MEMCTL_BACKUP__KEEP", "2")
+    daily = load_settings()
+    generations.ensure_live(log, 1)
+    now = datetime.now(UTC)
+    assert not make_if_due(daily, log, now), "there is nothing to back up"
+    append(log, 1, [prompt(1)])
+    assert make_if_due(daily, log, now)
+    later = now + timedelta(days=3)
+    assert not make_if_due(daily, log, later), "nothing was told since"
+    append(log, 1, [prompt(2)])
+    assert not make_if_due(daily, log, now + timedelta(hours=23))
+    with monkeypatch.context() as full:
+        full.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=10 << 20))
+        with pytest.raises(NoRoom):
+            make_if_due(daily, log, later)
+    with connect(database_url, name="other") as other:
+        other.execute("SELECT pg_advisory_lock(%s)", [LOCK])
+        assert not make_if_due(daily, log, later), "another worker is at it"
+    assert make_if_due(daily, log, later)
+    drained(database_url)
+    forget.forget(daily, log, 1, forget.plan(reader_of(log, "default"), id=id_of(prompt(1))), None)
+    assert make_if_due(daily, log, later), "the last holds what was forgotten"
+    found = kept(daily)
+    assert (found.files, found.overdue(now + timedelta(hours=47)), found.overdue(later)) == (2, False, True)
+    assert [each.id for each in read_receipts([found.folder / RECEIPTS])]

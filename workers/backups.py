@@ -1,0 +1,49 @@
+"""Backups on schedule, made by whichever worker looks first."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from datetime import UTC, datetime
+
+from memctl.domain.errors import MemctlError
+from memctl.infra import backups
+from memctl.infra.database import Connection, connect
+from memctl.infra.settings import Settings
+
+log = logging.getLogger("memctl.backups")
+
+LOOK_AGAIN_S = 300.0
+LOCK = 0x6261636B
+"""Advisory lock of whoever makes a backup on schedule ("back")."""
+
+
+def keep_making(settings: Settings, stop: threading.Event) -> None:
+    """Make backups as the settings say until told to stop; what goes wrong is logged, and tried again later."""
+    if backups.every(settings) is None:
+        return
+    told = ""
+    while not stop.wait(LOOK_AGAIN_S):
+        try:
+            with connect(settings.require("database_url"), name="memctl backup") as connection:
+                make_if_due(settings, connection, datetime.now(UTC))
+            told = ""
+        except (MemctlError, OSError) as problem:
+            if str(problem) != told:
+                log.warning("no backup was made: %s", problem)
+            told = str(problem)
+
+
+def make_if_due(settings: Settings, connection: Connection, now: datetime) -> bool:
+    """Make a backup if one is due and nobody else is at it. Raises: NoRoom, DatabaseUnavailable, OSError."""
+    row = connection.execute("SELECT pg_try_advisory_lock(%s)", [LOCK]).fetchone()
+    if not (row and row[0]):
+        return False
+    try:
+        if not backups.due(settings, connection, now):
+            return False
+        file = backups.backup(settings, connection, keep=settings.backup.keep)
+        log.info("backup written: %s, %d bytes", file, file.stat().st_size)
+        return True
+    finally:
+        connection.execute("SELECT pg_advisory_unlock(%s)", [LOCK])
