@@ -12,6 +12,7 @@ from memctl.domain.event import Position
 from memctl.infra import generations, rebuilds
 from memctl.infra.database import Connection, connect
 from memctl.infra.generations import Live
+from memctl.infra.log import erase
 from memctl.infra.log.mark import move_mark
 from memctl.infra.rebuilds import Rebuild
 from memctl.workers.rebuild import Leader, RebuildStopped, known_read_models
@@ -21,6 +22,12 @@ class NotReached(MemctlError):
     """The log has not reached position {position} yet: it stands at {mark}."""
 
     exit_code = 2
+
+
+class ForgottenMeanwhile(MemctlError):
+    """Something is being forgotten, or was forgotten since this look at the past began: it might show it still."""
+
+    hint = "look again once it is done; one that was stopped half way is gone on with by the next `memctl forget`"
 
 
 @contextmanager
@@ -36,22 +43,27 @@ def as_of(
 
     Yields a connection and the generations whose tables hold them; live read models and vectors are not touched.
     They are folded by the rules of today, without what has been erased since.
-    Raises: NotReached, UnknownReadModel, RebuildStopped.
+    Raises: NotReached, UnknownReadModel, ForgottenMeanwhile, RebuildStopped.
     """
     names = None if read_models is None else known_read_models(read_models)
     with connect(database_url, name="memctl as of") as connection:
         _sweep(connection)
         if position > (reached := move_mark(connection)):
             raise NotReached(position=position, mark=reached)
+        began = erase.now(connection)
         with connection.transaction():
             stage1 = generations.create(connection, 1, status="scratch")
             stage2 = generations.create(connection, 2, facts_of=stage1, status="scratch")
             rebuild = rebuilds.begin(connection, "as_of", 1, position, stage1, stage2, names)
             rebuilds.lock(connection, rebuild.id)
         try:
-            for step in Leader(database_url, connection, rebuild, processes).build():
-                rebuilds.report(connection, rebuild.id, step.what, step.done, step.of)
-                progress(step.what, step.done, step.of)
+            try:
+                for step in Leader(database_url, connection, rebuild, processes).build():
+                    rebuilds.report(connection, rebuild.id, step.what, step.done, step.of)
+                    progress(step.what, step.done, step.of)
+            finally:  # whoever forgets drops what is being built, too
+                if erase.at_work_since(connection, began):
+                    raise ForgottenMeanwhile
             yield connection, Live(stage1, stage2)
         except RebuildStopped as stopped:
             rebuilds.end(connection, rebuild.id, "failed", str(stopped))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 from uuid import UUID
 
 import msgspec
@@ -84,6 +84,20 @@ def receipts(connection: Connection, *, unfinished: bool = False) -> list[Receip
                 msgspec.json.decode(row[7]))
         for row in rows
     ]  # fmt: skip
+
+
+def now(connection: Connection) -> datetime:
+    """What the database's clock shows."""
+    (moment,) = _row(connection, "SELECT clock_timestamp()")
+    return cast(datetime, moment)
+
+
+def at_work_since(connection: Connection, moment: datetime) -> bool:
+    """Whether something is being forgotten, or was at any time since a moment: what was read then may hold it."""
+    found = connection.execute(
+        "SELECT EXISTS (SELECT FROM memctl.receipts WHERE finished_at IS NULL OR finished_at >= %s)", [moment]
+    ).fetchone()
+    return bool(found and found[0])
 
 
 def lay(connection: Connection, space_id: int, receipt: UUID, stones: Iterable[Tombstone]) -> None:

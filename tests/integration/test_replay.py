@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from uuid import UUID
 
 import psycopg
 import pytest
@@ -11,14 +12,17 @@ import servers
 from events import prompt
 from histories import digests, drained, example
 
+from memctl.domain.erasing import Scope
 from memctl.domain.event import Position
 from memctl.infra import generations, readmodels, rebuilds
 from memctl.infra.database import Connection, connect
+from memctl.infra.log import erase
 from memctl.infra.log.append import append
 from memctl.infra.log.mark import mark, position_at
 from memctl.projections.kernel import projections
 from memctl.workers import rebuild, replay
-from memctl.workers.as_of import NotReached, as_of
+from memctl.workers.as_of import ForgottenMeanwhile, NotReached, as_of
+from memctl.workers.erasure import erase_round, nothing_rebuilt
 from memctl.workers.rebuild import UnknownReadModel
 
 
@@ -244,6 +248,35 @@ def test_a_time_means_the_mark_that_held_then(filled: tuple[str, Connection]) ->
         )
     asked = [(-1, 0), (0, 10), (9, 10), (10, 20), (900, 30)]
     assert [position_at(connection, noon + timedelta(minutes=m)) for m, _ in asked] == [p for _, p in asked]
+
+
+def test_no_look_at_the_past_shows_what_is_forgotten_while_it_is_built(filled: tuple[str, Connection]) -> None:
+    """Whether it began before the generations that are not live were dropped, or after."""
+    url, connection = filled
+    position, receipt = mark(connection), UUID(int=7)
+    there = connection.execute("SELECT event_id FROM memctl.events WHERE variant_of IS NULL ORDER BY 1").fetchone()
+    assert there is not None
+
+    def forget(what: str, done: int, of: int) -> None:
+        with connect(url) as other:
+            erase.begin(other, 1, receipt, Scope(kind="id"), "")
+            erase_round(other, 1, receipt, [there[0]])
+            erase.finish(other, receipt, {})
+
+    with pytest.raises(ForgottenMeanwhile), as_of(url, position, processes=1, progress=forget):
+        raise AssertionError("shown")
+    with as_of(url, position, processes=1):
+        pass
+    erase.begin(connection, 1, UUID(int=8), Scope(kind="id"), "")  # and it is not finished
+    with pytest.raises(ForgottenMeanwhile), as_of(url, position, processes=1):
+        raise AssertionError("shown")
+
+    def drop_it(what: str, done: int, of: int) -> None:
+        with connect(url) as other, nothing_rebuilt(other):
+            pass
+
+    with pytest.raises(ForgottenMeanwhile), as_of(url, position, processes=1, progress=drop_it):
+        raise AssertionError("shown")
 
 
 def test_what_a_killed_look_at_the_past_left_is_dropped_by_the_next(filled: tuple[str, Connection]) -> None:
