@@ -27,7 +27,7 @@ PATIENCE = 4
 
 LOG = ["tests/integration/test_log.py"]
 TOMBSTONES = ["tests/integration/test_tombstones.py"]
-LEASES = ["tests/integration/test_leases.py", "tests/integration/test_races.py"]
+LEASES = ["tests/integration/test_leases.py"]
 LEASED = {"hashes_of", "acquire", "take", "advance", "renew", "release"}
 MIGRATIONS = "infra/log/migrations/versions"
 TARGETS: dict[str, tuple[list[str], set[str] | None]] = {
@@ -163,6 +163,7 @@ def main() -> int:
                     continue
                 (work / file).write_text(changed)
                 made += 1
+                print(f"\r{number}", end="", file=sys.stderr, flush=True)
                 if not is_seen(work, tests, environment, patience_s):
                     survived += 1
                     print(f"{file} {number} {what}", flush=True)

@@ -258,7 +258,7 @@ def empty(
     ).fetchall()
     emptied = [Emptied(*row) for row in rows]
     connection.execute(
-        "UPDATE memctl.receipts SET erased = (SELECT array_agg(DISTINCT id) FROM unnest(erased || %s::uuid[]) AS e(id))"
+        "UPDATE memctl.receipts SET erased = ARRAY(SELECT DISTINCT id FROM unnest(erased || %s::uuid[]) AS e(id))"
         " WHERE receipt = %s",
         [[each.id for each in emptied], receipt],
     )

@@ -17,7 +17,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -42,6 +42,8 @@ from memctl.infra import dead_letters, generations, readmodels
 from memctl.infra.database import Connection, DatabaseUnavailable, connect
 from memctl.infra.generations import LeaseHeld, LeaseLost
 from memctl.infra.log.append import append
+from memctl.infra.log.mark import last_position, mark
+from memctl.infra.outbox import backlog
 from memctl.infra.redaction import prepare
 from memctl.projections.kernel import projections
 from memctl.workers.audit import audit
@@ -84,13 +86,20 @@ class Turmoil:
                 while at < len(mine):
                     some = mine[at : at + luck.choice((1, 3, 12))]
                     answers = append(connection, 1, some)
-                    self.told.wait(luck.choice((0, 0, 0.01, 0.2)))  # with a transaction that is open
+                    self.told.wait(luck.choice((0, 0.01, 0.2, 0.5)))  # with a transaction that is open
                     if luck.random() < 0.15:
                         connection.rollback()
                         continue
                     connection.commit()
                     self.kept += [e for e, a in zip(some, answers, strict=True) if a.status != "forgotten"]
                     at += len(some)
+
+    def wait_for(self, writing: list[Future[None]]) -> None:
+        try:
+            for each in writing:
+                each.result(300)
+        finally:
+            self.told.set()
 
     # meddling
 
@@ -171,7 +180,7 @@ class Turmoil:
         source, stream, projection, key = luck.choice(found)
         payload = EventSkipped(skipped=source, projection=projection, key=key if luck.random() < 0.7 else None)
         named = derived_id(f"{payload.skipped} {payload.projection} {payload.key}")
-        skip = NewEvent(stream=stream, payload=payload, occurred_at=Micros(1), dedupe_key=f"skip:{named}")
+        skip = NewEvent(stream=stream, payload=payload, occurred_at=Micros(1), dedupe_key=f"skip:{named}", actor="user")
         self.kept.append(skip)
         append(connection, 1, [skip])
 
@@ -268,6 +277,21 @@ def workers(environment: dict[str, str], tmp_path: Path) -> Iterator[Callable[[r
         yield start
 
 
+def standing(log: Connection) -> object:
+    """What to look at where it does not go on."""
+    live = generations.live(log)
+    busy = "SELECT application_name, state, wait_event, query FROM pg_stat_activity WHERE datname = current_database()"
+    return (
+        live,
+        generations.offsets(log, live.stage1, live.stage2),
+        mark(log),
+        last_position(log),
+        backlog(log, live.stage2),
+        dead_letters.halts(log, live),
+        log.execute(busy.encode()).fetchall(),
+    )
+
+
 SEEDS = [int(each) for each in os.environ.get("MEMCTL_TEST_TURMOIL", "").split(",") if each] or [
     *([1] if not FACTOR else [time.time_ns() + n for n in range(FACTOR)])
 ]
@@ -278,10 +302,10 @@ SEEDS = [int(each) for each in os.environ.get("MEMCTL_TEST_TURMOIL", "").split("
 def test_whatever_is_done_at_once_no_read_model_skips_repeats_or_differs(
     seed: int,
     environment: dict[str, str],
-    log: Connection,
     workers: Callable[[random.Random], Workers],
     postgres_server: str,
     templates: servers.Templates,
+    tmp_path: Path,
 ) -> None:
     luck = random.Random(seed)
     events = [prepare(event) for event in fates.arriving(luck, history(luck, STEPS * (2 if FACTOR else 1)))]
@@ -291,26 +315,33 @@ def test_whatever_is_done_at_once_no_read_model_skips_repeats_or_differs(
         pieces = [events[n::WRITERS] for n in range(WRITERS)]
         writing = [pool.submit(turmoil.write, mine, random.Random(luck.random())) for mine in pieces]
         others = [pool.submit(turmoil.meddle, random.Random(luck.random())) for _ in range(MEDDLERS)]
-        others.append(pool.submit(turmoil.disturb, running))
-        try:
-            for each in writing:
-                each.result(300)
-        finally:
-            turmoil.told.set()
+        others.append(pool.submit(turmoil.wait_for, writing))
+        turmoil.disturb(running)  # here: a process dies with the thread that started it
         for each in others:
             each.result(300)
     running.all_go_on()
-    run_out(log)
-    until(lambda: caught_up(log), within_s=180)
+    with connect(turmoil.url) as log:
+        settle(turmoil, log, tmp_path / "workers.log")
+        prove(log, environment)
+        erased: set[UUID] = {row[0] for row in log.execute("SELECT unnest(erased) FROM memctl.receipts")}
+        kept = [event for event in turmoil.kept if event_id_of(1, event.dedupe_key) not in erased]
+        print(f"{len(kept)} events kept, {len(erased)} forgotten;", turmoil.done)
+        there = log.execute(
+            "SELECT DISTINCT coalesce(variant_of, event_id) FROM memctl.events WHERE payload IS NOT NULL"
+        )
+        assert {row[0] for row in there} == {event_id_of(1, event.dedupe_key) for event in kept}
+        luck.shuffle(kept)
+        assert folded(postgres_server, templates, kept, []) == digests(log)
 
+
+def settle(turmoil: Turmoil, log: Connection, output: Path) -> None:
+    """Wait until the workers have caught up; nothing is left that does not go on."""
+    run_out(log)
+    try:
+        until(lambda: caught_up(log), within_s=90)
+    except AssertionError:
+        print(turmoil.done, standing(log), output.read_text()[-5000:], sep="\n")
+        raise
     live = generations.live(log)
     assert not dead_letters.parked(log, live.stage1, live.stage2)
-    turmoil.look(log, luck)
-    prove(log, environment)
-    erased: set[UUID] = {row[0] for row in log.execute("SELECT unnest(erased) FROM memctl.receipts")}
-    kept = [event for event in turmoil.kept if event_id_of(1, event.dedupe_key) not in erased]
-    wanted = {event_id_of(1, event.dedupe_key) for event in kept}
-    there = log.execute("SELECT DISTINCT coalesce(variant_of, event_id) FROM memctl.events WHERE payload IS NOT NULL")
-    assert {row[0] for row in there} == wanted
-    luck.shuffle(kept)
-    assert folded(postgres_server, templates, kept, []) == digests(log), turmoil.done
+    turmoil.look(log, turmoil.luck)

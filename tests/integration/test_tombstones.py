@@ -163,6 +163,16 @@ def test_what_was_emptied_is_told_to_be_there_and_is_kept_in_no_other_words(log:
     assert log.execute("SELECT count(*) FROM memctl.events").fetchone() == (3,)
 
 
+def test_emptying_what_is_empty_already_changes_nothing(log: Connection) -> None:
+    append(log, 1, [prompt(1)])
+    for receipt in (RECEIPT, UUID(int=8)):
+        erase.begin(log, 1, receipt, Scope(kind="id"), "")
+        with log.transaction():
+            emptied = erase.empty(log, 1, receipt, [event_id_of(1, prompt(1).dedupe_key)])
+        assert len(emptied) == (receipt == RECEIPT)
+    assert [len(each.erased) for each in erase.receipts(log)] == [1, 0]
+
+
 def test_a_variant_of_what_is_forgotten_meanwhile_is_not_kept(log: Connection, database_url: str) -> None:
     """The tombstone is laid between the look at what is stored and the variant's own append."""
     append(log, 1, [prompt(1), prompt(2)])
