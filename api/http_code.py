@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Path, Query, Request, Response
 
 from memctl.api import code, graph
+from memctl.api import strategies as learnt
 from memctl.api.pages import LONGEST_PAGE
 from memctl.api.places import places_of
 from memctl.api.reader import Reader
@@ -42,6 +43,24 @@ def routes(found: Found) -> APIRouter:
             request,
             lambda reader: code.rules(
                 reader, places_of(reader, project, here), language=language, state=state, limit=limit
+            ),
+        )
+
+    @router.get("/strategies")
+    def strategies(
+        request: Request,
+        project: Project = None,
+        here: Here = None,
+        domain: Annotated[str | None, Query(max_length=40, examples=["commands"])] = None,
+        waiting: bool = False,
+        limit: Limit = 50,
+        cursor: Cursor = None,
+    ) -> Response:
+        """What earlier work teaches for work to come; `waiting`: what too few sessions have taught so far."""
+        return found(
+            request,
+            lambda reader: learnt.strategies(
+                reader, places_of(reader, project, here), domain=domain, waiting=waiting, limit=limit, cursor=cursor
             ),
         )
 

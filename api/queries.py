@@ -292,6 +292,7 @@ _REMEMBERED: dict[str, MemoryKind] = {
     "episode": "episode",
     "bug": "bug_pattern",
     "rule": "code_rule",
+    "strategy": "strategy",
     "entity": "entity",
 }
 """Records that memories are made of, by the names of things."""
@@ -304,6 +305,7 @@ _THINGS = (
     ("knowledge", "verified_knowledge"),
     ("task", "tasks"),
     ("rule", "code_rules"),
+    ("strategy", "strategies"),
     ("code_pattern", "code_patterns"),
     ("entity", "entities"),
 )

@@ -40,6 +40,7 @@ COMMANDS = {
     "tasks": "memctl.cli.work:tasks",
     "context": "memctl.cli.context:context",
     "rules": "memctl.cli.rules:rules",
+    "strategies": "memctl.cli.strategies:strategies",
     "entities": "memctl.cli.entities:entities",
     "graph": "memctl.cli.entities:graph",
     "project": "memctl.cli.project:project",

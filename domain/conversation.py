@@ -6,6 +6,8 @@ import re
 from typing import Literal
 from uuid import UUID
 
+import msgspec
+
 from memctl.domain.asserting import Assertions, span_of
 from memctl.domain.bounded import one_line
 from memctl.domain.decisions import LONGEST_PROMPT, Decision, decisions_by_user
@@ -16,10 +18,12 @@ from memctl.domain.facts import (
     DecisionTaken,
     Episode,
     InsightFound,
+    Lesson,
     MoodShown,
     Prompted,
     PromptKind,
     Span,
+    StrategyShown,
     TaskClosed,
     TaskOpened,
     Turn,
@@ -28,13 +32,14 @@ from memctl.domain.facts import (
 )
 from memctl.domain.insights import claims_in
 from memctl.domain.judging import SAID, Verdict
-from memctl.domain.learning import EpisodeDistilled, OfEpisode, TrajectoryJudged
+from memctl.domain.learning import EpisodeDistilled, OfEpisode, StrategyDistilled, TrajectoryJudged
 from memctl.domain.observations import PromptSubmitted, ResponseReceived
 from memctl.domain.ordering import Placed, prompt_about
 from memctl.domain.prompts import FRESH_START, Said, is_complaint, is_thanks, kind_of, said_in, says_no, words_in
 from memctl.domain.sentiment import mood_of
 from memctl.domain.signatures import errors_in
 from memctl.domain.statements import TaskCompleted, TaskStarted
+from memctl.domain.strategies import MOST, kept
 from memctl.domain.tasks import canonical_of, description_of, task_key, task_type_of
 
 RESTED = 4 * 3_600_000_000
@@ -118,17 +123,42 @@ class Conversation:
             self._assert.add(self._fact(self.episode, closed=False))
 
     def recorded(self, outcome: OfEpisode) -> bool:
-        """A processor said something of an episode. False where that was told already: then it has to be told anew."""
-        if outcome.episode in self._over:
+        """A processor said something of an episode. False where what it bears on was told: then that is told anew."""
+        known = (outcome.episode, type(outcome)) in self._recorded
+        if known if isinstance(outcome, StrategyDistilled) else outcome.episode in self._over:
             return False
         self._recorded[outcome.episode, type(outcome)] = outcome
         if self.episode is not None and self.episode.id == outcome.episode:
             self.episode.dirty = True
         return True
 
+    def taught(self, placed: Placed, seen: StrategyDistilled) -> None:
+        """Tell what a model distilled of an episode, if that is its latest word on it."""
+        if self._recorded.get((seen.episode, StrategyDistilled)) is not seen:
+            return
+        for number, lesson in enumerate([each for each in seen.strategies if each.title.strip()][:MOST]):
+            self._assert.make(
+                StrategyShown,
+                placed,
+                f"{placed.cite}:{number}",
+                location=self._assert.home,
+                # Its name is its title's: a key is a rule's.
+                lesson=msgspec.structs.replace(kept(lesson), key=""),
+                made_by=seen.made_by or "a model",
+            )
+
+    def learnt(self, placed: Placed, lesson: Lesson | None, *spans: Span) -> None:
+        """A rule read a lesson out of the open task's work, once, of the first three."""
+        episode = self.episode
+        if lesson is None or episode is None or len(episode.lessons) >= MOST or lesson.key in episode.lessons:
+            return
+        episode.lessons.add(lesson.key)
+        about = f"{episode.id}:{lesson.key}"
+        self._assert.make(StrategyShown, placed, about, *spans, location=self._assert.home, lesson=lesson)
+
     def _fact(self, episode: EpisodeSoFar, *, closed: bool) -> Episode:
-        recorded = self._recorded
-        judged, distilled = recorded.get((episode.id, TrajectoryJudged)), recorded.get((episode.id, EpisodeDistilled))
+        judged = self._recorded.get((episode.id, TrajectoryJudged))
+        distilled = self._recorded.get((episode.id, EpisodeDistilled))
         assert judged is None or isinstance(judged, TrajectoryJudged)
         assert distilled is None or isinstance(distilled, EpisodeDistilled)
         return episode.fact(closed=closed, judged=judged, distilled=distilled)

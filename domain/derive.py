@@ -75,9 +75,13 @@ class StreamFacts:
         placed = None if self._undated else self._ordering.place(events)
         if placed is None:
             return False
-        for each in placed:
-            if isinstance(each.payload, OfEpisode) and not self._talk.recorded(each.payload):
-                return False
+        latest = {
+            (payload.episode, type(payload)): payload
+            for each in placed
+            if isinstance(payload := each.payload, OfEpisode)
+        }
+        if not all(self._talk.recorded(outcome) for outcome in latest.values()):
+            return False
         for each in placed:
             self._fold(each)
         return True

@@ -161,6 +161,8 @@ class EpisodeSoFar(Signs, kw_only=True):
     approach: str = ""
     gotchas: dict[str, None] = msgspec.field(default_factory=dict)
     tips: dict[str, None] = msgspec.field(default_factory=dict)
+    lessons: set[str] = msgspec.field(default_factory=set)
+    """Keys of what it taught by rule."""
     answered: Span | None = None
     summary: str = ""
     """The longest of the agent's words after the last change, up to the next prompt."""
@@ -306,7 +308,11 @@ class EpisodeSoFar(Signs, kw_only=True):
         return Verdict(judged.outcome, f"{said}: {judged.why}" if judged.why else said, judged.confidence)
 
     def fact(
-        self, *, closed: bool, judged: TrajectoryJudged | None = None, distilled: EpisodeDistilled | None = None
+        self,
+        *,
+        closed: bool,
+        judged: TrajectoryJudged | None = None,
+        distilled: EpisodeDistilled | None = None,
     ) -> Episode:
         outcome, why, confidence = self._verdict(judged, closed=closed)
         distilled = distilled or EpisodeDistilled(episode=self.id)

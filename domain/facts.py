@@ -7,7 +7,7 @@ whenever the events arrived. `evidence` names the events and the spans of charac
 from __future__ import annotations
 
 import hashlib
-from typing import Literal, cast
+from typing import Annotated, Literal, cast
 from uuid import UUID
 
 import msgspec
@@ -405,6 +405,29 @@ class Episode(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="ep
     tokens: int = 0
     threads: tuple[Thread, ...] = ()
     """What is left open, while it is the work that the session ends with."""
+
+
+class Lesson(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A strategy as one piece of work teaches it (seed 003): when it helps (`title`, `description`), and what to do.
+
+    `domain` is a kind of work; `from_failure` where it shows what to avoid; `key` is a rule's own name for it, equal
+    for the same lesson of other work.
+    """
+
+    title: str
+    description: str = ""
+    content: str = ""
+    domain: str = ""
+    from_failure: bool = False
+    confidence: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.7
+    key: str = ""
+
+
+class StrategyShown(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="strategy_shown"):
+    """A piece of work taught something for others in its project: by rule, or as a model distilled it (`made_by`)."""
+
+    lesson: Lesson
+    made_by: str = ""
 
 
 class DecisionTaken(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="decision_taken"):

@@ -13,14 +13,11 @@ from uuid import UUID
 import msgspec
 
 from memctl.domain.event import Payload, event
-from memctl.domain.facts import InsightKind, Span
+from memctl.domain.facts import InsightKind, Lesson, Span
 from memctl.domain.statements import Statement
 
 PROCESSORS = "knowledge/processors"
 """Stream of what processors failed at."""
-
-MOST_STRATEGIES = 3
-"""Strategies that one trajectory gives at most (seed 003)."""
 
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
@@ -61,20 +58,6 @@ class EpisodeDistilled(OfEpisode, frozen=True, kw_only=True, omit_defaults=True)
     gotchas: tuple[str, ...] = ()
     tips: tuple[str, ...] = ()
     confidence: Share = 1.0
-
-
-class Lesson(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A strategy as it is distilled (seed 003): when it helps (`title`, `description`), and what to do (`content`).
-
-    `domain` is a task's type or another word for the kind of work; `from_failure` where the work shows what to avoid.
-    """
-
-    title: str
-    description: str = ""
-    content: str = ""
-    domain: str = ""
-    from_failure: bool = False
-    confidence: Share = 0.7
 
 
 @event("strategy.distilled")

@@ -23,6 +23,7 @@ MemoryKind = Literal[
     "bug_pattern",
     "knowledge",
     "code_rule",
+    "strategy",
     "entity",
     "relation",
     "sentiment",
@@ -147,6 +148,11 @@ def bug_importance(occurrences: int, best_rate: float | None) -> float:
 def rule_importance(confidence: float, *, asked: bool) -> float:
     """0 to 1: how sure a rule of replacement is, and whether a user asked for it."""
     return round(min(0.3 + 0.3 * confidence + (0.15 if asked else 0.0), 1.0), 4)
+
+
+def strategy_importance(confidence: float, sessions: int) -> float:
+    """0 to 1: how sure a lesson is, and how many sessions taught it."""
+    return round(min(0.35 + 0.3 * confidence + 0.02 * min(sessions, 10), 1.0), 4)
 
 
 def entity_importance(sessions: int, *, described: bool) -> float:

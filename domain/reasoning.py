@@ -10,7 +10,7 @@ from memctl.domain.decisions import AGENT_HINTS, Decision, decisions_by_agent
 from memctl.domain.facts import Discovered, HypothesisMoved, InsightFound, Span, Summarized, quote
 from memctl.domain.hypotheses import CONFIRMED, HINTS, Hypotheses, Status, findings_in, key_of
 from memctl.domain.insights import stated
-from memctl.domain.learning import InsightExtracted, OfEpisode
+from memctl.domain.learning import InsightExtracted, OfEpisode, StrategyDistilled
 from memctl.domain.literals import Literals
 from memctl.domain.observations import ResponseReceived
 from memctl.domain.ordering import Placed
@@ -89,6 +89,8 @@ class Reasoning:
                 self._assert.note(Summarized, placed, span, summary=seen.summary, tags=seen.tags)
             case InsightExtracted():
                 self._extracted(placed, seen)
+            case StrategyDistilled():
+                self._talk.taught(placed, seen)
             case OfEpisode():
                 pass  # `derive` had it told to the conversation before anything of this batch was folded
             case _:

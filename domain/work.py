@@ -18,6 +18,7 @@ from memctl.domain.facts import (
     ErrorOccurred,
     ErrorResolved,
     FileChanged,
+    Lesson,
     PlanChanged,
     ResolutionRefuted,
     Span,
@@ -28,11 +29,12 @@ from memctl.domain.facts import (
 )
 from memctl.domain.observations import ToolCalled, ToolFailed, ToolOutcome
 from memctl.domain.ordering import Placed
-from memctl.domain.resolutions import Resolutions
+from memctl.domain.resolutions import Resolutions, Resolved
 from memctl.domain.runners import run_of_tests
 from memctl.domain.shell import changes_of, head_of, heads_of, is_commit, only_reads, proofs_of, proves
 from memctl.domain.signatures import SeenError, errors_in, hides_exit, is_noise
 from memctl.domain.stack import imports_in, manifest_in, subject_of
+from memctl.domain.strategies import of_call, of_check, of_remedy
 from memctl.domain.templates import plain
 from memctl.domain.tools import (
     StepList,
@@ -309,6 +311,7 @@ class Work:
                 checked = any(proves(head) for head in heads_of(command))
                 matters = checked or bool(error.frames)
                 episode.erred(error.signature, error.error_types, error.message, matters=matters)
+                self._talk.learnt(placed, of_check(error.error_types, command, error.message), *fact.evidence)
         return occurred
 
     def _refute(self, placed: Placed, error: ErrorOccurred) -> None:
@@ -349,6 +352,16 @@ class Work:
             self._resolved[error.signature] = (fact, self._uses)
             if self._talk.episode is not None:
                 self._talk.episode.resolve(error.signature, error.message, resolved.approach, resolved.explanation)
+                self._talk.learnt(placed, _lesson(resolved, command), *fact.evidence)
+
+
+def _lesson(resolved: Resolved, command: str) -> Lesson | None:
+    error = resolved.error
+    if resolved.edits:
+        return None
+    if error.miscalled:
+        return of_call(error.command, command, error.fact.message)
+    return of_remedy(error.command, resolved.ran, error.fact.message)
 
 
 def _errors(family: str, command: str, seen: ToolOutcome, failed: bool) -> list[SeenError]:

@@ -20,12 +20,14 @@ from memctl.projections.memories_learnt import (
     of_reflection,
     of_relation,
     of_sentiment,
+    of_strategy,
 )
 from memctl.projections.memory_rows import Memory, Source, context, listed, paths, places
 from memctl.projections.project_digests import ProjectDigest
 from memctl.projections.reflections import Reflection
 from memctl.projections.relations import Relation
 from memctl.projections.sentiment import Sentiment
+from memctl.projections.strategies import Strategy
 from memctl.projections.verified_knowledge import VerifiedClaim, VerifiedKnowledge
 
 __all__ = ["Memory", "Source", "memories"]
@@ -36,6 +38,7 @@ Input = (
     | Changed[BugPattern]
     | Changed[VerifiedKnowledge]
     | Changed[CodeRule]
+    | Changed[Strategy]
     | Changed[Entity]
     | Changed[Relation]
     | Changed[Sentiment]
@@ -47,6 +50,7 @@ _KINDS: dict[type[Any], MemoryKind] = {
     BugPattern: "bug_pattern",
     VerifiedKnowledge: "knowledge",
     CodeRule: "code_rule",
+    Strategy: "strategy",
     Entity: "entity",
     Relation: "relation",
     Sentiment: "sentiment",
@@ -87,6 +91,7 @@ def memories(
     | Changed[BugPattern]
     | Changed[VerifiedKnowledge]
     | Changed[CodeRule]
+    | Changed[Strategy]
     | Changed[Entity]
     | Changed[Relation]
     | Changed[Sentiment]
@@ -109,6 +114,8 @@ def _made(item: Input) -> Memory | None:
             return _of_knowledge(knowledge)
         case Changed(row=CodeRule() as rule):
             return of_code_rule(item.key, rule)
+        case Changed(row=Strategy() as strategy):
+            return of_strategy(item.key, strategy)
         case Changed(row=Entity() as entity):
             return of_entity(item.key, entity)
         case Changed(row=Relation() as relation):

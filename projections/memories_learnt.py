@@ -22,6 +22,7 @@ from memctl.projections.project_digests import Often, ProjectDigest
 from memctl.projections.reflections import Reflection
 from memctl.projections.relations import Relation
 from memctl.projections.sentiment import Feeling, Sentiment
+from memctl.projections.strategies import Strategy
 
 ENOUGH_SESSIONS, ENOUGH_WITH_VERSION = 3, 2
 """Sessions that must have named an entity which nobody described; fewer where a manifest told its version."""
@@ -75,6 +76,36 @@ def of_code_rule(key: str, rule: CodeRule) -> Memory | None:
         evidence=_spans([each.span for each in shown]),
         files=paths(files),
         outcome=rule.state,
+    )
+
+
+def of_strategy(key: str, strategy: Strategy) -> Memory | None:
+    """A lesson that enough work has taught."""
+    if not strategy.enough:
+        return None
+    where, taught = strategy.location, names(strategy.sessions)
+    by = f", distilled by {strategy.made_by}" if strategy.made_by else ""
+    sessions = f"{len(taught)} session{'s' if len(taught) > 1 else ''}"
+    lines = [strategy.title, strategy.description, f"{strategy.content} ({sessions}{by})"]
+    return Memory(
+        id=memory_id("strategy", key),
+        kind="strategy",
+        bucket="SEMANTIC",
+        title=one_line(strategy.title, rules.TITLE),
+        gist=one_line(f"{strategy.title} → {strategy.content}", rules.GIST),
+        text=clipped("\n".join(line for line in lines if line), rules.TEXT),
+        search_text=search_text(*lines, f"strategy {strategy.domain}", context(where, strategy.last_seen)),
+        location=where,
+        locations=places((where,)),
+        sessions=taught,
+        importance=rules.strategy_importance(strategy.confidence, len(taught)),
+        confidence=strategy.confidence,
+        status="record",
+        occurred_at=strategy.last_seen,
+        first_at=strategy.first_seen,
+        last_at=strategy.last_seen,
+        source=Source("strategies", key),
+        evidence=tuple(span for telling in strategy.tellings for span in telling.evidence)[:8],
     )
 
 

@@ -28,14 +28,13 @@ from memctl.domain.consolidation import (
 from memctl.domain.core_memory import CoreMemoryAppended, CoreMemoryReplaced
 from memctl.domain.entities import EntityDescribed, RelationAsserted, SentimentNoted
 from memctl.domain.event import Event, Micros, NewEvent, Payload, Position, derived_id, type_of
-from memctl.domain.facts import fact_id, quote
+from memctl.domain.facts import Lesson, fact_id, quote
 from memctl.domain.hypotheses import key_of
 from memctl.domain.learning import (
     PROCESSORS,
     Claim,
     EpisodeDistilled,
     InsightExtracted,
-    Lesson,
     ProcessorFailed,
     StrategyDistilled,
     TrajectoryJudged,

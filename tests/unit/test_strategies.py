@@ -1,0 +1,125 @@
+"""Strategies by rule: what is a lesson for other work, what is not, and how many sessions it takes."""
+
+from __future__ import annotations
+
+import pytest
+from unit.test_learning import EPISODE, WORK, of, read
+
+from memctl.domain.derive import StreamFacts, derive
+from memctl.domain.event import NewEvent
+from memctl.domain.facts import Lesson, StrategyShown, fact_id
+from memctl.domain.learning import StrategyDistilled
+from memctl.domain.strategies import key_of, of_call, of_check, of_remedy
+from memctl.projections.kernel import Changed
+from memctl.projections.memories import memories
+from memctl.projections.strategies import Strategy, strategies, strategy_id
+
+
+def test_a_wrong_call_and_the_one_that_works_are_told_without_what_surrounds_them() -> None:
+    lesson = of_call(
+        "rtk bun run test 2>&1", "bun run test 2>&1 | tail -20", "error: unrecognized subcommand 'bun'\nUsage"
+    )
+    assert lesson is not None
+    assert lesson.title == "Run `bun run test`, not `rtk bun run test`"
+    assert lesson.content == (
+        "`rtk bun run test` fails here (error: unrecognized subcommand 'bun'); `bun run test` works."
+    )
+    again = of_call("cd /work/shop && rtk bun run test", "bun run test", "another message")
+    assert again is not None
+    assert key_of(again) == key_of(lesson), "the same lesson of another session is one strategy"
+
+
+@pytest.mark.parametrize(
+    ("failed", "works"),
+    [
+        ("go test -v -run TestA", "go test ./cart/... -run TestB"),
+        ("sed -n '1,3p' /work/shop/a.ts | cat -A", "sed -n '1,3p' /work/shop/a.ts | od -c"),
+        ("pytest tests/test_cart.py", "pytest tests/unit/test_cart.py"),
+        ("git push --cached", "git push"),
+        ("make a && make b", "make b"),
+        ("bun run test", "bun run test 2>&1 | tail -5"),
+    ],
+)
+def test_a_call_that_is_this_tasks_own_or_everybodys_teaches_nothing(failed: str, works: str) -> None:
+    assert of_call(failed, works, "no such option") is None
+
+
+def test_what_was_run_in_between_mends_what_failed() -> None:
+    lesson = of_remedy(
+        "mise run test -- -run TestReset", ["go mod tidy"], "go: updates to go.mod needed; to update it:"
+    )
+    assert lesson is not None
+    assert lesson.title.startswith("`go mod tidy` mends `mise run test`")
+    assert of_remedy("mise run test", ["git pull --rebase"], "go: updates to go.mod needed") is None
+    assert of_remedy("mise run test", ["go mod tidy", "go generate ./..."], "go: updates to go.mod needed") is None
+
+
+def test_a_rule_of_a_checker_is_enforced_and_one_that_every_agent_keeps_is_no_lesson() -> None:
+    said = "os/exec.Command must not be called. use os/exec.CommandContext"
+    lesson = of_check(("golangci-lint/noctx",), "mise run lint", said)
+    assert lesson is not None
+    assert lesson.key == "check:golangci-lint/noctx"
+    assert of_check(("golangci-lint/unused",), "mise run lint", "func findSecrets is unused") is None
+    assert of_check(("go compile",), "go build", "undefined: total") is None
+
+
+def test_a_check_that_a_commit_ran_is_the_commits() -> None:
+    lesson = of_check(("biome/lint/style",), "git add . && git commit -m 'x'", "Template literals are preferred.")
+    assert lesson is not None
+    assert lesson.title == "`git commit` runs biome here and refuses what it finds"
+    asked = of_check(("biome/lint/style",), "bun run lint && git commit -m 'x'", "Template literals are preferred.")
+    assert asked is not None
+    assert asked.key == "check:biome/lint/style", "the lint was run by hand"
+
+
+def shown(number: int, lesson: Lesson, made_by: str = "") -> StrategyShown:
+    stream = f"session/claude-code/s{number}"
+    return StrategyShown(
+        id=fact_id(stream, "strategy_shown", str(number)),
+        stream=stream,
+        occurred_at=1_000_000 * number,  # type: ignore[arg-type]
+        location="/home/dana/ledger",
+        lesson=lesson,
+        made_by=made_by,
+    )
+
+
+def folded(*facts: StrategyShown) -> Strategy:
+    row = None
+    for fact in facts:
+        row = strategies(row, fact)
+    assert row is not None
+    return row
+
+
+def test_a_rule_of_a_checker_is_told_once_two_sessions_ran_into_it() -> None:
+    lesson = of_check(("golangci-lint/noctx",), "mise run lint", "use os/exec.CommandContext, not Command")
+    assert lesson is not None
+    once, twice = folded(shown(1, lesson)), folded(shown(1, lesson), shown(2, lesson))
+    assert (once.enough, twice.enough) == (False, True)
+    assert once.confidence < twice.confidence
+    assert memories(None, Changed(once.id, once)) is None
+    memory = memories(None, Changed(twice.id, twice))
+    assert memory is not None
+    assert (memory.kind, memory.source.key) == ("strategy", strategy_id("/home/dana/ledger", lesson))
+
+
+LESSON = Lesson(title="Check empty input first", content="The export crashed on it.", from_failure=True)
+
+
+def distilled(*lessons: Lesson, at: int = 200) -> NewEvent:
+    return of(StrategyDistilled(episode=EPISODE, strategies=lessons, made_by="a-model"), at)
+
+
+def told(*events: NewEvent) -> list[StrategyShown]:
+    return [f for f in derive(WORK[0].stream, read(*WORK, *events)).drain() if isinstance(f, StrategyShown)]
+
+
+def test_at_most_three_are_taken_of_what_a_model_distilled_and_its_newest_word_counts() -> None:
+    many = [Lesson(title=f"Lesson number {n}") for n in range(5)]
+    assert [fact.lesson.title for fact in told(distilled(*many))] == [each.title for each in many[:3]]
+    assert [fact.lesson for fact in told(distilled(*many), distilled(LESSON, at=300))] == [LESSON]
+    state = StreamFacts(WORK[0].stream)
+    events = read(*WORK, distilled(*many), distilled(LESSON, at=300))
+    assert state.extend(events[:4])
+    assert not state.extend(events[4:]), "what it said before has to be taken back"
