@@ -5,10 +5,11 @@ BIN := $(VENV)/bin
 LINKS := .links/memctl
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check bench bench-engine bench-hooks bench-search eval docs test-external soak planted fuzz audit mutation clean
+.PHONY: help run test check bench bench-sessions bench-engine bench-hooks bench-search eval docs lock test-wheel axe
+.PHONY: test-external soak planted fuzz audit mutation clean
 
 help: ## List the targets
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | expand -t 12
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | expand -t 16
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -36,7 +37,11 @@ check: $(VENV)/.installed-dev $(LINKS) ## Lint, formatting, types, and the direc
 	$(BIN)/mypy -p memctl.domain -p memctl.projections -p memctl.infra -p memctl.workers -p memctl.api -p memctl.cli
 	$(BIN)/pytest -q tests/unit/test_house.py
 
-bench: $(VENV)/.installed-dev ## Measure the whole path on real sessions (SESSIONS=folder, else those beside the project)
+bench: $(VENV)/.installed-dev ## Run all benchmarks: one table against the targets, one file of JSON (SESSIONS=folder, EVENTS, HOOKS, JSON=file)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[bench]'
+	$(BIN)/python tests/bench $(SESSIONS) --events $(or $(EVENTS),100000) --hooks $(or $(HOOKS),1000) --json $(or $(JSON),bench.json)
+
+bench-sessions: $(VENV)/.installed-dev ## Measure the whole path on real sessions (SESSIONS=folder, else those beside the project)
 	$(BIN)/python tests/bench/real_sessions.py $(SESSIONS)
 
 bench-engine: $(VENV)/.installed-dev ## Measure log, replay and lag against a peer (EVENTS=1000000, SESSIONS=folder)
@@ -54,6 +59,18 @@ eval: $(VENV)/.installed-dev ## Measure how good the rules are on real data (ONL
 
 docs: $(VENV)/.installed-dev ## Write docs/reference from the code
 	$(BIN)/python tests/reference.py
+
+lock: $(VENV)/.installed-dev ## Write requirements.lock: the exact versions of everything memctl needs, with hashes
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+	$(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-annotate --no-header \
+		--no-emit-index-url --upgrade --quiet --output-file requirements.lock
+
+test-wheel: $(VENV)/.installed-dev ## Build the wheel, install it into an empty environment and home, and use it there
+	$(BIN)/pytest -q tests/e2e/installed_wheel.py
+
+axe: $(VENV)/.installed-dev ## Look for what makes the viewer hard to use, with axe-core from npm and the system's Chromium
+	@mkdir -p .axe && cd .axe && npm pack --silent axe-core@4 >/dev/null && tar xzf axe-core-*.tgz
+	MEMCTL_TEST_AXE=$(abspath .axe/package/axe.min.js) $(BIN)/pytest -q tests/integration/test_viewer.py -k axe
 
 test-external: $(VENV)/.installed-dev ## Run the tests that need servers against Debian's PostgreSQL and Redis
 	$(BIN)/python tests/external.py

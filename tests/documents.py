@@ -23,7 +23,8 @@ _SECONDS = re.compile(r"\b\d+(\.\d+)? (?=s\b)|\d+(?= events/s)|(?<=\()[\d.]+ MB/
 _MOMENT = re.compile(r"\b\d{1,2} [A-Z][a-z]{2} \d\d:\d\d\b|\b(?:today|yesterday) \d\d:\d\d\b|\b\d{4}-\d\d-\d\d\b")
 _DIGEST = re.compile(r"\b[0-9a-f]{12}\b")
 _ID = re.compile(r"\b[0-9a-f]{8}\b")
-_SCORE = re.compile(r"\b[01]\.\d\d\b")
+_SCORE = re.compile(r"\b(?:high|suggested|none) +[01]\.\d\d\b")
+"""Of search: it differs until a memory is embedded, and so does its class."""
 
 
 class Step(NamedTuple):

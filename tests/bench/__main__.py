@@ -1,0 +1,145 @@
+"""All benchmarks, one after the other: one table against the targets, missed ones included, and one file of JSON.
+
+python tests/bench [FOLDER] [--events 1000000] [--hooks 10000] [--only engine,hooks] [--json FILE]
+
+FOLDER holds real sessions; without it, those beside the project. A benchmark that fails leaves its rows unmeasured, and
+the end is 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+HERE = Path(__file__).parent
+
+Figures = Mapping[str, Any]
+"""What each benchmark wrote, by its name."""
+
+
+class Target(NamedTuple):
+    """Something to reach: `figure` finds it in what was measured, or raises KeyError."""
+
+    what: str
+    sense: Literal["≤", "≥"]
+    limit: float
+    figure: Callable[[Figures], float]
+
+    def held(self, measured: float) -> bool:
+        return measured <= self.limit if self.sense == "≤" else measured >= self.limit
+
+
+def _at(*path: str) -> Callable[[Figures], float]:
+    def find(figures: Figures) -> float:
+        found: Any = figures
+        for name in path:
+            found = found[name]
+        return float(found)
+
+    return find
+
+
+def _replays(figures: Figures) -> list[Figures]:
+    """Replays from the smallest to the largest."""
+    return sorted(figures["engine"]["replay"].values(), key=lambda each: int(each["events"]))
+
+
+def _replay_of_a_million(figures: Figures) -> float:
+    largest = _replays(figures)[-1]
+    return float(largest["replay (s)"]) * 1e6 / float(largest["events"])
+
+
+def _cpu(figures: Figures) -> float:
+    largest = _replays(figures)[-1]
+    return float(largest["CPU of memctl, µs an event"]) + float(largest["CPU of Postgres, µs an event"])
+
+
+def _memory(figures: Figures) -> float:
+    found = _replays(figures)
+    if len(found) < 2:
+        raise KeyError("only one size was replayed")
+    return float(found[-1]["peak MB, memctl"]) / float(found[0]["peak MB, memctl"])
+
+
+_PEER = ("engine", "against eventsourcing")
+_TIMES = ("hooks", "times")
+
+TARGETS = (
+    Target("hook, service up, to `python -c pass`", "≤", 3,
+           _at(*_TIMES, "hook as installed, service up", "times python -c pass")),
+    Target("hook, service down, to `python -c pass`", "≤", 3,
+           _at(*_TIMES, "hook as installed, service down", "times python -c pass")),
+    Target("hook, service up, p95 (ms)", "≤", 100, _at(*_TIMES, "hook as installed, service up", "p95 (ms)")),
+    Target("hook, memory (MB)", "≤", 20, _at(*_TIMES, "resident: hook as installed, service up (MB)")),
+    Target("append, one event a commit, 100 B, to the peer", "≥", 3,
+           _at(*_PEER, "append, one event a commit, 100 B", "ratio")),
+    Target("append, one event a commit, 1.5 KB, to the peer", "≥", 3,
+           _at(*_PEER, "append, one event a commit, 1500 B", "ratio")),
+    Target("append, 500 a commit, 100 B, to the peer", "≥", 1.5, _at(*_PEER, "append, 500 a commit, 100 B", "ratio")),
+    Target("append, 500 a commit, 1.5 KB, to the peer", "≥", 1.5,
+           _at(*_PEER, "append, 500 a commit, 1500 B", "ratio")),
+    Target("ingest of real transcripts, parse to commit (MB/s)", "≥", 20,
+           _at("sessions", "ingest, parse to commit (MB/s)")),
+    Target("replay, seconds a million events", "≤", 60, _replay_of_a_million),
+    Target("replay, CPU of memctl and Postgres (µs an event)", "≤", 120, _cpu),
+    Target("replay, memory of the largest to the smallest", "≤", 1.3, _memory),
+    Target("lag at 500 events/s, p99 (ms)", "≤", 250, _at("engine", "lag", "p99 (ms)")),
+    Target("search of 100,000 memories, p50 (ms)", "≤", 10, _at("search", "one project, 50 points/s written", "p50")),
+    Target("search of 100,000 memories, p95 (ms)", "≤", 25, _at("search", "one project, 50 points/s written", "p95")),
+    Target("vector server at 100,000 memories (MB)", "≤", 500, _at("search", "vector server (MB)")),
+    Target("API with its embedder (MB)", "≤", 300, _at("search", "API (MB)")),
+)  # fmt: skip
+
+
+def table(figures: Figures) -> Iterator[str]:
+    yield "| what | measured | target | |"
+    yield "| --- | ---: | ---: | --- |"
+    for target in TARGETS:
+        try:
+            measured = target.figure(figures)
+        except (KeyError, IndexError):
+            yield f"| {target.what} | not measured | {target.sense} {target.limit:g} | |"
+            continue
+        held = "held" if target.held(measured) else "**missed**"
+        yield f"| {target.what} | {measured:.3g} | {target.sense} {target.limit:g} | {held} |"
+
+
+def measured(name: str, arguments: Sequence[str]) -> Any:
+    """What one benchmark wrote; None where it failed. What it prints goes to the terminal."""
+    with tempfile.TemporaryDirectory(prefix="memctl-bench-") as folder:
+        written = Path(folder) / "figures.json"
+        print(f"\n== {name}", flush=True)
+        ended = subprocess.run([sys.executable, *arguments, "--json", str(written)], check=False)
+        return json.loads(written.read_text()) if ended.returncode == 0 and written.exists() else None
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", nargs="?")
+    parser.add_argument("--events", type=int, default=100_000, help="of the largest replay")
+    parser.add_argument("--hooks", type=int, default=1_000, help="under which services are killed")
+    parser.add_argument("--only", default="sessions,engine,hooks,search")
+    parser.add_argument("--json", type=Path)
+    given = parser.parse_args()
+    real = [given.folder] if given.folder else []
+    parts = {
+        "sessions": [str(HERE / "real_sessions.py"), *real],
+        "engine": [str(HERE / "engine.py"), *real, "--events", f"{given.events // 10},{given.events}"],
+        "hooks": [str(HERE / "hooks.py"), *real, "--hooks", str(given.hooks)],
+        "search": [str(HERE / "search.py"), *real, "--memories", "100000"],
+    }
+    figures = {name: measured(name, parts[name]) for name in given.only.split(",")}
+    print("", *table({name: found for name, found in figures.items() if found is not None}), sep="\n")
+    if given.json:
+        given.json.write_text(json.dumps(figures, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    sys.exit(any(found is None for found in figures.values()))
+
+
+if __name__ == "__main__":
+    main()
