@@ -33,6 +33,9 @@ LABEL = 10
 
 MOST_NAMED = 3
 
+LEAST_FREE = 200_000_000
+"""Bytes on the disk."""
+
 OF_LATE = timedelta(days=1)
 """Errors in the logs are told for so long."""
 
@@ -42,7 +45,8 @@ class Look:
     """One look at everything: the programs, the database (None where it does not answer), the relay that stands in
     their place on a machine without one, the disk, the logs.
 
-    `at` is in seconds of no particular beginning, `cpu` seconds of processor time by process, `free` bytes.
+    `at` is in seconds of no particular beginning, `cpu` seconds of processor time by process; `free` bytes are left
+    where memory lies, and it may take `most` (0: any).
     """
 
     status: Status
@@ -52,6 +56,7 @@ class Look:
     errors: Sequence[tuple[datetime, str, str]] = ()
     free: int | None = None
     kept: Kept | None = None
+    most: int = 0
     cpu: Mapping[int, float] = field(default_factory=dict)
     at: float = field(default_factory=time.monotonic)
 
@@ -71,6 +76,7 @@ def look_at(settings: Settings) -> Look:
         logs.latest_errors(found.places.log, datetime.now().astimezone() - OF_LATE, MOST_NAMED),
         _free(found.places.data),
         backups.kept(settings),
+        settings.storage.max_mb * 1_000_000,
         {program.pid: _cpu_seconds(program.pid) for program in found.programs if program.pid},
     )
 
@@ -153,6 +159,7 @@ def troubles_of(look: Look) -> list[str]:
             told.append(f"the last replay found that {health.ended.message}")
         if health.failed and health.ended is not None:
             told.append(f"the last replay failed: {health.ended.message}")
+    told += _room(look)
     told += [f"damaged, and set aside for you to look at: {found.places.data / path}" for path in found.aside]
     if look.kept is not None and look.kept.overdue(datetime.now(UTC)):
         told.append(f"the last backup is overdue; {found.places.log / 'worker.log'} says why none was made")
@@ -171,6 +178,18 @@ def _waits(standing: Standing) -> Iterator[str]:
         yield (
             f"nothing new is read until {writer.application or 'a client'} (process {writer.pid} of Postgres,"
             f" {writer.state or 'connected'} for {writer.seconds:.0f} s) ends its transaction; see: memctl doctor"
+        )
+
+
+def _room(look: Look) -> Iterator[str]:
+    if look.free is not None and look.free < LEAST_FREE:
+        yield f"{size(look.free)} are left on the disk; without any, nothing new is kept but in the spool"
+    taken = look.health.sizes["database"] if look.health is not None else 0
+    taken += look.kept.size if look.kept is not None else 0
+    if look.most and taken > look.most:
+        yield (
+            f"memory takes {size(taken)} of {size(look.most)} (storage.max_mb); `memctl forget --before DATE --dry-run`"
+            " shows what would go and what it would cost"
         )
 
 

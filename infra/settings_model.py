@@ -60,6 +60,14 @@ class Privacy(BaseModel):
     anonymize: bool = Field(default=False, description="cut mail addresses, phone, card and resident numbers too")
 
 
+class Storage(BaseModel):
+    """How much room memory may take."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    max_mb: int = Field(default=0, ge=0, description="of database and backups; beyond it `status` says so. 0: no limit")
+
+
 class Backup(BaseModel):
     """Backups on schedule."""
 
@@ -114,6 +122,7 @@ class Settings(BaseSettings):
     save: bool = Field(default=True, description="false: nothing that hooks and transcripts tell is kept")
     recall: bool = Field(default=True, description="false: hooks tell an agent nothing")
     privacy: Privacy = Field(default=Privacy(), description="what is not kept, beside secrets and private blocks")
+    storage: Storage = Field(default=Storage(), description="how much room memory may take")
     backup: Backup = Field(default=Backup(), description="backups on schedule")
     log_level: Literal["debug", "info", "warning", "error"] = Field(default="info", description="least level logged")
     log_format: Literal["text", "json"] = Field(default="text", description="json: one object a line, for collectors")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from memctl.cli.main import memctl
 from memctl.cli.output import width_of
 from memctl.cli.status import Look, frame, screen, troubles_of
 from memctl.domain.event import Position
+from memctl.infra.backups import Kept
 from memctl.infra.embedded.instance import ProgramStatus, Status
 from memctl.infra.embedded.places import Places
 from memctl.infra.log.mark import SlowWriter
@@ -49,6 +50,11 @@ def ended(status: str, message: str) -> Progress:
     return Progress(
         1, "replace", status, "events", 1, 1, None, None, Position(1), (1, 2), NOW, NOW, message  # type: ignore[arg-type]
     )  # fmt: skip
+
+
+def kept(megabytes: int, hours: int) -> Kept:
+    newest = datetime.now(UTC) - timedelta(hours=hours)
+    return Kept(Path("/w/backups"), 2, megabytes * 1_000_000, newest, timedelta(hours=24))
 
 
 def shown(look: Look) -> str:
@@ -84,11 +90,23 @@ def test_where_nothing_is_wrong_the_first_word_says_so_and_a_screen_holds_it() -
         (with_health(ended=ended("failed", "event x cannot be folded")), "the last replay failed: event x"),
         (Look(Status(PLACES, True, [], {}, ("spool/x.damaged",)), WELL), "spool/x.damaged"),
         (Look(Status(PLACES, True, [], {}, (), 3), WELL), "no room for 3 deliveries"),
+        (Look(RUNNING, WELL, free=12_000_000), "12.0 MB are left"),
+        (Look(RUNNING, WELL, kept=kept(3, 1), most=100_000_000), "takes 101.0 MB of 100.0 MB"),
+        (Look(RUNNING, WELL, kept=kept(1, 100)), "the last backup is overdue"),
     ],
 )
 def test_whatever_needs_a_person_stands_first_and_is_named(look: Look, named: str) -> None:
     assert shown(look).startswith("needs you: ")
     assert named in shown(look)
+
+
+def test_backups_and_limits_that_are_kept_need_nobody() -> None:
+    look = Look(RUNNING, WELL, free=300_000_000, kept=kept(1, 47), most=100_000_000)
+    assert troubles_of(look) == []
+    assert "2, the last 2 d ago, 1.0 MB" in shown(look)
+    never = Kept(Path("/w/backups"), 0, 0, None, None)
+    assert "none, and none on schedule" in shown(Look(RUNNING, WELL, kept=never))
+    assert "none yet" in shown(Look(RUNNING, WELL, kept=never._replace(every=timedelta(hours=24))))
 
 
 def test_what_mends_itself_needs_nobody() -> None:
