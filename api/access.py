@@ -107,6 +107,7 @@ RULES: dict[tuple[str, str], Rule] = {
     ("GET", "/v1/tools"): _rule("read", whole=True),
     ("GET", "/v1/events/types"): _READ,
     ("GET", "/v1/events/"): _READ,
+    ("GET", "/v1/jobs/"): _READ,
     ("GET", "/v1/stats"): _rule("read", "operate", whole=True),
     ("GET", "/v1/health"): _rule("read", "operate"),
     ("GET", "/v1/dead-letters"): _WATCH,

@@ -34,6 +34,10 @@ class Refused(MemctlError):
     status: int
 
 
+class NotYet(Refused):
+    """Memory as it was is being built; ask again in a moment ({detail})."""
+
+
 class NotThere(Refused):
     """{detail}"""
 
@@ -214,6 +218,8 @@ class Client:
             self._connection.close()
             told = "it took too long" if isinstance(why, TimeoutError) else str(why) or type(why).__name__
             raise Unreachable(url=self._url, why=told) from why
+        if status == 202:
+            raise NotYet(detail=f"job {json.loads(content)['id']}", status=status)
         if status == 200:
             try:
                 return json.loads(content)

@@ -15,6 +15,7 @@ from memctl.api import bugs as bug_queries
 from memctl.api import (
     claims,
     dead_letters,
+    http_as_of,
     http_code,
     http_commands,
     http_events,
@@ -37,7 +38,7 @@ from memctl.api.delivering import Deliveries
 from memctl.api.explain import explain
 from memctl.api.pages import LONGEST_PAGE
 from memctl.api.places import Places, places_of
-from memctl.api.reader import Reader, Readers
+from memctl.api.reader import AS_OF, Reader, Readers
 from memctl.api.search import MOST_RESULTS, Engine, Question
 from memctl.api.viewer.sign_in import Browsers
 from memctl.api.viewer.site import site
@@ -111,7 +112,9 @@ def application(
     timings = metrics.Timings()
     app.include_router(_probes(readers))
     app.include_router(metrics.routes(readers, timings, doors.settings.data_dir))
-    app.include_router(_routes(readers, engine), prefix="/v1", dependencies=[Depends(http_live.caught_up(readers))])
+    reading = [Depends(http_live.caught_up(readers)), Depends(http_as_of.as_of(doors.settings))]
+    app.include_router(_routes(readers, engine), prefix="/v1", dependencies=reading)
+    app.include_router(http_as_of.jobs(readers), prefix="/v1")
     app.include_router(http_live.tails(readers), prefix="/v1")
     app.add_middleware(http_live.Told)
     app.add_middleware(metrics.Timed, timings=timings)
@@ -454,7 +457,8 @@ def json_of(answer: Any, *, etag: str | None = None) -> Response:
 
 
 def _now() -> datetime:
-    return datetime.now().astimezone()
+    then = AS_OF.get()
+    return datetime.now().astimezone() if then is None else then.at
 
 
 def _has(request: Request, tag: str) -> bool:

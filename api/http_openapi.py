@@ -111,7 +111,11 @@ def document(app: FastAPI) -> dict[str, Any]:
                 else:
                     rule = rule_of(method.upper(), path)
                     operation["x-scopes"] = sorted(rule.scopes) if rule else ["owner"]
-                operation["responses"] = {**_EVERYWHERE, **operation["responses"], "422": _EVERYWHERE["422"]}
+                promised = any(each["name"] == "as_of" for each in operation.get("parameters", ()))
+                later = {"202": _PROMISED} if promised else {}
+                operation["responses"] = {
+                    **_EVERYWHERE, **later, **operation["responses"], "422": _EVERYWHERE["422"],
+                }  # fmt: skip
         made["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
         made["security"] = [{"token": []}]
         app.openapi_schema = made
@@ -133,6 +137,16 @@ def _problem(description: str) -> dict[str, Any]:
     return {"description": description, "content": {"application/problem+json": content}}
 
 
+_PROMISED = {
+    "description": "Memory as of that moment is being built: ask again, or see the job.",
+    "headers": {"Location": {"schema": {"type": "string"}, "description": "The job's path."}},
+    "content": {
+        "application/json": {
+            "schema": {"type": "object", "properties": {"id": {"type": "integer"}, "status": {"type": "string"}}},
+            "example": {"id": 7, "status": "building", "position": 18502, "message": ""},
+        }
+    },
+}
 _EVERYWHERE = {
     "401": _problem("The token is missing or wrong."),
     "403": _problem("The key has no scope for this, or is limited to other projects."),

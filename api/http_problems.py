@@ -13,6 +13,7 @@ from starlette.responses import Response
 
 from memctl.api.access import Forbidden
 from memctl.api.delivering import OfAnotherVersion
+from memctl.api.http_as_of import NotBuilt, not_built
 from memctl.api.http_live import StillBehind
 from memctl.api.reader import TooBusy
 from memctl.domain.errors import MemctlError
@@ -44,6 +45,7 @@ def problem(status: int, title: str, detail: str = "", **more: Any) -> Response:
 def install(app: FastAPI) -> None:
     """Make this app answer every error with a problem document."""
     app.add_exception_handler(MemctlError, _known)
+    app.add_exception_handler(NotBuilt, not_built)
     app.add_exception_handler(RequestValidationError, _badly_asked)
     app.add_exception_handler(HTTPException, _of_http)
     app.add_exception_handler(Exception, _unexpected)

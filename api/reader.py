@@ -6,8 +6,10 @@ import contextlib
 import re
 import threading
 from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TypeVar
+from datetime import datetime
+from typing import NamedTuple, TypeVar
 
 import psycopg
 from psycopg import errors
@@ -28,6 +30,17 @@ _OF_A_GENERATION = re.compile(r"memctl\.\w+_g\d+")
 
 NO_SPACE = -1
 """Number of a space that nothing was kept in."""
+
+
+class Then(NamedTuple):
+    """Memory as it was: the generations that hold it, and the moment up to which it knows."""
+
+    live: Live
+    at: datetime
+
+
+AS_OF: ContextVar[Then | None] = ContextVar("memctl as of", default=None)
+"""What the request at hand reads instead of memory as it is."""
 
 
 class TooBusy(MemctlError):
@@ -133,4 +146,6 @@ def reader_of(connection: Connection, space: str) -> Reader:
     """A look through a connection of the caller's. Raises: MemctlError where there are no read models yet."""
     row = connection.execute("SELECT space_id FROM memctl.spaces WHERE name = %s", [space]).fetchone()
     # A space begins with the first event that is kept in it; until then nothing is there to be found.
-    return Reader(connection, generations.live(connection), row[0] if row else NO_SPACE, space, CALLER.get().projects)
+    then = AS_OF.get()
+    live = generations.live(connection) if then is None else then.live
+    return Reader(connection, live, row[0] if row else NO_SPACE, space, CALLER.get().projects)

@@ -19,6 +19,7 @@ from memctl.infra.settings import Settings
 from memctl.infra.vectors import VectorStoreUnavailable, store
 from memctl.workers import backups, jobs
 from memctl.workers.drain import Drainer
+from memctl.workers.glances import Glances
 from memctl.workers.outbox import DIMENSIONS, OutboxLoop
 from memctl.workers.poison import told
 from memctl.workers.replay import ReplayRunning, replay
@@ -59,6 +60,8 @@ def run_worker(settings: Settings, ready_file: Path | None = None) -> None:
     rebuilding = threading.Thread(target=_watch, args=[settings, stop], name="rebuild", daemon=True)
     rebuilding.start()
     threading.Thread(target=backups.keep_making, args=[settings, stop], name="backups", daemon=True).start()
+    glancing = threading.Thread(target=Glances(database_url).run, args=[stop], name="glances", daemon=True)
+    glancing.start()
     # Of what is kept to fold on, little is garbage in cycles: looking it through each time would hold up folds.
     gc.freeze()
     gc.set_threshold(10_000, 20, 50)
@@ -70,6 +73,7 @@ def run_worker(settings: Settings, ready_file: Path | None = None) -> None:
         stop.set()
         outbox.stop()
         sweeping.join(timeout=10)
+        glancing.join(timeout=10)
 
 
 def _watch(settings: Settings, stop: threading.Event) -> None:

@@ -1,0 +1,129 @@
+"""Memory as it was, over HTTP: any read with `?as_of=` is answered once that is built, and until then with the job."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from typing import Annotated
+
+import orjson
+from fastapi import APIRouter, Path, Query, Request, Response
+from fastapi.concurrency import run_in_threadpool
+
+from memctl.api.reader import AS_OF, Readers, Then
+from memctl.domain.errors import MemctlError
+from memctl.domain.event import Position
+from memctl.infra import generations, glances
+from memctl.infra.database import Connection, connect, outages
+from memctl.infra.glances import Glance
+from memctl.infra.log.mark import mark, position_at
+from memctl.infra.settings import Settings
+
+_LATEST = 2**63 - 1
+
+
+class NoSuchMoment(MemctlError):
+    """{moment!r} is neither a position of the log nor a time."""
+
+    exit_code = 2
+    hint = "Times look like 2026-03-01 or 2026-03-01T14:30+01:00; UTC where no zone is given."
+    moment: str
+
+
+class NotReached(MemctlError):
+    """The log has not reached position {position} yet: it stands at {mark}."""
+
+    exit_code = 2
+    position: int
+    mark: int
+
+
+class NoJob(MemctlError):
+    """There is no job {id}."""
+
+    exit_code = 3
+    id: int
+
+
+class NotBuilt(MemctlError):
+    """Memory as of position {position} is being built."""
+
+    position: int
+
+    def __init__(self, glance: Glance) -> None:
+        super().__init__(position=glance.position)
+        self.glance = glance
+
+
+def as_of(settings: Settings) -> Callable[..., Awaitable[None]]:
+    """A dependency by which a request reads memory as it was, where it asks for that. Raises: NotBuilt, …"""
+
+    # It runs on the event loop: what a thread sets of its context, the route would not see.
+    async def look(
+        as_of: Annotated[
+            str | None,
+            Query(
+                max_length=40,
+                description="As memory was at a position or a time (ISO 8601): 202 with the job's address first, then"
+                " the answer, for as long as it is looked at. Searched by words alone.",
+                examples=["2026-03-01"],
+            ),
+        ] = None,
+    ) -> None:
+        if as_of is not None:
+            AS_OF.set(await run_in_threadpool(_then, settings, as_of))
+
+    return look
+
+
+def jobs(readers: Readers) -> APIRouter:
+    """How far a job is."""
+    router = APIRouter(tags=["log"])
+
+    @router.get("/jobs/{id}")
+    def job(id: Annotated[int, Path(ge=1, le=_LATEST)]) -> Response:
+        """A job that a read with `as_of` was answered with: asked, building, ready (ask again now), failed, dropped."""
+        found = readers.read(lambda reader: glances.read(reader.connection, id))
+        if found is None:
+            raise NoJob(id=id)
+        return Response(_told(found), media_type="application/json")
+
+    return router
+
+
+async def not_built(_: Request, why: Exception) -> Response:
+    """The answer while it is being built."""
+    assert isinstance(why, NotBuilt)
+    headers = {"Location": f"/v1/jobs/{why.glance.id}", "Retry-After": "1"}
+    return Response(_told(why.glance), 202, headers, media_type="application/json")
+
+
+def _told(glance: Glance) -> bytes:
+    return orjson.dumps(
+        {"id": glance.id, "status": glance.status, "position": glance.position, "message": glance.message}
+    )
+
+
+def _then(settings: Settings, moment: str) -> Then:
+    with outages(), connect(settings.require("database_url"), name="memctl as of") as connection:
+        position = _position(connection, moment)
+        reached = mark(connection)
+        if position > reached:
+            raise NotReached(position=position, mark=reached)
+        glance = glances.ask(connection, position, generations.live(connection))
+        if glance.then is None:
+            raise NotBuilt(glance)
+        row = connection.execute(
+            "SELECT recorded_at FROM memctl.events WHERE position <= %s ORDER BY position DESC LIMIT 1", [position]
+        ).fetchone()
+    return Then(glance.then, row[0] if row is not None else datetime(1970, 1, 1, tzinfo=UTC))
+
+
+def _position(connection: Connection, moment: str) -> Position:
+    if moment.isascii() and moment.isdigit():
+        return Position(min(int(moment), _LATEST))
+    try:
+        at = datetime.fromisoformat(moment)
+    except ValueError:
+        raise NoSuchMoment(moment=moment) from None
+    return position_at(connection, at if at.tzinfo else at.replace(tzinfo=UTC))

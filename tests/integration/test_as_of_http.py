@@ -1,0 +1,157 @@
+"""Memory as it was, over HTTP: the job first, then the answer, for as long as it is looked at."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from apis import Api, problem_of, serving
+from asked import Remembered, remembered
+from servers import wait_until
+
+from memctl.api.client import NotYet
+from memctl.domain.event import Position
+from memctl.infra import generations, glances
+from memctl.infra.database import Connection, connect
+from memctl.workers.glances import Glances
+
+
+@pytest.fixture(scope="module")
+def memory(postgres_server: str, migrated_template: str, vectors: tuple[str, str]) -> Iterator[Remembered]:
+    with remembered(postgres_server, migrated_template, vectors, embedded=False) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def api(memory: Remembered, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
+    with serving(tmp_path_factory.mktemp("api"), memory, embedder="none") as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def log(memory: Remembered) -> Iterator[Connection]:
+    with connect(memory.database_url) as connection:
+        yield connection
+
+
+@contextlib.contextmanager
+def building(memory: Remembered, kept_s: float = 60.0) -> Iterator[None]:
+    """A worker that builds what is asked for."""
+    stop = threading.Event()
+    thread = threading.Thread(target=Glances(memory.database_url, kept_s).run, args=[stop])
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join(60)
+
+
+@pytest.fixture(scope="module")
+def worker(memory: Remembered) -> Iterator[None]:
+    with building(memory):
+        yield
+
+
+@pytest.fixture(scope="module")
+def before_atlas(log: Connection) -> int:
+    """The last position at which project atlas was not heard of yet."""
+    row = log.execute("SELECT min(position) - 1 FROM memctl.events WHERE session_id = 'atlas1'").fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def answered(api: Api, path: str) -> Any:
+    """The answer once it is there; that it was promised first is part of it."""
+
+    def ready() -> bool:
+        return api.ask(path)[0] != 202
+
+    wait_until(ready, patience=90, what="memory as it was")
+    status, _, body = api.ask(path)
+    assert status == 200, body
+    return json.loads(body)
+
+
+def test_first_the_job_is_named_then_memory_answers_as_it_was(api: Api, worker: None, before_atlas: int) -> None:
+    path = f"/v1/sessions?as_of={before_atlas}"
+    status, headers, body = api.ask(path)
+    assert status == 202
+    job = json.loads(body)
+    assert headers["location"] == f"/v1/jobs/{job['id']}"
+    assert (job["status"], job["position"]) == ("asked", before_atlas)
+
+    def at() -> str:
+        return str(json.loads(api.ask(headers["location"])[2])["status"])
+
+    wait_until(lambda: at() == "ready", patience=90, what="the job")
+    then = answered(api, path)["items"]
+    assert {each["project"] for each in then} == {"ledger"}
+    now = json.loads(api.ask("/v1/sessions")[2])["items"]
+    assert {each["project"] for each in now} == {"ledger", "atlas"}
+
+
+def test_a_search_finds_what_was_known_then_and_no_more(api: Api, worker: None, before_atlas: int) -> None:
+    coast = "/v1/search?q=coastline+of+Iceland&limit=20"
+    money = f"/v1/search?q=Decimal+for+money&as_of={before_atlas}"
+    assert "atlas" not in {each["project"] for each in answered(api, f"{coast}&as_of={before_atlas}")["results"]}
+    assert "atlas" in {each["project"] for each in json.loads(api.ask(coast)[2])["results"]}
+    assert answered(api, money)["results"]
+    assert answered(api, f"/v1/projects?as_of={before_atlas}")["items"][0]["name"] == "ledger"
+
+
+def test_before_the_first_word_nothing_was_known(api: Api, worker: None) -> None:
+    assert answered(api, "/v1/memories?as_of=2001-01-01")["items"] == []
+
+
+@pytest.mark.parametrize("moment", ["yesterday", "-1", "99999999999999999999", "2026-13-01", "1e3"])
+def test_what_is_no_moment_that_was_is_badly_asked(api: Api, moment: str) -> None:
+    assert problem_of(api.ask(f"/v1/memories?as_of={moment}"))["status"] == 422
+
+
+def test_a_job_that_never_was_is_not_there(api: Api) -> None:
+    assert problem_of(api.ask("/v1/jobs/424242"))["status"] == 404
+    assert problem_of(api.ask("/v1/jobs/0"))["status"] == 422
+
+
+def test_two_that_ask_for_one_moment_get_one_job(api: Api, log: Connection) -> None:
+    first, second = (json.loads(api.ask("/v1/memories?as_of=1")[2])["id"] for _ in range(2))
+    assert first == second
+    with api.client() as client, pytest.raises(NotYet):
+        client.page("memories", as_of="1")
+
+
+def test_what_nobody_looks_at_any_more_is_dropped(api: Api, memory: Remembered, log: Connection) -> None:
+    with building(memory, kept_s=0.0):
+        _, headers, _ = api.ask("/v1/tasks?as_of=2")
+        wait_until(lambda: _status(api, headers["location"]) == "dropped", patience=90, what="the end of it")
+    wait_until(lambda: not _scratch(log, headers["location"]), patience=30, what="the end of its tables")
+    assert json.loads(api.ask("/v1/tasks?as_of=2")[2])["status"] == "asked"
+
+
+def test_what_a_killed_worker_kept_is_asked_for_anew(api: Api, memory: Remembered, log: Connection) -> None:
+    with connect(memory.database_url) as gone:
+        first = glances.ask(gone, Position(3), generations.live(gone))
+        while (claimed := glances.claim(gone)) is not None and claimed.id != first.id:
+            glances.end(gone, claimed.id, "dropped")
+        glances.built(gone, first.id, generations.live(gone))
+        assert api.ask("/v1/tasks?as_of=3")[0] == 200
+    wait_until(lambda: api.ask("/v1/tasks?as_of=3")[0] == 202, what="another job")
+    assert json.loads(api.ask("/v1/tasks?as_of=3")[2])["id"] > first.id
+
+
+def _status(api: Api, job: str) -> str:
+    return str(json.loads(api.ask(job)[2])["status"])
+
+
+def _scratch(log: Connection, job: str) -> list[Any]:
+    """The generations of a job that are still there."""
+    return log.execute(
+        "SELECT generation FROM memctl.generations JOIN memctl.glances ON generation IN (scratch1, scratch2)"
+        " WHERE glance = %s AND generations.status = 'scratch'",
+        [int(job.rpartition("/")[2])],
+    ).fetchall()
