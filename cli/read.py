@@ -22,8 +22,7 @@ from memctl.cli.output import Cell, Column, line, print_json, print_lines, print
     "kinds",
     multiple=True,
     metavar="KIND",
-    help="Only this kind of memory: turn, episode,"
-    " bug_pattern, knowledge, code_rule, entity, relation, sentiment or project. May be given again.",
+    help="Only this kind of memory (turn, episode, bug_pattern, knowledge, …); may be given again.",
 )
 @click.option("--since", metavar="DATE", help="Only what happened from this day on (2026-03-01).")
 @click.option("--before", metavar="DATE", help="Only what happened before this day.")

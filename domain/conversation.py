@@ -33,6 +33,7 @@ from memctl.domain.facts import (
 from memctl.domain.insights import claims_in
 from memctl.domain.judging import SAID, Verdict
 from memctl.domain.learning import EpisodeDistilled, OfEpisode, StrategyDistilled, TrajectoryJudged
+from memctl.domain.memory import lead_of
 from memctl.domain.observations import PromptSubmitted, ResponseReceived
 from memctl.domain.ordering import Placed, prompt_about
 from memctl.domain.prompts import FRESH_START, Said, is_complaint, is_thanks, kind_of, said_in, says_no, words_in
@@ -56,10 +57,11 @@ _NO_WORDS = "No response requested."
 class _OpenTurn:
     """A prompt, and what answered it so far."""
 
-    def __init__(self, prompt: Prompted, before: UUID | None) -> None:
+    def __init__(self, prompt: Prompted, before: _OpenTurn | None) -> None:
         self.prompt = prompt
-        self.before = before
-        self.id = fact_id(prompt.stream, "turn", str(prompt.id))
+        self.before = before.id if before is not None else None
+        self.lead = lead_of(before.prompt.text, prompt.text) if before is not None else ""
+        self.id: UUID = fact_id(prompt.stream, "turn", str(prompt.id))
         self.answer = ""
         self.whole_answer = ""
         self.answered: Span | None = None
@@ -81,6 +83,7 @@ class _OpenTurn:
             files=tuple(self.files)[:20],
             prompt_id=self.prompt.id,
             before=self.before,
+            lead=self.lead,
         )
 
 
@@ -90,7 +93,7 @@ class Conversation:
     def __init__(self, assertions: Assertions) -> None:
         self._assert = assertions
         self._turn: _OpenTurn | None = None
-        self._turn_before: UUID | None = None
+        self._turn_before: _OpenTurn | None = None
         self._about: set[str] = set()
         """The words in which the user spoke of the open task."""
         self._about_task = ""
@@ -462,7 +465,7 @@ class Conversation:
     def _end_turn(self) -> None:
         if self._turn is not None:
             turn, self._turn = self._turn, None
-            self._turn_before = turn.id
+            self._turn_before = turn
             if turn.dirty:
                 self._assert.add(turn.fact())
             if turn.answer_place is not None:

@@ -152,6 +152,8 @@ class Turn(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="turn"
     prompt_id: UUID | None = None
     before: UUID | None = None
     """The turn before it in the session: what is said in one is often found by the words of its neighbour."""
+    lead: str = ""
+    """How the prompt before it begins, where this one is too short to say by itself what it is about."""
 
 
 class TokensSpent(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="tokens_spent"):

@@ -171,6 +171,15 @@ _SENTENCES_WITHIN = 4
 """First sentences are looked for in so many times the characters they may have."""
 
 
+LEAD, SPEAKS_FOR_ITSELF = 160, 240
+"""Characters: of a prompt that the next one is led in by, and of one that needs no lead."""
+
+
+def lead_of(before: str, prompt: str) -> str:
+    """How the prompt before a short one begins, on one line; nothing for one that speaks for itself."""
+    return one_line(before, LEAD) if len(prompt) < SPEAKS_FOR_ITSELF else ""
+
+
 def first_sentences(text: str, limit: int) -> str:
     """Whole sentences from the start of the text while they fit in `limit` characters, on one line."""
     found = ""

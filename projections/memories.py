@@ -136,6 +136,9 @@ def of_turn(turn: Turn) -> Memory:
     answers = bool(turn.answer.strip())
     asked = first_sentences(turn.prompt, rules.GIST // 2 if answers else rules.GIST)
     answered = telling(turn.answer, rules.GIST // 2) if answers else ""
+    embedded = f"{asked} → {answered}" if answered else asked
+    if turn.lead:
+        embedded = f"{one_line(embedded, rules.GIST - len(turn.lead) - 3)} ({turn.lead})"
     text = clipped(turn.prompt.strip(), 800)
     if turn.answer.strip():
         text += "\n→ " + clipped(turn.answer.strip(), 1100)
@@ -144,7 +147,7 @@ def of_turn(turn: Turn) -> Memory:
         kind="turn",
         bucket="EPISODIC",
         title=one_line(asked, rules.TITLE),
-        gist=one_line(f"{asked} → {answered}" if answered else asked, rules.GIST),
+        gist=one_line(embedded, rules.GIST),
         text=text,
         search_text=search_text(
             clipped(turn.prompt, 1200), clipped(turn.answer, 1200), listed(turn.files), context(turn.location, at)

@@ -25,7 +25,7 @@ from memctl.api.search import Engine, Question
 from memctl.domain.errors import MemctlError
 from memctl.domain.event import Micros
 from memctl.domain.facts import Turn
-from memctl.domain.memory import memory_id
+from memctl.domain.memory import lead_of, memory_id
 from memctl.domain.ranking_metrics import Judged
 from memctl.domain.scoring import Candidate
 from memctl.domain.text import sparse
@@ -137,8 +137,9 @@ class Bench:
         return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=last, days=1)
 
 
-def memory_of(passage: Passage) -> Memory:
-    """The memory that a passage makes, by the fold that makes those of live turns."""
+def memory_of(passage: Passage, before: str = "") -> Memory:
+    """The memory that a passage makes, by the fold that makes those of live turns; `before` is the text of the one
+    before it."""
     return of_turn(
         Turn(
             id=_turn_of(passage.id),
@@ -148,6 +149,7 @@ def memory_of(passage: Passage) -> Memory:
             evidence=(),
             prompt=passage.text,
             before=_turn_of(passage.before) if passage.before else None,
+            lead=lead_of(before, passage.text) if before else "",
         )
     )
 
@@ -158,7 +160,9 @@ def indexed(dataset: Dataset, embedder: str, tell: Told) -> Iterator[Bench]:
     from memctl.infra.embedders import load_embedder
     from memctl.infra.vectors import store
 
-    memories = {memory.id: memory for memory in map(memory_of, dataset.passages)}
+    texts = {passage.id: passage.text for passage in dataset.passages}
+    made = (memory_of(passage, texts.get(passage.before, "")) for passage in dataset.passages)
+    memories = {memory.id: memory for memory in made}
     points = [of_memory(memory) for memory in memories.values()]
     model = load_embedder(embedder)
     with _server() as (url, token):

@@ -227,6 +227,7 @@ def test_a_session_with_an_error_a_fix_and_thanks_tells_these_facts(repaired: Se
     assert (episode.closed, episode.steps, episode.tests_passed) == (False, 3, True)
     assert (episode.signatures, episode.resolved) == ((error.signature,), (error.signature,))
     assert (episode.lines_added, episode.lines_removed) == (1, 1)
+    assert (first.lead, second.lead) == ("", first.prompt)
 
 
 def test_evidence_quotes_the_cited_event(repaired: Session) -> None:

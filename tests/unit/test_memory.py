@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+from uuid import uuid4
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memctl.domain.event import Micros
+from memctl.domain.facts import Turn
 from memctl.domain.memory import (
     GIST,
+    LEAD,
+    SPEAKS_FOR_ITSELF,
     bug_importance,
     day_of,
     first_sentences,
     is_steering,
     knowledge_importance,
+    lead_of,
     search_text,
     telling,
     worth_keeping,
 )
+from memctl.projections.memories import of_turn
 
 
 @pytest.mark.parametrize(
@@ -79,3 +87,22 @@ def test_days_are_written_as_people_search_for_them() -> None:
     assert day_of(1_769_083_200_000_000) == "2026-01-22 January"
     assert day_of(-(10**18)) == ""
     assert search_text("a", " ", "b ") == "a\nb"
+
+
+@given(st.text(max_size=400), st.text(max_size=400))
+def test_only_a_short_prompt_is_led_in_by_the_one_before_it(before: str, prompt: str) -> None:
+    lead = lead_of(before, prompt)
+    assert len(lead) <= LEAD
+    assert lead == "" or len(prompt) < SPEAKS_FOR_ITSELF
+
+
+@given(st.text(min_size=1, max_size=900), st.text(max_size=900), st.text(max_size=LEAD))
+def test_what_is_embedded_of_a_turn_fits_and_keeps_its_lead(prompt: str, answer: str, before: str) -> None:
+    turn = Turn(
+        id=uuid4(), stream="s", occurred_at=Micros(0), location="", evidence=(), prompt=prompt, answer=answer,
+        lead=lead_of(before, "and now?"),
+    )  # fmt: skip
+    gist = of_turn(turn).gist
+    assert len(gist) <= GIST
+    assert turn.lead in gist
+    assert turn.lead not in of_turn(turn).text or turn.lead in f"{prompt}\n→ {answer}"
