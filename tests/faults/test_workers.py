@@ -130,6 +130,15 @@ def tool_use(writer: int, turn: int, number: int) -> list[NewEvent]:
     ]
 
 
+def connections(log: Connection) -> int:
+    row = log.execute(
+        "SELECT count(*) FROM pg_stat_activity"
+        " WHERE datname = current_database() AND application_name = 'memctl worker'"
+    ).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
 def test_twelve_writers_with_rollbacks_and_two_workers_skip_no_event(
     environment: dict[str, str], log: Connection, tmp_path: Path
 ) -> None:
@@ -153,6 +162,8 @@ def test_twelve_writers_with_rollbacks_and_two_workers_skip_no_event(
         memctl("worker", environment=fast, log=tmp_path / "one.log"),
         memctl("worker", environment=fast, log=tmp_path / "two.log"),
     ):
+        # Each has a connection to drain with and one of its sweeper's: else all is written before anybody reads.
+        until(lambda: connections(log) >= 4, within_s=60)
         with ThreadPoolExecutor(WRITERS) as pool:
             kept = sum(pool.map(write, range(WRITERS)))
         until(lambda: caught_up(log), within_s=240)
