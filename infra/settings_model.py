@@ -76,7 +76,7 @@ class Backup(BaseModel):
     every_hours: int | None = Field(
         default=None, ge=0, le=8760, description="0: never; 24 for memctl's own database, else 0, where it is left out"
     )
-    keep: int = Field(default=3, ge=1, le=1000, description="of those made on schedule and in that folder")
+    keep: int = Field(default=2, ge=1, le=1000, description="of those made on schedule and in that folder")
     folder: AbsolutePath | None = Field(default=None, description="where they go; `backups` in the data directory")
 
 
