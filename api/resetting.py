@@ -38,6 +38,8 @@ def reset(settings: Settings, *, backup: bool = True, tell: Callable[[str], None
         shutil.rmtree(folder, ignore_errors=True)
     for file in places.log.glob("*.log*"):
         file.unlink(missing_ok=True)
+    for aside in sorted(places.data.glob("*.damaged")):
+        tell(f"{aside} was set aside, and stays: remove it when you need it no more")
     if ran:
         from memctl.infra.settings import load_settings
 

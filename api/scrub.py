@@ -43,6 +43,8 @@ def scrub(settings: Settings, tell: Callable[[str], None] = lambda _: None) -> N
     finally:
         if ran or backups(folder):
             instance.up(load_settings(), tell=tell)
+    for aside in sorted(places.data.glob("*.damaged")):
+        tell(f"{aside} was set aside, and may hold what was forgotten: remove it when you need it no more")
     if old := backups(folder):
         tell(f"replacing the backups in {folder}, which hold what was forgotten, by one of now")
         fresh = load_settings()

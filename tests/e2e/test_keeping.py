@@ -115,6 +115,7 @@ def test_a_new_start_keeps_a_backup_from_which_all_comes_back(memctl: Memctl, ba
     memctl("reset", code=1)  # nobody is there to say yes
     assert log_of(memctl) == before
     memctl("reset", "--confirm")
+    assert ".damaged was set aside, and stays" in memctl.said
     assert log_of(memctl) == []
     memctl("search", "csv export of monthly totals", code=3)
     assert memctl.json("restore")["events"] >= len(before)
