@@ -111,5 +111,8 @@ def one_line(text: str, limit: int, cost: int = BYTES_PER_CHARACTER) -> str:
     return clipped(" ".join(text[: limit * 8].split()), limit, cost)
 
 
+_encode = msgspec.json.Encoder().encode
+
+
 def _cost(text: str) -> int:
-    return len(msgspec.json.encode(text)) - 2
+    return len(_encode(text)) - 2

@@ -77,6 +77,8 @@ class Ordering:
         self._told: dict[str, tuple[int, int]] = {}
         """By telling: how often a transcript and how often a hook told it."""
         self._last: Key | None = None
+        self._hooked = False
+        """A hook has told something. Until then nothing need be known again by its words, which is dear to prepare."""
 
     def place(self, events: Iterable[Event]) -> list[Placed] | None:
         """The events that are new, in order, all behind those placed before.
@@ -97,6 +99,10 @@ class Ordering:
                 fresh[delivery] = (event, event.payload)
         if not fresh:
             return []
+        if not self._hooked and any(seen.via == "hook" for _, seen in fresh.values() if isinstance(seen, Observation)):
+            if self._last is not None:
+                return None
+            self._hooked = True
         lines = self._place_lines(fresh.values())
         entries = None if lines is None else self._keyed(fresh, lines)
         if lines is None or entries is None or (self._last is not None and entries[0].key <= self._last):
@@ -153,7 +159,7 @@ class Ordering:
                 key = (line.raised, line.depth, seen.block, delivery)
             else:
                 key = (event.occurred_at, 0, seen.block, delivery)
-            entry = Placed(event, seen, event.delivery_id, Micros(key[0]), key, _telling(seen))
+            entry = Placed(event, seen, event.delivery_id, Micros(key[0]), key, self._telling(seen))
             if isinstance(seen, ToolCalled) and seen.call:
                 if seen.call in self._calls or seen.call in self._outcomes:
                     return None
@@ -172,6 +178,22 @@ class Ordering:
             entries.append(entry)
         entries.sort(key=_BY_KEY)
         return entries
+
+    def _telling(self, seen: Told) -> str:
+        """What a hook and a transcript would tell alike; empty for what only one of them tells, or could tell."""
+        if isinstance(seen, ToolCalled):
+            return f"call:{seen.call}" if seen.call else ""
+        if isinstance(seen, ToolOutcome):
+            return f"outcome:{seen.call}" if seen.call else ""
+        if not self._hooked:
+            return ""
+        if isinstance(seen, PromptSubmitted):
+            return prompt_about(seen.text)
+        if isinstance(seen, ResponseReceived):
+            return f"answer:{text_digest(seen.text)}" if seen.kind == "text" else ""
+        if isinstance(seen, SessionStarted):
+            return f"started:{seen.source}"
+        return ""
 
     def _paired(self, entries: Sequence[Placed]) -> list[Placed] | None:
         """One entry for each thing told: hook and transcript together, in the transcript's place."""
@@ -263,21 +285,6 @@ def _version(event: Event) -> tuple[int, bytes]:
 
 
 _OF_ONE_USE = ("call:", "outcome:")
-
-
-def _telling(seen: Told) -> str:
-    """What a hook and a transcript would tell alike; empty for what only one of them tells."""
-    if isinstance(seen, ToolCalled):
-        return f"call:{seen.call}" if seen.call else ""
-    if isinstance(seen, ToolOutcome):
-        return f"outcome:{seen.call}" if seen.call else ""
-    if isinstance(seen, PromptSubmitted):
-        return prompt_about(seen.text)
-    if isinstance(seen, ResponseReceived):
-        return f"answer:{text_digest(seen.text)}" if seen.kind == "text" else ""
-    if isinstance(seen, SessionStarted):
-        return f"started:{seen.source}"
-    return ""
 
 
 def prompt_about(text: str) -> str:

@@ -34,9 +34,8 @@ CREATE {unlogged} TABLE memctl.facts_g{generation} (
     stream      text COLLATE "C" NOT NULL,
     type        text NOT NULL,
     at          bigint NOT NULL,
-    payload     jsonb,
-    PRIMARY KEY (space_id, id)
-)"""
+    payload     jsonb
+) WITH ({building})"""
 
 _ROUTES = """
 CREATE {unlogged} TABLE memctl.routes_g{generation} (
@@ -44,9 +43,8 @@ CREATE {unlogged} TABLE memctl.routes_g{generation} (
     source       uuid NOT NULL,
     target       text COLLATE "C" NOT NULL,
     upstream     text,
-    upstream_key text,
-    PRIMARY KEY (space_id, source, target)
-)"""
+    upstream_key text
+) WITH ({building})"""
 
 _OUTBOX = """
 CREATE {unlogged} TABLE memctl.outbox_g{generation} (
@@ -62,9 +60,14 @@ CREATE {unlogged} TABLE memctl.{name}_g{generation} (
     space_id integer NOT NULL,
     key      text COLLATE "C" NOT NULL,
     {stream}
-    row      jsonb NOT NULL,
-    PRIMARY KEY (space_id, key)
-)"""
+    row      jsonb NOT NULL
+) WITH ({building})"""
+
+_BUILDING = ("autovacuum_enabled", "toast.autovacuum_enabled")
+"""Off until a table is finished: it is filled once, by tasks that look at nothing twice."""
+
+_KEYS = {"facts": "space_id, id", "routes": "space_id, source, target"}
+"""Primary keys; of rows it is space and key. That of the outbox is there from the beginning: it is written to twice."""
 
 
 _INDEXES = {
@@ -80,8 +83,9 @@ def table(name: str, generation: int) -> str:
 
 
 def create_tables(connection: Connection, stage: Stage, generation: int, *, unlogged: bool) -> None:
-    """Empty tables for a generation, without the indexes that are cheaper to build once they are full."""
-    how = {"unlogged": "UNLOGGED" if unlogged else "", "generation": generation}
+    """Empty tables for a generation, without the keys and indexes that are cheaper to build once they are full."""
+    building = ", ".join(f"{option} = off" for option in _BUILDING)
+    how = {"unlogged": "UNLOGGED" if unlogged else "", "generation": generation, "building": building}
     parts = [_FACTS] if stage == 1 else [_ROUTES, _OUTBOX]
     statements = [part.format(**how) for part in parts]
     stream = 'stream text COLLATE "C" NOT NULL,' if stage == 1 else ""
@@ -97,7 +101,7 @@ def finish(connection: Connection, stage: Stage, generation: int) -> None:
 
 
 def finish_table(connection: Connection, stage: Stage, generation: int, name: str, *, durable: bool = True) -> None:
-    """Give a table its indexes beyond the key, which are cheaper to build once it is full, and make it durable."""
+    """Give a table its key and its indexes, which are cheaper to build once it is full, and make it durable."""
     full = table(name, generation)
     indexes = list(_INDEXES.get(name, ()))
     for p in projections(stage):
@@ -107,6 +111,9 @@ def finish_table(connection: Connection, stage: Stage, generation: int, name: st
     if durable:
         # First, for it writes the table anew, and every index that is there.
         connection.execute(_literal(f"ALTER TABLE {full} SET LOGGED"))
+    if name != "outbox":
+        key = _KEYS.get(name, "space_id, key")
+        connection.execute(_literal(f"ALTER TABLE {full} ADD PRIMARY KEY ({key}), RESET ({', '.join(_BUILDING)})"))
     for index in indexes:
         connection.execute(_literal(f"CREATE INDEX ON {full} {index}"))
     connection.execute(_literal(f"ANALYZE {full}"))

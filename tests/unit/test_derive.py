@@ -524,6 +524,14 @@ def test_a_transcript_block_after_its_hook_asks_for_a_new_derivation(repaired: S
     assert before
 
 
+def test_the_first_hook_after_a_transcript_asks_for_a_new_derivation(repaired: Session) -> None:
+    """Until then the words by which it may be told to say the same were not noted."""
+    last = hooks_of([e for e in repaired.events if isinstance(e.payload, ResponseReceived)])[-1]
+    state = derive(STREAM, repaired.events)
+    assert not state.extend([msgspec.structs.replace(last, occurred_at=repaired.events[-1].occurred_at + 1)])
+    assert bare(facts_of([*repaired.events, last])) == bare(facts_of(repaired.events))
+
+
 def test_of_two_versions_the_longest_text_counts_and_then_the_lowest_hash() -> None:
     session = Session()
     session.user("Add a wish list")
