@@ -21,7 +21,7 @@ from memctl.api.search import Engine
 from memctl.domain.event import Micros, NewEvent
 from memctl.domain.location import normalise
 from memctl.domain.observations import Agent, event_id_of, hook_key, session_stream
-from memctl.domain.recalled import MemoryRecalled
+from memctl.domain.recalled import MemoryRecalled, held_back
 from memctl.infra.silence import Silence
 from memctl.infra.transcripts.fields import identifier, string
 from memctl.infra.transcripts.hook_dialects import answer, in_claudes_words
@@ -60,7 +60,13 @@ def routes(readers: Readers, engine: Engine, doors: Commands, silence: Silence) 
         told, space_id = await run_in_threadpool(readers.read, look)
         if not told.text or agent not in get_args(Agent):
             return Response(status_code=204)
-        recording = BackgroundTask(_record, doors, _recalled(agent, space_id, delivery, name, payload, told))
+        withheld = name == "UserPromptSubmit" and held_back(
+            identifier(payload.get("session_id")), string(payload.get("prompt")), doors.settings.withhold_share
+        )
+        recorded = _recalled(agent, space_id, delivery, name, payload, told, withheld=withheld)
+        recording = BackgroundTask(_record, doors, recorded)
+        if withheld:
+            return Response(status_code=204, background=recording)
         return Response(
             orjson.dumps(answer(agent, sent, told.text)), media_type="application/json", background=recording
         )
@@ -77,7 +83,7 @@ def _payload(body: bytes) -> dict[str, Any]:
 
 
 def _recalled(
-    agent: str, space_id: int, delivery: str, hook: str, payload: dict[str, Any], told: Told
+    agent: str, space_id: int, delivery: str, hook: str, payload: dict[str, Any], told: Told, *, withheld: bool
 ) -> NewEvent | None:
     session = identifier(payload.get("session_id"))
     if not session:
@@ -88,7 +94,8 @@ def _recalled(
             hook=hook,
             asked_by=event_id_of(space_id, hook_key(delivery)) if delivery else None,
             memories=told.memories,
-            tokens=told.tokens,
+            tokens=0 if withheld else told.tokens,
+            withheld=withheld,
         ),
         occurred_at=Micros(time.time_ns() // 1000),
         dedupe_key=f"recalled:{delivery or uuid.uuid4().hex}",

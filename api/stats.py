@@ -20,9 +20,10 @@ _SUMMED = tuple(name for name in DayStats.__struct_fields__ if name not in ("loc
 
 
 def stats(reader: Reader, places: Places) -> dict[str, Any]:
-    """Counts by read model and by type of event; totals of what happened, for the project asked about; how far each
-    shard has read; what waits for the vector store; sizes in bytes."""
+    """Counts by read model and by type of event; totals of what happened and what they say of memory's help
+    (seed 000 §8), for the project asked about; how far each shard has read; what waits for the vector store; sizes."""
     connection, space = reader.connection, reader.space_id
+    totals = _totals(reader, places)
     models = {}
     for p in projections():
         if not _built(reader, p):  # new with this version; the workers build it
@@ -38,7 +39,8 @@ def stats(reader: Reader, places: Places) -> dict[str, Any]:
     to_write, to_embed = backlog(connection, reader.live.stage2)
     return {
         "scope": {"project": places.project, "chosen": places.chosen, "locations": len(places.locations or ())},
-        "totals": _totals(reader, places),
+        "totals": totals,
+        "measures": _measures(reader, totals),
         "read_models": models,
         "events": {"total": sum(n for _, n in by_type), "by_type": dict(by_type)},
         "log": progress(reader),
@@ -89,6 +91,41 @@ def _totals(reader: Reader, places: Places) -> dict[str, int]:
     ).fetchone()
     assert row is not None
     return dict(zip((*_SUMMED, "days"), row, strict=True))
+
+
+def _measures(reader: Reader, totals: dict[str, int]) -> dict[str, float | int | None]:
+    """How well memory does, as shares of 1; None where there is nothing to tell it by yet (seed 000 §8).
+
+    Success of tasks whose outcome is known, with memory told, without, and with it held back; `pattern_accuracy`: fixes
+    that lasted. Over all projects: `recalls` counts memories told in a piece of work, `recalls_useful` is the share of
+    those whose work went well and of ratings that are good, `rated_helpful` of the ratings alone (0.5 or more).
+    """
+    row = reader.connection.execute(
+        sql.SQL(
+            "SELECT coalesce(sum((row->>'recalls')::bigint), 0)::bigint,"
+            " sum((SELECT sum((f->>2)::float8) FROM jsonb_array_elements(row->'followed') AS f)),"
+            " sum(jsonb_array_length(row->'followed')),"
+            " sum((SELECT count(*) FROM jsonb_array_elements(row->'ratings') AS r WHERE (r->>2)::float8 >= 0.5)),"
+            " sum(jsonb_array_length(row->'ratings')) FROM {} WHERE space_id = %s"
+        ).format(table_of(reader, projection_named("regard"))),
+        [reader.space_id],
+    ).fetchone()
+    assert row is not None
+    recalls, well, followed, helpful, rated = (float(each or 0) for each in row)
+    lasted = totals["errors_resolved"] - min(totals["resolutions_refuted"], totals["errors_resolved"])
+    return {
+        "success_with_memory": _share(totals["tasks_told_succeeded"], totals["tasks_told"]),
+        "success_without_memory": _share(totals["tasks_untold_succeeded"], totals["tasks_untold"]),
+        "success_memory_withheld": _share(totals["tasks_withheld_succeeded"], totals["tasks_withheld"]),
+        "pattern_accuracy": _share(lasted, totals["errors_resolved"]),
+        "recalls": int(recalls),
+        "recalls_useful": _share(well + helpful, followed + rated),
+        "rated_helpful": _share(helpful, rated),
+    }
+
+
+def _share(part: float, whole: float) -> float | None:
+    return round(part / whole, 4) if whole else None
 
 
 def progress(reader: Reader) -> dict[str, Any]:

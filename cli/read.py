@@ -141,6 +141,11 @@ def stats(project: str | None, limit: int, as_json: bool) -> None:
     print_table(number, [[name, f"{value:,}"] for name, value in told][:limit])
     if totals["errors_resolved"]:
         tell(f"mean time to resolve an error: {span(totals['resolve_us_total'] / 1e6 / totals['errors_resolved'])}")
+    shares = [(name.replace("_", " "), value) for name, value in answer["measures"].items() if value is not None]
+    if shares:
+        click.echo()
+        cells = [[name, f"{value:,}" if isinstance(value, int) else f"{value:.2f}"] for name, value in shares]
+        print_table([Column("measure"), Column("value", "right")], cells)
     click.echo()
     print_table([Column("read model"), Column("rows", "right")], _numbers(answer["read_models"]))
     click.echo()

@@ -19,6 +19,7 @@ from memctl.domain.facts import (
     Episode,
     InsightFound,
     Lesson,
+    MemoryFollowed,
     MoodShown,
     Prompted,
     PromptKind,
@@ -37,6 +38,7 @@ from memctl.domain.memory import lead_of
 from memctl.domain.observations import PromptSubmitted, ResponseReceived
 from memctl.domain.ordering import Placed, prompt_about
 from memctl.domain.prompts import FRESH_START, Said, is_complaint, is_thanks, kind_of, said_in, says_no, words_in
+from memctl.domain.recalled import MOST_FOLLOWED, MemoryRecalled
 from memctl.domain.sentiment import mood_of
 from memctl.domain.signatures import errors_in
 from memctl.domain.statements import TaskCompleted, TaskStarted
@@ -123,7 +125,7 @@ class Conversation:
             self._assert.add(self._turn.fact())
         if self.episode is not None and self.episode.dirty:
             self.episode.dirty = False
-            self._assert.add(self._fact(self.episode, closed=False))
+            self._tell(self.episode, closed=False)
 
     def recorded(self, outcome: OfEpisode) -> bool:
         """A processor said something of an episode. False where what it bears on was told: then that is told anew."""
@@ -134,6 +136,32 @@ class Conversation:
         if self.episode is not None and self.episode.id == outcome.episode:
             self.episode.dirty = True
         return True
+
+    def recalled(self, seen: MemoryRecalled) -> None:
+        """Memory was told to the agent, or held back."""
+        episode = self.episode
+        if episode is None or not seen.memories:
+            return
+        if seen.withheld:
+            episode.withheld = True
+        else:
+            fresh = [each.id for each in seen.memories if each.id][: MOST_FOLLOWED - len(episode.recalled)]
+            episode.recalled.update(dict.fromkeys(fresh))
+        episode.dirty = True
+
+    def _tell(self, episode: EpisodeSoFar, *, closed: bool) -> Episode:
+        """Assert the episode as it stands, and what became of what was recalled in it."""
+        fact = self._fact(episode, closed=closed)
+        self._assert.add(fact)
+        for memory in episode.recalled:
+            about = fact_id(episode.stream, "memory_followed", f"{episode.id}:{memory}")
+            self._assert.add(
+                MemoryFollowed(
+                    id=about, stream=episode.stream, occurred_at=fact.ended_at, location=episode.location,
+                    evidence=fact.evidence[:1], memory=memory, outcome=fact.outcome,
+                )
+            )  # fmt: skip
+        return fact
 
     def taught(self, placed: Placed, seen: StrategyDistilled) -> None:
         """Tell what a model distilled of an episode, if that is its latest word on it."""
@@ -447,9 +475,8 @@ class Conversation:
         episode = self.episode
         if episode is None:
             return
-        closed = self._fact(episode, closed=True)
+        closed = self._tell(episode, closed=True)
         self._over.add(episode.id)
-        self._assert.add(closed)
         self._assert.make(
             TaskClosed,
             placed,
@@ -459,6 +486,7 @@ class Conversation:
             outcome=closed.outcome,
             by=by,
             location=episode.location,
+            recalled="told" if episode.recalled else "withheld" if episode.withheld else "none",
         )
         self.episode = None
 

@@ -27,6 +27,7 @@ from memctl.domain.observations import (
 )
 from memctl.domain.ordering import Ordering, Placed, Told
 from memctl.domain.reasoning import Reasoning
+from memctl.domain.recalled import MemoryRecalled
 from memctl.domain.shown import Shown
 from memctl.domain.statements import Statement
 from memctl.domain.whereabouts import Whereabouts
@@ -102,6 +103,8 @@ class StreamFacts:
     def _fold(self, placed: Placed) -> None:
         seen = placed.payload
         if seen.injected:
+            if isinstance(seen, MemoryRecalled):
+                self._talk.recalled(seen)
             return
         at, known = placed.event.location, self._assert.location
         if at and at != known and not (known and isinstance(seen, Statement)):

@@ -161,6 +161,10 @@ class EpisodeSoFar(Signs, kw_only=True):
     approach: str = ""
     gotchas: dict[str, None] = msgspec.field(default_factory=dict)
     tips: dict[str, None] = msgspec.field(default_factory=dict)
+    recalled: dict[str, None] = msgspec.field(default_factory=dict)
+    """Memories that were told in it."""
+    withheld: bool = False
+    """There were some that were held back."""
     lessons: set[str] = msgspec.field(default_factory=set)
     """Keys of what it taught by rule."""
     answered: Span | None = None

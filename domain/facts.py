@@ -321,6 +321,9 @@ class TaskOpened(Identified, frozen=True, kw_only=True, omit_defaults=True, tag=
     """It was told before: these are other words for it, and it is not to be counted twice."""
 
 
+Recalled = Literal["none", "told", "withheld"]
+
+
 class TaskClosed(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="task_closed"):
     """The piece of work ended in this session: the next one began, or someone said it was done."""
 
@@ -329,6 +332,15 @@ class TaskClosed(Identified, frozen=True, kw_only=True, omit_defaults=True, tag=
     outcome: Outcome
     by: str
     """next_prompt, session_end or statement."""
+    recalled: Recalled = "none"
+    """Whether memory was told to the agent on the way, or was held back where there was some."""
+
+
+class MemoryFollowed(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="memory_followed"):
+    """A memory was told to an agent, and so stands the work that it was told in; revised while that is open."""
+
+    memory: str
+    outcome: Outcome
 
 
 class ToolTally(msgspec.Struct, frozen=True, omit_defaults=True):

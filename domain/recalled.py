@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from typing import ClassVar
 from uuid import UUID
@@ -21,7 +22,10 @@ class RecalledMemory(msgspec.Struct, frozen=True, omit_defaults=True):
 
 @event("memory.recalled")
 class MemoryRecalled(Statement, frozen=True, kw_only=True, omit_defaults=True):
-    """Memory was put before an agent. `asked_by` is the event of the hook that asked; `tokens` what it took, about."""
+    """Memory was put before an agent. `asked_by` is the event of the hook that asked; `tokens` what it took, about.
+
+    `withheld`: it was held back, so that work without memory can be compared; the memories are those that there were.
+    """
 
     injected: ClassVar[bool] = True
 
@@ -29,6 +33,18 @@ class MemoryRecalled(Statement, frozen=True, kw_only=True, omit_defaults=True):
     asked_by: UUID | None = None
     memories: tuple[RecalledMemory, ...] = ()
     tokens: int = 0
+    withheld: bool = False
+
+
+MOST_FOLLOWED = 24
+"""Memories recalled in one piece of work whose fate is followed."""
+
+
+def held_back(session: str, prompt: str, share: float) -> bool:
+    """Whether memory is held back from a prompt, of which that share (0 to 1) gets nothing. The same prompt of the same
+    session is always treated alike."""
+    drawn = int.from_bytes(hashlib.sha256(f"{session}\n{prompt}".encode("utf-8", "surrogatepass")).digest()[:8], "big")
+    return drawn < share * 2**64
 
 
 def quoted(text: str, most: int) -> str:

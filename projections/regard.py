@@ -8,6 +8,7 @@ from __future__ import annotations
 import msgspec
 
 from memctl.domain.bounded import clipped
+from memctl.domain.facts import MemoryFollowed
 from memctl.domain.outcomes import Kept, moving_average, with_outcome
 from memctl.domain.verdicts import KnowledgeRejected, KnowledgeVerified, MemoryPinned, MemoryRated
 from memctl.projections.kernel import Recorded, projection
@@ -25,6 +26,12 @@ class Regard(msgspec.Struct, frozen=True, kw_only=True):
     why: str = ""
     """What the newest rating that gave a reason said."""
     why_at: tuple[int, str] = (0, "")
+    recalls: int = 0
+    """Pieces of work in which it was told to an agent."""
+    followed: tuple[Kept, ...] = ()
+    """How the newest 32 of them went whose outcome is known: 1 for success, 0.5 for partial, 0 for failure."""
+    reliability: float = 0.5
+    """The moving average of those, beginning at 0.5."""
     pinned: bool = False
     pinned_at: tuple[int, str] = (0, "")
     pinned_since: int = 0
@@ -41,10 +48,20 @@ class Regard(msgspec.Struct, frozen=True, kw_only=True):
         return self.verdict is True
 
 
-Said = Recorded[MemoryRated] | Recorded[MemoryPinned] | Recorded[KnowledgeVerified] | Recorded[KnowledgeRejected]
+_WORTH = {"success": 1.0, "partial": 0.5, "failure": 0.0}
+
+Said = (
+    MemoryFollowed
+    | Recorded[MemoryRated]
+    | Recorded[MemoryPinned]
+    | Recorded[KnowledgeVerified]
+    | Recorded[KnowledgeRejected]
+)
 
 
 def _about(said: Said) -> str:
+    if isinstance(said, MemoryFollowed):
+        return clipped(said.memory, 512)
     payload = said.payload
     about = payload.memory if isinstance(payload, (MemoryRated, MemoryPinned)) else payload.claim
     return clipped(about, 512)
@@ -53,9 +70,16 @@ def _about(said: Said) -> str:
 @projection(row=Regard, key=_about, indexes=(("pinned", "pinned_since"),))
 def regard(
     row: Regard | None,
-    said: Recorded[MemoryRated] | Recorded[MemoryPinned] | Recorded[KnowledgeVerified] | Recorded[KnowledgeRejected],
+    said: MemoryFollowed
+    | Recorded[MemoryRated]
+    | Recorded[MemoryPinned]
+    | Recorded[KnowledgeVerified]
+    | Recorded[KnowledgeRejected],
 ) -> Regard:
-    """What was said of memories: ratings, which are pinned, and which a person confirmed or rejected."""
+    """What is thought of memories: ratings, which are pinned, which a person confirmed or rejected, and how work went
+    in which they were told."""
+    if isinstance(said, MemoryFollowed):
+        return _followed(row or Regard(memory=_about(said)), said)
     payload, event = said.payload, said.event
     at = (int(event.occurred_at), str(event.delivery_id))
     row = row or Regard(memory=_about(said))
@@ -77,3 +101,12 @@ def regard(
             if event.actor != "user" or at < row.verdict_at:
                 return row
             return msgspec.structs.replace(row, verdict=isinstance(payload, KnowledgeVerified), verdict_at=at)
+
+
+def _followed(row: Regard, said: MemoryFollowed) -> Regard:
+    row = msgspec.structs.replace(row, recalls=row.recalls + 1)
+    worth = _WORTH.get(said.outcome)
+    if worth is None:
+        return row
+    followed = with_outcome(row.followed, Kept(int(said.occurred_at), str(said.id), worth))
+    return msgspec.structs.replace(row, followed=followed, reliability=moving_average(followed))

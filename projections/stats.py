@@ -61,6 +61,15 @@ class DayStats(msgspec.Struct, kw_only=True):
     tasks_failed: int = 0
     tasks_partial: int = 0
     tasks_unknown: int = 0
+    tasks_told: int = 0
+    """Tasks that closed with a known outcome, in which memory was told to the agent."""
+    tasks_told_succeeded: int = 0
+    tasks_untold: int = 0
+    """The same, with none told: there was none, or it was not asked for."""
+    tasks_untold_succeeded: int = 0
+    tasks_withheld: int = 0
+    """The same, with memory held back so that it can be compared."""
+    tasks_withheld_succeeded: int = 0
     tokens_in: int = 0
     tokens_out: int = 0
     tokens_cached: int = 0
@@ -144,6 +153,18 @@ def _count(row: DayStats, fact: Counted) -> None:
                     row.tasks_partial += 1
                 case _:
                     row.tasks_unknown += 1
+            if fact.outcome != "unknown":
+                succeeded = fact.outcome == "success"
+                match fact.recalled:
+                    case "told":
+                        row.tasks_told += 1
+                        row.tasks_told_succeeded += succeeded
+                    case "withheld":
+                        row.tasks_withheld += 1
+                        row.tasks_withheld_succeeded += succeeded
+                    case _:
+                        row.tasks_untold += 1
+                        row.tasks_untold_succeeded += succeeded
         case SessionOpened():
             row.sessions_opened += not fact.still
         case _:

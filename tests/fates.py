@@ -300,7 +300,11 @@ class _Session:
             DecisionMade(text=luck.choice(("Wait for the clock", theory)), rationale="it drifts"),
             DiscoveryNoted(text=luck.choice(NASTY) or "the clock drifts"),
             SessionSummarized(summary=luck.choice((*SAID, *NASTY)), tags=("cart",)),
-            MemoryRecalled(hook="UserPromptSubmit", memories=(RecalledMemory("m"),)),
+            MemoryRecalled(
+                hook="UserPromptSubmit",
+                memories=tuple(RecalledMemory(luck.choice(("m", "n", "", text))) for text in luck.sample(NASTY, 2)),
+                withheld=luck.random() < 0.3,
+            ),
             *self._processed(),
         )
         self._now += luck.choice((0, 1, SECOND, SECOND))
