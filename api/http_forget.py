@@ -12,8 +12,9 @@ from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel, Field, model_validator
 
 from memctl.api import forget
+from memctl.api.forget import Preview
 from memctl.api.http_commands import Key
-from memctl.api.reader import reader_of
+from memctl.api.reader import Reader, reader_of
 from memctl.infra.database import connect
 from memctl.infra.settings import Settings
 
@@ -48,36 +49,46 @@ def routes(settings: Settings) -> APIRouter:
     @router.post("/forget/preview")
     async def preview(body: Wanted) -> Response:
         """What would go, and what would become of all that was learnt from it. Changes nothing."""
-        return await run_in_threadpool(_answer, settings, body, None, "")
+        return _json(msgspec.to_builtins(await run_in_threadpool(preview_of, settings, body)))
 
     @router.post("/forget")
     async def forgotten(body: Forget, key: Key) -> Response:
         """Forget it for good; answers once nothing of it is found, with the receipt."""
-        return await run_in_threadpool(_answer, settings, body, key, body.reason)
+        return _json(await run_in_threadpool(forget_once, settings, body, key))
 
     return router
 
 
-def _answer(settings: Settings, asked: Wanted, key: str | None, reason: str) -> Response:
+def preview_of(settings: Settings, asked: Wanted) -> Preview:
+    """What would go, and what would follow. Changes nothing. Raises: NothingToForget, TooShort."""
+    with connect(settings.require("database_url"), name="memctl forget") as connection:
+        reader = reader_of(connection, settings.space)
+        return forget.preview(connection, reader.space_id, _plan(reader, asked))
+
+
+def forget_once(settings: Settings, asked: Forget, key: str) -> dict[str, Any]:
+    """Forget it, unless that was done under this key before: the receipt either way."""
     from memctl.infra.vectors import store
 
     with connect(settings.require("database_url"), name="memctl forget") as connection:
         reader = reader_of(connection, settings.space)
-        if key is not None and (before := forget.told_before(connection, reader.space_id, key)) is not None:
-            return _json(before)
-        plan = forget.plan(
-            reader, id=asked.id, session=asked.session, project=asked.project, before=asked.before,
-            match=asked.match, here=asked.here,
-        )  # fmt: skip
-        if key is None:
-            return _json(msgspec.to_builtins(forget.preview(connection, reader.space_id, plan)))
+        if (before := forget.told_before(connection, reader.space_id, key)) is not None:
+            return dict(before)
+        plan = _plan(reader, asked)
         qdrant = store.connect(settings.qdrant_url, settings.qdrant_api_key) if settings.qdrant_url else None
         try:
-            done = forget.forget(settings, connection, reader.space_id, plan, qdrant, reason, key)
+            done = forget.forget(settings, connection, reader.space_id, plan, qdrant, asked.reason, key)
         finally:
             if qdrant is not None:
                 qdrant.close()
-        return _json(msgspec.to_builtins(done))
+        return dict(msgspec.to_builtins(done))
+
+
+def _plan(reader: Reader, asked: Wanted) -> forget.Plan:
+    return forget.plan(
+        reader, id=asked.id, session=asked.session, project=asked.project, before=asked.before, match=asked.match,
+        here=asked.here,
+    )  # fmt: skip
 
 
 def _json(answer: Any) -> Response:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import date, datetime, timedelta
 from http import HTTPStatus
 from importlib import resources
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from psycopg import sql
@@ -29,9 +29,11 @@ from memctl.api.reader import Reader, Readers
 from memctl.api.search import Engine, Question
 from memctl.api.timeline import position_of, timeline
 from memctl.api.viewer import plots, render
+from memctl.api.viewer.forgetting import Forgetting
 from memctl.api.viewer.sign_in import COOKIE, SIGNED_IN_S, Browsers
 from memctl.domain.errors import MemctlError
 from memctl.infra import rebuilds
+from memctl.infra.settings import Settings
 
 log = logging.getLogger("memctl.api")
 
@@ -47,10 +49,12 @@ _HEADERS = {"Content-Security-Policy": render.POLICY, "Referrer-Policy": "same-o
 
 Show = Callable[[Request], str]
 
+T = TypeVar("T")
 
-def site(readers: Readers, engine: Engine, browsers: Browsers) -> list[Route]:
+
+def site(readers: Readers, engine: Engine, browsers: Browsers, settings: Settings) -> list[Route]:
     """The viewer's routes, for an application beside the API's."""
-    pages = _Pages(readers, engine)
+    pages, forgetting = _Pages(readers, engine), Forgetting(settings)
     shown = {
         "/": pages.home,
         "/search": pages.search,
@@ -65,10 +69,12 @@ def site(readers: Readers, engine: Engine, browsers: Browsers) -> list[Route]:
         "/graph": pages.entities,
         "/graph/{name:path}": pages.graph,
         "/engine": pages.engine,
+        "/forget": forgetting.ask,
     }
     doors = _Doors(browsers)
     return [
         *(Route(path, _page(show)) for path, show in shown.items()),
+        Route("/forget", _form(forgetting.do), methods=["POST"]),
         Route("/static/{name}", _static),
         Route("/sign-in", doors.ask),
         Route("/sign-in", doors.by_token, methods=["POST"]),
@@ -79,16 +85,30 @@ def site(readers: Readers, engine: Engine, browsers: Browsers) -> list[Route]:
 
 def _page(show: Show) -> Callable[[Request], Any]:
     async def answer(request: Request) -> Response:
-        try:
-            return _html(await run_in_threadpool(show, request))
-        except MemctlError as why:
-            status = status_of(why)
-            if status == 500:
-                log.error("a page failed: %s", why, exc_info=why)
-            title = HTTPStatus(status).phrase
-            return _html(render.page("refused.html", title=title, told=str(why), hint=why.hint, at=""), status)
+        return await run_in_threadpool(_shown_or_refused, show, request)
 
     return answer
+
+
+def _form(do: Callable[[Mapping[str, Any]], str]) -> Callable[[Request], Any]:
+    async def answer(request: Request) -> Response:
+        async with request.form(max_files=0, max_fields=8) as form:
+            given = dict(form)
+        return await run_in_threadpool(_shown_or_refused, do, given)
+
+    return answer
+
+
+def _shown_or_refused(show: Callable[[T], str], asked: T) -> Response:
+    """A page, or one that says in words why there is none."""
+    try:
+        return _html(show(asked))
+    except MemctlError as why:
+        status = status_of(why)
+        if status == 500:
+            log.error("a page failed: %s", why, exc_info=why)
+        title = HTTPStatus(status).phrase
+        return _html(render.page("refused.html", title=title, told=str(why), hint=why.hint, at=""), status)
 
 
 def _html(text: str, status: int = 200) -> HTMLResponse:

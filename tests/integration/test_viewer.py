@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import re
 import shutil
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 import httpx
 import pytest
@@ -42,6 +45,9 @@ PAGES = (
     "/projects",
     "/graph",
     "/engine",
+    "/engine?part=live",
+    "/forget",
+    "/forget?how=session&what=hostile",
 )
 
 
@@ -197,6 +203,31 @@ def test_what_is_not_there_is_a_page_that_says_so(viewer: Viewer, path: str, sta
         assert browser.get(path).status_code == status
 
 
+def test_forgetting_shows_what_would_go_then_does_it_once_and_shows_the_receipt(
+    viewer: Viewer, memory: Remembered
+) -> None:
+    with connect(memory.database_url) as connection:
+        append(
+            connection,
+            1,
+            [observed(PromptSubmitted(line="f1", text="a plantain to forget"), session="gone", at=95_000)],
+        )
+    with viewer.signed_in() as browser:
+        page = browser.get("/forget", params={"how": "match", "what": "a plantain to forget"}).text
+        assert "1 events (1 prompt.submitted)" in page
+        key = re.search(r'name="key" value="(\w+)"', page)
+        assert key is not None
+        form = {"how": "match", "what": "a plantain to forget", "key": key[1], "reason": "a test"}
+        assert browser.post("/forget", data=form).status_code == 401  # no page of ours sent it
+        done = [browser.post("/forget", data=form, headers={"Origin": viewer.url}).text for _ in range(2)]
+        receipts = [re.search(r"Receipt <code>([\w-]+)</code>", each) for each in done]
+        assert receipts[0] is not None
+        assert receipts[1] is not None
+        assert receipts[0][1] == receipts[1][1]
+        assert browser.get("/forget", params={"how": "match", "what": "a plantain to forget"}).status_code == 404
+        assert browser.get("/forget", params={"how": "before", "what": "yesterday"}).status_code == 422
+
+
 def test_a_real_browser_walks_every_page(viewer: Viewer) -> None:
     sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
@@ -224,3 +255,34 @@ def test_a_real_browser_walks_every_page(viewer: Viewer) -> None:
         assert not [name for name in page.context.cookies() if name["name"] == COOKIE]
         browser.close()
     assert complaints == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_on_any_page(viewer: Viewer, scheme: Literal["light", "dark"]) -> None:
+    axe = os.environ.get("MEMCTL_TEST_AXE")
+    if axe is None:
+        pytest.skip("MEMCTL_TEST_AXE names no axe.min.js; `make axe` brings one")
+    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    chromium = shutil.which("chromium") or shutil.which("google-chrome")
+    if chromium is None:
+        pytest.skip("no Chromium on this machine")
+    name = viewer.url.replace("127.0.0.1", "memctl.localhost")
+    found = {}
+    with sync_api.sync_playwright() as drivers:
+        browser = drivers.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        page = browser.new_context(bypass_csp=True, color_scheme=scheme).new_page()
+        page.goto(f"{name}/sign-in")
+        pages = ["/sign-in", *PAGES, "/sessions/hostile", "/search?q=nothing+like+it"]
+        for path in pages:
+            if path == PAGES[0]:
+                page.goto(f"{name}/sign-in/{viewer.browsers.ticket()}")
+            page.goto(name + path)
+            page.add_script_tag(path=axe)
+            told = page.evaluate("axe.run()")
+            found[path] = [
+                f"{each['id']}: {each['nodes'][0]['html'][:200]} {each['nodes'][0]['failureSummary']}"
+                for each in told["violations"]
+                if "part=" not in path
+            ]
+        browser.close()
+    assert {path: violations for path, violations in found.items() if violations} == {}

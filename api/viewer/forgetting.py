@@ -1,0 +1,76 @@
+"""Forgetting in the viewer: what is meant, what would go and what would follow, then doing it, and the receipt."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+from uuid import uuid4
+
+from starlette.requests import Request
+
+from memctl.api.forget import Preview
+from memctl.api.http_forget import Forget, forget_once, preview_of
+from memctl.api.viewer import render
+from memctl.domain.errors import MemctlError
+from memctl.infra.settings import Settings
+
+HOW = {
+    "match": ("every event in which a text stands", "text"),
+    "session": ("a session, and those of its subagents", "id of a session"),
+    "id": ("one thing: a memory, claim, episode, bug, task or event", "its id"),
+    "project": ("everything of a project until now", "name or path"),
+    "before": ("everything before a day", "2026-03-01"),
+}
+"""What may be forgotten: in words, and what is to be written."""
+
+LONGEST = {"match": 8_000, "project": 4_096}
+
+
+class NoMoment(MemctlError):
+    """{text!r} is no date or time in ISO 8601, such as 2026-03-01."""
+
+    exit_code = 2
+    text: str
+
+
+class Forgetting:
+    """`ask` shows the form and, where something is named, what would go; `do` forgets it."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+
+    def ask(self, request: Request) -> str:
+        how, what = _named(request.query_params)
+        preview: Preview | None = None
+        if what:
+            preview = preview_of(self._settings, wanted(how, what))
+        return _page(how=how, what=what, preview=preview, key=uuid4().hex)
+
+    def do(self, form: Mapping[str, Any]) -> str:
+        """`form` has `how`, `what`, `key` and `reason`; the same key again shows the same receipt."""
+        how, what = _named(form)
+        asked = wanted(how, what).model_copy(update={"reason": str(form.get("reason", "")).strip()[:1_000]})
+        receipt = forget_once(self._settings, asked, str(form.get("key", ""))[:64] or uuid4().hex)
+        return _page(how=how, what="", receipt=receipt)
+
+
+def wanted(how: str, what: str) -> Forget:
+    """What the form names. Raises: NoMoment."""
+    if how != "before":
+        return Forget.model_validate({how: what})
+    try:
+        at = datetime.fromisoformat(what)
+    except ValueError:
+        raise NoMoment(text=what[:40]) from None
+    return Forget(before=at if at.tzinfo else at.replace(tzinfo=UTC))
+
+
+def _named(given: Mapping[str, Any]) -> tuple[str, str]:
+    how = str(given.get("how", "match"))
+    how = how if how in HOW else "match"
+    return how, str(given.get("what", "")).strip()[: LONGEST.get(how, 512)]
+
+
+def _page(*, preview: Preview | None = None, receipt: dict[str, Any] | None = None, key: str = "", **named: str) -> str:
+    return render.page("forget.html", ways=HOW, preview=preview, receipt=receipt, key=key, at="forget", **named)
