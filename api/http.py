@@ -14,6 +14,7 @@ from pydantic import AwareDatetime, BaseModel, Field, NaiveDatetime
 from memctl.api import bugs as bug_queries
 from memctl.api import (
     claims,
+    costs,
     dead_letters,
     http_as_of,
     http_code,
@@ -30,6 +31,7 @@ from memctl.api import (
     http_work,
     metrics,
     queries,
+    standing,
     stats,
 )
 from memctl.api.access import CALLER
@@ -45,6 +47,7 @@ from memctl.api.viewer.site import site
 from memctl.domain.memory import MemoryKind
 from memctl.domain.scoring import PROFILES
 from memctl.infra import rebuilds
+from memctl.infra.settings_model import Llm
 from memctl.infra.silence import Silence
 
 Bucket = Literal["PROFILE", "PREFERENCE", "EPISODIC", "SEMANTIC", "FACT"]
@@ -113,7 +116,7 @@ def application(
     app.include_router(_probes(readers))
     app.include_router(metrics.routes(readers, timings, doors.settings.data_dir))
     reading = [Depends(http_live.caught_up(readers)), Depends(http_as_of.as_of(doors.settings))]
-    app.include_router(_routes(readers, engine), prefix="/v1", dependencies=reading)
+    app.include_router(_routes(readers, engine, doors.settings.llm), prefix="/v1", dependencies=reading)
     app.include_router(http_as_of.jobs(readers), prefix="/v1")
     app.include_router(http_live.tails(readers), prefix="/v1")
     app.add_middleware(http_live.Told)
@@ -169,7 +172,7 @@ def _tickets(browsers: Browsers) -> APIRouter:
     return router
 
 
-def _routes(readers: Readers, engine: Engine) -> APIRouter:
+def _routes(readers: Readers, engine: Engine, llm: Llm) -> APIRouter:
     router = APIRouter()
 
     def found(request: Request, ask: Callable[[Reader], Any]) -> Response:
@@ -245,7 +248,7 @@ def _routes(readers: Readers, engine: Engine) -> APIRouter:
         project: Project = None,
         here: Here = None,
         bucket: Bucket | None = None,
-        kind: Literal["turn", "episode", "bug_pattern", "knowledge"] | None = None,
+        kind: MemoryKind | None = None,
         since: Moment = None,
         before: Moment = None,
         limit: Limit = 50,
@@ -428,6 +431,21 @@ def _routes(readers: Readers, engine: Engine) -> APIRouter:
         """Counts, progress of the folds, and sizes."""
         where = placed(project, here)
         return json_of(readers.read(lambda reader: stats.stats(reader, where(reader))))
+
+    @router.get("/consolidation", tags=["memory"])
+    def consolidation(limit: Limit = 50, cursor: Cursor = None) -> Response:
+        """What was merged, pruned, superseded or found at odds, newest first, and what of it was taken back."""
+        return json_of(readers.read(lambda reader: standing.consolidation(reader, limit=limit, cursor=cursor)))
+
+    @router.get("/costs", tags=["log"])
+    def cost(limit: Limit = 50) -> Response:
+        """What a language model cost this month, by what it worked on, and how much of the budget is used."""
+        return json_of(readers.read(lambda reader: costs.costs(reader, llm, limit)))
+
+    @router.get("/processors", tags=["log"])
+    def working() -> Response:
+        """How the processors stand: pieces of work by status, and when each last did something."""
+        return json_of({"processors": readers.read(costs.standings)})
 
     @router.get("/dead-letters", tags=["log"])
     def parked() -> Response:

@@ -6,14 +6,11 @@ import difflib
 from typing import Any, Literal
 
 import msgspec
-from psycopg import sql
 
 from memctl.api.reader import Reader
 from memctl.api.views import Scope
-from memctl.domain.bounded import names
-from memctl.domain.projects import Place, Project, Projects, UnknownProject, Words
-from memctl.infra import readmodels
-from memctl.projections.kernel import projections
+from memctl.domain.projects import Project, Projects, UnknownProject
+from memctl.infra.places import known_projects
 from memctl.projections.project_words import ProjectWords
 from memctl.projections.regard import Regard
 
@@ -41,7 +38,8 @@ def projects_of(reader: Reader) -> Projects:
     request."""
     known = reader.memo.get("projects")
     if known is None:
-        known = reader.memo["projects"] = _projects(reader)
+        known = _limited(known_projects(reader.connection, reader.live, reader.space_id), reader)
+        reader.memo["projects"] = known
     assert isinstance(known, Projects)
     return known
 
@@ -109,50 +107,8 @@ def project_asked(reader: Reader, project: str | None, here: str | None) -> Proj
     raise _unknown(here or "", known)
 
 
-def _projects(reader: Reader) -> Projects:
-    by_name = {p.name: p for p in projections()}
-    rows, words = by_name["locations"], by_name["project_words"]
-    tables = [readmodels.table(p.name, reader.live.stage2) for p in (rows, words)]
-    there = reader.connection.execute("SELECT to_regclass(%s), to_regclass(%s)", tables).fetchone()
-    if there is None or None in there:
-        # Rows of a memctl that knew no projects are served until they are rebuilt.
-        return _limited(Projects(Place(location) for location in _known_locations(reader)), reader)
-    places = [
-        Place(
-            row.location,
-            root=row.roots[0].root if row.roots else "",
-            repository=row.roots[0].repository if row.roots else "",
-            remotes=names(row.remotes),
-            inside=names(row.around),
-            last_seen=row.last_seen,
-        )
-        for row in readmodels.rows_of(reader.connection, rows, reader.live.stage2, reader.space_id)
-        if row.worked
-    ]
-    said = readmodels.rows_of(reader.connection, words, reader.live.stage2, reader.space_id)
-    return _limited(Projects(places, [Words(row.anchor, row.into, row.split_at) for row in said]), reader)
-
-
 def _limited(known: Projects, reader: Reader) -> Projects:
     return known if reader.limited_to is None else known.only(reader.limited_to)
-
-
-def _known_locations(reader: Reader) -> list[str]:
-    """Every working directory that something happened in, sorted."""
-    stats = next(p for p in projections(1) if p.name == "stats")
-    location = readmodels.expression(stats, "location")
-    # One look at the index a location: a plain DISTINCT would read a row for every location and day.
-    found = reader.connection.execute(
-        sql.SQL(
-            "WITH RECURSIVE known(place) AS ("
-            " (SELECT min({location}) FROM {table} WHERE space_id = %(space)s)"
-            " UNION ALL SELECT (SELECT min({location}) FROM {table} WHERE space_id = %(space)s AND {location} > place)"
-            " FROM known WHERE place IS NOT NULL)"
-            " SELECT place FROM known WHERE place <> '' ORDER BY 1"
-        ).format(location=sql.SQL(location), table=sql.SQL(readmodels.table("stats", reader.live.stage1))),
-        {"space": reader.space_id},
-    )
-    return [row[0] for row in found]
 
 
 def _unknown(project: str, known: Projects) -> UnknownProject:

@@ -29,6 +29,7 @@ MOST_WORDS, MOST_IDS, MOST_POINTS = 200, 500, 1000
 """How much is looked for at most; the longest words and the first ids."""
 
 _WORD = re.compile(r"[^\W_]{6,40}")
+_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _HAS_DIGIT = re.compile(r"(?=.*\d).{8}")
 """Words that no log file holds by chance."""
 BLOCK = 1 << 20
@@ -56,6 +57,8 @@ def words_of(payloads: Iterable[Payload], text: str = "") -> tuple[str, ...]:
     found: set[str] = set()
     for payload in payloads:
         for said in _strings(msgspec.to_builtins(payload)):
+            if _ID.fullmatch(said):
+                continue  # what it names may stay; ids of what was erased are looked for as such
             found.update(word.lower() for word in _WORD.findall(said[:20_000]))
     ranked = sorted(found, key=lambda word: (not re.search(r"\d", word), -len(word), word))
     asked = [word.lower() for word in _WORD.findall(text)]

@@ -31,6 +31,7 @@ from memctl.api.pages import (
 from memctl.api.places import Places, locations_of, projects_of
 from memctl.api.reader import Reader
 from memctl.api.regarded import regards
+from memctl.api.standing import standings
 from memctl.api.views import Page, iso, moment, shown
 from memctl.domain.commanding import Kind
 from memctl.domain.errors import MemctlError
@@ -75,8 +76,8 @@ def memories(
     limit: int = 50,
     cursor: str | None = None,
 ) -> Page:
-    """Memories, newest first, each with its evidence; those that a person rejected are left out. Times in
-    microseconds."""
+    """Memories, newest first, each with its evidence; what a person rejected, was pruned, or is told as another is left
+    out. Times in microseconds."""
     p = projection_named("memories")
     conditions = [
         *within(p, places, or_everywhere=True),
@@ -86,9 +87,13 @@ def memories(
     ]
     rows, after = page(reader, p, "occurred_at", conditions, limit=limit, cursor=cursor)
     said = regards(reader, [keyed.key for keyed in rows])
-    items = with_evidence(reader, [keyed for keyed in rows if keyed.key not in said or not said[keyed.key].rejected])
+    apart = standings(reader, [keyed.row for keyed in rows])
+    told = [keyed for keyed in rows if keyed.key not in said or not said[keyed.key].rejected]
+    items = with_evidence(reader, [keyed for keyed in told if keyed.key not in apart or apart[keyed.key].listed])
     for item in items:
         item["pinned"] = item["id"] in said and said[item["id"]].pinned
+        item["superseded_by"] = apart[item["id"]].successor if item["id"] in apart else ""
+        item["at_odds_with"] = list(apart[item["id"]].at_odds) if item["id"] in apart else []
     return Page(items, after, places.scope)
 
 

@@ -22,7 +22,8 @@ from memctl.api.pages import projection_named, several, table_of
 from memctl.api.places import Places, projects_of
 from memctl.api.reader import Reader
 from memctl.api.regarded import regards
-from memctl.api.staleness import changed_since
+from memctl.api.staleness import stale
+from memctl.api.standing import Apart, standings, without_repeats
 from memctl.api.views import Found, SearchAnswer, SourceRow, moment
 from memctl.domain.certainty import Class
 from memctl.domain.errors import MemctlError
@@ -113,6 +114,9 @@ class Corpus(candidates.Corpus, Protocol):
 
     def regards(self, memories: Sequence[str]) -> Mapping[str, Regard]:
         """What people said of memories, by their id; those that nobody spoke of are left out."""
+
+    def standings(self, rows: Iterable[Memory]) -> Mapping[str, Apart]:
+        """How memories stand to each other, by their id; those of which nothing was recorded are left out."""
 
 
 class Ranking(msgspec.Struct, frozen=True):
@@ -218,12 +222,13 @@ class _Live:
         return {memory_id("bug_pattern", each.pattern.signature): each.match.score for each in found[:CANDIDATES]}
 
     def stale(self, rows: Iterable[Memory]) -> set[str]:
-        claims = [row for row in rows if row.kind == "knowledge" and row.files]
-        changed = changed_since(self._reader, (path for row in claims for path in row.files))
-        return {row.id for row in claims if any(changed.get(path, 0) > row.last_at for path in row.files)}
+        return stale(self._reader, rows)
 
     def regards(self, memories: Sequence[str]) -> Mapping[str, Regard]:
         return regards(self._reader, memories)
+
+    def standings(self, rows: Iterable[Memory]) -> Mapping[str, Apart]:
+        return standings(self._reader, rows)
 
     def by_words(self, words: Sequence[str], wanted: Wanted) -> dict[str, Candidate]:
         return _by_words(self._reader, words, wanted)
@@ -242,7 +247,14 @@ def _chosen(
     stale = corpus.stale(rows.values())
     said = corpus.regards(list(rows))
     rows = {id: row for id, row in rows.items() if asked.takes(row) and (id not in said or not said[id].rejected)}
-    known = [_known(c, row, asked, meant, said.get(row.id), stale=row.id in stale) for c, row in _distinct(worth, rows)]
+    apart = corpus.standings(rows.values())
+    # Of memories that are told as one, the one that the question meets best.
+    told = without_repeats((c.id for c in worth if c.id in rows), apart)
+    rows = {id: rows[id] for id in told}
+    doubtful = stale | {id for id in rows if id in apart and apart[id].doubtful}
+    known = [
+        _known(c, row, asked, meant, said.get(row.id), stale=row.id in doubtful) for c, row in _distinct(worth, rows)
+    ]
     words = {id: frozenset(tokens(f"{row.title} {row.gist}")) for id, row in rows.items()} if _diverse(asked) else {}
     ranked = score(known, profile_of(asked.profile), lambda a, b: _overlap(words[a], words[b]), asked.limit)
     return rows, list(zip(ranked, decide(ranked), strict=True))

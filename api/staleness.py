@@ -6,9 +6,17 @@ from collections.abc import Iterable, Sequence
 
 from psycopg import sql
 
+from memctl.api.pages import projection_named, several
 from memctl.api.reader import Reader
+from memctl.domain.location import joined
+from memctl.domain.observed import changed_after
 from memctl.infra import readmodels
 from memctl.projections.kernel import projections
+from memctl.projections.memory_rows import Memory
+from memctl.projections.observed_files import ObservedFile
+
+CLAIMING = frozenset(("knowledge", "reflection", "strategy"))
+"""Kinds of memories that claim something of their files; the others tell what happened to them."""
 
 MOST_FILES = 64
 """Files that one question asks about."""
@@ -37,3 +45,19 @@ def changed_since(reader: Reader, files: Iterable[str], locations: Sequence[str]
         {"wanted": wanted, "space": reader.space_id, "locations": list(locations or ())},
     )
     return {path: int(at) for path, at in found.fetchall() if at is not None}
+
+
+def stale(reader: Reader, memories: Iterable[Memory]) -> set[str]:
+    """Ids of memories that claim something of files which have changed since they were last seen to hold: by work that
+    was seen, or by what the staleness checker found in the files."""
+    claims = [memory for memory in memories if memory.kind in CLAIMING and memory.files]
+    changed = changed_since(reader, (path for memory in claims for path in memory.files))
+    wholes = {(memory.id, path): joined(memory.location, path) for memory in claims for path in memory.files}
+    looked: dict[str, ObservedFile] = several(reader, projection_named("observed_files"), list(wholes.values()))
+    return {
+        memory.id
+        for memory in claims
+        for path in memory.files
+        if changed.get(path, 0) > memory.last_at
+        or ((file := looked.get(wholes[memory.id, path])) and changed_after(file.looks, memory.last_at) is not None)
+    }

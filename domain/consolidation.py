@@ -6,7 +6,9 @@ Whether to record one is a processor's to decide (`memctl.workers.processors.con
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from typing import Annotated, ClassVar, Literal
 from uuid import UUID
 
@@ -14,7 +16,7 @@ import msgspec
 
 from memctl.domain.commanding import BadCommand, Command, Kind, command
 from memctl.domain.event import Event, Payload, event
-from memctl.domain.near import denies, numbers, turns
+from memctl.domain.near import denies, features, likeness, numbers, turns
 
 STREAM = "knowledge/consolidation"
 """Stream of what is recorded of memories among each other: it spans sessions."""
@@ -24,6 +26,9 @@ RULE = "consolidation@1"
 
 ALIKE = 0.85
 """Likeness above which two memories say the same (seed 003 and read-models.md)."""
+
+CONTRARY = 0.6
+"""Likeness above which two claims are about the same: one word of ten makes four of its features differ."""
 
 UNIMPORTANT, UNSEEN_DAYS = 0.2, 60
 """Importance up to which, and days without a sign of life after which, a memory that was never used is pruned."""
@@ -193,8 +198,53 @@ def relation_of(one: Side, other: Side, alike: float) -> Relation | None:
     return None
 
 
-CONTRARY = 0.6
-"""Likeness above which two claims are about the same: one word of ten makes four of its features differ."""
+def text_digest(text: str) -> str:
+    """The beginning of the digest of a memory's text, as changes are true of it.
+
+    It is no digest that anything else has of the text: what looks for a change that was forgotten finds nothing else.
+    """
+    return hashlib.sha256(b"memory\0" + text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+class Judged(msgspec.Struct, frozen=True):
+    """What follows of memories that look alike: which say the same (the first is kept), which pairs contradict each
+    other, and which (the first) took another's place. `alike` is the least likeness among them."""
+
+    relation: Relation
+    sides: tuple[Side, ...]
+    alike: float
+
+
+def judge(
+    sides: Sequence[Side], pairs: Iterable[tuple[int, int]], kept_apart: Callable[[Side, Side], bool]
+) -> list[Judged]:
+    """What follows of memories of which these pairs (indices) may be alike, without those that are kept apart.
+
+    Each is merged at most once, with one that it is itself alike to: what is alike to what is alike need not be.
+    """
+    words = [features(side.text) for side in sides]
+    near: dict[int, dict[int, float]] = defaultdict(dict)
+    found: list[Judged] = []
+    for one, other in sorted(pairs):
+        alike = likeness(words[one], words[other])
+        relation = relation_of(sides[one], sides[other], alike)
+        if relation is None or kept_apart(sides[one], sides[other]):
+            continue
+        if relation == "same":
+            near[one][other] = near[other][one] = alike
+        else:
+            later = sorted((sides[one], sides[other]), key=lambda side: (-side.last_at, side.id))
+            found.append(Judged(relation, tuple(later), alike))
+    free = set(near)
+    for keeper in sorted(near, key=lambda n: (*(-w for w in sides[n].weight), sides[n].last_at, sides[n].id)):
+        if keeper not in free:
+            continue
+        merged = sorted((other for other in near[keeper] if other in free), key=lambda n: sides[n].id)[:MOST_MERGED]
+        if merged:
+            free.difference_update((keeper, *merged))
+            least = min(near[keeper][other] for other in merged)
+            found.append(Judged("same", (sides[keeper], *(sides[other] for other in merged)), least))
+    return found
 
 
 def too_many(changed: int, of: int) -> bool:

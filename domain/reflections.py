@@ -1,14 +1,15 @@
 """Reflection: what many memories show together and none says alone (Park et al., "Generative Agents", 2023; seeds 001
 and 004).
 
-When enough has happened in a project, its memories are grouped by file, by error and by topic, and a few insights are
-recorded, each citing the memories that it came from. The rules here count; they claim nothing that is not counted.
+When enough has happened in a project, its memories are grouped by error and by file, and a few insights are recorded,
+each citing the memories that it came from. The rules here count; they claim nothing that is not counted. (Groups by the
+words of titles were tried on real sessions: what came of them was true, and of no use to anybody.)
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import combinations
 from typing import Literal
@@ -17,7 +18,6 @@ import msgspec
 
 from memctl.domain.bounded import one_line
 from memctl.domain.event import Payload, event
-from memctl.domain.text import tokens
 
 RULE = "reflection@1"
 """The rules' name and version, recorded with what they made."""
@@ -38,8 +38,8 @@ Trigger = Literal["importance", "count", "age", "asked"]
 class ReflectionMade(Payload, frozen=True, kw_only=True, omit_defaults=True):
     """What several memories (`memories`, their ids) show together, of the place where the event says it is.
 
-    `topic` is what they share: `file:<path>`, `pair:<path>+<path>`, `error:<signature>` or `topic:<word>`; a later
-    reflection of the same topic and place takes the place of the earlier. `made_by` is a model, or a rule with its
+    `topic` is what they share: `file:<path>`, `pair:<path>+<path>` or `error:<signature>`; a later reflection of
+    the same topic and place takes the place of the earlier. `made_by` is a model, or a rule with its
     version; `prompt` the model's prompt with its version. `tokens` of input and output together.
     """
 
@@ -109,12 +109,14 @@ _BAD = ("failure", "unsolved")
 _OPEN = ("partial", "open", "abandoned")
 _RECURS, _SESSIONS = 3, 2
 """Episodes, and sessions, that must share something before it is said of them."""
-_TOPIC_RECURS, _TOPIC_SHARE = 4, 0.5
-"""Episodes that must share a word, and the share of all above which a word is of the project and no topic in it."""
+_TOGETHER = 0.6
+"""Share of the episodes that changed either of two files in which both were, for them to belong together."""
+_TROUBLE, _TROUBLED = 3, 0.5
+"""Episodes that came to no good end, and their share of a file's, before it is said to be hard to work on."""
 
 
 def clusters(pieces: Sequence[Piece]) -> list[Cluster]:
-    """Episodes grouped by file, by files changed together, by error and by topic, most telling first.
+    """Episodes grouped by file, by files changed together, and by error, most telling first.
 
     Each group has at least three episodes of two sessions, and no two groups have the same episodes.
     """
@@ -128,11 +130,8 @@ def clusters(pieces: Sequence[Piece]) -> list[Cluster]:
             groups[f"pair:{one}+{other}"].append(piece)
         for signature in dict.fromkeys(piece.signatures):
             groups[f"error:{signature}"].append(piece)
-        for word in dict.fromkeys(tokens(piece.title)):
-            if len(word) > 3 and not word.isdigit():
-                groups[f"topic:{word}"].append(piece)
     found = [Cluster(topic=topic, pieces=tuple(members)) for topic, members in groups.items()]
-    found = [cluster for cluster in found if _recurs(cluster, len(episodes))]
+    found = [c for c in found if len(c.pieces) >= _RECURS and c.sessions >= _SESSIONS and _together(c, groups)]
     found.sort(key=lambda c: (_KINDS.index(c.topic.partition(":")[0]), -c.weight, c.topic))
     told: set[frozenset[str]] = set()
     distinct = []
@@ -144,17 +143,17 @@ def clusters(pieces: Sequence[Piece]) -> list[Cluster]:
     return sorted(distinct, key=lambda c: (-c.weight, c.topic))
 
 
-_KINDS = ("error", "pair", "file", "topic")
+_KINDS = ("error", "pair", "file")
 """Of groups with the same members, the one that says most."""
 
 
-def _recurs(cluster: Cluster, of: int) -> bool:
-    count = len(cluster.pieces)
-    if cluster.sessions < _SESSIONS:
-        return False
-    if cluster.topic.startswith("topic:"):
-        return count >= _TOPIC_RECURS and count <= max(of * _TOPIC_SHARE, _TOPIC_RECURS)
-    return count >= _RECURS
+def _together(cluster: Cluster, groups: Mapping[str, Sequence[Piece]]) -> bool:
+    """Whether files that were changed together mostly are; of other groups nothing is asked."""
+    kind, _, about = cluster.topic.partition(":")
+    if kind != "pair":
+        return True
+    either = {piece.id for path in about.split("+", 1) for piece in groups.get(f"file:{path}", ())}
+    return len(cluster.pieces) >= _TOGETHER * len(either)
 
 
 class Reflected(msgspec.Struct, frozen=True, kw_only=True):
@@ -208,17 +207,12 @@ def _told(cluster: Cluster, known: dict[str, Piece]) -> Reflected | None:
             one, _, other = about.partition("+")
             head = f"{_tail(one)} and {_tail(other)} change together"
             said = [f"Both were changed in {seen}: a change of one most likely asks for a look at the other."]
-        case "file":
-            if bad + unfinished < 2:
+        case _:
+            if bad + unfinished < max(_TROUBLE, _TROUBLED * count):
                 return None
             head = f"Work on {_tail(about)} often does not come to its end"
             said = [f"Of {seen} that changed it, {_counted(bad, unfinished)}."]
             said += _worked(cluster)
-        case _:
-            word = _spelling(about, cluster.pieces)
-            head = f"Work that keeps coming back: {word}"
-            said = [f"{seen} were about it" + (f"; {_counted(bad, unfinished)}" if bad + unfinished else "") + "."]
-            said.append(f"Last: {one_line(cluster.pieces[0].title, 160)} ({_day(cluster.pieces[0].at)}).")
     return Reflected(
         topic=cluster.topic,
         title=one_line(head, 120),
@@ -236,14 +230,6 @@ def _counted(bad: int, unfinished: int) -> str:
 def _worked(cluster: Cluster) -> list[str]:
     done = [piece for piece in cluster.pieces if piece.outcome == "success"]
     return [f"What came to its end last: {one_line(done[0].title, 160)} ({_day(done[0].at)})."] if done else []
-
-
-def _spelling(word: str, pieces: Sequence[Piece]) -> str:
-    """A stem as the titles spell it, most often."""
-    spelled = Counter(
-        each.strip(".,:;()[]`'\"").lower() for piece in pieces for each in piece.title.split() if word in tokens(each)
-    )
-    return min(spelled, key=lambda each: (-spelled[each], len(each), each)) if spelled else word
 
 
 def _tail(path: str) -> str:

@@ -1,8 +1,12 @@
-"""What git's own files say of a directory: no program is run, and nothing is written."""
+"""What git's own files say of a directory, and what git would call a file's content: no program is run, and nothing is
+written."""
 
 from __future__ import annotations
 
+import hashlib
+import os
 import re
+import stat
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,6 +14,7 @@ from memctl.domain.location import normalise
 from memctl.domain.projects import remote_of
 
 _LARGEST_CONFIG = 1 << 20
+_LARGEST_BLOB = 16 << 20
 _SECTION = re.compile(r'^\s*\[remote "(?P<name>[^"\n]+)"\]', re.MULTILINE)
 _URL = re.compile(r"^\s*url\s*=\s*(\S+)\s*$", re.MULTILINE)
 
@@ -63,3 +68,21 @@ def _remote(git: Path) -> str:
         if url and (remote := remote_of(url[1])):
             remotes[section["name"]] = remote
     return remotes.get("origin", "") or (next(iter(remotes.values())) if len(remotes) == 1 else "")
+
+
+def blob_of(path: Path) -> str | None:
+    """The id that git gives a file's content; empty where there is no such file, None where it is none to read: not a
+    regular file (a link among them), larger than 16 MB, or not ours."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except (FileNotFoundError, NotADirectoryError):
+        return ""
+    except (OSError, ValueError):
+        return None
+    with os.fdopen(descriptor, "rb") as file:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode) or found.st_size > _LARGEST_BLOB:
+            return None
+        content = file.read(_LARGEST_BLOB + 1)
+    # SHA-1 is what git names content by; nothing here rests on its strength.
+    return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()

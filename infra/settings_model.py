@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, SecretStr, model_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from memctl.infra.settings import NotRunning, default_data_dir
@@ -80,6 +80,45 @@ class Backup(BaseModel):
     folder: AbsolutePath | None = Field(default=None, description="where they go; `backups` in the data directory")
 
 
+Task = Literal["extract", "summarise", "judge", "distil"]
+
+
+class Llm(BaseModel):
+    """A language model, for those who want one. Without it the rules do the same work."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    provider: Literal["none", "openai", "anthropic"] = Field(
+        default="none", description="openai: whatever is compatible with it, Ollama and vLLM among them"
+    )
+    model: str = Field(default="", description="the model's name, as its provider calls it")
+    base_url: HttpUrl | None = Field(default=None, description="where it is, unless at the provider's own address")
+    api_key: SecretStr | None = Field(default=None, description="its key")
+    tasks: tuple[Task, ...] = Field(
+        default=("extract", "summarise", "judge", "distil"), description="what it is asked to do"
+    )
+    timeout_s: float = Field(default=60.0, gt=0, le=600, description="seconds until one request is given up")
+    most_output_tokens: int = Field(default=1_500, ge=64, le=32_000, description="tokens of one answer at most")
+    usd_per_million_in: float = Field(default=0.0, ge=0, description="price of a million tokens of input, in dollars")
+    usd_per_million_out: float = Field(default=0.0, ge=0, description="price of a million tokens of output, in dollars")
+    daily_usd: float = Field(default=1.0, ge=0, description="dollars that may be spent in a day (UTC)")
+    monthly_usd: float = Field(default=10.0, ge=0, description="dollars that may be spent in a month")
+    daily_tokens: int = Field(default=1_000_000, ge=0, description="tokens that may be spent in a day")
+    monthly_tokens: int = Field(default=10_000_000, ge=0, description="tokens that may be spent in a month")
+
+    @model_validator(mode="after")
+    def _told_what_it_costs(self) -> Self:
+        if self.provider != "none" and not self.model:
+            raise ValueError("say which model: llm.model")
+        if (
+            self.provider != "none"
+            and self.base_url is None
+            and not (self.usd_per_million_in and self.usd_per_million_out)
+        ):
+            raise ValueError("say what it costs, or the budget binds nothing: usd_per_million_in, usd_per_million_out")
+        return self
+
+
 class Settings(BaseSettings):
     """Effective settings. URLs and tokens may hold secrets, so they stay out of `repr`."""
 
@@ -127,6 +166,7 @@ class Settings(BaseSettings):
     privacy: Privacy = Field(default=Privacy(), description="what is not kept, beside secrets and private blocks")
     storage: Storage = Field(default=Storage(), description="how much room memory may take")
     backup: Backup = Field(default=Backup(), description="backups on schedule")
+    llm: Llm = Field(default=Llm(), description="a language model beside the rules; none unless you set one")
     log_level: Literal["debug", "info", "warning", "error"] = Field(default="info", description="least level logged")
     log_format: Literal["text", "json"] = Field(default="text", description="json: one object a line, for collectors")
 

@@ -48,6 +48,10 @@ class Change(msgspec.Struct, frozen=True, array_like=True):
     why: str = ""
     last_at: int = 0
 
+    def holds_of(self, memory: str, text: str) -> bool:
+        """Whether it is still true of a memory whose text has that digest."""
+        return any(party.memory == memory and party.text in ("", text) for party in self.parties)
+
     def role_of(self, memory: str) -> Role:
         """What the change makes of one of its memories."""
         first = bool(self.parties) and self.parties[0].memory == memory
@@ -73,6 +77,33 @@ class Consolidated(msgspec.Struct, frozen=True, kw_only=True):
         """The changes that were not taken back, newest first."""
         gone = {each.name for each in self.undone}
         return tuple(change for change in self.changes if change.id not in gone)
+
+    def keeper_of(self, memory: str, text: str) -> str:
+        """The memory that this one, with a text of this digest, is told as; empty where it is told by itself."""
+        return self._other(memory, text, "merged")
+
+    def successor_of(self, memory: str, text: str) -> str:
+        """The memory that took this one's place; empty where none did."""
+        return self._other(memory, text, "superseded")
+
+    def pruned(self, last_at: int) -> bool:
+        """Whether it was pruned, and has shown no sign of life since."""
+        return any(change.kind == "pruned" and last_at <= change.last_at for change in self.standing)
+
+    def at_odds_with(self, memory: str, text: str) -> tuple[str, ...]:
+        """Memories that contradict this one."""
+        found = (c for c in self.standing if c.kind == "contradiction" and c.holds_of(memory, text))
+        return tuple(dict.fromkeys(party.memory for c in found for party in c.parties if party.memory != memory))
+
+    def hides(self, memory: str, text: str, last_at: int) -> bool:
+        """Whether it is no longer told by itself: merged, pruned or superseded."""
+        return bool(self.keeper_of(memory, text) or self.successor_of(memory, text)) or self.pruned(last_at)
+
+    def _other(self, memory: str, text: str, role: Role) -> str:
+        for change in self.standing:
+            if change.role_of(memory) == role and change.holds_of(memory, text):
+                return change.parties[0].memory
+        return ""
 
 
 class Logged(msgspec.Struct, frozen=True, kw_only=True):

@@ -16,12 +16,23 @@ import pytest
 from events import NOON, observed
 
 from memctl.domain.code_rules import ChangeUndone, PatternRetired, RuleReinforced, rule_id
+from memctl.domain.consolidation import STREAM as CONSOLIDATION
+from memctl.domain.consolidation import (
+    ConsolidationUndone,
+    ContradictionFound,
+    Member,
+    MemoriesMerged,
+    MemoryPruned,
+    MemorySuperseded,
+)
 from memctl.domain.core_memory import CoreMemoryAppended, CoreMemoryReplaced
 from memctl.domain.entities import EntityDescribed, RelationAsserted, SentimentNoted, node_of
 from memctl.domain.event import Micros, NewEvent, Payload
 from memctl.domain.notes import MemoryNoted
 from memctl.domain.observations import Observation, PromptSubmitted, ResponseReceived, ToolCalled, ToolReturned
+from memctl.domain.observed import FileObserved
 from memctl.domain.projects import ProjectIdentified, ProjectMerged, ProjectSplit
+from memctl.domain.reflections import ReflectionMade
 from memctl.domain.verdicts import (
     ConditionResolved,
     KnowledgeRejected,
@@ -106,6 +117,13 @@ def statements() -> list[NewEvent]:
         ("knowledge/rules", RuleReinforced(rule=rule, success=True)),
         ("knowledge/rules", PatternRetired(pattern=rule, reason="weak")),
         ("knowledge/rules", ChangeUndone(change=UUID(int=1), rules=(rule,))),
+        (CONSOLIDATION, MemoriesMerged(keeper=Member("a-memory", "1a"), merged=(Member("a-2", "2b"),), alike=0.9)),
+        (CONSOLIDATION, MemoryPruned(memory="a-3", last_at=NOON)),
+        (CONSOLIDATION, MemorySuperseded(memory=Member("a-4", "4d"), by=Member("a-memory", "1a"))),
+        (CONSOLIDATION, ContradictionFound(memories=(Member("a-5", "5e"), Member("a-6", "6f")))),
+        (CONSOLIDATION, ConsolidationUndone(change=UUID(int=2), memories=("a-5", "a-6"))),
+        (CONSOLIDATION, ReflectionMade(topic="file:a.go", title="It fails", text="It fails.", memories=("a-2",))),
+        (CONSOLIDATION, FileObserved(path="/home/dana/shop/part0/cart.go", blob="1a2b")),
         ("project/shop", ProjectIdentified(location="/home/dana/shop/part0", root="/home/dana/shop")),
         ("project/shop", ProjectMerged(into="host/shop", merged="/home/dana/shop/part1")),
         ("project/shop", ProjectSplit(part="/home/dana/shop/part1")),

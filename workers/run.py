@@ -1,4 +1,4 @@
-"""The worker process: an RQ worker for wake-ups, the sweeper, the outbox and the embedder."""
+"""The worker process: an RQ worker for wake-ups, the sweeper, the outbox, the embedder and the processors."""
 
 from __future__ import annotations
 
@@ -22,6 +22,8 @@ from memctl.workers.drain import Drainer
 from memctl.workers.glances import Glances
 from memctl.workers.outbox import DIMENSIONS, OutboxLoop
 from memctl.workers.poison import told
+from memctl.workers.processing import ProcessorLoop
+from memctl.workers.processors import processors_of
 from memctl.workers.replay import ReplayRunning, replay
 from memctl.workers.sweeper import Sweeper
 
@@ -57,6 +59,8 @@ def run_worker(settings: Settings, ready_file: Path | None = None) -> None:
     sweeping = threading.Thread(target=sweeper.run, args=[stop], name="sweeper", daemon=True)
     sweeping.start()
     outbox.start()
+    processors = ProcessorLoop(settings, processors_of(settings))
+    processors.start()
     rebuilding = threading.Thread(target=_watch, args=[settings, stop], name="rebuild", daemon=True)
     rebuilding.start()
     threading.Thread(target=backups.keep_making, args=[settings, stop], name="backups", daemon=True).start()
@@ -72,6 +76,7 @@ def run_worker(settings: Settings, ready_file: Path | None = None) -> None:
     finally:
         stop.set()
         outbox.stop()
+        processors.stop()
         sweeping.join(timeout=10)
         glancing.join(timeout=10)
 

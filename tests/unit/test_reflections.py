@@ -71,11 +71,11 @@ def test_one_session_or_two_episodes_show_nothing() -> None:
     assert clusters([episode(n, files=("/w/a.py", "/w/b.py")) for n in range(2)]) == []
 
 
-def test_a_word_that_most_titles_have_is_no_topic() -> None:
-    of_all = [episode(n, title=f"payments: thing{n}x") for n in range(10)]
-    assert clusters(of_all) == []
-    some = [episode(n, title="migrations again" if n < 4 else f"thing{n}x") for n in range(10)]
-    assert [cluster.topic for cluster in clusters(some)] == ["topic:migrat"]
+def test_files_that_mostly_change_alone_do_not_belong_together() -> None:
+    both = [episode(n, files=("/w/a.py", "/w/b.py")) for n in range(3)]
+    alone = [episode(10 + n, files=("/w/a.py",)) for n in range(3)]
+    assert "pair:/w/a.py+/w/b.py" in [cluster.topic for cluster in clusters([*both, *alone[:2]])]
+    assert "pair:/w/a.py+/w/b.py" not in [cluster.topic for cluster in clusters([*both, *alone])]
 
 
 def test_few_insights_are_made_and_none_of_the_same_episodes_twice() -> None:

@@ -1,0 +1,35 @@
+"""What language models cost, and how the processors stand."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from memctl.api.reader import Reader
+from memctl.infra import processing
+from memctl.infra.llm import budget
+from memctl.infra.processing import Standing
+
+if TYPE_CHECKING:
+    from memctl.infra.settings_model import Llm
+
+
+def costs(reader: Reader, llm: Llm, limit: int) -> dict[str, Any]:
+    """This month's calls by processor and subject, dearest first, and the budget (over all spaces, in UTC).
+
+    What is set aside for calls under way, or of which nobody knows what became of them, counts as spent.
+    """
+    spent = budget.spent(reader.connection)
+    return {
+        "budget": {
+            "daily_usd": {"spent": float(spent.daily_usd), "allowed": llm.daily_usd},
+            "monthly_usd": {"spent": float(spent.monthly_usd), "allowed": llm.monthly_usd},
+            "daily_tokens": {"spent": spent.daily_tokens, "allowed": llm.daily_tokens},
+            "monthly_tokens": {"spent": spent.monthly_tokens, "allowed": llm.monthly_tokens},
+        },
+        "calls": budget.ledger(reader.connection, reader.space_id, limit),
+    }
+
+
+def standings(reader: Reader) -> list[Standing]:
+    """Every processor that has worked."""
+    return processing.standings(reader.connection, reader.space_id)

@@ -1,0 +1,204 @@
+"""`memctl consolidate`, `reflect`, `judge`, `maintain`: processors by hand; `costs`: what a language model cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from memctl.cli.asking import NOTHING_FOUND
+from memctl.cli.output import line, print_json, print_lines, tell, when
+
+if TYPE_CHECKING:
+    from memctl.workers.consolidator import Change
+    from memctl.workers.processing import Desk, Processor
+
+_as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+@click.command()
+@click.option("--preview", is_flag=True, help="Say what would be recorded, and record nothing.")
+@click.option("--force", is_flag=True, help="However many memories it changes at once.")
+@click.option("--undo", metavar="ID", help="Take a change back; its memories stand as they did before.")
+@click.option("--log", "log_", is_flag=True, help="What was changed so far, newest first.")
+@click.option("--limit", type=click.IntRange(1, 200), default=20, show_default=True, help="With --log: most items.")
+@_as_json
+def consolidate(preview: bool, force: bool, undo: str | None, log_: bool, limit: int, as_json: bool) -> None:
+    """Look for memories that say the same, contradict each other, or were never needed.
+
+    Nothing is removed or rewritten: what says the same is told as one, what was never needed is not shown. Each change
+    is recorded and can be taken back. It happens by itself every 20 tasks or 6 hours.
+    """
+    if sum((preview or force, undo is not None, log_)) > 1:
+        raise click.UsageError("--undo and --log stand alone")
+    if undo is not None:
+        from memctl.cli.say import say, told
+
+        told(say("undo_consolidation", change=undo), as_json, "taken back")
+        return
+    if log_:
+        _log(limit, as_json)
+        return
+    from memctl.workers import consolidator
+    from memctl.workers.processing import wake
+
+    with _desk() as desk:
+        if preview:
+            plan = consolidator.plan(desk)
+        else:
+            plan, recorded = consolidator.consolidate(desk, force=force)
+            if recorded:
+                wake(desk)
+    if as_json:
+        print_json({"memories": plan.of, "changed": plan.changed, "changes": [_shown(each) for each in plan.changes]})
+        return
+    for change in plan.changes:
+        print_lines(f"{_verb(change)}: {' | '.join(line(title)[:60] for title in change.titles)}")
+    verb = "would be recorded" if preview else "recorded"
+    tell(f"{len(plan.changes)} changes of {plan.of:,} memories {verb}")
+
+
+def _shown(change: Change) -> dict[str, Any]:
+    import msgspec
+
+    from memctl.domain.event import type_of
+
+    payload = msgspec.to_builtins(change.payload)
+    return {"type": type_of(change.payload).name, **payload, "titles": list(change.titles)}
+
+
+def _verb(change: Change) -> str:
+    from memctl.domain.event import type_of
+
+    return type_of(change.payload).name.partition(".")[2]
+
+
+def _log(limit: int, as_json: bool) -> None:
+    from memctl.cli.asking import running
+
+    with running() as client:
+        items = client.get("/v1/consolidation", {"limit": limit})["items"]
+    if as_json:
+        print_json(items)
+    for item in [] if as_json else items:
+        undone = "  (taken back)" if item["undone_at"] else ""
+        told = " | ".join(line(each["title"])[:40] for each in item["memories"])
+        print_lines(f"{item['id'][:8]}  {when(item['occurred_at'])}  {item['kind']}: {told}{undone}")
+    if not items:
+        raise click.exceptions.Exit(NOTHING_FOUND)
+
+
+@click.command()
+@click.option("--project", metavar="NAME|PATH", help="Only this project.")
+@_as_json
+def reflect(project: str | None, as_json: bool) -> None:
+    """Look at what many memories show together, and record it; each insight cites its memories.
+
+    It happens by itself when enough has come together in a project.
+    """
+    from memctl.workers.reflector import Reflector
+
+    with _desk() as desk:
+        anchor = _anchor(desk, project) if project else ""
+        count = _run(desk, Reflector(asked=True, project=anchor))
+    if as_json:
+        print_json({"recorded": count})
+    else:
+        tell(f"{count} reflections recorded; see: memctl search --kind reflection" if count else "nothing new to tell")
+
+
+@click.command()
+@_as_json
+def maintain(as_json: bool) -> None:
+    """Let every processor look for work now: reflect, consolidate, look whether files have changed.
+
+    Where a language model is configured, those that ask it look for work too.
+    """
+    from memctl.workers.processors import processors_of
+
+    done = {}
+    with _desk() as desk:
+        for processor in processors_of(desk.settings, asked=True):
+            done[processor.name] = _run(desk, processor)
+    if as_json:
+        print_json(done)
+    for name, count in done.items():
+        if not as_json:
+            print_lines(f"{name}: {count} recorded")
+
+
+@click.command()
+@_as_json
+def judge(as_json: bool) -> None:
+    """Have the language model judge how finished work went, newest first, as far as its budget goes.
+
+    Without one, the rules have judged already: `memctl episodes` tells how each went, and why.
+    """
+    with _desk() as desk:
+        if desk.settings.llm.provider == "none":
+            raise click.ClickException("no language model is configured (llm.provider); the rules judge by themselves")
+        from memctl.workers.llm_processors import Judge
+
+        count = _run(desk, Judge())
+    if as_json:
+        print_json({"recorded": count})
+    else:
+        tell(f"{count} recorded")
+
+
+@click.command()
+@click.option("--limit", type=click.IntRange(1, 200), default=20, show_default=True, help="Most items to print.")
+@_as_json
+def costs(limit: int, as_json: bool) -> None:
+    """Show what a language model cost this month, by what it worked on, and how much of the budget is left."""
+    from memctl.cli.asking import running
+
+    with running() as client:
+        told = client.get("/v1/costs", {"limit": limit})
+    if as_json:
+        print_json(told)
+        return
+    for name, budget in told["budget"].items():
+        print_lines(f"{name:<16} {_amount(budget['spent'])} of {_amount(budget['allowed'])}")
+    for item in told["calls"]:
+        print_lines(
+            f"{item['processor']:<15} {line(item['subject'])[:24]:<24} {item['calls']:>3} calls"
+            f" {item['tokens_in'] + item['tokens_out']:>9,} tokens  ${item['usd']:.4f}"
+        )
+    if not told["calls"]:
+        raise click.exceptions.Exit(NOTHING_FOUND)
+
+
+def _amount(value: float) -> str:
+    return f"{value:,.4f}".rstrip("0").rstrip(".")
+
+
+def _anchor(desk: Desk, project: str) -> str:
+    import os
+
+    from memctl.infra.places import known_projects
+
+    named = os.path.abspath(project) if project.startswith((".", "~", "/")) else project
+    return known_projects(desk.connection, desk.live, desk.space_id).one(named).anchor
+
+
+def _run(desk: Desk, processor: Processor) -> int:
+    from memctl.workers.processing import process, wake
+
+    count = process(desk, processor)
+    if count:
+        wake(desk)
+    return count
+
+
+@contextmanager
+def _desk() -> Iterator[Desk]:
+    from memctl.infra.database import connect
+    from memctl.infra.settings import load_settings
+    from memctl.workers.processing import Desk
+
+    settings = load_settings()
+    with connect(settings.require("database_url"), name="memctl processor") as connection:
+        yield Desk(connection, settings)

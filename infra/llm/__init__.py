@@ -1,0 +1,1 @@
+"""Language models: off unless a person configures one. Prompts stand in files beside, each with its version."""

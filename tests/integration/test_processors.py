@@ -1,0 +1,239 @@
+"""Processors on a real database: work is done once, by one, outside of replays, and what came of it can be undone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from events import NOON, id_of
+from histories import digests, drained, example
+
+from memctl.api import forget
+from memctl.api.deciding import Commands
+from memctl.api.pages import page, projection_named
+from memctl.api.places import Places
+from memctl.api.queries import memories
+from memctl.api.reader import Readers, reader_of
+from memctl.api.staleness import stale
+from memctl.api.standing import consolidation
+from memctl.domain.commanding import read_command
+from memctl.domain.consolidation import MemoriesMerged, UndoConsolidation
+from memctl.domain.event import Micros, NewEvent
+from memctl.domain.notes import NOTES, MemoryNoted
+from memctl.infra import generations, processing
+from memctl.infra.database import Connection, connect
+from memctl.infra.log.append import append
+from memctl.infra.processing import WorkLost
+from memctl.infra.settings import Settings, load_settings
+from memctl.workers.consolidator import Consolidator, TooManyChanges, consolidate, plan
+from memctl.workers.processing import Desk, Failed, Outcome, Work, process
+from memctl.workers.replay import replay
+from memctl.workers.staleness import StalenessChecker
+
+EVERYWHERE = Places(None, "everywhere", None)
+NOTE = (
+    "The cart keeps its prices in cents: whoever shows one divides by a hundred and rounds half to even, as the ledger"
+    " does, and never stores what was rounded, nor compares it with what the bank says"
+)
+AGAIN = f"{NOTE}, so far"
+PEOPLE = ["dana", "kim", "alex", "sam", "robin", "jo", "max", "eli", "noa", "ada", "ben", "cleo"]
+DAY = 86_400_000_000
+
+
+def noted(text: str, number: int, **more: object) -> NewEvent:
+    return NewEvent(
+        stream=NOTES, payload=MemoryNoted(text=text, **more), occurred_at=Micros(NOON + number),  # type: ignore[arg-type]
+        dedupe_key=f"command:note:{number}", actor="user", location="/home/dana/shop",
+    )  # fmt: skip
+
+
+@pytest.fixture
+def settings(database_url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Settings:
+    monkeypatch.setenv("MEMCTL_DATABASE_URL", database_url)
+    monkeypatch.setenv("MEMCTL_DATA_DIR", str(tmp_path / "data"))
+    return load_settings()
+
+
+@pytest.fixture
+def desk(settings: Settings) -> Iterator[Desk]:
+    with connect(settings.require("database_url"), name="test") as connection:
+        generations.ensure_live(connection, 2)
+        yield Desk(connection, settings, now=lambda: NOON + DAY)
+
+
+def told(connection: Connection) -> set[str]:
+    return {item["text"] for item in memories(reader_of(connection, "default"), EVERYWHERE, kind="knowledge").items}
+
+
+def filled(desk: Desk, *events: NewEvent) -> None:
+    append(desk.connection, 1, list(events))
+    drained(desk.settings.require("database_url"))
+
+
+def test_what_says_the_same_is_told_once_until_that_is_taken_back_and_not_done_again(desk: Desk) -> None:
+    filled(desk, noted(NOTE, 1), noted(AGAIN, 2), noted("Deploy from main, by hand, on Fridays only", 3))
+    found, _ = consolidate(desk, force=False)
+    assert [type(each.payload) for each in found.changes] == [MemoriesMerged]
+    filled(desk)
+    assert len(told(desk.connection)) == 2
+    assert plan(desk).changes == ()
+
+    (change,) = consolidation(reader_of(desk.connection, "default")).items
+    readers = Readers(desk.settings.require("database_url"), "default")
+    Commands(desk.settings, readers).carry_out(
+        "undo_consolidation", b'{"change": "%s"}' % change["id"].encode(), "a-key"
+    )
+    filled(desk)
+    assert len(told(desk.connection)) == 3
+    assert plan(desk).changes == ()
+    (change,) = consolidation(reader_of(desk.connection, "default")).items
+    assert change["undone_at"] is not None
+    readers.close()
+
+
+def test_a_merge_holds_no_longer_once_a_text_has_changed(desk: Desk) -> None:
+    filled(desk, noted(NOTE, 1), noted(AGAIN, 2))
+    consolidate(desk, force=False)
+    filled(desk)
+    (kept,) = told(desk.connection)
+    merged = AGAIN if kept == NOTE else NOTE
+    # The same claim in other words of the user's: its row tells the newest.
+    filled(desk, noted(merged.upper(), 9))
+    assert told(desk.connection) == {kept, merged.upper()}
+
+
+def test_a_round_that_would_change_too_much_records_nothing(desk: Desk) -> None:
+    filled(desk, *(noted(f"{NOTE}, says {word}", n) for n, word in enumerate(PEOPLE)))
+    with pytest.raises(TooManyChanges):
+        consolidate(desk, force=False)
+    assert consolidate(desk, force=True)[1]
+
+
+def test_what_is_forgotten_takes_its_merge_along(desk: Desk) -> None:
+    first, second = noted(NOTE, 1), noted(AGAIN, 2)
+    filled(desk, first, second)
+    consolidate(desk, force=False)
+    filled(desk)
+    planned = forget.plan(reader_of(desk.connection, "default"), id=id_of(second))
+    forget.forget(desk.settings, desk.connection, 1, planned, None)
+    assert consolidation(reader_of(desk.connection, "default")).items == []
+    assert told(desk.connection) == {NOTE}
+
+
+class Counting:
+    """A processor that fails as often as it is told to."""
+
+    name, version = "counting", 1
+
+    def __init__(self, failures: int = 0, digest: str = "d") -> None:
+        self.left, self.digest, self.runs = failures, digest, 0
+
+    def find(self, desk: Desk) -> Iterator[Work]:
+        yield Work("a", self.digest)
+
+    def run(self, desk: Desk, work: Work, attempt: int) -> Outcome:
+        self.runs += 1
+        if self.left:
+            self.left -= 1
+            raise Failed("timeout")
+        return Outcome([noted(f"counted at attempt {attempt}", 100 + self.runs)], {"runs": self.runs})
+
+
+def due_again(connection: Connection) -> None:
+    connection.execute("UPDATE memctl.processing SET next_at = clock_timestamp()")
+
+
+def test_work_is_done_once_for_what_it_is_made_of(desk: Desk) -> None:
+    processor = Counting()
+    assert [process(desk, processor), process(desk, processor)] == [1, 0]
+    processor.digest = "e"
+    assert process(desk, processor) == 1
+    assert processor.runs == 2
+    assert processing.state_of(desk.connection, 1, "counting", "a") == {"runs": 2}
+
+
+def test_what_fails_is_tried_again_later_and_given_up_in_the_end(desk: Desk) -> None:
+    processor = Counting(failures=99)
+    process(desk, processor)
+    process(desk, processor)
+    assert processor.runs == 1
+    for _ in range(9):
+        due_again(desk.connection)
+        process(desk, processor)
+    assert processor.runs == processing.MOST_ATTEMPTS
+    (standing,) = processing.standings(desk.connection, 1)
+    assert (standing.given_up, standing.failed) == (1, 0)
+
+
+def test_whoever_lost_its_work_to_another_records_nothing(desk: Desk) -> None:
+    mine = processing.claim(desk.connection, 1, "counting", "a", "d")
+    assert mine is not None
+    assert processing.claim(desk.connection, 1, "counting", "a", "d") is None
+    desk.connection.execute("UPDATE memctl.processing SET lease_until = clock_timestamp() - interval '1 s'")
+    theirs = processing.claim(desk.connection, 1, "counting", "a", "d")
+    assert theirs is not None
+    with pytest.raises(WorkLost):
+        processing.done(desk.connection, mine, {})
+    processing.done(desk.connection, theirs, {})
+
+
+def test_nothing_is_worked_on_while_read_models_are_rebuilt(desk: Desk) -> None:
+    live = generations.live(desk.connection)
+    desk.connection.execute(
+        "INSERT INTO memctl.rebuilds (purpose, first_stage, upto, stage1, stage2) VALUES ('replace', 1, 0, %s, %s)",
+        [live.stage1, live.stage2],
+    )
+    processor = Counting()
+    assert (process(desk, processor), processor.runs) == (0, 0)
+
+
+def test_a_claim_about_a_file_is_stale_while_the_file_is_not_what_it_was(desk: Desk, tmp_path: Path) -> None:
+    file = tmp_path / "cart.py"
+    file.write_text("cents = True\n")
+    about = NewEvent(
+        stream=NOTES, payload=MemoryNoted(text=NOTE, files=(str(file),)), occurred_at=Micros(NOON), actor="user",
+        dedupe_key="command:note:1", location=str(tmp_path),
+    )  # fmt: skip
+    filled(desk, about)
+    checker = StalenessChecker(asked=True)
+
+    def looked(at: int) -> set[str]:
+        desk.now = lambda: NOON + at
+        process(desk, checker)
+        filled(desk)
+        reader = reader_of(desk.connection, "default")
+
+        return stale(
+            reader, [keyed.row for keyed in page(reader, projection_named("memories"), "occurred_at", [], limit=9)[0]]
+        )
+
+    assert looked(10) == set()
+    file.write_text("cents = False\n")
+    assert len(looked(20)) == 1
+    file.write_text("cents = True\n")
+    assert looked(30) == set()
+    file.unlink()
+    assert len(looked(40)) == 1
+
+
+def test_the_schedule_finds_a_round_due_after_tasks_or_hours(desk: Desk) -> None:
+    assert list(Consolidator().find(desk)) == []
+    filled(desk, *example())
+    assert len(list(Consolidator().find(desk))) == 1
+    process(desk, Consolidator())
+    assert list(Consolidator().find(desk)) == []
+
+
+def test_a_replay_makes_the_same_of_what_was_recorded(desk: Desk) -> None:
+    filled(desk, noted(NOTE, 1), noted(AGAIN, 2))
+    consolidate(desk, force=False)
+    filled(desk)
+    before = digests(desk.connection)
+    replay(desk.settings.require("database_url"), None)
+    assert digests(desk.connection) == before
+
+
+def test_undoing_is_a_command_with_a_field_that_it_cites() -> None:
+    asked = read_command(UndoConsolidation, b'{"change": "abc", "why": "both hold"}')
+    assert (asked.change, asked.cites) == ("abc", "change")
