@@ -7,7 +7,7 @@ import msgspec
 from memctl.api import dead_letters, stats
 from memctl.api.dead_letters import Standing
 from memctl.api.reader import Reader
-from memctl.infra import outbox, rebuilds
+from memctl.infra import outbox, processing, rebuilds
 from memctl.infra.log.mark import mark_age
 from memctl.infra.rebuilds import Progress
 
@@ -36,6 +36,7 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
     to_write: int
     to_embed: int
     standing: Standing
+    processors: tuple[processing.Standing, ...] = ()
     replay: Progress | None = None
     """The one that is under way."""
     ended: Progress | None = None
@@ -70,6 +71,7 @@ def health(reader: Reader) -> Health:
         to_write=to_write,
         to_embed=to_embed,
         standing=dead_letters.standing(reader),
+        processors=tuple(processing.standings(reader.connection, reader.space_id)),
         replay=next((each for each in replays if each.status == "running"), None),
         ended=next((each for each in replays if each.ended_at is not None), None),
         sizes=stats.sizes(reader),

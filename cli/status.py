@@ -241,6 +241,10 @@ def _figures(look: Look) -> Iterator[tuple[str, str]]:
         vectors = [f"{health.to_write:,} to write"] if health.to_write else []
         vectors += [f"{health.to_embed:,} found by their words only, until embedded"] if health.to_embed else []
         yield "vectors", "; ".join(vectors) or "all written"
+        for each in health.processors:
+            if each.working or each.failed or each.given_up:
+                told = f"{each.working} at work, {each.failed} to be tried again, {each.given_up} given up"
+                yield "processor", f"{each.processor}: {told}"
         if (replay := health.replay) is not None:
             left = f", {span(replay.seconds_left)} left" if replay.seconds_left else ""
             yield "replay", f"{replay.phase}: {replay.done:,} of {replay.total:,}{left}"

@@ -7,6 +7,7 @@ The memories are rows put in place by COPY; what is measured is a preview of a r
 
 from __future__ import annotations
 
+import itertools
 import os
 import random
 import resource
@@ -30,7 +31,10 @@ from memctl.projections.memory_rows import Memory, Source
 from memctl.workers.consolidator import plan
 from memctl.workers.processing import Desk, model
 
-VOCABULARY = [f"{a}{b}{c}" for a in "bdfgklmnprst" for b in ("ar", "el", "in", "os", "ut") for c in "bdfgklmnpt"]
+SYLLABLES = [f"{a}{b}{c}" for a in "bdfgklmnprst" for b in ("ar", "el", "in", "os", "ut") for c in "bdfgklmnpt"]
+VOCABULARY = [one + other for one in SYLLABLES for other in SYLLABLES[:50]]
+OFTEN = list(itertools.accumulate(1 / (rank + 10) for rank in range(len(VOCABULARY))))
+"""Words come as often as in a language: the n-th most frequent about 1/n of the time (Zipf)."""
 
 
 def drawn(count: int) -> Iterator[Memory]:
@@ -42,7 +46,7 @@ def drawn(count: int) -> Iterator[Memory]:
             words[luck.randrange(len(words))] = luck.choice(VOCABULARY)
             text = " ".join(words)
         else:
-            text = " ".join(luck.choices(VOCABULARY, k=luck.randint(30, 160)))
+            text = " ".join(luck.choices(VOCABULARY, cum_weights=OFTEN, k=luck.randint(30, 160)))
         texts.append(text)
         yield Memory(
             id=f"{number:036d}", kind="turn", bucket="EPISODIC", title=text[:60], gist=text[:480], text=text,

@@ -136,7 +136,12 @@ def test_without_a_model_nothing_is_asked_and_rules_do_the_work(
 
 @pytest.mark.parametrize(
     ("behave", "kind"),
-    [(fails(500), "unavailable"), (fails(401), "refused"), (garbage(), "bad_output"), (slow(7.0, JUDGED), "timeout")],
+    [
+        (fails(500), "unavailable"),
+        (fails(401), "refused"),
+        (garbage(b'{"choices": 7}'), "bad_output"),
+        (slow(7.0, JUDGED), "timeout"),
+    ],
     ids=["down", "refused", "garbage", "slow"],
 )
 def test_learning_that_fails_leaves_the_rule_standing_and_says_only_that_it_failed(

@@ -57,4 +57,4 @@ def test_what_differs_in_a_number_or_a_negation_is_told_apart() -> None:
 def test_texts_without_words_are_like_nothing() -> None:
     assert features("... !!") == frozenset()
     assert likeness(frozenset(), frozenset()) == 0.0
-    assert list(likely_pairs(numpy.empty((0, 16), dtype=numpy.uint64))) == []
+    assert list(likely_pairs(numpy.empty((0, 20), dtype=numpy.uint64))) == []
