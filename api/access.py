@@ -101,6 +101,7 @@ RULES: dict[tuple[str, str], Rule] = {
     ("GET", "/v1/entities/"): _rule("read", whole=True),
     ("GET", "/v1/graph/"): _rule("read", whole=True),
     ("POST", "/v1/ask"): _READ,
+    ("GET", "/v1/strategies"): _READ,
     ("GET", "/v1/guidance"): _READ,
     ("GET", "/v1/projects"): _READ,
     ("GET", "/v1/project"): _READ,

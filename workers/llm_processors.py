@@ -17,14 +17,12 @@ from pydantic import BaseModel, Field
 from memctl.domain.alignment import align
 from memctl.domain.bounded import one_line
 from memctl.domain.event import Event, NewEvent, Payload
-from memctl.domain.facts import InsightKind, Span, quote
+from memctl.domain.facts import InsightKind, Lesson, Span, quote
 from memctl.domain.learning import (
-    MOST_STRATEGIES,
     PROCESSORS,
     Claim,
     EpisodeDistilled,
     InsightExtracted,
-    Lesson,
     ProcessorFailed,
     StrategyDistilled,
     TrajectoryJudged,
@@ -47,7 +45,8 @@ QUIET_US = 15 * 60_000_000
 HEAD, TAIL = 5_000, 9_000
 """Characters that are sent of the beginning and the end of what happened."""
 
-MOST_CLAIMS = 10
+MOST_CLAIMS, MOST_STRATEGIES = 10, 3
+"""Of one answer."""
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Line = Annotated[str, Field(max_length=300)]
