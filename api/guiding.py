@@ -16,10 +16,11 @@ from memctl.api.reader import Reader
 from memctl.api.search import Engine, Question
 from memctl.api.views import Found, Scope
 from memctl.domain.certainty import SUGGESTED
-from memctl.domain.guidance import Guidance, KnownBug, Precedent, synthesised
+from memctl.domain.guidance import Guidance, KnownBug, Precedent, Taught, synthesised
 from memctl.domain.projects import Project
 from memctl.domain.signatures import signature_of
 from memctl.projections.episodes import EpisodeRow
+from memctl.projections.strategies import Strategy
 
 Kind = Literal["similar_error", "how_to", "convention", "past_approach"]
 Tier = Literal["working_memory", "episodic_memory", "semantic_memory", "none"]
@@ -112,6 +113,7 @@ def guidance(reader: Reader, engine: Engine, task: str, places: Places, now: dat
     rows: dict[str, EpisodeRow] = several(reader, projection_named("episodes"), [each.source.key for each in like])
     precedents = [_precedent(each.id, rows[each.source.key]) for each in like if each.source.key in rows]
     hits = [hit for hit in bugs.bugs(reader, task, places, limit=PRECEDENTS).hits if hit.score >= SUGGESTED]
+    taught = _strategies(reader, engine, task, places, now)
     avoid, hot = _of_project(reader, _project(reader, places), now)
     rejected = [item["text"] for item in claims.preferences(reader, places).items if item["group"] == "rejected"]
     made = synthesised(
@@ -123,9 +125,21 @@ def guidance(reader: Reader, engine: Engine, task: str, places: Places, now: dat
             )
             for hit in hits
         ],
-        avoid=avoid, rejected=rejected, hot_files=hot,
+        strategies=taught, avoid=avoid, rejected=rejected, hot_files=hot,
     )  # fmt: skip
     return TaskGuidance(task=task, scope=places.scope, guidance=made, episodes=like, bugs=list(hits))
+
+
+def _strategies(reader: Reader, engine: Engine, task: str, places: Places, now: datetime) -> list[Taught]:
+    """Strategies of the project that bear on the task, as far as memory is sure."""
+    asked = Question(query=task, places=places, now=now, limit=PRECEDENTS, kinds=("strategy",))
+    like = [each for each in engine.search(reader, asked).results if each.class_ != "none"]
+    rows: dict[str, Strategy] = several(reader, projection_named("strategies"), [each.source.key for each in like])
+    return [
+        Taught(memory=each.id, content=row.content, from_failure=row.from_failure)
+        for each in like
+        if (row := rows.get(each.source.key)) is not None
+    ]
 
 
 def _precedent(memory: str, row: EpisodeRow) -> Precedent:

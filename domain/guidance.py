@@ -40,6 +40,14 @@ class KnownBug(msgspec.Struct, frozen=True, kw_only=True):
     causes: tuple[str, ...] = ()
 
 
+class Taught(msgspec.Struct, frozen=True, kw_only=True):
+    """A strategy of the project that bears on the task; `from_failure` where it shows what to avoid."""
+
+    memory: str
+    content: str
+    from_failure: bool = False
+
+
 class Guidance(msgspec.Struct, frozen=True, kw_only=True):
     """Advice for a task; `sources` are the memories that it rests on, `confidence` is in 0 to 1."""
 
@@ -56,12 +64,16 @@ def synthesised(
     precedents: Sequence[Precedent],
     bugs: Sequence[KnownBug],
     *,
+    strategies: Sequence[Taught] = (),
     avoid: Iterable[str] = (),
     rejected: Iterable[str] = (),
     hot_files: Iterable[str] = (),
 ) -> Guidance:
-    """Advice from precedents and known bugs, best first in both; `avoid` is what the project avoids, `rejected` what
-    the user often rejects, `hot_files` those files of the project that are often changed or bring bugs."""
+    """Advice from precedents, known bugs and strategies, best first in each.
+
+    `avoid` is what the project avoids, `rejected` what the user often rejects, `hot_files` those files of the project
+    that are often changed or bring bugs.
+    """
     succeeded = [each for each in precedents if each.outcome == "success"]
     failed = [each for each in precedents if each.outcome == "failure"]
     approach = next((each.approach for each in succeeded if each.approach), "")
@@ -77,22 +89,30 @@ def synthesised(
     touched = [path for each in precedents for path in each.files if path in hot]
     if touched:
         challenges.append(f"touches files that are often changed or bring bugs: {', '.join(_some(touched, 3))}")
-    sources = [each.memory for each in (*succeeded[:3], *failed[:3])] + [each.memory for each in bugs[:1]]
+    sources = [each.memory for each in (*succeeded[:3], *failed[:3])]
+    sources += [each.memory for each in bugs[:1]] + [each.memory for each in strategies]
     return Guidance(
         suggested_approach=approach,
-        things_to_try=_some((tip for each in succeeded for tip in each.tips), MOST_LINES),
+        things_to_try=_some(
+            (
+                *(each.content for each in strategies if not each.from_failure),
+                *(tip for each in succeeded for tip in each.tips),
+            ),
+            MOST_LINES,
+        ),
         things_to_avoid=_some(
             (
+                *(each.content for each in strategies if each.from_failure),
                 *_some((gotcha for each in failed for gotcha in each.gotchas), MOST_LINES),
                 *_some(avoid, MOST_LINES),
                 *_some(rejected, 3),
             ),
-            2 * MOST_LINES + 3,
+            3 * MOST_LINES + 3,
         ),
         expected_challenges=_some(challenges, MOST_LINES),
         estimated_complexity=_complexity(precedents, bool(touched)),
         confidence=round(min(confidence, 1.0), 4),
-        sources=_some(sources, 7),
+        sources=_some(sources, 10),
     )
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.domain.guidance import MOST_LINES, KnownBug, Precedent, synthesised
+from memctl.domain.guidance import MOST_LINES, KnownBug, Precedent, Taught, synthesised
 
 WON = Precedent(memory="w", outcome="success", approach="split the module", tips=("run the linter",), complexity=0.2)
 LOST = Precedent(memory="l", outcome="failure", approach="patch it", gotchas=("the cache is stale",), complexity=0.9)
@@ -59,3 +59,17 @@ def test_advice_stays_short_and_names_nothing_twice(like: list[Precedent], avoid
     assert len(found.things_to_avoid) <= 2 * MOST_LINES + 3
     assert len(set(found.things_to_try)) == len(found.things_to_try)
     assert all(found.things_to_try)
+
+
+def test_strategies_say_what_to_try_and_what_to_avoid_and_are_among_the_sources() -> None:
+    made = synthesised(
+        [],
+        [],
+        strategies=[
+            Taught(memory="s1", content="`bun run build` mends a stale build."),
+            Taught(memory="s2", content="`rtk bun run test` fails here.", from_failure=True),
+        ],
+    )
+    assert made.things_to_try == ["`bun run build` mends a stale build."]
+    assert made.things_to_avoid == ["`rtk bun run test` fails here."]
+    assert made.sources == ["s1", "s2"]
