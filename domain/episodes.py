@@ -16,6 +16,7 @@ from memctl.domain.facts import Episode, FilePatch, Outcome, Pivot, Span, TaskTy
 from memctl.domain.judging import Signs, Verdict, verdict_of
 from memctl.domain.learning import EpisodeDistilled, TrajectoryJudged
 from memctl.domain.memory import first_sentences
+from memctl.domain.prompts import words_in
 from memctl.domain.threads import Thread, threads_of
 
 FILES, PATCHES, NAMES, LINES = 32, 24, 30, 10
@@ -42,7 +43,8 @@ _CORRECTS = re.compile(
 _ASKS = re.compile(r"\?|https?://|\b(?:should|shall|can|could) (?:we|i|you)\b", re.I)
 _SAYS_NOTHING = re.compile(
     # What an agent is about to do or asks, how checks went, labels.
-    r"^(?:now|let me|i'll|i will|first|next|good|great|perfect|done|ok(?:ay)?|here's|here is|let's|actually|i need)\b|"
+    r"^(?:now|let me|i'll|i will|first|next|good|great|perfect|done|ok(?:ay)?|here's|here is|let's|actually|i need|hmm|"
+    r"wait|i (?:can )?see)\b|"
     r"\b(?:let me|let's|want me to|would you like|shall i|should i|ready to|you can now)\b|[:?]$|"
     r"^(?:all |both |the )?(?:\d+ )?(?:[\w-]+ )?(?:tests?|lint|linter|typecheck|checks|build|commit|hooks)\b.{0,40}"
     r"\b(?:pass(?:es|ed|ing)?|clean|green|succe\w+)\b|"
@@ -61,6 +63,7 @@ def _says_words(sentence: str) -> bool:
     return sum(1 for _ in islice(_PLAIN_WORD.finditer(sentence), 3)) == 3
 
 
+_DOCUMENT = re.compile(r"\.(?:md|mdx|rst|adoc)$", re.I)
 _TELLS_DONE = re.compile(
     r"\b(?:(?:add|remov|replac|fix|chang|updat|mov|renam|creat|implement|extract|refactor|introduc|delet|dropp|correct|"
     r"convert|simplifi|merg|split|wrapp|pass|switch|mark|enabl|disabl|reset|restor|rebas|resolv|wir|expand|adjust|"
@@ -279,8 +282,18 @@ class EpisodeSoFar(Signs, kw_only=True):
         done = _TELLS_DONE.search(words) and not (_SAYS_NOTHING.search(words) or _IS_TO_BE.search(words))
         told = _gist(self.summary, 300, _TELLS_DONE)
         told = told or (self.approach if done and not words.startswith("ran ") else "")
-        # What was committed is told by its own words: they are of the whole, and true.
-        return " — ".join(filter(None, ("; ".join(self.subjects), told)))
+        if not self.subjects:
+            return told
+        # What was committed is told by its own words, which are of the whole; what was said beside must be about it.
+        committed = "; ".join(self.subjects)
+        about = words_in(f"{self.description} {committed}")
+        return f"{committed} — {told}" if about & words_in(told) else committed
+
+    def _type(self) -> TaskType:
+        """What sort of work it was; work that only touched documents was on them, whatever it was asked for."""
+        if self.task_type in ("feature", "bugfix", "unknown") and self.files and all(map(_DOCUMENT.search, self.files)):
+            return "docs"
+        return self.task_type
 
     def _threads(self, outcome: Outcome, why: str) -> tuple[Thread, ...]:
         """What is left open, as long as nobody goes on with something else."""
@@ -330,7 +343,7 @@ class EpisodeSoFar(Signs, kw_only=True):
             canonical=self.canonical,
             closed=closed,
             description=self.description,
-            task_type=self.task_type,
+            task_type=self._type(),
             ended_at=self.ended,
             steps=self.steps,
             outcome=outcome,

@@ -21,9 +21,9 @@ _CLIENT_TAGS = (
 _CLIENT_BLOCK = re.compile(rf"<(?P<tag>{_CLIENT_TAGS})(?:\s[^>]*)?>.*?(?:</(?P=tag)>|\Z)", re.DOTALL)
 _CLIENT_TEXT = re.compile(
     r"\s*(?:\[Request interrupted by user|Caveat: The messages below|This session is being continued from a previous|"
-    r"# AGENTS\.md instructions|API Error|Stop hook feedback|Base directory for this skill|\[Image: |"
-    r"Continue from where you left off|<retrieval_status>|Unknown (?:slash command|skill): |Goodbye!|No response "
-    r"requested)"
+    r"# AGENTS\.md instructions|API Error|Stop hook feedback|Operation stopped by hook: |Base directory for this skill|"
+    r"\[Image: |Continue from where you left off|<retrieval_status>|Unknown (?:slash command|skill): |Goodbye!|"
+    r"No response requested)"
 )
 _COMMAND = re.compile(r"<command-name>\s*/?(?P<name>[^<]*?)\s*</command-name>")
 _ARGUMENTS = re.compile(r"<command-args>(?P<args>.*?)(?:</command-args>|\Z)", re.DOTALL)

@@ -276,7 +276,11 @@ def proofs_of(command: str) -> tuple[tuple[Literal["test", "check", "build"], st
 
 
 def is_commit(command: str) -> bool:
-    """Whether a command commits or pushes."""
-    if not mentions(command, ("commit", "push", "create", "merge")):
+    """Whether a command commits or pushes, or brings commits to where they were wanted."""
+    if not mentions(command, ("commit", "push", "create", "merge", "pick", "continue")):
         return False
-    return any(part.head in ("git commit", "git push", "gh pr create", "gh pr merge") for part in parts_of(command))
+    return any(
+        part.head in ("git commit", "git push", "git cherry-pick", "gh pr create", "gh pr merge")
+        or (part.head in ("git rebase", "git merge") and "--continue" in part.words)
+        for part in parts_of(command)
+    )

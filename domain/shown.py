@@ -27,7 +27,7 @@ from memctl.domain.signatures import is_noise
 from memctl.domain.stack import is_conventional, subject_of
 from memctl.domain.text import canonical
 from memctl.domain.ways import PROGRAMS, Way, is_there, way_of
-from memctl.domain.whereabouts import parts_where
+from memctl.domain.whereabouts import git_stays_in, parts_where
 
 _TELLING = re.compile(
     r"activate|compose up|test|spec|lint|check|fmt|format|prettier|tsc|mypy|ruff|vet|clippy|build|compile|generate|"
@@ -222,8 +222,7 @@ class Shown:
 
     def _committed(self, placed: Placed, command: _Command) -> None:
         """The forms of commits and branches that a command made."""
-        here = [at for at, part in parts_where(command.text, self._assert.location) if part.words[:1] == ("git",)]
-        if not all(inside(at, self._assert.base) for at in here):
+        if not git_stays_in(command.text, self._assert.location, self._assert.base):
             return
         subject = subject_of(command.text)
         if len(subject) >= SHORTEST_SUBJECT:

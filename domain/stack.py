@@ -242,7 +242,7 @@ _SUBJECT = re.compile(
 _CONVENTIONAL = re.compile(r"(?:feat|fix|docs|chore|refactor|test|ci|build|perf|style|revert)(?:\([^)]{1,60}\))?!?: \S")
 
 
-_BY_GIT = re.compile(r"(?:Merge|Revert|WIP|wip)\b|(?:fixup|squash|amend)!")
+_BY_GIT = re.compile(r"(?:Merge|Revert|WIP|wip)\b|(?:fixup|squash|amend)!|(?i:init(?:ial)?(?: commit)?)\W*$")
 """Beginnings of messages that git or the moment wrote."""
 
 

@@ -121,6 +121,7 @@ _ORDERS = re.compile(
     r"해 ?줘|해 ?주세요|고쳐|만들어|추가해",
     re.I,
 )
+_CONFLICTS = re.compile(r"\b(?:merge|rebase)[- ]conflicts?\b|\bresolve (?:the |all |these )?conflicts?\b|충돌", re.I)
 _QUOTED = re.compile(r"`[^`]*`|\"[^\"\n]*\"|https?://\S+")
 
 
@@ -129,6 +130,8 @@ def task_type_of(words: str, description: str) -> TaskType:
     head = description or words[:LONGEST]
     if _QUESTION.match(head) and not _ORDERS.search(head):
         return "question"
+    if _CONFLICTS.search(head):
+        return "chore"
     for text in (_QUOTED.sub(" ", head), words[:1_000]):
         found = [
             (match.start(), rank, name) for rank, (name, rule) in enumerate(_TYPES) if (match := rule.search(text))

@@ -104,6 +104,11 @@ def _telling_parts(command: str, location: str) -> Iterator[tuple[str, Part]]:
     return ((at, part) for at, part in parts_where(command, location) if part.head in _TELLING)
 
 
+def git_stays_in(command: str, location: str, base: str) -> bool:
+    """Whether git works nowhere but below `base` in a command run at a location."""
+    return all(inside(at, base) for at, part in parts_where(command, location) if part.words[:1] == ("git",))
+
+
 def parts_where(command: str, location: str) -> Iterator[tuple[str, Part]]:
     """The parts of a command, each with the directory that it ran in; an empty path where that is uncertain."""
     at = location

@@ -46,7 +46,7 @@ from memctl.domain.tools import (
     symbols_in,
 )
 from memctl.domain.uses import Use
-from memctl.domain.whereabouts import Whereabouts
+from memctl.domain.whereabouts import Whereabouts, git_stays_in
 
 REFUTED_STEPS, REFUTED_WITHIN = 60, 2 * 3_600_000_000
 """An error that comes back within so many uses of tools and microseconds was not resolved after all."""
@@ -270,7 +270,7 @@ class Work:
             if episode is not None and any(error.signature in episode.unresolved for error in errors):
                 episode.failed_at = episode.steps
             return
-        committed = is_commit(command)
+        committed = is_commit(command) and git_stays_in(command, self._assert.location, self._assert.base)
         self._craft.ran(use, command, output, committed=committed)
         self._resolutions.ran(self._uses, changes_of(command))
         self._resolve(use.came, command)

@@ -339,6 +339,24 @@ def test_what_was_committed_is_a_solution_in_its_own_words(repaired: Session) ->
     assert episode.solution == f"{committed} — Fixed: an empty cart now totals 0."
 
 
+def test_a_commit_in_another_repository_tells_nothing_of_the_work(repaired: Session) -> None:
+    repaired.runs('cd /tmp/scratch && git commit -am "Try something"', "[main 1a2b3c4] Try something")
+    [episode] = only(facts_of(repaired.events), Episode)
+    assert episode.solution == "Fixed: an empty cart now totals 0."
+
+
+def test_work_that_only_touched_documents_was_on_them() -> None:
+    session = Session()
+    session.user("Add how to install it on a new machine")
+    session.edits("/work/shop/docs/install.md", "", "Run make.")
+    session.says("Added the installation to the manual.")
+    [episode] = only(facts_of(session.events), Episode)
+    assert episode.task_type == "docs"
+    session.edits("/work/shop/install.py", "", "print()")
+    [episode] = only(facts_of(session.events), Episode)
+    assert episode.task_type == "feature"
+
+
 def test_an_error_that_comes_back_soon_refutes_its_resolution(repaired: Session) -> None:
     repaired.runs("pytest -q", TRACEBACK, exit_code=1)
     facts = facts_of(repaired.events)

@@ -114,6 +114,7 @@ def test_a_task_is_called_by_its_first_sentences(words: str, description: str) -
         ("was there any work done to implement encryption?", "question"),
         ("이 함수는 왜 두 번 호출되나요", "question"),
         ("push and open a release", "chore"),
+        ("Help me fix the merge conflicts of this branch", "chore"),
         ("Hide the sections behind `?debug=true`", "feature"),
     ],
 )

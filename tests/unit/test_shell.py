@@ -85,6 +85,8 @@ def test_test_runners_are_known_by_their_heads(head: str, runner: str) -> None:
 
 def test_commits_and_pushes_are_known() -> None:
     assert is_commit('git add . && git commit -m "x"')
+    assert is_commit("git rebase --continue")
+    assert not is_commit("git rebase main")
     assert not is_commit("git log --grep commit")
 
 

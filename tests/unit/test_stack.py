@@ -116,6 +116,8 @@ def test_what_tests_checks_or_builds_is_told_as_it_was_written(
         ('git commit -m "Say \\"no\\" to it\'s doors" -m "More."', 'Say "no" to it\'s doors', "capitalised"),
         ('git commit -m "$(cat <<EOF\nClose the "front" door\nEOF\n)"', 'Close the "front" door', "capitalised"),
         ("git commit -m 'fixup! feat: doors'", "", ""),
+        ("git commit -m 'Initial commit'", "", ""),
+        ("git commit -m 'Initial support of doors'", "Initial support of doors", "capitalised"),
         ('git commit -m "Merge branch main"', "", ""),
         ("git commit --amend --no-edit", "", ""),
         ("git log --oneline", "", ""),
