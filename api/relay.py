@@ -31,7 +31,7 @@ from memctl.infra.embedded import supervisor
 from memctl.infra.embedded.places import Places, write_private
 from memctl.infra.hook import MOST_ASKED, RECALL_PATIENCE_S, has_room
 from memctl.infra.relayed import Checkpoints, Notes
-from memctl.infra.settings import Settings, read_token
+from memctl.infra.settings import Settings, SettingsInvalid, read_token
 from memctl.infra.silence import Silence
 from memctl.infra.spool import Delivery, spool, sweep
 from memctl.infra.transcripts.hook_dialects import answer
@@ -227,7 +227,10 @@ class Asking:
 
     def _ask(self, target: str, body: bytes, delivery: str) -> tuple[int, bytes]:
         file = self._settings.api_token_file
-        token = read_token(file) if file else self._settings.api_token
+        try:
+            token = read_token(file) if file else self._settings.api_token
+        except SettingsInvalid:  # said by whoever sends
+            return 502, b"{}"
         headers = {"Authorization": f"Bearer {token}", "Memctl-Delivery": delivery}
         connection = self._idle.pop() if self._idle else self._connected()
         try:

@@ -19,7 +19,7 @@ from memctl.domain.event import NewEvent
 from memctl.infra.log.append import Appended
 from memctl.infra.redaction import Prepared, prepare_all, redactor_of
 from memctl.infra.relayed import Checkpoints, Notes, State
-from memctl.infra.settings import Settings, read_token
+from memctl.infra.settings import Settings, SettingsInvalid, read_token
 from memctl.infra.transcripts.reading import Checkpoint
 
 log = logging.getLogger("memctl.relay")
@@ -60,7 +60,10 @@ class RemoteIntake:
         self.lost = False
         self._notes = notes
         self._checkpoints = checkpoints
-        token = read_token(settings.api_token_file) if settings.api_token_file else settings.api_token
+        try:
+            token = read_token(settings.api_token_file) if settings.api_token_file else settings.api_token
+        except SettingsInvalid as problem:
+            raise self._away("refused", KeyRefused(why=str(problem))) from problem
         self._client = Client(settings.require("api_url"), token or "", patience_s=PATIENCE_S)
         privacy = settings.privacy
         self._redactor = redactor_of(

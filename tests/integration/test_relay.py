@@ -338,6 +338,20 @@ def test_a_revoked_key_is_said_loudly_and_what_is_told_waits_for_another(relay: 
     comes(lambda: relay.state() == "forwarding")
 
 
+def test_a_key_file_that_goes_away_loses_nothing(relay: Relay, line: Line, log: Connection) -> None:
+    line.set("shut")
+    relay.say("keyless", range(3))
+    comes(lambda: relay.state() == "waiting")
+    key = relay.key.read_text().strip()
+    relay.key.unlink()
+    line.set("open")
+    comes(lambda: relay.state() == "refused")
+    assert relay.status()[1]["set_aside"] == []
+    assert relay.waiting() == 3
+    relay.give(key)
+    comes(lambda: kept(log, "keyless") == expected(range(3)))
+
+
 def test_what_a_hook_asks_is_answered_by_the_team(relay: Relay) -> None:
     starts = {"session_id": "asks", "cwd": LEDGER, "hook_event_name": "SessionStart", "source": "startup"}
     said = relay.hook(starts, "--recall")
