@@ -36,6 +36,13 @@ def normalise(cwd: str) -> str:
     changes, not even case, but what is longer than `LONGEST` bytes is cut. The root stays `/` (or `C:/`), an empty path
     stays empty.
     """
+    # What folding leaves may read otherwise: `x/../c:/a` is on a drive, `a /` ends in a blank.
+    while (once := _folded(cwd)) != cwd:
+        cwd = once
+    return cwd
+
+
+def _folded(cwd: str) -> str:
     path = cwd.strip().replace("\\", "/")
     root = ""
     if drive := _DRIVE.match(path):
