@@ -97,6 +97,8 @@ def clipped(text: str, limit: int, cost: int = BYTES_PER_CHARACTER) -> str:
     room = cost * limit
     if len(text) <= limit and (len(text) * _WORST <= room or _cost(text) <= room):
         return text
+    if room < _ELLIPSIS_COST:
+        return ""
     head = text[:limit] if len(text) <= limit else text[: limit - 1]
     while (spent := _cost(head) + _ELLIPSIS_COST) > room:
         head = head[: min(len(head) * room // spent, len(head) - 1)]

@@ -95,7 +95,7 @@ def fingerprint() -> str:
     for name in COMPUTED_WITH:
         digest.update(f"{name}={importlib.metadata.version(name)}\n".encode())
     digest.update(f"layout={readmodels.LAYOUT}\n".encode())
-    # To the last number: `re` of 3.11.2 takes some possessive patterns otherwise than that of 3.11.7.
+    # To the last number: 3.11.2 and 3.11.7 fold some sessions otherwise, probably by possessive patterns of `re`.
     digest.update(f"python={sys.version_info[:3]} unicode={unicodedata.unidata_version}".encode())
     return digest.hexdigest()[:32]
 

@@ -137,8 +137,8 @@ def of_turn(turn: Turn) -> Memory:
     asked = first_sentences(turn.prompt, rules.GIST // 2 if answers else rules.GIST)
     answered = telling(turn.answer, rules.GIST // 2) if answers else ""
     embedded = f"{asked} → {answered}" if answered else asked
-    if turn.lead:
-        embedded = f"{one_line(embedded, rules.GIST - len(turn.lead) - 3)} ({turn.lead})"
+    if lead := one_line(turn.lead, rules.LEAD):
+        embedded = f"{one_line(embedded, rules.GIST - len(lead) - 3)} ({lead})"
     text = clipped(turn.prompt.strip(), 800)
     if turn.answer.strip():
         text += "\n→ " + clipped(turn.answer.strip(), 1100)
