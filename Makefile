@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 LINKS := .links/memctl
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check bench bench-sessions bench-engine bench-hooks bench-search eval docs lock test-wheel axe
+.PHONY: help run test check bench bench-sessions bench-engine bench-hooks bench-search eval docs lock test-wheel test-tutorial axe
 .PHONY: test-external soak planted fuzz audit mutation clean
 
 help: ## List the targets
@@ -29,7 +29,7 @@ run: $(VENV)/.installed ## Install, start memctl, read your sessions (or the exa
 	@PATH="$(abspath $(BIN)):$$PATH" sh infra/first_run.sh
 
 test: $(VENV)/.installed-dev ## Install what the tests need, then run them
-	$(BIN)/pytest -n 2 --dist loadfile
+	$(BIN)/pytest -n 3 --dist loadfile
 
 check: $(VENV)/.installed-dev $(LINKS) ## Lint, formatting, types, and the direction of imports
 	$(BIN)/ruff check .
@@ -67,6 +67,9 @@ lock: $(VENV)/.installed-dev ## Write requirements.lock: the exact versions of e
 
 test-wheel: $(VENV)/.installed-dev ## Build the wheel, install it into an empty environment and home, and use it there
 	$(BIN)/pytest -q tests/e2e/installed_wheel.py
+
+test-tutorial: $(VENV)/.installed-dev ## Run every command of docs/tutorial.md, and compare what it prints
+	$(BIN)/pytest -q tests/e2e/tutorial.py
 
 axe: $(VENV)/.installed-dev ## Look for what makes the viewer hard to use, with axe-core from npm and the system's Chromium
 	@mkdir -p .axe && cd .axe && npm pack --silent axe-core@4 >/dev/null && tar xzf axe-core-*.tgz

@@ -70,6 +70,7 @@ RULES: dict[tuple[str, str], Rule] = {
     ("GET", "/healthz"): _rule(),
     ("GET", "/readyz"): _rule(),
     ("GET", "/static/"): _rule(),
+    ("GET", "/favicon.ico"): _rule(),
     ("GET", "/sign-in"): _rule(),
     ("GET", "/sign-in/"): _rule(),
     ("POST", "/sign-in"): _rule(),

@@ -33,6 +33,11 @@ _KINDS: dict[Kind, tuple[str, ...]] = {
 PRECEDENTS = 3
 """Seed 000 §5-1."""
 
+LIKE = 0.05
+"""Score from which an episode is of a task like the one asked about. Nobody asks twice in the same words, and in a
+memory of a dozen tasks even the same words stand at .08 half a year later; what is of something else stays below
+.01."""
+
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """`source` is the tier that answered. `error` is how this session met the error before, `bugs` known kinds of it
@@ -109,7 +114,7 @@ def _earlier(reader: Reader, text: str, session: str) -> dict[str, Any] | None:
 def guidance(reader: Reader, engine: Engine, task: str, places: Places, now: datetime) -> TaskGuidance:
     """Advice for a task, from episodes like it, known errors, the project's own knowledge and what the user rejects."""
     asked = Question(query=task, places=places, now=now, limit=PRECEDENTS, kinds=("episode",))
-    like = [each for each in engine.search(reader, asked).results if each.class_ != "none"]
+    like = [each for each in engine.search(reader, asked).results if each.score >= LIKE]
     rows: dict[str, EpisodeRow] = several(reader, projection_named("episodes"), [each.source.key for each in like])
     precedents = [_precedent(each.id, rows[each.source.key]) for each in like if each.source.key in rows]
     hits = [hit for hit in bugs.bugs(reader, task, places, limit=PRECEDENTS).hits if hit.score >= SUGGESTED]

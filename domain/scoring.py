@@ -16,7 +16,7 @@ from memctl.domain.certainty import HIGH, MARGIN, SUGGESTED, Class
 
 Source = Literal["dense", "sparse", "words"]
 
-LEAST = 0.02
+LEAST = 0.028
 """Below this a candidate that shares no word with the query is near to it by chance, and is left out."""
 
 SAME = 8.0

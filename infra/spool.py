@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from memctl.domain.errors import MemctlError
 from memctl.infra import hook
 
 MAX_HEADER = 4096
@@ -48,28 +49,30 @@ class Refusals(NamedTuple):
     last_at: int
 
 
-class BadDelivery(ValueError):
-    """The bytes are not a delivery of this version; the message says what is wrong with them."""
+class BadDelivery(MemctlError):
+    """Not a delivery of this version: {why}"""
+
+    why: str
 
 
 def decode_header(line: bytes) -> tuple[Delivery, int]:
     """The delivery of a header line, its payload still empty, and the payload's size in bytes. Raises: BadDelivery."""
     if len(line) > MAX_HEADER:
-        raise BadDelivery(f"a header of {len(line)} bytes; the most is {MAX_HEADER}")
+        raise BadDelivery(why=f"a header of {len(line)} bytes; the most is {MAX_HEADER}")
     try:
         header = json.loads(line)
         version, size, identifier, at = header["v"], header["size"], str(header["id"]), header["at"]
         agent, event = str(header["agent"]), str(header.get("event", ""))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as problem:
-        raise BadDelivery(f"no header: {type(problem).__name__}") from problem
+        raise BadDelivery(why=f"no header: {type(problem).__name__}") from problem
     if version != hook.VERSION:
-        raise BadDelivery(f"its version is not {hook.VERSION}")
+        raise BadDelivery(why=f"its version is not {hook.VERSION}")
     if type(size) is not int or not 0 <= size <= hook.MAX_PAYLOAD:
-        raise BadDelivery(f"its size is not a number of bytes up to {hook.MAX_PAYLOAD}")
+        raise BadDelivery(why=f"its size is not a number of bytes up to {hook.MAX_PAYLOAD}")
     if len(identifier) != 32 or not all(c in "0123456789abcdef" for c in identifier):
-        raise BadDelivery("the id is not 32 hex digits")
+        raise BadDelivery(why="the id is not 32 hex digits")
     if type(at) is not int or not 0 <= at < _YEAR_9999:
-        raise BadDelivery("its time is not in microseconds between 1970 and the year 9999")
+        raise BadDelivery(why="its time is not in microseconds between 1970 and the year 9999")
     return Delivery(identifier, at, agent, event, b""), size
 
 
@@ -129,11 +132,11 @@ def _read(path: Path) -> Delivery:
         if not stat.S_ISREG(found.st_mode):
             raise OSError(f"{path.name} is not a file")
         if found.st_size > hook.MAX_PAYLOAD + MAX_HEADER:
-            raise BadDelivery(f"{found.st_size} bytes, more than any delivery has")
+            raise BadDelivery(why=f"{found.st_size} bytes, more than any delivery has")
         delivery, size = decode_header(file.readline(MAX_HEADER + 1))
         payload = file.read()
     if len(payload) != size:
-        raise BadDelivery(f"{len(payload)} bytes of {size}")
+        raise BadDelivery(why=f"{len(payload)} bytes of {size}")
     return delivery._replace(payload=payload)
 
 

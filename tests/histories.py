@@ -28,9 +28,12 @@ from memctl.domain.consolidation import (
 from memctl.domain.core_memory import CoreMemoryAppended, CoreMemoryReplaced
 from memctl.domain.entities import EntityDescribed, RelationAsserted, SentimentNoted, node_of
 from memctl.domain.event import Micros, NewEvent, Payload
+from memctl.domain.facts import Lesson, fact_id
+from memctl.domain.learning import StrategyDistilled
 from memctl.domain.notes import MemoryNoted
 from memctl.domain.observations import Observation, PromptSubmitted, ResponseReceived, ToolCalled, ToolReturned
 from memctl.domain.observed import FileObserved
+from memctl.domain.ordering import prompt_about
 from memctl.domain.projects import ProjectIdentified, ProjectMerged, ProjectSplit
 from memctl.domain.reflections import ReflectionMade
 from memctl.domain.verdicts import (
@@ -85,7 +88,8 @@ def workshop(number: int = 0) -> list[NewEvent]:
         say(ToolCalled(line="", tool=tool, call=call, input=given), "agent")
         say(ToolReturned(line="", tool=tool, call=call, text=answer, exit_code=0 if tool == "Bash" else None), "tool")
 
-    say(PromptSubmitted(line="", text="please modernise the code of the shop"), "user")
+    asked = "please modernise the code of the shop"
+    say(PromptSubmitted(line="", text=asked), "user")
     use("Read", {"file_path": f"{location}/go.mod"}, "module shop\n\nrequire (\n\tgithub.com/spf13/cobra v1.8.0\n)\n")
     for name in ("a", "b"):
         old, new = "v := map[string]interface{}{", "v := map[string]any{"
@@ -94,7 +98,19 @@ def workshop(number: int = 0) -> list[NewEvent]:
     use("Bash", {"command": "git commit -m 'any'"}, "[main 1a2b3c4] any\n 2 files changed")
     say(ResponseReceived(line="", text="Every empty interface is written as any now, and all tests pass."), "agent")
     say(PromptSubmitted(line="", text="This is still not working.\nLook at the log again."), "user")
-    return events
+    stream = events[0].stream
+    episode = fact_id(stream, "episode", f"{prompt_about(asked)}:1")
+    lesson = Lesson(title="Write any for the empty interface", content="`any` reads better, and gofmt -r replaces it.")
+    distilled = NewEvent(
+        stream=stream,
+        payload=StrategyDistilled(episode=episode, strategies=(lesson,)),
+        occurred_at=events[-1].occurred_at,
+        dedupe_key=f"processor:test:{session}",
+        actor="memctl",
+        location=location,
+        session_id=session,
+    )
+    return [*events, distilled]
 
 
 def statements() -> list[NewEvent]:

@@ -76,6 +76,8 @@ def site(readers: Readers, engine: Engine, browsers: Browsers, settings: Setting
         *(Route(path, _page(show)) for path, show in shown.items()),
         Route("/forget", _form(forgetting.do), methods=["POST"]),
         Route("/static/{name}", _static),
+        # What a browser asks for of its own accord, where a page names no icon.
+        Route("/favicon.ico", lambda _: RedirectResponse("/static/icon.svg", 308)),
         Route("/sign-in", doors.ask),
         Route("/sign-in", doors.by_token, methods=["POST"]),
         Route("/sign-in/{ticket}", doors.by_ticket),

@@ -137,8 +137,9 @@ def test_late_events_change_what_a_fold_of_everything_would(
 @pytest.mark.usefixtures("points_everywhere")
 def test_a_late_prompt_takes_back_what_was_told_of_the_turn_it_ends() -> None:
     session = Session()
-    session.tell(PromptSubmitted(text="Fix the flaky login test in auth.py"), "user")
-    session.tell(ResponseReceived(text="I look at it."))
+    # Told by a hook from the start: what a hook tells first beside a transcript has the stream told anew.
+    session.tell(PromptSubmitted(text="Fix the flaky login test in auth.py"), "user", hook="first")
+    session.tell(ResponseReceived(text="I look at it."), hook="look")
     late = session.tell(PromptSubmitted(text="No, write a changelog for the release instead"), "user", hook="late")
     session.tell(ResponseReceived(text="I prefer tabs. The changelog is written."), hook="answer")
     first, second, _, answer = session.events

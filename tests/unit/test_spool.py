@@ -53,7 +53,7 @@ def test_a_size_that_no_payload_has_is_no_header(size: object) -> None:
 
 @pytest.mark.parametrize("line", [b"", b"[]", b'"x"', b"{", b"{}", b"\xff", b"[" * 4000, b"1" * 5000])
 def test_what_is_no_header_is_said_without_quoting_it(line: bytes) -> None:
-    with pytest.raises(BadDelivery, match=r"^(no|a) header"):
+    with pytest.raises(BadDelivery, match=r": (no|a) header"):
         decode_header(line)
 
 
