@@ -37,7 +37,7 @@ check: $(VENV)/.installed-dev $(LINKS) ## Lint, formatting, types, and the direc
 	$(BIN)/mypy -p memctl.domain -p memctl.projections -p memctl.infra -p memctl.workers -p memctl.api -p memctl.cli
 	$(BIN)/pytest -q tests/unit/test_house.py
 
-bench: $(VENV)/.installed-dev ## Run all benchmarks: one table against the targets, one file of JSON (SESSIONS=folder, EVENTS, HOOKS, JSON=file)
+bench: $(VENV)/.installed-dev ## Run all benchmarks: one table against the targets, one file of JSON (EVENTS=1000000, HOOKS, SESSIONS=folder, JSON=file)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[bench]'
 	$(BIN)/python tests/bench $(SESSIONS) --events $(or $(EVENTS),100000) --hooks $(or $(HOOKS),1000) --json $(or $(JSON),bench.json)
 
@@ -98,4 +98,4 @@ mutation: $(VENV)/.installed-dev ## Change the code of append, mark and checkpoi
 
 clean: ## Remove what these targets made
 	@test ! -x $(BIN)/memctl || $(BIN)/memctl down
-	rm -rf $(VENV) .links build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .links .axe .scratch bench.json build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -50,7 +50,7 @@ class Unanswered(MemctlError):
 class LlmMissing(MemctlError):
     """A language model is configured, and what speaks to it is not installed."""
 
-    hint = "pip install 'memctl[llm]'"
+    hint = "pip install '.[llm]' in memctl's checkout"
 
 
 class Answer(msgspec.Struct, Generic[T], frozen=True):

@@ -50,9 +50,12 @@ def _replays(figures: Figures) -> list[Figures]:
     return sorted(figures["engine"]["replay"].values(), key=lambda each: int(each["events"]))
 
 
-def _replay_of_a_million(figures: Figures) -> float:
+def _of_a_million(figures: Figures) -> Figures:
+    """The replay of a million events; what fewer take is not told as if it were that."""
     largest = _replays(figures)[-1]
-    return float(largest["replay (s)"]) * 1e6 / float(largest["events"])
+    if largest["events"] < _NEARLY * 1e6:
+        raise KeyError(f"the largest replay was of {largest['events']} events")
+    return largest
 
 
 def _cpu(figures: Figures) -> float:
@@ -61,12 +64,21 @@ def _cpu(figures: Figures) -> float:
 
 
 def _memory(figures: Figures) -> float:
-    found = _replays(figures)
-    if len(found) < 2:
-        raise KeyError("only one size was replayed")
-    return float(found[-1]["peak MB, memctl"]) / float(found[0]["peak MB, memctl"])
+    largest, smallest = _of_a_million(figures), _replays(figures)[0]
+    if smallest["events"] > 1e5:
+        raise KeyError("no smaller replay to hold it against")
+    return float(largest["peak MB, memctl"]) / float(smallest["peak MB, memctl"])
 
 
+def _disk(figures: Figures) -> float:
+    largest = _replays(figures)[-1]
+    if largest["raw MB"] < 1_000:
+        raise KeyError("what is there whatever is kept counts too much below 1 GB of transcripts")
+    return float(largest["disk MB"]["all of it / raw transcripts"])
+
+
+_NEARLY = 0.999
+"""Some real sessions hold a line twice, and so do the events drawn from them: a few of a million are appended once."""
 _PEER = ("engine", "against eventsourcing")
 _TIMES = ("hooks", "times")
 
@@ -86,10 +98,11 @@ TARGETS = (
            _at(*_PEER, "append, 500 a commit, 1500 B", "ratio")),
     Target("ingest of real transcripts, parse to commit (MB/s)", "≥", 20,
            _at("sessions", "ingest, parse to commit (MB/s)")),
-    Target("replay, seconds a million events", "≤", 60, _replay_of_a_million),
+    Target("replay of 1,000,000 events (s)", "≤", 60, lambda figures: float(_of_a_million(figures)["replay (s)"])),
     Target("replay, CPU of memctl and Postgres (µs an event)", "≤", 120, _cpu),
-    Target("replay, memory of the largest to the smallest", "≤", 1.3, _memory),
+    Target("its memory, to that of 100,000 events", "≤", 1.3, _memory),
     Target("lag at 500 events/s, p99 (ms)", "≤", 250, _at("engine", "lag", "p99 (ms)")),
+    Target("disk, to 1 GB or more of raw transcripts", "≤", 1, _disk),
     Target("search of 100,000 memories, p50 (ms)", "≤", 10, _at("search", "one project, 50 points/s written", "p50")),
     Target("search of 100,000 memories, p95 (ms)", "≤", 25, _at("search", "one project, 50 points/s written", "p95")),
     Target("vector server at 100,000 memories (MB)", "≤", 500, _at("search", "vector server (MB)")),

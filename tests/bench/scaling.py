@@ -15,7 +15,7 @@ from pathlib import Path
 
 PAGE = Path(__file__).parents[2] / "docs" / "scaling.md"
 
-# Measured on two processors at 1,000,000 events, every read model (docs/benchmarks.md).
+# Measured on two processors at 1,000,000 events: as the beginning of docs/benchmarks.md has them (a test compares).
 FOLD_CPU = 233e-6
 """Seconds of memctl's processor time an event, in a replay."""
 POSTGRES_CPU = 91e-6
@@ -28,9 +28,9 @@ LOG_BYTES = 1_500
 ROW_BYTES = 730
 """Of facts and read models, an event."""
 
-# Measured on 150 public sessions (README.md).
-FACTS = 3_199 / 18_221
-MEMORIES = 986 / 18_221
+REAL_MEMORIES, REAL_EVENTS = 1_004, 18_221
+"""Of 150 public sessions, as README.md shows them of `replay` and `verify` (a test compares)."""
+MEMORIES = REAL_MEMORIES / REAL_EVENTS
 
 # Computed, not measured: 384 floats; 32 links of a graph; 60 words of 8 bytes; 500 bytes of payload and keys.
 POINT_BYTES = 384 * 4 + 32 * 4 + 60 * 8 + 500
@@ -40,10 +40,11 @@ EMBED_CPU = 12e-3
 """Seconds to embed one short memory on one processor."""
 ROUND_FIXED = 0.02
 """Seconds a round takes with nothing in it: a wake-up, a lease, two reads, a commit."""
+LAG_MEDIAN, LAG_P99 = 0.273, 0.508
+"""Seconds, as measured at 500 events/s from twenty sessions with one shard (docs/benchmarks.md)."""
 STREAM_CPU = 5.2e-3
 """Seconds a round takes for each session that is open in it: its rows are read, folded and written whole. Fitted, so
-that the simulation gives the median that was measured at 500 events/s from twenty sessions, 273 ms (p99 was 508 ms:
-rounds differ more than these do)."""
+that the simulation gives about that median. Its p99 is too low: real rounds differ more than these do."""
 SESSION_RATE = 25.0
 """Events a second of one session that is being worked in, as in that measurement."""
 

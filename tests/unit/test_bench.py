@@ -9,7 +9,8 @@ from bench.__main__ import TARGETS, table
 
 def replay(events: int, seconds: float, peak: float) -> dict[str, Any]:
     costs = {"CPU of memctl, µs an event": 60.0, "CPU of Postgres, µs an event": 40.0}
-    return {"events": events, "replay (s)": seconds, "peak MB, memctl": peak, **costs}
+    disk = {"raw MB": events * 4.3e-3, "disk MB": {"all of it / raw transcripts": 0.6}}
+    return {"events": events, "replay (s)": seconds, "peak MB, memctl": peak, **costs, **disk}
 
 
 def row(figures: dict[str, Any], what: str) -> str:
@@ -26,11 +27,24 @@ def test_a_target_is_held_or_missed_in_its_own_sense() -> None:
     assert "**missed**" in row({"engine": {"lag": {"p99 (ms)": 251}}}, "lag")
 
 
+OF_A_MILLION = ("replay of 1,000,000 events", "its memory", "disk")
+
+
 def test_a_replay_is_told_by_the_largest_and_its_memory_against_the_smallest() -> None:
-    figures = {"engine": {"replay": {"b": replay(100_000, 7.0, 150.0), "a": replay(10_000, 1.0, 100.0)}}}
-    assert row(figures, "replay, seconds a million events").split("|")[2].strip() == "70"
+    figures = {"engine": {"replay": {"b": replay(999_870, 70.0, 150.0), "a": replay(99_987, 6.0, 100.0)}}}
+    assert [row(figures, what).split("|")[2].strip() for what in OF_A_MILLION] == ["70", "1.5", "0.6"]
     assert row(figures, "replay, CPU").split("|")[2].strip() == "100"
-    assert row(figures, "replay, memory").split("|")[2].strip() == "1.5"
+
+
+def test_what_fewer_events_take_is_not_told_as_that_of_a_million() -> None:
+    figures = {"engine": {"replay": {"b": replay(99_987, 7.0, 150.0), "a": replay(10_000, 1.0, 100.0)}}}
+    assert all("not measured" in row(figures, what) for what in OF_A_MILLION)
+    assert row(figures, "replay, CPU").split("|")[2].strip() == "100"
+
+
+def test_memory_is_not_held_against_that_of_another_million() -> None:
+    figures = {"engine": {"replay": {"only": replay(1_000_000, 70.0, 150.0)}}}
+    assert "not measured" in row(figures, "its memory")
 
 
 def test_what_was_not_measured_is_told_and_never_held() -> None:
