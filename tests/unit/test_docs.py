@@ -171,7 +171,8 @@ def test_the_model_of_lag_meets_the_median_that_was_measured_and_sees_a_backlog(
     from bench import scaling
 
     median, p99 = scaling.simulated(500, 1)
-    assert median is not None and p99 is not None
+    assert median is not None
+    assert p99 is not None
     assert abs(median - scaling.LAG_MEDIAN) < 0.03
     assert p99 < scaling.LAG_P99
     assert scaling.simulated(20_000, 1, seconds=4) == (None, None)
