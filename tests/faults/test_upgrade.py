@@ -1,24 +1,28 @@
-"""A database of each released schema, with data in it, is brought up to date: the log is as it was, and goes on.
+"""A database of each released schema, with data in it, is brought up to date: all is as it was, and goes on.
 
-`tests/data/schema-NNNN.sql` is such a database as the memctl of that schema left it and pg_dump wrote it: a session
-whose first 20 events were folded, another telling of its first prompt, and the rest. (0002 was released with 0003.)
-Before a migration is added, `python tests/schema_dump.py` writes the dump of the schema as it is.
+`tests/data/schema-NNNN.sql.gz` is such a database as the memctl of that schema left it and pg_dump wrote it: a session
+whose first 20 events were folded, another telling of its first prompt, and the rest; from 0007 on also events that were
+forgotten, and a row in each table that steers. (0002 was released with 0003.) Before a migration is added,
+`python tests/schema_dump.py` writes the dump of the schema as it is.
 """
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 import servers
 from histories import digests, drained, example
 from processes import memctl
-from schema_dump import told_otherwise
+from schema_dump import forgotten, told_otherwise
 
 from memctl.domain.errors import MemctlError
 from memctl.domain.event import UnknownEventType, stream_hash
 from memctl.infra import generations
 from memctl.infra.database import Connection, connect
+from memctl.infra.log import migrate as migrations
 from memctl.infra.log.append import append
 from memctl.infra.log.audit import hashed, open_guards
 from memctl.infra.log.mark import move_mark
@@ -26,50 +30,97 @@ from memctl.infra.log.migrate import migrate
 from memctl.workers.drain import Drainer, catch_up
 from memctl.workers.replay import replay
 
-RELEASED = sorted((Path(__file__).parents[1] / "data").glob("schema-*.sql"))
+RELEASED = sorted((Path(__file__).parents[1] / "data").glob("schema-*.sql.gz"))
+VERSIONS = Path(migrations.__file__).parent / "migrations" / "versions"
+
+
+class Anew(NamedTuple):
+    schema: set[str]
+    digests: object
 
 
 @pytest.fixture(scope="module")
-def undisturbed(postgres_server: str, migrated_template: str) -> object:
-    """The digests of the same events, told to a database of today's schema."""
+def made_anew(postgres_server: str, migrated_template: str) -> Anew:
+    """A database of today's schema that was told the same events."""
     with servers.fresh_database(postgres_server, template=migrated_template) as url, connect(url) as fresh:
         generations.ensure_live(fresh, 1)
         append(fresh, 1, [*example(0), told_otherwise(), *example(1)])
         drained(url)
-        return digests(fresh)
+        return Anew(schema_of(fresh), digests(fresh))
 
 
-@pytest.mark.parametrize("dump", RELEASED, ids=lambda dump: dump.stem)
-def test_an_upgrade_leaves_the_log_as_it_was_and_goes_on_from_it(
-    dump: Path, postgres_url: str, undisturbed: object
+@pytest.mark.parametrize("dump", RELEASED, ids=lambda dump: dump.name.partition(".")[0])
+def test_an_upgrade_leaves_every_table_as_it_was_and_the_log_goes_on(
+    dump: Path, postgres_url: str, made_anew: Anew
 ) -> None:
     with connect(postgres_url) as old:
-        old.execute(dump.read_bytes())
-    with connect(postgres_url) as old:
-        columns = [row[0] for row in old.execute(COLUMNS)]
-        before = whole_log(old, columns)
-        offsets = {(o.generation, o.shard): o.position for o in generations.offsets(old, 1, 2)}
-    assert len(before) > 20
+        old.execute(gzip.decompress(dump.read_bytes()))
+    with connect(postgres_url) as old:  # another one: what pg_dump sets holds for a connection
+        columns = columns_of(old)
+        del columns["schema_version"]
+        before = rows_of(old, columns)
+    assert len(before["events"]) > 20
     migrate(postgres_url)
     with connect(postgres_url) as new:
-        assert whole_log(new, columns) == before
-        assert {(o.generation, o.shard): o.position for o in generations.offsets(new, 1, 2)} == offsets
+        after = rows_of(new, columns)
+        assert [table for table in before if after[table] != before[table]] == []
+        assert schema_of(new) == made_anew.schema
+        if before.get("tombstones"):
+            assert {answer.status for answer in append(new, 1, forgotten())} == {"forgotten"}
         again = append(new, 1, [*example(0), told_otherwise()])
         assert {answer.status for answer in again} == {"duplicate"}
         append(new, 1, example(1))
-        replay(postgres_url, None)  # today's rules may be others than those the old rows were made by
+        replay(postgres_url, None, processes=1)  # today's rules may be others than those the old rows were made by
         drained(postgres_url)
-        assert digests(new) == undisturbed
+        assert digests(new) == made_anew.digests
         found = hashed(new, move_mark(new))
         assert (found.altered.count, found.misplaced.count, open_guards(new)) == (0, 0, [])
 
 
-COLUMNS = """SELECT attname FROM pg_attribute
-    WHERE attrelid = 'memctl.events'::regclass AND attnum > 0 AND NOT attisdropped ORDER BY attnum"""
+def test_every_schema_before_the_newest_has_its_dump() -> None:
+    known = {file.name.partition("_")[0] for file in VERSIONS.glob("*.py")}
+    assert known - {max(known), "0002"} <= {dump.name[7:11] for dump in RELEASED}
 
 
-def whole_log(connection: Connection, columns: list[str]) -> list[tuple[object, ...]]:
-    return connection.execute(f"SELECT {', '.join(columns)} FROM memctl.events ORDER BY position").fetchall()  # type: ignore[arg-type]
+SCHEMA = r"""
+WITH mine AS (SELECT oid, relname FROM pg_class
+              WHERE relnamespace = 'memctl'::regnamespace AND relkind = 'r' AND relname !~ '_g[0-9]+$')
+SELECT concat_ws(' ', relname, attname, format_type(atttypid, atttypmod), attnotnull, attidentity,
+                 collname, pg_get_expr(adbin, adrelid))
+    FROM mine JOIN pg_attribute ON attrelid = mine.oid AND attnum > 0 AND NOT attisdropped
+    LEFT JOIN pg_collation c ON c.oid = attcollation
+    LEFT JOIN pg_attrdef ON adrelid = mine.oid AND adnum = attnum
+UNION ALL SELECT concat_ws(' ', relname, conname, pg_get_constraintdef(c.oid))
+    FROM mine JOIN pg_constraint c ON conrelid = mine.oid
+UNION ALL SELECT pg_get_indexdef(indexrelid) FROM mine JOIN pg_index ON indrelid = mine.oid
+UNION ALL SELECT concat_ws(' ', pg_get_triggerdef(t.oid), tgenabled) FROM mine JOIN pg_trigger t ON tgrelid = mine.oid
+    WHERE NOT tgisinternal
+UNION ALL SELECT regexp_replace(pg_get_functiondef(oid), '--[^\n]*|\s+', ' ', 'g') FROM pg_proc
+    WHERE pronamespace = 'memctl'::regnamespace
+"""
+
+
+def schema_of(connection: Connection) -> set[str]:
+    """Columns, constraints, indexes, triggers and functions, but for the tables of generations and for layout."""
+    return {" ".join(row[0].split()) for row in connection.execute(SCHEMA)}
+
+
+def columns_of(connection: Connection) -> dict[str, str]:
+    """By table of memctl's: its columns."""
+    return dict(
+        connection.execute(
+            "SELECT relname, string_agg(quote_ident(attname), ', ' ORDER BY attnum) FROM pg_attribute JOIN pg_class c"
+            " ON c.oid = attrelid WHERE relnamespace = 'memctl'::regnamespace AND relkind = 'r' AND attnum > 0"
+            " AND NOT attisdropped GROUP BY relname"
+        ).fetchall()
+    )
+
+
+def rows_of(connection: Connection, columns: dict[str, str]) -> dict[str, list[str]]:
+    return {
+        table: sorted(map(str, connection.execute(f"SELECT ROW({names})::text FROM memctl.{table}")))  # type: ignore[arg-type]
+        for table, names in columns.items()
+    }
 
 
 def test_an_event_type_of_a_newer_memctl_stops_the_worker_and_is_not_skipped(
