@@ -41,7 +41,7 @@ bench: $(VENV)/.installed-dev ## Run all benchmarks: one table against the targe
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[bench]'
 	$(BIN)/python tests/bench $(SESSIONS) --events $(or $(EVENTS),100000) --hooks $(or $(HOOKS),1000) --json $(or $(JSON),bench.json)
 
-bench-sessions: $(VENV)/.installed-dev ## Measure the whole path on real sessions (SESSIONS=folder, else those beside the project)
+bench-sessions: $(VENV)/.installed-dev ## Measure the whole path on real sessions (SESSIONS=folder, else the published ones)
 	$(BIN)/python tests/bench/real_sessions.py $(SESSIONS)
 
 bench-engine: $(VENV)/.installed-dev ## Measure log, replay and lag against a peer (EVENTS=1000000, SESSIONS=folder)

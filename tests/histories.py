@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import io
-import tarfile
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +10,7 @@ from typing import Any
 from uuid import UUID
 
 import msgspec
+import published
 import pytest
 from events import NOON, observed
 
@@ -57,7 +56,6 @@ from memctl.workers.drain import Drainer, catch_up
 
 ROOT = Path(__file__).parents[1]
 EXAMPLE = ROOT / "infra" / "example" / "session.jsonl"
-REAL = ROOT.parent / "shared" / "data" / "agent-sessions.tar.xz"
 
 _SESSION = "3f6f1d52-6c0e-4b7e-9d6f-2f6b1f6b8a01"
 
@@ -166,11 +164,10 @@ def everything() -> list[NewEvent]:
 @contextmanager
 def real_sessions() -> Iterator[Path]:
     """The folder of unpacked real sessions; the test is skipped where there are none."""
-    if not REAL.exists():
-        pytest.skip("the real sessions (../shared/data/agent-sessions.tar.xz) are not on this machine")
-    with tempfile.TemporaryDirectory(prefix="memctl-test-") as folder, tarfile.open(REAL) as archive:
-        archive.extractall(folder)  # as the archive beside the project says; `filter` came with 3.11.4
-        yield Path(folder)
+    if not published.SESSIONS.exists():
+        pytest.skip(published.lacking(published.SESSIONS))
+    with published.sessions() as folder:
+        yield folder
 
 
 def events_of(folder: Path) -> Iterator[list[NewEvent]]:

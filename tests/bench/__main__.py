@@ -2,8 +2,8 @@
 
 python tests/bench [FOLDER] [--events 1000000] [--hooks 10000] [--only engine,hooks] [--json FILE]
 
-FOLDER holds real sessions; without it, those beside the project. A benchmark that fails leaves its rows unmeasured, and
-the end is 1.
+FOLDER holds real sessions; without it, the published ones (tests/published.py). A benchmark that fails leaves its rows
+unmeasured, and the end is 1.
 """
 
 from __future__ import annotations

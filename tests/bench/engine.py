@@ -2,7 +2,7 @@
 
     python tests/bench/engine.py [FOLDER] [--events 10000,100000] [--only append,replay,lag] [--json FILE]
 
-FOLDER holds transcripts to draw events from (default: those beside the project, else the packaged example). Every
+FOLDER holds transcripts to draw events from (default: the published ones, else the packaged example). Every
 server is its own, embedded, with the durability that memctl ships with.
 """
 

@@ -15,8 +15,7 @@ from __future__ import annotations
 import random
 import re
 import string
-import tarfile
-import tempfile
+import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -33,7 +32,10 @@ from memctl.infra.transcripts.reading import parse_file
 from memctl.infra.transcripts.sniff import format_of
 
 ROOT = Path(__file__).parents[2]
-REAL = ROOT.parent / "shared" / "data" / "agent-sessions.tar.xz"
+sys.path.insert(0, str(ROOT / "tests"))
+
+import published  # noqa: E402
+
 EXAMPLE = ROOT / "infra" / "example"
 
 SHARED_BY = 2
@@ -99,11 +101,10 @@ def generate(
 
 
 def read_sessions(folder: Path | None = None) -> list[Cut]:
-    """The sessions of a folder of transcripts; else those beside the project; else the packaged example."""
-    if folder is None and REAL.exists():
-        with tempfile.TemporaryDirectory(prefix="memctl-bench-") as name, tarfile.open(REAL) as archive:
-            archive.extractall(name)  # as the archive beside the project says; `filter` came with 3.11.4
-            return read_sessions(Path(name))
+    """The sessions of a folder of transcripts; else the published ones; else the packaged example."""
+    if folder is None and published.SESSIONS.exists():
+        with published.sessions() as unpacked:
+            return read_sessions(unpacked)
     found: list[tuple[int, list[NewEvent]]] = []
     for path in discover([folder or EXAMPLE]):
         if (form := format_of(path)) is not None:

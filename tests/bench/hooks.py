@@ -4,7 +4,7 @@
 
 Every part has a memctl of its own (`memctl up` in a temporary folder), and every hook is the command line that
 `memctl install` writes. `times` alternates the sides within one run, so that what else the machine does falls on all.
-FOLDER holds transcripts of Claude Code for the last part (default: those beside the project).
+FOLDER holds transcripts of Claude Code for the last part (default: the published ones, tests/published.py).
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ import shlex
 import signal
 import subprocess
 import sys
-import tarfile
 import tempfile
 import threading
 import time
@@ -33,6 +32,7 @@ from engine import show
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
+import published  # noqa: E402
 from hook_payloads import Sent, sent_for  # noqa: E402
 
 from memctl.infra import clients, generations, readmodels  # noqa: E402
@@ -42,7 +42,6 @@ from memctl.infra.transcripts.files import discover  # noqa: E402
 from memctl.infra.transcripts.sniff import format_of  # noqa: E402
 from memctl.projections.kernel import projections  # noqa: E402
 
-REAL = ROOT.parent / "shared" / "data" / "agent-sessions.tar.xz"
 TURNS = 60
 """How often each side is measured."""
 
@@ -348,11 +347,7 @@ def kept(one: Memory, payloads: int) -> dict[str, Any]:
 
 def measure_day(folder: Path | None) -> dict[str, Any]:
     """Real sessions told by hooks and read by the door as hooks name them, against the transcripts alone."""
-    with tempfile.TemporaryDirectory(prefix="memctl-bench-") as unpacked:
-        if folder is None:
-            with tarfile.open(REAL) as archive:
-                archive.extractall(unpacked)  # as the archive beside the project says; `filter` came with 3.11.4
-            folder = Path(unpacked)
+    with published.sessions(folder) as folder:
         paths = [path for path in sorted(discover([folder])) if isinstance(format_of(path), Claude)]
         # A copy of a session under another name is no hook's transcript.
         sent = sent_for(paths)

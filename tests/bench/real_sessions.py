@@ -2,7 +2,7 @@
 
     python tests/bench/real_sessions.py [FOLDER]
 
-FOLDER defaults to the real sessions beside the project. Prints a table; `--json FILE` writes the figures too.
+FOLDER defaults to the published sessions (tests/published.py). Prints a table; `--json FILE` writes the figures too.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tarfile
 import tempfile
 import time
 from collections.abc import Iterator
@@ -24,7 +23,9 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
-REAL = ROOT.parent / "shared" / "data" / "agent-sessions.tar.xz"
+sys.path.insert(0, str(ROOT / "tests"))
+
+import published  # noqa: E402
 
 
 class Store:
@@ -132,14 +133,8 @@ def main() -> None:
     parser.add_argument("folder", nargs="?", type=Path)
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="memctl-bench-") as name:
-        work, real = Path(name), given.folder
-        if real is None:
-            if not REAL.exists():
-                sys.exit(f"no sessions: name a folder of transcripts ({REAL} is not there)")
-            real = work / "real"
-            with tarfile.open(REAL) as archive:
-                archive.extractall(real)  # as the archive beside the project says; `filter` came with 3.11.4
+    with published.sessions(given.folder) as real, tempfile.TemporaryDirectory(prefix="memctl-bench-") as name:
+        work = Path(name)
         figures = measure(real.resolve(), work)
         shutil.rmtree(work, ignore_errors=True)
     for label, value in figures.items():

@@ -2,11 +2,11 @@
 
     python tests/bench/search.py [FOLDER] [--memories 100000] [--queries 200] [--json FILE]
 
-FOLDER holds sessions, by default the real ones beside the project. Their memories are repeated, each time in another
-project (20 of them), at another time, with a tenth of its words left out of the index. Dense vectors are drawn around
-512 random centres, since embedding so many texts takes hours: figures of time and memory mean something by them, and no
-figure of quality. Queries are the titles of turns, with vectors near those of random memories. Everything runs as it
-does live: Postgres, the vector server with its index built by a child, and the engine that serves searches.
+FOLDER holds sessions, by default the published ones (tests/published.py). Their memories are repeated, each time in
+another project (20 of them), at another time, with a tenth of its words left out of the index. Dense vectors are drawn
+around 512 random centres, since embedding so many texts takes hours: figures of time and memory mean something by them,
+and no figure of quality. Queries are the titles of turns, with vectors near those of random memories. Everything runs
+as it does live: Postgres, the vector server with its index built by a child, and the engine that serves searches.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ import os
 import random
 import shutil
 import sys
-import tarfile
 import tempfile
 import threading
 import time
@@ -34,7 +33,7 @@ from urllib.parse import urlsplit
 import msgspec
 import numpy
 import orjson
-from real_sessions import REAL, Store, store
+from real_sessions import Store, published, store
 
 from memctl.api.places import Places
 from memctl.api.reader import Reader, Readers
@@ -309,14 +308,8 @@ def main() -> None:
     parser.add_argument("--queries", type=int, default=200)
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="memctl-bench-") as name:
-        work, real = Path(name), given.folder
-        if real is None:
-            if not REAL.exists():
-                sys.exit(f"no sessions: name a folder of transcripts ({REAL} is not there)")
-            real = work / "real"
-            with tarfile.open(REAL) as archive:
-                archive.extractall(real)  # as the archive beside the project says; `filter` came with 3.11.4
+    with published.sessions(given.folder) as real, tempfile.TemporaryDirectory(prefix="memctl-bench-") as name:
+        work = Path(name)
         with store(work / "one") as one:
             figures = measure(one, real.resolve(), given.memories, given.queries)
         shutil.rmtree(work, ignore_errors=True)

@@ -8,17 +8,20 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import anyio
 import psycopg
+import published
 import pytest
 from commandline import Memctl
 from events import until
 from histories import ROOT
 
-HOOKS = ROOT.parent / "shared" / "data" / "hook-samples"
+from memctl.domain.event import Micros, type_of
+from memctl.infra.transcripts.hooks import parse_hook
 
 
 @pytest.fixture(scope="module")
@@ -162,12 +165,24 @@ def test_a_hook_that_cannot_be_understood_never_disturbs_the_agent(memctl: Memct
 
 
 def test_every_documented_hook_payload_is_taken(memctl: Memctl) -> None:
-    samples = sorted(HOOKS.glob("*.input.*.json"))
+    samples = [sample.read_bytes() for sample in sorted(published.HOOKS.glob("*.input.*.json"))]
     if not samples:
-        pytest.skip("the hook samples (../shared/data/hook-samples) are not on this machine")
-    for sample in samples[:8]:
-        assert memctl("ingest", "--stdin", stdin=sample.read_bytes()) == ""
+        pytest.skip(published.lacking(published.HOOKS))
+    told: Counter[tuple[str, str]] = Counter()
+    for number, sample in enumerate(samples):
+        assert memctl("ingest", "--stdin", stdin=sample) == ""
         assert memctl.said == ""
+        parsed = parse_hook(sample, str(number), Micros(1))
+        told.update((event.stream, type_of(event.payload).name) for event in parsed.events)
+    assert len(told) > 6
+
+    def kept() -> Counter[tuple[str, str]]:
+        with psycopg.connect(memctl.json("config")["database_url"]) as connection:
+            streams = sorted({stream for stream, _ in told})
+            rows = connection.execute("SELECT stream, type FROM memctl.events WHERE stream = ANY(%s)", [streams])
+            return Counter((stream, type) for stream, type in rows)
+
+    until(lambda: kept() == told)  # by way of the spool, where the machine is busy
 
 
 def test_a_hook_whose_door_is_down_is_spooled_and_drained_once(memctl: Memctl) -> None:

@@ -16,10 +16,7 @@ from pathlib import Path
 
 import measures
 from figures import Figure, Missing
-from sessions import Data
-
-ROOT = Path(__file__).parents[2]
-SHARED = ROOT.parent / "shared" / "data"
+from sessions import FOLDER, Data
 
 
 def main() -> None:
@@ -28,7 +25,7 @@ def main() -> None:
         prog="make eval", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("names", nargs="*", metavar="MEASURE", help=f"of {', '.join(known)}; all where none is named")
-    parser.add_argument("--data", type=Path, default=SHARED, help="the folder of data (beside the project)")
+    parser.add_argument("--data", type=Path, default=FOLDER, help=f"the folder of published data ({FOLDER})")
     parser.add_argument("--sessions", type=Path, help="a folder of transcripts, in place of the data's own")
     parser.add_argument("--json", type=Path, help="write the figures here")
     given = parser.parse_args()

@@ -9,12 +9,11 @@ import argparse
 import hashlib
 from pathlib import Path
 
-from sessions import Data
+from sessions import FOLDER, Data
 
 from memctl.domain.facts import ErrorOccurred, ErrorResolved
 
 SEED = 1
-SHARED = Path(__file__).parents[3] / "shared" / "data"
 
 
 def drawn(data: Data, count: int) -> list[tuple[ErrorOccurred, ErrorResolved]]:
@@ -29,7 +28,7 @@ def drawn(data: Data, count: int) -> list[tuple[ErrorOccurred, ErrorResolved]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("count", nargs="?", type=int, default=60)
-    parser.add_argument("--data", type=Path, default=SHARED)
+    parser.add_argument("--data", type=Path, default=FOLDER)
     parser.add_argument("--sessions", type=Path)
     given = parser.parse_args()
     for number, (error, fix) in enumerate(drawn(Data(given.data, given.sessions), given.count), 1):

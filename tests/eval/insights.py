@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from sessions import Data
+from sessions import FOLDER, Data
 
 from memctl.domain.bounded import names
 from memctl.domain.event import Event
@@ -36,7 +36,6 @@ from memctl.projections.locations import Location, locations
 from memctl.projections.verified_knowledge import VerifiedKnowledge, knowledge_id, verified_knowledge
 
 ROOT = Path(__file__).parents[2]
-SHARED = ROOT.parent / "shared" / "data"
 OUT = ROOT / ".scratch" / "insights"
 AROUND = 160
 SOURCES = 4
@@ -213,7 +212,7 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--out", type=Path, default=OUT)
     parser.add_argument("--waiting", action="store_true", help="draw from what waits for more sessions")
-    parser.add_argument("--data", type=Path, default=SHARED)
+    parser.add_argument("--data", type=Path, default=FOLDER)
     parser.add_argument("--sessions", type=Path, help="a folder of transcripts, in place of the data's own")
     parser.add_argument("--agreement", type=Path, nargs=2, metavar="JUDGED")
     given = parser.parse_args()

@@ -21,13 +21,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sessions import Data
+from sessions import FOLDER, Data
 
 from memctl.domain.bounded import one_line
 from memctl.domain.facts import Answered, Episode, Fact, Prompted, TestsRan, ToolUsed
 
 ROOT = Path(__file__).parents[2]
-SHARED = ROOT.parent / "shared" / "data"
 OUT = ROOT / ".scratch"
 FIRST, LAST = 6, 22
 """Uses of tools of a trajectory that are shown, from its beginning and from its end."""
@@ -167,7 +166,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=8)
     parser.add_argument("--count", type=int, default=60)
     parser.add_argument("--out", type=Path, default=OUT)
-    parser.add_argument("--data", type=Path, default=SHARED)
+    parser.add_argument("--data", type=Path, default=FOLDER)
     parser.add_argument("--sessions", type=Path, help="a folder of transcripts, in place of the data's own")
     parser.add_argument("--against", type=Path, nargs="+", metavar="JUDGED")
     given = parser.parse_args()

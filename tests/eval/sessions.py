@@ -14,6 +14,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from events import as_read
+from published import FOLDER as FOLDER
 
 from memctl.domain.derive import derive
 from memctl.domain.event import Event, NewEvent
@@ -27,7 +28,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Data:
-    """A folder of data like `../shared/data`. What it lacks is None: a measure says so and is left out."""
+    """A folder of published data (tests/published.py). What it lacks is None: a measure says so and is left out."""
 
     def __init__(self, folder: Path, sessions: Path | None = None) -> None:
         self.folder = folder
@@ -51,7 +52,7 @@ class Data:
             if folder is None:
                 folder = Path(unpacked)
                 with tarfile.open(self.folder / "agent-sessions.tar.xz") as archive:
-                    archive.extractall(folder)  # as the archive beside the project says; `filter` came with 3.11.4
+                    archive.extractall(folder)  # as the archive says; `filter` came with 3.11.4
             found: dict[str, NewEvent] = {}
             for path in sorted(discover([folder])):
                 format = format_of(path)

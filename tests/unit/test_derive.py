@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import published
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -63,7 +64,6 @@ from memctl.domain.observations import (
 STREAM = "session/claude-code/s1"
 START = 1_760_000_000_000_000
 SECOND = 1_000_000
-DATA = Path(__file__).parents[3] / "shared" / "data"
 
 
 class Session:
@@ -689,39 +689,33 @@ def test_facts_are_a_function_of_the_set_of_events(events: list[Event], random: 
 
 @pytest.fixture(scope="module")
 def real_sessions() -> dict[str, list[Event]]:
-    archive = DATA / "agent-sessions.tar.xz"
-    if not archive.exists():
-        pytest.skip(f"no real sessions at {archive}")
-    return _read(archive)
+    if not published.SESSIONS.exists():
+        pytest.skip(published.lacking(published.SESSIONS))
+    with published.sessions() as folder:
+        return _read(folder)
 
 
-def _read(archive: Path) -> dict[str, list[Event]]:
-    import tarfile
-    import tempfile
-
+def _read(folder: Path) -> dict[str, list[Event]]:
     from memctl.infra.transcripts.reading import parse_file
     from memctl.infra.transcripts.sniff import format_of
 
     streams: dict[str, list[Event]] = {}
     seen = set()
-    with tempfile.TemporaryDirectory() as folder, tarfile.open(archive) as tar:
-        tar.extractall(folder)  # as the archive beside the project says; `filter` came with 3.11.4
-        paths = sorted(Path(folder).rglob("*.jsonl"))
-        # A few of each project, smaller ones: the whole takes long on a busy machine.
-        for path in [path for path in paths if path.stat().st_size < 250_000][::4]:
-            format = format_of(path)
-            if format is None:
-                continue
-            for parsed in parse_file(path, format):
-                for new in parsed.events:
-                    if new.dedupe_key in seen:
-                        continue
-                    seen.add(new.dedupe_key)
-                    payload = new.payload
-                    if isinstance(text := getattr(payload, "text", None), str):
-                        payload = msgspec.structs.replace(payload, text=capped(text)[0])
-                    told = event(payload, new.dedupe_key, new.occurred_at, len(seen), new.actor)
-                    streams.setdefault(new.stream, []).append(msgspec.structs.replace(told, stream=new.stream))
+    # A few of each project, smaller ones: the whole takes long on a busy machine.
+    for path in [path for path in sorted(folder.rglob("*.jsonl")) if path.stat().st_size < 250_000][::4]:
+        format = format_of(path)
+        if format is None:
+            continue
+        for parsed in parse_file(path, format):
+            for new in parsed.events:
+                if new.dedupe_key in seen:
+                    continue
+                seen.add(new.dedupe_key)
+                payload = new.payload
+                if isinstance(text := getattr(payload, "text", None), str):
+                    payload = msgspec.structs.replace(payload, text=capped(text)[0])
+                told = event(payload, new.dedupe_key, new.occurred_at, len(seen), new.actor)
+                streams.setdefault(new.stream, []).append(msgspec.structs.replace(told, stream=new.stream))
     return streams
 
 

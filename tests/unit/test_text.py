@@ -8,15 +8,13 @@ import re
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from pathlib import Path
 
+import published
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from memctl.domain.text import canonical, estimate_tokens, sparse, sparse_query, tokens
-
-DATA = Path(__file__).resolve().parents[2] / "../shared/data"
 
 # Every character, lone surrogates and NUL among them, with those that the rules look at made likely.
 CHARACTERS = st.one_of(
@@ -138,9 +136,9 @@ def hit_rates(documents: Sequence[str], queries: Sequence[tuple[str, set[int]]],
 
 
 def read(name: str) -> str:
-    path = DATA / name
+    path = published.FOLDER / name
     if not path.is_file():
-        pytest.skip(f"the optional data file {name} is not there")
+        pytest.skip(published.lacking(path))
     return path.read_text()
 
 

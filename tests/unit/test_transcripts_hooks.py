@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
+import published
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -25,7 +25,6 @@ from memctl.infra.redaction import prepare
 from memctl.infra.transcripts.hook_dialects import answer
 from memctl.infra.transcripts.hooks import ParsedHook, parse_hook
 
-SAMPLES = Path(__file__).resolve().parents[3] / "shared" / "data" / "hook-samples"
 NOW = Micros(1_767_323_045_678_000)
 
 
@@ -205,9 +204,9 @@ def test_no_field_of_a_wrong_type_breaks_the_parser(agent: Agent, name: str, fie
 
 
 def test_every_documented_sample_is_read_or_ignored_by_name() -> None:
-    if not SAMPLES.is_dir():
-        pytest.skip(f"no samples at {SAMPLES}")
-    samples = sorted(SAMPLES.glob("*.input.*.json"))
+    if not published.HOOKS.is_dir():
+        pytest.skip(published.lacking(published.HOOKS))
+    samples = sorted(published.HOOKS.glob("*.input.*.json"))
     assert samples
     kept = set()
     for sample in samples:

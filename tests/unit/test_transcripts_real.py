@@ -1,12 +1,13 @@
-"""The real sessions, where they lie beside the project."""
+"""The published sessions, where this machine has them."""
 
 from __future__ import annotations
 
-import tarfile
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from histories import real_sessions
 
 from memctl.domain.event import NewEvent
 from memctl.infra.redaction import prepare_all
@@ -14,18 +15,12 @@ from memctl.infra.transcripts.files import discover
 from memctl.infra.transcripts.reading import Parsed, parse_file
 from memctl.infra.transcripts.sniff import format_of
 
-ARCHIVE = Path(__file__).resolve().parents[3] / "shared" / "data" / "agent-sessions.tar.xz"
-
 
 @pytest.fixture(scope="module")
-def sessions(tmp_path_factory: pytest.TempPathFactory) -> dict[Path, list[Parsed]]:
+def sessions() -> Iterator[dict[Path, list[Parsed]]]:
     """What became of every line of every session, by file."""
-    if not ARCHIVE.is_file():
-        pytest.skip(f"no sessions at {ARCHIVE}")
-    folder = tmp_path_factory.mktemp("sessions")
-    with tarfile.open(ARCHIVE) as archive:
-        archive.extractall(folder)  # as the archive beside the project says; `filter` came with 3.11.4
-    return {path: read(path) for path in discover([folder])}
+    with real_sessions() as folder:
+        yield {path: read(path) for path in discover([folder])}
 
 
 def read(path: Path) -> list[Parsed]:
