@@ -22,7 +22,7 @@ from memctl.domain.neighbours import lent
 from memctl.domain.scoring import Background, Candidate, Source, background_of, word_strength
 from memctl.domain.text import sparse_query, tokens
 from memctl.infra.vectors import CollectionMissing, VectorStoreUnavailable
-from memctl.projections.memories import Memory
+from memctl.projections.memory_rows import Memory
 from memctl.projections.vector_points import point_id
 
 if TYPE_CHECKING:

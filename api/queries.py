@@ -38,7 +38,7 @@ from memctl.domain.errors import MemctlError
 from memctl.domain.event import Event
 from memctl.domain.memory import MemoryKind, memory_id
 from memctl.infra.log.read import read_events
-from memctl.projections.memories import Memory
+from memctl.projections.memory_rows import Memory
 
 _HEX = re.compile(r"[0-9a-f-]+", re.IGNORECASE)
 _MOST_LIKE_IT = 8

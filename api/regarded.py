@@ -9,7 +9,7 @@ from memctl.api.pages import Keyed, equal, page, projection_named, several
 from memctl.api.places import Places
 from memctl.api.reader import Reader
 from memctl.domain.memory import MemoryKind, memory_id
-from memctl.projections.memories import Memory
+from memctl.projections.memory_rows import Memory
 from memctl.projections.regard import Regard
 
 MOST_PINNED = 50

@@ -46,7 +46,7 @@ from memctl.domain.scoring import (
 from memctl.domain.signatures import errors_in
 from memctl.domain.text import tokens
 from memctl.infra.outbox import backlog, collection_of
-from memctl.projections.memories import Memory
+from memctl.projections.memory_rows import Memory
 from memctl.projections.regard import Regard
 
 MOST_RESULTS = 50

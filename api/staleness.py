@@ -15,7 +15,7 @@ from memctl.projections.kernel import projections
 from memctl.projections.memory_rows import Memory
 from memctl.projections.observed_files import ObservedFile
 
-CLAIMING = frozenset(("knowledge", "reflection", "strategy"))
+CLAIMING = frozenset(("knowledge", "strategy"))
 """Kinds of memories that claim something of their files; the others tell what happened to them."""
 
 MOST_FILES = 64

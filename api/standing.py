@@ -12,7 +12,7 @@ from memctl.api.reader import Reader
 from memctl.api.views import Page, iso, moment
 from memctl.domain.consolidation import text_digest
 from memctl.projections.consolidated import Consolidated
-from memctl.projections.memories import Memory
+from memctl.projections.memory_rows import Memory
 
 
 class Apart(msgspec.Struct, frozen=True):

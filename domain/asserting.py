@@ -12,6 +12,10 @@ F = TypeVar("F", bound=Fact)
 N = TypeVar("N", bound=Identified)
 
 
+MOST_BASES = 64
+"""Directories of one session that are known again later."""
+
+
 class Assertions:
     """The facts of one stream that were not handed out yet."""
 
@@ -21,6 +25,8 @@ class Assertions:
         """The last working directory that an event named: some events name none."""
         self.base = ""
         """The outermost directory around it that the session worked in."""
+        self._bases: list[str] = []
+        """All that were its base."""
         self._facts: list[Fact] = []
         self._counts: dict[str, int] = {}
 
@@ -29,11 +35,18 @@ class Assertions:
         """Where what is said of the whole project belongs: its repository, and no folder or worktree of it."""
         return project_of(self.base)
 
+    def home_of(self, location: str) -> str:
+        """The same for another directory that the session has worked in, wherever it works now."""
+        around = (base for base in self._bases if inside(location, base))
+        return project_of(min(around, key=len, default=location))
+
     def moved(self, location: str) -> None:
         """The session works somewhere else from now on."""
         self.location = location
         if not inside(location, self.base):
             self.base = location
+            if location not in self._bases and len(self._bases) < MOST_BASES:
+                self._bases.append(location)
 
     def drain(self) -> list[Fact]:
         drained, self._facts = self._facts, []

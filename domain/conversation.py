@@ -172,7 +172,7 @@ class Conversation:
                 StrategyShown,
                 placed,
                 f"{placed.cite}:{number}",
-                location=self._assert.home,
+                location=self._assert.home_of(placed.event.location),
                 # Its name is its title's: a key is a rule's.
                 lesson=msgspec.structs.replace(kept(lesson), key=""),
                 made_by=seen.made_by or "a model",

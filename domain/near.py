@@ -108,6 +108,8 @@ def likely_pairs(signatures: numpy.ndarray) -> Iterator[tuple[int, int]]:
     import numpy
 
     met: set[tuple[int, int]] = set()
+    if not len(signatures):
+        return
     for place in range(signatures.shape[1]):
         band = signatures[:, place]
         order = numpy.argsort(band, kind="stable")

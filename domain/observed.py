@@ -32,14 +32,15 @@ def changed_after(looks: Sequence[Look], learnt: int) -> int | None:
     """When a file was first seen to differ from what it was when something was learnt of it; None where it does not.
 
     `looks` newest first. What it was then is told by the last look before, else by the first one after: what changed
-    in between nobody saw. A file that is back to what it was is what it was; one that is gone differs from anything.
+    in between nobody saw. A file that is back to what it was is what it was; one that is gone differs from anything,
+    but from one that was gone before.
     """
     if not looks:
         return None
     before = next((look for look in looks if look.at <= learnt), looks[-1])
     later = [look for look in looks if (look.at, look.id) > (before.at, before.id)]
     now = looks[0].blob
-    if not now and not later:
+    if not now and not later and before.at > learnt:
         return before.at  # gone at the first look
     if not later or now == before.blob:
         return None

@@ -115,7 +115,7 @@ class Reasoning:
                 rule="extracted",
                 everywhere=claim.everywhere or read.everywhere,
                 files=claim.files,
-                location=self._assert.home,
+                location=self._assert.home_of(placed.event.location),
             )
 
     def _follow(self) -> None:

@@ -38,8 +38,8 @@ Trigger = Literal["importance", "count", "age", "asked"]
 class ReflectionMade(Payload, frozen=True, kw_only=True, omit_defaults=True):
     """What several memories (`memories`, their ids) show together, of the place where the event says it is.
 
-    `topic` is what they share: `file:<path>`, `pair:<path>+<path>` or `error:<signature>`; a later reflection of
-    the same topic and place takes the place of the earlier. `made_by` is a model, or a rule with its
+    `topic` is what they share: `file:<path>`, `pair:<path>`, a line feed and `<path>`, or `error:<signature>`; a later
+    reflection of the same topic and place takes the place of the earlier. `made_by` is a model, or a rule with its
     version; `prompt` the model's prompt with its version. `tokens` of input and output together.
     """
 
@@ -53,6 +53,12 @@ class ReflectionMade(Payload, frozen=True, kw_only=True, omit_defaults=True):
     prompt: str = ""
     tokens: int = 0
     cost_usd: float = 0.0
+
+
+def files_of(topic: str) -> tuple[str, ...]:
+    """The files that a topic is about."""
+    kind, _, about = topic.partition(":")
+    return tuple(about.split("\n")) if kind in ("file", "pair") else ()
 
 
 class Grown(msgspec.Struct, frozen=True, kw_only=True):
@@ -89,11 +95,19 @@ class Piece(msgspec.Struct, frozen=True, kw_only=True):
     signatures: tuple[str, ...] = ()
 
 
-class Cluster(msgspec.Struct, frozen=True, kw_only=True):
-    """Memories that share a topic, newest first."""
+Shared = Literal["error", "pair", "file"]
 
-    topic: str
+
+class Cluster(msgspec.Struct, frozen=True, kw_only=True):
+    """Memories that share an error's signature, a file, or two files (`about`), newest first."""
+
+    kind: Shared
+    about: tuple[str, ...]
     pieces: tuple[Piece, ...]
+
+    @property
+    def topic(self) -> str:
+        return f"{self.kind}:" + "\n".join(self.about)
 
     @property
     def sessions(self) -> int:
@@ -121,18 +135,18 @@ def clusters(pieces: Sequence[Piece]) -> list[Cluster]:
     Each group has at least three episodes of two sessions, and no two groups have the same episodes.
     """
     episodes = sorted((piece for piece in pieces if piece.kind == "episode"), key=lambda p: (-p.at, p.id))
-    groups: dict[str, list[Piece]] = defaultdict(list)
+    groups: dict[tuple[Shared, tuple[str, ...]], list[Piece]] = defaultdict(list)
     for piece in episodes:
         files = tuple(dict.fromkeys(piece.files))
         for path in files:
-            groups[f"file:{path}"].append(piece)
-        for one, other in combinations(sorted(files)[:8], 2):
-            groups[f"pair:{one}+{other}"].append(piece)
+            groups["file", (path,)].append(piece)
+        for pair in combinations(sorted(files)[:8], 2):
+            groups["pair", pair].append(piece)
         for signature in dict.fromkeys(piece.signatures):
-            groups[f"error:{signature}"].append(piece)
-    found = [Cluster(topic=topic, pieces=tuple(members)) for topic, members in groups.items()]
+            groups["error", (signature,)].append(piece)
+    found = [Cluster(kind=kind, about=about, pieces=tuple(members)) for (kind, about), members in groups.items()]
     found = [c for c in found if len(c.pieces) >= _RECURS and c.sessions >= _SESSIONS and _together(c, groups)]
-    found.sort(key=lambda c: (_KINDS.index(c.topic.partition(":")[0]), -c.weight, c.topic))
+    found.sort(key=lambda c: (_KINDS.index(c.kind), -c.weight, c.topic))
     told: set[frozenset[str]] = set()
     distinct = []
     for cluster in found:
@@ -143,16 +157,15 @@ def clusters(pieces: Sequence[Piece]) -> list[Cluster]:
     return sorted(distinct, key=lambda c: (-c.weight, c.topic))
 
 
-_KINDS = ("error", "pair", "file")
+_KINDS: tuple[Shared, ...] = ("error", "pair", "file")
 """Of groups with the same members, the one that says most."""
 
 
-def _together(cluster: Cluster, groups: Mapping[str, Sequence[Piece]]) -> bool:
+def _together(cluster: Cluster, groups: Mapping[tuple[Shared, tuple[str, ...]], Sequence[Piece]]) -> bool:
     """Whether files that were changed together mostly are; of other groups nothing is asked."""
-    kind, _, about = cluster.topic.partition(":")
-    if kind != "pair":
+    if cluster.kind != "pair":
         return True
-    either = {piece.id for path in about.split("+", 1) for piece in groups.get(f"file:{path}", ())}
+    either = {piece.id for path in cluster.about for piece in groups["file", (path,)]}
     return len(cluster.pieces) >= _TOGETHER * len(either)
 
 
@@ -186,14 +199,14 @@ def by_rule(found: Iterable[Cluster], pieces: Sequence[Piece]) -> list[Reflected
 
 
 def _told(cluster: Cluster, known: dict[str, Piece]) -> Reflected | None:
-    kind, _, about = cluster.topic.partition(":")
+    about = cluster.about[0]
     outcomes = Counter(piece.outcome for piece in cluster.pieces)
     bad = sum(outcomes[each] for each in _BAD)
     unfinished = sum(outcomes[each] for each in _OPEN)
     count = len(cluster.pieces)
     seen = f"{count} episodes of {cluster.sessions} sessions"
     cited = list(cluster.pieces)
-    match kind:
+    match cluster.kind:
         case "error":
             pattern = known.get(about)
             if pattern is None:
@@ -204,10 +217,10 @@ def _told(cluster: Cluster, known: dict[str, Piece]) -> Reflected | None:
             fix = next((line for line in pattern.text.splitlines() if line.startswith("Fix:")), "")
             said.append(one_line(fix, 240) if fix else "No way out of it is known that held.")
         case "pair":
-            one, _, other = about.partition("+")
+            one, other = cluster.about
             head = f"{_tail(one)} and {_tail(other)} change together"
             said = [f"Both were changed in {seen}: a change of one most likely asks for a look at the other."]
-        case _:
+        case "file":
             if bad + unfinished < max(_TROUBLE, _TROUBLED * count):
                 return None
             head = f"Work on {_tail(about)} often does not come to its end"

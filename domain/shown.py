@@ -51,12 +51,6 @@ SHORTEST_SUBJECT = 8
 _NEW_BRANCH = re.compile(r"git (?:checkout -b|switch -c|worktree add (?:\S+ )?-b) (?P<name>[\w./-]+)")
 _BY_KIND = re.compile(r"(?:feat|feature|fix|bugfix|hotfix|chore|docs|refactor|test|ci|release)/[\w./-]+")
 _OF_SOMEBODY = re.compile(r"([a-z][a-z0-9-]{1,15})/[\w.-]{3,}\Z")
-_BRANCH = re.compile(r"git (?:checkout -b|switch -c|worktree add (?:\S+ )?-b) (?P<name>[\w./-]+)")
-_BY_KIND = re.compile(r"(?:feat|feature|fix|bugfix|hotfix|chore|docs|refactor|test|ci|release)/[\w./-]+")
-_OF_SOMEBODY = re.compile(r"([a-z][a-z0-9-]{1,15})/[\w.-]{3,}\Z")
-_MESSAGE = re.compile(
-    r"git commit\b[^\n]*?-[a-z]*m\s+(?:\"\$\(cat <<-?\s*'?\w+'?\n\s*)?[\"']?(?P<subject>[^\n\"']{8,90})"
-)
 _BRANCH = re.compile(r"[A-Za-z][\w.-]{1,30}")
 _TO_MAIN = re.compile(r"(?:HEAD:)?(?:main|master)")
 _WORD = re.compile(r"\w{3,}")

@@ -12,6 +12,9 @@ from memctl.domain.ordering import Placed
 _DEEPEST = 3
 """How far into what was passed to a tool texts are looked for: `input.edits.0.new_string`."""
 
+LONGEST_FIELD = 64
+"""Characters of such a path: the names in it are whatever a model wrote, and rows keep dozens of them."""
+
 
 class Use(NamedTuple):
     """A use of a tool: its return, and its call where that was seen."""
@@ -61,7 +64,8 @@ def _texts(payload: Any) -> Iterator[tuple[str, str]]:
 
 def _within(value: Any, path: str, depth: int) -> Iterator[tuple[str, str]]:
     if isinstance(value, str):
-        yield path, value
+        if len(path) <= LONGEST_FIELD:
+            yield path, value
     elif depth and isinstance(value, dict):
         for name, inner in value.items():
             if "." not in name:

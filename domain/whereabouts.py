@@ -105,8 +105,14 @@ def _telling_parts(command: str, location: str) -> Iterator[tuple[str, Part]]:
 
 
 def git_stays_in(command: str, location: str, base: str) -> bool:
-    """Whether git works nowhere but below `base` in a command run at a location."""
-    return all(inside(at, base) for at, part in parts_where(command, location) if part.words[:1] == ("git",))
+    """Whether nothing tells that git works elsewhere than below `base` in a command run at a location.
+
+    Where the directory is uncertain (`cd "$REPO"`), or none is known of the session, it most likely does not.
+    """
+    if not base:
+        return True
+    at_git = (at for at, part in parts_where(command, location) if part.words[:1] == ("git",))
+    return all(not at or inside(at, base) for at in at_git)
 
 
 def parts_where(command: str, location: str) -> Iterator[tuple[str, Part]]:

@@ -132,14 +132,7 @@ def _memories(item: Input) -> tuple[str, ...]:
 
 
 @projection(row=Consolidated, key=_memories)
-def consolidated(
-    row: Consolidated | None,
-    item: Recorded[MemoriesMerged]
-    | Recorded[MemoryPruned]
-    | Recorded[MemorySuperseded]
-    | Recorded[ContradictionFound]
-    | Recorded[ConsolidationUndone],
-) -> Consolidated:
+def consolidated(row: Consolidated | None, item: Input) -> Consolidated:
     """How each memory stands to others by recorded changes: merged, pruned, superseded, at odds."""
     row = row or Consolidated()
     if isinstance(item.payload, ConsolidationUndone):
@@ -154,14 +147,7 @@ def _of_change(item: Input) -> str:
 
 
 @projection(row=Logged, key=_of_change, indexes=(("occurred_at",),))
-def consolidation_log(
-    row: Logged | None,
-    item: Recorded[MemoriesMerged]
-    | Recorded[MemoryPruned]
-    | Recorded[MemorySuperseded]
-    | Recorded[ContradictionFound]
-    | Recorded[ConsolidationUndone],
-) -> Logged:
+def consolidation_log(row: Logged | None, item: Input) -> Logged:
     """What was merged, pruned, superseded or found at odds, why, and what of it was taken back."""
     row = row or Logged()
     at = int(item.event.occurred_at)

@@ -30,8 +30,6 @@ from memctl.projections.sentiment import Sentiment
 from memctl.projections.strategies import Strategy
 from memctl.projections.verified_knowledge import VerifiedClaim, VerifiedKnowledge
 
-__all__ = ["Memory", "Source", "memories"]
-
 Input = (
     Turn
     | Episode
@@ -46,7 +44,7 @@ Input = (
     | Changed[Reflection]
 )
 
-_KINDS: dict[type[Any], MemoryKind] = {
+KINDS: dict[type[Any], MemoryKind] = {
     BugPattern: "bug_pattern",
     VerifiedKnowledge: "knowledge",
     CodeRule: "code_rule",
@@ -68,9 +66,9 @@ def _key(item: Input) -> str | tuple[str, ...]:
             return memory_id("episode", str(item.id))
         case Changed(row=None):
             # A row that is gone does not say whose it was; no two of these ids can be one memory's.
-            return tuple(memory_id(kind, item.key) for kind in _KINDS.values())
+            return tuple(memory_id(kind, item.key) for kind in KINDS.values())
         case Changed(row=row):
-            return memory_id(_KINDS[type(row)], item.key)
+            return memory_id(KINDS[type(row)], item.key)
 
 
 @projection(
@@ -84,19 +82,7 @@ def _key(item: Input) -> str | tuple[str, ...]:
         ("importance",),
     ),
 )
-def memories(
-    row: Memory | None,
-    item: Turn
-    | Episode
-    | Changed[BugPattern]
-    | Changed[VerifiedKnowledge]
-    | Changed[CodeRule]
-    | Changed[Strategy]
-    | Changed[Entity]
-    | Changed[Relation]
-    | Changed[Sentiment]
-    | Changed[ProjectDigest],
-) -> Memory | None:
+def memories(row: Memory | None, item: Input) -> Memory | None:
     """Everything that can be found again (L4): records of what happened, and claims that passed L3."""
     made = _made(item)
     return made if made is not None and rules.worth_keeping(made.text, made.importance) else None

@@ -1,4 +1,5 @@
-"""Memories of what the work shows by itself: code rules, entities and what ties them, feelings, and projects.
+"""Memories of what the work shows by itself: code rules, strategies, entities and what ties them, feelings, projects,
+and reflections.
 
 Only what is sure is a memory; the rest is told to who asks by its own verb. None is returned for what is not sure.
 """
@@ -269,7 +270,7 @@ def of_reflection(key: str, reflection: Reflection) -> Memory:
         search_text=search_text(
             reflection.title,
             reflection.text,
-            reflection.topic.replace(":", " "),
+            " ".join(reflection.files),
             context(reflection.location, reflection.occurred_at),
         ),
         location=reflection.location,
@@ -283,6 +284,7 @@ def of_reflection(key: str, reflection: Reflection) -> Memory:
         last_at=reflection.occurred_at,
         source=Source("reflections", key),
         evidence=tuple(Span(event) for event in reflection.sources),
+        files=reflection.files,
     )
 
 

@@ -89,9 +89,7 @@ def _key(change: Input) -> str | None:
 
 
 @projection(row=ProjectDigest, key=_key)
-def project_digests(
-    row: ProjectDigest | None, change: Changed[ProjectShare] | Changed[VerifiedKnowledge]
-) -> ProjectDigest | None:
+def project_digests(row: ProjectDigest | None, change: Input) -> ProjectDigest | None:
     """What is sure of each place: what its project is built with, what holds there, and where the work is done."""
     told = change.row
     if told is None:

@@ -8,12 +8,13 @@ import msgspec
 
 from memctl.domain.bounded import clipped, one_line
 from memctl.domain.event import derived_id
-from memctl.domain.reflections import MOST_CITED, ReflectionMade
+from memctl.domain.reflections import MOST_CITED, ReflectionMade, files_of
 from memctl.projections.kernel import Recorded, projection
 
 
 class Reflection(msgspec.Struct, frozen=True, kw_only=True):
-    """The newest reflection on a topic. `memories` are those it cites; `sources` the newest 8 events that it rests on.
+    """The newest reflection on a topic. `memories` are those it cites, `files` what it is about, where it is of files;
+    `sources` the newest 8 events that it rests on.
 
     `occurred_at` in microseconds, `importance` 0 to 1.
     """
@@ -26,6 +27,7 @@ class Reflection(msgspec.Struct, frozen=True, kw_only=True):
     occurred_at: int
     importance: float
     memories: tuple[str, ...]
+    files: tuple[str, ...]
     made_by: str
     trigger: str
     sources: tuple[UUID, ...] = ()
@@ -56,6 +58,7 @@ def reflections(row: Reflection | None, item: Recorded[ReflectionMade]) -> Refle
         occurred_at=at,
         importance=round(min(max(payload.importance, 0.0), 1.0), 4) + 0.0,
         memories=tuple(clipped(memory, 64) for memory in payload.memories[:MOST_CITED]),
+        files=tuple(clipped(path, 160) for path in files_of(payload.topic)[:2]),
         made_by=clipped(payload.made_by, 120),
         trigger=payload.trigger,
         sources=event.sources[:8],

@@ -8,7 +8,7 @@ import msgspec
 
 from memctl.domain.event import derived_id
 from memctl.projections.kernel import Changed, projection
-from memctl.projections.memories import Memory
+from memctl.projections.memory_rows import Memory
 
 
 class VectorPoint(msgspec.Struct, frozen=True, kw_only=True):

@@ -20,6 +20,7 @@ from memctl.domain.event import Event, Micros, Payload, Position, event_types, t
 from memctl.domain.location import normalise
 from memctl.domain.observations import Hunk, Observation, ToolCalled, ToolOutcome, event_id_of
 from memctl.domain.statements import Statement
+from memctl.domain.uses import LONGEST_FIELD
 from memctl.domain.work_commands import LONGEST
 
 FIELD = 4096
@@ -132,7 +133,7 @@ NAMES: dict[str, Callable[[Values], str]] = {
     "task": lambda values: values.hex(16),
     "signature": lambda values: values.hex(32),
     "quote_hash": lambda values: values.hex(16),
-    "field": lambda values: "input.command",
+    "field": lambda values: f"input.{values.text(LONGEST_FIELD - len('input.'))}",
     **dict.fromkeys(("location", "place", "root", "around", "into", "merged", "part"), Values.place),
 }
 """Texts that memctl makes or bounds itself before a fold sees them."""

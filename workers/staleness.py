@@ -15,7 +15,7 @@ from memctl.workers.processing import MOST_SOURCES, Desk, Outcome, Work, digest_
 
 EVERY_US = 3_600_000_000
 
-TIED = frozenset(("knowledge", "reflection", "strategy"))
+TIED = frozenset(("knowledge", "strategy"))
 """Kinds of memories that claim something of their files."""
 
 MOST_FILES = 2_000

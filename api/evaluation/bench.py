@@ -30,7 +30,8 @@ from memctl.domain.memory import lead_of, memory_id
 from memctl.domain.ranking_metrics import Judged
 from memctl.domain.scoring import Candidate
 from memctl.domain.text import sparse
-from memctl.projections.memories import Memory, of_turn
+from memctl.projections.memories import of_turn
+from memctl.projections.memory_rows import Memory
 from memctl.projections.regard import Regard
 from memctl.projections.vector_points import VectorPoint, of_memory
 

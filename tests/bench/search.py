@@ -44,7 +44,7 @@ from memctl.infra import outbox
 from memctl.infra.database import connect
 from memctl.infra.generations import live
 from memctl.infra.vectors.indexing import LEAST
-from memctl.projections.memories import Memory
+from memctl.projections.memory_rows import Memory
 from memctl.projections.vector_points import of_memory
 
 PROJECTS = 20

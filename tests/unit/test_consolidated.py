@@ -125,3 +125,4 @@ def test_a_file_has_changed_when_it_is_not_what_it_was_when_something_was_learnt
 def test_a_file_that_is_gone_has_changed() -> None:
     assert changed_after((look(10, ""),), 5) == 10
     assert changed_after((look(20, ""), look(10, "1a")), 15) == 20
+    assert changed_after((look(20, ""), look(10, "1a")), 25) is None, "it was gone already"

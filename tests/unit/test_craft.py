@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -31,6 +32,8 @@ from memctl.domain.entities import (
 )
 from memctl.domain.event import Event, Micros, Payload, Position, type_of
 from memctl.domain.facts import CodeReplaced, CodeTransformed, EntityMentioned, Fact, FilesCommitted, MoodShown
+from memctl.domain.ordering import Ordering
+from memctl.domain.uses import Use
 from memctl.projections.code_rules import CodeRule, code_rules
 from memctl.projections.entities import entities
 from memctl.projections.kernel import Recorded
@@ -66,6 +69,20 @@ def test_a_replacement_is_told_once_for_a_file_with_its_places(session: Session)
         ("/work/shop/b.go", "interface{}", "any", 1),
     ]
     assert variants(session) == ["newer idiom", "newer idiom"]
+
+
+def test_a_path_to_words_is_short_whatever_a_tool_was_passed(session: Session) -> None:
+    """Rows keep dozens of such paths, and the names in them are a model's."""
+    words = "v := map[string]any{"
+
+    def use(given: dict[str, Any]) -> Use:
+        session.uses("Edit", given, "done")
+        *_, called, came = Ordering().place(session.events) or ()
+        return Use(came, called)
+
+    long = "n" * 16_000
+    assert use({long: words, "edits": [{long: words}]}).quote(words).field == "text"
+    assert use({"edits": [{"new_string": words}]}).quote(words).field == "input.edits.0.new_string"
 
 
 def test_an_edit_after_the_users_correction_is_asked_for(session: Session) -> None:

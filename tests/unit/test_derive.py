@@ -345,6 +345,20 @@ def test_a_commit_in_another_repository_tells_nothing_of_the_work(repaired: Sess
     assert episode.solution == "Fixed: an empty cart now totals 0."
 
 
+@pytest.mark.parametrize(
+    ("location", "command"),
+    [("/work/shop", 'cd "$REPO" && git commit'), ("/work/shop", 'git -C "$DIR" commit'), ("", "git commit")],
+)
+def test_a_commit_of_which_nobody_says_where_is_of_the_work(location: str, command: str) -> None:
+    session = Session()
+    session.user("Add the totals to the cart page of the shop")
+    session.runs(f"{command} -m 'feat(cart): totals on its page'", "[main 1a2b3c4] feat(cart): totals on its page")
+    events = [msgspec.structs.replace(event, location=location) for event in session.events]
+    [episode] = only(facts_of(events), Episode)
+    assert episode.outcome == "success"
+    assert "commit" in episode.why
+
+
 def test_work_that_only_touched_documents_was_on_them() -> None:
     session = Session()
     session.user("Add how to install it on a new machine")

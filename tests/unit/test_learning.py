@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from uuid import UUID
 
+import msgspec
 import pytest
 from events import as_read, prompt
 
 from memctl.domain.derive import StreamFacts, derive
 from memctl.domain.event import Event, Micros, NewEvent
-from memctl.domain.facts import Episode, InsightFound, Span, TaskClosed, quote
-from memctl.domain.learning import Claim, EpisodeDistilled, InsightExtracted, TrajectoryJudged
+from memctl.domain.facts import Episode, InsightFound, Lesson, Span, StrategyShown, TaskClosed, quote
+from memctl.domain.learning import Claim, EpisodeDistilled, InsightExtracted, StrategyDistilled, TrajectoryJudged
 from memctl.domain.observations import ResponseReceived
 from memctl.domain.statements import Statement, TaskCompleted
 from memctl.projections.stage1 import StreamState, fold_stream
@@ -114,6 +115,26 @@ def test_what_is_distilled_fills_in_for_the_rule_and_leaves_it_where_it_says_not
 def claims(*found: Claim) -> list[InsightFound]:
     facts = derive(WORK[0].stream, read(*WORK, of(InsightExtracted(claims=found), 200))).drain()
     return [fact for fact in facts if isinstance(fact, InsightFound) and fact.rule == "extracted"]
+
+
+def test_what_is_learnt_of_earlier_work_belongs_to_where_that_was() -> None:
+    """However far the session has moved since; and to its project, not to a folder of it."""
+
+    def at(event: NewEvent, location: str) -> NewEvent:
+        return msgspec.structs.replace(event, location=location)
+
+    claim = Claim(kind="fact", text="The export is written in Rust today.", quote=ASKED, said_by="agent")
+    lesson = Lesson(title="Test empty input", content="Test the empty ledger first.")
+    events = (
+        at(WORK[0], "/work/shop"),
+        at(WORK[1], "/work/shop/export"),
+        at(WORK[2], "/work/blog"),
+        at(of(StrategyDistilled(episode=EPISODE, strategies=(lesson,)), 200), "/work/shop/export"),
+        at(of(InsightExtracted(claims=(claim,)), 201), "/work/shop/export"),
+    )
+    facts = derive(events[0].stream, read(*events)).drain()
+    found = [f.location for f in facts if isinstance(f, StrategyShown) or getattr(f, "rule", "") == "extracted"]
+    assert found == ["/work/shop"] * 2
 
 
 def test_an_extracted_claim_rests_on_its_quote_and_one_without_a_place_on_none() -> None:

@@ -8,6 +8,7 @@ from uuid import UUID
 
 import msgspec
 import pytest
+from unit.test_projection_laws import MiniKernel
 
 from memctl.domain.code_rules import PatternRetired
 from memctl.domain.entities import EntityDescribed, RelationAsserted, SentimentNoted
@@ -21,10 +22,12 @@ from memctl.domain.facts import (
     MoodShown,
     quote,
 )
+from memctl.domain.reflections import ReflectionMade
 from memctl.projections.code_rules import code_rules
 from memctl.projections.entities import entities
-from memctl.projections.kernel import Changed, Recorded
-from memctl.projections.memories import Memory, memories
+from memctl.projections.kernel import Changed, Recorded, projections
+from memctl.projections.memories import KINDS, memories
+from memctl.projections.memory_rows import Memory
 from memctl.projections.project_digests import ProjectDigest, project_digests
 from memctl.projections.project_shares import ProjectShare, project_shares
 from memctl.projections.relations import relations
@@ -152,6 +155,25 @@ def test_feelings_are_a_memory_when_there_are_enough_or_when_somebody_says_so() 
     assert noted is not None
 
 
+def test_what_a_memory_can_be_made_of_is_subscribed_to() -> None:
+    (found,) = (p for p in projections(2) if p.name == "memories")
+    assert found.upstream == set(KINDS)
+
+
+def test_a_reflection_is_a_memory_of_its_files() -> None:
+    kernel = MiniKernel()
+    made = ReflectionMade(
+        topic=f"pair:{SHOP}/cart.py\n{SHOP}/ledger.py", title="cart.py and ledger.py change together",
+        text="Both were changed in 3 episodes of 3 sessions.", memories=("m1", "m2"),
+    )  # fmt: skip
+    kernel.batch([recorded(made)])
+    (memory,) = kernel.tables["memories"].values()
+    assert (memory.kind, memory.title, memory.source.projection) == ("reflection", made.title, "reflections")
+    assert memory.files == (f"{SHOP}/cart.py", f"{SHOP}/ledger.py")
+    (point,) = kernel.tables["vector_points"].values()
+    assert point.memory_id == memory.id
+
+
 def known(id: str, text: str, sessions: int = 2) -> VerifiedKnowledge:
     claim = VerifiedClaim(
         id=f"i-{id}", kind="pattern", text=text, canonical=text, polarity=1, tier=3, said_by="tool", confidence=0.7,
@@ -169,8 +191,6 @@ def touched(number: int, session: str, path: str = f"{SHOP}/src/cart.py") -> Fil
 
 def shares(*facts: Any) -> list[Changed[ProjectShare]]:
     rows: dict[str, ProjectShare] = {}
-    from memctl.projections.kernel import projections
-
     keys = next(p for p in projections(2) if p.name == "project_shares").keys
     for fact in facts:
         for key in keys(fact):

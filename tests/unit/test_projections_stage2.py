@@ -31,7 +31,8 @@ from memctl.projections.bug_sightings import SHARES, BugSightings, bug_sightings
 from memctl.projections.candidates import Candidate, candidates
 from memctl.projections.insights import Insight, insights
 from memctl.projections.kernel import Changed, projections
-from memctl.projections.memories import Memory, memories
+from memctl.projections.memories import memories
+from memctl.projections.memory_rows import Memory
 from memctl.projections.stats import DAY, stats
 from memctl.projections.tasks import Task, tasks
 from memctl.projections.vector_points import VectorPoint, vector_points

@@ -14,6 +14,7 @@ from memctl.domain.reflections import (
     by_rule,
     clusters,
     due,
+    files_of,
 )
 
 DAY = 86_400_000_000
@@ -38,7 +39,7 @@ def test_it_is_time_by_importance_by_count_or_by_age() -> None:
 def test_files_changed_together_are_told_with_the_episodes_that_changed_them() -> None:
     pieces = [episode(n, files=("/w/cart.py", "/w/ledger.py")) for n in range(1, 4)]
     (told,) = by_rule(clusters(pieces), pieces)
-    assert told.topic == "pair:/w/cart.py+/w/ledger.py"
+    assert told.topic == "pair:/w/cart.py\n/w/ledger.py"
     assert told.memories == ("e3", "e2", "e1")
     assert "3 episodes of 3 sessions" in told.text
 
@@ -74,8 +75,18 @@ def test_one_session_or_two_episodes_show_nothing() -> None:
 def test_files_that_mostly_change_alone_do_not_belong_together() -> None:
     both = [episode(n, files=("/w/a.py", "/w/b.py")) for n in range(3)]
     alone = [episode(10 + n, files=("/w/a.py",)) for n in range(3)]
-    assert "pair:/w/a.py+/w/b.py" in [cluster.topic for cluster in clusters([*both, *alone[:2]])]
-    assert "pair:/w/a.py+/w/b.py" not in [cluster.topic for cluster in clusters([*both, *alone])]
+    assert "pair:/w/a.py\n/w/b.py" in [cluster.topic for cluster in clusters([*both, *alone[:2]])]
+    assert "pair:/w/a.py\n/w/b.py" not in [cluster.topic for cluster in clusters([*both, *alone])]
+
+
+def test_files_with_a_plus_in_their_names_are_told_apart() -> None:
+    one, other = "src/routes/+layout.svelte", "src/routes/+page.svelte"
+    both = [episode(n, files=(one, other)) for n in range(3)]
+    told = next(each for each in by_rule(clusters(both), both) if each.topic.startswith("pair:"))
+    assert told.title == "routes/+layout.svelte and routes/+page.svelte change together"
+    assert files_of(told.topic) == (one, other)
+    alone = [episode(10 + n, files=(one,)) for n in range(3)]
+    assert not [cluster for cluster in clusters([*both, *alone]) if cluster.kind == "pair"]
 
 
 def test_few_insights_are_made_and_none_of_the_same_episodes_twice() -> None:

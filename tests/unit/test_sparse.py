@@ -75,5 +75,7 @@ def test_indices_are_the_same_in_every_process() -> None:
 
 def test_of_an_address_only_its_end_is_looked_for() -> None:
     asked = sparse_query("https://github.com/acme/shop/issues/7718 the prompt breaks")
-    assert asked == sparse_query("7718 the prompt breaks")
+    assert asked == sparse_query("issues/7718 the prompt breaks")
     assert sparse_query("https://shop.example") == sparse_query("shop.example")
+    assert sparse_query("see https://github.com/acme/widgets/") == sparse_query("see acme/widgets")
+    assert sparse_query("https://github.com/acme/shop/pull/12/files") == sparse_query("12/files")
