@@ -19,7 +19,7 @@ import msgspec
 from memctl.api.places import Places
 from memctl.domain.intent import Period
 from memctl.domain.neighbours import lent
-from memctl.domain.scoring import Background, Candidate, Source, background_of, word_strength
+from memctl.domain.scoring import ORDINARY, USUAL, Background, Candidate, Source, background_of, word_strength
 from memctl.domain.text import sparse_query, tokens
 from memctl.infra.vectors import CollectionMissing, VectorStoreUnavailable
 from memctl.projections.memory_rows import Memory
@@ -114,6 +114,7 @@ class Sources:
         self._space = space
         self._client: QdrantClient | None = None
         self.embedder: Embedder | None = None
+        self._ordinary: Vectors | None = None
         self._why_no_client = (
             "the vector store's client is still being loaded" if qdrant_url else "no vector store is set"
         )
@@ -143,6 +144,8 @@ class Sources:
                     if embedder is not None:
                         embedder.embed_query("warm up")
                     self.embedder = embedder
+                    if embedder is not None:
+                        self._ordinary = embedder.embed_passages(ORDINARY)
                 except Exception as why:
                     log.exception("the embedder could not be loaded")
                     self._why_no_embedder = f"the embedder could not be loaded ({why})"
@@ -229,11 +232,20 @@ class Sources:
                 )
             )
         query = sum(weight * weight for weight in weights)
-        background = look.background(vector)
+        background = self._background(vector, look.sample)
         candidates = {
             id: found.candidate(id, query, max(look.documents, found.words), background) for id in found.points
         }
         gathered.candidates = lent(candidates, found.before) if switches.neighbours else candidates
+
+    def _background(self, vector: Vectors | None, sample: Vectors | None) -> Background:
+        """What a query's meaning has in common with anything that is said, and with anything that is remembered."""
+        if vector is None:
+            return USUAL
+        remembered, ordinary = (
+            [] if those is None else (those @ vector).tolist() for those in (sample, self._ordinary)
+        )
+        return background_of(remembered, ordinary)
 
     def _look(self, client: QdrantClient, collection: str) -> _Look:
         """About how many points the collection holds, by which the rarity of words is measured, and some vectors."""
@@ -265,13 +277,6 @@ class _Look:
         self.documents = documents
         self.sample = sample
         self.at = at
-
-    def background(self, vector: Vectors | None) -> Background:
-        """What a query's meaning has in common with anything that is remembered."""
-        if vector is None or self.sample is None:
-            return background_of([])
-        near: list[float] = (self.sample @ vector).tolist()
-        return background_of(near)
 
 
 class _Found:

@@ -33,10 +33,8 @@ _KINDS: dict[Kind, tuple[str, ...]] = {
 PRECEDENTS = 3
 """Seed 000 §5-1."""
 
-LIKE = 0.05
-"""Score from which an episode is of a task like the one asked about. Nobody asks twice in the same words, and in a
-memory of a dozen tasks even the same words stand at .08 half a year later; what is of something else stays below
-.01."""
+LIKE = 0.20
+"""How sure it has to be that an episode is of a task like the one asked about. Nobody asks twice in the same words."""
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):

@@ -14,7 +14,8 @@ REACH = 3
 
 class Lending(msgspec.Struct, frozen=True):
     """Shares of a neighbour's strength by words and by meaning that a turn is lent; of one two turns away the square
-    counts, and so on. A turn with neighbours is measured against what they might have lent: `spread` of the shares."""
+    counts, and so on. A turn with neighbours is measured against what they might have lent, `spread` of the shares, but
+    what it holds itself stays its own."""
 
     words: float = 0.6
     near: float = 0.4
@@ -46,7 +47,9 @@ def lent(
                 near += how.near**distance * max(beside.near, 0.0)
                 by_meaning += how.spread * how.near**distance
         found[id] = msgspec.structs.replace(
-            each, words=words / by_words, near=None if near is None else near / by_meaning
+            each,
+            words=max(each.words, words / by_words),
+            near=None if near is None or each.near is None else max(each.near, near / by_meaning),
         )
     return found
 

@@ -9,7 +9,7 @@ step memctl ingest --wait || code=$?
 if [ "$code" -eq 3 ]; then
     echo "Reading the example session that comes with memctl instead."
     step memctl ingest --example --wait
-    asked="discount rounding"
+    asked="why were the invoice totals off by a cent"
 elif [ "$code" -ne 0 ]; then
     exit "$code"
 else

@@ -28,10 +28,22 @@ def test_a_turn_is_lent_the_more_the_nearer_its_neighbours_stand() -> None:
     assert (found["e"].words, found["e"].near) == (3.0, 5.0)
 
 
-def test_of_two_equal_turns_the_one_whose_neighbours_know_nothing_stands_behind() -> None:
-    found = lent(candidates({"a": (0.0, 0.0), "b": (1.0, 4.0), "e": (1.0, 4.0)}), chain)
-    assert found["b"].words < found["e"].words
-    assert (found["b"].near or 0) < (found["e"].near or 0)
+def test_of_two_turns_lent_the_same_the_one_with_more_neighbours_who_know_nothing_stands_behind() -> None:
+    told = candidates(
+        {"a": (2.0, 4.0), "b": (0.5, 1.0), "c": (0.0, 0.0), "d": (0.0, 0.0), "e": (2.0, 4.0), "f": (0.5, 1.0)}
+    )
+    found = lent(told, {"b": "a", "c": "b", "d": "c", "f": "e"})
+    assert found["b"].words < found["f"].words
+    assert (found["b"].near or 0) < (found["f"].near or 0)
+
+
+@given(strengths)
+def test_nobody_loses_by_having_neighbours(told: dict[str, tuple[float, float | None]]) -> None:
+    given_ = candidates(told)
+    for id, each in lent(given_, chain).items():
+        assert each.words >= given_[id].words
+        assert (each.near is None) == (given_[id].near is None)
+        assert each.near is None or each.near >= (given_[id].near or 0.0)
 
 
 @given(strengths)
@@ -55,8 +67,16 @@ def test_a_ring_of_turns_ends() -> None:
 def test_the_background_of_hardly_anything_is_the_usual_one() -> None:
     assert background_of([]).mean == pytest.approx(USUAL.mean)
     assert background_of([]).deviation == pytest.approx(USUAL.deviation)
-    many = background_of([0.1, 0.3] * 200)
+    many = background_of([0.1, 0.3] * 1000)
     assert (many.mean, many.deviation) == (pytest.approx(0.2, abs=0.03), pytest.approx(0.1, abs=0.03))
+
+
+def test_the_background_of_few_memories_of_one_subject_is_that_of_anything() -> None:
+    anything = [0.74, 0.76, 0.78, 0.80]
+    about_it = background_of([0.86, 0.88, 0.91], anything)
+    assert about_it.above(0.91) > 3
+    assert about_it.above(0.77) == pytest.approx(background_of([], anything).above(0.77), abs=0.5)
+    assert background_of([], [0.8, 0.8]).above(0.9) > 0  # a model that sees no difference divides by nothing
 
 
 @given(st.lists(st.floats(-1, 1), max_size=50))

@@ -41,7 +41,7 @@ NOW = datetime(2026, 8, 19, 15, 0, tzinfo=UTC)  # a Wednesday
 
 
 def found(value: float, *, id: str = "a", confirmed: bool = True) -> Scored:
-    return Scored(Known(Candidate(id), Standing(age_days=0, confirmed=confirmed)), value, {})
+    return Scored(Known(Candidate(id), Standing(age_days=0, confirmed=confirmed)), value, value, {})
 
 
 def ranked(given: list[Known], name: str = "bounded", limit: int = 10) -> list[Scored]:
@@ -80,10 +80,11 @@ def test_social_takes_the_weighted_mean_of_the_sources_that_found_it() -> None:
 @pytest.mark.parametrize("name", PROFILES)
 @given(given=st.lists(known, max_size=8, unique_by=lambda k: k.candidate.id))
 def test_scores_lie_between_0_and_1_and_come_best_first(name: str, given: list[Known]) -> None:
-    scores = [each.score for each in ranked(given, name)]
-    assert all(0 <= value <= 1 for value in scores)
+    results = ranked(given, name)
+    assert all(0 <= each.score <= 1 and 0 <= each.order <= 1 for each in results)
     if not PROFILES[name].diverse:
-        assert scores == sorted(scores, reverse=True)
+        orders = [each.order for each in results]
+        assert orders == sorted(orders, reverse=True)
 
 
 @given(known)
@@ -105,9 +106,22 @@ def test_of_two_that_are_equal_but_for_their_age_the_newer_is_never_behind(each:
     assert newer >= older - 1e-12
 
 
-def test_what_is_certain_stays_so_at_any_age() -> None:
-    old = ranked([Known(Candidate("a", matched=1.0), Standing(age_days=4_000))])
-    assert old[0].score == 1.0
+@given(candidates, st.floats(0, 40_000), st.floats(0, 40_000))
+def test_how_sure_an_answer_is_does_not_hang_on_its_age(each: Candidate, a: float, b: float) -> None:
+    told = [ranked([Known(each, Standing(age_days=age, confirmed=True))]) for age in (a, b)]
+    assert [found.score for found in told[0]] == [found.score for found in told[1]]
+    assert decide(told[0]) == decide(told[1])
+
+
+def test_what_is_certain_comes_first_at_any_age() -> None:
+    old = Known(Candidate("old", matched=1.0), Standing(age_days=4_000))
+    new = Known(Candidate("new", near=6.0, words=1.5), Standing(age_days=0))
+    assert [each.id for each in ranked([new, old])] == ["old", "new"]
+
+
+def test_the_same_words_half_a_year_later_are_still_an_answer() -> None:
+    told = ranked([Known(Candidate("a", near=6.0, words=1.5), Standing(age_days=180))])
+    assert decide(told) == ["suggested"]
 
 
 @given(st.lists(known, max_size=8, unique_by=lambda k: k.candidate.id), st.randoms())
@@ -151,9 +165,11 @@ def test_what_people_said_of_a_memory_moves_it_and_relevance_stays_in_charge() -
 
 def test_strength_of_words_is_comparable_between_small_and_large_indexes() -> None:
     # One word, held once by one document of average length, has the weight 1 and the greatest IDF there is.
-    small, large = (word_strength(idf, 1, n) for idf, n in ((1.3863, 5), (11.1068, 100_000)))
-    assert small == pytest.approx(1.0, abs=0.01)
+    middle, large = (word_strength(idf, 1, n) for idf, n in ((6.5022, 1_000), (11.1068, 100_000)))
+    assert middle == pytest.approx(1.0, abs=0.01)
     assert large == pytest.approx(1.0, abs=0.01)
+    # Held by the three documents of eight that came of one thing that was said.
+    assert word_strength(math.log((8 - 3 + 0.5) / 3.5 + 1), 1, 8) > 0.7
 
 
 @given(st.floats(-10, 100), st.integers(0, 50), st.integers(0, 10**7))
