@@ -133,7 +133,7 @@ def patterns(
 
 
 def pattern_item(group: Sequence[Keyed], project: str) -> dict[str, Any] | None:
-    """One pattern, as seed 000 §4-2 has it, of the rows that several locations of a project keep of it.
+    """One pattern of the rows that several locations of a project keep of it, as one would tell it.
 
     None where it does not recur, or was retired. What is expected of it (`effects`) is the category's, not measured;
     `avg_improvement` is the mean share of characters that the shown lines lost.

@@ -28,7 +28,7 @@ from memctl.projections.relations import Relation
 from memctl.projections.sentiment import Feeling, Sentiment
 
 MOST_HOPS = 2
-"""Hops of a graph (seed 004)."""
+"""Hops of a graph from the node that was asked for."""
 
 MOST_EDGES = 12
 """Edges of one node that are followed, the heaviest first."""

@@ -1,5 +1,5 @@
 """What an agent asks while it works: guidance for a task, and four kinds of questions, each with the tier that answered
-(seed 000 §5: this session's own memory first, then what happened, then what was learnt, else none)."""
+(this session's own memory first, then what happened, then what was learnt, else none)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _KINDS: dict[Kind, tuple[str, ...]] = {
     "past_approach": ("episode",),
 }
 PRECEDENTS = 3
-"""Seed 000 §5-1."""
+"""Tasks like it that guidance is made of, at most."""
 
 LIKE = 0.20
 """How sure it has to be that an episode is of a task like the one asked about. Nobody asks twice in the same words."""

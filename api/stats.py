@@ -20,8 +20,8 @@ _SUMMED = tuple(name for name in DayStats.__struct_fields__ if name not in ("loc
 
 
 def stats(reader: Reader, places: Places) -> dict[str, Any]:
-    """Counts by read model and by type of event; totals of what happened and what they say of memory's help
-    (seed 000 §8), for the project asked about; how far each shard has read; what waits for the vector store; sizes."""
+    """Counts by read model and by type of event; totals of what happened and what they say of memory's help,
+    for the project asked about; how far each shard has read; what waits for the vector store; sizes."""
     connection, space = reader.connection, reader.space_id
     totals = _totals(reader, places)
     models = {}
@@ -94,7 +94,7 @@ def _totals(reader: Reader, places: Places) -> dict[str, int]:
 
 
 def _measures(reader: Reader, totals: dict[str, int]) -> dict[str, float | int | None]:
-    """How well memory does, as shares of 1; None where there is nothing to tell it by yet (seed 000 §8).
+    """How well memory does, as shares of 1; None where there is nothing to tell it by yet.
 
     Success of tasks whose outcome is known, with memory told, without, and with it held back; `pattern_accuracy`: fixes
     that lasted. Over all projects: `recalls` counts memories told in a piece of work, `recalls_useful` is the share of

@@ -1,4 +1,4 @@
-"""Strategies of a project: what earlier work teaches for work to come (seed 003)."""
+"""Strategies of a project: what earlier work teaches for work to come."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ ANY = Wanted()
 def episodes(
     reader: Reader, places: Places, wanted: Wanted = ANY, *, limit: int = 50, cursor: str | None = None
 ) -> Page:
-    """Episodes by their beginning, newest first; of those with an error, a page's successes first (seed 000 §3)."""
+    """Episodes by their beginning, newest first; of those with an error, a page's successes first."""
     conditions = [*within(projection_named("episodes"), places), *wanted.conditions()]
     rows, after = page(reader, projection_named("episodes"), "started_at", conditions, limit=limit, cursor=cursor)
     rows = standing(reader, "episode", rows)

@@ -1,6 +1,6 @@
 """Matching an error against a bug pattern: how alike they are, and in what.
 
-Seed 000, 4-5: error type, message, stack and context are compared; above 0.5 counts as a match.
+Error type, message, stack and context are compared; above 0.5 counts as a match.
 """
 
 from __future__ import annotations

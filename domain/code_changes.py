@@ -1,8 +1,8 @@
 """What an edit did to code: the blocks it replaced, the replacements that repeat, and the transformations they make.
 
 Cheap structural rules over the lines that changed: no parser, no whole file. Precision before recall: what no rule is
-sure of is nothing. Categories are those of seed 001 (extract_method, rename, simplify, type_hints, extract_constant,
-restructure), told by structure in place of its key words and line counts.
+sure of is nothing. Categories (extract_method, rename, simplify, type_hints, extract_constant, restructure) are told by
+structure, not by key words and line counts: docs/evaluation/code.md says why.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Rules of replacement and patterns of code: how sure memory is of one, and the statements that change it.
 
-Confidence is seed 001's moving average, c = 0.2·outcome + 0.8·c from 0.5 on, over the newest 32 outcomes in order of
+Confidence is a moving average, c = 0.2·outcome + 0.8·c from 0.5 on, over the newest 32 outcomes in order of
 time, so arrival changes nothing. A rule below 0.3 is weak and not applied, from 0.8 on it is trusted.
 """
 

@@ -25,7 +25,7 @@ RULE = "consolidation@1"
 """The rules' name and version, recorded with whatever they decided."""
 
 ALIKE = 0.85
-"""Likeness above which two memories say the same (seed 003 and read-models.md)."""
+"""Likeness above which two memories say the same."""
 
 CONTRARY = 0.6
 """Likeness above which two claims are about the same: one word of ten makes four of its features differ."""

@@ -1,4 +1,4 @@
-"""Core memory: a few short sections that are always in context (MemGPT, seed 001), edited with the version in hand."""
+"""Core memory: a few short sections that are always in context (MemGPT), edited with the version in hand."""
 
 from __future__ import annotations
 

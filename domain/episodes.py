@@ -23,7 +23,7 @@ FILES, PATCHES, NAMES, LINES = 32, 24, 30, 10
 """How many files, patches, names (symbols, signatures, steps of the plan) and lines (decisions, pivots) are kept."""
 
 PIVOT_STEPS = 5
-"""More steps than this between one error and the next are a change of strategy (seed 001)."""
+"""More steps than this between one error and the next are a change of strategy."""
 
 SUBJECTS = 3
 """Commits that tell what was done where no words do."""
@@ -258,7 +258,7 @@ class EpisodeSoFar(Signs, kw_only=True):
             self.pivot(told if cause else f"Decision: {text}", rationale)
 
     def pivot(self, description: str, reason: str) -> None:
-        """Descriptions are cut at 50 characters, reasons at 100 (seed 001)."""
+        """Descriptions are cut at 50 characters, reasons at 100."""
         if len(self.pivots) < LINES:
             self.pivots.append(Pivot(self.steps, one_line(description, 50), one_line(reason, 100)))
 

@@ -422,7 +422,7 @@ class Episode(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="ep
 
 
 class Lesson(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A strategy as one piece of work teaches it (seed 003): when it helps (`title`, `description`), and what to do.
+    """A strategy as one piece of work teaches it: when it helps (`title`, `description`), and what to do.
 
     `domain` is a kind of work; `from_failure` where it shows what to avoid; `key` is a rule's own name for it, equal
     for the same lesson of other work.

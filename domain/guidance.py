@@ -1,4 +1,4 @@
-"""Guidance for a task from what became of tasks like it (seed 000 §5-4). Pure: what was found in, advice out."""
+"""Guidance for a task from what became of tasks like it. Pure: what was found in, advice out."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MOST_LINES = 5
 """Things to try, and things to avoid, at most."""
 
 BASE, PRECEDENT, PATTERN = 0.5, 0.2, 0.3
-"""Seed 000: confidence starts at 0.5, gains 0.2 by a success, and up to 0.3 by a bug pattern as far as it matches."""
+"""Confidence starts at 0.5, gains 0.2 by a success, and up to 0.3 by a bug pattern as far as it matches."""
 
 NO_PRECEDENT = 0.2
 """Confidence where nothing like the task is known: what is told then holds for any task here."""

@@ -1,6 +1,6 @@
 """Hypotheses: what an agent holds to be the cause, read out of its words, and how far each has been shown.
 
-Seed 000 §2-2: the same description merges (the higher confidence, the evidence of both), one that is confirmed at 0.9
+The same description merges (the higher confidence, the evidence of both), one that is confirmed at 0.9
 or more becomes a decision, one that is rejected leaves.
 """
 

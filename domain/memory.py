@@ -1,6 +1,6 @@
 """Memories: buckets, what is worth keeping, how important it is, and the texts that are shown and indexed.
 
-The write pipeline of seed 001, as read-models.md bounds it: length, then bucket, then importance; all pure.
+What becomes a memory is decided in this order: by length, then bucket, then importance; all pure.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def memory_id(kind: MemoryKind, source_key: str) -> str:
 
 
 def bucket_of(kind: InsightKind) -> Bucket:
-    """Bucket of a claim of that type. (Turns and episodes are EPISODIC, a bug pattern is a FACT: seed 001.)"""
+    """Bucket of a claim of that type. (Turns and episodes are EPISODIC, a bug pattern is a FACT.)"""
     return _BUCKETS[kind]
 
 

@@ -14,10 +14,10 @@ KEPT = 32
 """Outcomes that a row keeps."""
 
 ALPHA = 0.3
-"""Weight of the latest outcome (seed 000, 3-5: feedback on usefulness)."""
+"""Weight of the latest outcome."""
 
 PRIOR = 0.5
-"""Where an average starts (seed 000, 3-1)."""
+"""Where an average starts."""
 
 
 class Kept(msgspec.Struct, frozen=True, array_like=True):

@@ -1,4 +1,4 @@
-"""What a claim says of how its user likes to work: the aspect of it (seed 000, §4-4), and which way.
+"""What a claim says of how its user likes to work: the aspect of it, and which way.
 
 An aspect has a few values to choose from; what fits none is kept in its own words, as often accepted or rejected, or
 as a shortcut.

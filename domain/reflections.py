@@ -1,5 +1,4 @@
-"""Reflection: what many memories show together and none says alone (Park et al., "Generative Agents", 2023; seeds 001
-and 004).
+"""Reflection: what many memories show together and none says alone (Park et al., "Generative Agents", 2023).
 
 When enough has happened in a project, its memories are grouped by error and by file, and a few insights are recorded,
 each citing the memories that it came from. The rules here count; they claim nothing that is not counted. (Groups by the

@@ -236,10 +236,9 @@ def reciprocal_ranks(candidate: Candidate, weights: Mapping[str, float], k: int 
 
 
 class Profile(msgspec.Struct, frozen=True):
-    """A scoring formula: its name, where it comes from, and the function over (known, those already chosen)."""
+    """A scoring formula: its name, and the function over (known, those already chosen)."""
 
     name: str
-    source: str
     parts: Callable[[Known, float], dict[str, float]]
     """Summands, or for `bounded` factors, by name. The second argument is the greatest similarity to a chosen one."""
     product: bool = False
@@ -250,7 +249,7 @@ class Profile(msgspec.Struct, frozen=True):
 
 
 class Generative(msgspec.Struct, frozen=True):
-    """Park et al., "Generative Agents", 2023, as seed 001 has it."""
+    """Park et al., "Generative Agents", 2023: similarity, recency that halves each day, importance."""
 
     similarity: float = 0.5
     recency: float = 0.3
@@ -259,7 +258,8 @@ class Generative(msgspec.Struct, frozen=True):
 
 
 class ReasoningBank(msgspec.Struct, frozen=True):
-    """Seed 003, §2: similarity, freshness since the memory was last used or made, proof by use, less redundancy."""
+    """As claude-flow's ReasoningBank scores: similarity, freshness since the memory was last used or made, proof by
+    use, less redundancy."""
 
     similarity: float = 0.65
     freshness: float = 0.15
@@ -270,7 +270,7 @@ class ReasoningBank(msgspec.Struct, frozen=True):
 
 
 class Social(msgspec.Struct, frozen=True):
-    """Seed 004: a weighted mean of the sources that found it, then recency, relevance and importance."""
+    """For a bot among people: a weighted mean of the sources that found it, then recency, relevance and importance."""
 
     vector: float = 0.5
     text: float = 0.3
@@ -282,7 +282,8 @@ class Social(msgspec.Struct, frozen=True):
 
 
 class Axiommind(msgspec.Struct, frozen=True):
-    """Seed 002, §6.2. The seed leaves open how fast recency fades and what a status is worth."""
+    """As the plugin code-memory (AXIOMMIND) weighs: meaning, words, recency, status. It leaves open how fast recency
+    fades and what a status is worth; the numbers for that are ours."""
 
     semantic: float = 0.4
     text: float = 0.25
@@ -295,7 +296,7 @@ class Axiommind(msgspec.Struct, frozen=True):
 
 
 class HybridSearch(msgspec.Struct, frozen=True):
-    """Seed 001, `hybrid_search`."""
+    """Meaning, likeness of titles, and words, whatever else is known of a memory."""
 
     semantic: float = 0.4
     fuzzy: float = 0.3
@@ -333,7 +334,7 @@ AXIOMMIND, HYBRID_SEARCH, BOUNDED = Axiommind(), HybridSearch(), Bounded()
 
 
 def reasoningbank(similarity: float, freshness: float, proof: float, redundancy: float) -> float:
-    """0.65·similarity + 0.15·freshness + 0.20·proof − 0.10·redundancy (seed 003)."""
+    """0.65·similarity + 0.15·freshness + 0.20·proof − 0.10·redundancy."""
     n = REASONINGBANK
     return n.similarity * similarity + n.freshness * freshness + n.proof * proof - n.redundancy * redundancy
 
@@ -419,12 +420,12 @@ def _worth(standing: Standing) -> float:
 PROFILES: dict[str, Profile] = {
     p.name: p
     for p in (
-        Profile("bounded", "the default", _bounded, product=True, orders="recency"),
-        Profile("generative", "001", _generative),
-        Profile("reasoningbank", "003", _reasoningbank, diverse=True),
-        Profile("social", "004", _social),
-        Profile("axiommind", "002", _axiommind),
-        Profile("hybrid_search", "001", _hybrid_search),
+        Profile("bounded", _bounded, product=True, orders="recency"),
+        Profile("generative", _generative),
+        Profile("reasoningbank", _reasoningbank, diverse=True),
+        Profile("social", _social),
+        Profile("axiommind", _axiommind),
+        Profile("hybrid_search", _hybrid_search),
     )
 }
 

@@ -1,7 +1,7 @@
 """How a user feels towards the agent, read from what they say to it: by rule, English and Korean.
 
 Only plain praise, thanks, blame and annoyance count. A correction without feeling ("use tabs here") is no mood.
-Labels and the scale of -1 to 1 are those of seed 004.
+Labels come with a score of -1 to 1.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ _IMPERSONAL = re.compile(
 
 
 ALPHA = 0.3
-"""Weight of the newest feeling in the moving average (read-models.md)."""
+"""Weight of the newest feeling in the moving average."""
 
 
 def averaged(scores: Iterable[float]) -> float:

@@ -1,4 +1,4 @@
-"""Strategies by rule (seed 003): what a piece of work teaches for others in the same project, from what was run.
+"""Strategies by rule (ReasoningBank's kind): what work teaches for other work in the same project, from what was run.
 
 Only what the work itself shows, and what holds beyond it: a call that does not work here and the one that does; what
 has to be run when a command fails so; a lint rule that is enforced here; that a commit runs checks. Precision before
@@ -17,7 +17,7 @@ from memctl.domain.shell import heads_of, parts_of
 from memctl.domain.text import canonical
 
 MOST = 3
-"""Strategies that rules read out of one trajectory, at most; as many again may be recorded of it (seed 003)."""
+"""Strategies that rules read out of one trajectory, at most; as many again may be recorded of it."""
 
 LONGEST_COMMAND, LONGEST_MESSAGE = 60, 140
 

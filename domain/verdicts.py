@@ -52,7 +52,7 @@ Resolution = Literal["confirmed", "pending", "rejected"]
 
 @event("condition.resolved")
 class ConditionResolved(Payload, frozen=True, kw_only=True, omit_defaults=True):
-    """What a memory left open was cleared up, or was not (seed 002, §3): `confirmed` leads on to `resolved_to`."""
+    """What a memory left open was cleared up, or was not: `confirmed` leads on to `resolved_to`."""
 
     condition: str
     resolution: Resolution

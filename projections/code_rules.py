@@ -175,7 +175,7 @@ def code_rules(
     row: CodeRule | None,
     item: CodeReplaced | Recorded[RuleReinforced] | Recorded[PatternRetired] | Recorded[ChangeUndone],
 ) -> CodeRule | None:
-    """Replacements in code that recur, with how sure they are (seed 001's code rules)."""
+    """Replacements in code that recur, with how sure they are."""
     row = row or CodeRule()
     if isinstance(item, CodeReplaced):
         return _sighted(row, item)

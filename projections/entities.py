@@ -37,7 +37,7 @@ class Description(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Entity(msgspec.Struct, frozen=True, kw_only=True):
-    """One library, service or person. Times in microseconds; fields as seed 004's profiles have them.
+    """One library, service or person. Times in microseconds.
 
     `name` is, of spellings that differ in case, the one with its capitals first. `interactions` counts sessions that
     named it (a session that saw two versions counts twice). The newest 16 mentions and 8 descriptions are kept.
@@ -76,7 +76,7 @@ class Entity(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def trust(self) -> float:
-        """0 to 1; 0.5 until somebody says otherwise (seed 004)."""
+        """0 to 1; 0.5 until somebody says otherwise."""
         return next((told.trust for told in self.descriptions if told.trust is not None), 0.5)
 
 
@@ -87,7 +87,7 @@ def _key(item: EntityMentioned | Recorded[EntityDescribed]) -> str:
 
 @projection(row=Entity, key=_key, indexes=(("kind", "last_seen"), ("interactions",), ("last_seen",)))
 def entities(row: Entity | None, item: EntityMentioned | Recorded[EntityDescribed]) -> Entity | None:
-    """Libraries with versions, services and people: how often, where and since when they were met (seed 004)."""
+    """Libraries with versions, services and people: how often, where and since when they were met."""
     if isinstance(item, EntityMentioned):
         return _mentioned(row, item)
     told, at = item.payload, int(item.event.occurred_at)

@@ -1,4 +1,4 @@
-"""Episodes: one task's work in one session, with its context, course, outcome and lessons (seed 000 §3)."""
+"""Episodes: one task's work in one session, with its context, course, outcome and lessons."""
 
 from __future__ import annotations
 

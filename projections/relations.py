@@ -63,7 +63,7 @@ def _key(item: Input) -> str | None:
 def relations(
     row: Relation | None, item: FilesCommitted | ErrorResolved | Recorded[RelationAsserted]
 ) -> Relation | None:
-    """Typed, weighted edges of the graph: changed_with, fixes, and those that were asserted (seed 004)."""
+    """Typed, weighted edges of the graph: changed_with, fixes, and those that were asserted."""
     if isinstance(item, Recorded):
         return _asserted(row, item)
     at = int(item.occurred_at)

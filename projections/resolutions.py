@@ -1,4 +1,4 @@
-"""Resolutions: what became of references and questions that memories left open (seed 002, §3)."""
+"""Resolutions: what became of references and questions that memories left open."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def effective(condition: str, row: Resolved | None) -> tuple[str, str]:
-    """The id that a condition stands for, and direct, pending or resolved (seed 002's effective view)."""
+    """The id that a condition stands for, and direct, pending or resolved."""
     if row is None or row.resolution == "rejected":
         return condition, "direct"
     return (row.resolved_to, "resolved") if row.resolution == "confirmed" else (condition, "pending")

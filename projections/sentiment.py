@@ -53,7 +53,7 @@ def _subject(item: MoodShown | Recorded[SentimentNoted]) -> tuple[str, str]:
 
 @projection(row=Sentiment, key=_key, indexes=(("location", "last_seen"), ("node",)))
 def sentiment(row: Sentiment | None, item: MoodShown | Recorded[SentimentNoted]) -> Sentiment | None:
-    """How users feel about the agent over time: thanks, praise, blame (seed 004's sentiment history)."""
+    """How users feel about the agent over time: thanks, praise, blame."""
     node, location = _subject(item)
     if isinstance(item, Recorded):
         at = int(item.event.occurred_at)

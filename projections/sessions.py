@@ -1,4 +1,4 @@
-"""Each session: who worked where and when, and how much of what (seed 000 §2, seed 002 §3)."""
+"""Each session: who worked where and when, and how much of what."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What work teaches for other work in the same project (seed 003, ReasoningBank): by rule, and recorded."""
+"""What work teaches for other work in the same project (ReasoningBank, 2025): by rule, and recorded."""
 
 from __future__ import annotations
 

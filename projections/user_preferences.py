@@ -1,4 +1,4 @@
-"""How a user likes to work: claims about it gathered by aspect, as said and as shown (seed 000, §4-4; seed 001)."""
+"""How a user likes to work: claims about it gathered by aspect, as said and as shown."""
 
 from __future__ import annotations
 

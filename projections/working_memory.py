@@ -1,4 +1,4 @@
-"""The live state of a session: what is being done, how far, with which files, what came back lately (seed 000 §2)."""
+"""The live state of a session: what is being done, how far, with which files, what came back lately."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from memctl.domain.threads import Thread
 from memctl.projections.kernel import projection
 
 TOOL_RESULTS, ERRORS, DISCOVERIES = 10, 5, 10
-"""Sizes of the ring buffers (seed 000 §2: 10, 5, 10)."""
+"""Sizes of the ring buffers."""
 
 FILES, SYMBOLS, DECISIONS, STEPS, DONE = 24, 24, 10, 30, 12
 """Files, symbols, decisions, steps of the plan, and steps done that a row keeps."""

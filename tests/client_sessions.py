@@ -59,6 +59,10 @@ CODEX: list[Record] = [
         "timestamp": "2026-01-01T10:00:03Z", "type": "response_item",
         "payload": {"type": "function_call_output", "call_id": "k1", "output": "Exit code: 0\nOutput:\ncart.py"},
     },
+    {
+        "timestamp": "2026-01-01T10:00:04Z", "type": "response_item",
+        "payload": {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "So be it"}]},
+    },
 ]  # fmt: skip
 
 COPILOT: list[Record] = [

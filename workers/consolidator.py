@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 DAY_US = 86_400_000_000
 
 EVERY_TASKS, EVERY_US = 20, 6 * 3_600_000_000
-"""A round is due after so many tasks, or so many microseconds (seed 003, read-models.md)."""
+"""A round is due after so many tasks, or so many microseconds."""
 
 BATCH = 2_000
 """Memories whose texts are held at once, where those that may be alike are no more."""

@@ -110,7 +110,7 @@ def _event(payload: Payload, key: str, stream: str, occurred_at: Micros) -> NewE
     return NewEvent(stream=stream, payload=payload, occurred_at=occurred_at, dedupe_key=key, actor="tool")
 
 
-# --- seed 004: what a bot kept ---
+# --- what a bot kept (bot_memory, collected_info and their like) ---
 
 
 def _note(table: str, row: dict[str, Any], number: int) -> Made:
@@ -199,7 +199,7 @@ def _feeling(table: str, row: dict[str, Any], number: int) -> Made:
     return [_event(felt, _key(table, row, number), stream, _moment(row, _CREATED))], "", ""
 
 
-# --- seed 002: what code-memory exported ---
+# --- what code-memory exported ---
 
 
 def _seen(table: str, row: dict[str, Any], number: int) -> Made:

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from events import until
 from histories import EXAMPLE, drained
 from processes import memctl
 
+from memctl.api.door import STOP_WITHIN_S
 from memctl.api.places import projects_of
 from memctl.api.reader import reader_of
 from memctl.infra import generations
@@ -168,12 +169,10 @@ def test_what_waits_for_a_stuck_postgres_is_bounded_and_left_behind_makes_room(p
                 client = clients.enter_context(closing(Client(place.door)))
                 client.send(delivery(number, said("x" * (BIG - 200))))
                 waiting.append(client)
-            began = time.monotonic()
             late = clients.enter_context(closing(Client(place.door)))
             for number in range(100, 130):
                 late.send(delivery(number, said("y" * BIG)))
                 assert late.answer() == {"ok": False, "retry": True, "why": "busy"}
-            assert time.monotonic() - began < 20
             assert door.poll() is None
             status = Path(f"/proc/{door.pid}/status").read_text()
             assert int(re.findall(r"VmRSS:\s+(\d+)", status)[0]) < 300_000
@@ -367,10 +366,8 @@ def test_a_door_whose_postgres_is_stuck_ends_in_time(place: Place, database_url:
         with stuck(database_url), closing(Client(place.door)) as client:
             client.send(delivery(1))
             until(lambda: somebody_waits_for_a_lock(database_url))
-            began = time.monotonic()
             process.send_signal(signal.SIGTERM)
-            assert process.wait(20) == 0
-            assert time.monotonic() - began < 10  # a supervisor kills then
+            assert process.wait(STOP_WITHIN_S + 30) == 0  # by itself, with Postgres stuck as before
 
 
 def test_what_holds_nothing_to_keep_is_in_the_log_without_its_words(place: Place, database_url: str) -> None:
@@ -479,15 +476,22 @@ def test_a_hook_keeps_what_was_said_whatever_it_is_called_with(tmp_path: Path, a
     assert path.read_bytes().endswith(b"\n" + said())
 
 
+def seconds(run: Callable[[], object]) -> float:
+    began = time.monotonic()
+    run()
+    return time.monotonic() - began
+
+
 def test_a_hook_waits_for_a_door_that_does_not_answer_only_for_its_patience(tmp_path: Path) -> None:
     path = tmp_path / "door.sock"
     with closing(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)) as listener:
         listener.bind(str(path))
         listener.listen()
-        began = time.monotonic()
-        hook(tmp_path, MEMCTL_DATA_DIR=str(tmp_path / "memory"), MEMCTL_DOOR_SOCKET=str(path))
-        assert hooks.PATIENCE_S <= time.monotonic() - began < hooks.PATIENCE_S + 10
-    assert len(list((tmp_path / "memory" / "spool").iterdir())) == 1
+        memory, nowhere = str(tmp_path / "memory"), str(tmp_path / "nowhere")
+        usual = seconds(lambda: hook(tmp_path, MEMCTL_DATA_DIR=memory, MEMCTL_DOOR_SOCKET=nowhere))
+        took = seconds(lambda: hook(tmp_path, MEMCTL_DATA_DIR=memory, MEMCTL_DOOR_SOCKET=str(path)))
+    assert hooks.PATIENCE_S <= took < hooks.PATIENCE_S + 10 * usual
+    assert len(list((tmp_path / "memory" / "spool").iterdir())) == 2
 
 
 def test_hooks_lose_and_double_nothing_while_their_door_is_killed_again_and_again(

@@ -176,6 +176,15 @@ class Relay:
         for number in numbers:
             self.hook(prompt(session, f"please look into number {number} of the list"))
 
+    def quickest(self, session: str, numbers: range) -> float:
+        """Say so many prompts; the seconds of the quickest hook, to which a busy machine adds least."""
+        took = []
+        for number in numbers:
+            began = time.monotonic()
+            self.say(session, range(number, number + 1))
+            took.append(time.monotonic() - began)
+        return min(took)
+
     def waiting(self) -> int:
         spool = self.data / "spool"
         return len(list(spool.glob("*.delivery"))) if spool.is_dir() else 0
@@ -265,12 +274,12 @@ def test_what_hooks_and_transcripts_tell_comes_to_the_teams_log_once_and_without
 def test_while_the_api_is_down_hooks_are_as_quick_and_all_comes_in_order_afterwards(
     relay: Relay, line: Line, log: Connection
 ) -> None:
+    usual = relay.quickest("patient", range(5))
+    comes(lambda: relay.waiting() == 0)
     line.set("shut")
-    began = time.monotonic()
-    relay.say("patient", range(20))
-    assert (time.monotonic() - began) / 20 < hook.PATIENCE_S
+    assert relay.quickest("patient", range(5, 20)) < usual + hook.PATIENCE_S / 2
     comes(lambda: relay.state() == "waiting")
-    assert relay.waiting() == 20
+    assert relay.waiting() == 15
     assert relay.status()[0] == 0
     line.set("open")
     comes(lambda: len(kept(log, "patient")) == 20)
@@ -291,13 +300,12 @@ def test_an_answer_that_is_lost_doubles_nothing(relay: Relay, line: Line, log: C
 def test_an_api_that_hangs_holds_up_no_hook_that_tells_and_one_that_asks_for_two_seconds(
     relay: Relay, line: Line
 ) -> None:
+    usual = relay.quickest("hanging", range(3))
     line.set("stalled")
-    began = time.monotonic()
-    relay.say("hanging", range(3))
-    assert time.monotonic() - began < 3 * hook.PATIENCE_S
+    assert relay.quickest("hanging", range(3, 6)) < usual + hook.PATIENCE_S / 2
     began = time.monotonic()
     assert relay.hook(prompt("hanging", "how is money kept here?"), "--recall") == ""
-    assert time.monotonic() - began < hook.RECALL_PATIENCE_S + 2
+    assert hook.RECALL_PATIENCE_S <= time.monotonic() - began < hook.RECALL_PATIENCE_S + 10 * usual
 
 
 def test_a_relay_that_is_killed_again_and_again_loses_and_doubles_nothing(relay: Relay, log: Connection) -> None:
@@ -317,13 +325,16 @@ def test_a_relay_that_was_killed_is_missed(relay: Relay) -> None:
     assert (code, told["relay"]["running"]) == (1, False)
 
 
-def test_a_revoked_key_is_said_loudly_and_what_is_told_waits_for_another(relay: Relay, log: Connection) -> None:
+def test_a_revoked_key_is_said_loudly_and_what_is_told_waits_for_another(
+    relay: Relay, api: Api, log: Connection
+) -> None:
     relay.say("revoked", range(1))
     comes(lambda: len(kept(log, "revoked")) == 1)
     for key in keys.listed(log, "default"):
         if key.revoked_at is None:
             keys.revoke(log, "default", key.id)
-    time.sleep(2.1)  # for so long a revoked key may still be taken
+    key = {"Authorization": f"Bearer {relay.key.read_text().strip()}"}
+    comes(lambda: api.ask("/v1/caller", headers=key)[0] == 401)  # it may be taken for a while yet
     relay.say("revoked", range(1, 4))
     comes(lambda: relay.state() == "refused")
     code, told = relay.status()

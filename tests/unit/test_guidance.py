@@ -1,4 +1,4 @@
-"""Guidance for a task from what became of tasks like it (seed 000 §5-4)."""
+"""Guidance for a task from what became of tasks like it."""
 
 from __future__ import annotations
 

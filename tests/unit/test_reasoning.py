@@ -153,7 +153,7 @@ def test_what_to_do_next_is_no_decision_of_the_users() -> None:
     assert [each.text for each in decisions_in_answers(text)] == ["Which store? Postgres"]
 
 
-# --- seed 000 §2-2 ---
+# --- hypotheses that are held ---
 
 
 def test_the_same_description_merges_and_keeps_the_higher_confidence() -> None:

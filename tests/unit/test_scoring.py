@@ -1,4 +1,4 @@
-"""Scoring: the seeds' worked example, bounds that hold for every input, classes, and what a query asks for."""
+"""Scoring: a worked example, bounds that hold for every input, classes, and what a query asks for."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def ranked(given: list[Known], name: str = "bounded", limit: int = 10) -> list[S
 # --- profiles ---
 
 
-def test_reasoningbank_gives_the_seeds_worked_example() -> None:
+def test_reasoningbank_gives_its_worked_example() -> None:
     assert scoring.reasoningbank(0.87, 0.72, 1.0, 0.10) == pytest.approx(0.864, abs=0.001)
 
 
