@@ -10,12 +10,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
     import servers
 
 # Modules beside this one (`servers`, …) are imported by their bare names.
 sys.path.insert(0, str(Path(__file__).parent))
+
+# How long an example takes says how busy the machine is, and nothing of what is tested.
+settings.register_profile("memctl", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("memctl")
 
 MEMORY = "/dev/shm"
 ROOM = 6 << 30
