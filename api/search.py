@@ -61,7 +61,7 @@ HORIZON_US = 86_400_000_000
 """A memory this much later than the question was not known when it was asked; less may be a clock that is off."""
 
 
-_UNSAID = Regard(memory="")
+_UNSAID = Regard()
 """Of a memory that nobody spoke of."""
 
 

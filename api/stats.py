@@ -97,7 +97,7 @@ def _measures(reader: Reader, totals: dict[str, int]) -> dict[str, float | int |
     """How well memory does, as shares of 1; None where there is nothing to tell it by yet.
 
     Success of tasks whose outcome is known, with memory told, without, and with it held back; `pattern_accuracy`: fixes
-    that lasted. Over all projects: `recalls` counts memories told in a piece of work, `recalls_useful` is the share of
+    that lasted. Over all projects: `recalls` counts memories told in work that is over, `recalls_useful` the share of
     those whose work went well and of ratings that are good, `rated_helpful` of the ratings alone (0.5 or more).
     """
     row = reader.connection.execute(

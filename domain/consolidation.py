@@ -16,7 +16,7 @@ import msgspec
 
 from memctl.domain.commanding import BadCommand, Command, Kind, command
 from memctl.domain.event import Event, Payload, event
-from memctl.domain.near import denies, features, likeness, numbers, turns
+from memctl.domain.near import but_for_denials, but_for_numbers, denies, features, likeness, numbers, turns
 
 STREAM = "knowledge/consolidation"
 """Stream of what is recorded of memories among each other: it spans sessions."""
@@ -28,7 +28,8 @@ ALIKE = 0.85
 """Likeness above which two memories say the same."""
 
 CONTRARY = 0.6
-"""Likeness above which two claims are about the same: one word of ten makes four of its features differ."""
+"""Likeness above which two claims may be about the same: one word of ten makes four of its features differ. They are if
+they are alike but for their numbers, or their negations."""
 
 UNIMPORTANT, UNSEEN_DAYS = 0.2, 60
 """Importance up to which, and days without a sign of life after which, a memory that was never used is pruned."""
@@ -180,8 +181,8 @@ Relation = Literal["same", "newer", "contrary"]
 def relation_of(one: Side, other: Side, alike: float) -> Relation | None:
     """How two memories stand to each other that share so much of their words; None where nothing follows.
 
-    Words that all agree but for a number or a negation are never the same thing: of claims the first means that the
-    later one took the earlier one's place, the second that they contradict each other.
+    Words that agree but for a number or a negation are never the same thing: of claims the first means that the later
+    one took the earlier one's place, the second that they contradict each other.
     """
     if one.kind != other.kind or one.kind not in MERGEABLE or one.location != other.location:
         return None
@@ -192,9 +193,9 @@ def relation_of(one: Side, other: Side, alike: float) -> Relation | None:
     if one.kind != "knowledge":
         return None
     if counted and alike > CONTRARY and denies(one.text) != denies(other.text):
-        return "contrary"
+        return "contrary" if likeness(but_for_denials(one.text), but_for_denials(other.text)) > ALIKE else None
     if turned and alike > CONTRARY and one.last_at != other.last_at:
-        return "newer"
+        return "newer" if likeness(but_for_numbers(one.text), but_for_numbers(other.text)) > ALIKE else None
     return None
 
 

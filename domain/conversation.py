@@ -19,7 +19,7 @@ from memctl.domain.facts import (
     Episode,
     InsightFound,
     Lesson,
-    MemoryFollowed,
+    MemoriesFollowed,
     MoodShown,
     Prompted,
     PromptKind,
@@ -38,7 +38,7 @@ from memctl.domain.memory import lead_of
 from memctl.domain.observations import PromptSubmitted, ResponseReceived
 from memctl.domain.ordering import Placed, prompt_about
 from memctl.domain.prompts import FRESH_START, Said, is_complaint, is_thanks, kind_of, said_in, says_no, words_in
-from memctl.domain.recalled import MOST_FOLLOWED, MemoryRecalled
+from memctl.domain.recalled import MemoryRecalled, Recalls
 from memctl.domain.sentiment import mood_of
 from memctl.domain.signatures import errors_in
 from memctl.domain.statements import TaskCompleted, TaskStarted
@@ -103,6 +103,8 @@ class Conversation:
         self._last_prompt = Micros(0)
         self._fresh = False
         self.episode: EpisodeSoFar | None = None
+        self._recalls = Recalls()
+        """What of memory was told since the last task was over."""
         self._over: set[UUID] = set()
         """Episodes that were closed, and are told no more."""
         self._recorded: dict[tuple[UUID, type[OfEpisode]], OfEpisode] = {}
@@ -138,27 +140,30 @@ class Conversation:
         return True
 
     def recalled(self, seen: MemoryRecalled) -> None:
-        """Memory was told to the agent, or held back."""
-        episode = self.episode
-        if episode is None or not seen.memories:
-            return
-        if seen.withheld:
-            episode.withheld = True
-        else:
-            fresh = [each.id for each in seen.memories if each.id][: MOST_FOLLOWED - len(episode.recalled)]
-            episode.recalled.update(dict.fromkeys(fresh))
-        episode.dirty = True
+        """Memory was told to the agent, or held back: for the open task, or the next to open."""
+        if self.episode is None:
+            self._recalls.add(seen)
+        elif seen.memories:
+            self.episode.recalls.add(seen)
+            self.episode.dirty = True
+
+    def ended(self) -> None:
+        """The client ended the session, and may take it up again."""
+        if self.episode is not None:
+            self.episode.left = self.episode.dirty = True
 
     def _tell(self, episode: EpisodeSoFar, *, closed: bool) -> Episode:
         """Assert the episode as it stands, and what became of what was recalled in it."""
         fact = self._fact(episode, closed=closed)
         self._assert.add(fact)
-        for memory in episode.recalled:
-            about = fact_id(episode.stream, "memory_followed", f"{episode.id}:{memory}")
+        memories = tuple(episode.recalls.memories)
+        if memories and (closed or episode.left):
+            # Dated as it began, so that telling it again is telling the same.
             self._assert.add(
-                MemoryFollowed(
-                    id=about, stream=episode.stream, occurred_at=fact.ended_at, location=episode.location,
-                    evidence=fact.evidence[:1], memory=memory, outcome=fact.outcome,
+                MemoriesFollowed(
+                    id=fact_id(episode.stream, "memories_followed", str(episode.id)), stream=episode.stream,
+                    occurred_at=episode.began, location=episode.location, evidence=(episode.opening,),
+                    memories=memories, outcome=fact.outcome,
                 )
             )  # fmt: skip
         return fact
@@ -404,6 +409,7 @@ class Conversation:
             location=location,
             opening=span_of(placed, text, start, end),
             ended=placed.when,
+            recalls=self._told_before(),
         )
         if self.episode.task_type == "bugfix" and len(said.words) <= LONGEST_PROMPT:
             self.episode.spoken_of = _error_in(said.words)
@@ -438,8 +444,13 @@ class Conversation:
                 opening=span,
                 ended=placed.when,
                 stated=True,
+                recalls=self._told_before(),
             )
         self._opened(placed, span, again=again)
+
+    def _told_before(self) -> Recalls:
+        told, self._recalls = self._recalls, Recalls()
+        return told
 
     def _just_opened(self, episode: EpisodeSoFar) -> bool:
         return episode.prompts == 1 and not episode.stated
@@ -486,7 +497,7 @@ class Conversation:
             outcome=closed.outcome,
             by=by,
             location=episode.location,
-            recalled="told" if episode.recalled else "withheld" if episode.withheld else "none",
+            recalled=episode.recalls.recalled,
         )
         self.episode = None
 

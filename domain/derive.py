@@ -90,7 +90,8 @@ class StreamFacts:
     def drain(self) -> list[Fact]:
         """Facts asserted since the last call, in order of happening.
 
-        All are final but the open `Turn` and `Episode`, which come again under the same id when they have changed.
+        All are final but what is told of the open task: its `TaskOpened`, `Turn`, `Episode` and `MemoriesFollowed` come
+        again under the same id when they have changed. Of each of these types it is the last that was told.
         """
         if self._waiting:
             self._undated = True
@@ -149,6 +150,7 @@ class StreamFacts:
                 self._notice(placed, seen)
             case SessionEnded():
                 self._assert.note(SessionClosed, placed, reason=seen.reason)
+                self._talk.ended()
             case Statement():
                 self._reasoning.stated(placed, seen)
             case _:

@@ -17,6 +17,7 @@ from memctl.domain.judging import Signs, Verdict, verdict_of
 from memctl.domain.learning import EpisodeDistilled, TrajectoryJudged
 from memctl.domain.memory import first_sentences
 from memctl.domain.prompts import words_in
+from memctl.domain.recalled import Recalls
 from memctl.domain.threads import Thread, threads_of
 
 FILES, PATCHES, NAMES, LINES = 32, 24, 30, 10
@@ -164,10 +165,10 @@ class EpisodeSoFar(Signs, kw_only=True):
     approach: str = ""
     gotchas: dict[str, None] = msgspec.field(default_factory=dict)
     tips: dict[str, None] = msgspec.field(default_factory=dict)
-    recalled: dict[str, None] = msgspec.field(default_factory=dict)
-    """Memories that were told in it."""
-    withheld: bool = False
-    """There were some that were held back."""
+    recalls: Recalls = msgspec.field(default_factory=Recalls)
+    """What of memory was told in it."""
+    left: bool = False
+    """The session ended in it, and may go on with it."""
     lessons: set[str] = msgspec.field(default_factory=set)
     """Keys of what it taught by rule."""
     answered: Span | None = None

@@ -336,10 +336,11 @@ class TaskClosed(Identified, frozen=True, kw_only=True, omit_defaults=True, tag=
     """Whether memory was told to the agent on the way, or was held back where there was some."""
 
 
-class MemoryFollowed(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="memory_followed"):
-    """A memory was told to an agent, and so stands the work that it was told in; revised while that is open."""
+class MemoriesFollowed(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="memories_followed"):
+    """Memories were told to an agent, and so went the work that they were told in. Told when that is over, or the
+    session ends."""
 
-    memory: str
+    memories: tuple[str, ...]
     outcome: Outcome
 
 

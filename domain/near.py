@@ -37,6 +37,7 @@ _DENIALS = re.compile(
     r"|않|말고|말아|말 것|안\s|못|없|금지",
     re.IGNORECASE,
 )
+_DENIED = re.compile(rf"(?:\b(?:do|does|did)\s+)?(?:{_DENIALS.pattern})", re.IGNORECASE)
 _TURNS = re.compile(
     r"\b(?:instead|unless|except|only|before|after|more|less|(?:en|dis)abled?|removed?|adde?d?|pass(?:e[sd])?|"
     r"fail(?:s|ed|ing)?|fixed|broken|true|false|on|off)\b|대신|만\s",
@@ -66,6 +67,16 @@ def numbers(text: str) -> frozenset[str]:
 def denies(text: str) -> bool:
     """Whether there is a negation in a statement."""
     return _DENIALS.search(text) is not None
+
+
+def but_for_numbers(text: str) -> frozenset[int]:
+    """The features of a text in which all numbers are one."""
+    return features(_NUMBERS.sub(" 0 ", text))
+
+
+def but_for_denials(text: str) -> frozenset[int]:
+    """The features of what a statement says, or says is not so."""
+    return features(_DENIED.sub(" ", text))
 
 
 def turns(text: str) -> tuple[str, ...]:

@@ -25,12 +25,14 @@ from memctl.domain.observations import (
     ToolCalled,
     ToolOutcome,
 )
+from memctl.domain.recalled import MemoryRecalled
 from memctl.domain.statements import Statement
 
 Told = Observation | Statement
 
-Key = tuple[int, int, int, int]
-"""Raised time in microseconds, depth under its parents (or line ordinal), block, delivery id."""
+Key = tuple[int, ...]
+"""Raised time in microseconds, depth under its parents (or line ordinal), block, delivery id; of what memory told, the
+key of what asked for it and its own delivery id."""
 
 T = TypeVar("T", bound=Payload)
 
@@ -48,6 +50,8 @@ class Placed(msgspec.Struct, frozen=True, gc=False):
     key: Key
     telling: str
     """Equal for what a hook and a transcript tell alike; empty for what only one of them tells."""
+    hook: UUID | None = None
+    """The hook's delivery that the transcript's block took the place of."""
 
 
 _BY_KEY = attrgetter("key")
@@ -77,6 +81,10 @@ class Ordering:
         self._told: dict[str, tuple[int, int]] = {}
         """By telling: how often a transcript and how often a hook told it."""
         self._last: Key | None = None
+        self._asking: dict[int, Key] = {}
+        """Where hooks stand that may have asked memory, by their deliveries."""
+        self._unasked: set[int] = set()
+        """Deliveries that memory answered and that have not come."""
         self._hooked = False
         """A hook has told something. Until then nothing need be known again by its words, which is dear to prepare."""
 
@@ -108,10 +116,12 @@ class Ordering:
         if lines is None or entries is None or (self._last is not None and entries[0].key <= self._last):
             return None
         placed = self._paired(entries)
-        if placed is not None:
-            self._events.update(event.event_id.int for event in came)
-            self._deliveries.update(fresh)
-            self._remember(entries, lines)
+        if placed is None or (self._hooked and not self._answered(placed)):
+            return None
+        self._events.update(event.event_id.int for event in came)
+        self._deliveries.update(fresh)
+        self._remember(entries, lines)
+        self._last = max(entries[-1].key, placed[-1].key)
         return placed
 
     def _place_lines(self, events: Iterable[tuple[Event, Told]]) -> dict[str, _Line] | None:
@@ -221,6 +231,33 @@ class Ordering:
         placed.sort(key=_BY_KEY)
         return placed
 
+    def _answered(self, placed: list[Placed]) -> bool:
+        """Put what memory told behind the hook that asked for it: its own clock is of after the search, and that of the
+        prompt may be raised. False where it belongs among what was placed before."""
+        asking = {
+            (each.hook or each.cite).int: each.key
+            for each in placed
+            if isinstance(each.payload, _ASKING) and (each.hook is not None or _by_hook(each))
+        }
+        if not self._unasked.isdisjoint(asking):
+            return False
+        unasked = set()
+        for place, each in enumerate(placed):
+            if not isinstance(each.payload, MemoryRecalled) or (by := each.payload.asked_by) is None:
+                continue
+            asked = asking.get(by.int) or self._asking.get(by.int)
+            if asked is None:
+                unasked.add(by.int)
+                continue
+            key = (*asked, each.event.delivery_id.int)
+            if self._last is not None and key <= self._last:
+                return False
+            placed[place] = msgspec.structs.replace(each, key=key, when=Micros(key[0]))
+        placed.sort(key=_BY_KEY)
+        self._asking.update(asking)
+        self._unasked |= unasked
+        return True
+
     def _remember(self, entries: Sequence[Placed], lines: Mapping[str, _Line]) -> None:
         for entry in entries:
             seen, telling = entry.payload, entry.telling
@@ -238,7 +275,9 @@ class Ordering:
                 self._ordinal = (line.depth, max(line.raised, self._ordinal[1]))
             if line.parent and line.parent not in self._lines:
                 self._awaited.add(line.parent)
-        self._last = entries[-1].key
+
+
+_ASKING = (PromptSubmitted, SessionStarted)
 
 
 def _by_hook(entry: Placed) -> bool:
@@ -303,7 +342,7 @@ def _merged(first: Placed, others: Sequence[Placed]) -> Placed:
     payload = first.payload
     for other in others:
         payload = filled(payload, other.payload)
-    return msgspec.structs.replace(first, payload=payload)
+    return msgspec.structs.replace(first, payload=payload, hook=others[0].cite)
 
 
 @functools.cache

@@ -10,6 +10,7 @@ from uuid import UUID
 import msgspec
 
 from memctl.domain.event import event
+from memctl.domain.facts import Recalled
 from memctl.domain.statements import Statement
 
 
@@ -38,6 +39,31 @@ class MemoryRecalled(Statement, frozen=True, kw_only=True, omit_defaults=True):
 
 MOST_FOLLOWED = 24
 """Memories recalled in one piece of work whose fate is followed."""
+
+
+class Recalls(msgspec.Struct):
+    """What of memory an agent was told in a piece of work."""
+
+    memories: dict[str, None] = msgspec.field(default_factory=dict)
+    asked: bool = False
+    """Some of it for a prompt, or an error: not only as the session began."""
+    withheld: bool = False
+    """There was some that was held back."""
+
+    def add(self, seen: MemoryRecalled) -> None:
+        if seen.withheld:
+            self.withheld = True
+            return
+        fresh = [each.id for each in seen.memories if each.id][: MOST_FOLLOWED - len(self.memories)]
+        self.memories.update(dict.fromkeys(fresh))
+        self.asked = self.asked or (bool(fresh) and seen.hook != "SessionStart")
+
+    @property
+    def recalled(self) -> Recalled:
+        """What a session begins with is told whether or not memory is held back afterwards."""
+        if self.withheld and not self.asked:
+            return "withheld"
+        return "told" if self.memories else "none"
 
 
 def held_back(session: str, prompt: str, share: float) -> bool:

@@ -80,11 +80,13 @@ class Consolidated(msgspec.Struct, frozen=True, kw_only=True):
 
     def keeper_of(self, memory: str, text: str) -> str:
         """The memory that this one, with a text of this digest, is told as; empty where it is told by itself."""
-        return self._other(memory, text, "merged")
+        merges = (c for c in self.standing if c.role_of(memory) == "merged" and c.holds_of(memory, text))
+        return next((change.parties[0].memory for change in merges), "")
 
     def successor_of(self, memory: str, text: str) -> str:
-        """The memory that took this one's place; empty where none did."""
-        return self._other(memory, text, "superseded")
+        """The memory that took this one's place; empty where none did, or where it was later said to hold itself."""
+        last = next((c for c in self.standing if c.kind == "superseded" and c.holds_of(memory, text)), None)
+        return last.parties[0].memory if last is not None and last.role_of(memory) == "superseded" else ""
 
     def pruned(self, last_at: int) -> bool:
         """Whether it was pruned, and has shown no sign of life since."""
@@ -98,12 +100,6 @@ class Consolidated(msgspec.Struct, frozen=True, kw_only=True):
     def hides(self, memory: str, text: str, last_at: int) -> bool:
         """Whether it is no longer told by itself: merged, pruned or superseded."""
         return bool(self.keeper_of(memory, text) or self.successor_of(memory, text)) or self.pruned(last_at)
-
-    def _other(self, memory: str, text: str, role: Role) -> str:
-        for change in self.standing:
-            if change.role_of(memory) == role and change.holds_of(memory, text):
-                return change.parties[0].memory
-        return ""
 
 
 class Logged(msgspec.Struct, frozen=True, kw_only=True):

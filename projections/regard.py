@@ -8,7 +8,7 @@ from __future__ import annotations
 import msgspec
 
 from memctl.domain.bounded import clipped
-from memctl.domain.facts import MemoryFollowed
+from memctl.domain.facts import MemoriesFollowed
 from memctl.domain.outcomes import Kept, moving_average, with_outcome
 from memctl.domain.verdicts import KnowledgeRejected, KnowledgeVerified, MemoryPinned, MemoryRated
 from memctl.projections.kernel import Recorded, projection
@@ -20,14 +20,13 @@ class Regard(msgspec.Struct, frozen=True, kw_only=True):
     `verdict` is what a person last said of it: that it holds (True) or does not; None where nobody did.
     """
 
-    memory: str
     ratings: tuple[Kept, ...] = ()
     usefulness: float = 0.5
     why: str = ""
     """What the newest rating that gave a reason said."""
     why_at: tuple[int, str] = (0, "")
     recalls: int = 0
-    """Pieces of work in which it was told to an agent."""
+    """Pieces of work in which it was told to an agent, and which are over."""
     followed: tuple[Kept, ...] = ()
     """How the newest 32 of them went whose outcome is known: 1 for success, 0.5 for partial, 0 for failure."""
     reliability: float = 0.5
@@ -51,7 +50,7 @@ class Regard(msgspec.Struct, frozen=True, kw_only=True):
 _WORTH = {"success": 1.0, "partial": 0.5, "failure": 0.0}
 
 Said = (
-    MemoryFollowed
+    MemoriesFollowed
     | Recorded[MemoryRated]
     | Recorded[MemoryPinned]
     | Recorded[KnowledgeVerified]
@@ -59,30 +58,23 @@ Said = (
 )
 
 
-def _about(said: Said) -> str:
-    if isinstance(said, MemoryFollowed):
-        return clipped(said.memory, 512)
+def _about(said: Said) -> str | tuple[str, ...]:
+    if isinstance(said, MemoriesFollowed):
+        return tuple(clipped(memory, 512) for memory in said.memories)
     payload = said.payload
     about = payload.memory if isinstance(payload, (MemoryRated, MemoryPinned)) else payload.claim
     return clipped(about, 512)
 
 
 @projection(row=Regard, key=_about, indexes=(("pinned", "pinned_since"),))
-def regard(
-    row: Regard | None,
-    said: MemoryFollowed
-    | Recorded[MemoryRated]
-    | Recorded[MemoryPinned]
-    | Recorded[KnowledgeVerified]
-    | Recorded[KnowledgeRejected],
-) -> Regard:
+def regard(row: Regard | None, said: Said) -> Regard:
     """What is thought of memories: ratings, which are pinned, which a person confirmed or rejected, and how work went
     in which they were told."""
-    if isinstance(said, MemoryFollowed):
-        return _followed(row or Regard(memory=_about(said)), said)
+    row = row or Regard()
+    if isinstance(said, MemoriesFollowed):
+        return _followed(row, said)
     payload, event = said.payload, said.event
     at = (int(event.occurred_at), str(event.delivery_id))
-    row = row or Regard(memory=_about(said))
     match payload:
         case MemoryPinned():
             if at < row.pinned_at:
@@ -103,7 +95,7 @@ def regard(
             return msgspec.structs.replace(row, verdict=isinstance(payload, KnowledgeVerified), verdict_at=at)
 
 
-def _followed(row: Regard, said: MemoryFollowed) -> Regard:
+def _followed(row: Regard, said: MemoriesFollowed) -> Regard:
     row = msgspec.structs.replace(row, recalls=row.recalls + 1)
     worth = _WORTH.get(said.outcome)
     if worth is None:

@@ -301,7 +301,8 @@ class _Session:
             DiscoveryNoted(text=luck.choice(NASTY) or "the clock drifts"),
             SessionSummarized(summary=luck.choice((*SAID, *NASTY)), tags=("cart",)),
             MemoryRecalled(
-                hook="UserPromptSubmit",
+                hook=luck.choice(("UserPromptSubmit", "SessionStart")),
+                asked_by=self._asker() if luck.random() < 0.7 else None,
                 memories=tuple(RecalledMemory(luck.choice(("m", "n", "", text))) for text in luck.sample(NASTY, 2)),
                 withheld=luck.random() < 0.3,
             ),
@@ -318,6 +319,11 @@ class _Session:
                 location=normalise(luck.choice(PLACES)),
             )
         )  # fmt: skip
+
+    def _asker(self) -> UUID:
+        """The event of a hook that may have asked memory: the last mostly, or one that never comes."""
+        hooks = [each.dedupe_key for each in self.events if each.dedupe_key.startswith("hook:")]
+        return event_id_of(1, self.luck.choice((*hooks[-1:] * 3, *hooks, "hook:never")))
 
     def _processed(self) -> tuple[Payload, ...]:
         """What processors may say of the session: of its episodes, of one that is not, and of one yet to come."""

@@ -8,7 +8,7 @@ memories; of their texts only those are held that may be alike.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -18,6 +18,7 @@ from psycopg import sql
 
 from memctl.domain.consolidation import (
     MERGEABLE,
+    MOST_MERGED,
     PRUNABLE,
     STREAM,
     UNIMPORTANT,
@@ -189,18 +190,23 @@ def _judged(desk: Desk, known: _Known, members: list[_Signed], pairs: list[tuple
         for n in order
     ]  # fmt: skip
     met = [(order[one], order[other]) for one, other in pairs if one in order and other in order]
-    return [_change(each, rows, known) for each in judge(sides, met, known.apart)]
+    changes = (_change(each, rows, known) for each in judge(sides, met, known.apart))
+    return [change for change in changes if change is not None]
 
 
-def _change(found: Judged, rows: dict[str, Memory], known: _Known) -> Change:
+def _change(found: Judged, rows: dict[str, Memory], known: _Known) -> Change | None:
+    """The change that follows; None where the memories have taken in too many to be put together."""
     memories = [rows[side.id] for side in found.sides]
     first, *others = [Member(row.id, text_digest(row.text)) for row in memories]
     payload: Consolidating
     match found.relation:
         case "same":
-            # What the merged ones had taken in before goes along: reads look one step far.
-            before = [member for row in memories[1:] for member in known.merged_into(row.id)]
-            payload = MemoriesMerged(keeper=first, merged=(*others, *before), alike=found.alike)
+            together = with_all_they_took_in(others, known.merged_into)
+            if not together:
+                return None
+            memories = [rows[first.memory], *(rows[other.memory] for other, _ in together)]
+            merged = [member for other, before in together for member in (other, *before)]
+            payload = MemoriesMerged(keeper=first, merged=tuple(merged), alike=found.alike)
         case "newer":
             payload = MemorySuperseded(memory=others[0], by=first, why="the later says it with other numbers")
         case "contrary":
@@ -212,6 +218,23 @@ def _change(found: Judged, rows: dict[str, Memory], known: _Known) -> Change:
         about=(*(row.id for row in memories), *sorted({str(span.event) for row in memories for span in row.evidence})),
         titles=tuple(row.title for row in memories),
     )
+
+
+def with_all_they_took_in(
+    others: Iterable[Member], merged_into: Callable[[str], Iterable[Member]]
+) -> list[tuple[Member, list[Member]]]:
+    """Those that one event can merge, each with what it had taken in before, which goes along: reads look one step far.
+
+    The others wait for another round, or stay as they are.
+    """
+    found: list[tuple[Member, list[Member]]] = []
+    room = MOST_MERGED
+    for other in others:
+        before = list(merged_into(other.memory))
+        if len(before) < room:
+            found.append((other, before))
+            room -= 1 + len(before)
+    return found
 
 
 def _pruned(memory: Memory) -> Change:
@@ -238,9 +261,9 @@ class _Known:
             return project.anchor if project is not None else location
 
         self.place = place
-        self._regard: dict[str, Regard] = {
-            row.memory: row for row in readmodels.rows_of(connection, model("regard"), live.stage2, desk.space_id)
-        }
+        self._regard: dict[str, Regard] = {}
+        for said in scanned(desk, model("regard")):
+            self._regard.update(said)
         self._recorded: dict[str, Consolidated] = {}
         for rows in scanned(desk, model("consolidated")):
             self._recorded.update(rows)

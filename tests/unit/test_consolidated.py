@@ -10,6 +10,7 @@ from events import NOON, as_read
 from memctl.domain.commanding import BadCommand
 from memctl.domain.consolidation import (
     ALWAYS,
+    MOST_MERGED,
     STREAM,
     ConsolidationUndone,
     Member,
@@ -25,6 +26,7 @@ from memctl.domain.event import Event, Micros, NewEvent, Payload
 from memctl.domain.observed import Look, changed_after
 from memctl.projections.consolidated import Consolidated, Logged, consolidated, consolidation_log
 from memctl.projections.kernel import Recorded
+from memctl.workers.consolidator import with_all_they_took_in
 
 A, B, C = Member("a", "1"), Member("b", "2"), Member("c", "3")
 
@@ -90,6 +92,37 @@ def test_only_what_agrees_in_numbers_and_negations_is_the_same() -> None:
     assert relation_of(one, side("b", "Never use pnpm for installing"), 0.8) == "contrary"
     assert relation_of(side("a", "Go is 1.22"), side("b", "Go is 1.23", at=1), 0.9) == "newer"
     assert relation_of(side("a", "Go is 1.22", kind="turn"), side("b", "Go is 1.23", kind="turn"), 0.9) is None
+
+
+def test_claims_about_two_things_are_neither_newer_nor_contrary_however_alike_they_sound() -> None:
+    web = side("a", "The web server of the shop listens on port 8080")
+    admin = side("b", "The admin server of the shop listens on port 9090", at=1)
+    moved = side("c", "The web server of the shop listens on port 9090", at=1)
+    assert relation_of(web, admin, 0.7) is None
+    assert relation_of(web, moved, 0.7) == "newer"
+    assert relation_of(web, side("b", "The admin server of the shop never listens on port 8080"), 0.7) is None
+    assert relation_of(web, side("b", "The web server of the shop never listens on port 8080"), 0.7) == "contrary"
+    assert relation_of(side("a", "Use pnpm here"), side("b", "Do not use pnpm here"), 0.7) == "contrary"
+
+
+def test_of_two_that_took_each_others_place_the_last_word_counts_in_any_order() -> None:
+    first, second = (
+        said(MemorySuperseded(memory=A, by=B), 1),
+        said(MemorySuperseded(memory=B, by=A), 2),
+    )
+    for order in ((first, second), (second, first)):
+        row = of(*order)
+        assert (row.successor_of("a", "1"), row.successor_of("b", "2")) == ("", "a")
+    undone = of(first, second, said(ConsolidationUndone(change=second.delivery_id, memories=("a", "b")), 3))
+    assert (undone.successor_of("a", "1"), undone.successor_of("b", "2")) == ("b", "")
+
+
+def test_what_was_merged_before_goes_along_whole_or_waits() -> None:
+    taken = {f"k{n}": [Member(f"k{n}-{m}", "") for m in range(6)] for n in range(4)}
+    taken["large"] = [Member(f"l{m}", "") for m in range(MOST_MERGED)]
+    found = with_all_they_took_in([Member(id, "") for id in ("large", *taken, "single")], lambda id: taken.get(id, []))
+    assert [(other.memory, len(before)) for other, before in found] == [("k0", 6), ("k1", 6), ("single", 0)]
+    assert sum(1 + len(before) for _, before in found) <= MOST_MERGED
 
 
 def test_what_is_of_two_places_or_kinds_or_an_episode_is_never_the_same() -> None:

@@ -17,7 +17,7 @@ from unit.test_derive import SECOND, START, Session, event, histories, hooks_of
 from memctl.domain.event import Event, Micros, NewEvent, Payload, Position
 from memctl.domain.facts import Fact
 from memctl.domain.observations import PromptSubmitted, ResponseReceived, SessionEnded, event_id_of
-from memctl.domain.recalled import MemoryRecalled
+from memctl.domain.recalled import MemoryRecalled, RecalledMemory
 from memctl.domain.statements import (
     DecisionMade,
     HypothesisProposed,
@@ -148,6 +148,24 @@ def test_a_late_prompt_takes_back_what_was_told_of_the_turn_it_ends() -> None:
         worker.take([told])
         worker.check()
     assert (worker.rewound, worker.anew) == (1, 1)
+
+
+@pytest.mark.usefixtures("points_everywhere")
+def test_what_was_recalled_stands_when_what_told_it_again_is_taken_back() -> None:
+    """A prompt of a hook goes on with the work, until its transcript says that nobody wrote it."""
+    session = Session()
+    session.tell(PromptSubmitted(text="Fix the flaky login test in auth.py"), "user", hook="first")
+    memories = (RecalledMemory("a"), RecalledMemory("b"))
+    recalled = MemoryRecalled(hook="UserPromptSubmit", memories=memories)
+    session.events.append(event(recalled, "recalled:1", START + SECOND // 2, 2))
+    session.tell(SessionEnded(reason="exit"), "system", hook="end")
+    session.tell(PromptSubmitted(text="and the docs of it"), "user", hook="more")
+    session.tell(PromptSubmitted(text="and the docs of it", meta=True), "user", after=-0.5)
+    worker = Worker(session.events[0].stream)
+    for told in session.events:
+        worker.take([told])
+        worker.check()
+    assert worker.rewound == 1
 
 
 def stored(events: Sequence[NewEvent]) -> list[Event]:

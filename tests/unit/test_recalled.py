@@ -2,55 +2,101 @@
 
 from __future__ import annotations
 
+from itertools import permutations
 from typing import Any
+from uuid import UUID
 
+import msgspec
 import pytest
+from events import prompt
 from unit.test_learning import WORK, judged, of, read
 
 from memctl.domain.derive import derive
-from memctl.domain.event import Event, NewEvent
-from memctl.domain.facts import MemoryFollowed, TaskClosed
+from memctl.domain.event import NewEvent
+from memctl.domain.facts import MemoriesFollowed, TaskClosed
+from memctl.domain.observations import PromptSubmitted, SessionEnded, event_id_of
 from memctl.domain.recalled import MemoryRecalled, RecalledMemory, held_back
 from memctl.domain.statements import TaskCompleted
 from memctl.projections.regard import regard
 from memctl.projections.stage1 import fold_stream
 
 
-def recall(*memories: str, withheld: bool = False) -> NewEvent:
+def recall(*memories: str, withheld: bool = False, at: int = 2, asked_by: UUID | None = None) -> NewEvent:
     told = tuple(RecalledMemory(id) for id in memories)
-    return of(MemoryRecalled(hook="UserPromptSubmit", memories=told, withheld=withheld), 2)
+    hook = "UserPromptSubmit" if asked_by or at else "SessionStart"
+    return of(MemoryRecalled(hook=hook, memories=told, withheld=withheld, asked_by=asked_by), at)
 
 
-def followed(*events: NewEvent) -> dict[str, MemoryFollowed]:
-    facts = derive(WORK[0].stream, read(*events)).drain()
-    return {fact.memory: fact for fact in facts if isinstance(fact, MemoryFollowed)}
+def followed(*events: NewEvent) -> list[MemoriesFollowed]:
+    facts = derive(events[0].stream, read(*events)).drain()
+    return [fact for fact in facts if isinstance(fact, MemoriesFollowed)]
 
 
-def closing(events: list[Event]) -> TaskClosed:
-    return next(fact for fact in derive(events[0].stream, events).drain() if isinstance(fact, TaskClosed))
+def closings(*events: NewEvent) -> list[str]:
+    facts = derive(events[0].stream, read(*events)).drain()
+    return [fact.recalled for fact in facts if isinstance(fact, TaskClosed)]
 
 
 def test_what_was_told_is_followed_by_how_the_work_went() -> None:
     events = (WORK[0], recall("a", "b"), *WORK[1:])
-    assert {memory: fact.outcome for memory, fact in followed(*events).items()} == {"a": "success", "b": "success"}
-    assert closing(read(*events)).recalled == "told"
+    (fact,) = followed(*events)
+    assert (fact.memories, fact.outcome) == (("a", "b"), "success")
+    assert closings(*events) == ["told"]
 
 
 def test_a_judges_later_word_moves_what_was_told() -> None:
-    assert followed(WORK[0], recall("a"), *WORK[1:], judged("failure"))["a"].outcome == "failure"
+    (fact,) = followed(WORK[0], recall("a"), *WORK[1:], judged("failure"))
+    assert fact.outcome == "failure"
 
 
 def test_what_was_held_back_is_followed_by_nothing_and_the_task_says_so() -> None:
     events = (WORK[0], recall("a", withheld=True), *WORK[1:])
-    assert followed(*events) == {}
-    assert closing(read(*events)).recalled == "withheld"
-    assert closing(read(*WORK)).recalled == "none"
+    assert followed(*events) == []
+    assert closings(*events) == ["withheld"]
+    assert closings(*WORK) == ["none"]
+
+
+def test_open_work_is_followed_once_the_session_ends_and_the_same_fact_says_how_it_went_on() -> None:
+    ended = of(SessionEnded(reason="exit", line="z"), 50)
+    assert followed(WORK[0], recall("a"), WORK[1]) == []
+    (left,) = followed(WORK[0], recall("a"), WORK[1], ended)
+    assert (left.memories, left.occurred_at) == (("a",), WORK[0].occurred_at)
+    done = of(TaskCompleted(outcome="failure"), 60, "user")
+    assert {(f.id, f.occurred_at) for f in followed(WORK[0], recall("a"), WORK[1], ended, done)} == {
+        (left.id, left.occurred_at)
+    }
+    assert followed(WORK[0], recall("a"), WORK[1], ended, done)[-1].outcome == "failure"
+
+
+def test_what_a_session_begins_with_belongs_to_its_first_task() -> None:
+    events = (recall("a", at=0), *WORK)
+    assert [fact.memories for fact in followed(*events)] == [("a",)]
+    assert closings(*events) == ["told"]
+    held = recall("b", withheld=True)
+    assert closings(recall("a", at=0), WORK[0], held, *WORK[1:]) == ["withheld"]
+
+
+def test_what_was_told_belongs_to_the_prompt_that_asked_for_it_wherever_clocks_put_them() -> None:
+    """The transcript raises its prompt's time above that of the hook, and of what was recalled in between."""
+    payload = WORK[2].payload
+    assert isinstance(payload, PromptSubmitted)
+    asked = of(msgspec.structs.replace(payload, via="hook", line=""), 90, "user")
+    told = recall("a", at=91, asked_by=event_id_of(1, asked.dedupe_key))
+    done = of(TaskCompleted(outcome="success"), 150, "user")
+    for order in permutations((*WORK, asked, told, done)):
+        (fact,) = followed(*order)
+        assert fact.occurred_at == WORK[2].occurred_at
+        assert closings(*order) == ["none", "told"]
+    late = recall("a", at=140, asked_by=event_id_of(1, asked.dedupe_key))
+    third = prompt(3, "now implement the import of ledgers from spreadsheets", at=130)
+    assert closings(*WORK, asked, late, third) == ["none", "told"]
 
 
 @pytest.mark.parametrize(("outcome", "reliability"), [("success", 0.65), ("partial", 0.5), ("failure", 0.35)])
 def test_reliability_moves_by_what_followed_and_usefulness_by_ratings_alone(outcome: Any, reliability: float) -> None:
     done = of(TaskCompleted(outcome=outcome), 50, "user")
-    row = regard(None, followed(WORK[0], recall("a"), WORK[1], done)["a"])
+    (fact,) = followed(WORK[0], recall("a"), WORK[1], done)
+    row = regard(None, fact)
     assert (row.recalls, row.reliability, row.usefulness) == (1, reliability, 0.5)
 
 
