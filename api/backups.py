@@ -12,12 +12,13 @@ import msgspec
 
 from memctl.domain.erasing import Tombstone, scope_tombstones
 from memctl.domain.errors import MemctlError
+from memctl.infra import keys
 from memctl.infra.backups import backups, folder_of
 from memctl.infra.database import Connection, outages
 from memctl.infra.embedded import instance
 from memctl.infra.embedded.places import Places, sync_folder
 from memctl.infra.log import archive, erase
-from memctl.infra.log.archive import BadBackup, Manifest
+from memctl.infra.log.archive import BadBackup
 from memctl.infra.log.mark import move_mark
 from memctl.infra.log.receipts import RECEIPTS, Recalled, read_receipts, write_receipts
 from memctl.infra.log.spaces import space_id
@@ -47,6 +48,8 @@ class Restored(msgspec.Struct, frozen=True, kw_only=True):
     receipts: int
     """Receipts of what was forgotten after the backup was made."""
     left_out: int
+    keys: int
+    """Keys of the API that are in force again, as they were then."""
 
 
 def restore(settings: Settings, connection: Connection, file: Path, receipts: Iterable[Path] = ()) -> Restored:
@@ -66,8 +69,13 @@ def restore(settings: Settings, connection: Connection, file: Path, receipts: It
             fresh = {each.id: each for each in told if each.id not in known and each.scope.kind != "rules"}
             left_out = sum(_forget_again(connection, each) for each in fresh.values())
         move_mark(connection)
-        write_receipts(settings.data_dir, connection)
-    return _restored(file, manifest, len(fresh), left_out)
+        write_receipts(connection, settings.data_dir)
+        now = datetime.now(UTC)
+        in_force = sum(key.holds(now) for key in keys.listed(connection, settings.space))
+    return Restored(
+        file=str(file), made_at=manifest.made_at, events=manifest.tables["events"].rows, receipts=len(fresh),
+        left_out=left_out, keys=in_force,
+    )  # fmt: skip
 
 
 def newest(settings: Settings) -> Path:
@@ -99,11 +107,6 @@ def set_aside(settings: Settings, tell: Callable[[str], None] = lambda _: None) 
         shutil.rmtree(folder, ignore_errors=True)
     instance.up(settings, tell=tell)
     return aside
-
-
-def _restored(file: Path, manifest: Manifest, receipts: int, left_out: int) -> Restored:
-    events = manifest.tables["events"].rows
-    return Restored(file=str(file), made_at=manifest.made_at, events=events, receipts=receipts, left_out=left_out)
 
 
 def _forget_again(connection: Connection, each: Recalled) -> int:

@@ -276,7 +276,7 @@ def _carry_out(
         consequences=consequences,
     )
     erase.finish(connection, receipt, msgspec.to_builtins(done))
-    write_receipts(settings.data_dir, connection)
+    write_receipts(connection, settings.data_dir)
     return done
 
 

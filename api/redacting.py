@@ -67,7 +67,7 @@ def redact_past(settings: Settings, *, dry: bool = False, tell: Callable[[str], 
         if changed and not dry:
             recorded(log, intake.space_id, receipt, Scope(kind="rules"), changed, "")
             erase.finish(log, receipt, {"events": changed, "cut": dict(cut)})
-            write_receipts(settings.data_dir, log)
+            write_receipts(log, settings.data_dir)
             intake.wake()
     return Redacted(
         looked_at=looked_at, events=changed, cut=dict(cut), receipt=receipt if changed and not dry else None

@@ -79,6 +79,8 @@ def restore(file: Path | None, receipts: tuple[Path, ...], set_aside: bool, as_j
         return
     gone = f"; {done.left_out:,} of them were forgotten since, and left out" if done.left_out else ""
     print_lines(f"restored {done.events:,} events of {done.made_at} from {chosen}{gone}")
+    if done.keys:
+        tell(f"keys of the API in force, as they were then: {done.keys}; revoke again what was revoked since")
     tell("the workers fold them now; `memctl status` tells how far they are, `memctl ingest` reads what came since")
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
+import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -25,6 +27,8 @@ _STAMP = "%Y%m%dT%H%M%S%fZ"
 _EMBEDDED_EVERY_HOURS = 24
 _LEAST_ROOM = 64 << 20
 """Bytes that a backup on schedule leaves free beside twice the size of the last one."""
+
+_ABANDONED_S = 3600
 
 
 class NoRoom(MemctlError):
@@ -57,7 +61,8 @@ def folder_of(settings: Settings) -> Path:
 
 
 def backup(settings: Settings, connection: Connection, folder: Path | None = None, keep: int | None = None) -> Path:
-    """Write a backup with the receipts beside it; `keep`: remove all but the newest so many. Returns its path.
+    """Write a backup with the receipts beside it; `keep`: remove all but the newest so many, of those that bear the
+    names they were given. Returns its path.
 
     Raises: DatabaseUnavailable, OSError.
     """
@@ -66,19 +71,28 @@ def backup(settings: Settings, connection: Connection, folder: Path | None = Non
         make_private(where)
     else:
         where.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _remove_abandoned(where)
     file = where / f"memctl-{datetime.now(UTC):{_STAMP}}{SUFFIX}"
     with outages():
         archive.write(connection, file)
-        write_receipts(settings.data_dir, connection)
-        write_receipts(where, connection)
-    for old in backups(where)[:-keep] if keep else []:
+        write_receipts(connection, settings.data_dir, where)
+    made = [each for each in backups(where) if _stamp(each) is not None]
+    for old in made[:-keep] if keep else []:
         old.unlink(missing_ok=True)
     return file
 
 
 def backups(folder: Path) -> list[Path]:
-    """The backups in a folder, oldest first."""
-    return sorted(folder.glob(f"memctl-*{SUFFIX}")) if folder.is_dir() else []
+    """The backups in a folder, oldest first; those that somebody named otherwise, too."""
+    return sorted(folder.glob(f"memctl-*{SUFFIX}"), key=_made_at) if folder.is_dir() else []
+
+
+def _remove_abandoned(folder: Path) -> None:
+    """Remove what processes that were killed had written of backups: nobody wrote to it for an hour."""
+    for part in folder.glob(f".memctl-*{SUFFIX}.part"):
+        with contextlib.suppress(FileNotFoundError):
+            if time.time() - part.stat().st_mtime > _ABANDONED_S:
+                part.unlink()
 
 
 def kept(settings: Settings) -> Kept:
@@ -132,8 +146,13 @@ def _changed(connection: Connection, last: Path | None, at: datetime | None) -> 
 
 
 def _made_at(file: Path) -> datetime:
+    return _stamp(file) or datetime.fromtimestamp(file.stat().st_mtime, UTC)
+
+
+def _stamp(file: Path) -> datetime | None:
+    """When a backup was made, by its name; None where somebody gave it another."""
     stamp = file.name.removeprefix("memctl-").removesuffix(SUFFIX)
     try:
         return datetime.strptime(stamp, _STAMP).replace(tzinfo=UTC)
-    except ValueError:  # somebody gave it another name
-        return datetime.fromtimestamp(file.stat().st_mtime, UTC)
+    except ValueError:
+        return None

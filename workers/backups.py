@@ -6,10 +6,10 @@ import logging
 import threading
 from datetime import UTC, datetime
 
-from memctl.domain.errors import MemctlError
 from memctl.infra import backups
 from memctl.infra.database import Connection, connect
 from memctl.infra.settings import Settings
+from memctl.workers.poison import told
 
 log = logging.getLogger("memctl.backups")
 
@@ -22,16 +22,17 @@ def keep_making(settings: Settings, stop: threading.Event) -> None:
     """Make backups as the settings say until told to stop; what goes wrong is logged, and tried again later."""
     if backups.every(settings) is None:
         return
-    told = ""
+    last = ""
     while not stop.wait(LOOK_AGAIN_S):
         try:
             with connect(settings.require("database_url"), name="memctl backup") as connection:
                 make_if_due(settings, connection, datetime.now(UTC))
-            told = ""
-        except (MemctlError, OSError) as problem:
-            if str(problem) != told:
-                log.warning("no backup was made: %s", problem)
-            told = str(problem)
+            last = ""
+        except Exception as problem:
+            why = str(problem) if isinstance(problem, OSError) else told(problem)
+            if why != last:
+                log.warning("no backup was made: %s", why)
+            last = why
 
 
 def make_if_due(settings: Settings, connection: Connection, now: datetime) -> bool:
@@ -46,4 +47,5 @@ def make_if_due(settings: Settings, connection: Connection, now: datetime) -> bo
         log.info("backup written: %s, %d bytes", file, file.stat().st_size)
         return True
     finally:
-        connection.execute("SELECT pg_advisory_unlock(%s)", [LOCK])
+        if not connection.closed:
+            connection.execute("SELECT pg_advisory_unlock(%s)", [LOCK])

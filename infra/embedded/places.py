@@ -6,6 +6,7 @@ import contextlib
 import os
 import re
 import stat
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import sha256
@@ -159,15 +160,18 @@ def open_private(file: Path) -> Iterator[IO[bytes]]:
 
 
 def write_private(file: Path, text: str) -> None:
-    """Write a file that only we may read, whole or not at all, and on disk once this returns."""
-    new = file.with_name(f".{file.name}.new")
-    new.unlink(missing_ok=True)
-    handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-    with os.fdopen(handle, "w") as written:
-        written.write(text)
-        written.flush()
-        os.fsync(written.fileno())
-    new.replace(file)
+    """Write a file that only we may read, whole or not at all, and on disk once this returns. Several may at once."""
+    handle, name = tempfile.mkstemp(prefix=f".{file.name}.", suffix=".new", dir=file.parent)
+    new = Path(name)
+    try:
+        with os.fdopen(handle, "w") as written:
+            written.write(text)
+            written.flush()
+            os.fsync(written.fileno())
+        new.replace(file)
+    except BaseException:
+        new.unlink(missing_ok=True)
+        raise
     sync_folder(file.parent)
 
 

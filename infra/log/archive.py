@@ -1,7 +1,8 @@
 """Backups: the log with all that steers it, in one zip file that any zip tool can open and check.
 
 Members are tables as Postgres' COPY writes them (text), then `manifest.json`: schema, columns, rows and sha256 of each.
-Read models are not in it: they are folded anew. The cache of dense vectors is, so that a restore embeds nothing twice.
+Read models are not in it: they are folded anew. The cache of dense vectors is, so that a restore embeds nothing twice;
+and what processors did and spent, so that no language model is asked twice and its budget goes on.
 What is in a backup is what one snapshot saw: writers go on meanwhile, and what they had not committed is not in it.
 """
 
@@ -25,8 +26,11 @@ from memctl.infra.log.migrate import revisions
 
 FORMAT = 1
 
-TABLES = ("spaces", "events", "receipts", "tombstones", "mark_history", "checkpoints", "embeddings")
-"""In the order in which they can be restored."""
+TABLES = (
+    "spaces", "events", "receipts", "tombstones", "mark_history", "checkpoints", "embeddings", "api_keys", "processing",
+    "llm_calls",
+)  # fmt: skip
+"""In the order in which they can be restored. Older backups lack the last three."""
 
 _BLOCK = 1 << 20
 _LONGEST_MANIFEST = 1 << 20
@@ -141,11 +145,11 @@ def restore(connection: Connection, file: Path, progress: Progress = lambda tabl
         manifest = _manifest(file, archive)
         if manifest.schema > revisions(connection)[0]:
             raise BadBackup(file=str(file), why="it was written by a newer memctl")
-        connection.execute("DELETE FROM memctl.tombstones; DELETE FROM memctl.receipts; DELETE FROM memctl.checkpoints")
-        connection.execute("DELETE FROM memctl.mark_history; DELETE FROM memctl.embeddings; DELETE FROM memctl.spaces")
-        for table in TABLES:
-            if table not in manifest.tables:
-                continue
+        tables = [table for table in TABLES if table in manifest.tables]
+        for table in reversed(tables):
+            if table != "events":  # there is none, and nothing may delete from it
+                connection.execute(sql.SQL("DELETE FROM memctl.{}").format(sql.Identifier(table)))
+        for table in tables:
             statement = sql.SQL("COPY memctl.{} ({}) FROM STDIN").format(
                 sql.Identifier(table), sql.SQL(", ").join(map(sql.Identifier, manifest.tables[table].columns))
             )
@@ -157,9 +161,13 @@ def restore(connection: Connection, file: Path, progress: Progress = lambda tabl
             "SELECT setval(pg_get_serial_sequence('memctl.events', 'position'), greatest(max(position), 1),"
             " max(position) IS NOT NULL) FROM memctl.events"
         )
-        connection.execute(
-            "SELECT setval(pg_get_serial_sequence('memctl.spaces', 'space_id'), max(space_id)) FROM memctl.spaces"
-        )
+        for table, column in (("spaces", "space_id"), ("llm_calls", "call")):
+            connection.execute(
+                sql.SQL("SELECT setval(pg_get_serial_sequence(%s, %s), greatest(max({}), 1)) FROM {}").format(
+                    sql.Identifier(column), sql.Identifier("memctl", table)
+                ),
+                [f"memctl.{table}", column],
+            )
         return manifest
 
 

@@ -13,12 +13,15 @@ import msgspec
 
 from memctl.domain.erasing import Scope, Tombstone
 from memctl.domain.errors import MemctlError
-from memctl.infra.database import Connection
+from memctl.infra.database import Connection, snapshot
 from memctl.infra.embedded.places import write_private
 from memctl.infra.log import erase
 
 RECEIPTS = "receipts.jsonl"
 """In the data directory and beside backups: every receipt, one a line."""
+
+LOCK = 0x72637074
+"""Advisory lock of whoever writes receipts ("rcpt")."""
 
 
 class BadReceipts(MemctlError):
@@ -42,20 +45,38 @@ class Recalled(msgspec.Struct, frozen=True, kw_only=True):
     stones: tuple[Tombstone, ...] = ()
 
 
-def write_receipts(folder: Path, connection: Connection) -> None:
-    """Every receipt, in a file that only its owner reads: it outlives the database."""
-    stones = erase.stones(connection)
-    lines = [
-        msgspec.json.encode(
-            Recalled(
-                id=each.id, space=each.space, scope=each.scope, reason=each.reason, begun_at=each.begun_at,
-                erased=each.erased, outcome=each.outcome, stones=tuple(stones.get(each.id, ())),
+def write_receipts(connection: Connection, *folders: Path) -> None:
+    """Every receipt, in a file of each folder that only its owner reads: it outlives the database.
+
+    One writer at a time: of two, the one that read less might be the one that writes last. Not in a transaction.
+    """
+    with _alone(connection):
+        with snapshot(connection):
+            stones = erase.stones(connection)
+            receipts = erase.receipts(connection)
+        lines = [
+            msgspec.json.encode(
+                Recalled(
+                    id=each.id, space=each.space, scope=each.scope, reason=each.reason, begun_at=each.begun_at,
+                    erased=each.erased, outcome=each.outcome, stones=tuple(stones.get(each.id, ())),
+                )
             )
-        )
-        for each in erase.receipts(connection)
-    ]  # fmt: skip
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    write_private(folder / RECEIPTS, "".join(line.decode() + "\n" for line in lines))
+            for each in receipts
+        ]  # fmt: skip
+        for folder in folders:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            write_private(folder / RECEIPTS, "".join(line.decode() + "\n" for line in lines))
+
+
+@contextlib.contextmanager
+def _alone(connection: Connection) -> Iterator[None]:
+    # Taken before the snapshot: what a lock in it waited for, it would not see.
+    connection.execute("SELECT pg_advisory_lock(%s)", [LOCK])
+    try:
+        yield
+    finally:
+        if not connection.closed:
+            connection.execute("SELECT pg_advisory_unlock(%s)", [LOCK])
 
 
 def read_receipts(files: Iterable[Path]) -> Iterator[Recalled]:

@@ -1,0 +1,173 @@
+"""Backups beside what goes on meanwhile: forgetting, outages, kills, and people who rename files."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import threading
+import zipfile
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+import servers
+from events import prompt
+from servers import wait_until
+
+from memctl.api import backups
+from memctl.domain.erasing import Scope, Tombstone
+from memctl.infra import generations, keys, processing
+from memctl.infra.backups import backup, kept
+from memctl.infra.database import Connection, connect
+from memctl.infra.llm import budget
+from memctl.infra.log import erase
+from memctl.infra.log.append import append
+from memctl.infra.log.receipts import LOCK, RECEIPTS, read_receipts, write_receipts
+from memctl.infra.settings import Settings, load_settings
+from memctl.workers import backups as making
+from memctl.workers.backups import make_if_due
+
+
+@pytest.fixture
+def log(database_url: str) -> Iterator[Connection]:
+    with connect(database_url, name="test") as connection:
+        yield connection
+
+
+@pytest.fixture
+def settings(database_url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Settings:
+    monkeypatch.setenv("MEMCTL_DATABASE_URL", database_url)
+    monkeypatch.setenv("MEMCTL_DATA_DIR", str(tmp_path / "data"))
+    monkeypatch.setenv("MEMCTL_BACKUP__EVERY_HOURS", "24")
+    monkeypatch.setenv("MEMCTL_BACKUP__KEEP", "2")
+    return load_settings()
+
+
+@pytest.fixture
+def elsewhere(postgres_server: str, migrated_template: str) -> Iterator[Connection]:
+    """Another database, with nothing in it."""
+    with servers.fresh_database(postgres_server, template=migrated_template) as url, connect(url) as connection:
+        yield connection
+
+
+def forgotten(connection: Connection) -> None:
+    with connection.transaction():
+        erase.begin(connection, 1, id := uuid4(), Scope(kind="id", id="x"), "")
+        erase.lay(connection, 1, id, [Tombstone(kind="event", value=str(uuid4()))])
+
+
+def test_whoever_writes_receipts_last_has_read_what_was_forgotten_before(
+    log: Connection, database_url: str, tmp_path: Path
+) -> None:
+    def write() -> None:
+        with connect(database_url, name="slow writer") as connection:
+            write_receipts(connection, tmp_path)
+
+    def waits() -> bool:
+        rows = log.execute("SELECT wait_event_type FROM pg_stat_activity WHERE application_name = 'slow writer'")
+        return rows.fetchall() == [("Lock",)]
+
+    writer = threading.Thread(target=write)
+    log.execute("SELECT pg_advisory_lock(%s)", [LOCK])
+    writer.start()
+    wait_until(waits, what="the other writer")
+    forgotten(log)
+    log.execute("SELECT pg_advisory_unlock(%s)", [LOCK])
+    writer.join(30)
+    (receipt,) = read_receipts([tmp_path / RECEIPTS])
+    assert receipt.stones
+    assert os.listdir(tmp_path) == [RECEIPTS]
+
+
+def test_a_fault_of_the_database_ends_no_backups_to_come(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("MEMCTL_DATABASE_URL", postgres_url)  # which lacks the tables
+    monkeypatch.setenv("MEMCTL_DATA_DIR", str(tmp_path / "data"))
+    monkeypatch.setenv("MEMCTL_BACKUP__EVERY_HOURS", "24")
+    monkeypatch.setattr(making, "LOOK_AGAIN_S", 0.01)
+    stop = threading.Event()
+    thread = threading.Thread(target=making.keep_making, args=[load_settings(), stop])
+    with caplog.at_level(logging.WARNING, "memctl.backups"):
+        thread.start()
+        wait_until(lambda: "no backup was made" in caplog.text or not thread.is_alive(), what="the first failure")
+    assert thread.is_alive()
+    stop.set()
+    thread.join(30)
+
+
+def test_what_was_spent_and_done_and_the_keys_come_back(
+    settings: Settings, log: Connection, elsewhere: Connection
+) -> None:
+    generations.ensure_live(log, 1)
+    append(log, 1, [prompt(1)])
+    limits = budget.Limits(daily_usd=Decimal(9), monthly_usd=Decimal(9), daily_tokens=999, monthly_tokens=999)
+    purpose = budget.Purpose(space_id=1, processor="judge", subject="e", model="m", prompt="judge@1")
+    budget.settle(log, budget.reserve(log, limits, purpose, 100, Decimal(1)), 70, 7, Decimal("0.5"))
+    claimed = processing.claim(log, 1, "judge", "e", "d")
+    assert claimed is not None
+    processing.done(log, claimed, {"seen": 1})
+    _, token = keys.make(log, settings.space, "dana", ["read"])
+    file = backup(settings, log)
+
+    assert backups.restore(settings, elsewhere, file).keys == 1
+    assert budget.spent(elsewhere).monthly_tokens == 77
+    assert budget.reserve(elsewhere, limits, purpose, 1, Decimal(0)) > 1
+    assert processing.claim(elsewhere, 1, "judge", "e", "d") is None
+    assert keys.lock_of(elsewhere, settings.space).opened_by(token) is not None
+
+
+def test_a_backup_of_before_they_were_in_it_is_restored_all_the_same(
+    settings: Settings, log: Connection, elsewhere: Connection
+) -> None:
+    generations.ensure_live(log, 1)
+    append(log, 1, [prompt(1)])
+    file = backup(settings, log)
+    with zipfile.ZipFile(file) as whole:
+        parts = {name: whole.read(name) for name in whole.namelist()}
+    manifest = json.loads(parts.pop("manifest.json"))
+    for table in ("api_keys", "processing", "llm_calls"):
+        del parts[table], manifest["tables"][table]
+    with zipfile.ZipFile(file, "w") as old:
+        for name, part in {**parts, "manifest.json": json.dumps(manifest).encode()}.items():
+            old.writestr(name, part)
+    keys.make(elsewhere, settings.space, "dana", ["read"])
+    done = backups.restore(settings, elsewhere, file)
+    assert (done.events, done.keys) == (1, 1)
+
+
+def test_a_backup_that_somebody_renamed_neither_counts_as_the_last_nor_pushes_others_out(
+    settings: Settings, log: Connection
+) -> None:
+    generations.ensure_live(log, 1)
+    now = datetime.now(UTC)
+    append(log, 1, [prompt(1)])
+    old = backup(settings, log)
+    renamed = old.rename(old.with_name("memctl-before-the-move.memctl.zip"))
+    long_ago = (now - timedelta(days=9)).timestamp()
+    os.utime(renamed, (long_ago, long_ago))
+    for number in (2, 3, 4):
+        append(log, 1, [prompt(number)])
+        assert make_if_due(settings, log, now + timedelta(days=number))
+        append(log, 1, [prompt(10 + number)])
+        assert not make_if_due(settings, log, now + timedelta(minutes=5)), "one was just made"
+    assert renamed.exists()
+    assert kept(settings).files == 3
+
+
+def test_what_a_killed_process_had_written_of_a_backup_is_removed_by_the_next(
+    settings: Settings, log: Connection, tmp_path: Path
+) -> None:
+    generations.ensure_live(log, 1)
+    folder = tmp_path / "kept"
+    folder.mkdir()
+    killed, under_way = (folder / f".memctl-2026{n}T0Z.memctl.zip.part" for n in (1, 2))
+    for part in (killed, under_way):
+        part.write_bytes(b"PK")
+    os.utime(killed, (1, 1))
+    backup(settings, log, folder)
+    assert (killed.exists(), under_way.exists()) == (False, True)
