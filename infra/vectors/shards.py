@@ -73,7 +73,8 @@ class _Damaged(Exception):
 class Collection:
     """An open shard. `dense` maps vector names to dimensions ("" is the unnamed vector); `writing` is held by writers.
 
-    `unflushed` counts the points written since the last flush, `written_at` is the monotonic time of the last write.
+    `unflushed` counts the points written since the last flush, `unindexed` those written since the last build of an
+    index, `written_at` is the monotonic time of the last write.
     `since` holds what was done since a copy was taken, while there is one to be brought up.
     """
 
@@ -85,12 +86,14 @@ class Collection:
     shard: edge.EdgeShard
     writing: asyncio.Lock = field(default_factory=asyncio.Lock)
     unflushed: int = 0
+    unindexed: int = 0
     written_at: float = 0.0
     since: list[edge.UpdateOperation] | None = None
 
     def apply(self, operation: edge.UpdateOperation, points: int = 1) -> None:
         """Apply one operation; when this returns, the engine's log holds it."""
         self.unflushed += points
+        self.unindexed += points
         self.written_at = time.monotonic()
         self.shard.update(operation)
         if self.since is not None:
@@ -102,7 +105,7 @@ class Collection:
         """Bring segments to disk, shorten the engine's log, and note what the files must at least hold from now on."""
         self.unflushed = 0
         self.shard.flush()
-        checkpoint = {"format": _FORMAT, "sizes": _sizes(self.folder / SHARD)}
+        checkpoint = {"format": _FORMAT, "sizes": _sizes(self.folder / SHARD), "unindexed": self.unindexed}
         _write_atomically(self.folder / _CHECKPOINT, orjson.dumps(checkpoint))
 
     def close(self) -> None:
@@ -170,21 +173,38 @@ class Collections:
         """Where a copy of a collection may stand; emptied at start."""
         return self._tmp / f"{collection.name}.{uuid.uuid4().hex}"
 
-    def replace(self, collection: Collection, copy: Path) -> None:
-        """Put the shard of a copy, which holds all that the collection's own does, in its place. A process killed in
-        between leaves one of the two."""
-        new, gone = collection.folder / _INDEXED, self.beside(collection)
+    def replace(self, collection: Collection, copy: Path, unindexed: int) -> None:
+        """Put the shard of a copy, which holds all that the collection's own does, in its place; so many of its points
+        were written since it was indexed. A process killed in between leaves one of the two. Where the new one cannot
+        be opened, the old one stays in service, or the collection is given up."""
+        old, new, gone = collection.folder / SHARD, collection.folder / _INDEXED, self.beside(collection)
         _sync_tree(copy / SHARD)
         # The new shard's files are others than the checkpoint names.
         (collection.folder / _CHECKPOINT).unlink(missing_ok=True)
         (copy / SHARD).rename(new)
         collection.shard.close()
-        (collection.folder / SHARD).rename(gone)
-        new.rename(collection.folder / SHARD)
-        _sync(collection.folder)
-        collection.shard = edge.EdgeShard.load(str(collection.folder / SHARD))
+        try:
+            old.rename(gone)
+            new.rename(old)
+            _sync(collection.folder)
+            collection.shard = edge.EdgeShard.load(str(old))
+        except BaseException:  # a panic of the engine is one
+            self._put_back(collection, gone)
+            raise
+        collection.unindexed = unindexed
         collection.flush()
         shutil.rmtree(gone, ignore_errors=True)
+
+    def _put_back(self, collection: Collection, gone: Path) -> None:
+        old = collection.folder / SHARD
+        try:
+            if gone.exists():
+                shutil.rmtree(old, ignore_errors=True)
+                gone.rename(old)
+            shutil.rmtree(collection.folder / _INDEXED, ignore_errors=True)
+            collection.shard = edge.EdgeShard.load(str(old))
+        except BaseException as why:
+            self.give_up(collection, f"it was closed, and cannot be opened again: {why}")
 
     def give_up(self, collection: Collection, why: str) -> None:
         """Set aside an open collection whose engine broke; it stays open and unused until the process ends."""
@@ -220,7 +240,7 @@ def _load(path: Path) -> Collection:
         description = described(path)
         dense = {name: int(params["size"]) for name, params in description["dense"].items()}
         sparse = frozenset(description["sparse"])
-        _check_sizes(path)
+        unindexed = _checked(path)
         shard = edge.EdgeShard.load(str(path / SHARD))
     except (KeyError, TypeError, ValueError, AttributeError, FileNotFoundError, NotADirectoryError) as why:
         raise _Damaged(f"{type(why).__name__}: {why}") from why
@@ -234,7 +254,9 @@ def _load(path: Path) -> Collection:
         if _MACHINE_AT_FAULT.search(str(why)):
             raise CannotOpen(name=path.name, reason=str(why)) from why
         raise _Damaged(str(why)) from why
-    return Collection(path.name, path, description, dense, sparse, shard)
+    found = Collection(path.name, path, description, dense, sparse, shard)
+    found.unindexed = shard.info().points_count if unindexed is None else unindexed
+    return found
 
 
 def described(folder: Path) -> dict[str, Any]:
@@ -253,18 +275,23 @@ def _finish_replacing(path: Path) -> None:
         new.rename(path / SHARD)
 
 
-def _check_sizes(path: Path) -> None:
-    """Compare with the last checkpoint: the engine opens a shard whose files were cut short or deleted as if empty."""
+def _checked(path: Path) -> int | None:
+    """Compare with the last checkpoint: the engine opens a shard whose files were cut short or deleted as if empty.
+
+    Returns how many points had no index then; None where that is not known.
+    """
     if not any((path / SHARD / "segments").glob("*/segment.json")):
         raise _Damaged("the shard holds no segment")
     try:
-        checkpoint = (path / _CHECKPOINT).read_bytes()
+        checkpoint = orjson.loads((path / _CHECKPOINT).read_bytes())
     except FileNotFoundError:  # killed before its first flush
-        return
+        return None
     sizes = _sizes(path / SHARD)
-    for name, size in orjson.loads(checkpoint)["sizes"].items():
+    for name, size in checkpoint["sizes"].items():
         if sizes.get(name, -1) < size:
             raise _Damaged(f"{name} is missing or shorter than its {size} bytes at the last checkpoint")
+    unindexed: int | None = checkpoint.get("unindexed")
+    return unindexed
 
 
 def _sizes(shard: Path) -> dict[str, int]:

@@ -114,3 +114,63 @@ def test_a_replacement_that_was_cut_short_is_finished_or_undone_at_the_next_star
 def test_a_small_collection_needs_no_index(tmp_path: Path) -> None:
     with opened(tmp_path) as collections:
         assert not indexing.due(made(collections))
+
+
+def test_points_without_a_dense_vector_are_not_indexed_again_and_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(indexing, "LEAST", 100)
+    words = {"sparse": edge.SparseVector([1], [1.0])}
+    points = [edge.Point(str(uuid.UUID(int=n + 1)), words, {"number": n}) for n in range(150)]
+    with opened(tmp_path) as collections:
+        collection = collections.create("one", DESCRIPTION, wire.shard_config(DESCRIPTION))
+        collection.apply(edge.UpdateOperation.upsert_points(points), len(points))
+        assert indexing.due(collection)
+        assert asyncio.run(built_while(collections, collection, change=True))
+        assert not indexing.due(collection)
+    with opened(tmp_path) as collections:
+        again = collections.get("one")
+        assert again is not None
+        assert not indexing.due(again), "it was indexed before the restart"
+        write(again, range(300, 400))
+        assert indexing.due(again)
+
+
+def test_a_new_shard_that_cannot_be_opened_leaves_the_old_one_in_service(tmp_path: Path) -> None:
+    with opened(tmp_path) as collections:
+        collection = made(collections)
+        expected = held(collection)
+        broken = tmp_path / "tmp" / "broken"
+        (broken / SHARD / "segments" / "one").mkdir(parents=True)
+        (broken / SHARD / "segments" / "one" / "segment.json").write_text("{")
+        with pytest.raises(Exception, match="segment"):
+            collections.replace(collection, broken, 0)
+        assert held(collection) == expected
+        write(collection, range(200, 210))
+    with opened(tmp_path) as collections:
+        again = collections.get("one")
+        assert again is not None
+        assert held(again).keys() == {*range(210)}
+        assert collections.damaged() == []
+
+
+def test_a_child_that_takes_too_long_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(indexing, "WITHIN_S", 0.0)
+    with opened(tmp_path) as collections:
+        collection = made(collections)
+        assert not asyncio.run(built_while(collections, collection, change=False))
+        assert len(held(collection)) == 200
+        assert list((tmp_path / "tmp").iterdir()) == []
+
+
+def test_a_copy_holds_what_is_written_and_lays_out_no_more(tmp_path: Path) -> None:
+    whole, copy = tmp_path / "whole", tmp_path / "copy"
+    with open(whole, "wb") as file:
+        file.truncate(8 << 20)
+        file.write(b"begin")
+        file.seek(4 << 20)
+        file.write(b"middle")
+    indexing._copied(str(whole), str(copy))
+    assert copy.read_bytes() == whole.read_bytes()
+    assert copy.stat().st_blocks <= whole.stat().st_blocks
+    assert copy.stat().st_blocks * 512 < 1 << 20
