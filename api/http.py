@@ -117,7 +117,7 @@ def application(
     app.include_router(metrics.routes(readers, timings, doors.settings.data_dir))
     reading = [Depends(http_live.caught_up(readers)), Depends(http_as_of.as_of(doors.settings))]
     app.include_router(_routes(readers, engine, doors.settings.llm), prefix="/v1", dependencies=reading)
-    app.include_router(http_as_of.jobs(readers), prefix="/v1")
+    app.include_router(http_as_of.jobs(doors.settings), prefix="/v1")
     app.include_router(http_live.tails(readers), prefix="/v1")
     app.add_middleware(http_live.Told)
     app.add_middleware(metrics.Timed, timings=timings)

@@ -10,7 +10,8 @@ import orjson
 from fastapi import APIRouter, Path, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
-from memctl.api.reader import AS_OF, Readers, Then
+from memctl.api.access import CALLER
+from memctl.api.reader import AS_OF, Then
 from memctl.domain.errors import MemctlError
 from memctl.domain.event import Position
 from memctl.infra import generations, glances
@@ -76,14 +77,15 @@ def as_of(settings: Settings) -> Callable[..., Awaitable[None]]:
     return look
 
 
-def jobs(readers: Readers) -> APIRouter:
+def jobs(settings: Settings) -> APIRouter:
     """How far a job is."""
     router = APIRouter(tags=["log"])
 
     @router.get("/jobs/{id}")
     def job(id: Annotated[int, Path(ge=1, le=_LATEST)]) -> Response:
         """A job that a read with `as_of` was answered with: asked, building, ready (ask again now), failed, dropped."""
-        found = readers.read(lambda reader: glances.read(reader.connection, id))
+        with outages(), connect(settings.require("database_url"), name="memctl as of") as connection:
+            found = glances.read(connection, id)
         if found is None:
             raise NoJob(id=id)
         return Response(_told(found), media_type="application/json")
@@ -110,7 +112,7 @@ def _then(settings: Settings, moment: str) -> Then:
         reached = mark(connection)
         if position > reached:
             raise NotReached(position=position, mark=reached)
-        glance = glances.ask(connection, position, generations.live(connection))
+        glance = glances.ask(connection, position, generations.live(connection), CALLER.get().name)
         if glance.then is None:
             raise NotBuilt(glance)
         row = connection.execute(

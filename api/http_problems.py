@@ -18,6 +18,7 @@ from memctl.api.http_live import StillBehind
 from memctl.api.reader import TooBusy
 from memctl.domain.errors import MemctlError
 from memctl.infra.database import DatabaseUnavailable
+from memctl.infra.glances import TooManyGlances
 from memctl.infra.vectors import VectorStoreUnavailable
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ log = logging.getLogger("memctl.api")
 _STATUS_OF_EXIT = {2: 422, 3: 404}
 """By the exit code of the command line, which means the same: badly asked, not there."""
 
-_LATER = (DatabaseUnavailable, VectorStoreUnavailable, TooBusy, StillBehind)
+_LATER = (DatabaseUnavailable, VectorStoreUnavailable, TooBusy, StillBehind, TooManyGlances)
 
 
 def problem(status: int, title: str, detail: str = "", **more: Any) -> Response:

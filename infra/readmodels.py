@@ -127,11 +127,12 @@ def tables(stage: Stage) -> list[str]:
 def drop_tables(connection: Connection, generation: int) -> None:
     """Drop a generation's tables, also those of projections that the code no longer knows."""
     names = connection.execute(
-        "SELECT format('%%I.%%I', schemaname, tablename) FROM pg_tables WHERE schemaname = 'memctl' AND tablename ~ %s",
+        "SELECT format('%%I.%%I', schemaname, tablename) FROM pg_tables WHERE schemaname = 'memctl' AND tablename ~ %s"
+        " ORDER BY 1",
         [f"_g{generation}$"],
     ).fetchall()
     for (name,) in names:
-        connection.execute(_literal(f"DROP TABLE {name}"))
+        connection.execute(_literal(f"DROP TABLE IF EXISTS {name}"))  # another may be at it, too
 
 
 def _expressions(p: Projection, fields: Sequence[str]) -> str:

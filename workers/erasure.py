@@ -18,7 +18,7 @@ from psycopg import sql
 from memctl.domain.erasing import Scope, Tombstone, event_tombstones, same_text
 from memctl.domain.errors import MemctlError
 from memctl.domain.event import Event, event_types
-from memctl.infra import facts, generations, readmodels, rebuilds
+from memctl.infra import facts, generations, glances, readmodels, rebuilds
 from memctl.infra.database import Connection
 from memctl.infra.log import erase
 from memctl.infra.readmodels import OUTBOX_OF
@@ -67,7 +67,8 @@ class _Undone(Exception):
 
 @contextlib.contextmanager
 def nothing_rebuilt(connection: Connection, patience_s: float = PATIENCE_S) -> Iterator[None]:
-    """Keep replays away, and drop every generation that is not live: they were folded from what is to be erased.
+    """Keep replays away, and drop every generation that is not live, now and after: they were folded from what is to be
+    erased, and those that began before anybody could know of it are no better.
 
     Raises: RebuildAtWork.
     """
@@ -77,16 +78,23 @@ def nothing_rebuilt(connection: Connection, patience_s: float = PATIENCE_S) -> I
             raise RebuildAtWork
         time.sleep(0.1)
     try:
-        for purpose in ("replace", "compare", "as_of"):
-            for each in rebuilds.running(connection, purpose):
-                rebuilds.end(connection, each.id, "dropped", "something was forgotten")
-        for status in ("scratch", "building", "previous"):
-            for generation, _, _ in reversed(generations.generations(connection, status)):
-                with connection.transaction():
-                    generations.drop(connection, generation)
+        _drop_all_but_live(connection)
         yield
     finally:
+        if not connection.closed:
+            _drop_all_but_live(connection)
         rebuilds.unlock(connection, 0)
+
+
+def _drop_all_but_live(connection: Connection) -> None:
+    for purpose in ("replace", "compare", "as_of"):
+        for each in rebuilds.running(connection, purpose):
+            rebuilds.end(connection, each.id, "dropped", "something was forgotten")
+    for status in ("scratch", "building", "previous"):
+        for generation, _, _ in reversed(generations.generations(connection, status)):
+            with connection.transaction():
+                generations.drop(connection, generation)
+    glances.drop_all(connection)
 
 
 def with_what_cites(connection: Connection, space_id: int, ids: Collection[UUID]) -> set[UUID]:

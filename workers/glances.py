@@ -19,6 +19,9 @@ LOOK_EVERY_S = 0.5
 MOST_KEPT = 3
 """Glances that one worker keeps: each is a copy of the read models."""
 
+KEPT_WHERE_WANTED_S = 30.0
+"""For so long one is kept that nobody looks at, where another waits for its place."""
+
 
 @dataclass
 class _Kept:
@@ -50,7 +53,9 @@ class Glances:
 
     def look(self, connection: Connection) -> None:
         """Drop what nobody looks at any more, and build one that was asked for."""
-        for kept in [each for each in self._kept if glances.expired(connection, each.glance.id, self._kept_s)]:
+        full = len(self._kept) >= MOST_KEPT and glances.wanted(connection) is not None
+        kept_s = min(self._kept_s, KEPT_WHERE_WANTED_S) if full else self._kept_s
+        for kept in [each for each in self._kept if glances.expired(connection, each.glance.id, kept_s)]:
             self._drop(connection, kept)
         if len(self._kept) < MOST_KEPT and (glance := glances.claim(connection)) is not None:
             self._build(connection, glance)
@@ -64,8 +69,10 @@ class Glances:
             log.error("memory as of position %d could not be built: %s", glance.position, told(problem))
             glances.end(connection, glance.id, "failed", str(problem))
             return
-        self._kept.append(_Kept(glance, scratch))
-        glances.built(connection, glance.id, then)
+        kept = _Kept(glance, scratch)
+        self._kept.append(kept)
+        if not glances.built(connection, glance.id, then):
+            self._drop(connection, kept)
 
     def _drop_all(self, connection: Connection) -> None:
         for kept in list(self._kept):
@@ -75,5 +82,5 @@ class Glances:
 
     def _drop(self, connection: Connection, kept: _Kept) -> None:
         self._kept.remove(kept)
-        glances.end(connection, kept.glance.id, "dropped")
-        kept.scratch.close()
+        with kept.scratch:
+            glances.end(connection, kept.glance.id, "dropped")
