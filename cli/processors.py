@@ -116,11 +116,11 @@ def maintain(as_json: bool) -> None:
 
     Where a language model is configured, those that ask it look for work too.
     """
-    from memctl.workers.processors import processors_of
+    from memctl.workers.processors import by_model, by_rule
 
     done = {}
     with _desk() as desk:
-        for processor in processors_of(desk.settings, asked=True):
+        for processor in (*by_rule(asked=True), *by_model(desk.settings)):
             done[processor.name] = _run(desk, processor)
     if as_json:
         print_json(done)

@@ -224,7 +224,10 @@ def _told(cluster: Cluster, known: dict[str, Piece]) -> Reflected | None:
                 return None
             head = f"Work on {_tail(about)} often does not come to its end"
             said = [f"Of {seen} that changed it, {_counted(bad, unfinished)}."]
-            said += _worked(cluster)
+            if done := next((piece for piece in cluster.pieces if piece.outcome == "success"), None):
+                said.append(f"What came to its end last: {one_line(done.title, 160)} ({_day(done.at)}).")
+                # Whatever is quoted is cited.
+                cited = [done, *(piece for piece in cited if piece is not done)]
     return Reflected(
         topic=cluster.topic,
         title=one_line(head, 120),
@@ -237,11 +240,6 @@ def _told(cluster: Cluster, known: dict[str, Piece]) -> Reflected | None:
 def _counted(bad: int, unfinished: int) -> str:
     told = [f"{bad} failed" if bad else "", f"{unfinished} were left unfinished" if unfinished else ""]
     return " and ".join(filter(None, told))
-
-
-def _worked(cluster: Cluster) -> list[str]:
-    done = [piece for piece in cluster.pieces if piece.outcome == "success"]
-    return [f"What came to its end last: {one_line(done[0].title, 160)} ({_day(done[0].at)})."] if done else []
 
 
 def _tail(path: str) -> str:

@@ -18,9 +18,10 @@ from memctl.infra.database import Connection
 LEASE = timedelta(minutes=10)
 """How long one piece of work may take before another may take it up."""
 
-FIRST_PAUSE, LONGEST_PAUSE = timedelta(minutes=1), timedelta(hours=6)
-MOST_ATTEMPTS = 5
-"""After which a piece of work is given up, until what it is made of changes."""
+PAUSES = tuple(timedelta(minutes=minutes) for minutes in (1, 10, 100, 360))
+"""After each attempt that failed; after one more the work is given up, until what it is made of changes."""
+
+MOST_ATTEMPTS = len(PAUSES) + 1
 
 Epoch = NewType("Epoch", int)
 
@@ -54,10 +55,13 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     attempt: int
 
 
-def claim(connection: Connection, space_id: int, processor: str, subject: str, digest: str) -> Claim | None:
+def claim(
+    connection: Connection, space_id: int, processor: str, subject: str, digest: str, lease: timedelta = LEASE
+) -> Claim | None:
     """Take up a piece of work; None where it is done, given up, under way, or not to be tried again yet.
 
-    `digest` says what it is made of: once that has changed, all begins anew.
+    `digest` says what it is made of: once that has changed, all begins anew. Work whose processes keep ending under it
+    is given up like any other.
     """
     row = connection.execute(
         "INSERT INTO memctl.processing AS p (space_id, processor, subject, digest, status, attempts, lease_until)"
@@ -68,13 +72,17 @@ def claim(connection: Connection, space_id: int, processor: str, subject: str, d
         " WHERE (p.status <> 'working' OR p.lease_until < clock_timestamp()) AND (p.digest <> %(digest)s"
         " OR p.status = 'failed' AND p.next_at <= clock_timestamp() OR p.status = 'working')"
         " RETURNING epoch, attempts",
-        {"space": space_id, "processor": processor, "subject": subject, "digest": digest, "lease": LEASE},
+        {"space": space_id, "processor": processor, "subject": subject, "digest": digest, "lease": lease},
     ).fetchone()
     if row is None:
         return None
-    return Claim(
+    claimed = Claim(
         space_id=space_id, processor=processor, subject=subject, digest=digest, epoch=Epoch(row[0]), attempt=row[1]
     )
+    if claimed.attempt > MOST_ATTEMPTS:
+        _settle(connection, claimed, "given up", "it never ended", None, None)
+        return None
+    return claimed
 
 
 def done(connection: Connection, claimed: Claim, state: dict[str, Any]) -> None:
@@ -87,9 +95,10 @@ def failed(connection: Connection, claimed: Claim, problem: str) -> None:
 
     `problem` is a word for the kind of failure, never what was worked on.
     """
-    pause = min(FIRST_PAUSE * 4 ** (claimed.attempt - 1), LONGEST_PAUSE)
-    status = "given up" if claimed.attempt >= MOST_ATTEMPTS else "failed"
-    _settle(connection, claimed, status, problem[:200], pause, None)
+    if claimed.attempt >= MOST_ATTEMPTS:
+        _settle(connection, claimed, "given up", problem[:200], None, None)
+    else:
+        _settle(connection, claimed, "failed", problem[:200], PAUSES[claimed.attempt - 1], None)
 
 
 def later(connection: Connection, claimed: Claim, problem: str, pause: timedelta) -> None:
@@ -109,7 +118,7 @@ def _settle(
     moved = connection.execute(
         "UPDATE memctl.processing SET status = %s, problem = %s, lease_until = NULL, next_at = clock_timestamp() + %s,"
         " state = coalesce(%s::jsonb, state), attempts = coalesce(%s, attempts), updated_at = clock_timestamp()"
-        " WHERE space_id = %s AND processor = %s AND subject = %s AND epoch = %s",
+        " WHERE space_id = %s AND processor = %s AND subject = %s AND epoch = %s AND status = 'working'",
         [
             status, problem, pause, None if state is None else json.dumps(state), attempts, claimed.space_id,
             claimed.processor, claimed.subject, claimed.epoch,

@@ -141,9 +141,11 @@ def sessions(row: Session | None, facts: Sequence[Told]) -> Session:
         session_id=first.session_id,
         location=first.location,
         started_at=first.occurred_at,
+        last_at=first.occurred_at,
     )
     for fact in facts:
-        if fact.occurred_at > row.last_at:
+        # A summary may be told long after: by it the session lives on no more than by a reader.
+        if fact.occurred_at > row.last_at and not isinstance(fact, Summarized):
             row.last_at = fact.occurred_at
         if fact.location and fact.location not in row.locations and len(row.locations) < LOCATIONS:
             row.locations = (*row.locations, fact.location)

@@ -108,6 +108,26 @@ def answers(output: dict[str, Any]) -> Behave:
     return behave
 
 
+def uncounted(output: dict[str, Any]) -> Behave:
+    """Bills, and does not say how much."""
+
+    def behave(handler: Handler, body: dict[str, Any]) -> None:
+        handler.of.bill()
+        handler.reply(200, {k: v for k, v in answer_of(handler.path, body, output).items() if k != "usage"})
+
+    return behave
+
+
+def fails_late(status: int) -> Behave:
+    """Bills, and then fails."""
+
+    def behave(handler: Handler, body: dict[str, Any]) -> None:
+        handler.of.bill()
+        handler.reply(status, {"error": {"message": "no", "type": "error"}})
+
+    return behave
+
+
 def fails(status: int, **headers: str) -> Behave:
     """Refuses, and bills nothing."""
     return lambda handler, _: handler.reply(status, {"error": {"message": "no", "type": "error"}}, **headers)

@@ -6,7 +6,8 @@ only that is recorded. Each looks at one finished episode or session, once for w
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate, takewhile
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
@@ -29,12 +30,12 @@ from memctl.domain.learning import (
 )
 from memctl.domain.observations import PromptSubmitted, ResponseReceived, ToolCalled, ToolFailed, ToolReturned
 from memctl.domain.statements import SessionSummarized
-from memctl.infra import readmodels
+from memctl.infra import facts, readmodels
 from memctl.infra.llm.client import Answer, Client, Unanswered
 from memctl.infra.llm.prompts import prompt
 from memctl.infra.log.read import read_stream
 from memctl.infra.settings import Settings
-from memctl.workers.processing import Desk, Failed, Outcome, Work, digest_of, model, outcome
+from memctl.workers.processing import Desk, Failed, Outcome, Work, model, outcome
 
 AT_ONCE = 20
 """Pieces of work that are looked for at once, newest first."""
@@ -43,7 +44,11 @@ QUIET_US = 15 * 60_000_000
 """How long nothing has happened in what is looked at."""
 
 HEAD, TAIL = 5_000, 9_000
-"""Characters that are sent of the beginning and the end of what happened."""
+"""Characters that are sent of the beginning and the end of what happened, in whole lines. None is shorter than eight,
+so they are of fewer events than an outcome may name."""
+
+NOBODY_THERE_S = 900.0
+"""Pause where nothing would be answered now."""
 
 MOST_CLAIMS, MOST_STRATEGIES = 10, 3
 """Of one answer."""
@@ -113,7 +118,7 @@ class Summary(BaseModel):
 
 
 class Material(msgspec.Struct, frozen=True):
-    """What happened, as it is shown to a model: the text, and the events it is made of."""
+    """What happened, as it is shown to a model: the text, and the events it is made of, no other."""
 
     text: str
     events: tuple[Event, ...]
@@ -128,14 +133,14 @@ class Material(msgspec.Struct, frozen=True):
 
 
 class Subject(msgspec.Struct, frozen=True, kw_only=True):
-    """The episode or session that a piece of work is about. Times in microseconds."""
+    """The episode or session that a piece of work is about, `about` in words. Times in microseconds."""
 
     id: str
     stream: str
     location: str
     began: int
     ended: int
-    about: str
+    about: str = ""
 
 
 class LlmProcessor:
@@ -149,23 +154,22 @@ class LlmProcessor:
     form: type[BaseModel]
 
     def find(self, desk: Desk) -> Iterator[Work]:
-        for row in _finished(desk, self.of, self.name):
+        for row, digest in _finished(desk, self.of, self.name, prompt(self.text).name):
             subject = _subject(row, self.of)
-            # Ids and counts that the model's own words do not move: what it said is no reason to ask again.
-            yield Work(subject.id, digest_of((subject.id, *_extent(row, self.of), prompt(self.text).name)), subject)
+            yield Work(subject.id, digest, subject)
 
     def run(self, desk: Desk, work: Work, attempt: int) -> Outcome:
         subject: Subject = work.about
         events = read_stream(desk.connection, desk.space_id, subject.stream)
         material = material_of(subject, events)
-        state = {"ended": subject.ended}
         if not material.text:
-            return Outcome((), state)
+            return Outcome()
+        sources = (*self._evidence(desk, subject), *(event.delivery_id for event in material.events))
         asked = Client(desk.settings.llm, desk.connection, desk.space_id, desk.redactor)
         try:
             answer: Answer[Any] = asked.ask(
                 prompt(self.text),
-                f"{subject.about}\n\n{material.text}",
+                f"{subject.about}\n\n{material.text}".strip(),
                 self.form,
                 processor=self.name,
                 subject=work.subject,
@@ -176,20 +180,27 @@ class LlmProcessor:
                 prompt=prompt(self.text).name,
             )  # fmt: skip
             about = (work.subject, work.digest, str(attempt))
-            note = outcome(self, desk.now(), failed, stream=PROCESSORS, about=about, sources=_ids(material))
-            spent = problem.kind == "over_budget"
-            raise Failed(problem.kind, [] if spent else [note], counts=not spent, pause_s=3600.0) from problem
+            note = outcome(self, desk.now(), failed, stream=PROCESSORS, about=about, sources=sources)
+            notes = [] if problem.kind == "over_budget" else [note]
+            raise Failed(problem.kind, notes, counts=not problem.whatever, pause_s=NOBODY_THERE_S) from problem
         told = {
             "made_by": answer.model, "prompt": prompt(self.text).name, "tokens": answer.tokens, "cost_usd": answer.usd,
         }  # fmt: skip
         payload = self.payload(subject, material, answer.output, told)
         if payload is None:
-            return Outcome((), state)
+            return Outcome()
         event: NewEvent = outcome(
             self, desk.now(), payload, stream=subject.stream, about=(work.subject, work.digest),
-            location=subject.location, session_id=subject.stream.split("/", 2)[2], sources=_ids(material),
+            location=subject.location, session_id=subject.stream.split("/", 2)[2], sources=sources,
         )  # fmt: skip
-        return Outcome([event], state)
+        return Outcome([event])
+
+    def _evidence(self, desk: Desk, subject: Subject) -> Iterator[UUID]:
+        """The events that the words about an episode rest on: its opening may lie before it, by its own clock."""
+        if self.of == "episodes":
+            id = (desk.space_id, UUID(subject.id))
+            for fact in facts.read_facts(desk.connection, desk.live.stage1, [id]).values():
+                yield from (span.event for span in fact.evidence)
 
     def payload(self, subject: Subject, material: Material, said: Any, told: dict[str, Any]) -> Payload | None:
         """What is recorded of the answer; None where it says nothing."""
@@ -277,16 +288,23 @@ def llm_processors(settings: Settings) -> list[LlmProcessor]:
 
 
 def material_of(subject: Subject, events: Sequence[Event]) -> Material:
-    """What happened between two moments, a line for each thing: who said or did what."""
+    """What happened between two moments, a line for each thing: who said or did what; of much its beginning and end."""
     told: list[tuple[str, Event]] = []
     for event in sorted(events, key=lambda e: (e.occurred_at, str(e.event_id))):
         if subject.began <= event.occurred_at <= subject.ended and (line := _line(event)):
             told.append((line, event))
     lines = [line for line, _ in told]
-    whole = "\n".join(lines)
-    if len(whole) > HEAD + TAIL:
-        whole = f"{whole[:HEAD]}\n[… left out …]\n{whole[-TAIL:]}"
-    return Material(whole, tuple(event for _, event in told))
+    if sum(len(line) + 1 for line in lines) > HEAD + TAIL:
+        first, last = _fitting(lines, HEAD), len(lines) - _fitting(reversed(lines), TAIL)
+        lines = [*lines[:first], "[… left out …]", *lines[last:]]
+        told = [*told[:first], *told[last:]]
+    return Material("\n".join(lines), tuple(event for _, event in told))
+
+
+def _fitting(lines: Iterable[str], room: int) -> int:
+    """How many of the lines fit into so many characters, the first ones."""
+    lengths = accumulate(len(line) + 1 for line in lines)
+    return sum(1 for _ in takewhile(lambda length: length <= room, lengths))
 
 
 def _line(event: Event) -> str:
@@ -312,41 +330,45 @@ def _speaker(event: Event) -> str:
     return {PromptSubmitted: "user", ResponseReceived: "agent"}.get(type(event.payload), "tool")
 
 
-def _ids(material: Material) -> list[UUID]:
-    return [event.delivery_id for event in material.events]
-
-
 def _subject(row: Any, of: str) -> Subject:
-    if of == "episodes":
-        about = f"The work: {row.description}\nBy rule it went: {row.outcome} ({row.why})"
-        return Subject(
-            id=row.id, stream=row.stream, location=row.location, began=row.started_at, ended=row.ended_at, about=about
-        )
+    if of == "sessions":
+        return Subject(id=row.stream, stream=row.stream, location=row.location, began=row.started_at, ended=row.last_at)
     return Subject(
-        id=row.stream, stream=row.stream, location=row.location, began=row.started_at, ended=row.last_at,
-        about=f"The session: {row.title or row.first_prompt}",
+        id=row.id, stream=row.stream, location=row.location, began=row.started_at, ended=row.ended_at,
+        about=f"The work: {row.description}\nBy rule it went: {row.outcome}",
     )  # fmt: skip
 
 
-def _extent(row: Any, of: str) -> tuple[object, ...]:
-    return (row.started_at, row.ended_at) if of == "episodes" else (row.prompts, row.answers, row.tool_calls)
+_EXTENT = {"episodes": ("started_at", "ended_at"), "sessions": ("prompts", "answers", "tool_calls")}
+"""What tells that there is more to be said of a row: nothing that a model's own words move, or it would be asked for
+ever."""
 
 
-def _finished(desk: Desk, of: str, processor: str) -> list[Any]:
-    """The newest rows in which nothing has happened for a while, and which are not done, as far as SQL can tell."""
+def _finished(desk: Desk, of: str, processor: str, prompt: str) -> list[tuple[Any, str]]:
+    """The newest rows in which nothing has happened for a while and that are to be worked on, each with the digest of
+    what it is made of: those that `processing.claim` takes."""
     p = model(of)
-    last = "ended_at" if of == "episodes" else "last_at"
+    extent = [sql.SQL("coalesce(row->>{}, '0')").format(sql.Literal(field)) for field in _EXTENT[of]]
     rows = desk.connection.execute(
         sql.SQL(
-            "SELECT m.row FROM {table} m LEFT JOIN memctl.processing w"
+            "SELECT m.row, m.digest FROM"
+            " (SELECT space_id, key, row, concat_ws(' ', {extent}, %(prompt)s::text) AS digest FROM {table}"
+            " WHERE space_id = %(space)s AND {last} < %(quiet)s) m LEFT JOIN memctl.processing w"
             " ON w.space_id = m.space_id AND w.processor = %(processor)s AND w.subject = m.key"
-            " WHERE m.space_id = %(space)s AND (m.row->>{last})::bigint < %(quiet)s AND (w.status IS NULL"
-            " OR w.status = 'done' AND (w.state->>'ended')::bigint IS DISTINCT FROM (m.row->>{last})::bigint"
+            " WHERE w.digest IS DISTINCT FROM m.digest AND w.status IS DISTINCT FROM 'working'"
             " OR w.status = 'failed' AND w.next_at <= clock_timestamp()"
-            " OR w.status = 'working' AND w.lease_until < clock_timestamp())"
-            " ORDER BY (m.row->>'started_at')::bigint DESC LIMIT %(limit)s"
-        ).format(table=sql.SQL(readmodels.table(p.name, desk.live.stage1)), last=sql.Literal(last)),
-        {"processor": processor, "space": desk.space_id, "quiet": desk.now() - QUIET_US, "limit": AT_ONCE},
+            " OR w.status = 'working' AND w.lease_until < clock_timestamp()"
+            " ORDER BY {started} DESC LIMIT %(limit)s"
+        ).format(
+            table=sql.SQL(readmodels.table(p.name, desk.live.stage1)),
+            extent=sql.SQL(", ").join(extent),
+            last=sql.SQL(readmodels.expression(p, "ended_at" if of == "episodes" else "last_at")),
+            started=sql.SQL(readmodels.expression(p, "started_at")),
+        ),
+        {
+            "processor": processor, "prompt": prompt, "space": desk.space_id, "quiet": desk.now() - QUIET_US,
+            "limit": AT_ONCE,
+        },
         binary=True,
-    ).fetchall()
-    return [readmodels.decode_row(p, row[0]) for row in rows]
+    ).fetchall()  # fmt: skip
+    return [(readmodels.decode_row(p, row), digest) for row, digest in rows]

@@ -11,6 +11,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
@@ -19,10 +20,13 @@ from uuid import UUID
 import msgspec
 import psycopg
 
+from memctl.domain.errors import MemctlError
 from memctl.domain.event import Micros, NewEvent, Payload
 from memctl.infra import generations, processing, queue, readmodels, rebuilds
 from memctl.infra.database import Connection, connect
 from memctl.infra.generations import Live
+from memctl.infra.llm.client import longest_s
+from memctl.infra.log import erase
 from memctl.infra.log.append import append
 from memctl.infra.log.spaces import installation, space_id
 from memctl.infra.processing import Claim, WorkLost
@@ -40,8 +44,12 @@ log = logging.getLogger("memctl.processors")
 EVERY_S = 60.0
 """Between two looks for work."""
 
-MOST_SOURCES = 512
-"""Events that an outcome names as what it rests on."""
+MOST_SOURCES = 2_000
+"""Events that an outcome may rest on. It names them all, or what was forgotten would live on in it: whoever makes one
+looks at no more."""
+
+STOP_WITHIN_S = 5.0
+"""How long a worker that is told to stop waits for a piece of work."""
 
 
 class Work(msgspec.Struct, frozen=True):
@@ -65,7 +73,8 @@ class Outcome(msgspec.Struct, frozen=True):
 class Failed(Exception):
     """A piece of work failed in a way that may pass. `kind` is a word for it, `events` are recorded all the same.
 
-    `counts`: whether it counts as an attempt; else it is tried again after `pause_s`.
+    `counts`: whether it counts as an attempt; else it is tried again after `pause_s`, and the processor looks at no
+    other work meanwhile: what it lacked, it would lack again.
     """
 
     def __init__(self, kind: str, events: Sequence[NewEvent] = (), *, counts: bool = True, pause_s: float = 0) -> None:
@@ -81,6 +90,8 @@ class Desk:
         self.settings = settings
         self.space_id = space_id(connection, settings.space)
         self.now: Callable[[], int] = now or (lambda: time.time_ns() // 1000)
+        self.claimed: Claim | None = None
+        """What is being worked on."""
         privacy = settings.privacy
         self.redactor: Redactor = redactor_of(
             privacy.exclude_patterns, anonymize=privacy.anonymize, cache=settings.data_dir / "cache"
@@ -89,6 +100,11 @@ class Desk:
     @property
     def live(self) -> Live:
         return generations.live(self.connection)
+
+    @property
+    def lease(self) -> timedelta:
+        """How long a piece of work is one worker's: a language model's answer may take the most of it."""
+        return processing.LEASE + timedelta(seconds=longest_s(self.settings.llm))
 
 
 class Processor(Protocol):
@@ -109,6 +125,9 @@ def outcome(
     sources: Iterable[UUID] = (), session_id: str = "",
 ) -> NewEvent:  # fmt: skip
     """An event that a processor records: its key is made of the processor and of the ids that it is `about`."""
+    rests_on = tuple(dict.fromkeys(sources))
+    if len(rests_on) > MOST_SOURCES:
+        raise ValueError(f"an outcome of {processor.name} rests on {len(rests_on)} events")
     return NewEvent(
         stream=stream,
         payload=payload,
@@ -117,7 +136,7 @@ def outcome(
         actor="memctl",
         location=location,
         session_id=session_id,
-        sources=tuple(dict.fromkeys(sources))[:MOST_SOURCES],
+        sources=rests_on,
     )
 
 
@@ -152,22 +171,36 @@ def memories(desk: Desk) -> Iterator[Memory]:
 def process(desk: Desk, processor: Processor, stop: Callable[[], bool] = lambda: False) -> int:
     """Do what a processor finds, one piece after the other; returns how many events were recorded.
 
-    Nothing is done while the read models are being rebuilt: it would be done on what is about to be replaced.
+    Nothing is done while the read models are being rebuilt, or something is being forgotten: it would be done on what
+    is about to be replaced, or to go.
     """
-    if rebuilds.running(desk.connection, "replace"):
+    if rebuilds.running(desk.connection, "replace") or erase.at_work_since(desk.connection, erase.now(desk.connection)):
         return 0
     recorded = 0
     for work in processor.find(desk):
         if stop():
             break
-        claimed = processing.claim(desk.connection, desk.space_id, processor.name, work.subject, work.digest)
-        if claimed is not None:
+        claimed = processing.claim(
+            desk.connection, desk.space_id, processor.name, work.subject, work.digest, desk.lease
+        )
+        if claimed is None:
+            continue
+        desk.claimed = claimed
+        try:
             recorded += _do(desk, processor, work, claimed)
+        except WorkLost as problem:
+            log.warning("%s", problem)
+        except Failed:
+            break
+        finally:
+            desk.claimed = None
     return recorded
 
 
 def _do(desk: Desk, processor: Processor, work: Work, claimed: Claim) -> int:
+    """Raises: Failed where no work can be done now, and that is noted; WorkLost."""
     connection = desk.connection
+    began = erase.now(connection)
     try:
         made = processor.run(desk, work, claimed.attempt)
     except Failed as problem:
@@ -177,7 +210,10 @@ def _do(desk: Desk, processor: Processor, work: Work, claimed: Claim) -> int:
                 processing.failed(connection, claimed, problem.kind)
             else:
                 processing.later(connection, claimed, problem.kind, timedelta(seconds=problem.pause_s))
-            return len(record(desk, problem.events))
+            recorded = len(record(desk, problem.events))
+        if not problem.counts:
+            raise
+        return recorded
     except (psycopg.OperationalError, WorkLost):
         raise
     except Exception as problem:
@@ -185,9 +221,17 @@ def _do(desk: Desk, processor: Processor, work: Work, claimed: Claim) -> int:
         log.exception("%s could not work on %s", processor.name, work.subject)
         processing.failed(connection, claimed, type(problem).__name__)
         return 0
-    with connection.transaction():
-        processing.done(connection, claimed, made.state)
-        return len(record(desk, made.events))
+    try:
+        with connection.transaction():
+            processing.done(connection, claimed, made.state)
+            recorded = len(record(desk, made.events))
+            # Asked after the append: whoever forgets waits for appends, and then finds this one by what it rests on.
+            if erase.at_work_since(connection, began):
+                raise Failed("something was forgotten meanwhile", counts=False)
+    except Failed as problem:
+        processing.later(connection, claimed, problem.kind, timedelta(0))
+        raise
+    return recorded
 
 
 def record(desk: Desk, events: Sequence[NewEvent]) -> list[NewEvent]:
@@ -214,26 +258,35 @@ def wake(desk: Desk) -> None:
 
 
 class ProcessorLoop:
-    """Lets every processor look for work once a minute, until told to stop."""
+    """Lets processors look for work once a minute, one after the other, until told to stop."""
 
-    def __init__(self, settings: Settings, processors: Sequence[Processor]) -> None:
+    def __init__(self, settings: Settings, processors: Sequence[Processor], stop: threading.Event) -> None:
         self._settings = settings
         self._processors = processors
-        self._stop = threading.Event()
+        self._stop = stop
+        self._desk: Desk | None = None
         self._thread = threading.Thread(target=self._run, name="processors", daemon=True)
 
     def start(self) -> None:
         self._thread.start()
 
     def stop(self) -> None:
+        """End what it does; work that is not done in time is given back, for this process will not see its end."""
         self._stop.set()
-        self._thread.join(timeout=10)
+        self._thread.join(STOP_WITHIN_S)
+        claimed = self._desk.claimed if self._desk is not None else None
+        if self._thread.is_alive() and claimed is not None:
+            with (
+                suppress(MemctlError, psycopg.Error),
+                connect(self._settings.require("database_url"), name="memctl processors") as connection,
+            ):
+                processing.later(connection, claimed, "stopped", timedelta(0))
 
     def _run(self) -> None:
         while not self._stop.wait(EVERY_S):
             try:
                 with connect(self._settings.require("database_url"), name="memctl processors") as connection:
-                    desk = Desk(connection, self._settings)
+                    self._desk = desk = Desk(connection, self._settings)
                     for processor in self._processors:
                         if process(desk, processor, self._stop.is_set):
                             wake(desk)

@@ -13,14 +13,15 @@ if TYPE_CHECKING:
     from memctl.workers.processing import Processor
 
 
-def processors_of(settings: Settings, *, asked: bool = False) -> list[Processor]:
-    """Those that work by themselves, and where a language model is configured those that ask it.
+def by_rule(*, asked: bool = False) -> list[Processor]:
+    """Those that work by themselves. `asked`: somebody waits, so what is due by the clock is due now."""
+    return [StalenessChecker(asked=asked), Reflector(asked=asked), Consolidator()]
 
-    `asked`: somebody waits, so what is due by the clock is due now.
-    """
-    found: list[Processor] = [StalenessChecker(asked=asked), Reflector(asked=asked), Consolidator()]
-    if settings.llm.provider != "none":
-        from memctl.workers.llm_processors import llm_processors
 
-        found += llm_processors(settings)
-    return found
+def by_model(settings: Settings) -> list[Processor]:
+    """Those that ask a language model, where one is configured."""
+    if settings.llm.provider == "none":
+        return []
+    from memctl.workers.llm_processors import llm_processors
+
+    return [*llm_processors(settings)]

@@ -23,7 +23,7 @@ from memctl.workers.glances import Glances
 from memctl.workers.outbox import DIMENSIONS, OutboxLoop
 from memctl.workers.poison import told
 from memctl.workers.processing import ProcessorLoop
-from memctl.workers.processors import processors_of
+from memctl.workers.processors import by_model, by_rule
 from memctl.workers.replay import ReplayRunning, replay
 from memctl.workers.sweeper import Sweeper
 
@@ -59,8 +59,10 @@ def run_worker(settings: Settings, ready_file: Path | None = None) -> None:
     sweeping = threading.Thread(target=sweeper.run, args=[stop], name="sweeper", daemon=True)
     sweeping.start()
     outbox.start()
-    processors = ProcessorLoop(settings, processors_of(settings))
-    processors.start()
+    # Apart, for an answer of a model may take minutes.
+    processors = [ProcessorLoop(settings, each, stop) for each in (by_rule(), by_model(settings)) if each]
+    for each in processors:
+        each.start()
     rebuilding = threading.Thread(target=_watch, args=[settings, stop], name="rebuild", daemon=True)
     rebuilding.start()
     threading.Thread(target=backups.keep_making, args=[settings, stop], name="backups", daemon=True).start()
@@ -75,8 +77,9 @@ def run_worker(settings: Settings, ready_file: Path | None = None) -> None:
         _answer_wakes(redis_url, here, stop)
     finally:
         stop.set()
+        for each in processors:
+            each.stop()
         outbox.stop()
-        processors.stop()
         sweeping.join(timeout=10)
         glancing.join(timeout=10)
 
@@ -140,10 +143,12 @@ def _rebuild(settings: Settings, url: str) -> None:
         client.close()
         client = None
     model, dimensions = (embedder.name, embedder.dimensions) if embedder else ("", DIMENSIONS)
-    done = replay(url, client, model=model, dimensions=dimensions)
+    try:
+        done = replay(url, client, model=model, dimensions=dimensions)
+    finally:
+        if client is not None:
+            client.close()
     log.warning("rebuilt from %d events in %.1f s", done.events, done.seconds)
-    if client is not None:
-        client.close()
 
 
 def _answer_wakes(redis_url: str, installation: str, stop: threading.Event) -> None:

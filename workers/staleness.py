@@ -11,7 +11,7 @@ from memctl.domain.location import inside, joined
 from memctl.domain.observed import FileObserved
 from memctl.infra import processing
 from memctl.infra.git import blob_of
-from memctl.workers.processing import MOST_SOURCES, Desk, Outcome, Work, digest_of, memories, model, outcome, scanned
+from memctl.workers.processing import Desk, Outcome, Work, digest_of, memories, model, outcome, scanned
 
 EVERY_US = 3_600_000_000
 
@@ -52,7 +52,8 @@ class StalenessChecker:
 
 
 def _tied(desk: Desk) -> dict[str, tuple[UUID, ...]]:
-    """The files that memories claim something of, below a checkout that is here, and the events those rest on."""
+    """The files that memories claim something of, below a checkout that is here, and the events that one of those rests
+    on: it is enough to look at the file."""
     found: dict[str, tuple[UUID, ...]] = {}
     here: dict[str, bool] = {}
     for memory in memories(desk):
@@ -65,7 +66,7 @@ def _tied(desk: Desk) -> dict[str, tuple[UUID, ...]]:
         for path in memory.files if here[place] else ():
             whole = joined(place, path)
             if inside(whole, place) and len(found) < MOST_FILES:
-                found[whole] = (*found.get(whole, ()), *(span.event for span in memory.evidence))[:MOST_SOURCES]
+                found.setdefault(whole, tuple(span.event for span in memory.evidence))
     return found
 
 

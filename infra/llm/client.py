@@ -36,6 +36,13 @@ TRIES = 3
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 30.0
 
+_NOBODY_FOR_US = (401, 402, 403, 404)
+"""No key, no money, no right, no such model: whatever is asked."""
+
+_PERHAPS_ANSWERED = frozenset((408, *range(500, 600))) - {503, 529}
+"""Statuses after which a model may have answered, and its server have counted. Of 503 and 529 (overloaded) the server
+says that it did not begin."""
+
 OVERHEAD_TOKENS = 512
 """Set aside beside the bytes of a request, for what a server adds to it."""
 
@@ -45,12 +52,19 @@ class Unanswered(MemctlError):
 
     kind: Kind
     why: str
+    whatever: bool = False
+    """Nothing else would be answered now, either: nobody is there, nobody for this key, or the budget is used up."""
 
 
 class LlmMissing(MemctlError):
     """A language model is configured, and what speaks to it is not installed."""
 
     hint = "pip install '.[llm]' in memctl's checkout"
+
+
+def longest_s(settings: Llm) -> float:
+    """Seconds that one answer may take, with all its requests."""
+    return settings.timeout_s * (TRIES + 1)
 
 
 class Answer(msgspec.Struct, Generic[T], frozen=True):
@@ -106,7 +120,7 @@ class Client:
                     retries=1,
                     model_settings={"max_tokens": self._settings.most_output_tokens, "temperature": 0.0},
                 )
-                async with asyncio.timeout(self._settings.timeout_s * (TRIES + 1)):
+                async with asyncio.timeout(longest_s(self._settings)):
                     found = await agent.run(material)
                 answer: T = found.output
                 return answer
@@ -116,7 +130,7 @@ class Client:
         try:
             answer = asyncio.run(asked())
         except OverBudget as problem:
-            raise Unanswered(kind="over_budget", why=str(problem)) from problem
+            raise Unanswered(kind="over_budget", why=str(problem), whatever=True) from problem
         except Unanswered:
             raise
         except TimeoutError as problem:
@@ -138,19 +152,25 @@ class Meter:
         self, connection: Connection, limits: Limits, purpose: Purpose, cost: Callable[[int, int], Decimal]
     ) -> None:
         self._connection, self._limits, self._purpose, self._cost = connection, limits, purpose, cost
+        self._aside = (0, Decimal(0))
         self.tokens = 0
         self.usd = Decimal(0)
 
     def reserve(self, request_bytes: int, most_output: int) -> int:
         """What a request of so many bytes may cost at most: no token of any model is less than a byte."""
         tokens_in = request_bytes + OVERHEAD_TOKENS
-        cost = self._cost(tokens_in, most_output)
-        return budget.reserve(self._connection, self._limits, self._purpose, tokens_in + most_output, cost)
+        self._aside = (tokens_in + most_output, self._cost(tokens_in, most_output))
+        return budget.reserve(self._connection, self._limits, self._purpose, *self._aside)
 
     def answered(self, call: int, tokens_in: int, tokens_out: int) -> None:
-        cost = self._cost(tokens_in, tokens_out)
-        budget.settle(self._connection, call, tokens_in, tokens_out, cost)
-        self.tokens += tokens_in + tokens_out
+        """The last request was answered. A server that does not say what it counted counts as if it were all."""
+        tokens, cost = tokens_in + tokens_out, self._cost(tokens_in, tokens_out)
+        if tokens_in:
+            budget.settle(self._connection, call, tokens_in, tokens_out, cost)
+        else:
+            tokens, cost = self._aside
+            budget.unknown(self._connection, call, "no usage")
+        self.tokens += tokens
         self.usd += cost
 
     def refused(self, call: int, problem: str) -> None:
@@ -192,15 +212,22 @@ def _metered(model: Model, meter: Meter, timeout_s: float) -> Model:
                     meter.unknown(call, "timeout")
                     raise Unanswered(kind="timeout", why=f"no answer within {timeout_s:.0f} s") from None
                 except ModelHTTPError as problem:
-                    meter.refused(call, f"HTTP {problem.status_code}")
-                    if problem.status_code not in (408, 409, 429) and problem.status_code < 500:
-                        raise Unanswered(kind="refused", why=f"HTTP {problem.status_code}") from None
+                    status, why = problem.status_code, f"HTTP {problem.status_code}"
+                    if status in _PERHAPS_ANSWERED:
+                        meter.unknown(call, why)
+                    else:
+                        meter.refused(call, why)
+                    if status not in (408, 409, 429) and status < 500:
+                        raise Unanswered(kind="refused", why=why, whatever=status in _NOBODY_FOR_US) from None
                     if not left:
-                        raise Unanswered(kind="unavailable", why=f"HTTP {problem.status_code}") from None
-                except ModelAPIError:
-                    meter.unknown(call, "connection")
+                        raise Unanswered(kind="unavailable", why=why, whatever=True) from None
+                except ModelAPIError as problem:
+                    if _never_sent(problem):
+                        meter.refused(call, "connection")
+                    else:
+                        meter.unknown(call, "connection")
                     if not left:
-                        raise Unanswered(kind="unavailable", why="it cannot be reached") from None
+                        raise Unanswered(kind="unavailable", why="it cannot be reached", whatever=True) from None
                 except Exception:  # whatever the library makes of an answer in no known shape
                     meter.unknown(call, "unreadable")
                     raise Unanswered(kind="bad_output", why="its answer cannot be read") from None
@@ -214,6 +241,16 @@ def _metered(model: Model, meter: Meter, timeout_s: float) -> Model:
             raise AssertionError("unreachable")
 
     return Metered(model)
+
+
+def _never_sent(problem: BaseException | None) -> bool:
+    """Whether there was no connection to send a request over."""
+    while problem is not None:
+        # By name: which library speaks HTTP is the provider's own business.
+        if type(problem).__name__ in ("ConnectError", "ConnectTimeout"):
+            return True
+        problem = problem.__cause__
+    return False
 
 
 def _model(settings: Llm) -> tuple[Model, Callable[[], Any]]:

@@ -7,7 +7,19 @@ from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 
 import pytest
-from llm_server import TOKENS_IN, TOKENS_OUT, Server, answers, fails, garbage, llm_server, slow, truncated
+from llm_server import (
+    TOKENS_IN,
+    TOKENS_OUT,
+    Server,
+    answers,
+    fails,
+    fails_late,
+    garbage,
+    llm_server,
+    slow,
+    truncated,
+    uncounted,
+)
 from pydantic import BaseModel, Field
 
 from memctl.infra.database import Connection, connect
@@ -89,7 +101,7 @@ def test_a_server_that_is_busy_or_broken_is_asked_again_and_each_time_stands_in_
 
 @pytest.mark.parametrize(
     ("status", "kind", "times"),
-    [(500, "unavailable", 3), (429, "unavailable", 3), (401, "refused", 1), (400, "refused", 1)],
+    [(503, "unavailable", 3), (429, "unavailable", 3), (401, "refused", 1), (400, "refused", 1)],
 )
 def test_a_server_that_goes_on_failing_is_left_alone(
     log: Connection, server: Server, status: int, kind: str, times: int
@@ -98,8 +110,33 @@ def test_a_server_that_goes_on_failing_is_left_alone(
     with pytest.raises(Unanswered) as problem:
         ask(asking(log, server))
     assert (problem.value.kind, len(server.asked)) == (kind, times)
+    assert problem.value.whatever == (status != 400)
     assert ledger(log) == (times, 0, times)
     assert budget.spent(log).daily_tokens == 0
+
+
+@pytest.mark.parametrize("status", [408, 500, 504])
+def test_a_server_that_fails_when_it_may_have_answered_counts_as_if_it_had(
+    log: Connection, server: Server, status: int
+) -> None:
+    server.then(fails_late(status))
+    with pytest.raises(Unanswered) as problem:
+        ask(asking(log, server))
+    assert problem.value.kind == "unavailable"
+    assert budget.spent(log).daily_tokens >= server.billed > 0
+    assert budget.spent(log).daily_usd > 0
+
+
+def test_a_server_that_does_not_say_what_it_counted_is_bound_by_the_budget_all_the_same(
+    log: Connection, server: Server
+) -> None:
+    server.then(uncounted(GOOD))
+    asked = asking(log, server, daily_tokens=2_500)
+    answer = asked.ask(ASK, "hello", Said, processor="judge", subject="e1")
+    assert answer.tokens == budget.spent(log).daily_tokens >= server.billed
+    with pytest.raises(Unanswered) as problem:
+        any(ask(asked) is None for _ in range(9))
+    assert problem.value.kind == "over_budget"
 
 
 def test_what_nobody_waited_for_counts_as_much_as_was_set_aside(log: Connection, server: Server) -> None:
@@ -138,7 +175,8 @@ def test_a_server_that_is_not_there_is_unavailable(log: Connection, server: Serv
     server.url = "http://127.0.0.1:9"
     with pytest.raises(Unanswered) as problem:
         ask(asking(log, server))
-    assert problem.value.kind == "unavailable"
+    assert (problem.value.kind, problem.value.whatever) == ("unavailable", True)
+    assert budget.spent(log).daily_tokens == 0, "nothing was sent"
 
 
 def test_a_budget_that_is_used_up_stops_before_anything_is_asked(log: Connection, server: Server) -> None:

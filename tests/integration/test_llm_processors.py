@@ -9,20 +9,23 @@ from typing import Any
 
 import psycopg
 import pytest
-from events import NOON
+from events import NOON, observed
 from histories import drained, example
 from llm_server import Server, answers, fails, garbage, llm_server, slow
+from msgspec.structs import replace
 
 from memctl.api import forget
 from memctl.api.pages import page, projection_named
 from memctl.api.reader import reader_of
 from memctl.domain.event import Event, Payload
 from memctl.domain.learning import EpisodeDistilled, InsightExtracted, ProcessorFailed, TrajectoryJudged
+from memctl.domain.observations import PromptSubmitted
 from memctl.infra import generations
 from memctl.infra.database import Connection, connect
 from memctl.infra.llm import budget, client
 from memctl.infra.log.append import append
 from memctl.infra.log.read import read_events
+from memctl.infra.processing import MOST_ATTEMPTS
 from memctl.infra.settings import Settings, load_settings
 from memctl.workers.llm_processors import EpisodeReader, Extractor, Judge, Summariser, llm_processors
 from memctl.workers.processing import Desk, process
@@ -121,7 +124,31 @@ def test_what_an_episode_taught_and_a_summary_take_the_rules_place(desk: Desk, s
     (session,) = rows(desk, "sessions", "last_at")
     assert (session.summary, session.tags) == (SUMMARY["summary"], ("cart",))
     assert recorded(desk.connection, EpisodeDistilled)
-    assert process(desk, Summariser()) == 0
+    # It says no more of the session than was there: nothing is found in it again, and it is no younger.
+    assert list(Summariser().find(desk)) == []
+    assert session.last_at < NOON + MONTH
+
+
+def test_work_that_was_given_up_is_found_again_once_there_is_more_of_it(desk: Desk, server: Server) -> None:
+    server.then(answers(SUMMARY))
+    process(desk, Summariser())
+    desk.connection.execute("UPDATE memctl.processing SET status = 'given up'")
+    assert list(Summariser().find(desk)) == []
+    more = PromptSubmitted(line="one-more", text="and now the tax, please")
+    stream, session_id = example()[0].stream, example()[0].session_id
+    append(desk.connection, 1, [replace(observed(more, at=86_400), stream=stream, session_id=session_id)])
+    drained(desk.settings.require("database_url"))
+    assert [work.subject for work in Summariser().find(desk)] == [stream]
+
+
+def test_an_outage_is_no_attempt_and_is_met_by_one_piece_of_work_at_a_time(desk: Desk, server: Server) -> None:
+    server.then(fails(503))
+    for _ in range(2 * MOST_ATTEMPTS):
+        process(desk, Judge())
+        desk.connection.execute("UPDATE memctl.processing SET next_at = clock_timestamp()")
+    assert len(server.asked) == 2 * MOST_ATTEMPTS * client.TRIES
+    server.then(answers(JUDGED))
+    assert process(desk, Judge()) == len(outcomes(desk))
 
 
 def test_without_a_model_nothing_is_asked_and_rules_do_the_work(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -27,7 +29,7 @@ from memctl.infra.log.append import append
 from memctl.infra.processing import WorkLost
 from memctl.infra.settings import Settings, load_settings
 from memctl.workers.consolidator import Consolidator, TooManyChanges, consolidate, plan
-from memctl.workers.processing import Desk, Failed, Outcome, Work, process
+from memctl.workers.processing import Desk, Failed, Outcome, ProcessorLoop, Work, process
 from memctl.workers.replay import replay
 from memctl.workers.staleness import StalenessChecker
 
@@ -176,6 +178,92 @@ def test_whoever_lost_its_work_to_another_records_nothing(desk: Desk) -> None:
     with pytest.raises(WorkLost):
         processing.done(desk.connection, mine, {})
     processing.done(desk.connection, theirs, {})
+
+
+def test_work_under_which_every_process_ends_is_given_up(desk: Desk) -> None:
+    for _ in range(processing.MOST_ATTEMPTS):
+        assert processing.claim(desk.connection, 1, "counting", "a", "d") is not None
+        desk.connection.execute("UPDATE memctl.processing SET lease_until = clock_timestamp() - interval '1 s'")
+    assert processing.claim(desk.connection, 1, "counting", "a", "d") is None
+    (standing,) = processing.standings(desk.connection, 1)
+    assert standing.given_up == 1
+
+
+class Forgetting(Counting):
+    """What it looks at is forgotten while it looks."""
+
+    def __init__(self, event: NewEvent) -> None:
+        super().__init__()
+        self.event = event
+
+    def run(self, desk: Desk, work: Work, attempt: int) -> Outcome:
+        if not self.runs:
+            planned = forget.plan(reader_of(desk.connection, "default"), id=id_of(self.event))
+            forget.forget(desk.settings, desk.connection, 1, planned, None)
+        return super().run(desk, work, attempt)
+
+
+def test_what_was_forgotten_while_it_was_looked_at_is_not_recorded_in_other_words(desk: Desk) -> None:
+    event = noted(NOTE, 1)
+    filled(desk, event)
+    processor = Forgetting(event)
+    assert process(desk, processor) == 0
+    filled(desk)
+    assert told(desk.connection) == set()
+    assert process(desk, processor) == 1
+    assert processor.runs == 2
+
+
+class Two(Counting):
+    """Two pieces of work, the first of which another process takes over meanwhile."""
+
+    def find(self, desk: Desk) -> Iterator[Work]:
+        yield from (Work("a", "d"), Work("b", "d"))
+
+    def run(self, desk: Desk, work: Work, attempt: int) -> Outcome:
+        if work.subject == "a":
+            desk.connection.execute("UPDATE memctl.processing SET lease_until = clock_timestamp() - interval '1 s'")
+            assert processing.claim(desk.connection, 1, self.name, "a", "d") is not None
+        return super().run(desk, work, attempt)
+
+
+def test_whoever_lost_one_piece_of_work_goes_on_with_the_next(desk: Desk) -> None:
+    assert process(desk, Two()) == 1
+    (standing,) = processing.standings(desk.connection, 1)
+    assert (standing.done, standing.working) == (1, 1)
+
+
+class Waiting(Counting):
+    """Waits for an answer until it is let go."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.begun, self.let_go = threading.Event(), threading.Event()
+        self.lease = timedelta(0)
+
+    def run(self, desk: Desk, work: Work, attempt: int) -> Outcome:
+        row = desk.connection.execute("SELECT lease_until - clock_timestamp() FROM memctl.processing").fetchone()
+        assert row is not None
+        self.lease = row[0]
+        self.begun.set()
+        self.let_go.wait(60)
+        return super().run(desk, work, attempt)
+
+
+def test_a_worker_that_stops_gives_back_what_it_will_not_finish(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("memctl.workers.processing.EVERY_S", 0.01)
+    monkeypatch.setattr("memctl.workers.processing.STOP_WITHIN_S", 0.01)
+    monkeypatch.setenv("MEMCTL_LLM__TIMEOUT_S", "600")
+    processor = Waiting()
+    loop = ProcessorLoop(load_settings(), [processor], threading.Event())
+    loop.start()
+    assert processor.begun.wait(60)
+    assert processor.lease > timedelta(seconds=4 * 600), "as long as the model may take, and some more"
+    loop.stop()
+    again = processing.claim(desk.connection, 1, "counting", "a", "d")
+    assert again is not None
+    assert again.attempt == 1
+    processor.let_go.set()
 
 
 def test_nothing_is_worked_on_while_read_models_are_rebuilt(desk: Desk) -> None:

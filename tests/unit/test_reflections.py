@@ -56,6 +56,17 @@ def test_work_on_a_file_that_failed_is_told_with_what_worked() -> None:
     assert "total success" in told.text
 
 
+def test_what_is_quoted_is_cited_however_long_ago_it_was() -> None:
+    pieces = [
+        episode(n, files=(f"/w/other{n}.py", "/w/cart.py"), outcome="failure" if n else "success", title=f"piece {n}")
+        for n in range(30)
+    ]
+    (told,) = by_rule(clusters(pieces), pieces)
+    assert "piece 0" in told.text
+    assert told.memories[0] == "e0"
+    assert len(set(told.memories)) == len(told.memories)
+
+
 def test_an_error_that_comes_back_cites_its_pattern_and_its_fix() -> None:
     known = Piece(
         id="b", kind="bug_pattern", title="TypeError: None", text="TypeError\nFix: start from 0", signatures=("x",)
