@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import re
 from typing import Literal
-from uuid import UUID
 
-import msgspec
-
+from memctl.domain.aftermath import Aftermath
 from memctl.domain.asserting import Assertions, span_of
 from memctl.domain.bounded import one_line
 from memctl.domain.decisions import LONGEST_PROMPT, Decision, decisions_by_user
@@ -16,25 +14,18 @@ from memctl.domain.event import Micros
 from memctl.domain.facts import (
     Answered,
     DecisionTaken,
-    Episode,
     InsightFound,
-    Lesson,
-    MemoriesFollowed,
     MoodShown,
     Prompted,
     PromptKind,
     Span,
-    StrategyShown,
     TaskClosed,
     TaskOpened,
-    Turn,
     fact_id,
     quote,
 )
 from memctl.domain.insights import claims_in
 from memctl.domain.judging import SAID, Verdict
-from memctl.domain.learning import EpisodeDistilled, OfEpisode, StrategyDistilled, TrajectoryJudged
-from memctl.domain.memory import lead_of
 from memctl.domain.observations import PromptSubmitted, ResponseReceived
 from memctl.domain.ordering import Placed, prompt_about
 from memctl.domain.prompts import FRESH_START, Said, is_complaint, is_thanks, kind_of, said_in, says_no, words_in
@@ -42,8 +33,8 @@ from memctl.domain.recalled import MemoryRecalled, Recalls
 from memctl.domain.sentiment import mood_of
 from memctl.domain.signatures import errors_in
 from memctl.domain.statements import TaskCompleted, TaskStarted
-from memctl.domain.strategies import MOST, kept
 from memctl.domain.tasks import canonical_of, description_of, task_key, task_type_of
+from memctl.domain.turns import OpenTurn
 
 RESTED = 4 * 3_600_000_000
 """After this many microseconds without a word, a request is more likely a new task."""
@@ -56,46 +47,14 @@ _NO_WORDS = "No response requested."
 """What Claude Code writes in the agent's place after a command of its own."""
 
 
-class _OpenTurn:
-    """A prompt, and what answered it so far."""
-
-    def __init__(self, prompt: Prompted, before: _OpenTurn | None) -> None:
-        self.prompt = prompt
-        self.before = before.id if before is not None else None
-        self.lead = lead_of(before.prompt.text, prompt.text) if before is not None else ""
-        self.id: UUID = fact_id(prompt.stream, "turn", str(prompt.id))
-        self.answer = ""
-        self.whole_answer = ""
-        self.answered: Span | None = None
-        self.answer_place: Placed | None = None
-        self.files: dict[str, None] = {}
-        self.dirty = True
-
-    def fact(self) -> Turn:
-        spans = self.prompt.evidence[:1]
-        return Turn(
-            id=self.id,
-            stream=self.prompt.stream,
-            occurred_at=self.prompt.occurred_at,
-            location=self.prompt.location,
-            evidence=(*spans, self.answered) if self.answered is not None else spans,
-            prompt=self.prompt.text,
-            answer=self.answer,
-            task=self.prompt.task,
-            files=tuple(self.files)[:20],
-            prompt_id=self.prompt.id,
-            before=self.before,
-            lead=self.lead,
-        )
-
-
 class Conversation:
     """What was said in one stream, and the task that is open."""
 
-    def __init__(self, assertions: Assertions) -> None:
+    def __init__(self, assertions: Assertions, aftermath: Aftermath) -> None:
         self._assert = assertions
-        self._turn: _OpenTurn | None = None
-        self._turn_before: _OpenTurn | None = None
+        self._aftermath = aftermath
+        self._turn: OpenTurn | None = None
+        self._turn_before: OpenTurn | None = None
         self._about: set[str] = set()
         """The words in which the user spoke of the open task."""
         self._about_task = ""
@@ -105,10 +64,6 @@ class Conversation:
         self.episode: EpisodeSoFar | None = None
         self._recalls = Recalls()
         """What of memory was told since the last task was over."""
-        self._over: set[UUID] = set()
-        """Episodes that were closed, and are told no more."""
-        self._recorded: dict[tuple[UUID, type[OfEpisode]], OfEpisode] = {}
-        """What was recorded of episodes, the latest of each kind."""
 
     @property
     def task(self) -> str:
@@ -127,17 +82,7 @@ class Conversation:
             self._assert.add(self._turn.fact())
         if self.episode is not None and self.episode.dirty:
             self.episode.dirty = False
-            self._tell(self.episode, closed=False)
-
-    def recorded(self, outcome: OfEpisode) -> bool:
-        """A processor said something of an episode. False where what it bears on was told: then that is told anew."""
-        known = (outcome.episode, type(outcome)) in self._recorded
-        if known if isinstance(outcome, StrategyDistilled) else outcome.episode in self._over:
-            return False
-        self._recorded[outcome.episode, type(outcome)] = outcome
-        if self.episode is not None and self.episode.id == outcome.episode:
-            self.episode.dirty = True
-        return True
+            self._aftermath.tell(self.episode, closed=False)
 
     def recalled(self, seen: MemoryRecalled) -> None:
         """Memory was told to the agent, or held back: for the open task, or the next to open."""
@@ -151,53 +96,6 @@ class Conversation:
         """The client ended the session, and may take it up again."""
         if self.episode is not None:
             self.episode.left = self.episode.dirty = True
-
-    def _tell(self, episode: EpisodeSoFar, *, closed: bool) -> Episode:
-        """Assert the episode as it stands, and what became of what was recalled in it."""
-        fact = self._fact(episode, closed=closed)
-        self._assert.add(fact)
-        memories = tuple(episode.recalls.memories)
-        if memories and (closed or episode.left):
-            # Dated as it began, so that telling it again is telling the same.
-            self._assert.add(
-                MemoriesFollowed(
-                    id=fact_id(episode.stream, "memories_followed", str(episode.id)), stream=episode.stream,
-                    occurred_at=episode.began, location=episode.location, evidence=(episode.opening,),
-                    memories=memories, outcome=fact.outcome,
-                )
-            )  # fmt: skip
-        return fact
-
-    def taught(self, placed: Placed, seen: StrategyDistilled) -> None:
-        """Tell what a model distilled of an episode, if that is its latest word on it."""
-        if self._recorded.get((seen.episode, StrategyDistilled)) is not seen:
-            return
-        for number, lesson in enumerate([each for each in seen.strategies if each.title.strip()][:MOST]):
-            self._assert.make(
-                StrategyShown,
-                placed,
-                f"{placed.cite}:{number}",
-                location=self._assert.home_of(placed.event.location),
-                # Its name is its title's: a key is a rule's.
-                lesson=msgspec.structs.replace(kept(lesson), key=""),
-                made_by=seen.made_by or "a model",
-            )
-
-    def learnt(self, placed: Placed, lesson: Lesson | None, *spans: Span) -> None:
-        """A rule read a lesson out of the open task's work, once, of the first three."""
-        episode = self.episode
-        if lesson is None or episode is None or len(episode.lessons) >= MOST or lesson.key in episode.lessons:
-            return
-        episode.lessons.add(lesson.key)
-        about = f"{episode.id}:{lesson.key}"
-        self._assert.make(StrategyShown, placed, about, *spans, location=self._assert.home, lesson=lesson)
-
-    def _fact(self, episode: EpisodeSoFar, *, closed: bool) -> Episode:
-        judged = self._recorded.get((episode.id, TrajectoryJudged))
-        distilled = self._recorded.get((episode.id, EpisodeDistilled))
-        assert judged is None or isinstance(judged, TrajectoryJudged)
-        assert distilled is None or isinstance(distilled, EpisodeDistilled)
-        return episode.fact(closed=closed, judged=judged, distilled=distilled)
 
     # --- the user ---
 
@@ -253,7 +151,7 @@ class Conversation:
         if kind == "opening":
             self._about_task = about_prompt
             self._opened(placed, *prompt.evidence)
-        self._turn = _OpenTurn(prompt, self._turn_before)
+        self._turn = OpenTurn(prompt, self._turn_before)
         self._about |= words_in(said.words)
         self._last_prompt = placed.when
         self._fresh = False
@@ -486,8 +384,7 @@ class Conversation:
         episode = self.episode
         if episode is None:
             return
-        closed = self._tell(episode, closed=True)
-        self._over.add(episode.id)
+        closed = self._aftermath.tell(episode, closed=True)
         self._assert.make(
             TaskClosed,
             placed,

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from memctl.domain.aftermath import Aftermath
 from memctl.domain.asserting import Assertions
 from memctl.domain.conversation import Conversation
 from memctl.domain.event import Event, Micros
@@ -50,14 +51,15 @@ class StreamFacts:
         self.stream = stream
         self._ordering = Ordering()
         self._assert = Assertions(stream)
-        self._talk = Conversation(self._assert)
+        self._aftermath = Aftermath(self._assert)
+        self._talk = Conversation(self._assert, self._aftermath)
         self._where = Whereabouts(self._assert)
         self._at = ""
         self._branchless = False
         """No event told yet which branch is checked out where the session is."""
-        self._work = Work(self._assert, self._talk, self._where)
+        self._work = Work(self._assert, self._talk, self._where, self._aftermath)
         self._shown = Shown(self._assert)
-        self._reasoning = Reasoning(self._assert, self._talk)
+        self._reasoning = Reasoning(self._assert, self._talk, self._aftermath)
         self._opened = False
         self._bare = False
         """The session was opened by an event that names neither branch nor version: a hook's, mostly."""
@@ -81,7 +83,7 @@ class StreamFacts:
             for each in placed
             if isinstance(payload := each.payload, OfEpisode)
         }
-        if not all(self._talk.recorded(outcome) for outcome in latest.values()):
+        if not all(self._aftermath.recorded(outcome, self._talk.episode) for outcome in latest.values()):
             return False
         for each in placed:
             self._fold(each)

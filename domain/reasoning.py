@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
+from memctl.domain.aftermath import Aftermath
 from memctl.domain.asserting import Assertions, span_of
 from memctl.domain.conversation import Conversation
 from memctl.domain.decisions import AGENT_HINTS, Decision, decisions_by_agent
@@ -32,9 +33,10 @@ _HINTS = Literals((*HINTS, *AGENT_HINTS))
 class Reasoning:
     """The hypotheses of one stream's open task, and where they and its decisions come from."""
 
-    def __init__(self, assertions: Assertions, conversation: Conversation) -> None:
+    def __init__(self, assertions: Assertions, conversation: Conversation, aftermath: Aftermath) -> None:
         self._assert = assertions
         self._talk = conversation
+        self._aftermath = aftermath
         self._hypotheses = Hypotheses()
         self._episode: UUID | None = None
 
@@ -90,9 +92,9 @@ class Reasoning:
             case InsightExtracted():
                 self._extracted(placed, seen)
             case StrategyDistilled():
-                self._talk.taught(placed, seen)
+                self._aftermath.taught(placed, seen)
             case OfEpisode():
-                pass  # `derive` had it told to the conversation before anything of this batch was folded
+                pass  # `derive` had it recorded before anything of this batch was folded
             case _:
                 raise AssertionError(f"nothing folds {type(seen).__name__}")
 

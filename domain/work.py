@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from memctl.domain.aftermath import Aftermath
 from memctl.domain.asserting import Assertions, span_of
 from memctl.domain.bounded import one_line
 from memctl.domain.conversation import Conversation
@@ -66,9 +67,12 @@ _USER_SAID = re.compile(r"the user said:\s*(?P<words>\S.*?)(?:\n\nNote: |\Z)", r
 class Work:
     """The uses of tools of one stream, and the errors they left open."""
 
-    def __init__(self, assertions: Assertions, conversation: Conversation, whereabouts: Whereabouts) -> None:
+    def __init__(
+        self, assertions: Assertions, conversation: Conversation, whereabouts: Whereabouts, aftermath: Aftermath
+    ) -> None:
         self._assert = assertions
         self._talk = conversation
+        self._aftermath = aftermath
         self._where = whereabouts
         self._calls: dict[str, Placed] = {}
         self._uses = 0
@@ -311,7 +315,8 @@ class Work:
                 checked = any(proves(head) for head in heads_of(command))
                 matters = checked or bool(error.frames)
                 episode.erred(error.signature, error.error_types, error.message, matters=matters)
-                self._talk.learnt(placed, of_check(error.error_types, command, error.message), *fact.evidence)
+                lesson = of_check(error.error_types, command, error.message)
+                self._aftermath.learnt(placed, episode, lesson, *fact.evidence)
         return occurred
 
     def _refute(self, placed: Placed, error: ErrorOccurred) -> None:
@@ -350,9 +355,9 @@ class Work:
                 task=error.task,
             )
             self._resolved[error.signature] = (fact, self._uses)
-            if self._talk.episode is not None:
-                self._talk.episode.resolve(error.signature, error.message, resolved.approach, resolved.explanation)
-                self._talk.learnt(placed, _lesson(resolved, command), *fact.evidence)
+            if (episode := self._talk.episode) is not None:
+                episode.resolve(error.signature, error.message, resolved.approach, resolved.explanation)
+                self._aftermath.learnt(placed, episode, _lesson(resolved, command), *fact.evidence)
 
 
 def _lesson(resolved: Resolved, command: str) -> Lesson | None:
