@@ -114,7 +114,7 @@ def application(
     http_problems.install(app)
     timings = metrics.Timings()
     app.include_router(_probes(readers))
-    app.include_router(metrics.routes(readers, timings, doors.settings.data_dir))
+    app.include_router(metrics.routes(readers, timings, doors.settings))
     reading = [Depends(http_live.caught_up(readers)), Depends(http_as_of.as_of(doors.settings))]
     app.include_router(_routes(readers, engine, doors.settings.llm), prefix="/v1", dependencies=reading)
     app.include_router(http_as_of.jobs(doors.settings), prefix="/v1")

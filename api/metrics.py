@@ -10,7 +10,6 @@ import time
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from fastapi import APIRouter, Response
@@ -18,9 +17,14 @@ from fastapi import APIRouter, Response
 from memctl.api.health import Health, health
 from memctl.api.reader import Readers
 from memctl.infra import spool
+from memctl.infra.llm import budget
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from memctl.infra.settings_model import Llm, Settings
 
 FOLDER = "spool"
 """Of the data directory; a door on another machine has one of its own."""
@@ -54,6 +58,10 @@ METRICS = (
     Metric("replay_running", "Whether a replay is under way."),
     Metric("replay_failed", "Whether the last replay that ended has failed."),
     Metric("replay_differing", "Whether the last replay that ended had found live rows that differ."),
+    Metric("llm_spent_usd", "Dollars that language models took, over all spaces, with what is set aside.", ("period",)),
+    Metric("llm_allowed_usd", "Dollars that they may take.", ("period",)),
+    Metric("llm_spent_tokens", "Tokens that they took, likewise.", ("period",)),
+    Metric("llm_allowed_tokens", "Tokens that they may take.", ("period",)),
     Metric("database_bytes", "Size of the database."),
     Metric("log_bytes", "Size of the log."),
     Metric("embeddings_bytes", "Size of the cache of vectors."),
@@ -68,13 +76,18 @@ class Sample(NamedTuple):
     labels: tuple[str, ...] = ()
 
 
-def routes(readers: Readers, timings: Timings, data_dir: Path) -> APIRouter:
+def routes(readers: Readers, timings: Timings, settings: Settings) -> APIRouter:
     router = APIRouter(tags=["probes"])
 
     @router.get("/metrics", response_class=Response)
     def figures() -> Response:
         """How far everything is, for Prometheus."""
-        samples = [*_of_the_database(readers.read(health)), *_of_the_spool(data_dir / FOLDER)]
+        found, spent = readers.read(lambda reader: (health(reader), budget.spent(reader.connection)))
+        samples = [
+            *_of_the_database(found),
+            *of_language_models(spent, settings.llm),
+            *_of_the_spool(settings.data_dir / FOLDER),
+        ]
         told = exposition(samples, timings)
         return Response(told, media_type="text/plain; version=0.0.4; charset=utf-8")
 
@@ -98,6 +111,16 @@ def _of_the_database(found: Health) -> list[Sample]:
         Sample("replay_failed", found.failed),
         Sample("replay_differing", found.differed),
         *(Sample(f"{name}_bytes", size) for name, size in found.sizes.items()),
+    ]
+
+
+def of_language_models(spent: budget.Spent, llm: Llm) -> list[Sample]:
+    """What language models took of what they may take, by period and unit."""
+    return [
+        Sample(f"llm_{what}_{unit}", float(getattr(told, f"{period}_{unit}")), (period,))
+        for what, told in (("spent", spent), ("allowed", llm))
+        for period in ("daily", "monthly")
+        for unit in ("usd", "tokens")
     ]
 
 

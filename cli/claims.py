@@ -27,6 +27,11 @@ def insights(
 
     L4: active, found by search. L3: verified. L2: passed its checks, and waits to be said by you or seen in more
     sessions. `memctl explain ID` tells the rest.
+
+    \b
+    memctl insights
+    memctl insights --kind preference --project '*'
+    memctl insights --waiting      # those that do not hold yet, and why
     """
 
     def row(item: dict[str, Any]) -> list[Cell | str]:
@@ -46,7 +51,12 @@ def insights(
 def knowledge(
     context: click.Context, project: str | None, limit: int, as_json: bool, kind: str | None, status: str | None
 ) -> None:
-    """List what is held true, by subject: what stands, and beneath it what it replaced and until when."""
+    """List what is held true, by subject: what stands, and beneath it what it replaced and until when.
+
+    \b
+    memctl knowledge
+    memctl knowledge --project '*' --json
+    """
     with running() as client:
         answer = client.page("knowledge", **placed(project), limit=limit, kind=kind, status=status)
     items = answer["items"]
@@ -77,7 +87,11 @@ def _print_subject(item: dict[str, Any]) -> None:
 @reading(limit=40)
 @click.pass_context
 def prefs(context: click.Context, project: str | None, limit: int, as_json: bool) -> None:
-    """Show how you like to work, as you said and as your sessions show it."""
+    """Show how you like to work, as you said and as your sessions show it.
+
+    \b
+    memctl prefs
+    """
     with running() as client:
         answer = client.page("preferences", **placed(project), limit=limit)
     items = answer["items"]
@@ -103,7 +117,11 @@ def _preference(item: dict[str, Any]) -> list[Cell | str]:
 @click.argument("id")
 @_JSON
 def explain(id: str, as_json: bool) -> None:
-    """Say why memory holds the thing of this ID: level by level, down to the words that it rests on."""
+    """Say why memory holds the thing of this ID: level by level, down to the words that it rests on.
+
+    \b
+    memctl explain 8eb0a7c5
+    """
     with running() as client:
         found = client.explain(id)
     if as_json:
@@ -151,7 +169,11 @@ def _print_quoted(quoted: dict[str, Any]) -> None:
 @click.option("--why", default="", help="What shows it.")
 @_JSON
 def verify_knowledge(id: str, why: str, as_json: bool) -> None:
-    """Say that the claim of this ID holds: it graduates by your word."""
+    """Say that the claim of this ID holds: it graduates by your word.
+
+    \b
+    memctl verify-knowledge 8eb0a7c5
+    """
     told(say("verify-knowledge", claim=id, why=why), as_json, "verified")
 
 
@@ -160,7 +182,11 @@ def verify_knowledge(id: str, why: str, as_json: bool) -> None:
 @click.option("--why", default="", help="What is wrong with it.")
 @_JSON
 def reject(id: str, why: str, as_json: bool) -> None:
-    """Say that the claim of this ID does not hold: it leaves what is known, and does not come back by itself."""
+    """Say that the claim of this ID does not hold: it leaves what is known, and does not come back by itself.
+
+    \b
+    memctl reject 8eb0a7c5 --why "it was a joke"
+    """
     told(say("reject", claim=id, why=why), as_json, "rejected")
 
 
@@ -170,7 +196,12 @@ def reject(id: str, why: str, as_json: bool) -> None:
 @click.option("--why", default="", help="What it helped with, or how it misled.")
 @_JSON
 def rate(id: str, value: float, why: str, as_json: bool) -> None:
-    """Say how useful the memory of this ID was, from 0 (it misled) to 1 (just what was needed)."""
+    """Say how useful the memory of this ID was, from 0 (it misled) to 1 (just what was needed).
+
+    \b
+    memctl rate 8eb0a7c5 1
+    memctl rate 8eb0a7c5 0 --why "of another project"
+    """
     told(say("rate", memory=id, value=value, why=why), as_json, "rated")
 
 
@@ -179,7 +210,12 @@ def rate(id: str, value: float, why: str, as_json: bool) -> None:
 @click.option("--off", is_flag=True, help="Pin it no longer.")
 @_JSON
 def pin(id: str, off: bool, as_json: bool) -> None:
-    """Keep the memory of this ID, and put it first."""
+    """Keep the memory of this ID, and put it first.
+
+    \b
+    memctl pin 8eb0a7c5
+    memctl pin 8eb0a7c5 --off
+    """
     told(say("pin", memory=id, pinned=not off), as_json, "unpinned" if off else "pinned")
 
 
@@ -191,7 +227,13 @@ def pin(id: str, off: bool, as_json: bool) -> None:
 @_JSON
 @click.pass_context
 def resolve(context: click.Context, id: str | None, target: str | None, resolution: str | None, as_json: bool) -> None:
-    """Say what became of something that the memory of this ID left open. Without an ID, list what was said so far."""
+    """Say what became of something that the memory of this ID left open. Without an ID, list what was said so far.
+
+    \b
+    memctl resolve                 # what is open
+    memctl resolve 8eb0a7c5 --to 60fc0f64
+    memctl resolve 8eb0a7c5 --reject
+    """
     if id is not None:
         if (target is None) == (resolution is None):
             raise click.UsageError("give one of --to ID, --pending and --reject")
@@ -215,7 +257,11 @@ def resolve(context: click.Context, id: str | None, target: str | None, resoluti
 @_JSON
 @click.pass_context
 def core(context: click.Context, as_json: bool) -> None:
-    """Show core memory: the short sections that are always in context. Subcommands edit it."""
+    """Show core memory: the short sections that are always in context. Subcommands edit it.
+
+    \b
+    memctl core
+    """
     if context.invoked_subcommand is not None:
         return
     with running() as client:
@@ -241,7 +287,11 @@ _VERSION: Callable[[Any], Any] = click.option(
 @_VERSION
 @_JSON
 def core_append(section: str, text: tuple[str, ...], version: int | None, as_json: bool) -> None:
-    """Add TEXT as a line to SECTION; a new name begins a section."""
+    """Add TEXT as a line to SECTION; a new name begins a section.
+
+    \b
+    memctl core append persona "Answers are short."
+    """
     done = say("core-append", section=section, content=" ".join(text), version=version)
     told(done, as_json, f"{section} is at version {done['recorded']['version']}")
 
@@ -253,6 +303,10 @@ def core_append(section: str, text: tuple[str, ...], version: int | None, as_jso
 @_VERSION
 @_JSON
 def core_replace(section: str, old: str, new: str, version: int | None, as_json: bool) -> None:
-    """Put NEW where OLD stands in SECTION, or leave OLD out."""
+    """Put NEW where OLD stands in SECTION, or leave OLD out.
+
+    \b
+    memctl core replace persona "short" "very short"
+    """
     done = say("core-replace", section=section, old=old, new=new, version=version)
     told(done, as_json, f"{section} is at version {done['recorded']['version']}")

@@ -24,6 +24,10 @@ def context(context: click.Context, session: str | None, as_json: bool, project:
     """Show what a session is at: task, plan, files, hypotheses, decisions, errors, and what came back last.
 
     SESSION is a session's id or its beginning, or the id of a task or episode in it; without it, the latest one here.
+
+    \b
+    memctl context                 # of the latest session here
+    memctl context 3f6f1d52 --json
     """
     from memctl.api.client import NotThere
 

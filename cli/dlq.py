@@ -26,13 +26,22 @@ def dlq() -> None:
     An event that its session cannot be folded with is parked, and the later ones of that session wait; so is a row
     that something cannot be folded into. Mend it with a memctl that can fold it and `retry`, or `drop` what is at
     fault. Nothing of it is lost meanwhile: it is in the log.
+
+    \b
+    memctl dlq list
+    memctl dlq show 17
+    memctl dlq retry --all
     """
 
 
 @dlq.command("list")
 @_as_json
 def list_(as_json: bool) -> None:
-    """List what is parked, and shards that stand still."""
+    """List what is parked, and shards that stand still.
+
+    \b
+    memctl dlq list
+    """
     from memctl.api import dead_letters
 
     with _reading() as (_, reader):
@@ -54,7 +63,11 @@ def list_(as_json: bool) -> None:
 @click.argument("id", type=int)
 @_as_json
 def show(id: int, as_json: bool) -> None:
-    """Show one dead letter: the event, the fault, and how much waits behind it."""
+    """Show one dead letter: the event, the fault, and how much waits behind it.
+
+    \b
+    memctl dlq show 17
+    """
     import msgspec
 
     from memctl.api import dead_letters
@@ -85,7 +98,11 @@ def show(id: int, as_json: bool) -> None:
 @click.option("--all", "everything", is_flag=True, help="Whatever is parked.")
 @_as_json
 def retry(ids: tuple[int, ...], everything: bool, as_json: bool) -> None:
-    """Fold what is parked again. Exit code 1 if some of it still cannot be folded."""
+    """Fold what is parked again. Exit code 1 if some of it still cannot be folded.
+
+    \b
+    memctl dlq retry --all
+    """
     if bool(ids) == everything:
         raise click.UsageError("name dead letters or say --all, one of the two")
     import msgspec
@@ -115,6 +132,9 @@ def drop(id: str, reason: str, projection: str, key: str | None, yes: bool) -> N
     """Leave out what is at fault, for good.
 
     ID is a dead letter's number, or the id of an event (with --from, of a source) that a replay stopped at.
+
+    \b
+    memctl dlq drop 17 --reason "a test that was never real"
     """
     from memctl.api import dead_letters
 

@@ -20,7 +20,12 @@ from memctl.cli.output import Cell, Column, line, print_json, print_lines, print
 def entities(
     context: click.Context, name: str | None, project: str | None, limit: int, as_json: bool, kind: str | None
 ) -> None:
-    """List libraries with versions, services and people that the work met; with NAME, show one whole."""
+    """List libraries with versions, services and people that the work met; with NAME, show one whole.
+
+    \b
+    memctl entities --kind library
+    memctl entities pytest
+    """
     with running() as client:
         if name is not None:
             item = client.page(f"entities/{quote(name, safe='')}", **placed(project))
@@ -78,6 +83,9 @@ def graph(context: click.Context, entity: str, hops: int, project: str | None, a
     """Show what ENTITY is tied to: who uses a library, which files change together, which errors a file's edits fixed.
 
     ENTITY is a library, service or person by name, `project:NAME`, or a file by the end of its path.
+
+    \b
+    memctl graph pytest --hops 2
     """
     with running() as client:
         answer = client.page(f"graph/{quote(entity, safe='')}", **placed(project), hops=hops)

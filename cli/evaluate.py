@@ -47,6 +47,10 @@ def evaluate(
     PATH is a file of LoCoMo or LongMemEval as published, of longmemeval-lite or tldr-ko-en, or a folder of them. The
     memories are made and searched by the code that serves live searches, in a vector server of their own; nothing is
     written to memory. Each question is asked a second time with its answers hidden: then the best answer is none.
+
+    \b
+    memctl eval lme_evidence_turns.json --ablate
+    memctl eval --own --embedder none
     """
     from memctl.api.evaluation.loaders import load
     from memctl.api.evaluation.running import Run, run

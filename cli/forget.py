@@ -47,6 +47,12 @@ def forget(
     Shows first what would go and what would follow. Read again from the same transcript, it stays gone. A receipt with
     ids, without a word of it, is kept in receipts.jsonl of the data directory: a backup of before is restored without
     it. Transcripts themselves belong to your client, and stay where they are.
+
+    \b
+    memctl forget --match "the customer's name" --dry-run
+    memctl forget --session 3f6f1d52-6c0e-4b7e-9d6f-2f6b1f6b8a01
+    memctl forget --project ~/work/secret --scrub
+    memctl forget --before 2025-01-01 --dry-run
     """
     import msgspec
 

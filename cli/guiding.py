@@ -33,6 +33,11 @@ def ask(
 
     similar_error: was an error like this met before, and what resolved it; how_to: how is this done; convention: what
     is agreed on here; past_approach: how did a task like this go. TEXT `-` is read from stdin.
+
+    \b
+    memctl ask how_to "export the totals as csv"
+    memctl ask similar_error "TypeError: unsupported operand type(s) for *"
+    npm test 2>&1 | memctl ask similar_error -
     """
     words = " ".join(text)
     if words == "-":
@@ -64,7 +69,11 @@ def ask(
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
 def guidance(context: click.Context, task: tuple[str, ...], project: str | None, as_json: bool) -> None:
-    """Advice for a TASK: what went well in tasks like it, what did not, what is avoided here, and how sure that is."""
+    """Advice for a TASK: what went well in tasks like it, what did not, what is avoided here, and how sure that is.
+
+    \b
+    memctl guidance "fix the rounding of invoice totals"
+    """
     with running() as client:
         answer = client.guidance(" ".join(task), **placed(project))
     advice = answer["guidance"]

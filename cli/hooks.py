@@ -29,6 +29,9 @@ def session_start(**_: object) -> None:
 
     For a client's hook, with the payload (JSON) on standard input. Always exits 0. The answer has the form of the
     client that sent the payload; where it names no hook, it is {"context": "…"}.
+
+    \b
+    memctl session-start --session-id 3f6f1d52 --cwd ~/work/shop
     """
     raise click.UsageError("a hook gives it a payload on standard input, or --session-id")
 
@@ -40,6 +43,9 @@ def save(**_: object) -> None:
 
     The payload (JSON) is on standard input, in its client's form or with "session_id" and "messages", each with "role"
     and "content". Messages that came before are known again. Always exits 0, and prints nothing.
+
+    \b
+    memctl save --session-id 3f6f1d52 --cwd ~/work/shop
     """
     raise click.UsageError("a hook gives it a payload on standard input")
 
@@ -47,5 +53,9 @@ def save(**_: object) -> None:
 @click.command("session-end")
 @_of_a_hook
 def session_end(**_: object) -> None:
-    """Keep that a session ended, for a client's hook. Always exits 0, and prints nothing."""
+    """Keep that a session ended, for a client's hook. Always exits 0, and prints nothing.
+
+    \b
+    memctl session-end --session-id 3f6f1d52 --cwd ~/work/shop
+    """
     raise click.UsageError("a hook gives it a payload on standard input, or --session-id")

@@ -22,6 +22,10 @@ def import_legacy(paths: tuple[Path, ...], dry_run: bool, wait: bool, as_json: b
 
     The stores are only read, and importing one again adds nothing. What a store claims counts less than your own word:
     it is a candidate until you, a run or your sessions confirm it.
+
+    \b
+    memctl import ~/bot/memory.db --dry-run
+    memctl import exported.jsonl --wait
     """
     from memctl.api.exporting import is_export
     from memctl.api.importing import account_of, import_stores, stores

@@ -42,6 +42,12 @@ def ingest(
     Without PATHS, the folders where clients keep theirs (exit 3 if there are none). A folder may hold all kinds. What
     was read before is not read again, and a line that was told before is a duplicate: running this twice adds nothing.
     The account at the end tells every line.
+
+    \b
+    memctl ingest                  # where coding agents keep their sessions
+    memctl ingest ~/old-sessions --wait
+    memctl ingest --follow         # go on as they grow
+    memctl ingest --example --wait
     """
     if from_stdin:  # alone, or with --agent and --event, it never comes here: see `memctl.infra.hook`
         raise click.UsageError("--stdin takes one hook payload, --agent and --event, and nothing else")

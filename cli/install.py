@@ -18,6 +18,11 @@ def install(client: str, uninstall: bool, yes: bool, dry_run: bool) -> None:
     Shows the change and asks before it writes. What a file was before is kept beside it, what others put there stays,
     and doing it again changes nothing. The hooks keep what is said and done; they print nothing of their own troubles,
     and end with 0 whatever happens. `memctl doctor` tries them.
+
+    \b
+    memctl install claude-code --dry-run   # only show the change
+    memctl install claude-code
+    memctl install codex --uninstall
     """
     import difflib
 

@@ -21,6 +21,10 @@ def backup(folder: Path | None, keep: int | None, file: Path | None, as_json: bo
 
     Into FOLDER, or `backups` in the data directory. Everything goes on meanwhile. Read models are not in it: they are
     folded anew.
+
+    \b
+    memctl backup                  # into `backups` of the data directory
+    memctl backup /mnt/disk --keep 7
     """
     from memctl.infra.log import archive
 
@@ -58,6 +62,10 @@ def restore(file: Path | None, receipts: tuple[Path, ...], set_aside: bool, as_j
 
     Without FILE the newest that can be read through. What was forgotten after the backup was made is left out, by the
     receipts. What was told since comes back from transcripts: `memctl ingest`.
+
+    \b
+    memctl restore                 # the newest that can be read through
+    memctl restore /mnt/disk/memctl-20260302T090000000000Z.memctl.zip
     """
     import msgspec
 
@@ -93,6 +101,10 @@ def export(file: Path | None, session: str | None, project: str | None) -> None:
 
     The first line says what it is, each other line is an event, the last has their number and checksum
     (docs/export.md).
+
+    \b
+    memctl export log.jsonl
+    memctl export --project ~/work/shop | gzip > shop.jsonl.gz
     """
     import sys
 
@@ -122,6 +134,9 @@ def redact(dry_run: bool, as_json: bool) -> None:
     """Apply today's rules of redaction to the past: secrets that were kept before a rule knew them are cut.
 
     Events with such are emptied and told anew without them, under a receipt; all that was learnt is folded again.
+
+    \b
+    memctl redact --dry-run
     """
     import msgspec
 
@@ -142,7 +157,11 @@ def redact(dry_run: bool, as_json: bool) -> None:
 @click.option("--confirm", is_flag=True, help="Do not ask.")
 @click.option("--backup/--no-backup", default=True, show_default=True, help="Write a backup first.")
 def reset(confirm: bool, backup: bool) -> None:
-    """Begin anew: everything that memctl knows is removed. Transcripts and backups stay."""
+    """Begin anew: everything that memctl knows is removed. Transcripts and backups stay.
+
+    \b
+    memctl reset --backup
+    """
     from memctl.api.resetting import reset as begin_anew
     from memctl.infra.settings import load_settings
 

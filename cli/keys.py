@@ -26,6 +26,11 @@ def keys() -> None:
     A key has scopes (read: ask, and be told by hooks; write: state things; ingest: deliver sessions, as `memctl relay`
     does; erase: forget for good; operate: metrics) and may be limited to projects. It is sent as `Authorization:
     Bearer KEY`, or set as MEMCTL_API_TOKEN or MEMCTL_API_TOKEN_FILE.
+
+    \b
+    memctl keys add dana --scope read --scope ingest
+    memctl keys list
+    memctl keys revoke dana
     """
 
 
@@ -44,7 +49,12 @@ def keys() -> None:
 @click.option("--expires", metavar="WHEN", help="A day, as 2027-01-31, or a time from now: 12h, 90d, 4w.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def add(name: str, scopes: tuple[Scope, ...], projects: tuple[str, ...], expires: str | None, as_json: bool) -> None:
-    """Make a key called NAME and print it: this once, for only its hash is kept."""
+    """Make a key called NAME and print it: this once, for only its hash is kept.
+
+    \b
+    memctl keys add dana --scope read --scope ingest --expires 2027-01-01
+    memctl keys add ci --scope read --project ~/work/shop
+    """
     import msgspec
 
     from memctl.api.places import project_asked
@@ -67,7 +77,12 @@ def add(name: str, scopes: tuple[Scope, ...], projects: tuple[str, ...], expires
 @click.option("--all", "everything", is_flag=True, help="Those that are revoked or have expired, too.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def list_keys(everything: bool, as_json: bool) -> None:
-    """List the keys that are in force, latest first."""
+    """List the keys that are in force, latest first.
+
+    \b
+    memctl keys list
+    memctl keys list --all         # with those that were revoked or ran out
+    """
     import msgspec
 
     from memctl.cli.output import print_json, print_lines
@@ -90,7 +105,11 @@ def list_keys(everything: bool, as_json: bool) -> None:
 @click.argument("key")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def revoke(key: str, as_json: bool) -> None:
-    """Put a KEY (its id or its name) out of force, for good. The API refuses it within two seconds."""
+    """Put a KEY (its id or its name) out of force, for good. The API refuses it within two seconds.
+
+    \b
+    memctl keys revoke dana
+    """
     import msgspec
 
     from memctl.cli.output import print_json

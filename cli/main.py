@@ -103,7 +103,13 @@ class Commands(click.Group):
 @click.command(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="memctl", prog_name="memctl")
 def memctl() -> None:
-    """Memory for coding agents that can be trusted: an immutable log, and everything known is rebuilt from it."""
+    """Memory for coding agents that can be trusted: an immutable log, and everything known is rebuilt from it.
+
+    \b
+    memctl up                      # start everything on this machine
+    memctl ingest                  # read the sessions of your coding agents
+    memctl search "how are tests run"
+    """
 
 
 def run() -> None:

@@ -23,7 +23,11 @@ def _settings() -> Settings:
 @click.command()
 @click.option("--ready-file", type=click.Path(path_type=Path), help="Write the process id there once it works.")
 def worker(ready_file: Path | None) -> None:
-    """Fold events into read models and vectors (foreground; run as many as wanted)."""
+    """Fold events into read models and vectors (foreground; run as many as wanted).
+
+    \b
+    memctl worker
+    """
     from memctl.workers.run import run_worker
 
     run_worker(_settings(), ready_file)
@@ -31,7 +35,11 @@ def worker(ready_file: Path | None) -> None:
 
 @click.command()
 def serve() -> None:
-    """Answer queries over HTTP and a Unix socket (foreground)."""
+    """Answer queries over HTTP and a Unix socket (foreground).
+
+    \b
+    MEMCTL_API_URL=http://127.0.0.1:8760 MEMCTL_API_TOKEN=… memctl serve
+    """
     from memctl.api.serve import run_api
 
     run_api(_settings())
@@ -39,7 +47,11 @@ def serve() -> None:
 
 @click.command()
 def door() -> None:
-    """Take hook deliveries over a Unix socket (foreground)."""
+    """Take hook deliveries over a Unix socket (foreground).
+
+    \b
+    memctl door
+    """
     from memctl.api.door import run_door
 
     run_door(_settings())
@@ -52,6 +64,9 @@ def relay() -> None:
     MEMCTL_API_URL names the team's API, MEMCTL_API_TOKEN_FILE a file with your key (`memctl keys add`, scopes read and
     ingest) that only you may read. What hooks and transcripts tell is redacted here, kept on this disk until the API
     has it, and sent once; what hooks ask is passed on. `memctl status` tells how it goes.
+
+    \b
+    MEMCTL_API_URL=https://memory.example memctl relay
     """
     from memctl.api.relay import run_relay
 
@@ -68,6 +83,10 @@ def mcp(http: bool, port: int) -> None:
 
     `memctl install` registers it with a client. By hand, it is the command `memctl mcp`, started in the project's
     folder.
+
+    \b
+    memctl mcp                     # what an agent's settings name
+    memctl mcp --http --port 8765
     """
     from memctl.api.client import Client
     from memctl.api.mcp import serve_http, server
@@ -84,6 +103,9 @@ def init() -> None:
     """Bring the schema of the database up to this version; harmless to repeat.
 
     For servers of your own (MEMCTL_DATABASE_URL). `memctl up` does this by itself.
+
+    \b
+    MEMCTL_DATABASE_URL=postgresql://memctl@db.example/memctl memctl init
     """
     from memctl.infra import generations
     from memctl.infra.database import connect
@@ -100,7 +122,12 @@ def init() -> None:
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, with secrets in it, for scripts.")
 def config(as_json: bool) -> None:
-    """Show the settings in force, and where each came from."""
+    """Show the settings in force, and where each came from.
+
+    \b
+    memctl config
+    memctl config --json
+    """
     import json
 
     settings = _settings()

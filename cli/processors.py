@@ -30,6 +30,11 @@ def consolidate(preview: bool, force: bool, undo: str | None, log_: bool, limit:
 
     Nothing is removed or rewritten: what says the same is told as one, what was never needed is not shown. Each change
     is recorded and can be taken back. It happens by itself every 20 tasks or 6 hours.
+
+    \b
+    memctl consolidate --preview
+    memctl consolidate --log
+    memctl consolidate --undo 8eb0a7c5
     """
     if sum((preview or force, undo is not None, log_)) > 1:
         raise click.UsageError("--undo and --log stand alone")
@@ -97,6 +102,10 @@ def reflect(project: str | None, as_json: bool) -> None:
     """Look at what many memories show together, and record it; each insight cites its memories.
 
     It happens by itself when enough has come together in a project.
+
+    \b
+    memctl reflect
+    memctl reflect --project ledger
     """
     from memctl.workers.reflector import Reflector
 
@@ -115,6 +124,9 @@ def maintain(as_json: bool) -> None:
     """Let every processor look for work now: reflect, consolidate, look whether files have changed.
 
     Where a language model is configured, those that ask it look for work too.
+
+    \b
+    memctl maintain
     """
     from memctl.workers.processors import by_model, by_rule
 
@@ -135,6 +147,9 @@ def judge(as_json: bool) -> None:
     """Have the language model judge how finished work went, newest first, as far as its budget goes.
 
     Without one, the rules have judged already: `memctl episodes` tells how each went, and why.
+
+    \b
+    memctl judge
     """
     with _desk() as desk:
         if desk.settings.llm.provider == "none":
@@ -152,7 +167,11 @@ def judge(as_json: bool) -> None:
 @click.option("--limit", type=click.IntRange(1, 200), default=20, show_default=True, help="Most items to print.")
 @_as_json
 def costs(limit: int, as_json: bool) -> None:
-    """Show what a language model cost this month, by what it worked on, and how much of the budget is left."""
+    """Show what a language model cost this month, by what it worked on, and how much of the budget is left.
+
+    \b
+    memctl costs
+    """
     from memctl.cli.asking import running
 
     with running() as client:

@@ -35,7 +35,12 @@ class NothingToSplit(MemctlError):
 
 @click.group()
 def project() -> None:
-    """Show what is known of a project, list projects, or say which places are one."""
+    """Show what is known of a project, list projects, or say which places are one.
+
+    \b
+    memctl project show            # of this directory
+    memctl project list
+    """
 
 
 @project.command()
@@ -46,6 +51,10 @@ def show(name: str | None, also: str | None, as_json: bool) -> None:
     """Show what sessions taught of a project: NAME, its id, a path in it, or the one this directory belongs to.
 
     Behind each line: in how many sessions it was seen, and when last.
+
+    \b
+    memctl project show            # of this directory
+    memctl project show ledger --json
     """
     with running() as client:
         found = client.get("/v1/project", _given(name or also))
@@ -79,7 +88,11 @@ def show(name: str | None, also: str | None, as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
 def list_(context: click.Context, as_json: bool) -> None:
-    """List the projects that memory knows, newest first."""
+    """List the projects that memory knows, newest first.
+
+    \b
+    memctl project list
+    """
     with running() as client:
         items = client.get("/v1/projects")["items"]
     if as_json:
@@ -110,6 +123,9 @@ def merge(into: str, names: tuple[str, ...], as_json: bool) -> None:
     """Say that each PROJECT is part of INTO: what is known of them is answered together.
 
     Nothing is rewritten: `memctl project split PROJECT` gives back the former answers.
+
+    \b
+    memctl project merge shop ~/work/shop-copy
     """
     done = [say("merge-projects", into=_place(into), project=_place(name)) for name in names]
     for each, name in zip(done, names, strict=True):
@@ -120,7 +136,11 @@ def merge(into: str, names: tuple[str, ...], as_json: bool) -> None:
 @click.argument("name", metavar="PROJECT")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def split(name: str, as_json: bool) -> None:
-    """Say that PROJECT is one of its own: what was merged with it is taken away, a location's path is set apart."""
+    """Say that PROJECT is one of its own: what was merged with it is taken away, a location's path is set apart.
+
+    \b
+    memctl project split ~/work/shop-copy
+    """
     place = _place(name)
     with running() as client:
         about = client.get("/v1/project", _given(name))["project"]
@@ -134,7 +154,12 @@ def split(name: str, as_json: bool) -> None:
 @click.option("--type", "task_type", help="Only for this kind of task: bugfix, feature, refactor, test, docs, …")
 @click.pass_context
 def tools(context: click.Context, project: str | None, limit: int, as_json: bool, task_type: str | None) -> None:
-    """Show which tools the work takes, in which order, how they fare, and what follows a failure."""
+    """Show which tools the work takes, in which order, how they fare, and what follows a failure.
+
+    \b
+    memctl tools
+    memctl tools --type bugfix --project '*'
+    """
     asked = {name: value for name, value in placed(project).items() if value is not None}
     if task_type is not None:
         asked["type"] = task_type

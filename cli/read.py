@@ -42,6 +42,11 @@ def search(
     """Search what is remembered, best answers first.
 
     "high" answers can be taken as fact, "suggested" ones are worth a look, "none" are only what came nearest.
+
+    \b
+    memctl search "csv export of monthly totals"
+    memctl search how are tests run --project '*' --explain
+    memctl search "decimal" --kind knowledge --since 2026-03-01 --json
     """
     with running() as client:
         answer = client.search(
@@ -68,6 +73,10 @@ def show(id: str, as_json: bool) -> None:
     """Show one thing whole: a memory, session, episode, bug pattern, claim, task or event.
 
     ID may be the beginning of an id, as long as only one thing has it.
+
+    \b
+    memctl show 3f6f1d52
+    memctl show 3f6f1d52 --json
     """
     with running() as client:
         answer = client.thing(id)
@@ -81,7 +90,12 @@ def show(id: str, as_json: bool) -> None:
 @reading(limit=20)
 @click.pass_context
 def history(context: click.Context, project: str | None, limit: int, as_json: bool) -> None:
-    """List the latest turns: what was asked, and where."""
+    """List the latest turns: what was asked, and where.
+
+    \b
+    memctl history --limit 5
+    memctl history --project '*'
+    """
 
     def row(item: dict[str, Any]) -> list[Cell | str]:
         return [Cell(item["id"][:SHORT_ID], "cyan"), when(item["occurred_at"]), item["project"], item["title"]]
@@ -101,6 +115,12 @@ def bugs(
     """Look an ERROR up: was it seen before, and what resolved it? `-` reads the error from stdin.
 
     Without an ERROR, the known ones that were resolved most often.
+
+    \b
+    memctl bugs "TypeError: unsupported operand type(s) for *"
+    memctl bugs --command 'pytest -q' 'AssertionError: assert 3 == 4'
+    npm test 2>&1 | memctl bugs -
+    memctl bugs                    # those that were resolved most often
     """
     text = " ".join(error)
     if text == "-":
@@ -128,7 +148,11 @@ def bugs(
 @click.command()
 @reading(limit=50)
 def stats(project: str | None, limit: int, as_json: bool) -> None:
-    """Count what is remembered, how far it is read, and what it takes on disk."""
+    """Count what is remembered, how far it is read, and what it takes on disk.
+
+    \b
+    memctl stats --project '*'
+    """
     with running() as client:
         answer = client.stats(**placed(project))
     if as_json:
@@ -162,7 +186,11 @@ def stats(project: str | None, limit: int, as_json: bool) -> None:
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def events(as_json: bool) -> None:
-    """List the types of event that may stand in the log. (This needs no running memctl.)"""
+    """List the types of event that may stand in the log. (This needs no running memctl.)
+
+    \b
+    memctl events
+    """
     from memctl.domain.event import event_types
 
     if as_json:

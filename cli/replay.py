@@ -45,6 +45,12 @@ def replay(
     NAMES are read models; the stage they belong to is rebuilt whole, and everything after it. Ingest, queries and
     workers go on meanwhile. A replay that was stopped goes on where it was when it is started again. The rows that
     were live before are kept until the next replay: --rollback switches back to them.
+
+    \b
+    memctl replay --all --verify   # prove that what is live can be rebuilt
+    memctl replay bug_patterns
+    memctl replay --all --shards 4
+    memctl replay tasks --to 2026-03-02T09:00 --rows
     """
     from memctl.infra.settings import load_settings
 

@@ -29,6 +29,10 @@ def rules() -> None:
     """List what code gives way to what, and how sure that is; say that a rule holds, or retire it.
 
     `memctl rules` alone lists: see `memctl rules list --help` for --language, --state and --patterns.
+
+    \b
+    memctl rules
+    memctl rules good 8eb0a7c5
     """
 
 
@@ -47,7 +51,12 @@ def list_rules(
     state: str | None,
     patterns: bool,
 ) -> None:
-    """List rules of replacement (trusted from 0.8 on, weak below 0.3), or patterns of transformation."""
+    """List rules of replacement (trusted from 0.8 on, weak below 0.3), or patterns of transformation.
+
+    \b
+    memctl rules list --state trusted
+    memctl rules list --patterns --project '*'
+    """
     what = "patterns" if patterns else "rules"
     asked: dict[str, Any] = {"language": language} if patterns else {"language": language, "state": state}
     with running() as client:
@@ -107,7 +116,11 @@ _WHY = click.option("--why", default="", help="The reason, kept with the stateme
 @_WHY
 @_JSON
 def good(id: str, why: str, as_json: bool) -> None:
-    """Say that rule ID held: it gets surer."""
+    """Say that rule ID held: it gets surer.
+
+    \b
+    memctl rules good 8eb0a7c5
+    """
     told(say("reinforce_rule", rule=id, success=True, why=why), as_json, "noted: the rule held")
 
 
@@ -116,7 +129,11 @@ def good(id: str, why: str, as_json: bool) -> None:
 @_WHY
 @_JSON
 def bad(id: str, why: str, as_json: bool) -> None:
-    """Say that rule ID did not hold: it gets less sure, and is not applied below 0.3."""
+    """Say that rule ID did not hold: it gets less sure, and is not applied below 0.3.
+
+    \b
+    memctl rules bad 8eb0a7c5 --why "not in generated code"
+    """
     told(say("reinforce_rule", rule=id, success=False, why=why), as_json, "noted: the rule did not hold")
 
 
@@ -127,7 +144,11 @@ def bad(id: str, why: str, as_json: bool) -> None:
 @_WHY
 @_JSON
 def retire(id: str, into: str, pattern: bool, why: str, as_json: bool) -> None:
-    """Stop showing rule ID. Nothing is deleted: `restore` shows it again."""
+    """Stop showing rule ID. Nothing is deleted: `restore` shows it again.
+
+    \b
+    memctl rules retire 8eb0a7c5 --why outdated
+    """
     kind = "code_pattern" if pattern else "rule"
     done = say("retire_pattern", pattern=id, kind=kind, reason=why, into=into)
     told(done, as_json, "retired" if not into else "merged")
@@ -139,6 +160,10 @@ def retire(id: str, into: str, pattern: bool, why: str, as_json: bool) -> None:
 @_WHY
 @_JSON
 def restore(id: str, pattern: bool, why: str, as_json: bool) -> None:
-    """Show rule ID again."""
+    """Show rule ID again.
+
+    \b
+    memctl rules restore 8eb0a7c5
+    """
     done = say("retire_pattern", pattern=id, kind="code_pattern" if pattern else "rule", reason=why, back=True)
     told(done, as_json, "restored")

@@ -51,6 +51,11 @@ def note(
     importance: float | None,
     as_json: bool,
 ) -> None:
-    """Remember TEXT. What you say is taken as true until you say otherwise."""
+    """Remember TEXT. What you say is taken as true until you say otherwise.
+
+    \b
+    memctl note "Money is Decimal here, never float."
+    memctl note "Answer in Korean." --everywhere --kind preference
+    """
     done = say("note", text=" ".join(text), kind=kind or "", everywhere=everywhere, files=files, importance=importance)
     told(done, as_json, "noted")

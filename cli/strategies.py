@@ -16,7 +16,12 @@ from memctl.cli.output import line, print_json, tell
 def strategies(
     context: click.Context, project: str | None, limit: int, as_json: bool, domain: str | None, waiting: bool
 ) -> None:
-    """What earlier work in this project teaches: calls that work, what mends an error, rules that are enforced."""
+    """What earlier work in this project teaches: calls that work, what mends an error, rules that are enforced.
+
+    \b
+    memctl strategies
+    memctl strategies --project '*' --waiting
+    """
     with running() as client:
         answer = client.page("strategies", **placed(project), limit=limit, domain=domain, waiting=waiting)
     items = answer["items"]

@@ -62,6 +62,11 @@ def off(save: bool, recall: bool, session: str, project: str | None, as_json: bo
     Everywhere, or for one session or project. What is said meanwhile is not kept later either. A project's own
     .memctl.toml says the same with `save = false` and `recall = false`; MEMCTL_OFF=1 (or save, recall) holds for the
     hooks of one run.
+
+    \b
+    memctl off                     # keep nothing, tell nothing, everywhere
+    memctl off --recall            # go on keeping
+    memctl off --project .
     """
     _switch(False, save, recall, session, project, as_json)
 
@@ -73,5 +78,10 @@ def off(save: bool, recall: bool, session: str, project: str | None, as_json: bo
 @_project
 @_json
 def on(save: bool, recall: bool, session: str, project: str | None, as_json: bool) -> None:
-    """Undo `memctl off`: everywhere, or for one session or project, as it was switched off."""
+    """Undo `memctl off`: everywhere, or for one session or project, as it was switched off.
+
+    \b
+    memctl on
+    memctl on --project .
+    """
     _switch(True, save, recall, session, project, as_json)

@@ -18,6 +18,10 @@ def up(data_dir: Path | None) -> None:
 
     Creates what is missing on the first run, and starts nothing twice. A server that your settings name
     (MEMCTL_DATABASE_URL, MEMCTL_REDIS_URL, MEMCTL_QDRANT_URL) is used instead of one of memctl's own.
+
+    \b
+    memctl up
+    memctl up --data-dir ~/memory  # elsewhere; MEMCTL_DATA_DIR says the same
     """
     from memctl.infra.embedded import instance
     from memctl.infra.settings import load_settings
@@ -32,7 +36,11 @@ def up(data_dir: Path | None) -> None:
 @click.command()
 @data_dir_option
 def down(data_dir: Path | None) -> None:
-    """Stop everything that `memctl up` started, and wait until it is gone. What is stored stays."""
+    """Stop everything that `memctl up` started, and wait until it is gone. What is stored stays.
+
+    \b
+    memctl down
+    """
     from memctl.infra.embedded import instance
     from memctl.infra.settings import load_settings
 

@@ -34,6 +34,10 @@ def verify(context: click.Context, paths: tuple[Path, ...], repair: bool, rebuil
     The log's hashes, ids and positions, the offsets of those who read it, every vector, the spool, and every line of
     every transcript that was read. With PATHS (files or folders), each of their lines has to be in the log. Changes
     nothing without --repair, and may run beside everything else.
+
+    \b
+    memctl verify
+    memctl verify ~/old-sessions --repair
     """
     from memctl.api.verify import Verification
     from memctl.infra.settings import load_settings
@@ -64,6 +68,9 @@ def doctor(context: click.Context, as_json: bool) -> None:
     """Look at the installation: folders, servers, settings, schema, clocks; exit code 1 where something is to be done.
 
     Works whether memctl runs or not. `memctl verify` looks at what is stored.
+
+    \b
+    memctl doctor
     """
     from memctl.api.doctor import examine
 

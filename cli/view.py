@@ -15,6 +15,10 @@ def view(no_open: bool) -> None:
 
     The address that is printed works once, within a minute. memctl.localhost is this machine itself: browsers know
     that, and keep what they are told there from its other servers.
+
+    \b
+    memctl view
+    memctl view --no-open | xclip   # to open it elsewhere
     """
     import webbrowser
 

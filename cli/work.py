@@ -46,7 +46,12 @@ def episodes(
     since: str | None,
     similar: str | None,
 ) -> None:
-    """List pieces of work as they went in one session, with how they ended; `memctl show ID` shows one."""
+    """List pieces of work as they went in one session, with how they ended; `memctl show ID` shows one.
+
+    \b
+    memctl episodes --outcome success --limit 5
+    memctl episodes --file totals.py --error TypeError
+    """
 
     def row(item: dict[str, Any]) -> list[Cell | str]:
         return [
@@ -78,7 +83,12 @@ def tasks(
     task_type: str | None,
     since: str | None,
 ) -> None:
-    """List pieces of work across sessions: open or done, in how many sessions, and how they ended."""
+    """List pieces of work across sessions: open or done, in how many sessions, and how they ended.
+
+    \b
+    memctl tasks --status open
+    memctl tasks --type bugfix --since 2026-03-01
+    """
 
     def row(item: dict[str, Any]) -> list[Cell | str]:
         done = item["status"] == "done"
@@ -163,7 +173,12 @@ def print_task(item: dict[str, Any]) -> None:
 
 @click.group()
 def task() -> None:
-    """Say which piece of work begins, or that it is done. What you say wins over what was read out of prompts."""
+    """Say which piece of work begins, or that it is done. What you say wins over what was read out of prompts.
+
+    \b
+    memctl task start "round invoice totals by the cent"
+    memctl task done --outcome success
+    """
 
 
 @task.command("start")
@@ -172,7 +187,11 @@ def task() -> None:
 @_session
 @_json
 def start(description: tuple[str, ...], task_type: str | None, session: str, as_json: bool) -> None:
-    """Begin the piece of work DESCRIPTION in a session."""
+    """Begin the piece of work DESCRIPTION in a session.
+
+    \b
+    memctl task start "round invoice totals by the cent" --type bugfix
+    """
     told(
         say("task-start", description=" ".join(description), type=task_type or "", session=session),
         as_json,
@@ -186,7 +205,12 @@ def start(description: tuple[str, ...], task_type: str | None, session: str, as_
 @click.option("--note", default="", help="How it went, in your words.")
 @_json
 def done(id: str, outcome: str, note: str, as_json: bool) -> None:
-    """End a session's open piece of work. ID is a task's or a session's; without it, the session here is meant."""
+    """End a session's open piece of work. ID is a task's or a session's; without it, the session here is meant.
+
+    \b
+    memctl task done --outcome success
+    memctl task done 3f6f1d52 --outcome failure --note "no access"
+    """
     told(say("task-done", session=id, outcome=outcome, note=note), as_json, "task done")
 
 
@@ -207,7 +231,12 @@ def hypothesis(
     session: str,
     as_json: bool,
 ) -> None:
-    """Hold TEXT to be so; or say what became of it, by the beginning of its words or of its key."""
+    """Hold TEXT to be so; or say what became of it, by the beginning of its words or of its key.
+
+    \b
+    memctl hypothesis "the discount is a float" --confidence 0.6
+    memctl hypothesis "the discount" --confirm
+    """
     said = " ".join(text)
     sure = {} if confidence is None else {"confidence": confidence}
     if status is None:
@@ -225,7 +254,11 @@ def hypothesis(
 @_session
 @_json
 def decide(text: tuple[str, ...], because: str, over: tuple[str, ...], session: str, as_json: bool) -> None:
-    """Record that TEXT was settled on."""
+    """Record that TEXT was settled on.
+
+    \b
+    memctl decide "Decimal for money" --because "floats lose cents"
+    """
     done = say("decide", text=" ".join(text), rationale=because, alternatives=over, session=session)
     told(done, as_json, "decided")
 
@@ -236,5 +269,9 @@ def decide(text: tuple[str, ...], because: str, over: tuple[str, ...], session: 
 @_session
 @_json
 def discovery(text: tuple[str, ...], kind: str, session: str, as_json: bool) -> None:
-    """Note that TEXT was found out, for the rest of the session."""
+    """Note that TEXT was found out, for the rest of the session.
+
+    \b
+    memctl discovery "totals are rounded twice"
+    """
     told(say("discovery", text=" ".join(text), kind=kind, session=session), as_json, "noted")

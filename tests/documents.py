@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
+import itertools
 import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
+
+import click
 
 ROOT = Path(__file__).parents[1]
 
@@ -61,6 +65,23 @@ def commands(page: Path) -> Iterator[list[str]]:
             yield from _calls(line)
 
 
+def examples(help: str) -> Iterator[list[str]]:
+    """Every call of memctl among the examples of a command's help, as words without `memctl` itself."""
+    for block in re.findall(r"^\x08\n((?:.+\n?)+)", inspect.cleandoc(help), re.MULTILINE):
+        for line in block.splitlines():
+            yield from _calls(line)
+
+
+def everything(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    """A command and all below it, with the words that call each."""
+    yield path, command
+    if isinstance(command, click.Group):
+        for name in command.list_commands(click.Context(command)):
+            inner = command.get_command(click.Context(command), name)
+            assert inner is not None
+            yield from everything(inner, (*path, name))
+
+
 def mentions(page: Path) -> Iterator[list[str]]:
     """Every `memctl …` in a page's running text, as words without `memctl` itself."""
     for told in _INLINE.findall(_FENCE.sub("", text_of(page))):
@@ -69,12 +90,18 @@ def mentions(page: Path) -> Iterator[list[str]]:
 
 
 def _calls(line: str) -> Iterator[list[str]]:
-    for part in re.split(r"\|\||&&|[|;]", line.removeprefix("$ ")) if "'" not in line and '"' not in line else [line]:
-        words = shlex.split(part, comments=True)
-        while words and re.fullmatch(r"\w+=.*|sudo|docker|compose|exec|-u", words[0]):
-            words = words[1:]
-        if words and words[0].rpartition("/")[2] == "memctl":
-            yield words[1:]
+    lexer = shlex.shlex(line.removeprefix("$ "), posix=True, punctuation_chars="|&;<>")
+    lexer.whitespace_split = True
+    call: list[str] = []
+    for word in [*lexer, ";"]:
+        if not set(word) <= set("|&;"):
+            call.append(word)
+            continue
+        while call and re.fullmatch(r"\w+=.*|sudo|docker|compose|exec|-u", call[0]):
+            call = call[1:]
+        if call and call[0].rpartition("/")[2] == "memctl":
+            yield list(itertools.takewhile(lambda each: not set(each) & set("<>"), call[1:]))
+        call = []
 
 
 def reads_as(printed: str, shown: str) -> bool:

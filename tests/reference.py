@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -61,7 +62,8 @@ def _command(command: click.Command, context: click.Context) -> Iterator[str]:
     usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
     yield f"## `{context.command_path}`\n"
     yield f"```\n{usage}\n```\n"
-    yield inspect.cleandoc(command.help or "").replace("\b\n", "") + "\n"
+    told = inspect.cleandoc(command.help or "") + "\n"
+    yield re.sub(r"^\x08\n((?:.+\n)+)", r"```sh\n\1```\n", told, flags=re.MULTILINE)
     options = [option for option in command.params if isinstance(option, click.Option) and not option.hidden]
     if options:
         yield "| option | |\n| --- | --- |"

@@ -210,6 +210,30 @@ def test_help_lists_only_commands_that_exist_and_each_has_help(memctl: Memctl) -
         assert told.output.startswith("Usage:")
 
 
+READS = (
+    "status", "search", "ask", "guidance", "show", "history", "bugs", "insights", "knowledge", "prefs", "explain",
+    "episodes", "tasks", "context", "strategies", "entities", "graph", "rules list", "project list", "project show",
+    "tools", "stats", "events", "core", "costs", "config", "completion", "keys list", "dlq list", "dlq show",
+)  # fmt: skip
+
+
+def test_every_example_in_the_help_of_a_command_that_only_reads_finds_something_or_nothing(memctl: Memctl) -> None:
+    from click.testing import CliRunner
+    from documents import everything, examples
+
+    from memctl.cli.main import memctl as commands
+
+    run, ran = CliRunner(env=memctl.environment), set()
+    for path, command in everything(commands):
+        name = " ".join(path)
+        for words in examples(command.help or "") if name in READS else ():
+            done = run.invoke(commands, words, input="TypeError: unsupported operand type(s) for *")
+            code = getattr(done.exception, "exit_code", done.exit_code)
+            assert code in (0, 3), f"memctl {' '.join(words)}: {done.exception!r}"
+            ran.add(name)
+    assert ran == set(READS)
+
+
 def test_a_command_that_is_not_there_is_a_usage_error(memctl: Memctl) -> None:
     memctl("frobnicate", code=2)
 

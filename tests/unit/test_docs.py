@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 import pytest
-from documents import PAGES, ROOT, commands, mentions, reads_as, text_of
+from documents import PAGES, ROOT, commands, everything, examples, mentions, reads_as, text_of
 
 from memctl.cli.main import memctl
 from memctl.infra.settings_model import Settings
@@ -55,6 +55,20 @@ def test_every_command_in_a_block_is_one_that_memctl_takes(page: Path) -> None:
             parsed([word for word in words if word != "…"])
         except click.UsageError as why:
             pytest.fail(f"memctl {' '.join(words)}: {why.message}")
+
+
+def test_every_help_has_examples_of_its_command_that_memctl_takes_and_fits_80_columns() -> None:
+    for path, command in everything(memctl):
+        name = f"memctl {' '.join(path)} --help"
+        told = list(examples(command.help or ""))
+        assert any(tuple(words[: len(path)]) == path for words in told), f"{name} has no example"
+        for words in told:
+            try:
+                parsed(words)
+            except click.UsageError as why:
+                pytest.fail(f"{name}: memctl {' '.join(words)}: {why.message}")
+        shown = command.get_help(click.Context(command, info_name="memctl"))
+        assert [line for line in shown.splitlines() if len(line) > 80] == [], name
 
 
 @every_page

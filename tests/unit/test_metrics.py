@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.api.metrics import BOUNDS, METRICS, Sample, Timed, Timings, exposition
+from memctl.api.metrics import BOUNDS, METRICS, Sample, Timed, Timings, exposition, of_language_models
+from memctl.infra.llm.budget import Spent
+from memctl.infra.settings_model import Llm
 
 _LINE = re.compile(r'[a-z_]+(\{[a-z]+="[^"\n]*"(,[a-z]+="[^"\n]*")*\})? (\d+(\.\d+)?(e[+-]\d+)?|\+Inf)\Z')
 
@@ -22,6 +25,22 @@ def test_every_line_is_a_comment_or_a_sample() -> None:
     assert "memctl_log_mark_age_seconds 0.25" in lines
     for line in lines:
         assert line.startswith("# ") or _LINE.match(line), line
+
+
+def test_what_language_models_may_take_is_told_beside_what_they_took() -> None:
+    spent = Spent(daily_tokens=900, monthly_tokens=5_000, daily_usd=Decimal("0.25"), monthly_usd=Decimal("1.5"))
+    allowed = Llm(daily_usd=1, monthly_usd=10, daily_tokens=1_000, monthly_tokens=20_000)
+    lines = exposition(of_language_models(spent, allowed), Timings()).splitlines()
+    assert {line for line in lines if line.startswith("memctl_llm")} == {
+        'memctl_llm_spent_usd{period="daily"} 0.25',
+        'memctl_llm_spent_usd{period="monthly"} 1.5',
+        'memctl_llm_spent_tokens{period="daily"} 900',
+        'memctl_llm_spent_tokens{period="monthly"} 5000',
+        'memctl_llm_allowed_usd{period="daily"} 1',
+        'memctl_llm_allowed_usd{period="monthly"} 10',
+        'memctl_llm_allowed_tokens{period="daily"} 1000',
+        'memctl_llm_allowed_tokens{period="monthly"} 20000',
+    }
 
 
 def test_a_sample_that_no_metric_names_is_refused() -> None:
