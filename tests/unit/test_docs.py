@@ -9,7 +9,7 @@ import click
 import pytest
 from documents import PAGES, ROOT, commands, everything, examples, mentions, reads_as, text_of
 
-from memctl.cli.main import memctl
+from memctl.cli.main import COMMANDS, memctl
 from memctl.infra.settings_model import Settings
 
 TESTS = ROOT / "tests"
@@ -69,6 +69,11 @@ def test_every_help_has_examples_of_its_command_that_memctl_takes_and_fits_80_co
                 pytest.fail(f"{name}: memctl {' '.join(words)}: {why.message}")
         shown = command.get_help(click.Context(command, info_name="memctl"))
         assert [line for line in shown.splitlines() if len(line) > 80] == [], name
+
+
+def test_the_changelog_names_every_command() -> None:
+    told = text_of(ROOT / "CHANGELOG.md")
+    assert [name for name in COMMANDS if not re.search(rf"\b{name}\b", told)] == []
 
 
 @every_page
