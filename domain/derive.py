@@ -26,7 +26,7 @@ from memctl.domain.observations import (
     ToolCalled,
     ToolOutcome,
 )
-from memctl.domain.ordering import Ordering, Placed, Told
+from memctl.domain.ordering import Ordering, Placed, Told, is_aside
 from memctl.domain.reasoning import Reasoning
 from memctl.domain.recalled import MemoryRecalled
 from memctl.domain.shown import Shown
@@ -64,6 +64,10 @@ class StreamFacts:
         self._bare = False
         """The session was opened by an event that names neither branch nor version: a hook's, mostly."""
         self._waiting: list[Placed] = []
+        self._began = (Micros(0), "")
+        """When and where the session was opened."""
+        self._titled = False
+        """A notice with a time of its own gave the session its title."""
         self._undated = False
         """No event tells a time, so the session was opened at the first moment there is."""
         self._spent: dict[str, tuple[int, int, int]] = {}
@@ -76,7 +80,7 @@ class StreamFacts:
         caller derives the whole stream anew.
         """
         placed = None if self._undated else self._ordering.place(events)
-        if placed is None:
+        if placed is None or (self._titled and any(is_aside(each) for each in placed)):
             return False
         latest = {
             (payload.episode, type(payload)): payload
@@ -109,6 +113,9 @@ class StreamFacts:
             if isinstance(seen, MemoryRecalled):
                 self._talk.recalled(seen)
             return
+        if self._opened and is_aside(placed):
+            self._entitle(placed)
+            return
         at, known = placed.event.location, self._assert.location
         if at and at != known and not (known and isinstance(seen, Statement)):
             # A statement may come from anywhere; where the session is, its client tells.
@@ -119,6 +126,7 @@ class StreamFacts:
                 self._waiting.append(placed)
                 return
             self._opened = True
+            self._began = (placed.when, self._assert.location)
             self._open(placed, seen)
             waiting, self._waiting = self._waiting, []
             for earlier in waiting:
@@ -175,14 +183,26 @@ class StreamFacts:
         self._where.opened(placed, started.repository)
 
     def _notice(self, placed: Placed, seen: NoticeReceived) -> None:
-        if seen.kind == "title" and seen.text:
-            self._assert.note(SessionTitled, placed, title=seen.text[:300])
+        if seen.kind == "title":
+            self._entitle(placed)
         elif seen.kind == "tokens":
             told = [seen.data.get(name) for name in ("tokens_in", "tokens_out", "tokens_cached")]
             tokens_in, tokens_out, tokens_cached = (n if isinstance(n, int) else 0 for n in told)
             self._spend(placed, "", tokens_in, tokens_out, tokens_cached)
         elif seen.kind == "interrupted":
             self._talk.interrupted(placed.when)
+
+    def _entitle(self, placed: Placed) -> None:
+        """A title without a time is told as of the session's opening, however much was folded since."""
+        title = placed.payload.text[:300] if isinstance(placed.payload, NoticeReceived) else ""
+        if not title:
+            return
+        if is_aside(placed):
+            when, location = self._began
+            self._assert.note(SessionTitled, msgspec.structs.replace(placed, when=when), location=location, title=title)
+        else:
+            self._titled = True
+            self._assert.note(SessionTitled, placed, title=title)
 
     def _spend(self, placed: Placed, message: str, tokens_in: int, tokens_out: int, tokens_cached: int) -> None:
         """Count what a message cost. Every block of it repeats the counts, and later ones may know more."""

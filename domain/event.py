@@ -6,6 +6,7 @@ register one `@upcast` step from the version before; stored payloads are lifted 
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import importlib
 import pkgutil
@@ -109,11 +110,16 @@ def upcast(name: str, *, to: int) -> Callable[[Upcast], Upcast]:
 
 def event_types() -> dict[str, EventType]:
     """The register by wire name, with every module of `memctl.domain` loaded."""
+    _load_all()
+    return dict(sorted(_by_name.items()))
+
+
+@functools.cache
+def _load_all() -> None:
     import memctl.domain
 
     for module in pkgutil.iter_modules(memctl.domain.__path__, "memctl.domain."):
         importlib.import_module(module.name)
-    return dict(sorted(_by_name.items()))
 
 
 def type_of(payload: Payload) -> EventType:

@@ -18,6 +18,7 @@ import msgspec
 
 from memctl.domain.event import Event, Micros, Payload
 from memctl.domain.observations import (
+    NoticeReceived,
     Observation,
     PromptSubmitted,
     ResponseReceived,
@@ -89,7 +90,7 @@ class Ordering:
         """A hook has told something. Until then nothing need be known again by its words, which is dear to prepare."""
 
     def place(self, events: Iterable[Event]) -> list[Placed] | None:
-        """The events that are new, in order, all behind those placed before.
+        """The events that are new, in order, all behind those placed before but for asides.
 
         None when one of them does not sort last, tells again what an earlier one told, or is another version of one;
         then nothing was changed.
@@ -113,7 +114,9 @@ class Ordering:
             self._hooked = True
         lines = self._place_lines(fresh.values())
         entries = None if lines is None else self._keyed(fresh, lines)
-        if lines is None or entries is None or (self._last is not None and entries[0].key <= self._last):
+        if lines is None or entries is None:
+            return None
+        if self._last is not None and any(not is_aside(each) for each in entries if each.key <= self._last):
             return None
         placed = self._paired(entries)
         if placed is None or (self._hooked and not self._answered(placed)):
@@ -121,7 +124,8 @@ class Ordering:
         self._events.update(event.event_id.int for event in came)
         self._deliveries.update(fresh)
         self._remember(entries, lines)
-        self._last = max(entries[-1].key, placed[-1].key)
+        last = max(entries[-1].key, placed[-1].key)
+        self._last = last if self._last is None else max(self._last, last)
         return placed
 
     def _place_lines(self, events: Iterable[tuple[Event, Told]]) -> dict[str, _Line] | None:
@@ -278,6 +282,22 @@ class Ordering:
 
 
 _ASKING = (PromptSubmitted, SessionStarted)
+
+
+def is_aside(placed: Placed) -> bool:
+    """Whether this is a title without a time, which sorts before all that has one.
+
+    Some clients write one again every few lines. It names the session and does nothing else, so the order of these
+    among themselves is enough, which their ordinals keep.
+    """
+    seen = placed.payload
+    return (
+        isinstance(seen, NoticeReceived)
+        and seen.kind == "title"
+        and placed.key[0] <= 0
+        and seen.line[:1] == "#"
+        and not (placed.event.location or seen.branch or seen.agent_version)
+    )
 
 
 def _by_hook(entry: Placed) -> bool:

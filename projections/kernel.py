@@ -157,11 +157,16 @@ def projections(stage: Stage | None = None) -> tuple[Projection, ...]:
 
     Raises: ValueError where projections of stage 2 read each other in a circle, or a row type nobody makes.
     """
+    _load_all()
+    return tuple(p for p in _in_order(_register.values()) if stage is None or p.stage == stage)
+
+
+@functools.cache
+def _load_all() -> None:
     import memctl.projections
 
     for module in pkgutil.iter_modules(memctl.projections.__path__, "memctl.projections."):
         importlib.import_module(module.name)
-    return tuple(p for p in _in_order(_register.values()) if stage is None or p.stage == stage)
 
 
 @functools.cache

@@ -44,6 +44,8 @@ BATCH = 1000
 
 RATE, TICK_S, SESSIONS = 500, 0.02, 20
 """Of the lag: events a second, how often some of them arrive, and in how many sessions at once."""
+WARM_UP_S = 5.0
+"""How long they arrive before the lag counts: what a worker loads at its first batch is not what is sustained."""
 
 _REPLAY = """
 import json, sys
@@ -304,7 +306,7 @@ def measure_lag(sessions: Sequence[Cut], seconds: float) -> dict[str, Any]:
 
 
 def _lag(settings: Settings, url: str, sessions: Sequence[Cut], seconds: float) -> dict[str, Any]:
-    number = int(RATE * seconds)
+    number = int(RATE * (WARM_UP_S + seconds))
     arriving = _interleaved(sessions, number)
     commits: list[tuple[float, int, int]] = []
     """When a batch was committed, its last position, its events."""
@@ -341,6 +343,8 @@ def _lag(settings: Settings, url: str, sessions: Sequence[Cut], seconds: float) 
     for committed, position, events in commits:
         while move is not None and move[1] < position:
             move = next(moves, None)
+        if committed - began < WARM_UP_S:
+            continue
         lags += [(move[0] - committed if move is not None else 60.0) * 1000] * events
     lags.sort()
     return {

@@ -157,7 +157,7 @@ def _told_anew(cut: Cut, luck: random.Random, clone: int) -> Generated:
     session = f"{luck.getrandbits(128):032x}"
     stream = session_stream(cut.agent, session)
     begins = START + int((clone + luck.random()) * BETWEEN_S * 1e6)
-    shift = begins - min(e.occurred_at for e in cut.events)
+    shift = begins - min((e.occurred_at for e in cut.events if e.occurred_at), default=0)
     locations = {e.location: cut.roots.sub(rf"\1{project}", e.location) for e in cut.events}
     events: list[NewEvent] = []
     for e, data in zip(cut.events, "".join(parts).split("\n"), strict=True):
@@ -168,7 +168,7 @@ def _told_anew(cut: Cut, luck: random.Random, clone: int) -> Generated:
             NewEvent(
                 stream=stream,
                 payload=payload,
-                occurred_at=Micros(e.occurred_at + shift),
+                occurred_at=Micros(e.occurred_at + shift if e.occurred_at else 0),  # what has no time keeps none
                 dedupe_key=transcript_key(cut.agent, session, payload.line, payload.block),
                 actor=e.actor,
                 location=locations[e.location],

@@ -683,6 +683,8 @@ def histories(draw: st.DrawFn) -> list[Event]:
             other = msgspec.structs.replace(payload, text=draw(TEXTS))
             variant = {"event_id": event_id_of(1, f"{key}~{number}"), "variant_of": events[-1].event_id}
             events.append(event(other, key, when, number, **variant))
+        elif when == 0 and shape == "ordinal":
+            events[-1] = msgspec.structs.replace(events[-1], location="")
     return events
 
 

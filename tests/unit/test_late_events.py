@@ -16,7 +16,7 @@ from unit.test_derive import SECOND, START, Session, event, histories, hooks_of
 
 from memctl.domain.event import Event, Micros, NewEvent, Payload, Position
 from memctl.domain.facts import Fact
-from memctl.domain.observations import PromptSubmitted, ResponseReceived, SessionEnded, event_id_of
+from memctl.domain.observations import NoticeReceived, PromptSubmitted, ResponseReceived, SessionEnded, event_id_of
 from memctl.domain.recalled import MemoryRecalled, RecalledMemory
 from memctl.domain.statements import (
     DecisionMade,
@@ -33,7 +33,7 @@ class Worker:
     """What a worker and its tables hold of one stream."""
 
     def __init__(self, stream: str) -> None:
-        self._stream = stream
+        self.stream = stream
         self._known: list[Event] = []
         self._state: StreamState | None = None
         self.facts: dict[UUID, Fact] = {}
@@ -50,7 +50,7 @@ class Worker:
             delta = self._state.rewind([event for event in self._known if event.position > back])
             self.rewound += delta is not None
         if delta is None:
-            self._state, delta = fold_stream(self._stream, self._known)
+            self._state, delta = fold_stream(self.stream, self._known)
             self.anew += 1
             self.facts.clear()
             self.rows.clear()
@@ -70,7 +70,7 @@ class Worker:
 
     def check(self) -> None:
         """What stands is what the stream gives as a whole, to the byte: equal structs may differ as JSON."""
-        _, whole = fold_stream(self._stream, self._known)
+        _, whole = fold_stream(self.stream, self._known)
         assert as_json(self.facts) == as_json(whole.facts)
         assert as_json(self.rows) == as_json({of: row for of, row in whole.rows.items() if row is not None})
 
@@ -223,3 +223,35 @@ def test_where_a_session_is_hangs_on_no_batch_when_it_leaves_where_its_task_bega
     for told in (asked, ended):
         worker.take([told])
         worker.check()
+
+
+def titled(ordinal: int, title: str) -> Event:
+    """A title as clients write it again and again: without a time."""
+    notice = NoticeReceived(kind="title", text=title, line=f"#{ordinal}")
+    told = event(notice, f"title-{ordinal}", 0, 1_000 + ordinal)
+    return msgspec.structs.replace(told, location="")
+
+
+def test_a_title_without_a_time_is_folded_in_whenever_it_comes() -> None:
+    session = Session()
+    for text in ("Fix the flaky login test in auth.py", "Then write the changelog"):
+        session.user(text)
+        session.says("Done.")
+    worker = Worker(session.events[0].stream)
+    for ordinal, told in enumerate(session.events, 1):
+        worker.take([told])
+        worker.take([titled(ordinal, f"Login, told {ordinal} times")])
+        worker.check()
+    assert (worker.rewound, worker.anew) == (0, 1)
+    assert worker.rows["sessions", worker.stream].title == "Login, told 4 times"
+
+
+def test_a_title_with_a_time_stands_against_one_without_that_comes_later() -> None:
+    session = Session()
+    said = session.user("Fix the flaky login test in auth.py")
+    named = session.tell(NoticeReceived(kind="title", text="Login"))
+    worker = Worker(said.stream)
+    for told in (said, titled(2, "First"), named, titled(3, "Last")):
+        worker.take([told])
+        worker.check()
+    assert worker.rows["sessions", worker.stream].title == "Login"
