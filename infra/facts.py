@@ -153,19 +153,25 @@ def count_facts(connection: Connection, generation: int, upto: Position) -> dict
 
 
 def scan_facts(
-    connection: Connection, generation: int, upto: Position, types: Sequence[str], size: int
+    connection: Connection,
+    generation: int,
+    upto: Position,
+    types: Sequence[str],
+    size: int,
+    share: tuple[int, int] = (0, 1),
 ) -> Iterator[list[tuple[SourceKey, Fact]]]:
     """The facts of some types that were last changed at or before a position, in batches.
 
+    `share` (n, of): only those that the hash of their id deals to the n-th of so many shares.
     Reads through a server-side cursor inside a transaction of `connection`.
     """
     with connection.cursor(name="scan_facts") as cursor:
         cursor.execute(
             sql.SQL(
                 "SELECT space_id, id, type, payload FROM memctl.facts_g{g} WHERE payload IS NOT NULL AND at <= %s"
-                " AND type = ANY(%s)"
+                " AND type = ANY(%s) AND mod(uuid_hash(id) & 2147483647, %s::int4) = %s"
             ).format(g=sql.SQL(str(generation))),
-            [upto, list(types)],
+            [upto, list(types), share[1], share[0]],
             binary=True,
         )
         while rows := cursor.fetchmany(size):

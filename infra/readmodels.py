@@ -283,16 +283,30 @@ def count(connection: Connection, p: Projection, generation: int) -> int:
     return int(row[0])
 
 
-def scan(connection: Connection, p: Projection, generation: int, size: int) -> Iterator[list[tuple[RowKey, Any]]]:
-    """Every row in batches, through a server-side cursor inside a transaction of `connection`."""
-    for rows in raw_rows(connection, p, generation, size):
+def scan(
+    connection: Connection, p: Projection, generation: int, size: int, share: tuple[int, int] = (0, 1)
+) -> Iterator[list[tuple[RowKey, Any]]]:
+    """Every row in batches, through a server-side cursor inside a transaction of `connection`.
+
+    `share` (n, of): only those that the hash of their key deals to the n-th of so many shares.
+    """
+    for rows in raw_rows(connection, p, generation, size, share):
         yield [(key, decode_row(p, row)) for key, row in rows]
 
 
-def raw_rows(connection: Connection, p: Projection, generation: int, size: int) -> Iterator[list[tuple[RowKey, bytes]]]:
+def raw_rows(
+    connection: Connection, p: Projection, generation: int, size: int, share: tuple[int, int] = (0, 1)
+) -> Iterator[list[tuple[RowKey, bytes]]]:
     """`scan`, with the rows as they are stored: JSON that may be no row of the type."""
     with connection.cursor(name="raw_rows") as cursor:
-        cursor.execute(_literal(f"SELECT space_id, key, row FROM {table(p.name, generation)}"), binary=True)
+        cursor.execute(
+            _literal(
+                f"SELECT space_id, key, row FROM {table(p.name, generation)}"
+                " WHERE mod(hashtext(key) & 2147483647, %s::int4) = %s"
+            ),
+            [share[1], share[0]],
+            binary=True,
+        )
         while rows := cursor.fetchmany(size):
             yield [((row[0], row[1]), row[2]) for row in rows]
 

@@ -76,6 +76,8 @@ class Projection(msgspec.Struct, frozen=True):
     module: str
     at_once: bool = False
     """The fold takes a sequence of facts (stage 1 only)."""
+    one_to_one: bool = False
+    """No two inputs go to one row (stage 2 only): a rebuild deals out what it reads, and keeps no row waiting."""
 
     def folded(self, row: Any, facts: Sequence[Fact]) -> Any:
         """The row after these facts."""
@@ -98,9 +100,15 @@ F = TypeVar("F", bound=Callable[[Any, Any], Any])
 
 
 def projection(
-    *, row: type[Any], key: Callable[[Any], Keys], stage: Stage = 2, indexes: tuple[tuple[str, ...], ...] = ()
+    *,
+    row: type[Any],
+    key: Callable[[Any], Keys],
+    stage: Stage = 2,
+    indexes: tuple[tuple[str, ...], ...] = (),
+    one_to_one: bool = False,
 ) -> Callable[[F], F]:
-    """Register a fold under its own name."""
+    """Register a fold under its own name. `one_to_one`: each input has a row of its own, which makes a large read model
+    of stage 2 quicker to rebuild."""
 
     def register(fold: F) -> F:
         name = fold.__name__
@@ -120,7 +128,7 @@ def projection(
                 raise TypeError(f"projection {name!r}: stage 2 folds facts that have an id; {fact.__name__} has none")
         doc = (fold.__doc__ or "").strip()
         _register[name] = Projection(
-            name, stage, row, key, fold, facts, recorded, upstream, indexes, doc, fold.__module__, at_once
+            name, stage, row, key, fold, facts, recorded, upstream, indexes, doc, fold.__module__, at_once, one_to_one
         )
         handed_on.cache_clear()
         return fold

@@ -74,6 +74,7 @@ def _key(item: Input) -> str | tuple[str, ...]:
 @projection(
     row=Memory,
     key=_key,
+    one_to_one=True,
     indexes=(
         ("location", "kind", "occurred_at"),
         ("bucket", "occurred_at"),

@@ -42,6 +42,7 @@ def point_id(memory_id: str, chunk: int = 0) -> str:
 @projection(
     row=VectorPoint,
     key=lambda change: point_id(change.key),
+    one_to_one=True,
     indexes=(("memory_id",), ("occurred_at",), ("dense_hash",)),
 )
 def vector_points(row: VectorPoint | None, change: Changed[Memory]) -> VectorPoint | None:

@@ -282,14 +282,22 @@ class Worker:
         connection, generation = self._connection, self._rebuild.stage2
         rows = _Rows(p)
         routes: list[tuple[SourceKey, Route]] = []
+
+        def write_rows() -> None:
+            found = dict(rows.drain())
+            readmodels.copy_rows(connection, p, generation, ((key, "", row) for key, row in found.items()))
+            if p.name == readmodels.OUTBOX_OF:
+                readmodels.queue_points(connection, generation, found)
+
         # The past is shown without what was left out since, as it is without what was erased since.
         upto = mark(connection) if self._rebuild.purpose == "as_of" else self._rebuild.upto
         left_out = LeftOut(dead_letters.skips(connection, upto))
-        for source, item, upstream in self._sources(p):
+        for source, item, upstream in self._sources(p, (part, parts) if p.one_to_one else (0, 1)):
             key: str | None = None
             try:
-                there = keys_of(p, source, item, left_out)
-                keys = [key for key in there if zlib.crc32(key.encode("utf-8", "surrogatepass")) % parts == part]
+                keys = keys_of(p, source, item, left_out)
+                if not p.one_to_one:
+                    keys = tuple(k for k in keys if zlib.crc32(k.encode("utf-8", "surrogatepass")) % parts == part)
                 if not keys:
                     continue
                 for key in keys:
@@ -302,24 +310,27 @@ class Worker:
             if len(routes) >= CHUNK:
                 facts.copy_routes(connection, generation, routes)
                 routes = []
+                if p.one_to_one:
+                    write_rows()
         facts.copy_routes(connection, generation, routes)
-        readmodels.copy_rows(connection, p, generation, ((key, "", row) for key, row in rows.encoded()))
-        if p.name == readmodels.OUTBOX_OF:
-            readmodels.queue_points(connection, generation, (key for key, _ in rows.encoded()))
+        write_rows()
 
-    def _sources(self, p: Projection) -> Iterator[tuple[SourceKey, Any, tuple[str, str] | None]]:
-        """All that goes to a projection: facts, recorded events, and the rows it reads, with their name and key."""
+    def _sources(
+        self, p: Projection, share: tuple[int, int]
+    ) -> Iterator[tuple[SourceKey, Any, tuple[str, str] | None]]:
+        """What goes to a projection, of all or a share (n, of): facts, recorded events, and the rows it reads, with
+        their name and key."""
         connection, rebuild = self._connection, self._rebuild
         tags = [_TAGS[fact] for fact in p.facts]
         if tags:
-            for batch in facts.scan_facts(connection, rebuild.stage1, rebuild.upto, tags, SCAN):
+            for batch in facts.scan_facts(connection, rebuild.stage1, rebuild.upto, tags, SCAN, share):
                 yield from ((key, fact, None) for key, fact in batch)
         if p.recorded:
             for source in recorded_sources(connection, p.recorded, Position(0), rebuild.upto):
-                if isinstance(source.item, Recorded):
+                if isinstance(source.item, Recorded) and source.key[1].int % share[1] == share[0]:
                     yield source.key, source.item, None
         for upstream in (other for other in projections(2) if other.row in p.upstream):
-            for rows in readmodels.scan(connection, upstream, rebuild.stage2, SCAN):
+            for rows in readmodels.scan(connection, upstream, rebuild.stage2, SCAN, share):
                 for key, row in rows:
                     yield row_source(upstream.name, key), Changed(key[1], row), (upstream.name, key[1])
 
@@ -344,11 +355,12 @@ class _Rows:
         if len(self._rows) > SCAN:
             self._encode(*self._rows.popitem(last=False))
 
-    def encoded(self) -> Iterator[tuple[RowKey, bytes]]:
-        """Every row that is there."""
+    def drain(self) -> Iterator[tuple[RowKey, bytes]]:
+        """Every row that is there, once."""
         while self._rows:
             self._encode(*self._rows.popitem(last=False))
-        yield from self._encoded.items()
+        while self._encoded:
+            yield self._encoded.popitem()
 
     def _encode(self, key: RowKey, row: Any) -> None:
         if row is not None:

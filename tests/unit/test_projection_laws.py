@@ -297,3 +297,17 @@ def test_a_row_that_was_stored_folds_on_as_one_that_stayed_in_memory(seed: int, 
 
 def test_every_fact_has_a_type_of_its_own() -> None:
     assert len({cls.__struct_config__.tag for cls in FACT_TYPES.values()}) == len(FACT_TYPES)
+
+
+@laws
+@given(seed=st.integers(0, 2**32), count=st.integers(2, 30))
+def test_where_each_input_has_a_row_of_its_own_no_two_share_one(seed: int, count: int) -> None:
+    rng = random.Random(seed)
+    items = inputs_of(STAGE_2, rng, count)
+    tables = folded(items)
+    for p in (p for p in STAGE_2 if p.one_to_one):
+        taken = [item for item in items if takes(p, item)]
+        for up in (up for up in STAGE_2 if up.row in p.upstream):
+            taken += [Changed(key, row) for key, row in tables[up.name].items()]
+        keys = [key for item in taken for key in p.keys(item)]
+        assert len(keys) == len(set(keys)), p.name
