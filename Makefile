@@ -29,7 +29,7 @@ run: $(VENV)/.installed ## Install, start memctl, read your sessions (or the exa
 	@PATH="$(abspath $(BIN)):$$PATH" sh infra/first_run.sh
 
 test: $(VENV)/.installed-dev ## Install what the tests need, then run them
-	$(BIN)/pytest -n 3 --dist loadfile
+	$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 check: $(VENV)/.installed-dev $(LINKS) ## Lint, formatting, types, and the direction of imports
 	$(BIN)/ruff check .

@@ -161,12 +161,13 @@ def _as_of(
     from memctl.projections.kernel import projections
     from memctl.workers.as_of import as_of
 
+    at: Position | datetime = Position(int(moment)) if moment.isdigit() else _time(moment)
     url = settings.require("database_url")
-    if moment.isdigit():
-        position = Position(int(moment))
-    else:
+    if isinstance(at, datetime):
         with connect(url, name="memctl as of") as connection:
-            position = position_at(connection, _time(moment))
+            position = position_at(connection, at)
+    else:
+        position = at
     with (
         _progress_bar() as progress,
         as_of(url, position, names or None, processes=processes, progress=progress) as (connection, then),

@@ -9,6 +9,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from memctl.infra.embedded.endpoints import read_endpoints
+from memctl.infra.embedded.places import Places
+
 
 class Memctl:
     """The command line on one data directory, with `home` as the user's home."""
@@ -39,6 +42,11 @@ class Memctl:
         assert done.returncode == code, f"{arguments}: exit {done.returncode}\n{done.stdout.decode()}\n{said}"
         self.said = said
         return done.stdout.decode()
+
+    @property
+    def database_url(self) -> str:
+        """Of the database that `up` started."""
+        return read_endpoints(Places(self.data))["database_url"]
 
     def json(self, *arguments: str, code: int = 0) -> Any:
         return json.loads(self(*arguments, "--json", code=code))

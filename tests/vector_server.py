@@ -43,12 +43,12 @@ class ServerProcess:
         module = [sys.executable, "-m", "memctl.infra.vectors.server"]
         return [*module, "--dir", str(self.folder), "--token-file", str(self._token_file), *more]
 
-    def start(self) -> None:
+    def start(self, port: int = 0) -> None:
         announcement = self.folder / "server.json"
         announcement.unlink(missing_ok=True)
         with self._log_file.open("ab") as log:
             self.process = subprocess.Popen(
-                self.command("--port", "0"), stdout=log, stderr=log, preexec_fn=die_with_parent
+                self.command("--port", str(port)), stdout=log, stderr=log, preexec_fn=die_with_parent
             )
         deadline = time.monotonic() + _START_S
         while not announcement.exists():

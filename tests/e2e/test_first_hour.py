@@ -115,7 +115,7 @@ def test_a_replay_ends_in_what_was_live(memctl: Memctl) -> None:
 
 
 def test_a_corrupted_row_is_named_and_gone_after_the_replay(memctl: Memctl) -> None:
-    url = memctl.json("config")["database_url"]
+    url = memctl.database_url
     with psycopg.connect(url, autocommit=True) as connection:
         live = connection.execute("SELECT stage2 FROM memctl.projection_state").fetchone()
         assert live is not None
@@ -146,7 +146,7 @@ def hook(text: str) -> bytes:
 
 
 def stored(memctl: Memctl, text: str) -> int:
-    with psycopg.connect(memctl.json("config")["database_url"]) as connection:
+    with psycopg.connect(memctl.database_url) as connection:
         row = connection.execute("SELECT count(*) FROM memctl.events WHERE payload->>'text' = %s", [text]).fetchone()
         assert row is not None
         return int(row[0])
@@ -252,7 +252,7 @@ def test_following_takes_in_what_is_written_meanwhile_and_ends_when_asked(memctl
     file.write_text(first.replace("Invoice totals", "Followed totals") + "\n")
 
     def known(text: str) -> bool:
-        with psycopg.connect(memctl.json("config")["database_url"]) as connection:
+        with psycopg.connect(memctl.database_url) as connection:
             found = connection.execute(
                 "SELECT 1 FROM memctl.events WHERE payload->>'text' LIKE %s", [f"%{text}%"]
             ).fetchone()

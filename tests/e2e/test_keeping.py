@@ -39,14 +39,14 @@ def backup(memctl: Memctl) -> dict[str, Any]:
 
 def log_of(memctl: Memctl) -> list[tuple[int, bool]]:
     """Positions, and whether there is something at them."""
-    with psycopg.connect(memctl.json("config")["database_url"]) as connection:
+    with psycopg.connect(memctl.database_url) as connection:
         return connection.execute(
             "SELECT position, payload IS NOT NULL FROM memctl.events WHERE type <> 'content.erased' ORDER BY position"
         ).fetchall()
 
 
 def said(memctl: Memctl, text: str) -> bool:
-    with psycopg.connect(memctl.json("config")["database_url"]) as connection:
+    with psycopg.connect(memctl.database_url) as connection:
         row = connection.execute(
             "SELECT EXISTS (SELECT FROM memctl.events WHERE strpos(payload::text, %s) > 0)", [text]
         ).fetchone()
@@ -124,8 +124,6 @@ def test_a_new_start_keeps_a_backup_from_which_all_comes_back(memctl: Memctl, ba
 
 
 def test_after_all_that_nobody_but_the_owner_may_read_or_enter_anything(memctl: Memctl) -> None:
-    memctl("replay", "--all")
-    memctl("stats")
     settings = memctl.json("config")
     sockets = Path(settings["door_socket"]).parent
     paths = [memctl.data, sockets, *memctl.data.rglob("*"), *sockets.iterdir()]

@@ -9,6 +9,7 @@ import signal
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import psycopg
 import pytest
@@ -17,6 +18,7 @@ import servers
 from events import until
 from histories import digests, drained, example
 from processes import memctl
+from vector_server import vector_server_process
 from working import caught_up, progress, prove
 
 from memctl.domain.observations import event_id_of
@@ -24,6 +26,7 @@ from memctl.infra import generations, queue
 from memctl.infra.database import Connection, DatabaseUnavailable, connect
 from memctl.infra.embedded.valkey import start_valkey
 from memctl.infra.log.append import append
+from memctl.infra.log.mark import last_position
 from memctl.infra.log.migrate import migrate
 from memctl.infra.log.spaces import installation
 from memctl.workers.drain import Drainer, catch_up
@@ -89,6 +92,28 @@ def test_a_queue_that_hangs_and_then_comes_back_empty_costs_latency_and_nothing_
             append(log, 1, HISTORY[half:])
             until(lambda: caught_up(log), within_s=60)
     prove(log, environment)
+
+
+def test_a_vector_server_that_hangs_and_is_killed_keeps_nothing_else_waiting_and_gets_every_point(
+    environment: dict[str, str], log: Connection, tmp_path: Path
+) -> None:
+    def folded() -> bool:
+        return generations.lowest_offset(log, generations.live(log).stage2) >= last_position(log)
+
+    with vector_server_process(tmp_path / "own") as server:
+        assert server.process is not None
+        hanging = {**environment, "MEMCTL_QDRANT_URL": server.url, "MEMCTL_QDRANT_API_KEY": server.token}
+        with memctl("worker", environment=hanging, log=tmp_path / "worker.log"):
+            append(log, 1, HISTORY[:30])
+            until(lambda: caught_up(log), within_s=60)
+            server.process.send_signal(signal.SIGSTOP)
+            append(log, 1, HISTORY[30:])
+            until(folded, within_s=60)
+            assert not caught_up(log), "nothing was written that was not answered"
+            server.kill()
+            server.start(urlsplit(server.url).port or 0)
+            until(lambda: caught_up(log), within_s=90)
+        prove(log, hanging)
 
 
 def test_jobs_that_come_twice_in_any_order_or_for_nothing_change_no_row(

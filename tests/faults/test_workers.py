@@ -11,7 +11,7 @@ from pathlib import Path
 
 import redis
 from events import observed, until
-from histories import example
+from histories import drained, example
 from processes import memctl
 from soak import FACTOR
 from working import caught_up, progress, prove, run_out
@@ -21,6 +21,7 @@ from memctl.domain.observations import ToolCalled, ToolReturned
 from memctl.infra import generations
 from memctl.infra.database import Connection, connect
 from memctl.infra.log.append import append
+from memctl.workers.drain import Drainer
 
 HISTORY = [event for number in range(12 if FACTOR else 8) for event in example(number, day=number + 2)]
 
@@ -114,7 +115,7 @@ def test_replay_during_ingest_ends_in_the_same_rows(
         prove(log, environment)
 
 
-WRITERS, TRANSACTIONS, PAIRS = 12, 420 if FACTOR else 60, 10
+WRITERS, TRANSACTIONS, PAIRS = 12, 200 if FACTOR else 16, 5
 
 
 def tool_use(writer: int, turn: int, number: int) -> list[NewEvent]:
@@ -130,43 +131,60 @@ def tool_use(writer: int, turn: int, number: int) -> list[NewEvent]:
     ]
 
 
-def connections(log: Connection) -> int:
-    row = log.execute(
-        "SELECT count(*) FROM pg_stat_activity"
-        " WHERE datname = current_database() AND application_name = 'memctl worker'"
-    ).fetchone()
-    assert row is not None
-    return int(row[0])
+class Rounds:
+    """How often each of two workers has looked at all shards: whoever keeps a transaction open can wait for that."""
+
+    def __init__(self) -> None:
+        self.ended = threading.Event()
+        self._done = [0, 0]
+        self._turned = threading.Condition()
+
+    def work(self, worker: int, url: str) -> None:
+        drainer = Drainer(url, 100)
+        while not self.ended.is_set():
+            for stage, shard in drainer.behind():
+                drainer.drain(stage, shard)
+            with self._turned:
+                self._done[worker] += 1
+                self._turned.notify_all()
+        drainer.close()
+
+    def wait_for_one(self) -> None:
+        """Until both have begun a round, and ended it, since now."""
+        with self._turned:
+            first, second = (done + 2 for done in self._done)
+            assert self._turned.wait_for(lambda: self._done[0] >= first and self._done[1] >= second, timeout=60)
 
 
-def test_twelve_writers_with_rollbacks_and_two_workers_skip_no_event(
-    environment: dict[str, str], log: Connection, tmp_path: Path
-) -> None:
-    """14,400 events are written (in a soak 100,800), a tenth of them rolled back, in whatever order they commit."""
+def test_twelve_writers_with_rollbacks_and_two_workers_skip_no_event(database_url: str, log: Connection) -> None:
+    """A tenth of the transactions is rolled back; as many stay open until both workers have looked for what to read,
+    while the other writers go on and take later positions."""
+    rounds = Rounds()
 
     def write(writer: int) -> int:
         luck, kept = random.Random(writer), 0
-        with connect(environment["MEMCTL_DATABASE_URL"], autocommit=False) as mine:
+        with connect(database_url, autocommit=False) as mine:
             for turn in range(TRANSACTIONS):
-                events = [e for pair in range(PAIRS) for e in tool_use(writer, turn, pair)]
-                append(mine, 1, events)
-                if luck.random() < 0.1:
+                append(mine, 1, [e for pair in range(PAIRS) for e in tool_use(writer, turn, pair)])
+                fate = luck.random()
+                if fate < 0.1:
                     mine.rollback()
-                else:
-                    mine.commit()
-                    kept += PAIRS
+                    continue
+                if fate > 0.9:
+                    rounds.wait_for_one()
+                mine.commit()
+                kept += PAIRS
         return kept
 
-    fast = {**environment, "MEMCTL_READ_BATCH": "2000"}
-    with (
-        memctl("worker", environment=fast, log=tmp_path / "one.log"),
-        memctl("worker", environment=fast, log=tmp_path / "two.log"),
-    ):
-        # Each has a connection to drain with and one of its sweeper's: else all is written before anybody reads.
-        until(lambda: connections(log) >= 4, within_s=60)
-        with ThreadPoolExecutor(WRITERS) as pool:
+    with ThreadPoolExecutor(WRITERS + 2) as pool:
+        workers = [pool.submit(rounds.work, worker, database_url) for worker in range(2)]
+        try:
             kept = sum(pool.map(write, range(WRITERS)))
-        until(lambda: caught_up(log), within_s=240)
+        finally:
+            rounds.ended.set()
+        for worker in workers:
+            worker.result()
+    drained(database_url)
     live = generations.live(log)
     for table, field in ((f"sessions_g{live.stage1}", "tool_calls"), (f"stats_g{live.stage1}", "tool_uses")):
         counted = log.execute(f"SELECT sum((row->>'{field}')::int) FROM memctl.{table}").fetchone()  # type: ignore[arg-type]

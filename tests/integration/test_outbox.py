@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import http.client
+import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import urlsplit
 
 import msgspec
 import numpy
@@ -13,7 +19,8 @@ from qdrant_client import QdrantClient
 from memctl.infra import generations, outbox, readmodels
 from memctl.infra.database import Connection, connect
 from memctl.infra.log.append import append
-from memctl.infra.vectors import store
+from memctl.infra.vectors import VectorStoreUnavailable, store
+from memctl.infra.vectors.digests import point_digests
 from memctl.projections.vector_points import VectorPoint
 from memctl.workers.drain import Drainer, catch_up
 from memctl.workers.outbox import WRITING, Outbox, drop_leftovers, only_one
@@ -37,6 +44,47 @@ class Signs:
 
     def embed_query(self, text: str) -> numpy.ndarray:
         return self.embed_passages([text])[0]
+
+
+@contextlib.contextmanager
+def unanswering(server: str, key: str) -> Iterator[tuple[QdrantClient, list[str]]]:
+    """A client whose every second write is carried out and never answered, and what was left without an answer."""
+    unanswered: list[str] = []
+
+    class Passing(BaseHTTPRequestHandler):
+        def do_PUT(self) -> None:
+            length = int(self.headers.get("Content-Length") or 0)
+            where = http.client.HTTPConnection(urlsplit(server).netloc)
+            passed = {name: value for name, value in self.headers.items() if name.lower() != "host"}
+            where.request(self.command, self.path, self.rfile.read(length), passed)
+            answer = where.getresponse()
+            body = answer.read()
+            where.close()
+            if self.command != "GET" and answer.status == 200 and unanswered.count(self.path) == written[self.path]:
+                unanswered.append(self.path)
+                self.close_connection = True
+                return
+            written[self.path] = unanswered.count(self.path)
+            self.send_response(answer.status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        do_GET = do_POST = do_DELETE = do_PUT
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    written: Counter[str] = Counter()
+    with ThreadingHTTPServer(("127.0.0.1", 0), Passing) as proxy:
+        threading.Thread(target=proxy.serve_forever, daemon=True).start()
+        client = store.connect(f"http://127.0.0.1:{proxy.server_port}", key)
+        try:
+            yield client, unanswered
+        finally:
+            client.close()
+            proxy.shutdown()
 
 
 @pytest.fixture
@@ -143,6 +191,33 @@ def test_a_point_that_is_gone_while_it_is_embedded_stays_gone(
         pass
     assert store.retrieve_present(client, points.collection, [key]) == set()
     assert points.backlog() == (0, 0)
+
+
+def test_writes_that_were_carried_out_and_never_answered_are_made_again_and_leave_the_same_points(
+    memory: tuple[Connection, int], client: QdrantClient, vectors: tuple[str, str]
+) -> None:
+    connection, generation = memory
+    direct = Outbox(connection, client, generation, "signs")
+    with unanswering(*vectors) as (lossy, unanswered):
+        points = Outbox(connection, lossy, generation, "signs")
+        failures = 0
+        for what in (points.sync, lambda: points.embed(Signs())):
+            while True:
+                before = points.backlog()
+                try:
+                    if not what():
+                        break
+                except VectorStoreUnavailable:
+                    failures += 1
+                    assert points.backlog() == before, "nothing counts as written that was not answered"
+    assert (len(unanswered), points.backlog()) == (failures, (0, 0))
+    assert failures >= 2
+    found = point_digests(client, points.collection)
+    outbox.queue_all(connection, generation)
+    while direct.sync():
+        pass
+    assert point_digests(client, points.collection) == found
+    assert len(found) == len(rows(connection, generation))
 
 
 def test_a_collection_that_was_lost_is_filled_again(memory: tuple[Connection, int], client: QdrantClient) -> None:
