@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Literal
 
@@ -14,9 +15,9 @@ from memctl.api.places import Places, projects_of
 from memctl.api.queries import session_streams
 from memctl.api.reader import Reader
 from memctl.api.search import Engine, Question
-from memctl.api.views import Found, Scope
+from memctl.api.views import BugHit, Found, Scope
 from memctl.domain.certainty import SUGGESTED
-from memctl.domain.guidance import Guidance, KnownBug, Precedent, Taught, synthesised
+from memctl.domain.guidance import Course, Guidance, KnownBug, Precedent, Taught, course, synthesised
 from memctl.domain.projects import Project
 from memctl.domain.signatures import signature_of
 from memctl.projections.episodes import EpisodeRow
@@ -30,6 +31,9 @@ _KINDS: dict[Kind, tuple[str, ...]] = {
     "convention": ("knowledge",),
     "past_approach": ("episode",),
 }
+MOST_LINES = 5
+"""Conventions, hot spots, things avoided and preferences that come with guidance, of each."""
+
 PRECEDENTS = 3
 """Tasks like it that guidance is made of, at most."""
 
@@ -39,25 +43,49 @@ LIKE = 0.20
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """`source` is the tier that answered. `error` is how this session met the error before, `bugs` known kinds of it
-    with their ways out, `results` memories; each only where it is the answer."""
+    with their ways out, `course` what to do about it, `results` memories; each only where it is the answer."""
 
     kind: Kind
     source: Tier
     message: str
     scope: Scope
     error: dict[str, Any] | None = None
-    bugs: list[Any] = []
+    bugs: list[BugHit] = []
+    course: Course | None = None
     results: list[Found] = []
 
 
+class Case(msgspec.Struct, frozen=True, kw_only=True):
+    """A like task and how it went: what was learnt are its tips, and its gotchas."""
+
+    memory: str
+    description: str
+    outcome: str
+    approach: str
+    learnt: list[str]
+
+
+class Here(msgspec.Struct, frozen=True, kw_only=True):
+    """What holds in a project whatever the task is, the weightiest of each."""
+
+    name: str
+    conventions: list[str]
+    hotspots: list[str]
+    avoid: list[str]
+
+
 class TaskGuidance(msgspec.Struct, frozen=True, kw_only=True):
-    """Advice for a task, with the earlier tasks and the known errors that it rests on."""
+    """Advice for a task, with what it rests on: the earlier tasks, as found and as they went (`similar_cases`), the
+    known errors, what holds in the project, and what the user is known to like and to reject."""
 
     task: str
     scope: Scope
     guidance: Guidance
     episodes: list[Found]
-    bugs: list[Any]
+    similar_cases: list[Case]
+    bugs: list[BugHit]
+    project: Here | None
+    preferences: list[str]
 
 
 def answer(
@@ -80,20 +108,36 @@ def answer(
 def _similar_error(reader: Reader, text: str, places: Places, session: str, limit: int) -> Answer:
     found = bugs.bugs(reader, text, places, limit=limit)
     hits = [hit for hit in found.hits if hit.score >= SUGGESTED]
+    known = _known_bugs(hits)
     if earlier := _earlier(reader, text, session):
         # The known way out is told beside it: what was tried in this session did not keep it away.
         return Answer(
             kind="similar_error", source="working_memory", scope=places.scope, error=earlier, bugs=hits,
             message="this error occurred earlier in this session; try something else",
+            course=course(known, met_here=True, tried=str(earlier.get("resolution") or "")),
         )  # fmt: skip
     if not hits:
         message = "this error was not seen before" if found.errors else "no error was recognised in that text"
-        return Answer(kind="similar_error", source="none", message=message, scope=places.scope)
+        todo = course([]) if found.errors else None
+        return Answer(kind="similar_error", source="none", message=message, scope=places.scope, course=todo)
     # The very error that happened is an episode's; one that is only like it is a pattern.
     same = hits[0].score >= 1 and hits[0].solution is not None
     message = "this error was met and resolved before" if same else "errors like it are known"
     tier: Tier = "episodic_memory" if same else "semantic_memory"
-    return Answer(kind="similar_error", source=tier, message=message, scope=places.scope, bugs=hits)
+    return Answer(
+        kind="similar_error", source=tier, message=message, scope=places.scope, bugs=hits, course=course(known)
+    )
+
+
+def _known_bugs(hits: Sequence[BugHit]) -> list[KnownBug]:
+    return [
+        KnownBug(
+            memory=hit.id, score=hit.score, causes=tuple(hit.causes),
+            solution=str((hit.solution or {}).get("approach") or (hit.solution or {}).get("description") or ""),
+            held=float((hit.solution or {}).get("success_rate", 1.0)),
+        )
+        for hit in hits
+    ]  # fmt: skip
 
 
 def _earlier(reader: Reader, text: str, session: str) -> dict[str, Any] | None:
@@ -117,20 +161,36 @@ def guidance(reader: Reader, engine: Engine, task: str, places: Places, now: dat
     precedents = [_precedent(each.id, rows[each.source.key]) for each in like if each.source.key in rows]
     hits = [hit for hit in bugs.bugs(reader, task, places, limit=PRECEDENTS).hits if hit.score >= SUGGESTED]
     taught = _strategies(reader, engine, task, places, now)
-    avoid, hot = _of_project(reader, _project(reader, places), now)
-    rejected = [item["text"] for item in claims.preferences(reader, places).items if item["group"] == "rejected"]
+    page = _page(reader, places, now)
+    liked = claims.preferences(reader, places).items
+    rejected = [item["text"] for item in liked if item["group"] == "rejected"]
     made = synthesised(
         precedents,
-        [
-            KnownBug(
-                memory=hit.id, score=hit.score, causes=tuple(hit.causes),
-                solution=str((hit.solution or {}).get("approach") or (hit.solution or {}).get("description") or ""),
+        _known_bugs(hits),
+        strategies=taught,
+        avoid=[line["text"] for line in page["avoid"]] if page else (),
+        rejected=rejected,
+        hot_files=_hot_files(page) if page else (),
+    )
+    return TaskGuidance(
+        task=task,
+        scope=places.scope,
+        guidance=made,
+        episodes=like,
+        similar_cases=[
+            Case(
+                memory=each.memory,
+                description=rows[found.source.key].description,
+                outcome=each.outcome,
+                approach=each.approach,
+                learnt=[*each.tips, *each.gotchas],
             )
-            for hit in hits
+            for found, each in zip([f for f in like if f.source.key in rows], precedents, strict=True)
         ],
-        strategies=taught, avoid=avoid, rejected=rejected, hot_files=hot,
-    )  # fmt: skip
-    return TaskGuidance(task=task, scope=places.scope, guidance=made, episodes=like, bugs=list(hits))
+        bugs=hits,
+        project=_held_here(page) if page else None,
+        preferences=[item["text"] for item in liked if item["group"] != "rejected"][:MOST_LINES],
+    )
 
 
 def _strategies(reader: Reader, engine: Engine, task: str, places: Places, now: datetime) -> list[Taught]:
@@ -149,7 +209,7 @@ def _precedent(memory: str, row: EpisodeRow) -> Precedent:
     return Precedent(
         memory=memory,
         outcome=row.outcome,
-        approach=row.plan_summary or row.solution or row.answer,
+        approach=row.solution or row.answer,
         tips=row.tips,
         gotchas=row.gotchas or ((row.why,) if row.outcome == "failure" and row.why else ()),
         complexity=row.complexity,
@@ -162,10 +222,18 @@ def _project(reader: Reader, places: Places) -> Project | None:
     return next((each for each in projects_of(reader).all if set(each.locations) & set(locations)), None)
 
 
-def _of_project(reader: Reader, found: Project | None, now: datetime) -> tuple[list[str], list[str]]:
-    """What the project avoids, and its hot files."""
-    if found is None:
-        return [], []
-    page = project.shown(reader, found, int(now.timestamp() * 1e6))
-    hot = [line["text"].split("`")[1] for line in page["hotspots"] if line["text"].count("`") >= 2]
-    return [line["text"] for line in page["avoid"]], hot
+def _page(reader: Reader, places: Places, now: datetime) -> dict[str, Any] | None:
+    """The page of the project that is asked about, where it is one."""
+    found = _project(reader, places)
+    return None if found is None else project.shown(reader, found, int(now.timestamp() * 1e6))
+
+
+def _hot_files(page: dict[str, Any]) -> list[str]:
+    return [line["text"].split("`")[1] for line in page["hotspots"] if line["text"].count("`") >= 2]
+
+
+def _held_here(page: dict[str, Any]) -> Here:
+    conventions, hotspots, avoid = (
+        [line["text"] for line in page[section][:MOST_LINES]] for section in ("conventions", "hotspots", "avoid")
+    )
+    return Here(name=page["project"]["name"], conventions=conventions, hotspots=hotspots, avoid=avoid)

@@ -55,6 +55,8 @@ def ask(
             print_lines(f"earlier: {error['message']}")
             if error.get("resolution"):
                 print_lines(f"what was done then: {error['resolution']}")
+        if course := answer["course"]:
+            print_lines(f"{course['strategy'].replace('_', ' ')}: {course['approach'] or course['reason']}")
         for hit in answer["bugs"]:
             print_bug(hit)
         for found in answer["results"]:
@@ -82,6 +84,7 @@ def guidance(context: click.Context, task: tuple[str, ...], project: str | None,
     else:
         tell_scope(answer["scope"])
         _print_advice(advice)
+        _print_ground(answer)
     if not advice["sources"] and not advice["things_to_avoid"]:
         if not as_json:
             tell("nothing like it is known")
@@ -97,3 +100,16 @@ def _print_advice(advice: dict[str, Any]) -> None:
         for each in advice[name]:
             print_lines(f"{heading}: {each}")
     print_lines(f"complexity: {advice['estimated_complexity']}; confidence: {advice['confidence']:.2f}")
+
+
+def _print_ground(answer: dict[str, Any]) -> None:
+    """What the advice rests on, and what holds here whatever the task."""
+    for case in answer["similar_cases"]:
+        print_lines(f"like it: {case['description']} ({case['outcome']})")
+    here = answer["project"] or {}
+    for heading, lines in (
+        ("convention", here.get("conventions", [])), ("file", here.get("hotspots", [])),
+        ("liked", answer["preferences"]),
+    ):  # fmt: skip
+        for each in lines:
+            print_lines(f"{heading}: {each}")

@@ -1,4 +1,5 @@
-"""Guidance for a task from what became of tasks like it. Pure: what was found in, advice out."""
+"""Guidance for a task from what became of tasks like it, and what to do about an error from what is known of it. Pure:
+what was found in, advice out."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ MOST_LINES = 5
 """Things to try, and things to avoid, at most."""
 
 BASE, PRECEDENT, PATTERN = 0.5, 0.2, 0.3
-"""Confidence starts at 0.5, gains 0.2 by a success, and up to 0.3 by a bug pattern as far as it matches."""
+"""Seed 000: confidence starts at 0.5, gains 0.2 by a success, and up to 0.3 by a bug pattern as far as it matches."""
 
 NO_PRECEDENT = 0.2
 """Confidence where nothing like the task is known: what is told then holds for any task here."""
@@ -38,6 +39,8 @@ class KnownBug(msgspec.Struct, frozen=True, kw_only=True):
     score: float
     solution: str
     causes: tuple[str, ...] = ()
+    held: float = 1.0
+    """Share of the times that the way out was taken after which the error stayed away."""
 
 
 class Taught(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,6 +49,45 @@ class Taught(msgspec.Struct, frozen=True, kw_only=True):
     memory: str
     content: str
     from_failure: bool = False
+
+
+Next = Literal["use_known_pattern", "follow_past_success", "try_different_approach", "explore"]
+
+
+class Course(msgspec.Struct, frozen=True, kw_only=True):
+    """What to do about an error: the way of errors like it, that of this very error, another one than was tried in this
+    session, or to look for oneself. `approach` is the way, where one is known, `source` the memory that tells it,
+    `confidence` (0 to 1) how alike the errors are times how often the way held."""
+
+    strategy: Next
+    reason: str
+    approach: str = ""
+    source: str = ""
+    confidence: float = 0.0
+
+
+def course(known: Sequence[KnownBug], *, met_here: bool = False, tried: str = "") -> Course:
+    """What to do about an error of which `known` are the errors like it, best first, a score of 1 being the same error.
+
+    `met_here`: this session has met it before; `tried` is what was done about it then, which did not keep it away.
+    """
+    way = next((each for each in known if each.solution and each.solution != tried), None)
+    strategy: Next
+    if met_here:
+        strategy, reason = "try_different_approach", "the same error occurred earlier in this session"
+        if tried:
+            reason += f", and what was done then did not keep it away: {tried}"
+    elif way is None:
+        strategy = "explore"
+        reason = "errors like it are known, but no way out of them" if known else "nothing like it is known"
+    elif way.score >= 1:
+        strategy, reason = "follow_past_success", "this error was met and resolved before"
+    else:
+        strategy, reason = "use_known_pattern", "errors like it were resolved before"
+    if way is None:
+        return Course(strategy=strategy, reason=reason)
+    sure = round(way.score * way.held, 4)
+    return Course(strategy=strategy, reason=reason, approach=way.solution, source=way.memory, confidence=sure)
 
 
 class Guidance(msgspec.Struct, frozen=True, kw_only=True):

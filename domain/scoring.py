@@ -148,8 +148,11 @@ ORDINARY = (
 
 _ORDINARY_COUNTS = 48
 """As so many memories the ordinary texts count, so that a memory of one afternoon, all of it about one subject, is not
-its own background: among six memories of a subject, what answers a question stood 2.1 deviations lower than in a full
-memory when only they were looked at, and 0.7 so."""
+its own background."""
+
+_FAR = 3.0
+"""Standard deviations above the middle one at which a memory has more in common with the query than any may have: from
+there on it is no background."""
 
 
 def background_of(cosines: Sequence[float], ordinary: Sequence[float] = ()) -> Background:
@@ -159,6 +162,10 @@ def background_of(cosines: Sequence[float], ordinary: Sequence[float] = ()) -> B
         mean = sum(ordinary) / len(ordinary)
         deviation = math.sqrt(sum((each - mean) ** 2 for each in ordinary) / len(ordinary))
         assumed = Background(mean, max(deviation, _LEAST_DEVIATION))
+    if cosines:
+        usual = max(sorted(cosines)[len(cosines) // 2], assumed.mean)
+        far = usual + _FAR * assumed.deviation
+        cosines = [min(each, far) for each in cosines]
     n = len(cosines)
     mean = (assumed.mean * _ORDINARY_COUNTS + sum(cosines)) / (_ORDINARY_COUNTS + n)
     spread = assumed.deviation**2 * _ORDINARY_COUNTS + sum((each - mean) ** 2 for each in cosines)
@@ -179,7 +186,7 @@ class Calibration(msgspec.Struct, frozen=True):
     whose answers were hidden stayed below (`docs/evaluation/retrieval.md`).
     """
 
-    both: tuple[float, float, float] = (-4.50, 2.50, 0.60)
+    both: tuple[float, float, float] = (-4.65, 2.50, 0.60)
     words_only: tuple[float, float] = (-4.60, 3.80)
 
 

@@ -10,7 +10,7 @@ import pytest
 from asked import ATLAS, LEDGER, Remembered, remembered
 from histories import example
 
-from memctl.api import bugs, claims, queries, stats, work
+from memctl.api import bugs, claims, guiding, queries, stats, work
 from memctl.api.pages import BadCursor
 from memctl.api.places import Places, UnknownProject, places_of
 from memctl.api.queries import Ambiguous, NotFound
@@ -283,6 +283,63 @@ def test_errors_of_another_project_are_not_told(read: Read) -> None:
     atlas = read(lambda reader: places_of(reader, "atlas"))
     answer = read(lambda reader: bugs.bugs(reader, "ModuleNotFoundError: No module named 'ledger'", atlas))
     assert answer.hits == []
+
+
+# --- what an agent asks at work ---
+
+
+def asked(read: Read, engine: Engine, kind: guiding.Kind, text: str, **more: Any) -> guiding.Answer:
+    answer: guiding.Answer = read(
+        lambda reader: guiding.answer(reader, engine, kind, text, places_of(reader, "ledger"), NOW, **more)
+    )
+    return answer
+
+
+def test_this_very_error_is_answered_with_what_resolved_it_before(read: Read, engine: Engine) -> None:
+    answer = asked(read, engine, "similar_error", "ModuleNotFoundError: No module named 'ledger'")
+    assert answer.source == "episodic_memory"
+    assert answer.course is not None
+    assert answer.course.strategy == "follow_past_success"
+    assert answer.course.source == answer.bugs[0].id
+    assert "pyproject.toml" in answer.course.approach
+
+
+def test_an_error_that_the_session_has_met_is_answered_with_another_way(read: Read, engine: Engine) -> None:
+    text = "ModuleNotFoundError: No module named 'ledger'"
+    session = read(lambda reader: queries.sessions(reader, places_of(reader, "ledger"))).items[0]["id"]
+    once, twice = (asked(read, engine, "similar_error", text, session=session) for _ in range(2))
+    assert once == twice  # to ask is no meeting
+    assert once.source in ("episodic_memory", "working_memory")
+
+
+def test_an_error_never_seen_is_to_be_explored(read: Read, engine: Engine) -> None:
+    answer = asked(read, engine, "similar_error", "panic: runtime error: index out of range [5]")
+    assert (answer.source, answer.bugs) == ("none", [])
+    assert answer.course is not None
+    assert answer.course.strategy == "explore"
+
+
+def test_conventions_and_earlier_approaches_tell_the_tier_that_knows_them(read: Read, engine: Engine) -> None:
+    assert asked(read, engine, "convention", "Decimal for money, never float").source == "semantic_memory"
+    task = "Invoice totals are off by a cent for some customers: find out why the rounding test fails and fix it"
+    approach = asked(read, engine, "past_approach", task)
+    assert approach.source == "episodic_memory"
+    assert {found.kind for found in approach.results} == {"episode"}
+    assert asked(read, engine, "how_to", "deploy to the moon by balloon").source == "none"
+
+
+def test_guidance_brings_what_it_rests_on_and_what_holds_in_the_project(read: Read, engine: Engine) -> None:
+    task = "Invoice totals are off by a cent again, please find out why"
+    found = read(lambda reader: guiding.guidance(reader, engine, task, places_of(reader, "ledger"), NOW))
+    assert found.guidance.suggested_approach
+    case = found.similar_cases[0]
+    assert (case.memory, case.outcome) == (found.episodes[0].id, "success")
+    assert "off by a cent" in case.description
+    assert found.project is not None
+    assert found.project.name == "ledger"
+    other = read(lambda reader: guiding.guidance(reader, engine, task, places_of(reader, "atlas"), NOW))
+    assert other.similar_cases == []
+    assert any("등고선" in text for text in other.preferences)
 
 
 # --- lists ---

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.domain.guidance import MOST_LINES, KnownBug, Precedent, Taught, synthesised
+from memctl.domain.guidance import MOST_LINES, KnownBug, Precedent, Taught, course, synthesised
 
 WON = Precedent(memory="w", outcome="success", approach="split the module", tips=("run the linter",), complexity=0.2)
 LOST = Precedent(memory="l", outcome="failure", approach="patch it", gotchas=("the cache is stale",), complexity=0.9)
@@ -73,3 +73,31 @@ def test_strategies_say_what_to_try_and_what_to_avoid_and_are_among_the_sources(
     assert made.things_to_try == ["`bun run build` mends a stale build."]
     assert made.things_to_avoid == ["`rtk bun run test` fails here."]
     assert made.sources == ["s1", "s2"]
+
+
+# --- what to do about an error ---
+
+
+def test_this_very_error_is_answered_by_what_resolved_it() -> None:
+    told = course([KnownBug(memory="b", score=1.0, solution="pin it", held=0.5)])
+    assert (told.strategy, told.approach, told.source, told.confidence) == ("follow_past_success", "pin it", "b", 0.5)
+
+
+def test_an_error_like_known_ones_is_answered_by_their_way_out() -> None:
+    unsolved = KnownBug(memory="u", score=0.9, solution="")
+    told = course([unsolved, BUG])
+    assert (told.strategy, told.approach, told.source) == ("use_known_pattern", "pin the version", "b")
+    assert told.confidence == pytest.approx(0.8)
+
+
+def test_what_was_tried_in_this_session_is_not_told_again() -> None:
+    told = course([KnownBug(memory="b", score=1.0, solution="pin it"), BUG], met_here=True, tried="pin it")
+    assert (told.strategy, told.approach) == ("try_different_approach", "pin the version")
+    assert "pin it" in told.reason
+    assert course([], met_here=True, tried="pin it").approach == ""
+
+
+def test_without_a_way_out_there_is_nothing_to_do_but_to_look() -> None:
+    unknown, unsolved = course([]), course([KnownBug(memory="u", score=1.0, solution="")])
+    assert {unknown.strategy, unsolved.strategy} == {"explore"}
+    assert unknown.reason != unsolved.reason
