@@ -30,7 +30,7 @@ MOST_MISSES = 20
 
 
 class Caller(msgspec.Struct, frozen=True):
-    """Who asks: its name for logs, its scopes, and the anchors of the projects it is limited to (None: it is not)."""
+    """Who asks: its name for logs, its scopes, and the remotes and paths that it is limited to (None: it is not)."""
 
     name: str
     scopes: frozenset[str]

@@ -25,10 +25,9 @@ LOOPBACK = frozenset(("localhost", "127.0.0.1", "[::1]", VIEWER_HOST))
 LONGEST_BODY = 1 << 20
 """Bytes of a request's body."""
 
-LONGEST_DELIVERY = 16 << 20
-"""Bytes of a body of events, which whoever may not deliver any cannot send."""
-
-DELIVERIES = "/v1/events"
+LONGER_BODIES = {"/v1/events": 16 << 20, "/v1/import": 256 << 20}
+"""The same where more is to be sent: events, and older stores, which go to the disk as they come. Whoever may not send
+any is refused before."""
 
 LONGEST_TARGET = 16 << 10
 """Bytes of a request's path and query; longer texts are posted."""
@@ -81,6 +80,12 @@ class Guard:
             page = not path.startswith("/v1") and b"text/html" in headers.get(b"accept", b"")
             await (_lead(send, b"/sign-in") if page and refusal[0] == 401 else _refuse(send, *refusal))
             return
+
+        async def still_admitted() -> bool:
+            _, refusal = await self._admitted(method, path, headers)
+            return refusal is None or refusal[0] == 503
+
+        scope.setdefault("state", {})["still_admitted"] = still_admitted  # for answers that go on and on
         asking = CALLER.set(caller)
         try:
             await self._app(scope, _Limited(receive, _longest(path)), _hardened(send))
@@ -144,7 +149,7 @@ def _too_long(path: str, query: bytes, headers: dict[bytes, bytes]) -> Refusal |
 
 
 def _longest(path: str) -> int:
-    return LONGEST_DELIVERY if path == DELIVERIES else LONGEST_BODY
+    return LONGER_BODIES.get(path, LONGEST_BODY)
 
 
 class _Limited:

@@ -8,7 +8,7 @@ import msgspec
 from psycopg import sql
 
 from memctl.api.evidence import events_of, evidence_of
-from memctl.api.pages import Keyed, projection_named, several, table_of
+from memctl.api.pages import Condition, Keyed, all_of, met_in, projection_named, several, table_of, told_to
 from memctl.api.places import Places, projects_of
 from memctl.api.reader import Reader
 from memctl.api.regarded import standing
@@ -18,6 +18,7 @@ from memctl.domain.bug_match import DESCRIPTION, MATCHES_ABOVE, Match, Shape, ma
 from memctl.domain.memory import memory_id
 from memctl.domain.signatures import SeenError, signature_of
 from memctl.projections.bug_patterns import BugPattern
+from memctl.projections.kernel import Projection
 
 _OF_ONE_TYPE = 300
 """Patterns of an error's type that it is compared with, newest first."""
@@ -57,15 +58,14 @@ def bugs(
 
 def known(reader: Reader, places: Places, *, limit: int = 5) -> BugAnswer:
     """Known kinds of errors without asking for one: those resolved most often first, then the newest."""
-    inside = None if places.locations is None else list(places.locations)
     p = projection_named("bug_patterns")
+    where, values = all_of(_there(reader, p, places))
     found = reader.connection.execute(
         sql.SQL(
-            "SELECT key FROM {} WHERE space_id = %s AND (%s::text[] IS NULL OR EXISTS ("
-            "SELECT FROM jsonb_array_elements(row->'locations') AS l WHERE l->>0 = ANY(%s::text[])))"
+            "SELECT key FROM {} WHERE {}"
             " ORDER BY (row->>'resolutions')::int DESC, (row->>'last_seen')::bigint DESC, key LIMIT %s"
-        ).format(table_of(reader, p)),
-        [reader.space_id, inside, inside, limit],
+        ).format(table_of(reader, p), where),
+        [*values, limit],
     ).fetchall()
     patterns = _patterns(reader, [row[0] for row in found])
     ranked = [Likeness(patterns[row[0]], Match(1.0, ())) for row in found if row[0] in patterns]
@@ -80,7 +80,7 @@ def like(
     if not errors:
         return []
     types = sorted({t.rsplit(".", 1)[-1].lower() for e in errors for t in e.error_types} - _SAYS_NOTHING)
-    wanted = [*(e.signature for e in errors), *also, *(_of_types(reader, types) if types else ())]
+    wanted = [*(e.signature for e in errors), *also, *(_of_types(reader, types, places) if types else ())]
     known = _patterns(reader, wanted)
     return ranked(errors, _within(known.values(), places), command)
 
@@ -134,18 +134,27 @@ _SAYS_NOTHING = frozenset(("error", "exit", ""))
 """Types that a rule gives to what it knows no type of."""
 
 
-def _of_types(reader: Reader, types: Sequence[str]) -> list[str]:
+def _of_types(reader: Reader, types: Sequence[str], places: Places) -> list[str]:
     p = projection_named("bug_patterns")
-    found = reader.connection.execute(
+    alike = Condition(
         sql.SQL(
-            "SELECT key FROM {} WHERE space_id = %s AND EXISTS ("
-            "SELECT FROM jsonb_array_elements_text(row->'error_types') AS t"
+            "EXISTS (SELECT FROM jsonb_array_elements_text(row->'error_types') AS t"
             " WHERE lower(regexp_replace(t, '^.*\\.', '')) = ANY(%s::text[]))"
-            " ORDER BY (row->>'last_seen')::bigint DESC, key LIMIT %s"
-        ).format(table_of(reader, p)),
-        [reader.space_id, list(types), _OF_ONE_TYPE],
+        ),
+        (list(types),),
+    )
+    where, values = all_of([*_there(reader, p, places), alike])
+    found = reader.connection.execute(
+        sql.SQL("SELECT key FROM {} WHERE {} ORDER BY (row->>'last_seen')::bigint DESC, key LIMIT %s").format(
+            table_of(reader, p), where
+        ),
+        [*values, _OF_ONE_TYPE],
     )
     return [row[0] for row in found]
+
+
+def _there(reader: Reader, p: Projection, places: Places) -> list[Condition]:
+    return [Condition(sql.SQL("space_id = %s"), (reader.space_id,)), *told_to(reader, p), *met_in(p, places)]
 
 
 def _hits(reader: Reader, found: Sequence[Likeness]) -> list[BugHit]:

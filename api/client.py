@@ -60,15 +60,13 @@ class Client:
     def __init__(self, url: str, token: str, *, socket_path: str = "", patience_s: float = PATIENCE_S) -> None:
         self._url = url
         self._token = token
-        parts = urlsplit(url)
         self._connection: HTTPConnection
         if socket_path:
             self._url = socket_path
             self._connection = _UnixConnection(socket_path, patience_s)
         else:
-            kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
-            self._connection = kind(parts.hostname or "localhost", parts.port, timeout=patience_s)
-        self._prefix = parts.path.rstrip("/")
+            self._connection = connection_to(url, patience_s)
+        self._prefix = urlsplit(url).path.rstrip("/")
 
     @classmethod
     def of(cls, settings: Settings) -> Client:
@@ -204,16 +202,8 @@ class Client:
         headers = {"Authorization": f"Bearer {self._token}", "Accept": "application/json", **(more or {})}
         if body is not None:
             headers["Content-Type"] = "application/json"
-        reused = self._connection.sock is not None
         try:
-            try:
-                status, content = self._sent(method, target, body, headers)
-            except ConnectionError:
-                # The server closes what has been idle; whatever changes anything has a key, and is done once.
-                if not reused:
-                    raise
-                self._connection.close()
-                status, content = self._sent(method, target, body, headers)
+            status, content = answered(self._connection, method, self._prefix + target, body, headers)
         except (OSError, HTTPException) as why:
             self._connection.close()
             told = "it took too long" if isinstance(why, TimeoutError) else str(why) or type(why).__name__
@@ -227,10 +217,35 @@ class Client:
                 raise Unreachable(url=self._url, why="what answers there is not memctl") from why
         raise _refusal(status, content)
 
-    def _sent(self, method: str, target: str, body: bytes | None, headers: Mapping[str, str]) -> tuple[int, bytes]:
-        self._connection.request(method, self._prefix + target, body, headers)
-        response = self._connection.getresponse()
-        return response.status, response.read()
+
+def connection_to(url: str, patience_s: float) -> HTTPConnection:
+    """A connection to where a URL leads, opened by the first request."""
+    parts = urlsplit(url)
+    kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
+    return kind(parts.hostname or "localhost", parts.port, timeout=patience_s)
+
+
+def answered(
+    connection: HTTPConnection, method: str, target: str, body: bytes | None, headers: Mapping[str, str]
+) -> tuple[int, bytes]:
+    """Status and body. Asked once more over a fresh connection where one that was kept is found to be closed: servers
+    close what has been idle. Whatever changes anything has a key, and is done once. Raises: OSError, HTTPException."""
+    kept = connection.sock is not None
+    try:
+        return _sent(connection, method, target, body, headers)
+    except ConnectionError:
+        if not kept:
+            raise
+    connection.close()
+    return _sent(connection, method, target, body, headers)
+
+
+def _sent(
+    connection: HTTPConnection, method: str, target: str, body: bytes | None, headers: Mapping[str, str]
+) -> tuple[int, bytes]:
+    connection.request(method, target, body, headers)
+    response = connection.getresponse()
+    return response.status, response.read()
 
 
 class _UnixConnection(HTTPConnection):

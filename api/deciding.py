@@ -12,10 +12,11 @@ import msgspec
 import psycopg
 
 from memctl.api import queries
-from memctl.api.access import CALLER, Forbidden
+from memctl.api.access import CALLER, OWNER, Forbidden
 from memctl.api.commands import Intake
 from memctl.api.context import session_here, session_of
-from memctl.api.places import holds
+from memctl.api.delivering import confined
+from memctl.api.places import limits_of
 from memctl.api.reader import Reader, Readers
 from memctl.domain.commanding import Command, Kind, commands, read_command
 from memctl.domain.errors import MemctlError
@@ -89,7 +90,9 @@ class Commands:
         with self._lock:
             self._opened()  # what ids mean is asked of read models, which are there from now on
         asked = self._with_whole_ids(asked)
-        dedupe_key = f"command:{name}:{_digest(key)}"
+        caller = CALLER.get()
+        # Keys are drawn by callers who know nothing of each other's.
+        dedupe_key = f"command:{name}:{_digest(key if caller == OWNER else f'{caller.name} {key}')}"
         with self._lock:
             try:
                 return self._decided(dedupe_key, asked)
@@ -100,8 +103,12 @@ class Commands:
 
     def _check_place(self, asked: Command) -> None:
         """Whether a caller that is limited to projects speaks of one of them. Raises: Forbidden."""
-        spans = asked.stream.startswith(("core/", "project/"))
-        if spans or not self._readers.read(lambda reader: holds(reader, asked.location)):
+
+        def held(reader: Reader) -> bool:
+            limits = limits_of(reader)
+            return limits is None or limits.holds(asked.location)
+
+        if not asked.of_place or getattr(asked, "everywhere", False) or not self._readers.read(held):
             raise Forbidden(
                 why="this key is limited to projects: `location` has to lie in one, and the command to be of it"
             )
@@ -133,11 +140,18 @@ class Commands:
         """The command with whole ids for the beginnings that people type. Raises: NotFound, Ambiguous."""
         location = normalise(asked.location)
         named = {field: (kind, getattr(asked, field)) for field, kind in asked.refers.items()}
-        named = {field: (kind, id) for field, (kind, id) in named.items() if id or kind == "session"}
+        named = {field: (kind, told) for field, (kind, told) in named.items() if told or kind == "session"}
         if named:
-            whole = self._readers.read(
-                lambda reader: {field: _whole(reader, kind, id, location) for field, (kind, id) in named.items()}
-            )
+
+            def look(reader: Reader) -> dict[str, Any]:
+                return {
+                    field: tuple(_whole(reader, kind, id, location) for id in told)
+                    if isinstance(told, tuple)
+                    else _whole(reader, kind, told, location)
+                    for field, (kind, told) in named.items()
+                }
+
+            whole = self._readers.read(look)
             asked = msgspec.structs.replace(asked, **whole)
         return msgspec.structs.replace(asked, location=location)
 
@@ -156,6 +170,8 @@ class Commands:
             elif asked.cites:
                 history = _cited(connection, space_id, getattr(asked, asked.cites))
             event = _event(asked, key, history)
+            if CALLER.get().projects is not None:
+                event = confined(event)
             (prepared,) = intake.prepare([event]).events
             if before is not None:
                 if (before.type, before.payload) != (prepared.type, prepared.payload):

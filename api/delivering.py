@@ -6,9 +6,9 @@ agree by dedupe keys, so whatever is sent twice is kept once.
 
 from __future__ import annotations
 
+import re
 import threading
-import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from uuid import UUID
 
 import msgspec
@@ -16,10 +16,11 @@ import psycopg
 
 from memctl.api.access import CALLER
 from memctl.api.commands import Intake, Recorded
-from memctl.api.pages import projection_named, several
-from memctl.api.places import holds
+from memctl.api.pages import projection_named, rows_unseen
+from memctl.api.places import limits_of, locations_told
 from memctl.api.reader import Reader, Readers
 from memctl.domain import observations
+from memctl.domain.bounded import LOCATIONS
 from memctl.domain.errors import MemctlError
 from memctl.domain.event import (
     FutureSchemaVersion,
@@ -31,14 +32,15 @@ from memctl.domain.event import (
     event_types,
     type_of,
 )
-from memctl.domain.projects import ProjectIdentified
+from memctl.domain.limits import Limits, around
+from memctl.domain.location import normalise
+from memctl.domain.projects import ProjectIdentified, project_stream
 from memctl.infra.database import DatabaseUnavailable
 from memctl.infra.redaction import Prepared
 from memctl.infra.settings import Settings
 
-VOUCHED_S = 600.0
-"""Seconds for which a location is known to be of a project whose checkout it was just said to be; by then it is
-folded."""
+_SESSION, _PROJECT = re.compile(r"session/[^/]+/.+", re.DOTALL), re.compile(r"project/.+", re.DOTALL)
+"""Streams of what happened in a session, and of what git's files said of a place."""
 
 NOT_YOURS = "of no project that this key is for"
 
@@ -119,8 +121,11 @@ def _event(each: Sent) -> NewEvent:
     kind = event_types().get(each.type)
     if kind is not None and not _is_told_by_clients(kind.payload):
         raise NotForRelays(type=each.type)
-    if not each.stream.startswith(("session/", "project/")) or not each.dedupe_key:
-        raise BadDelivery(why=f"an event of stream {each.stream[:80]!r}")
+    of_project = kind is not None and kind.payload is ProjectIdentified
+    if not (_PROJECT if of_project else _SESSION).fullmatch(each.stream):
+        raise BadDelivery(why=f"an event {each.type[:80]!r} of stream {each.stream[:80]!r}")
+    if not each.dedupe_key:
+        raise BadDelivery(why="an event without a dedupe key")
     return NewEvent(
         stream=each.stream,
         payload=decode_payload(each.type, each.version, bytes(each.payload)),
@@ -132,6 +137,13 @@ def _event(each: Sent) -> NewEvent:
         causation_id=each.causation_id,
         correlation_id=each.correlation_id,
     )
+
+
+def confined(event: NewEvent) -> NewEvent:
+    """An event as it is kept that a caller limited to projects told: folds take it to show nothing of other places."""
+    if not hasattr(event.payload, "confined"):
+        return event
+    return msgspec.structs.replace(event, payload=msgspec.structs.replace(event.payload, confined=True))
 
 
 def _is_told_by_clients(payload: type[Payload]) -> bool:
@@ -146,13 +158,14 @@ class Deliveries:
         self._readers = readers
         self._intake: Intake | None = None
         self._lock = threading.Lock()
-        self._vouched: dict[tuple[str, str], float] = {}
 
     def take(self, body: bytes) -> Recorded:
         """Keep what a relay sent: what is returned is committed. An event that is refused for good is told by its
         index; the others are kept. Raises: BadDelivery, NotForRelays, OfAnotherVersion, DatabaseUnavailable."""
         events = received(body)
-        refused = self._not_theirs(events) if CALLER.get().projects is not None else {}
+        refused: dict[int, str] = {}
+        if CALLER.get().projects is not None:
+            refused, events = self._not_theirs(events), [confined(event) for event in events]
         kept = [index for index in range(len(events)) if index not in refused]
         with self._lock:
             try:
@@ -180,24 +193,47 @@ class Deliveries:
             self._intake = None
 
     def _not_theirs(self, events: Sequence[NewEvent]) -> dict[int, str]:
-        """Events of other projects than those that the caller is limited to, by index."""
-        caller, now = CALLER.get(), time.monotonic()
-        self._vouched = {key: until for key, until in self._vouched.items() if until > now}
-        for event in events:
-            payload = event.payload
-            if isinstance(payload, ProjectIdentified) and payload.remote in (caller.projects or ()):
-                self._vouched[caller.name, payload.location] = now + VOUCHED_S
+        """Events that a caller limited to projects may not tell, by index: of other places, or of a session of which it
+        may not be told."""
 
         def look(reader: Reader) -> dict[int, str]:
-            known = several(reader, projection_named("sessions"), [event.stream for event in events])
-            places = {event.location for event in events}
-            theirs = {at for at in places if (caller.name, at) in self._vouched or holds(reader, at)}
+            limits = limits_of(reader)
+            assert limits is not None
+            claims = {
+                index: event.location
+                for index, event in enumerate(events)
+                if isinstance(event.payload, ProjectIdentified)
+                and event.payload.location == event.location
+                and limits.may_claim(event.location, event.payload.remote)
+            }
+            sessions = rows_unseen(reader, projection_named("sessions"), [event.stream for event in events])
+            worked = {stream: locations_told(row) or set() for stream, row in sessions.items()}
+            named = {event.location for event in events}.union(*worked.values())
+            claimed = {*claims.values(), *_claimed(reader, limits, named)}
+            theirs = {at for at in named if limits.holds(at, claimed)}
+            foreign = {stream for stream, at in worked.items() if not at or len(at) >= LOCATIONS or not at <= theirs}
             # A session's lines do not all say where they are of.
-            streams = {event.stream for event in events if event.location in theirs} | set(known)
+            streams = {event.stream for event in events if event.location in theirs} | set(worked)
             return {
                 index: NOT_YOURS
                 for index, event in enumerate(events)
-                if event.location not in theirs and (event.location or event.stream not in streams)
+                if (isinstance(event.payload, ProjectIdentified) and index not in claims)
+                or event.stream in foreign
+                or (event.location not in theirs and (event.location or event.stream not in streams))
             }
 
         return self._readers.read(look)
+
+
+def _claimed(reader: Reader, limits: Limits, paths: Iterable[str]) -> set[str]:
+    """Of the paths and what holds them, those that were said to have one of the limits' remotes: it may not be folded
+    yet."""
+    wanted = {at for path in paths if not limits.holds(path) for at in around(normalise(path))}
+    if not wanted:
+        return set()
+    found = reader.connection.execute(
+        "SELECT DISTINCT location FROM memctl.events WHERE space_id = %s AND stream = ANY(%s)"
+        " AND type = 'project.identified' AND location = ANY(%s)",
+        [reader.space_id, [project_stream(remote) for remote in limits.given], list(wanted)],
+    )
+    return {row[0] for row in found}

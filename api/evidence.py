@@ -9,7 +9,7 @@ from uuid import UUID
 import msgspec
 
 from memctl.api.pages import LONGEST_PAGE, Keyed, page, projection_named
-from memctl.api.places import projects_of
+from memctl.api.places import limits_of, projects_of
 from memctl.api.reader import Reader
 from memctl.api.views import Evidence, Origin, shown
 from memctl.domain.event import Event
@@ -25,9 +25,12 @@ _KEPT = ("evidence", "sightings", "mentions", "examples")
 
 
 def events_of(reader: Reader, spans: Iterable[Span]) -> dict[UUID, Event]:
-    """The events that those spans quote, in one look-up; erased ones are left out."""
+    """The events that those spans quote, in one look-up; left out are erased ones, and what a limited caller may not
+    see: another payload under the same key may have been told elsewhere."""
     wanted = list(dict.fromkeys(span.event for span in spans))
-    return read_events(reader.connection, reader.space_id, wanted) if wanted else {}
+    found = read_events(reader.connection, reader.space_id, wanted) if wanted else {}
+    limits = limits_of(reader)
+    return found if limits is None else {id: each for id, each in found.items() if limits.tells_of(each.location)}
 
 
 def evidence_of(spans: Sequence[Span], events: Mapping[UUID, Event]) -> list[Evidence]:

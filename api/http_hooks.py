@@ -13,18 +13,19 @@ from fastapi import APIRouter, Header, Path, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from starlette.background import BackgroundTask
 
+from memctl.api.access import CALLER, OWNER, Caller
 from memctl.api.deciding import Commands
-from memctl.api.places import places_of
+from memctl.api.pages import projection_named, rows_unseen
+from memctl.api.places import limits_of, places_of, visible
 from memctl.api.reader import Reader, Readers
 from memctl.api.recall import Told, recall
 from memctl.api.search import Engine
 from memctl.domain.event import Micros, NewEvent
-from memctl.domain.location import normalise
 from memctl.domain.observations import Agent, event_id_of, hook_key, session_stream
 from memctl.domain.recalled import MemoryRecalled, held_back
 from memctl.infra.silence import Silence
-from memctl.infra.transcripts.fields import identifier, string
-from memctl.infra.transcripts.hook_dialects import answer, in_claudes_words
+from memctl.infra.transcripts.fields import string
+from memctl.infra.transcripts.hook_dialects import answer, place_of, read_asked
 
 log = logging.getLogger("memctl.api")
 
@@ -41,30 +42,29 @@ def routes(readers: Readers, engine: Engine, doors: Commands, silence: Silence) 
         event: Annotated[str, Query(max_length=50, description="The hook, where the payload does not name it.")] = "",
     ) -> Response:
         """What to tell an agent at this hook, in its client's own form; told, it is recorded."""
-        sent = _payload(await request.body())
-        if event and not string(sent.get("hook_event_name")):
-            payload = in_claudes_words(agent, {**sent, "hook_event_name": event})
-        else:
-            payload = in_claudes_words(agent, sent)
+        sent, payload = read_asked(agent, await request.body(), event)
         name = string(payload.get("hook_event_name"))
 
-        if silence.off("recall", identifier(payload.get("session_id")), normalise(string(payload.get("cwd")))):
+        session, here = place_of(payload)
+        caller = CALLER.get()
+        # Whoever has a key is on another machine: a path of theirs says nothing of what lies here.
+        if silence.off("recall", session, here if caller == OWNER else ""):
             return Response(status_code=204)
 
-        def look(reader: Reader) -> tuple[Told, int]:
+        def look(reader: Reader) -> tuple[Told, int, bool]:
             places = places_of(reader, None, string(payload.get("cwd")) or None)
-            stream = session_stream(agent, identifier(payload.get("session_id")))
+            stream = session_stream(agent, session)
             told = recall(reader, engine, name, payload, stream, places, datetime.now().astimezone())
-            return told, reader.space_id
+            return told, reader.space_id, _may_tell(reader, caller, stream, here)
 
-        told, space_id = await run_in_threadpool(readers.read, look)
+        told, space_id, recordable = await run_in_threadpool(readers.read, look)
         if not told.text or agent not in get_args(Agent):
             return Response(status_code=204)
         withheld = name == "UserPromptSubmit" and held_back(
-            identifier(payload.get("session_id")), string(payload.get("prompt")), doors.settings.withhold_share
+            session, string(payload.get("prompt")), doors.settings.withhold_share
         )
         recorded = _recalled(agent, space_id, delivery, name, payload, told, withheld=withheld)
-        recording = BackgroundTask(_record, doors, recorded)
+        recording = BackgroundTask(_record, doors, recorded if recordable else None)
         if withheld:
             return Response(status_code=204, background=recording)
         return Response(
@@ -74,18 +74,19 @@ def routes(readers: Readers, engine: Engine, doors: Commands, silence: Silence) 
     return router
 
 
-def _payload(body: bytes) -> dict[str, Any]:
-    try:
-        found = orjson.loads(body)
-    except orjson.JSONDecodeError:
-        return {}
-    return found if isinstance(found, dict) else {}
+def _may_tell(reader: Reader, caller: Caller, stream: str, location: str) -> bool:
+    """Whether a caller may have something recorded in that session, at that place."""
+    if caller.scopes.isdisjoint(("ingest", "owner")):
+        return False
+    limits = limits_of(reader)
+    sessions = rows_unseen(reader, projection_named("sessions"), [stream])
+    return limits is None or (limits.holds(location) and all(visible(reader, row) for row in sessions.values()))
 
 
 def _recalled(
     agent: str, space_id: int, delivery: str, hook: str, payload: dict[str, Any], told: Told, *, withheld: bool
 ) -> NewEvent | None:
-    session = identifier(payload.get("session_id"))
+    session, location = place_of(payload)
     if not session:
         return None
     return NewEvent(
@@ -100,7 +101,7 @@ def _recalled(
         occurred_at=Micros(time.time_ns() // 1000),
         dedupe_key=f"recalled:{delivery or uuid.uuid4().hex}",
         actor="memctl",
-        location=normalise(string(payload.get("cwd"))),
+        location=location,
         session_id=session,
     )
 

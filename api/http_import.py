@@ -44,26 +44,28 @@ def routes(settings: Settings) -> APIRouter:
     async def import_legacy(request: Request, key: Key, table: Table = "", dry_run: bool = False) -> Response:
         """Take in what an older memory store holds: SQLite, a JSON object of tables, a list of rows, or JSON by the
         line. Answers with the account of its rows; `dry_run` changes nothing."""
-        return await run_in_threadpool(_imported, settings, await request.body(), table, dry_run)
+        with tempfile.TemporaryDirectory(prefix="memctl-import-") as folder:
+            store = Path(folder) / (table or "store")
+            with store.open("wb") as file:
+                async for part in request.stream():
+                    file.write(part)
+            return await run_in_threadpool(_imported, settings, store, dry_run)
 
     return router
 
 
-def _imported(settings: Settings, body: bytes, table: str, dry_run: bool) -> Response:
+def _imported(settings: Settings, store: Path, dry_run: bool) -> Response:
     from memctl.api.commands import Intake
 
-    with tempfile.TemporaryDirectory(prefix="memctl-import-") as folder:
-        store = Path(folder) / (table or "store")
-        store.write_bytes(body)
-        try:
-            if dry_run:
-                account, _ = account_of([store])
-            else:
-                with Intake(settings) as intake:
-                    account = import_stores(intake, [store])
-                    intake.wake()
-        except NotALegacyStore as problem:
-            raise NotALegacyStore(path="what was sent", why=problem.why) from problem
+    try:
+        if dry_run:
+            account, _ = account_of([store])
+        else:
+            with Intake(settings) as intake:
+                account = import_stores(intake, [store])
+                intake.wake()
+    except NotALegacyStore as problem:
+        raise NotALegacyStore(path="what was sent", why=problem.why) from problem
     told = account.as_json()
     for bad in told.get("bad", []):
         bad.pop("file", None)  # a name of ours, of which nobody else knows

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
@@ -25,7 +25,12 @@ if TYPE_CHECKING:
 PATIENCE_S = 5.0
 """How long an answer may wait for the read models to have caught up."""
 
-LOOK_AGAIN_S = 0.03
+LOOK_AGAIN_S, LOOK_SELDOM_S = 0.03, 0.5
+"""Between looks at how far the read models are: the first, and the longest."""
+
+MOST_WAITING = 32
+"""Requests that wait at once; more are told at once that it is not read yet."""
+
 TAIL_EVERY_S = 0.5
 BEAT_S = 15.0
 """A tail that has nothing to say says so this often, so that dead connections are found."""
@@ -50,10 +55,14 @@ class StillBehind(MemctlError):
     wanted: int
 
 
-def caught_up(readers: Readers) -> Callable[..., None]:
-    """A dependency that lets a request wait until everything up to `min_position` can be read and searched by words."""
+def caught_up(readers: Readers) -> Callable[..., Awaitable[None]]:
+    """A dependency that lets a request wait until everything up to `min_position` can be read and searched by words.
 
-    def wait(
+    It holds no thread while it waits: all that is asked of the API shares those.
+    """
+    waiting_now = 0
+
+    async def wait(
         request: Request,
         min_position: Annotated[
             int | None,
@@ -62,16 +71,22 @@ def caught_up(readers: Readers) -> Callable[..., None]:
     ) -> None:
         if min_position is None:
             return
-        deadline = time.monotonic() + PATIENCE_S
-        while True:
-            last, reached, waiting, dense = readers.read(_reached)
-            if min_position > last:
-                raise NotWritten(last=last, wanted=min_position)
-            if reached >= min_position and not waiting:
-                break
-            if time.monotonic() > deadline:
-                raise StillBehind(reached=reached, wanted=min_position)
-            time.sleep(LOOK_AGAIN_S)
+        nonlocal waiting_now
+        deadline, pause = time.monotonic() + PATIENCE_S, LOOK_AGAIN_S
+        waiting_now += 1
+        try:
+            while True:
+                last, reached, waiting, dense = await run_in_threadpool(readers.read, _reached)
+                if min_position > last:
+                    raise NotWritten(last=last, wanted=min_position)
+                if reached >= min_position and not waiting:
+                    break
+                if time.monotonic() > deadline or waiting_now > MOST_WAITING:
+                    raise StillBehind(reached=reached, wanted=min_position)
+                await asyncio.sleep(pause)
+                pause = min(1.5 * pause, LOOK_SELDOM_S)
+        finally:
+            waiting_now -= 1
         request.state.told = [
             (b"memctl-position", str(reached).encode()),
             (b"memctl-dense-waiting", str(dense).encode()),
@@ -105,22 +120,7 @@ class Told:
 def tails(readers: Readers) -> APIRouter:
     """Server-sent events: the log as it grows, and how far everything is."""
     router = APIRouter(tags=["live"])
-    open_tails = 0
-
-    def stream(source: AsyncIterator[bytes]) -> Response:
-        if open_tails >= MOST_TAILS:
-            raise TooBusy
-
-        async def counted() -> AsyncIterator[bytes]:
-            nonlocal open_tails
-            open_tails += 1  # here, where it is sure to be taken back: an answer may be given up before it begins
-            try:
-                async for part in source:
-                    yield part
-            finally:
-                open_tails -= 1
-
-        return StreamingResponse(counted(), media_type="text/event-stream", headers={"Cache-Control": "no-store"})
+    open_tails: set[_Tail] = set()
 
     described: dict[int | str, dict[str, Any]] = {
         200: {"description": "Server-sent events.", "content": {"text/event-stream": {"schema": {"type": "string"}}}}
@@ -128,6 +128,7 @@ def tails(readers: Readers) -> APIRouter:
 
     @router.get("/tail/events", responses=described, response_class=StreamingResponse)
     async def events(
+        request: Request,
         after: Annotated[
             int | None, Query(ge=0, le=2**63 - 1, description="A position; by default the log's end.")
         ] = None,
@@ -137,19 +138,36 @@ def tails(readers: Readers) -> APIRouter:
         start = int(last) if last.isascii() and last.isdecimal() and int(last) < 2**63 else after
         if start is None:
             start = await run_in_threadpool(readers.read, lambda reader: int(mark(reader.connection)))
-        return stream(_events(readers, start))
+        return _Tail(_events(_Looking(readers, request), start), open_tails)
 
     @router.get("/tail/progress", responses=described, response_class=StreamingResponse)
-    async def progress() -> Response:
+    async def progress(request: Request) -> Response:
         """How far the read models are behind the log, and how far rebuilds are, whenever that changes."""
-        return stream(_progress(readers))
+        return _Tail(_progress(_Looking(readers, request)), open_tails)
 
     return router
 
 
-async def _events(readers: Readers, after: int) -> AsyncIterator[bytes]:
+class _Tail(StreamingResponse):
+    """An answer that goes on. Counted from where it is sure to be taken back."""
+
+    def __init__(self, source: AsyncIterator[bytes], open_tails: set[_Tail]) -> None:
+        super().__init__(source, media_type="text/event-stream", headers={"Cache-Control": "no-store"})
+        self._open = open_tails
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if len(self._open) >= MOST_TAILS:
+            raise TooBusy
+        self._open.add(self)
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._open.discard(self)
+
+
+async def _events(looking: _Looking, after: int) -> AsyncIterator[bytes]:
     reached = [after]
-    async for found in _looking(readers, lambda reader: _since(reader, reached[0])):
+    async for found in looking.at(lambda reader: _since(reader, reached[0])):
         for row in found:
             reached[0] = row["position"]
             yield b"id: %d\nevent: %s\ndata: %s\n\n" % (reached[0], row["type"].encode(), orjson.dumps(row))
@@ -157,9 +175,9 @@ async def _events(readers: Readers, after: int) -> AsyncIterator[bytes]:
             yield b": still here\n\n"
 
 
-async def _progress(readers: Readers) -> AsyncIterator[bytes]:
+async def _progress(looking: _Looking) -> AsyncIterator[bytes]:
     before = b""
-    async for found in _looking(readers, _standing):
+    async for found in looking.at(_standing):
         data = before if found is _BEAT else orjson.dumps(found)
         if data != before:
             before = data
@@ -171,15 +189,22 @@ async def _progress(readers: Readers) -> AsyncIterator[bytes]:
 _BEAT: tuple[Any, ...] = ()
 
 
-async def _looking(readers: Readers, look: Callable[[Reader], Any]) -> AsyncIterator[Any]:
-    """What `look` sees, again and again, and a beat now and then."""
-    told = time.monotonic()
-    while True:
-        yield await run_in_threadpool(readers.read, look)
-        if time.monotonic() - told > BEAT_S:
-            told = time.monotonic()
-            yield _BEAT
-        await asyncio.sleep(TAIL_EVERY_S)
+class _Looking:
+    """Looks for a request as long as whoever sent it may look (see `memctl.api.auth.Guard`)."""
+
+    def __init__(self, readers: Readers, request: Request) -> None:
+        self._readers = readers
+        self._request = request
+
+    async def at(self, look: Callable[[Reader], Any]) -> AsyncIterator[Any]:
+        """What `look` sees, again and again, and a beat now and then."""
+        told = time.monotonic()
+        while await self._request.state.still_admitted():
+            yield await run_in_threadpool(self._readers.read, look)
+            if time.monotonic() - told > BEAT_S:
+                told = time.monotonic()
+                yield _BEAT
+            await asyncio.sleep(TAIL_EVERY_S)
 
 
 def _since(reader: Reader, after: int) -> list[dict[str, Any]]:

@@ -12,7 +12,7 @@ import msgspec
 from psycopg import sql
 from psycopg.sql import Composable
 
-from memctl.api.places import Places, visible
+from memctl.api.places import Places, limits_of, visible
 from memctl.api.reader import Reader
 from memctl.domain.errors import MemctlError
 from memctl.infra import readmodels
@@ -55,6 +55,19 @@ def table_of(reader: Reader, p: Projection) -> Composable:
     return sql.SQL(readmodels.table(p.name, generation))
 
 
+def all_of(conditions: Sequence[Condition]) -> tuple[Composable, tuple[Any, ...]]:
+    """All of these conditions as one, and the values of its placeholders."""
+    return sql.SQL(" AND ").join([c.clause for c in conditions]), tuple(v for c in conditions for v in c.values)
+
+
+def either(conditions: Sequence[Condition]) -> list[Condition]:
+    """One of these conditions holds; nothing to ask where there are none."""
+    if not conditions:
+        return []
+    clause = sql.SQL("({})").format(sql.SQL(" OR ").join([c.clause for c in conditions]))
+    return [Condition(clause, tuple(value for c in conditions for value in c.values))]
+
+
 def field_of(p: Projection, name: str) -> Composable:
     """The expression of a row's field, as the indexes have it."""
     return sql.SQL(readmodels.expression(p, name))
@@ -88,6 +101,35 @@ def within(p: Projection, places: Places, *, or_everywhere: bool = False) -> lis
     return [Condition(sql.SQL("{} = ANY(%s::text[])").format(field_of(p, "location")), (wanted,))]
 
 
+_LISTED = (
+    "SELECT FROM jsonb_array_elements(row->'locations') AS listed(l)"
+    " WHERE CASE jsonb_typeof(l) WHEN 'array' THEN l->>0 ELSE l#>>'{}' END"
+)
+"""The locations that a row lists, by name or with when each was last seen."""
+
+
+def met_in(p: Projection, places: Places) -> list[Condition]:
+    """One of the locations that the row lists is one of the project's."""
+    if places.locations is None or "locations" not in p.row.__struct_fields__:
+        return []
+    return [Condition(sql.SQL(f"EXISTS ({_LISTED} = ANY(%s::text[]))"), (list(places.locations),))]
+
+
+def told_to(reader: Reader, p: Projection) -> list[Condition]:
+    """The caller may see the row, as far as its locations' names tell (`memctl.api.places.visible` says all of it):
+    asked of the database, so that what others did takes no room in a page."""
+    limits = limits_of(reader)
+    if limits is None:
+        return []
+    allowed, fields = ["", *limits.locations], p.row.__struct_fields__
+    found = []
+    if "location" in fields:
+        found.append(Condition(sql.SQL("coalesce(row->>'location', '') = ANY(%s::text[])"), (allowed,)))
+    if "locations" in fields:
+        found.append(Condition(sql.SQL(f"NOT EXISTS ({_LISTED} <> ALL(%s::text[]))"), (allowed,)))
+    return found
+
+
 def page(
     reader: Reader, p: Projection, order: str, conditions: Sequence[Condition], *, limit: int, cursor: str | None = None
 ) -> tuple[list[Keyed], str | None]:
@@ -97,14 +139,15 @@ def page(
     """
     limit = max(1, min(limit, LONGEST_PAGE))
     by = field_of(p, order)
-    asked = [Condition(sql.SQL("space_id = %s"), (reader.space_id,)), *conditions]
+    asked = [Condition(sql.SQL("space_id = %s"), (reader.space_id,)), *told_to(reader, p), *conditions]
     if cursor is not None:
         asked.append(Condition(sql.SQL("({}, key) < (%s, %s)").format(by), _opened(cursor)))
+    where, values = all_of(asked)
     found = reader.connection.execute(
         sql.SQL("SELECT key, row, {by} FROM {table} WHERE {where} ORDER BY {by} DESC, key DESC LIMIT %s").format(
-            by=by, table=table_of(reader, p), where=sql.SQL(" AND ").join([c.clause for c in asked])
+            by=by, table=table_of(reader, p), where=where
         ),
-        [*(value for c in asked for value in c.values), limit + 1],
+        [*values, limit + 1],
         binary=True,
     ).fetchall()
     rows = [Keyed(key, readmodels.decode_row(p, row)) for key, row, _ in found[:limit]]
@@ -120,23 +163,30 @@ def one(reader: Reader, p: Projection, key: str) -> Any | None:
 
 def several(reader: Reader, p: Projection, keys: Sequence[str]) -> dict[str, Any]:
     """Rows by key; absent ones, and what a limited caller may not see, are left out."""
+    return {key: row for key, row in rows_unseen(reader, p, keys).items() if visible(reader, row)}
+
+
+def rows_unseen(reader: Reader, p: Projection, keys: Sequence[str]) -> dict[str, Any]:
+    """Rows by key whether or not the caller may see them: for deciding what it may do, never for an answer."""
     # Postgres has no NUL in its texts, and so no such key.
     wanted = [(reader.space_id, key) for key in dict.fromkeys(keys) if "\0" not in key]
     generation = reader.live.stage1 if p.stage == 1 else reader.live.stage2
     found = readmodels.load(reader.connection, p, generation, wanted)
-    return {key: row for (_, key), row in found.items() if visible(reader, row)}
+    return {key: row for (_, key), row in found.items()}
 
 
 def keys_from(reader: Reader, p: Projection, prefix: str, limit: int) -> list[str]:
     """Keys that begin so, in order, of what the caller may see."""
     if not prefix or "\0" in prefix:
         return []
+    # Keys are compared by code point (COLLATE "C"), so all that begin so lie before the prefix's successor.
+    among = Condition(
+        sql.SQL("space_id = %s AND key >= %s AND key < %s"), (reader.space_id, prefix, prefix + "\U0010ffff")
+    )
+    where, values = all_of([among, *told_to(reader, p)])
     found = reader.connection.execute(
-        sql.SQL("SELECT key FROM {} WHERE space_id = %s AND key >= %s AND key < %s ORDER BY key LIMIT %s").format(
-            table_of(reader, p)
-        ),
-        # Keys are compared by code point (COLLATE "C"), so all that begin so lie before the prefix's successor.
-        [reader.space_id, prefix, prefix + "\U0010ffff", limit],
+        sql.SQL("SELECT key FROM {} WHERE {} ORDER BY key LIMIT %s").format(table_of(reader, p), where),
+        [*values, limit],
     )
     keys = [row[0] for row in found]
     return keys if reader.limited_to is None else sorted(several(reader, p, keys))

@@ -9,15 +9,14 @@ import msgspec
 
 from memctl.api.reader import Reader
 from memctl.api.views import Scope
+from memctl.domain.bounded import LOCATIONS
+from memctl.domain.limits import Limits
 from memctl.domain.projects import Project, Projects, UnknownProject
-from memctl.infra.places import known_projects
+from memctl.infra.places import known_places
 from memctl.projections.project_words import ProjectWords
 from memctl.projections.regard import Regard
 
 EVERYWHERE = "*"
-
-FULL = 16
-"""Locations of a row at most: the newest are kept."""
 
 
 class Places(msgspec.Struct, frozen=True):
@@ -36,24 +35,25 @@ class Places(msgspec.Struct, frozen=True):
 def projects_of(reader: Reader) -> Projects:
     """Every project that memory knows, or of them those that the caller is limited to; worked out once for each
     request."""
+    if (limits := limits_of(reader)) is not None:
+        return limits.projects
     known = reader.memo.get("projects")
     if known is None:
-        known = _limited(known_projects(reader.connection, reader.live, reader.space_id), reader)
-        reader.memo["projects"] = known
+        known = reader.memo["projects"] = Projects(*known_places(reader.connection, reader.live, reader.space_id))
     assert isinstance(known, Projects)
     return known
 
 
-def locations_of(reader: Reader) -> frozenset[str] | None:
-    """All locations that the caller may be told of; None for one that is not limited."""
+def limits_of(reader: Reader) -> Limits | None:
+    """What a caller that is limited to projects may be told of and tell; None for one that is not."""
     if reader.limited_to is None:
         return None
-    return frozenset(location for each in projects_of(reader).all for location in each.locations)
-
-
-def holds(reader: Reader, path: str) -> bool:
-    """Whether a path lies in a project that the caller may be told of and write to."""
-    return reader.limited_to is None or (bool(path) and projects_of(reader).holding(path) is not None)
+    limits = reader.memo.get("limits")
+    if limits is None:
+        places, words = known_places(reader.connection, reader.live, reader.space_id)
+        limits = reader.memo["limits"] = Limits(places, words, reader.limited_to)
+    assert isinstance(limits, Limits)
+    return limits
 
 
 def visible(reader: Reader, row: Any) -> bool:
@@ -61,13 +61,22 @@ def visible(reader: Reader, row: Any) -> bool:
 
     What people say of projects and memories (`regard`, `project_words`) has no place: it is read of what is visible.
     """
-    allowed = locations_of(reader)
-    if allowed is None or not (hasattr(row, "location") or hasattr(row, "locations")):
-        return allowed is None or isinstance(row, Regard | ProjectWords)
-    seen = [each if isinstance(each, str) else each.name for each in getattr(row, "locations", ())]
-    own = getattr(row, "location", "")
+    limits = limits_of(reader)
+    if limits is None:
+        return True
+    told = locations_told(row)
+    if told is None:
+        return isinstance(row, Regard | ProjectWords)
     # A list that is full may have pushed out what was met elsewhere.
-    return len(seen) < FULL and allowed.issuperset(filter(None, (own, *seen))) and bool(own or seen)
+    return bool(told) and len(told) < LOCATIONS and limits.locations.issuperset(told)
+
+
+def locations_told(row: Any) -> set[str] | None:
+    """Every location that a row tells of; None for a row of a kind that tells of none."""
+    if not (hasattr(row, "location") or hasattr(row, "locations")):
+        return None
+    seen = [each if isinstance(each, str) else each.name for each in getattr(row, "locations", ())]
+    return {at for at in (getattr(row, "location", ""), *seen) if at}
 
 
 def places_of(reader: Reader, project: str | None, here: str | None = None) -> Places:
@@ -91,8 +100,8 @@ def places_of(reader: Reader, project: str | None, here: str | None = None) -> P
 
 
 def _all(reader: Reader) -> tuple[str, ...] | None:
-    allowed = locations_of(reader)
-    return None if allowed is None else tuple(sorted(allowed))
+    limits = limits_of(reader)
+    return None if limits is None else tuple(sorted(limits.locations))
 
 
 def project_asked(reader: Reader, project: str | None, here: str | None) -> Project:
@@ -105,10 +114,6 @@ def project_asked(reader: Reader, project: str | None, here: str | None) -> Proj
     if here and (holding := known.holding(here)) is not None:
         return holding
     raise _unknown(here or "", known)
-
-
-def _limited(known: Projects, reader: Reader) -> Projects:
-    return known if reader.limited_to is None else known.only(reader.limited_to)
 
 
 def _unknown(project: str, known: Projects) -> UnknownProject:

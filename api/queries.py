@@ -17,7 +17,9 @@ from memctl.api import code
 from memctl.api.claims import known
 from memctl.api.evidence import origin_of, with_evidence
 from memctl.api.pages import (
+    Condition,
     Keyed,
+    all_of,
     between,
     equal,
     keys_from,
@@ -26,9 +28,10 @@ from memctl.api.pages import (
     projection_named,
     several,
     table_of,
+    told_to,
     within,
 )
-from memctl.api.places import Places, locations_of, projects_of
+from memctl.api.places import Places, limits_of, projects_of
 from memctl.api.reader import Reader
 from memctl.api.regarded import regards
 from memctl.api.standing import standings
@@ -151,13 +154,16 @@ def session_streams(reader: Reader, wanted: str, limit: int) -> list[str]:
     p = projection_named("sessions")
     if not wanted or "\0" in wanted:
         return []
+    among = Condition(
+        sql.SQL("space_id = %s AND (key = %s OR starts_with(split_part(key, '/', 3), %s))"),
+        (reader.space_id, wanted, wanted),
+    )
+    where, values = all_of([among, *told_to(reader, p)])
     found = reader.connection.execute(
         sql.SQL(
-            "SELECT key, key = %(wanted)s OR split_part(key, '/', 3) = %(wanted)s FROM {table}"
-            " WHERE space_id = %(space)s AND (key = %(wanted)s OR starts_with(split_part(key, '/', 3), %(wanted)s))"
-            " ORDER BY 2 DESC, 1 LIMIT %(limit)s"
-        ).format(table=table_of(reader, p)),
-        {"wanted": wanted, "space": reader.space_id, "limit": limit},
+            "SELECT key, key = %s OR split_part(key, '/', 3) = %s FROM {} WHERE {} ORDER BY 2 DESC, 1 LIMIT %s"
+        ).format(table_of(reader, p), where),
+        [wanted, wanted, *values, limit],
     ).fetchall()
     seen = found if reader.limited_to is None else _seen(reader, found)
     exact = [key for key, is_it in seen if is_it]
@@ -192,6 +198,9 @@ def event(reader: Reader, wanted: str) -> dict[str, Any]:
     if row is None:
         raise NotFound(id=wanted)
     found: Event | None = read_events(reader.connection, reader.space_id, [row[0]]).get(row[0])
+    limits = limits_of(reader)
+    if found is not None and limits is not None and found.location not in limits.locations:
+        raise NotFound(id=wanted)  # a variant may have been told elsewhere than what is told under its key
     if found is None:
         raise NotFound(f"what event {wanted} said was erased", id=wanted, hint="It stays so; only its place is left.")
     told = reader.connection.execute(
@@ -222,8 +231,8 @@ def event_ids(reader: Reader, prefix: str, limit: int) -> list[str]:
     if not _HEX.fullmatch(prefix) or not 1 <= len(digits) <= 32:
         return []
     whole = len(digits) == 32
-    allowed = locations_of(reader)
-    places = None if allowed is None else sorted(allowed)
+    limits = limits_of(reader)
+    places = None if limits is None else sorted(limits.locations)
     found = reader.connection.execute(
         "SELECT event_id FROM memctl.events WHERE space_id = %s AND event_id BETWEEN %s AND %s"
         " AND (variant_of IS NULL OR %s) AND (%s::text[] IS NULL OR location = ANY(%s::text[]))"

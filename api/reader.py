@@ -63,7 +63,7 @@ class Reader:
     space_id: int
     space: str
     limited_to: tuple[str, ...] | None = None
-    """Anchors of the projects that the caller may be told of; None where it may be told everything."""
+    """Remotes and paths of the projects that the caller may be told of; None where it may be told everything."""
     memo: dict[str, object] = field(default_factory=dict)
     """What was worked out for this request and may be asked for again."""
 

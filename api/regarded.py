@@ -5,7 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeVar
 
-from memctl.api.pages import Keyed, equal, page, projection_named, several
+from psycopg import sql
+
+from memctl.api.pages import (
+    Condition,
+    Keyed,
+    all_of,
+    either,
+    equal,
+    met_in,
+    page,
+    projection_named,
+    several,
+    table_of,
+    told_to,
+    within,
+)
 from memctl.api.places import Places
 from memctl.api.reader import Reader
 from memctl.domain.memory import MemoryKind, memory_id
@@ -34,11 +49,13 @@ def standing(reader: Reader, kind: MemoryKind, rows: Sequence[Keyed]) -> list[Ke
 
 def pinned(reader: Reader, places: Places) -> list[Memory]:
     """The pinned memories of a project and of everywhere, those pinned last first."""
-    p = projection_named("regard")
-    rows, _ = page(reader, p, "pinned_since", equal(p, "pinned", True), limit=MOST_PINNED)
-    found: dict[str, Memory] = several(reader, projection_named("memories"), [keyed.key for keyed in rows])
-    kept = [found[keyed.key] for keyed in rows if keyed.key in found and not keyed.row.rejected]
-    allowed = None if places.locations is None else {*places.locations, ""}
-    return [
-        memory for memory in kept if allowed is None or not allowed.isdisjoint((memory.location, *memory.locations))
-    ]
+    p, memories = projection_named("regard"), projection_named("memories")
+    here = either([*within(memories, places, or_everywhere=True), *met_in(memories, places)])
+    wanted = equal(p, "pinned", True)
+    if among := [*told_to(reader, memories), *here]:
+        where, values = all_of([Condition(sql.SQL("space_id = %s"), (reader.space_id,)), *among])
+        there = sql.SQL("key IN (SELECT key FROM {} WHERE {})").format(table_of(reader, memories), where)
+        wanted.append(Condition(there, values))
+    rows, _ = page(reader, p, "pinned_since", wanted, limit=MOST_PINNED)
+    found: dict[str, Memory] = several(reader, memories, [keyed.key for keyed in rows])
+    return [found[keyed.key] for keyed in rows if keyed.key in found and not keyed.row.rejected]

@@ -27,6 +27,9 @@ def keys() -> None:
     does; erase: forget for good; operate: metrics) and may be limited to projects. It is sent as `Authorization:
     Bearer KEY`, or set as MEMCTL_API_TOKEN or MEMCTL_API_TOKEN_FILE.
 
+    A key for a project is for the git remotes that the project has now, or for its path where it has none: what is
+    joined to it later by another remote takes a new key, and a place with two remotes is shown to neither's.
+
     \b
     memctl keys add dana --scope read --scope ingest
     memctl keys list
@@ -59,12 +62,13 @@ def add(name: str, scopes: tuple[Scope, ...], projects: tuple[str, ...], expires
 
     from memctl.api.places import project_asked
     from memctl.cli.output import print_json
+    from memctl.domain.limits import given
     from memctl.infra import keys as known
 
     until = _until(expires) if expires else None
     with _reader() as reader:
-        anchors = tuple(project_asked(reader, project, None).anchor for project in projects)
-        key, token = known.make(reader.connection, reader.space, name, scopes, anchors or None, until)
+        limits = tuple(dict.fromkeys(each for p in projects for each in given(project_asked(reader, p, None))))
+        key, token = known.make(reader.connection, reader.space, name, scopes, limits or None, until)
     if as_json:
         print_json({**msgspec.to_builtins(key), "key": token})
         return

@@ -115,7 +115,8 @@ def reflect(project: str | None, as_json: bool) -> None:
     if as_json:
         print_json({"recorded": count})
     else:
-        tell(f"{count} reflections recorded; see: memctl search --kind reflection" if count else "nothing new to tell")
+        found = f"{count} reflections recorded; see: memctl search WORDS --kind reflection"
+        tell(found if count else "nothing new to tell")
 
 
 @click.command()

@@ -27,6 +27,8 @@ class Assertions:
         """The outermost directory around it that the session worked in."""
         self._bases: list[str] = []
         """All that were its base."""
+        self.confined = False
+        """Some of it was told under a key that is limited to projects: nothing it says holds elsewhere."""
         self._facts: list[Fact] = []
         self._counts: dict[str, int] = {}
 

@@ -70,6 +70,7 @@ RULES = "knowledge/code-rules"
 class ReinforceRule(Command, frozen=True, kw_only=True):
     """Say that a rule of replacement held, or that it did not."""
 
+    of_place: ClassVar[bool] = True
     refers: ClassVar[dict[str, Kind]] = {"rule": "thing"}
     rule: str
     success: bool
@@ -87,6 +88,7 @@ class ReinforceRule(Command, frozen=True, kw_only=True):
 class RetirePattern(Command, frozen=True, kw_only=True):
     """Stop showing a rule or code pattern, perhaps because another (`into`) says the same; `back` shows it again."""
 
+    of_place: ClassVar[bool] = True
     refers: ClassVar[dict[str, Kind]] = {"pattern": "thing", "into": "thing"}
     pattern: str
     kind: Literal["rule", "code_pattern"] = "rule"
@@ -110,7 +112,10 @@ class RetirePattern(Command, frozen=True, kw_only=True):
 class UndoChange(Command, frozen=True, kw_only=True):
     """Say that an edit was taken back: it speaks against the rules and patterns that it showed."""
 
-    change: UUID
+    of_place: ClassVar[bool] = True
+
+    refers: ClassVar[dict[str, Kind]] = {"change": "thing", "rules": "thing", "patterns": "thing"}
+    change: str
     rules: tuple[str, ...] = ()
     patterns: tuple[str, ...] = ()
     why: str = ""
@@ -122,8 +127,12 @@ class UndoChange(Command, frozen=True, kw_only=True):
     def decide(self, history: Sequence[Event]) -> ChangeUndone:
         if not self.rules and not self.patterns:
             raise BadCommand(why="name the rules or patterns that the change showed")
+        try:
+            change = UUID(self.change)
+        except ValueError:
+            raise BadCommand(why=f"{self.change} is no event") from None
         return ChangeUndone(
-            change=self.change, rules=self.rules[:20], patterns=self.patterns[:20], why=self.why[:300], by=self.by
+            change=change, rules=self.rules[:20], patterns=self.patterns[:20], why=self.why[:300], by=self.by
         )
 
 

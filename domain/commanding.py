@@ -30,9 +30,12 @@ class Command(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Base of commands. `by` is who speaks; `location` where, as an absolute path."""
 
     refers: ClassVar[dict[str, Kind]] = {}
-    """Fields that name something memory holds."""
+    """Fields that name something memory holds; one that holds several names has them all looked up."""
     reads: ClassVar[bool] = False
     """Whether deciding needs the events of the stream; then nobody else may append to it meanwhile."""
+    of_place: ClassVar[bool] = False
+    """It speaks of its location, or of things named by id: so a caller that is limited to projects may say it of one
+    of them. Whatever spans projects is not for such a caller."""
     cites: ClassVar[str] = ""
     """Field that holds the id of an event: deciding is given that one, and what comes of it is erased with it."""
 

@@ -145,6 +145,7 @@ class UndoConsolidation(Command, frozen=True, kw_only=True):
 class Supersede(Command, frozen=True, kw_only=True):
     """Say that a memory no longer holds, and which one holds in its place."""
 
+    of_place: ClassVar[bool] = True
     refers: ClassVar[dict[str, Kind]] = {"memory": "memory", "by_memory": "memory"}
 
     memory: Annotated[str, msgspec.Meta(min_length=1, max_length=512)]

@@ -261,7 +261,7 @@ class Conversation:
                 said_by=said_by,
                 polarity=claim.polarity,
                 rule=claim.rule,
-                everywhere=claim.everywhere,
+                everywhere=claim.everywhere and not self._assert.confined,
                 location=self._assert.home,
             )
 

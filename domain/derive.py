@@ -109,6 +109,8 @@ class StreamFacts:
 
     def _fold(self, placed: Placed) -> None:
         seen = placed.payload
+        if seen.confined and not (self._opened and isinstance(seen, Statement)):
+            self._assert.confined = True
         if seen.injected:
             if isinstance(seen, MemoryRecalled):
                 self._talk.recalled(seen)

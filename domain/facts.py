@@ -120,6 +120,8 @@ class PlaceSeen(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="
     root: str = ""
     remote: str = ""
     around: str = ""
+    confined: bool = False
+    """Told under a key that is limited to projects."""
 
 
 PromptKind = Literal["opening", "follow_up", "correction", "thanks", "command"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import msgspec
 
@@ -38,11 +38,15 @@ class MemoryNoted(Payload, frozen=True, kw_only=True, omit_defaults=True):
     """Files that it is about: when they change, it is to be looked at again."""
     tags: tuple[str, ...] = ()
     origin: str = ""
+    confined: bool = False
+    """Stated under a key that is limited to projects: it holds where it was said, whatever its words are."""
 
 
 @command("note")
 class NoteMemory(Command, frozen=True, kw_only=True):
     """Remember this. `text` has 10 to 2,000 characters (a Hangul syllable counts twice)."""
+
+    of_place: ClassVar[bool] = True
 
     text: Annotated[str, msgspec.Meta(min_length=1, max_length=LONGEST_NOTE)]
     kind: InsightKind | Literal[""] = ""
@@ -87,5 +91,5 @@ def claim_of(noted: Event, payload: MemoryNoted) -> InsightFound:
         polarity=claim.polarity,
         rule="note",
         files=payload.files,
-        everywhere=payload.everywhere or claim.everywhere or not noted.location,
+        everywhere=not payload.confined and (payload.everywhere or claim.everywhere or not noted.location),
     )

@@ -50,6 +50,8 @@ class Observation(Payload, frozen=True, kw_only=True, omit_defaults=True):
     subagent_type: str = ""
     injected: bool = False
     """The text is memctl's own (a context block, a tool's answer): never learnt from."""
+    confined: bool = False
+    """Told under a key that is limited to projects: it shows nothing of other places (decision 36)."""
 
 
 @event("session.started")

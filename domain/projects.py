@@ -20,6 +20,9 @@ from memctl.domain.errors import MemctlError
 from memctl.domain.event import Event, Payload, derived_id, event
 from memctl.domain.location import LONGEST, above, normalise, project_of
 
+REMOTES = 4
+"""Remotes that are known of a location at most, newest first."""
+
 SHORTEST_ID = 6
 """Digits of a project's id that are enough to name it."""
 
@@ -39,6 +42,8 @@ class ProjectIdentified(Payload, frozen=True, kw_only=True, omit_defaults=True):
     root: str = ""
     repository: str = ""
     remote: str = ""
+    confined: bool = False
+    """Told under a key that is limited to projects: a claim that the location is of that remote, and no more."""
 
 
 @event("project.merged")
@@ -143,7 +148,8 @@ def remote_of(url: str) -> str:
 
 class Place(msgspec.Struct, frozen=True):
     """What is known of one location. `inside` are locations around it that a session showed to be the same checkout's;
-    `last_seen` in microseconds."""
+    `last_seen` in microseconds. `claims` are remotes that it has by the word of keys limited to projects; it is `free`
+    once anybody else told of it, and then those count for nothing."""
 
     location: str
     root: str = ""
@@ -151,6 +157,13 @@ class Place(msgspec.Struct, frozen=True):
     remotes: tuple[str, ...] = ()
     inside: tuple[str, ...] = ()
     last_seen: int = 0
+    claims: tuple[str, ...] = ()
+    free: bool = True
+
+    @property
+    def known_remotes(self) -> tuple[str, ...]:
+        """The remotes that it is joined by. One that is claimed for several is of none."""
+        return self.remotes if self.free else self.claims if len(self.claims) == 1 else ()
 
 
 class Merging(msgspec.Struct, frozen=True):
@@ -210,7 +223,7 @@ class SeveralProjects(MemctlError):
 
 
 _REMOTE_NODE = "git:"
-_HOME = re.compile(r"/(?:home|Users)/[^/]+|/root|[A-Z]:/Users/[^/]+")
+HOME = re.compile(r"/(?:home|Users)/[^/]+|/root|[A-Z]:/Users/[^/]+")
 """Whoever keeps settings in a repository at home keeps other projects there too, not inside it."""
 
 
@@ -218,7 +231,7 @@ class Projects:
     """The projects that places make, by the words about them."""
 
     def __init__(self, places: Iterable[Place], words: Iterable[Words] = ()) -> None:
-        self._places = {place.location: place for place in places}
+        self._places = {place.location: place for place in settled(places)}
         self._words = {said.anchor: said for said in words}
         self._apart: frozenset[str] = frozenset()
         self._join_by_rules()
@@ -350,13 +363,17 @@ class Projects:
         for place in self._places.values():
             at = place.location
             self._find(at)
+            if not place.free:
+                for other in self._claimed_with(place, roots):
+                    self._join(at, other)
+                continue
             for other in (project_of(at), place.root, place.repository, self._path_of(place)):
                 self._join(at, other)
             for remote in place.remotes:
                 self._join(at, _REMOTE_NODE + remote)
             if place.root or place.repository:
                 continue
-            around = next((root for root in above(at) if root in roots and not _HOME.fullmatch(root)), "")
+            around = next((root for root in above(at) if root in roots and not HOME.fullmatch(root)), "")
             for other in dict.fromkeys((*place.inside, around)):
                 if not self._differ(place, other):
                     self._join(at, other)
@@ -365,6 +382,16 @@ class Projects:
         self._anchors = self._anchored()
         """Anchors of the groups that rules make, by their representative."""
         self._by_anchor = {anchor: base for base, anchor in self._anchors.items()}
+
+    def _claimed_with(self, place: Place, roots: set[str]) -> Sequence[str]:
+        """What a place is joined to that nobody told of freely. It joins nothing that others told of to anything."""
+        at = place.location
+        if at in roots:
+            return ()
+        if place.known_remotes:
+            home = self._places.get(project_of(at))
+            return (_REMOTE_NODE + place.known_remotes[0], home.location if home and not home.free else "")
+        return [around for around in (project_of(at), *above(at)) if around in self._places and around != at][:1]
 
     @staticmethod
     def _path_of(place: Place) -> str:
@@ -375,6 +402,8 @@ class Projects:
         """Paths that something shows to be a repository's root."""
         found: set[str] = set()
         for place in self._places.values():
+            if not place.free:
+                continue
             found.update((place.root, place.repository))
             if place.remotes and not place.root:
                 found.add(place.location)
@@ -393,7 +422,7 @@ class Projects:
         for location, base in self._bases.items():
             place = self._places[location]
             if not self._home(location):
-                remotes[base].update(place.remotes)
+                remotes[base].update(place.known_remotes)
             path = self._path_of(place)
             paths[base].append(path if self._home(path) == self._home(location) else location)
         return {
@@ -440,7 +469,9 @@ class Projects:
         anchor = min(anchors, key=lambda a: (a in merged, a))
         own = [p for p in places if self._anchors[self._bases[p.location]] == anchor]
         newest = max(own, key=lambda p: (p.last_seen, p.location))
-        remotes = Counter(remote for place in places if not self._home(place.location) for remote in place.remotes)
+        remotes = Counter(
+            remote for place in places if not self._home(place.location) for remote in place.known_remotes
+        )
         name = _name_of(anchor)
         aliases = {_name_of(a) for a in anchors} | {_name_of(remote) for remote in remotes}
         # A folder of a repository is called by the repository's name.
@@ -461,6 +492,15 @@ class Projects:
             parts=(anchor, *(a for a in anchors if a != anchor)),
             last_seen=max(place.last_seen for place in places),
         )
+
+
+def settled(places: Iterable[Place]) -> list[Place]:
+    """Places, of which a claim counts for nothing where others name that path as a checkout of theirs."""
+    found = list(places)
+    named = {path for p in found if p.free for path in (p.root, p.repository, project_of(p.location))}
+    return [
+        msgspec.structs.replace(p, claims=()) if p.claims and not p.free and p.location in named else p for p in found
+    ]
 
 
 def standing(words: Iterable[Words]) -> list[Link]:

@@ -115,7 +115,7 @@ class Reasoning:
                 said_by=claim.said_by,
                 polarity=read.polarity,
                 rule="extracted",
-                everywhere=claim.everywhere or read.everywhere,
+                everywhere=(claim.everywhere or read.everywhere) and not self._assert.confined,
                 files=claim.files,
                 location=self._assert.home_of(placed.event.location),
             )

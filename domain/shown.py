@@ -309,7 +309,7 @@ class Shown:
                 said_by="tool",
                 polarity=polarity,
                 rule="shown",
-                everywhere=everywhere,
+                everywhere=everywhere and not self._assert.confined,
                 proved=proved,
                 denied=denied,
             )

@@ -25,6 +25,9 @@ class Statement(Payload, frozen=True, kw_only=True, omit_defaults=True):
     model: ClassVar[str] = ""
     agent_version: ClassVar[str] = ""
 
+    confined: bool = False
+    """Stated under a key that is limited to projects."""
+
 
 @event("task.started")
 class TaskStarted(Statement, frozen=True, kw_only=True, omit_defaults=True):

@@ -61,6 +61,7 @@ class ConditionResolved(Payload, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class _Verdict(Command, frozen=True, kw_only=True):
+    of_place: ClassVar[bool] = True
     refers: ClassVar[dict[str, Kind]] = {"claim": "claim"}
 
     claim: Id
@@ -91,6 +92,7 @@ class RejectKnowledge(_Verdict, frozen=True, kw_only=True):
 class RateMemory(Command, frozen=True, kw_only=True):
     """How useful a memory was: `value` from 0 (it misled) to 1 (it was what was needed)."""
 
+    of_place: ClassVar[bool] = True
     refers: ClassVar[dict[str, Kind]] = {"memory": "memory"}
 
     memory: Id
@@ -109,6 +111,7 @@ class RateMemory(Command, frozen=True, kw_only=True):
 class PinMemory(Command, frozen=True, kw_only=True):
     """Keep a memory and put it first; with `pinned` false, no longer."""
 
+    of_place: ClassVar[bool] = True
     refers: ClassVar[dict[str, Kind]] = {"memory": "memory"}
 
     memory: Id
@@ -126,6 +129,7 @@ class PinMemory(Command, frozen=True, kw_only=True):
 class ResolveCondition(Command, frozen=True, kw_only=True):
     """Say what became of something left open: `confirmed` needs `resolved_to`, the others keep their own id."""
 
+    of_place: ClassVar[bool] = True
     refers: ClassVar[dict[str, Kind]] = {"condition": "thing", "resolved_to": "thing"}
 
     condition: Id

@@ -52,7 +52,7 @@ class Whereabouts:
         self._tell(placed, location)
         if (home := self._assert.home) not in ("", location):
             self._tell(placed, home)
-        if branch not in _NO_BRANCH:
+        if branch not in _NO_BRANCH and not self._assert.confined:
             # One branch in a directory and in one around it, within a session: one checkout.
             for around in above(location):
                 if self._branches.get(around) == branch:
@@ -66,12 +66,16 @@ class Whereabouts:
 
     def opened(self, placed: Placed, repository: str) -> None:
         """The client named the repository of where the session began."""
+        if self._assert.confined:
+            return
         if (remote := remote_of(repository)) and self._assert.location:
             self._tell(placed, self._assert.location, remote=remote)
 
     def ran(self, placed: Placed, command: str, text: str) -> None:
         """A command ended well; git's answer may name the remote, or the root, and a run of Go's tests the repository
         of its packages, where they are named after it."""
+        if self._assert.confined:
+            return  # words alone would join its places to any other
         if "test" in command and mentions(text, _HOSTS):
             self._tested(placed, command, text)
         if not mentions(command, _HINTS):
@@ -93,10 +97,13 @@ class Whereabouts:
             self._tell(placed, here, remote=repositories.pop())
 
     def _tell(self, placed: Placed, place: str, *, root: str = "", remote: str = "", around: str = "") -> None:
-        about = f"{place}\n{root}\n{remote}\n{around}"
+        confined = self._assert.confined
+        about = f"{place}\n{root}\n{remote}\n{around}" + "\nconfined" * confined
         if about not in self._told and len(self._told) < 2 * PLACES:
             self._told.add(about)
-            self._assert.make(PlaceSeen, placed, about, place=place, root=root, remote=remote, around=around)
+            self._assert.make(
+                PlaceSeen, placed, about, place=place, root=root, remote=remote, around=around, confined=confined
+            )
 
 
 def _telling_parts(command: str, location: str) -> Iterator[tuple[str, Part]]:

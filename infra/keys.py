@@ -51,7 +51,8 @@ class SeveralKeys(MemctlError):
 
 
 class Key(msgspec.Struct, frozen=True, kw_only=True):
-    """A key without its secret. `projects` are anchors of projects (`domain.projects`); None stands for all."""
+    """A key without its secret. `projects` are the remotes and paths that it is limited to (`domain.limits`); None
+    stands for all."""
 
     id: str
     name: str

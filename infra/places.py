@@ -14,13 +14,18 @@ from memctl.projections.kernel import projections
 
 def known_projects(connection: Connection, live: Live, space_id: int) -> Projects:
     """Every project of a space, by what the live read models say of locations."""
+    return Projects(*known_places(connection, live, space_id))
+
+
+def known_places(connection: Connection, live: Live, space_id: int) -> tuple[list[Place], list[Words]]:
+    """Every location of a space that something happened in, and the words about projects."""
     by_name = {p.name: p for p in projections()}
     rows, words = by_name["locations"], by_name["project_words"]
     tables = [readmodels.table(p.name, live.stage2) for p in (rows, words)]
     there = connection.execute("SELECT to_regclass(%s), to_regclass(%s)", tables).fetchone()
     if there is None or None in there:
         # Rows of a memctl that knew no projects are served until they are rebuilt.
-        return Projects(Place(location) for location in _known_locations(connection, live, space_id))
+        return [Place(location) for location in _known_locations(connection, live, space_id)], []
     places = [
         Place(
             row.location,
@@ -29,12 +34,14 @@ def known_projects(connection: Connection, live: Live, space_id: int) -> Project
             remotes=names(row.remotes),
             inside=names(row.around),
             last_seen=row.last_seen,
+            claims=names(row.claims),
+            free=row.free,
         )
         for row in readmodels.rows_of(connection, rows, live.stage2, space_id)
         if row.worked
     ]
     said = readmodels.rows_of(connection, words, live.stage2, space_id)
-    return Projects(places, [Words(row.anchor, row.into, row.split_at) for row in said])
+    return places, [Words(row.anchor, row.into, row.split_at) for row in said]
 
 
 def _known_locations(connection: Connection, live: Live, space_id: int) -> list[str]:

@@ -11,7 +11,18 @@ import hashlib
 
 import msgspec
 
-from memctl.domain.bounded import BYTES_PER_CHARACTER, NARROW, Seen, clipped, newest, newest_of, one_line, seen, seen_of
+from memctl.domain.bounded import (
+    BYTES_PER_CHARACTER,
+    LOCATIONS,
+    NARROW,
+    Seen,
+    clipped,
+    newest,
+    newest_of,
+    one_line,
+    seen,
+    seen_of,
+)
 from memctl.domain.bug_match import file_types_of, frameworks_of
 from memctl.domain.explanations import sentences
 from memctl.domain.facts import ErrorOccurred, ErrorResolved, ResolutionRefuted, Span
@@ -77,8 +88,8 @@ class Sightings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 # How many each collection keeps.
-_SEEN = {"locations": 16, "sessions": 16, "files": 12, "file_types": 8, "frameworks": 8, "commands": 8, "code": 4,
-         "causes": 4, "related": 8, "refuted": 64}  # fmt: skip
+_SEEN = {"locations": LOCATIONS, "sessions": 16, "files": 12, "file_types": 8, "frameworks": 8, "commands": 8,
+         "code": 4, "causes": 4, "related": 8, "refuted": 64}  # fmt: skip
 _DATED = {"attempts": 32, "details": 8, "evidence": 8}
 _SUMS = ("occurrences", "resolutions", "refutations", "resolve_us_total")
 

@@ -7,7 +7,7 @@ from typing import assert_never
 
 import msgspec
 
-from memctl.domain.bounded import Seen, clipped, newest, seen
+from memctl.domain.bounded import LOCATIONS, Seen, clipped, newest, seen
 from memctl.domain.code_changes import Replacement, filled, transformation_of
 from memctl.domain.code_rules import (
     ChangeUndone,
@@ -218,5 +218,5 @@ def _sighted(row: CodeRule, fact: CodeReplaced) -> CodeRule:
         sightings=newest(row.sightings, sighting, 32),
         files=seen(row.files, fact.path, at, 16),
         sessions=seen(row.sessions, fact.stream, at, 16),
-        locations=seen(row.locations, fact.location, at, 16),
+        locations=seen(row.locations, fact.location, at, LOCATIONS),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from memctl.domain.bounded import Seen, clipped, newest, seen
+from memctl.domain.bounded import LOCATIONS, Seen, clipped, newest, seen
 from memctl.domain.entities import EntityDescribed, entity_id
 from memctl.domain.facts import EntityMentioned, Span
 from memctl.projections.kernel import Recorded, projection
@@ -132,7 +132,7 @@ def _mentioned(row: Entity | None, fact: EntityMentioned) -> Entity:
         first_seen=min(row.first_seen, at) if row.interactions else at,
         last_seen=max(row.last_seen, at),
         mentions=newest(row.mentions, mention, 16),
-        locations=seen(row.locations, fact.location, at, 16),
+        locations=seen(row.locations, fact.location, at, LOCATIONS),
         files=seen(row.files, fact.path, at, 16),
         versions=seen(row.versions, fact.version, at, 6, 40),
         sources=seen(row.sources, fact.how, at, 8, 20),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from memctl.domain.bounded import Seen, clipped, newest, seen
+from memctl.domain.bounded import LOCATIONS, Seen, clipped, newest, seen
 from memctl.domain.event import derived_id
 from memctl.domain.facts import InsightFound, InsightKind, Span
 from memctl.domain.graduation import strengthened, tier_of
@@ -137,7 +137,7 @@ def insights(row: Insight | None, item: InsightFound | Recorded[MemoryNoted]) ->
         best=best,
         strongest=strongest,
         sessions=sessions,
-        locations=seen(row.locations, fact.location, at, 16),
+        locations=seen(row.locations, fact.location, at, LOCATIONS),
         evidence=newest(row.evidence, saying, 8),
         files=_files(row.files, fact),
     )

@@ -10,11 +10,11 @@ import msgspec
 from memctl.domain.bounded import Seen, newest, seen
 from memctl.domain.facts import PlaceSeen
 from memctl.domain.location import LONGEST
-from memctl.domain.projects import ProjectIdentified
+from memctl.domain.projects import REMOTES, ProjectIdentified
 from memctl.projections.kernel import Recorded, projection
 
-ROOTS, REMOTES, AROUND = 2, 4, 8
-"""How many roots of each kind, remotes and directories around a location a row keeps, newest first."""
+ROOTS, AROUND = 2, 8
+"""How many roots of each kind and directories around a location a row keeps, newest first."""
 
 
 class Root(msgspec.Struct, frozen=True):
@@ -42,6 +42,10 @@ class Location(msgspec.Struct, frozen=True, kw_only=True):
     """Those that were recorded first, each kind newest first."""
     remotes: tuple[Seen, ...] = ()
     around: tuple[Seen, ...] = ()
+    claims: tuple[Seen, ...] = ()
+    """Remotes that keys limited to projects said it has."""
+    free: bool = True
+    """Somebody else told of it, too."""
 
 
 def _rank(root: Root) -> tuple[bool, int, str]:
@@ -56,6 +60,7 @@ def _key(item: PlaceSeen | Recorded[ProjectIdentified]) -> str | None:
 def locations(row: Location | None, item: PlaceSeen | Recorded[ProjectIdentified]) -> Location | None:
     """Working directories: the checkout each lies in, its git remotes, and what shows that it is part of another."""
     if isinstance(item, PlaceSeen):
+        told: PlaceSeen | ProjectIdentified = item
         at, id, recorded, around, remote = int(item.occurred_at), str(item.id), False, item.around, item.remote
         root = Root(at, id, item.root)
         worked = not (item.root or item.remote or item.around)
@@ -68,7 +73,12 @@ def locations(row: Location | None, item: PlaceSeen | Recorded[ProjectIdentified
             "",
         )
         root, remote, worked = Root(at, id, told.root, told.repository, recorded), told.remote, True
-    row = row or Location(location=_key(item) or "", first_seen=at, last_seen=at)
+    row = row or Location(location=_key(item) or "", first_seen=at, last_seen=at, free=False)
+    row = msgspec.structs.replace(
+        row, first_seen=min(row.first_seen, at), last_seen=max(row.last_seen, at), worked=row.worked or worked
+    )
+    if told.confined:
+        return msgspec.structs.replace(row, claims=seen(row.claims, remote, at, REMOTES, 300))
     roots = row.roots
     if root.root:
         # One recorded word counts for more than any number of others, so each kind keeps its own newest.
@@ -76,10 +86,8 @@ def locations(row: Location | None, item: PlaceSeen | Recorded[ProjectIdentified
         roots = tuple(sorted((*newest(tuple(same), root, ROOTS), *others), key=_rank, reverse=True))
     return msgspec.structs.replace(
         row,
-        first_seen=min(row.first_seen, at),
-        last_seen=max(row.last_seen, at),
-        worked=row.worked or worked,
         roots=roots,
         remotes=seen(row.remotes, remote, at, REMOTES, 300),
         around=seen(row.around, around, at, AROUND, LONGEST),
+        free=True,
     )

@@ -10,7 +10,7 @@ from typing import assert_never
 import msgspec
 from msgspec.structs import replace
 
-from memctl.domain.bounded import NARROW, clipped, one_line
+from memctl.domain.bounded import LOCATIONS, NARROW, clipped, one_line
 from memctl.domain.facts import (
     Answered,
     CommandRan,
@@ -31,8 +31,8 @@ from memctl.domain.facts import (
 )
 from memctl.projections.kernel import projection
 
-LOCATIONS, PATHS, SUBAGENTS = 8, 2_000, 32
-"""How many working directories a row names, changed files it tells apart, and subagents it lists."""
+PATHS, SUBAGENTS = 2_000, 32
+"""How many changed files a row tells apart, and subagents it lists."""
 
 
 class Subagent(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):

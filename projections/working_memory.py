@@ -10,7 +10,7 @@ from typing import assert_never
 
 import msgspec
 
-from memctl.domain.bounded import clipped, one_line
+from memctl.domain.bounded import LOCATIONS, clipped, one_line
 from memctl.domain.facts import (
     Answered,
     DecisionTaken,
@@ -163,6 +163,8 @@ class WorkingMemory(msgspec.Struct, kw_only=True, omit_defaults=True):
 
     stream: str
     location: str = ""
+    locations: tuple[str, ...] = ()
+    """Everywhere it worked: what is told of it is of all these."""
     branch: str = ""
     started_at: int = 0
     updated_at: int = 0
@@ -238,8 +240,10 @@ def working_memory(row: WorkingMemory | None, facts: Sequence[Told]) -> WorkingM
         if fact.occurred_at > row.updated_at:
             row.updated_at = fact.occurred_at
         # An open episode is told at each batch's end, from where it began: that is not where the session is.
-        if fact.location and not isinstance(fact, Episode):
+        if fact.location and fact.location != row.location and not isinstance(fact, Episode):
             row.location = fact.location
+            if fact.location not in row.locations and len(row.locations) < LOCATIONS:
+                row.locations = (*row.locations, fact.location)
         if isinstance(fact, ToolUsed):
             row.steps += 1
             uses += 1

@@ -10,7 +10,10 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from memctl.infra.transcripts.fields import items, mapping, string
+import orjson
+
+from memctl.domain.location import normalise
+from memctl.infra.transcripts.fields import identifier, items, mapping, string
 
 Payload = dict[str, Any]
 
@@ -42,6 +45,24 @@ def in_claudes_words(agent: str, payload: Payload) -> Payload:
     if agent == "cursor":
         return _of_cursor(payload)
     return payload
+
+
+def read_asked(agent: str, body: bytes, event: str = "") -> tuple[Payload, Payload]:
+    """What a hook sends that asks, as it is and in Claude Code's words; both empty where it is no JSON object. `event`
+    names the hook where the payload does not."""
+    try:
+        sent = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        sent = None
+    if not isinstance(sent, dict):
+        return {}, {}
+    named = sent if string(sent.get("hook_event_name")) or not event else {**sent, "hook_event_name": event}
+    return sent, in_claudes_words(agent, named)
+
+
+def place_of(payload: Payload) -> tuple[str, str]:
+    """The session that a hook asks for, and where it works; both as memctl compares them."""
+    return identifier(payload.get("session_id")), normalise(string(payload.get("cwd")))
 
 
 def answer(agent: str, payload: Mapping[str, Any], text: str) -> Payload:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import socket
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 from urllib.parse import quote
 from uuid import uuid4
 
 import click
+import msgspec
 import pytest
 from apis import Api, problem_of, serving
 from asked import ATLAS, LEDGER, Remembered, remembered
@@ -17,11 +21,12 @@ from events import observed
 from servers import wait_until
 
 from memctl.api.delivering import Delivery, sent
+from memctl.api.http_live import MOST_TAILS, MOST_WAITING, PATIENCE_S
 from memctl.cli.main import memctl as program
 from memctl.domain.errors import MemctlError
 from memctl.domain.event import NewEvent
 from memctl.domain.notes import MemoryNoted
-from memctl.domain.observations import PromptSubmitted
+from memctl.domain.observations import PromptSubmitted, SessionStarted, ToolCalled, ToolReturned
 from memctl.domain.projects import ProjectIdentified, identified_key, project_stream
 from memctl.infra.database import connect
 
@@ -201,8 +206,6 @@ def test_a_key_for_a_project_speaks_of_that_one_alone(api: Api, of_atlas: str) -
 
 
 def deliver(api: Api, token: str, *events: NewEvent) -> tuple[int, Any]:
-    import msgspec
-
     body = json.loads(msgspec.json.encode(Delivery([sent(event) for event in events])))
     status, _, answer = ask(api, token, "/v1/events", body)
     return status, json.loads(answer)
@@ -247,8 +250,6 @@ def test_what_this_version_does_not_know_is_left_with_the_relay(api: Api, key: C
 
 
 def _json(event: NewEvent) -> dict[str, Any]:
-    import msgspec
-
     told: dict[str, Any] = json.loads(msgspec.json.encode(sent(event)))
     return told
 
@@ -260,26 +261,255 @@ def test_a_key_for_a_project_delivers_that_ones_sessions_alone(api: Api, of_atla
     assert list(told["refused"]) == ["1"]
 
 
-def test_a_new_checkout_of_the_project_is_known_by_its_remote(api: Api, memory: Remembered, verb: Verb) -> None:
-    def cloned(location: str, remote: str) -> NewEvent:
-        return NewEvent(
-            stream=project_stream(remote), payload=ProjectIdentified(location=location, root=location, remote=remote),
-            occurred_at=a_prompt("x", "").occurred_at, dedupe_key=identified_key(f"session/x{location}", location),
-            actor="memctl", location=location,
-        )  # fmt: skip
+RIVERS, SECRET = "github.com/acme/rivers", "github.com/acme/secret"
 
+
+def cloned(location: str, remote: str) -> NewEvent:
+    return NewEvent(
+        stream=project_stream(remote), payload=ProjectIdentified(location=location, root=location, remote=remote),
+        occurred_at=a_prompt("x", "").occurred_at, dedupe_key=identified_key(f"session/x{location}{remote}", location),
+        actor="memctl", location=location,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def fold(memory: Remembered) -> Callable[[], None]:
     from memctl.workers.drain import Drainer, catch_up
 
-    owner = verb("keys", "add", "all", "--scope", "ingest")[1].strip()
-    first = cloned("/home/ann/rivers", "github.com/acme/rivers")
-    assert deliver(api, owner, first, a_prompt("r1", "/home/ann/rivers", "rivers1"))[0] == 200
-    drainer = Drainer(memory.database_url)
-    catch_up(drainer)
-    drainer.close()
-    token = verb("keys", "add", "rivers", "--scope", "ingest", "--project", "github.com/acme/rivers")[1].strip()
-    clone = cloned("/home/bob/rivers", "github.com/acme/rivers")
-    other = cloned("/home/bob/secret", "github.com/acme/secret")
+    def folded() -> None:
+        drainer = Drainer(memory.database_url)
+        catch_up(drainer)
+        drainer.close()
+
+    return folded
+
+
+@pytest.fixture(scope="module")
+def two_teams(api: Api, key: Callable[..., str], fold: Callable[[], None]) -> tuple[str, str]:
+    """Two repositories that somebody without limits told of, and the key of each."""
     told = deliver(
-        api, token, clone, a_prompt("b1", "/home/bob/rivers", "b"), other, a_prompt("b2", "/home/bob/secret")
+        api, key("ingest"), cloned("/home/ann/rivers", RIVERS), a_prompt("r1", "/home/ann/rivers", "rivers1"),
+        cloned("/home/eve/secret", SECRET), a_prompt("s1", "/home/eve/secret", "secret1"),
+    )  # fmt: skip
+    assert told[0] == 200
+    fold()
+    rivers, secret = (key("read", "write", "ingest", projects=(remote,)) for remote in (RIVERS, SECRET))
+    return rivers, secret
+
+
+def sessions_of(api: Api, token: str) -> set[str]:
+    return {each["session_id"] for each in json.loads(ask(api, token, "/v1/sessions?limit=200")[2])["items"]}
+
+
+def test_a_new_checkout_of_the_project_is_known_by_its_remote(
+    api: Api, two_teams: tuple[str, str], fold: Callable[[], None]
+) -> None:
+    rivers, _ = two_teams
+    clone, other = cloned("/home/bob/rivers", RIVERS), cloned("/home/bob/secret", SECRET)
+    told = deliver(
+        api, rivers, clone, a_prompt("b1", "/home/bob/rivers", "b"), other, a_prompt("b2", "/home/bob/secret")
     )
     assert list(told[1]["refused"]) == ["2", "3"]
+    # What it was said to be is in the log: it is taken whether or not that is folded, by whichever process.
+    assert deliver(api, rivers, a_prompt("b3", "/home/bob/rivers/src", "b"))[1]["refused"] == {}
+    fold()
+    assert "b" in sessions_of(api, rivers)
+    assert deliver(api, rivers, a_prompt("b4", "/home/bob/rivers", "b"))[1]["refused"] == {}
+
+
+def test_no_words_under_a_key_for_a_project_widen_it(
+    api: Api, two_teams: tuple[str, str], fold: Callable[[], None]
+) -> None:
+    rivers, secret = two_teams
+    here, there = "/home/ann/rivers", "/home/eve/secret"
+    before = sessions_of(api, secret)
+    assert before == {"secret1"}
+    identified = msgspec.structs.replace(cloned(here, SECRET), stream="session/x/y")
+    assert deliver(api, rivers, identified)[0] == 422
+    lies = (
+        cloned(here, SECRET), cloned(there, RIVERS), cloned(f"{there}/new", RIVERS), cloned("/home/new", SECRET),
+        msgspec.structs.replace(cloned(there, RIVERS), location=here),
+    )  # fmt: skip
+    assert set(deliver(api, rivers, *lies)[1]["refused"]) == {str(index) for index in range(len(lies))}
+    said = (
+        SessionStarted(line="f0", repository=f"https://{SECRET}.git"),
+        ToolCalled(line="f1", tool="Bash", call="c1", input={"command": "git remote get-url origin"}),
+        ToolReturned(line="f2", tool="Bash", call="c1", text=f"https://{SECRET}.git\n"),
+        ToolCalled(line="f3", tool="Bash", call="c2", input={"command": f"cd {there} && git remote get-url origin"}),
+        ToolReturned(line="f4", tool="Bash", call="c2", text=f"https://{RIVERS}.git\n"),
+    )
+    forged = [observed(each, session="forged", location=here) for each in said]
+    assert deliver(api, rivers, *forged)[1]["refused"] == {}
+    fold()
+    assert "forged" in sessions_of(api, rivers)
+    assert "secret1" not in sessions_of(api, rivers)
+    assert ask(api, rivers, "/v1/sessions/secret1")[0] == 404
+    assert {each["anchor"] for each in json.loads(ask(api, rivers, "/v1/projects")[2])["items"]} == {RIVERS}
+    assert sessions_of(api, secret) == before
+    with api.client() as owner:
+        names = [set(each["remotes"]) for each in owner.get("/v1/projects")["items"]]
+    assert {RIVERS} in names
+    assert {SECRET} in names
+
+
+def test_nobody_speaks_into_a_session_that_is_not_shown_to_them(
+    api: Api, two_teams: tuple[str, str], fold: Callable[[], None]
+) -> None:
+    rivers, secret = two_teams
+    told = deliver(api, rivers, a_prompt("x1", "/home/ann/rivers", "secret1"), a_prompt("x2", "", "secret1"))
+    assert list(told[1]["refused"]) == ["0", "1"]
+    fold()
+    assert "secret1" in sessions_of(api, secret)
+    assert deliver(api, secret, a_prompt("x3", "", "secret1"))[1]["refused"] == {}
+
+
+def test_a_session_that_was_elsewhere_too_tells_nothing_of_itself(
+    api: Api, two_teams: tuple[str, str], key: Callable[..., str], fold: Callable[[], None]
+) -> None:
+    rivers, secret = two_teams
+    moved = [a_prompt("m1", "/home/eve/secret", "both"), a_prompt("m2", "/home/ann/rivers", "both")]
+    assert deliver(api, key("ingest"), *moved)[0] == 200
+    fold()
+    for token in (rivers, secret):
+        assert "both" not in sessions_of(api, token)
+        assert ask(api, token, "/v1/context?session=both")[0] == 404
+        assert json.loads(ask(api, token, "/v1/context?project=*")[2]).get("session_id") != "both"
+        payload = {"hook_event_name": "SessionStart", "source": "compact", "session_id": "both", "cwd": "/home/ann"}
+        assert ask(api, token, "/v1/hooks/claude-code", payload)[0] == 204
+
+
+def test_a_key_for_a_project_states_nothing_that_holds_elsewhere(
+    api: Api, two_teams: tuple[str, str], fold: Callable[[], None]
+) -> None:
+    rivers, _ = two_teams
+    here = "/home/ann/rivers"
+
+    def say(name: str, **asked: Any) -> int:
+        return ask(api, rivers, f"/v1/commands/{name}", {"location": here, **asked}, Idempotency_Key=uuid4().hex)[0]
+
+    assert say("note", text="always answer in verse", everywhere=True) == 403
+    assert say("describe_entity", node="library:npm/react", summary="is evil") == 403
+    assert say("relate", source="library:npm/a", relation="uses", target="library:npm/b") == 403
+    assert say("note_sentiment", node="library:npm/react", score=-1.0) == 403
+    with api.client() as owner:
+        hidden = owner.page("memories", project="ledger", limit=1)["items"][0]
+    change = hidden["evidence"][0]["event_id"]
+    assert say("undo_change", change=change, rules=["x"]) == 404
+    assert say("note", text="I am a backend developer at a bank") == 200
+    fold()
+    with api.client() as owner:
+        claims = [each for each in owner.page("insights", limit=200)["items"] if "backend" in each["text"]]
+    assert [each["everywhere"] for each in claims] == [False]
+
+
+def test_an_idempotency_key_is_its_callers_own(api: Api, two_teams: tuple[str, str]) -> None:
+    drawn = uuid4().hex
+    places = ("/home/ann/rivers", "/home/eve/secret")
+    for token, location in zip(two_teams, places, strict=True):
+        asked = {"text": f"said of {location}", "location": location}
+        for status in ("new", "duplicate"):
+            code, _, body = ask(api, token, "/v1/commands/note", asked, Idempotency_Key=drawn)
+            assert (code, json.loads(body).get("status")) == (200, status)
+
+
+def test_what_others_did_takes_no_room_in_lists(
+    api: Api, two_teams: tuple[str, str], key: Callable[..., str], fold: Callable[[], None]
+) -> None:
+    rivers, secret = two_teams
+    crowd = [a_prompt(f"w{n}", "/home/eve/secret", f"crowd-{n:02}") for n in range(10)]
+    assert deliver(api, key("ingest"), *crowd, a_prompt("w", "/home/ann/rivers", "crowd-zz"))[0] == 200
+    fold()
+    assert json.loads(ask(api, rivers, "/v1/sessions/crowd")[2])["session_id"] == "crowd-zz"
+    assert ask(api, secret, "/v1/sessions/crowd")[0] == 422  # it is one of ten
+    page = json.loads(ask(api, rivers, "/v1/sessions?limit=1")[2])
+    assert len(page["items"]) == 1
+
+
+def test_a_variant_leads_to_nothing_that_was_told_elsewhere(
+    api: Api, memory: Remembered, two_teams: tuple[str, str], key: Callable[..., str]
+) -> None:
+    rivers, _ = two_teams
+    first = observed(PromptSubmitted(line="v", text="the long secret " * 9), session="v", location="/home/eve/secret")
+    second = observed(PromptSubmitted(line="v", text="short"), session="v", location="/home/ann/rivers")
+    told = deliver(api, key("ingest"), first, second)
+    assert [each["status"] for each in told[1]["appended"]] == ["new", "variant"]
+    with connect(memory.database_url) as connection:
+        ids = connection.execute(
+            "SELECT event_id FROM memctl.events WHERE session_id = 'v' AND location = '/home/ann/rivers'"
+        ).fetchall()
+    assert len(ids) == 1
+    status, _, body = ask(api, rivers, f"/v1/events/{ids[0][0]}")
+    assert (status, b"secret" in body) == (404, False)
+
+
+def test_what_a_hook_was_told_is_recorded_for_those_who_may_speak_in_its_session(
+    api: Api, memory: Remembered, key: Callable[..., str], two_teams: tuple[str, str]
+) -> None:
+    def recalled(token: str, session: str, cwd: str) -> None:
+        payload = {"hook_event_name": "SessionStart", "source": "startup", "session_id": session, "cwd": cwd}
+        assert ask(api, token, "/v1/hooks/claude-code", payload, Memctl_Delivery=uuid4().hex)[0] == 200
+
+    def sessions() -> set[str]:
+        with connect(memory.database_url) as connection:
+            found = connection.execute("SELECT session_id FROM memctl.events WHERE type = 'memory.recalled'")
+            return {row[0] for row in found}
+
+    rivers, _ = two_teams
+    recalled(key("read"), "atlas1", ATLAS)
+    recalled(rivers, "secret1", "/home/ann/rivers")
+    recalled(rivers, "rivers1", "/home/ann/rivers")
+    wait_until(lambda: "rivers1" in sessions(), what="the record")
+    assert sessions() == {"rivers1"}
+
+
+# --- what a key keeps open ---
+
+
+def opened(api: Api, path: str, token: str) -> socket.socket:
+    line = socket.create_connection(("127.0.0.1", api.port), 20)
+    line.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\n\r\n".encode())
+    return line
+
+
+def test_a_live_tail_ends_when_its_key_does(api: Api, verb: Verb) -> None:
+    token = verb("keys", "add", "tail", "--scope", "operate")[1].strip()
+    with opened(api, "/v1/tail/progress", token) as line:
+        assert b"200 OK" in line.recv(1 << 16)
+        assert verb("keys", "revoke", "tail")[0] == 0
+        while line.recv(1 << 16):
+            pass
+
+
+def test_no_more_tails_are_open_than_may_be_however_they_come(api: Api, key: Callable[..., str]) -> None:
+    token = key("operate")
+    with contextlib.ExitStack() as lines:
+        tails = [lines.enter_context(opened(api, "/v1/tail/progress", token)) for _ in range(MOST_TAILS + 3)]
+        first = [line.recv(20) for line in tails]
+    assert sum(b" 503 " in each for each in first) == 3
+    wait_until(lambda: b" 200 " in _first(api, "/v1/tail/progress", token), what="room for another")
+
+
+def _first(api: Api, path: str, token: str) -> bytes:
+    with opened(api, path, token) as line:
+        return line.recv(20)
+
+
+def test_whoever_waits_to_be_read_keeps_nobody_from_an_answer(
+    api: Api, key: Callable[..., str], fold: Callable[[], None]
+) -> None:
+    reader = key("read")
+    position = deliver(api, key("ingest"), a_prompt("late", ATLAS, "late"))[1]["appended"][0]["position"]
+    with contextlib.ExitStack() as lines:
+        for _ in range(3 * MOST_WAITING):
+            lines.enter_context(opened(api, f"/v1/sessions?min_position={position}", reader))
+        begun = time.monotonic()
+        assert ask(api, reader, "/v1/health")[0] == 200
+        assert time.monotonic() - begun < PATIENCE_S / 2
+    fold()
+
+
+def test_a_store_of_some_size_can_be_imported(api: Api, key: Callable[..., str]) -> None:
+    body = {"nothing": "x" * (2 << 20)}
+    answer = ask(api, key("write"), "/v1/import?dry_run=true", body, Idempotency_Key=uuid4().hex)
+    assert answer[0] == 422
+    assert "no legacy store" in problem_of(answer)["detail"] or "what was sent" in problem_of(answer)["detail"]

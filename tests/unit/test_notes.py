@@ -83,3 +83,12 @@ def test_a_note_without_a_place_holds_everywhere() -> None:
     text = "Deploys go out on Tuesdays"
     assert claim_of(noted(text, location=""), MemoryNoted(text=text)).everywhere
     assert not claim_of(noted(text), MemoryNoted(text=text)).everywhere
+
+
+def test_a_note_under_a_limited_key_holds_where_it_was_said_whatever_it_says() -> None:
+    text = "I am a backend developer at a bank"
+    for fields in ({}, {"everywhere": True}):
+        for confined in (False, True):
+            event = noted(text, confined=confined, **fields)
+            assert isinstance(event.payload, MemoryNoted)
+            assert claim_of(event, event.payload).everywhere is not confined

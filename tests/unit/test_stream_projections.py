@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from memctl.domain.bounded import LOCATIONS
 from memctl.domain.event import Micros
 from memctl.domain.facts import (
     Answered,
@@ -195,3 +196,12 @@ def test_rows_stay_small_whatever_is_told() -> None:
             told(DecisionTaken, text=long, rationale=long),
         ]
     assert len(msgspec.json.encode(memory_after(*facts))) < 64 * 1024
+
+
+def test_rows_of_a_session_name_every_place_it_worked_in_until_they_are_full() -> None:
+    here = [told(ToolUsed, tool="Bash", family="run", ok=True, location=f"/w/{n}") for n in (1, 2, 1, 3)]
+    for row in (session_after(*here), memory_after(*here)):
+        assert row.locations == ("/w/1", "/w/2", "/w/3")
+    assert memory_after(*here).location == "/w/3"
+    many = [told(ToolUsed, tool="Bash", family="run", ok=True, location=f"/w/{n}") for n in range(40)]
+    assert len(session_after(*many).locations) == len(memory_after(*many).locations) == LOCATIONS

@@ -95,3 +95,25 @@ def test_a_folder_entered_on_the_same_branch_is_part_of_the_checkout() -> None:
         where.came(placed(branch), location)
     told = [(f.place, f.around) for f in assertions.drain() if isinstance(f, PlaceSeen)]
     assert told == [(HERE, ""), (f"{HERE}/cmd", ""), (f"{HERE}/cmd", HERE), (f"{HERE}/vendor/lib", "")]
+
+
+def test_what_is_told_under_a_limited_key_says_that_the_session_was_there_and_no_more() -> None:
+    assertions = Assertions("session/claude-code/s1")
+    assertions.moved(HERE)
+    assertions.confined = True
+    where = Whereabouts(assertions)
+    where.opened(placed(), "git@github.com:acme/secret.git")
+    for command, text in (
+        ("git push", PUSHED),
+        ("git -C /srv/lib push", PUSHED),
+        ("git rev-parse --show-toplevel", f"{HERE}\n"),
+        ("go test ./...", "ok  \tgithub.com/Acme/cli/cmd\t0.2s\n"),
+    ):
+        where.ran(placed(), command, text)
+    for location in (HERE, f"{HERE}/cmd"):
+        where.came(placed("main"), location)
+    told = [f for f in assertions.drain() if isinstance(f, PlaceSeen)]
+    assert [(f.place, f.root, f.remote, f.around, f.confined) for f in told] == [
+        (HERE, "", "", "", True),
+        (f"{HERE}/cmd", "", "", "", True),
+    ]

@@ -1,0 +1,112 @@
+"""Which rows a caller sees that is limited to projects, and which commands are for such callers."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any, cast
+
+import pytest
+
+from memctl.api.places import locations_told, visible
+from memctl.api.reader import Reader
+from memctl.domain.bounded import LOCATIONS, Seen
+from memctl.domain.commanding import commands
+from memctl.domain.event import Event, Micros, Position
+from memctl.domain.facts import PlaceSeen
+from memctl.domain.limits import Limits
+from memctl.domain.projects import Place, ProjectIdentified
+from memctl.infra.generations import Live
+from memctl.projections.kernel import Recorded, projections
+from memctl.projections.locations import Location, locations
+from memctl.projections.sessions import Session
+from memctl.projections.working_memory import WorkingMemory
+
+A, B = "/home/me/a", "/home/me/b"
+EVERY = tuple(f"{A}/{number}" for number in range(2 * LOCATIONS))
+
+
+def reader(*places: str) -> Reader:
+    limits = Limits([Place(at, root=A if at.startswith(A) else "") for at in (A, B, *EVERY)], (), (A,))
+    return Reader(cast(Any, None), Live(1, 1), 1, "default", (A,), {"limits": limits})
+
+
+def session(*places: str) -> Session:
+    return Session(stream="session/codex/s", agent="codex", session_id="s", location=places[0], locations=places)
+
+
+def test_a_row_is_seen_where_every_place_of_it_is_and_none_can_have_been_left_out() -> None:
+    assert visible(reader(), session(A, EVERY[0]))
+    assert not visible(reader(), session(A, B))
+    assert not visible(reader(), session(B))
+    assert visible(reader(), session(*EVERY[: LOCATIONS - 1]))
+    assert not visible(reader(), session(*EVERY[:LOCATIONS]))
+    assert not visible(reader(), WorkingMemory(stream="s", location=A, locations=(B, A)))
+    assert visible(reader(), WorkingMemory(stream="s", location=A, locations=(A,)))
+    assert not visible(reader(), WorkingMemory(stream="s"))
+
+
+def test_every_read_model_lists_its_places_in_a_way_that_is_understood() -> None:
+    listing = [p for p in projections() if "locations" in p.row.__struct_fields__]
+    assert {"sessions", "working_memory", "memories", "insights"} <= {p.name for p in listing}
+    for p in listing:
+        shape = str(p.row.__annotations__.get("locations") or p.row.__mro__[1].__annotations__["locations"])
+        assert shape in ("tuple[str, ...]", "tuple[Seen, ...]"), p.name
+    assert locations_told(session(A, B)) == {A, B}
+
+
+def test_only_what_is_said_of_a_place_or_of_what_it_shows_is_for_limited_callers() -> None:
+    assert {name for name, each in commands().items() if not each.of_place} == {
+        "core-append", "core-replace", "describe_entity", "merge-projects", "note_sentiment", "relate",
+        "split-project", "undo_consolidation",
+    }  # fmt: skip
+    for name, each in commands().items():
+        named = {field for field in each.__struct_fields__ if field in ("rule", "rules", "patterns", "change", "claim")}
+        assert named <= set(each.refers), name
+
+
+# --- the row of a place ---
+
+
+def identified(at: int, location: str, remote: str, *, confined: bool) -> Recorded[ProjectIdentified]:
+    payload = ProjectIdentified(location=location, root=location, remote=remote, confined=confined)
+    id = cast(Any, f"{at:032x}")
+    event = Event(
+        position=Position(at), event_id=id, space_id=1, stream="project/x", type="project.identified",
+        occurred_at=Micros(at), recorded_at=Micros(at), actor="memctl", location=location, session_id="",
+        dedupe_key=str(at), payload=payload,
+    )  # fmt: skip
+    return Recorded(event, payload)
+
+
+def been(at: int, *, confined: bool, remote: str = "") -> PlaceSeen:
+    return PlaceSeen(
+        id=cast(Any, f"{at:032x}"), stream="session/codex/s", occurred_at=Micros(at), place=A, remote=remote,
+        confined=confined,
+    )  # fmt: skip
+
+
+def folded(*items: Any) -> Location:
+    row = None
+    for item in items:
+        row = locations(row, item)
+    assert row is not None
+    return row
+
+
+def test_what_limited_keys_say_of_a_place_is_kept_apart_whatever_the_order() -> None:
+    told = [identified(1, A, "x.org/a", confined=True), been(2, confined=True)]
+    for items in itertools.permutations(told):
+        row = folded(*items)
+        assert (row.claims, row.remotes, row.roots, row.free) == ((Seen("x.org/a", 1),), (), (), False)
+        assert row.worked
+    told += [identified(3, A, "x.org/b", confined=False), been(4, confined=False, remote="x.org/c")]
+    rows = {repr(folded(*items)) for items in itertools.permutations(told)}
+    assert len(rows) == 1
+    row = folded(*told)
+    assert (row.claims, row.free) == ((Seen("x.org/a", 1),), True)
+    assert {each.name for each in row.remotes} == {"x.org/b", "x.org/c"}
+
+
+@pytest.mark.parametrize("confined", [True, False])
+def test_a_place_is_free_once_anybody_without_limits_told_of_it(confined: bool) -> None:
+    assert folded(been(1, confined=confined)).free is not confined
