@@ -88,7 +88,7 @@ class Conversation:
         """Memory was told to the agent, or held back: for the open task, or the next to open."""
         if self.episode is None:
             self._recalls.add(seen)
-        elif seen.memories:
+        else:
             self.episode.recalls.add(seen)
             self.episode.dirty = True
 

@@ -52,7 +52,7 @@ class Recalls(msgspec.Struct):
 
     def add(self, seen: MemoryRecalled) -> None:
         if seen.withheld:
-            self.withheld = True
+            self.withheld = self.withheld or bool(seen.memories)
             return
         fresh = [each.id for each in seen.memories if each.id][: MOST_FOLLOWED - len(self.memories)]
         self.memories.update(dict.fromkeys(fresh))
