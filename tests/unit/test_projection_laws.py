@@ -21,6 +21,7 @@ from soak import FACTOR
 from memctl.domain.event import Event, Micros, Payload, Position, type_of
 from memctl.domain.facts import FACT_TYPES, Fact
 from memctl.projections.kernel import Changed, Projection, Recorded, projections
+from memctl.projections.kernel import _subscription as subscription
 
 STAGE_1, STAGE_2 = projections(1), projections(2)
 Table = dict[str, Any]
@@ -227,6 +228,14 @@ def test_a_row_type_can_be_indexed_as_declared_and_is_documented(p: Projection) 
     assert {name for index in p.indexes for name in index} <= fields
     assert p.doc
     assert p.row.__doc__
+
+
+@pytest.mark.parametrize("p", STAGE_2, ids=lambda p: p.name)
+def test_what_a_key_is_given_for_is_what_the_fold_subscribes_to(p: Projection) -> None:
+    """The fold's annotation is the subscription: what only its key knows would never come."""
+    hints = typing.get_type_hints(p.key)
+    told = [hint for name, hint in hints.items() if name != "return"]
+    assert all(subscription(p.name, hint) == (p.facts, p.recorded, p.upstream) for hint in told)
 
 
 @laws
