@@ -43,7 +43,15 @@ from memctl.infra.log.mark import move_mark
 from memctl.infra.log.receipts import write_receipts
 from memctl.infra.settings import Settings
 from memctl.infra.spool import Delivery, read_spooled
-from memctl.workers.erasure import Consequence, erase_round, lineage, nothing_rebuilt, with_twins, with_what_cites
+from memctl.workers.erasure import (
+    Consequence,
+    Round,
+    erase_round,
+    lineage,
+    nothing_rebuilt,
+    with_twins,
+    with_what_cites,
+)
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient
@@ -153,7 +161,7 @@ def preview(connection: Connection, space_id: int, plan: Plan) -> Preview:
     """What would follow, worked out by doing it and undoing it. Raises: NothingToForget, as `erase_round`."""
     ids = _ids(connection, space_id, plan)
     found = erase_round(connection, space_id, uuid4(), ids, dry=True)
-    about = erase.naming(connection, space_id, found.dropped) - ids
+    about = _said_about(connection, space_id, found) - ids
     times = connection.execute(
         "SELECT min(occurred_at), max(occurred_at) FROM memctl.events WHERE space_id = %s AND event_id = ANY(%s)",
         [space_id, list(ids)],
@@ -250,7 +258,7 @@ def _carry_out(
         for each in found.consequences:
             told[each.read_model, "dropped"] += each.dropped
             told[each.read_model, "changed"] += each.changed
-        about = erase.naming(connection, space_id, found.dropped)
+        about = _said_about(connection, space_id, found)
         if plan.scope.id:
             about |= _of_thing(connection, space_id, plan.scope.id)
         ids = with_what_cites(connection, space_id, about) - gone if about else set()
@@ -278,6 +286,12 @@ def _carry_out(
     erase.finish(connection, receipt, msgspec.to_builtins(done))
     write_receipts(connection, settings.data_dir)
     return done
+
+
+def _said_about(connection: Connection, space_id: int, found: Round) -> set[UUID]:
+    """What was recorded about things that are gone, or told what they no longer tell."""
+    said = erase.naming(connection, space_id, found.dropped)
+    return said | erase.reflecting(connection, space_id, [*found.dropped, *found.retold])
 
 
 # --- what is meant ---

@@ -23,6 +23,7 @@ from memctl.infra.database import Connection
 from memctl.infra.log import erase
 from memctl.infra.readmodels import OUTBOX_OF
 from memctl.projections.kernel import projections
+from memctl.projections.memory_rows import Memory
 from memctl.workers.refold import refold
 
 PATIENCE_S = 120.0
@@ -53,6 +54,8 @@ class Round(msgspec.Struct):
     consequences: list[Consequence] = msgspec.field(default_factory=list)
     dropped: list[str] = msgspec.field(default_factory=list)
     """Keys of rows, and ids of facts, that stand no more."""
+    retold: list[str] = msgspec.field(default_factory=list)
+    """Ids of memories that stand otherwise."""
     points: list[str] = msgspec.field(default_factory=list)
     """Ids of vector points that stand no more, or otherwise."""
 
@@ -295,6 +298,8 @@ def _compare(connection: Connection, space_id: int, live: generations.Live, resu
             result.consequences.append(Consequence(p.name, len(gone), len(rows) - len(gone)))
         if p.name == OUTBOX_OF:
             result.points += [key for key, _ in rows]
+        if p.row is Memory:
+            result.retold += [key for key, dropped in rows if not dropped]
         result.dropped += gone
     retracted = connection.execute(
         sql.SQL(

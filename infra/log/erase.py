@@ -221,6 +221,12 @@ def naming(connection: Connection, space_id: int, keys: Sequence[str]) -> set[UU
     return _ids(connection, where, space=space_id, told=told, keys=list(keys)) if keys else set()
 
 
+def reflecting(connection: Connection, space_id: int, memories: Sequence[str]) -> set[UUID]:
+    """Reflections on these memories: they quote what a memory told, which rests on more than it shows as evidence."""
+    where = "type = 'reflection.made' AND payload->'memories' ?| %(memories)s::text[]"
+    return _ids(connection, where, space=space_id, memories=list(memories)) if memories else set()
+
+
 def read(connection: Connection, space_id: int, ids: Iterable[UUID], size: int = 2000) -> Iterator[Event]:
     """Those of the deliveries that are not erased, of variants the one that counts; in no order."""
     wanted = list(ids)

@@ -30,6 +30,7 @@ from memctl.infra.processing import WorkLost
 from memctl.infra.settings import Settings, load_settings
 from memctl.workers.consolidator import Consolidator, TooManyChanges, consolidate, plan
 from memctl.workers.processing import Desk, Failed, Outcome, ProcessorLoop, Work, process
+from memctl.workers.reflector import Reflector
 from memctl.workers.replay import replay
 from memctl.workers.staleness import StalenessChecker
 
@@ -121,6 +122,26 @@ def test_what_is_forgotten_takes_its_merge_along(desk: Desk) -> None:
     forget.forget(desk.settings, desk.connection, 1, planned, None)
     assert consolidation(reader_of(desk.connection, "default")).items == []
     assert told(desk.connection) == {NOTE}
+
+
+def test_forgetting_how_an_error_was_mended_takes_along_what_was_reflected_on_it(desk: Desk) -> None:
+    for number in range(4):
+        filled(desk, *example(number, day=2 + number))
+    assert process(desk, Reflector(asked=True)) > 0
+
+    def holding(kind: str, words: str) -> list[str]:
+        rows = desk.connection.execute(
+            "SELECT event_id::text FROM memctl.events WHERE type = %s AND strpos(payload->>'text', %s) > 0",
+            [kind, words],
+        )
+        return [row[0] for row in rows]
+
+    words = "a float cannot be multiplied with a Decimal"
+    assert holding("reflection.made", words)
+    for explained in holding("response.received", words):
+        planned = forget.plan(reader_of(desk.connection, "default"), id=explained)
+        forget.forget(desk.settings, desk.connection, 1, planned, None)
+    assert holding("reflection.made", words) == []
 
 
 class Counting:
