@@ -15,12 +15,13 @@ import random
 import secrets
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import orjson
 
+from memctl.api.client import answered, connection_to
 from memctl.api.committer import BUSY, Answer, Committer, heard, parse
 from memctl.api.door import SPOOL_EVERY_S, Door, alone, drain, ended, serve
 from memctl.api.relaying import RemoteIntake
@@ -34,7 +35,7 @@ from memctl.infra.relayed import Checkpoints, Notes
 from memctl.infra.settings import Settings, SettingsInvalid, read_token
 from memctl.infra.silence import Silence
 from memctl.infra.spool import Delivery, spool, sweep
-from memctl.infra.transcripts.hook_dialects import answer
+from memctl.infra.transcripts.hook_dialects import answer, place_of, read_asked
 
 log = logging.getLogger("memctl.relay")
 
@@ -193,6 +194,7 @@ class Asking:
         self._notes = notes
         self._token = f"Bearer {token}".encode()
         self._url = urlsplit(settings.require("api_url"))
+        self._silence = Silence(settings)
         self._idle: list[HTTPConnection] = []
         self._passing = ThreadPoolExecutor(ASKED_AT_ONCE, thread_name_prefix="ask")
 
@@ -226,27 +228,25 @@ class Asking:
         return await loop.run_in_executor(self._passing, self._ask, target, body, delivery)
 
     def _ask(self, target: str, body: bytes, delivery: str) -> tuple[int, bytes]:
+        parts = urlsplit(target)
+        _, payload = read_asked(parts.path.removeprefix(HOOKS), body, parse_qs(parts.query).get("event", [""])[0])
+        if self._silence.off("recall", *place_of(payload)):  # where it is off is known on this machine alone
+            return 204, b""
         file = self._settings.api_token_file
         try:
             token = read_token(file) if file else self._settings.api_token
         except SettingsInvalid:  # said by whoever sends
             return 502, b"{}"
         headers = {"Authorization": f"Bearer {token}", "Memctl-Delivery": delivery}
-        connection = self._idle.pop() if self._idle else self._connected()
+        connection = self._idle.pop() if self._idle else connection_to(self._url.geturl(), RECALL_PATIENCE_S)
         try:
-            connection.request("POST", self._url.path.rstrip("/") + target, body, headers)
-            response = connection.getresponse()
-            status, content = response.status, response.read()
+            status, content = answered(connection, "POST", self._url.path.rstrip("/") + target, body, headers)
         except (OSError, HTTPException):
             connection.close()
             return 504, b"{}"
         if len(self._idle) < ASKED_AT_ONCE:
             self._idle.append(connection)
         return (status, content) if status in (200, 204) else (502, b"{}")
-
-    def _connected(self) -> HTTPConnection:
-        kind = HTTPSConnection if self._url.scheme == "https" else HTTPConnection
-        return kind(self._url.hostname or "localhost", self._url.port, timeout=RECALL_PATIENCE_S)
 
     def _said(self, target: str, body: bytes) -> tuple[int, bytes]:
         """That nothing is sent on, where a session begins; else nothing."""

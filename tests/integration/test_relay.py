@@ -366,10 +366,14 @@ def test_a_key_file_that_goes_away_loses_nothing(relay: Relay, line: Line, log: 
     comes(lambda: kept(log, "keyless") == expected(range(3)))
 
 
-def test_what_a_hook_asks_is_answered_by_the_team(relay: Relay) -> None:
+def test_what_a_hook_asks_is_answered_by_the_team_also_after_its_connection_was_closed(
+    relay: Relay, line: Line
+) -> None:
     starts = {"session_id": "asks", "cwd": LEDGER, "hook_event_name": "SessionStart", "source": "startup"}
-    said = relay.hook(starts, "--recall")
-    assert "What memory holds of" in json.loads(said)["hookSpecificOutput"]["additionalContext"]
+    for _ in range(2):
+        said = relay.hook(starts, "--recall")
+        assert "What memory holds of" in json.loads(said)["hookSpecificOutput"]["additionalContext"]
+        line.set("open")  # ends what is idle, as servers do
 
 
 def test_what_is_off_here_never_leaves_this_machine(relay: Relay, line: Line, log: Connection) -> None:
