@@ -7,6 +7,7 @@ import time
 from typing import Any
 
 from memctl.api import queries
+from memctl.api.briefs import summaries
 from memctl.api.pages import between, one, page, projection_named, within
 from memctl.api.places import Places, places_of
 from memctl.api.reader import Reader
@@ -52,7 +53,7 @@ def _context(reader: Reader, row: WorkingMemory) -> dict[str, Any]:
     item = {"id": row.stream, **shown(row), "project": project_name(row.location) if row.location else ""}
     item["agent"], item["session_id"] = row.stream.split("/", 2)[1:]
     item["title"] = session.title if session is not None else ""
-    item["summary"] = session.summary if session is not None and session.summarized else ""
+    item["summary"] = summaries(reader, [session])[row.stream] if session is not None else ""
     return item
 
 

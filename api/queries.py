@@ -6,7 +6,7 @@ Rows are msgspec structs of `memctl.projections`; what is put together here is s
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -14,6 +14,7 @@ import msgspec
 from psycopg import sql
 
 from memctl.api import code
+from memctl.api.briefs import summaries
 from memctl.api.claims import known
 from memctl.api.evidence import origin_of, with_evidence
 from memctl.api.pages import (
@@ -42,6 +43,7 @@ from memctl.domain.event import Event
 from memctl.domain.memory import MemoryKind, memory_id
 from memctl.infra.log.read import read_events
 from memctl.projections.memory_rows import Memory
+from memctl.projections.sessions import Session
 
 _HEX = re.compile(r"[0-9a-f-]+", re.IGNORECASE)
 _MOST_LIKE_IT = 8
@@ -132,7 +134,8 @@ def sessions(
     p = projection_named("sessions")
     conditions = [*within(p, places), *between(p, "last_at", since, before)]
     rows, after = page(reader, p, "last_at", conditions, limit=limit, cursor=cursor)
-    return Page([_session(reader, keyed.key, keyed.row) for keyed in rows], after, places.scope)
+    briefs = summaries(reader, [keyed.row for keyed in rows])
+    return Page([_session(reader, keyed.key, keyed.row, briefs) for keyed in rows], after, places.scope)
 
 
 def session(reader: Reader, wanted: str) -> dict[str, Any]:
@@ -146,7 +149,8 @@ def session(reader: Reader, wanted: str) -> dict[str, Any]:
     if row is None:
         raise NotFound(id=wanted)
     working = one(reader, projection_named("working_memory"), stream)
-    return {**_session(reader, stream, row), "working_memory": None if working is None else shown(working)}
+    item = _session(reader, stream, row, summaries(reader, [row]))
+    return {**item, "working_memory": None if working is None else shown(working)}
 
 
 def session_streams(reader: Reader, wanted: str, limit: int) -> list[str]:
@@ -175,9 +179,11 @@ def _seen(reader: Reader, found: Sequence[tuple[str, bool]]) -> list[tuple[str, 
     return [(key, is_it) for key, is_it in found if key in there]
 
 
-def _session(reader: Reader, stream: str, row: Any) -> dict[str, Any]:
+def _session(reader: Reader, stream: str, row: Session, briefs: Mapping[str, str]) -> dict[str, Any]:
     item = {"id": stream, **shown(row), "project": projects_of(reader).name_of(row.location)}
     del item["changed"]  # digests that only the fold needs
+    item["last_words"] = "" if row.summarized else row.summary
+    item["summary"] = briefs.get(stream, "")
     return item
 
 

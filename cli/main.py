@@ -31,6 +31,7 @@ COMMANDS = {
     "guidance": "memctl.cli.guiding:guidance",
     "show": "memctl.cli.read:show",
     "history": "memctl.cli.read:history",
+    "sessions": "memctl.cli.read:sessions",
     "bugs": "memctl.cli.read:bugs",
     "insights": "memctl.cli.claims:insights",
     "knowledge": "memctl.cli.claims:knowledge",

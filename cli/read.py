@@ -105,6 +105,29 @@ def history(context: click.Context, project: str | None, limit: int, as_json: bo
 
 
 @click.command()
+@reading(limit=20)
+@click.option("--since", metavar="DATE", help="Only those heard of from this day on (2026-03-01).")
+@click.pass_context
+def sessions(context: click.Context, project: str | None, limit: int, as_json: bool, since: str | None) -> None:
+    """List sessions, newest first, each with what it came to in short; `memctl show ID` shows one.
+
+    \b
+    memctl sessions --limit 5
+    memctl sessions --project '*' --since 2026-03-01
+    """
+
+    def row(item: dict[str, Any]) -> list[Cell | str]:
+        told = item["title"] or item["summary"] or item["first_prompt"]
+        id = Cell(item["session_id"][:SHORT_ID], "cyan")
+        return [id, when(item["last_at"]), item["agent"], item["project"], told]
+
+    columns = [
+        Column("id"), Column("last"), Column("agent"), Column("project"), Column("in short", give=True),
+    ]  # fmt: skip
+    print_page(context, "sessions", columns, row, project, limit, as_json, since=since)
+
+
+@click.command()
 @click.argument("error", nargs=-1)
 @reading(limit=5)
 @click.option("--command", default="", help="What printed the error.")

@@ -68,7 +68,8 @@ class Session(msgspec.Struct, kw_only=True, omit_defaults=True):
     first_prompt: str = ""
     """The first words of the user, at most 300 characters."""
     summary: str = ""
-    """The agent's last words, at most 600 characters, until a recorded summary takes their place."""
+    """The agent's last words, at most 600 characters, until a recorded summary takes their place: readers tell one
+    made by rule until then (`memctl.domain.brief`)."""
     summarized: bool = False
     tags: tuple[str, ...] = ()
     started_at: int = 0

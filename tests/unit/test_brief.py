@@ -1,0 +1,47 @@
+"""A session in a few lines."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memctl.domain.brief import LONGEST, Figures, Work, summary
+
+FIXED = Work(description="Fix the rounding of discounts", outcome="success")
+LOST = Work(description="Speed up the export", outcome="failure", why="the last error was not resolved")
+
+
+def test_a_session_is_told_by_its_tasks_what_was_changed_and_its_last_words() -> None:
+    told = summary(
+        [FIXED, LOST], Figures(files=2, added=10, removed=3, errors=3, resolved=1, test_runs=2), "All\ndone."
+    )
+    assert told == (
+        "Fix the rounding of discounts (success); Speed up the export (failure: the last error was not resolved). "
+        '2 files changed (+10 −3), 3 errors, 1 of them resolved, tests ran 2×. It ended with: "All done."'
+    )
+
+
+def test_of_many_tasks_the_first_and_the_last_are_told() -> None:
+    told = summary([Work(description=f"task {n}") for n in range(9)], Figures(), "")
+    assert told.startswith("task 0 (how it ended is not known); 5 more; task 6 ")
+    assert "task 8" in told
+    assert "task 3" not in told
+
+
+def test_a_session_in_which_nothing_happened_has_nothing_to_tell() -> None:
+    assert summary([], Figures(), "") == ""
+
+
+works = st.lists(
+    st.builds(Work, description=st.text(max_size=400), outcome=st.text(max_size=9), why=st.text(max_size=400))
+)
+figures = st.builds(
+    Figures, files=st.integers(0), errors=st.integers(0), resolved=st.integers(0), test_runs=st.integers(0)
+)
+
+
+@given(works, figures, st.text(max_size=3_000))
+def test_it_is_one_line_and_never_too_long(work: list[Work], counted: Figures, words: str) -> None:
+    told = summary(work, counted, words)
+    assert len(told) <= LONGEST
+    assert "\n" not in told
