@@ -82,16 +82,16 @@ SOAK ?= 20
 soak: $(VENV)/.installed-dev ## Look SOAK times as long for an order of events or faults that breaks a promise
 	MEMCTL_TEST_SOAK=$(SOAK) $(BIN)/pytest -n 2 --dist loadfile tests/faults tests/unit/test_projection_laws.py tests/unit/test_row_sizes.py
 
-planted: $(VENV)/.installed-dev ## Forget 205 planted phrases one by one in all ways, scrub, and look for them everywhere
+planted: $(VENV)/.installed-dev ## Forget 208 planted phrases one by one in all ways, scrub, and look for them everywhere (five minutes for each 52)
 	MEMCTL_TEST_PLANTS=$(or $(PLANTS),208) $(BIN)/pytest -q tests/e2e/test_planted.py
 
 FUZZ ?= 900
 fuzz: $(VENV)/.installed-dev ## Hostile inputs at every parser, the door and the API (FUZZ=900 of each kind: some 13,000)
 	MEMCTL_TEST_FUZZ=$(FUZZ) $(BIN)/pytest -q tests/unit/test_fuzz.py tests/integration/test_fuzz.py
 
-audit: $(VENV)/.installed-dev ## Ask PyPI which installed packages have known faults (needs the network)
+audit: $(VENV)/.installed-dev ## Ask PyPI which installed packages have known faults; what it does not know of counts as one
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check pip-audit
-	$(BIN)/python -m pip_audit --skip-editable
+	$(BIN)/python -m pip_audit --strict --skip-editable
 
 mutation: $(VENV)/.installed-dev ## Change the code of append, mark and checkpoints line by line: which changes does no test see?
 	$(BIN)/python tests/mutation.py

@@ -128,6 +128,8 @@ RULES: dict[tuple[str, str], Rule] = {
     ("DELETE", "/mcp"): _rule(*SCOPES),
     ("POST", "/v1/forget"): _rule("erase", whole=True),
     ("POST", "/v1/forget/preview"): _rule("erase", whole=True),
+    ("POST", "/v1/prune"): _rule("erase", whole=True),
+    ("POST", "/v1/prune/preview"): _rule("erase", whole=True),
 }
 """By method and path; a path that ends with a slash stands for all below it, and the longest decides."""
 

@@ -50,14 +50,17 @@ class Restored(msgspec.Struct, frozen=True, kw_only=True):
     left_out: int
     keys: int
     """Keys of the API that are in force again, as they were then."""
+    redacted: bool
+    """Whether rules of redaction were applied to the log after the backup was made: they have to be once more."""
 
 
 def restore(settings: Settings, connection: Connection, file: Path, receipts: Iterable[Path] = ()) -> Restored:
     """Restore a backup into a log without events, then forget in it what was forgotten since.
 
     Receipts are read from those files, from beside the backup and from the data directory. All of it is one
-    transaction; the workers fold it anew. `connection` is in autocommit mode. Raises: BadBackup, NotEmpty, BadReceipts,
-    DatabaseUnavailable; then nothing was restored.
+    transaction; the workers fold it anew. What was redacted since is not yet cut again: see `Restored.redacted`.
+    `connection` is in autocommit mode. Raises: BadBackup, NotEmpty, BadReceipts, DatabaseUnavailable; then nothing was
+    restored.
     """
     manifest = archive.check(file)
     told = list(read_receipts([*receipts, file.parent / RECEIPTS, settings.data_dir / RECEIPTS]))
@@ -66,15 +69,16 @@ def restore(settings: Settings, connection: Connection, file: Path, receipts: It
             connection.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
             archive.restore(connection, file)
             known = {each.id for each in erase.receipts(connection) if each.finished_at is not None}
-            fresh = {each.id: each for each in told if each.id not in known and each.scope.kind != "rules"}
-            left_out = sum(_forget_again(connection, each) for each in fresh.values())
+            since = {each.id: each for each in told if each.id not in known}
+            fresh = [each for each in since.values() if each.scope.kind != "rules"]
+            left_out = sum(_forget_again(connection, each) for each in fresh)
         move_mark(connection)
         write_receipts(connection, settings.data_dir)
         now = datetime.now(UTC)
         in_force = sum(key.holds(now) for key in keys.listed(connection, settings.space))
     return Restored(
         file=str(file), made_at=manifest.made_at, events=manifest.tables["events"].rows, receipts=len(fresh),
-        left_out=left_out, keys=in_force,
+        left_out=left_out, keys=in_force, redacted=len(since) > len(fresh),
     )  # fmt: skip
 
 

@@ -212,8 +212,7 @@ def _event(asked: Command, key: str, history: list[Event]) -> NewEvent:
         actor=asked.by,
         location=asked.location,
         session_id=asked.stream.split("/", 2)[2] if asked.stream.startswith("session/") else "",
-        # What is decided from the stream repeats parts of it: erasing those finds this.
-        sources=tuple(event.event_id for event in history[-1:]),
+        sources=tuple(event.event_id for event in asked.repeats(history)),
     )
 
 

@@ -1,4 +1,4 @@
-"""Forgetting over HTTP: a look at what would go, and doing it, once for each `Idempotency-Key`."""
+"""Forgetting and pruning over HTTP: a look at what would go, and doing it, once for each `Idempotency-Key`."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ from memctl.api.http_commands import Key
 from memctl.api.reader import Reader, reader_of
 from memctl.infra.database import connect
 from memctl.infra.settings import Settings
+from memctl.workers import retention
+from memctl.workers.forgetting import store_of
 
 
 class Wanted(BaseModel):
@@ -42,8 +44,14 @@ class Forget(Wanted):
     reason: str = Field(default="", max_length=1_000)
 
 
+class Prune(BaseModel):
+    """Sessions in which nothing happened for so many days."""
+
+    older_than_days: int = Field(ge=1, le=36_500)
+
+
 def routes(settings: Settings) -> APIRouter:
-    """Two routes; both take as long as folding anew what was learnt from it."""
+    """Forgetting, and pruning; each takes as long as folding anew what was learnt from it."""
     router = APIRouter(tags=["forgetting"])
 
     @router.post("/forget/preview")
@@ -55,6 +63,16 @@ def routes(settings: Settings) -> APIRouter:
     async def forgotten(body: Forget, key: Key) -> Response:
         """Forget it for good; answers once nothing of it is found, with the receipt."""
         return _json(await run_in_threadpool(forget_once, settings, body, key))
+
+    @router.post("/prune/preview")
+    async def prune_preview(body: Prune) -> Response:
+        """Which sessions are that old and would go, how much room they take, and what would follow."""
+        return _json(await run_in_threadpool(prune_preview_of, settings, body))
+
+    @router.post("/prune")
+    async def pruned(body: Prune, key: Key) -> Response:
+        """Prune them, but for those on which something lasting rests; answers with a receipt for every few."""
+        return _json(await run_in_threadpool(prune_once, settings, body, key))
 
     return router
 
@@ -68,20 +86,36 @@ def preview_of(settings: Settings, asked: Wanted) -> Preview:
 
 def forget_once(settings: Settings, asked: Forget, key: str) -> dict[str, Any]:
     """Forget it, unless that was done under this key before: the receipt either way."""
-    from memctl.infra.vectors import store
-
     with connect(settings.require("database_url"), name="memctl forget") as connection:
         reader = reader_of(connection, settings.space)
         if (before := forget.told_before(connection, reader.space_id, key)) is not None:
             return dict(before)
         plan = _plan(reader, asked)
-        qdrant = store.connect(settings.qdrant_url, settings.qdrant_api_key) if settings.qdrant_url else None
-        try:
+        with store_of(settings) as qdrant:
             done = forget.forget(settings, connection, reader.space_id, plan, qdrant, asked.reason, key)
-        finally:
-            if qdrant is not None:
-                qdrant.close()
         return dict(msgspec.to_builtins(done))
+
+
+def prune_preview_of(settings: Settings, asked: Prune) -> dict[str, Any]:
+    """What would go, and what would follow. Changes nothing. Raises: NothingOldEnough."""
+    with connect(settings.require("database_url"), name="memctl prune") as connection:
+        space_id = reader_of(connection, settings.space).space_id
+        found = retention.asked(connection, space_id, asked.older_than_days)
+        seen = forget.preview(connection, space_id, found.plan())
+        takes = retention.size(connection, space_id, found.streams)
+        return {"kept": found.kept, "of": found.of, "bytes": takes, **msgspec.to_builtins(seen)}
+
+
+def prune_once(settings: Settings, asked: Prune, key: str) -> dict[str, Any]:
+    """Prune, unless that was done under this key before: the receipts either way. Raises: NothingOldEnough."""
+    with connect(settings.require("database_url"), name="memctl prune") as connection:
+        space_id = reader_of(connection, settings.space).space_id
+        done = retention.pruned_before(connection, space_id, key)
+        if not done:
+            found = retention.asked(connection, space_id, asked.older_than_days)
+            with store_of(settings) as qdrant:
+                done = list(retention.prune(settings, connection, space_id, found, qdrant, key=key))
+        return {"events": sum(each.events for each in done), "receipts": [msgspec.to_builtins(each) for each in done]}
 
 
 def _plan(reader: Reader, asked: Wanted) -> forget.Plan:

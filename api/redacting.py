@@ -9,7 +9,6 @@ from uuid import UUID, uuid4
 import msgspec
 
 from memctl.api.commands import Intake
-from memctl.api.forget import recorded
 from memctl.domain.erasing import Scope
 from memctl.domain.event import Event, NewEvent, Position
 from memctl.domain.skipping import Undecodable
@@ -21,6 +20,7 @@ from memctl.infra.log.read import read_stretch
 from memctl.infra.log.receipts import write_receipts
 from memctl.infra.settings import Settings
 from memctl.workers.erasure import erase_round, nothing_rebuilt
+from memctl.workers.forgetting import recorded
 
 PAGE = 5_000
 

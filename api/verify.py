@@ -113,8 +113,9 @@ class Verification:
         )  # fmt: skip
         yield self._positions(connection, mark, hashed.events)
         receipts = erase.receipts(connection)
+        pruned = sum(bool(each.scope.rule) for each in receipts)
         yield check(
-            "log", "forgetting", number(len(receipts), "receipt"),
+            "log", "forgetting", number(len(receipts), "receipt") + (f", {pruned:,} by age" if pruned else ""),
             [f"receipt {each.id} of {each.begun_at:%Y-%m-%d %H:%M} was begun and not finished"
              for each in receipts if each.finished_at is None],
             advice="run `memctl forget --resume`",

@@ -1,4 +1,4 @@
-"""`memctl forget`: what is to be gone for good, shown before it goes."""
+"""`memctl forget` and `memctl prune`: what is to be gone for good, shown before it goes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from memctl.cli.output import Column, print_json, print_lines, print_table, tell, when
+from memctl.cli.output import Column, print_json, print_lines, print_table, size, tell, when
 
 if TYPE_CHECKING:
     from memctl.api.forget import Forgotten, Preview
@@ -99,6 +99,62 @@ def forget(
         tell("nothing was left unfinished")
 
 
+@click.command()
+@click.option(
+    "--older-than", "days", type=click.IntRange(1, 36_500), metavar="DAYS",
+    help="Days since anything happened in a session; storage.keep_days where it is not given.",
+)  # fmt: skip
+@click.option("--dry-run", is_flag=True, help="Show what would go and what would follow, and change nothing.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def prune(days: int | None, dry_run: bool, yes: bool, as_json: bool) -> None:
+    """Let old sessions go, with what rests on them alone, so that memory takes less room.
+
+    What was noted or stated stays, and so does each session on which something lasting rests: a verified claim, or a
+    memory that is pinned, confirmed, rated useful, or was told to an agent since. With storage.keep_days the worker
+    does this by itself, a tenth of the sessions a day at most. The room is used again; `memctl forget --scrub` gives it
+    back to the disk.
+    """
+    import msgspec
+
+    from memctl.api import forget as forgetting
+    from memctl.infra.log.spaces import space_id as space_of
+    from memctl.workers import retention
+
+    with _connected() as (settings, connection, qdrant):
+        days = days or settings.storage.keep_days
+        if not days:
+            raise click.UsageError("say --older-than DAYS, or set storage.keep_days")
+        space_id = space_of(connection, settings.space)
+        found = retention.asked(connection, space_id, days)
+        told = {"sessions": len(found.streams), "of": found.of, "kept": found.kept}
+        takes = retention.size(connection, space_id, found.streams)
+        if dry_run or not yes:
+            seen = forgetting.preview(connection, space_id, found.plan())
+            if as_json:
+                print_json({**told, "bytes": takes, **msgspec.to_builtins(seen)})
+            else:
+                print_lines(f"{len(found.streams):,} of {found.of:,} sessions, {size(takes)}{_staying(found.kept)}")
+                _show(seen)
+            if dry_run:
+                return
+            tell("This cannot be undone.")
+            click.confirm("Prune them?", abort=True, err=True)
+        done = []
+        for each in retention.prune(settings, connection, space_id, found, qdrant):
+            done.append(each)
+            tell(f"{min(len(done) * retention.AT_ONCE, len(found.streams)):,} of {len(found.streams):,} sessions")
+    if as_json:
+        print_json({**told, "bytes": takes, "pruned": [msgspec.to_builtins(each) for each in done]})
+        return
+    events = sum(each.events for each in done)
+    print_lines(f"pruned: {len(found.streams):,} sessions, {events:,} events, {size(takes)}{_staying(found.kept)}")
+
+
+def _staying(kept: int) -> str:
+    return f"; {kept:,} as old stay, since something lasting rests on them" if kept else ""
+
+
 def _show(seen: Preview) -> None:
     types = ", ".join(f"{count:,} {name}" for name, count in seen.types.items())
     lines = [f"{seen.what}: {seen.events:,} events ({types})"]
@@ -128,16 +184,11 @@ def _tell(done: Forgotten) -> None:
 def _connected() -> Iterator[tuple[Settings, Connection, Any]]:
     from memctl.infra.database import connect
     from memctl.infra.settings import load_settings
-    from memctl.infra.vectors import store
+    from memctl.workers.forgetting import store_of
 
     settings = load_settings()
-    qdrant = store.connect(settings.qdrant_url, settings.qdrant_api_key) if settings.qdrant_url else None
-    with connect(settings.require("database_url"), name="memctl forget") as connection:
-        try:
-            yield settings, connection, qdrant
-        finally:
-            if qdrant is not None:
-                qdrant.close()
+    with store_of(settings) as qdrant, connect(settings.require("database_url"), name="memctl forget") as connection:
+        yield settings, connection, qdrant
 
 
 def _whole(project: str | None) -> str:

@@ -82,6 +82,11 @@ def restore(file: Path | None, receipts: tuple[Path, ...], set_aside: bool, as_j
         settings = load_settings()
     with connect(settings.require("database_url"), name="memctl restore") as connection:
         done = backups.restore(settings, connection, chosen, receipts)
+    if done.redacted:
+        from memctl.api.redacting import redact_past
+
+        tell("the log was redacted after that backup was made: today's rules are applied to it")
+        redact_past(settings, tell=tell)
     if as_json:
         print_json(msgspec.to_builtins(done))
         return

@@ -61,6 +61,7 @@ COMMANDS = {
     "decide": "memctl.cli.work:decide",
     "discovery": "memctl.cli.work:discovery",
     "forget": "memctl.cli.forget:forget",
+    "prune": "memctl.cli.forget:prune",
     "redact": "memctl.cli.keeping:redact",
     "backup": "memctl.cli.keeping:backup",
     "restore": "memctl.cli.keeping:restore",

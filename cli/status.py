@@ -188,8 +188,8 @@ def _room(look: Look) -> Iterator[str]:
     taken += look.kept.size if look.kept is not None else 0
     if look.most and taken > look.most:
         yield (
-            f"memory takes {size(taken)} of {size(look.most)} (storage.max_mb); `memctl forget --before DATE --dry-run`"
-            " shows what would go and what it would cost"
+            f"memory takes {size(taken)} of {size(look.most)} (storage.max_mb);"
+            " `memctl prune --older-than 180 --dry-run` shows what would go and what it would cost"
         )
 
 

@@ -54,6 +54,10 @@ class Command(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         """
         raise NotImplementedError
 
+    def repeats(self, history: Sequence[Event]) -> Sequence[Event]:
+        """The events, of those it was decided from, of which the outcome may repeat parts: it is erased with them."""
+        return history[-1:]
+
 
 class BadCommand(MemctlError):
     """{why}"""

@@ -78,9 +78,13 @@ class _Edit(Command, frozen=True, kw_only=True):
     def stream(self) -> str:
         return CORE
 
+    def repeats(self, history: Sequence[Event]) -> Sequence[Event]:
+        """The section's last edit, which repeats the one before, and so on; other sections are none of its business."""
+        return [e for e in history if isinstance(e.payload, Edited) and e.payload.section == self.section][-1:]
+
     def found(self, history: Sequence[Event]) -> tuple[str, int]:
         """The section's text and version. Raises: SectionChanged where it is not the version that was meant."""
-        edits = [e.payload for e in history if isinstance(e.payload, Edited) and e.payload.section == self.section]
+        edits = [e.payload for e in self.repeats(history) if isinstance(e.payload, Edited)]
         text, version = (edits[-1].text, edits[-1].version) if edits else ("", 0)
         if self.version not in (None, version):
             raise SectionChanged(section=self.section, version=version, expected=self.version)

@@ -34,6 +34,8 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     streams: tuple[str, ...] = ()
     locations: tuple[str, ...] = ()
     until: Micros = Micros(0)
+    rule: str = ""
+    """Of what went by a rule, as by its age: the rule. Then what was observed goes, and what was stated stays."""
 
 
 class Tombstone(msgspec.Struct, frozen=True, kw_only=True):

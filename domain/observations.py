@@ -23,11 +23,8 @@ TEXT_CAP = 16_000
 
 CONTEXT_BLOCK_OPEN = "<memctl-context>"
 CONTEXT_BLOCK_CLOSE = "</memctl-context>"
-"""Around all text that memctl puts in front of an agent (injected context, answers of its MCP tools), so that it is
-known again when a client plays it back."""
-
-OWN_TOOL_PREFIX = "mcp__memctl__"
-"""How clients name the tools of memctl's MCP server."""
+"""Around all text that memctl puts in front of an agent unasked, so that it is known again when a client plays it
+back."""
 
 _HEAD = 10_000
 
@@ -49,7 +46,7 @@ class Observation(Payload, frozen=True, kw_only=True, omit_defaults=True):
     subagent: str = ""
     subagent_type: str = ""
     injected: bool = False
-    """The text is memctl's own (a context block, a tool's answer): never learnt from."""
+    """The text was memctl's own (a context block, a tool's answer): it is not kept, and nothing is learnt from it."""
     confined: bool = False
     """Told under a key that is limited to projects: it shows nothing of other places (decision 36)."""
 

@@ -13,6 +13,7 @@ from memctl.domain.errors import MemctlError
 from memctl.infra.database import Connection, outages
 from memctl.infra.embedded.places import make_private
 from memctl.infra.log import archive
+from memctl.infra.log.migrate import revisions
 from memctl.infra.log.receipts import write_receipts
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ SUFFIX = ".memctl.zip"
 _STAMP = "%Y%m%dT%H%M%S%fZ"
 
 _EMBEDDED_EVERY_HOURS = 24
+_FIRST_WITH_BACKUPS = "0006"
+"""The schema that came with backups: older ones lack some of their tables."""
 _LEAST_ROOM = 64 << 20
 """Bytes that a backup on schedule leaves free beside twice the size of the last one."""
 
@@ -80,6 +83,19 @@ def backup(settings: Settings, connection: Connection, folder: Path | None = Non
     for old in made[:-keep] if keep else []:
         old.unlink(missing_ok=True)
     return file
+
+
+def before_upgrade(settings: Settings, connection: Connection) -> Path | None:
+    """A backup of a log that an older memctl left, for whoever wants to go back to that one; None of any other.
+
+    Raises: DatabaseUnavailable, OSError.
+    """
+    with outages():
+        at, newest = revisions(connection)
+        if not _FIRST_WITH_BACKUPS <= at < newest:
+            return None
+        row = connection.execute("SELECT EXISTS (SELECT FROM memctl.events)").fetchone()
+    return backup(settings, connection) if row and row[0] else None
 
 
 def backups(folder: Path) -> list[Path]:

@@ -61,11 +61,14 @@ class Privacy(BaseModel):
 
 
 class Storage(BaseModel):
-    """How much room memory may take."""
+    """How much room memory may take, and for how long sessions are kept."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     max_mb: int = Field(default=0, ge=0, description="of database and backups; beyond it `status` says so. 0: no limit")
+    keep_days: int = Field(
+        default=0, ge=0, le=36_500, description="days after which sessions on which nothing lasting rests go. 0: never"
+    )
 
 
 class Backup(BaseModel):
@@ -164,7 +167,7 @@ class Settings(BaseSettings):
         default=0.0, ge=0, le=1, description="share of prompts that are told nothing, so that help can be measured"
     )
     privacy: Privacy = Field(default=Privacy(), description="what is not kept, beside secrets and private blocks")
-    storage: Storage = Field(default=Storage(), description="how much room memory may take")
+    storage: Storage = Field(default=Storage(), description="how much room memory may take, for how long")
     backup: Backup = Field(default=Backup(), description="backups on schedule")
     llm: Llm = Field(default=Llm(), description="a language model beside the rules; none unless you set one")
     log_level: Literal["debug", "info", "warning", "error"] = Field(default="info", description="least level logged")

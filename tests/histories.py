@@ -12,6 +12,7 @@ from uuid import UUID
 import msgspec
 import published
 import pytest
+import servers
 from events import NOON, observed
 
 from memctl.domain.code_rules import ChangeUndone, PatternRetired, RuleReinforced, rule_id
@@ -43,7 +44,7 @@ from memctl.domain.verdicts import (
     MemoryRated,
 )
 from memctl.infra import facts, generations, readmodels
-from memctl.infra.database import Connection
+from memctl.infra.database import Connection, connect
 from memctl.infra.generations import Live
 from memctl.infra.log.append import append
 from memctl.infra.redaction import prepare
@@ -198,3 +199,12 @@ def digests(connection: Connection, of: Live | None = None) -> dict[str, tuple[i
     found = {p.name: readmodels.digest(connection, p, of.stage1 if p.stage == 1 else of.stage2) for p in projections()}
     found["facts"] = readmodels.digest_of(connection, facts.rows_query(of.stage1))
     return {name: (digest.rows, digest.hex) for name, digest in found.items()}
+
+
+def rebuilt(server: str, template: str, events: list[NewEvent]) -> dict[str, tuple[int, str]]:
+    """The digests of a log that never held anything but these."""
+    with servers.fresh_database(server, template=template) as url, connect(url) as other:
+        generations.ensure_live(other, 4)
+        append(other, 1, events)
+        drained(url)
+        return digests(other)

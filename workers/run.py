@@ -18,7 +18,7 @@ from memctl.infra.log.migrate import NewerSchema, refuse_newer
 from memctl.infra.log.spaces import installation
 from memctl.infra.settings import Settings
 from memctl.infra.vectors import VectorStoreUnavailable, store
-from memctl.workers import backups, jobs
+from memctl.workers import backups, jobs, retention
 from memctl.workers.drain import Drainer
 from memctl.workers.glances import Glances
 from memctl.workers.outbox import DIMENSIONS, OutboxLoop
@@ -70,6 +70,7 @@ def run_worker(settings: Settings, ready_file: Path | None = None) -> None:
     rebuilding = threading.Thread(target=_watch, args=[settings, stop], name="rebuild", daemon=True)
     rebuilding.start()
     threading.Thread(target=backups.keep_making, args=[settings, stop], name="backups", daemon=True).start()
+    threading.Thread(target=retention.keep_pruning, args=[settings, stop], name="retention", daemon=True).start()
     glancing = threading.Thread(target=Glances(database_url).run, args=[stop], name="glances", daemon=True)
     glancing.start()
     # Of what is kept to fold on, little is garbage in cycles: looking it through each time would hold up folds.

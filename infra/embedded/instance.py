@@ -203,7 +203,7 @@ def _converge(instance: Instance, wanted: tuple[Program, ...], settings: Setting
         return False
     for program in asleep:
         tell(f"starting {program.name}")
-    _start_programs(instance, wanted, settings)
+    _start_programs(instance, wanted, settings, tell)
     return True
 
 
@@ -211,14 +211,14 @@ def _start(instance: Instance, wanted: tuple[Program, ...], settings: Settings, 
     tell(f"starting {', '.join(program.name for program in wanted)} in {instance.places.data}")
     supervisor.start(instance.places, supervisor.configuration(instance, wanted))
     try:
-        _start_programs(instance, wanted, settings)
+        _start_programs(instance, wanted, settings, tell)
     except ProgramFailed as failure:
         if not any(program.after_schema for program in wanted if program.name == failure.name):
             _stop(instance.places)  # without its servers nothing of memctl can serve
         raise
 
 
-def _start_programs(instance: Instance, wanted: tuple[Program, ...], settings: Settings) -> None:
+def _start_programs(instance: Instance, wanted: tuple[Program, ...], settings: Settings, tell: Tell) -> None:
     first = [program for program in wanted if not program.after_schema]
     then = [program for program in wanted if program.after_schema]
     for program in first:
@@ -229,10 +229,26 @@ def _start_programs(instance: Instance, wanted: tuple[Program, ...], settings: S
     for program in wanted:
         endpoints |= program.endpoints(instance)
     write_endpoints(instance.places, endpoints)
-    migrate(endpoints.get("database_url") or settings.require("database_url"))
+    url = endpoints.get("database_url") or settings.require("database_url")
+    if "database_url" in endpoints:  # another's database is theirs to back up
+        _keep_what_was(settings, url, tell)
+    migrate(url)
     for program in then:
         supervisor.start_program(instance.places, program.name)
     _await(then, instance)
+
+
+def _keep_what_was(settings: Settings, url: str, tell: Tell) -> None:
+    """Back a log up that an older memctl left, before it is brought forward: only that one can read it afterwards."""
+    from memctl.infra.backups import before_upgrade
+    from memctl.infra.database import connect
+
+    try:
+        with connect(url, name="memctl backup") as connection:
+            if (file := before_upgrade(settings, connection)) is not None:
+                tell(f"as it was before this upgrade: {file}")
+    except OSError as problem:
+        tell(f"no backup was made before this upgrade: {problem}")
 
 
 def _migrations() -> Callable[[str], object]:

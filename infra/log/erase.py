@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import Any, NamedTuple, cast
 from uuid import UUID
 
@@ -16,8 +17,8 @@ import msgspec
 from psycopg.types.json import Jsonb
 
 from memctl.domain.erasing import Scope, Tombstone
-from memctl.domain.event import Event, Micros, NewEvent
-from memctl.domain.observations import event_id_of
+from memctl.domain.event import Event, Micros, NewEvent, event_types
+from memctl.domain.observations import Observation, event_id_of
 from memctl.infra.database import Connection
 from memctl.infra.log.append import encode_payload
 from memctl.infra.log.read import read_events
@@ -160,7 +161,8 @@ def found_by(connection: Connection, space_id: int, scope: Scope) -> set[UUID]:
     """The deliveries that a scope of streams, places or time holds."""
     places = "location = ANY(%(places)s) OR location LIKE ANY(%(inside)s)"
     where = {
-        "session": "stream = ANY(%(streams)s) AND occurred_at <= %(until)s",
+        "session": "stream = ANY(%(streams)s) AND occurred_at <= %(until)s"
+        " AND (%(rule)s = '' OR type = ANY(%(observed)s))",
         # What git said of a place is recorded elsewhere, and names it.
         "project": f"({places} OR payload->>'location' = ANY(%(places)s)) AND occurred_at <= %(until)s",
         "before": "occurred_at < %(until)s",
@@ -168,7 +170,7 @@ def found_by(connection: Connection, space_id: int, scope: Scope) -> set[UUID]:
     inside = [place.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "/%" for place in scope.locations]
     return _ids(
         connection, where, space=space_id, streams=list(scope.streams), places=list(scope.locations), inside=inside,
-        until=_moment(scope.until),
+        until=_moment(scope.until), rule=scope.rule, observed=observed(),
     )  # fmt: skip
 
 
@@ -214,10 +216,7 @@ def naming(connection: Connection, space_id: int, keys: Sequence[str]) -> set[UU
     What was recalled holds nothing but ids, and stays.
     """
     where = "type <> ALL(%(told)s) AND EXISTS (SELECT FROM jsonb_each_text(payload) f WHERE f.value = ANY(%(keys)s))"
-    told = [
-        "session.started", "session.ended", "prompt.submitted", "response.received", "tool.called", "tool.returned",
-        "tool.failed", "context.compacted", "notice.received", "memory.recalled", "project.identified",
-    ]  # fmt: skip
+    told = [*observed(), "project.identified"]
     return _ids(connection, where, space=space_id, told=told, keys=list(keys)) if keys else set()
 
 
@@ -225,6 +224,15 @@ def reflecting(connection: Connection, space_id: int, memories: Sequence[str]) -
     """Reflections on these memories: they quote what a memory told, which rests on more than it shows as evidence."""
     where = "type = 'reflection.made' AND payload->'memories' ?| %(memories)s::text[]"
     return _ids(connection, where, space=space_id, memories=list(memories)) if memories else set()
+
+
+@cache
+def observed() -> list[str]:
+    """The types of what was observed in sessions, what agents were told among it; not of what anybody stated."""
+    return [
+        *(name for name, entry in event_types().items() if issubclass(entry.payload, Observation)),
+        "memory.recalled",
+    ]
 
 
 def read(connection: Connection, space_id: int, ids: Iterable[UUID], size: int = 2000) -> Iterator[Event]:

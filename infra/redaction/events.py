@@ -1,6 +1,7 @@
 """What every event passes on its way into the log: cleaned, redacted, marked, and only then capped.
 
-A secret that capping would cut in half must not survive, hence the order.
+A secret that capping would cut in half must not survive, hence the order. What memctl itself told is not kept again:
+that it was told is recorded by ids (`memory.recalled`), and a copy of its words would outlive what is forgotten.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import msgspec
 
 from memctl.domain.event import NewEvent
 from memctl.domain.observations import (
+    CONTEXT_BLOCK_CLOSE,
     CONTEXT_BLOCK_OPEN,
     TEXT_CAP,
     Hunk,
@@ -35,8 +37,12 @@ _OTHER_CAP = 4096
 
 _SMALLEST, _LARGEST = -(2**63), 2**63 - 1
 
-# Claude Code names the server of a plugin `plugin_<plugin>_<server>`.
-_OWN_TOOL = re.compile(r"mcp__(?:plugin_memctl_)?memctl__")
+# Clients put the server's name before a tool's in ways of their own; Claude Code that of a plugin too.
+_OWN_TOOL = re.compile(r"(?:mcp_{1,2})?(?:plugin_memctl_)?memctl(?:_{1,2}|[.:/])\w")
+
+_TOLD = re.compile(f"{CONTEXT_BLOCK_OPEN}.*?(?:{CONTEXT_BLOCK_CLOSE}|$)", re.DOTALL)
+_CUT = f"{CONTEXT_BLOCK_OPEN}…{CONTEXT_BLOCK_CLOSE}"
+"""What stands where memctl's own words stood."""
 
 
 class Prepared(msgspec.Struct, frozen=True):
@@ -47,8 +53,8 @@ class Prepared(msgspec.Struct, frozen=True):
 
 
 def prepare(event: NewEvent) -> NewEvent:
-    """One event as it may be stored: every string of it clean, without secrets and private blocks, and capped; and
-    marked `injected` where it holds memctl's own words. An event that needs none of it is given back itself.
+    """One event as it may be stored: every string of it clean, without secrets, private blocks and memctl's own words,
+    and capped; and marked `injected` where it held such words. An event that needs none of it is given back itself.
     """
     return _prepared(event, default_redactor(), Counter())
 
@@ -65,8 +71,9 @@ def _prepared(event: NewEvent, redactor: Redactor, counts: Counter[str]) -> NewE
     strings = [location]
     odd = _collect(payload, strings)
     joined = "\n".join(strings)
+    told = CONTEXT_BLOCK_OPEN in joined
     try:
-        suspect = odd or "\0" in joined or redactor.suspects(joined.encode())
+        suspect = told or odd or "\0" in joined or redactor.suspects(joined.encode())
     except UnicodeEncodeError:  # a lone surrogate
         suspect = True
     if suspect:
@@ -75,8 +82,11 @@ def _prepared(event: NewEvent, redactor: Redactor, counts: Counter[str]) -> NewE
     if isinstance(payload, Observation):
         # What is short altogether has no part that is too long.
         changes = _capped(payload) if len(joined) > _OTHER_CAP else {}
-        if not payload.injected and (CONTEXT_BLOCK_OPEN in joined or _OWN_TOOL.match(getattr(payload, "tool", ""))):
+        own = _OWN_TOOL.match(getattr(payload, "tool", ""))
+        if (told or own) and not payload.injected:
             changes["injected"] = True
+        if own and isinstance(payload, ToolOutcome) and payload.text != _CUT:
+            changes |= {"text": _CUT, "length": payload.length or len(payload.text)}
         if changes:
             payload = msgspec.structs.replace(payload, **changes)
     if payload is event.payload and location == event.location:
@@ -151,6 +161,8 @@ class _Rewrite:
 
     def text(self, text: str, key: str = "") -> str:
         text, private = drop_private(clean(text))
+        if CONTEXT_BLOCK_OPEN in text:
+            text = _TOLD.sub(_CUT, text)
         if private:
             self._counts["private"] += private
         before, after = (f'"{key}": "', '"') if key else ("", "")

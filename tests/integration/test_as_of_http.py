@@ -17,6 +17,7 @@ from memctl.api.client import NotYet
 from memctl.domain.event import Position
 from memctl.infra import generations, glances
 from memctl.infra.database import Connection, connect
+from memctl.workers.erasure import nothing_rebuilt
 from memctl.workers.glances import Glances
 
 
@@ -142,6 +143,16 @@ def test_what_a_killed_worker_kept_is_asked_for_anew(api: Api, memory: Remembere
         assert api.ask("/v1/tasks?as_of=3")[0] == 200
     wait_until(lambda: api.ask("/v1/tasks?as_of=3")[0] == 202, what="another job")
     assert json.loads(api.ask("/v1/tasks?as_of=3")[2])["id"] > first.id
+
+
+def test_what_a_forgetting_dropped_is_built_anew(api: Api, worker: None, log: Connection, before_atlas: int) -> None:
+    path = f"/v1/sessions?as_of={before_atlas}"
+    then = answered(api, path)["items"]
+    job = int(log.execute("SELECT max(glance) FROM memctl.glances WHERE status = 'ready'").fetchone()[0])  # type: ignore[index]
+    with nothing_rebuilt(log):
+        assert _scratch(log, f"/v1/jobs/{job}") == []
+    assert answered(api, path)["items"] == then
+    wait_until(lambda: _status(api, f"/v1/jobs/{job}") == "dropped", what="the end of the former")
 
 
 def _status(api: Api, job: str) -> str:

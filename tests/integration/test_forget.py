@@ -9,21 +9,21 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import psycopg
 import pytest
-import servers
 from events import NOON, id_of, observed, prompt
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
-from histories import digests, drained, everything, example, filled
+from histories import digests, drained, everything, example, filled, rebuilt
 
 from memctl.api import forget, http_forget, http_problems, queries
 from memctl.api.deciding import Commands
-from memctl.api.probing import BLOCK, StillThere
+from memctl.api.places import places_of
 from memctl.api.reader import Readers, reader_of
 from memctl.domain.core_memory import CoreMemoryAppended
-from memctl.domain.erasing import NothingToForget, TooShort
+from memctl.domain.erasing import NothingToForget, Scope, Tombstone, TooShort
 from memctl.domain.event import Micros, NewEvent
 from memctl.domain.observations import PromptSubmitted, ToolCalled, ToolReturned, hook_key
 from memctl.infra import generations
@@ -37,8 +37,9 @@ from memctl.infra.log.receipts import RECEIPTS
 from memctl.infra.settings import Settings, load_settings
 from memctl.infra.spool import Delivery
 from memctl.infra.vectors import store
-from memctl.workers import erasure
+from memctl.workers import erasure, forgetting
 from memctl.workers.outbox import Outbox
+from memctl.workers.probing import BLOCK, StillThere
 from memctl.workers.replay import replay
 
 PHRASE = "the zq7vkx19mw harbour protocol"
@@ -63,15 +64,6 @@ def forgotten(settings: Settings, log: Connection, **asked: Any) -> forget.Forgo
     done = forget.forget(settings, log, 1, planned, None)
     assert told.events <= done.events
     return done
-
-
-def rebuilt(server: str, template: str, events: list[NewEvent]) -> dict[str, tuple[int, str]]:
-    """The digests of a log that never held anything but these."""
-    with servers.fresh_database(server, template=template) as url, connect(url) as other:
-        generations.ensure_live(other, 4)
-        append(other, 1, events)
-        drained(url)
-        return digests(other)
 
 
 def holds(url: str, text: str) -> list[str]:
@@ -117,7 +109,7 @@ def test_live_equals_rebuilt_after_forgetting_in_each_way(
 ) -> None:
     filled(database_url, log)
     reader = reader_of(log, "default")
-    memories = queries.memories(reader, forget.places_of(reader, "*"), limit=50).items
+    memories = queries.memories(reader, places_of(reader, "*"), limit=50).items
     forgotten(settings, log, id=next(m["id"] for m in memories if m["kind"] == "bug_pattern"))
     forgotten(settings, log, id=next(m["id"] for m in memories if m["kind"] == "episode"))
     forgotten(settings, log, match="short answers without emoji")
@@ -210,8 +202,8 @@ def test_an_append_that_began_before_the_tombstone_was_laid_is_waited_for(
     with connect(database_url, autocommit=False) as slow:
         append(slow, 1, [prompt(2, PHRASE)])
         with connect(database_url) as other, other.transaction():
-            erase.begin(other, 1, receipt := forget.uuid4(), forget.Scope(kind="session"), "")
-            stone = forget.Tombstone(kind="session", value=prompt(1).stream)
+            erase.begin(other, 1, receipt := uuid4(), Scope(kind="session"), "")
+            stone = Tombstone(kind="session", value=prompt(1).stream)
             erase.lay(other, 1, receipt, [stone])
         assert not erase.settled(log, patience_s=0.2)
         slow.commit()
@@ -226,7 +218,7 @@ def test_the_log_lets_nobody_change_anything_and_empty_nothing_without_an_open_r
     append(log, 1, [prompt(1, PHRASE), prompt(2, "to be kept")])
     drained(database_url)
     done = forgotten(settings, log, id=id_of(prompt(1)))
-    for receipt in ("", str(done.receipt), str(forget.uuid4())):
+    for receipt in ("", str(done.receipt), str(uuid4())):
         for change in (
             "payload = NULL, salt = NULL, payload_hash = NULL, location = ''",
             "payload = '{}', location = ''",
@@ -247,11 +239,11 @@ def test_a_forgetting_that_was_killed_half_way_is_taken_up_again(
     def killed(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(forget, "erase_round", killed)
+    monkeypatch.setattr(forgetting, "erase_round", killed)
     planned = forget.plan(reader_of(log, "default"), id=id_of(prompt(1)))
     with pytest.raises(KeyboardInterrupt):
         forget.forget(settings, log, 1, planned, None)
-    monkeypatch.setattr(forget, "erase_round", erasure.erase_round)
+    monkeypatch.setattr(forgetting, "erase_round", erasure.erase_round)
     assert holds(database_url, "zq7vkx19mw")
     (done,) = forget.resume(settings, log, 1, None)
     assert (done.events, holds(database_url, "zq7vkx19mw")) == (1, [])

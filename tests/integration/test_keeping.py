@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import zipfile
 from collections.abc import Iterator
@@ -21,12 +22,13 @@ from memctl.api.ingest import ingest
 from memctl.api.reader import reader_of
 from memctl.api.redacting import redact_past
 from memctl.infra import generations
-from memctl.infra.backups import NoRoom, backup, every, kept
+from memctl.infra.backups import NoRoom, backup, before_upgrade, every, kept
 from memctl.infra.database import Connection, connect
 from memctl.infra.log import archive
 from memctl.infra.log.append import append
 from memctl.infra.log.audit import decoded, hashed
 from memctl.infra.log.mark import last_position, move_mark
+from memctl.infra.log.migrate import migrate
 from memctl.infra.log.receipts import RECEIPTS, read_receipts
 from memctl.infra.settings import Settings, load_settings
 from memctl.workers.backups import LOCK, make_if_due
@@ -167,8 +169,9 @@ def test_an_export_is_taken_back_once_and_without_what_was_forgotten(
 
 
 def test_rules_that_came_later_cut_the_past_and_the_same_transcript_brings_nothing_twice(
-    settings: Settings, log: Connection, database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    settings: Settings, log: Connection, elsewhere: Connection, database_url: str, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
     source = Path(__file__).parents[2] / "infra" / "example" / "session.jsonl"
     transcript = tmp_path / "session.jsonl"
     transcript.write_bytes(source.read_bytes())
@@ -184,6 +187,7 @@ def test_rules_that_came_later_cut_the_past_and_the_same_transcript_brings_nothi
     assert (again.new, again.variant, again.duplicate) == (0, 0, first.new)
     dry = redact_past(grown, dry=True)
     assert len(events(log)) == whole
+    file = backup(settings, log, tmp_path / "kept")
     done = redact_past(grown)
     assert done.events == dry.events > 0
     assert done.cut["excluded"] >= done.events
@@ -207,6 +211,13 @@ def test_rules_that_came_later_cut_the_past_and_the_same_transcript_brings_nothi
     receipt = json.loads((settings.data_dir / RECEIPTS).read_text().splitlines()[-1])
     assert receipt["scope"]["kind"] == "rules"
     assert "invoice" not in msgspec.json.encode(receipt).decode().lower()
+    assert backups.restore(grown, elsewhere, file).redacted, "the backup holds what was cut since"
+    monkeypatch.setenv("MEMCTL_DATABASE_URL", url_of(elsewhere, database_url))
+    again_cut = redact_past(load_settings())
+    assert again_cut.events == done.events
+    drained(url_of(elsewhere, database_url))
+    assert "invoice" not in str(events(elsewhere)).lower()
+    assert digests(elsewhere) == digests(log)
 
 
 def test_a_backup_is_made_on_schedule_when_the_last_is_old_and_something_was_told_or_forgotten_since(
@@ -239,3 +250,23 @@ def test_a_backup_is_made_on_schedule_when_the_last_is_old_and_something_was_tol
     found = kept(daily)
     assert (found.files, found.overdue(now + timedelta(hours=47)), found.overdue(later)) == (2, False, True)
     assert [each.id for each in read_receipts([found.folder / RECEIPTS])]
+
+
+def test_before_an_upgrade_the_log_is_backed_up_as_the_older_memctl_left_it(
+    settings: Settings, postgres_url: str, elsewhere: Connection
+) -> None:
+    dump = Path(__file__).parents[1] / "data" / "schema-0009.sql.gz"
+    with connect(postgres_url) as old:
+        old.execute(gzip.decompress(dump.read_bytes()))
+    with connect(postgres_url) as old:  # another one: what pg_dump sets holds for a connection
+        told = events(old)
+        file = before_upgrade(settings, old)
+        assert file is not None
+        assert archive.check(file).schema == "0009"
+    migrate(postgres_url)
+    with connect(postgres_url) as new:
+        assert before_upgrade(settings, new) is None, "it is up to date"
+    assert backups.restore(settings, elsewhere, file).events == len(told) > 20
+    assert events(elsewhere) == told
+    elsewhere.execute("UPDATE memctl.schema_version SET version_num = '9999'")
+    assert before_upgrade(settings, elsewhere) is None, "what a newer memctl left is nobody's here to touch"

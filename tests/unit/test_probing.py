@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from memctl.api import probing
 from memctl.domain.observations import PromptSubmitted
+from memctl.workers import probing
 
 
 @pytest.mark.parametrize("said", ["ZQ7VKX19", "zq7vkx19", "ÉCOLE-straße7", "école-STRASSE7", "비밀번호987"])

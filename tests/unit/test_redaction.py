@@ -19,7 +19,6 @@ from memctl.domain.event import Micros, NewEvent, Payload
 from memctl.domain.observations import (
     CONTEXT_BLOCK_CLOSE,
     CONTEXT_BLOCK_OPEN,
-    OWN_TOOL_PREFIX,
     TEXT_CAP,
     Hunk,
     NoticeReceived,
@@ -27,6 +26,7 @@ from memctl.domain.observations import (
     ToolCalled,
     ToolReturned,
 )
+from memctl.domain.statements import DiscoveryNoted
 from memctl.infra.redaction import PRIVATE, Redactor, default_redactor, prepare, prepare_all, redact, redactor_of
 from memctl.infra.redaction.personal import resident_number
 from memctl.infra.redaction.rules import BadPattern, Rule, load_rules, personal_rules, user_rule
@@ -244,13 +244,39 @@ def test_long_things_are_capped_once() -> None:
     assert call.payload.length == 50_014
 
 
-def test_memctls_own_words_are_marked() -> None:
-    own = event(PromptSubmitted(text=f"{CONTEXT_BLOCK_OPEN}\nyou once…\n{CONTEXT_BLOCK_CLOSE}\nfix it"))
-    tool = event(ToolCalled(tool=f"{OWN_TOOL_PREFIX}search"))
-    plugin = event(ToolCalled(tool="mcp__plugin_memctl_memctl__search"))
-    other = event(ToolCalled(tool="mcp__linear__search"))
-    injected = [prepare(each).payload for each in (own, tool, plugin, other)]
-    assert [getattr(payload, "injected", None) for payload in injected] == [True, True, True, False]
+def test_memctls_own_words_are_marked_and_not_kept_again() -> None:
+    block = f"{CONTEXT_BLOCK_OPEN}\nyou once said zq7vkx19mw\n{CONTEXT_BLOCK_CLOSE}"
+    whole = prepare(event(PromptSubmitted(text=f"before {block} between {block}\nfix it")))
+    assert isinstance(whole.payload, PromptSubmitted)
+    told = f"{CONTEXT_BLOCK_OPEN}…{CONTEXT_BLOCK_CLOSE}"
+    assert (whole.payload.text, whole.payload.injected) == (f"before {told} between {told}\nfix it", True)
+    assert prepare(whole) == whole
+    torn = prepare(event(ToolReturned(tool="Bash", text=f"ok\n{block[:-20]}")))
+    notice = prepare(event(NoticeReceived(kind="attachment", data={"content": [{"text": block}]})))
+    statement = prepare(event(DiscoveryNoted(text=f"it said {block}")))
+    for each in (torn, notice, statement):
+        assert "zq7vkx19mw" not in str(each.payload)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["mcp__memctl__search", "mcp__plugin_memctl_memctl__search", "memctl_search", "mcp_memctl_search", "memctl.search"],
+)
+def test_what_memctls_own_tools_answered_is_not_kept_again(name: str) -> None:
+    asked = prepare(event(ToolCalled(tool=name, input={"query": "which port"}))).payload
+    assert isinstance(asked, ToolCalled)
+    assert (asked.injected, asked.input) == (True, {"query": "which port"})
+    answered = prepare(event(ToolReturned(tool=name, text="Dana said zq7vkx19mw")))
+    assert isinstance(answered.payload, ToolReturned)
+    assert (answered.payload.injected, answered.payload.length) == (True, 20)
+    assert "zq7vkx19mw" not in str(answered.payload)
+    assert prepare(answered) == answered
+
+
+@pytest.mark.parametrize("name", ["mcp__linear__search", "memctl", "mcp__memctlx__search", "Bash"])
+def test_what_other_tools_answered_is_kept(name: str) -> None:
+    answered = event(ToolReturned(tool=name, text="Dana said zq7vkx19mw"))
+    assert prepare(answered) is answered
 
 
 def test_without_hyperscan_the_same_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

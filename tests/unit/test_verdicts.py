@@ -212,6 +212,16 @@ def test_each_edit_of_core_memory_tells_the_whole_section() -> None:
         assert (row.text, row.version) == ("Jin, backend\nPrefers English", 3)
 
 
+def test_an_edit_repeats_the_one_before_in_its_section_and_nothing_of_other_sections() -> None:
+    first, other = history = edited(
+        AppendCoreMemory(section="user", content="Jin, backend"),
+        AppendCoreMemory(section="other", content="elsewhere"),
+    )
+    assert AppendCoreMemory(section="user", content="x").repeats(history) == [first]
+    assert ReplaceCoreMemory(section="other", old="elsewhere").repeats(history) == [other]
+    assert AppendCoreMemory(section="new", content="x").repeats(history) == []
+
+
 def test_an_edit_meant_for_another_version_or_of_what_is_not_there_is_refused() -> None:
     history = edited(AppendCoreMemory(section="user", content="Jin Jin"))
     with pytest.raises(SectionChanged):

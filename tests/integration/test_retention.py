@@ -1,0 +1,174 @@
+"""Retention: old sessions go by a rule, recorded and receipted; what lasts, and what was stated, stays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+import servers
+from events import NOON, prompt
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+from histories import digests, drained, example, rebuilt, workshop
+
+from memctl.api import backups, http_forget, http_problems
+from memctl.api.verify import Verification
+from memctl.domain.event import Micros, NewEvent
+from memctl.domain.recalled import MemoryRecalled, RecalledMemory
+from memctl.domain.statements import DecisionMade
+from memctl.domain.verdicts import MemoryPinned, MemoryRated
+from memctl.infra import generations
+from memctl.infra.backups import backup
+from memctl.infra.database import Connection, connect
+from memctl.infra.log.append import append
+from memctl.infra.settings import Settings, load_settings
+from memctl.workers import retention
+from memctl.workers.replay import replay
+
+DAY = 24
+"""Hours, as `workshop` counts sessions."""
+FAR = Micros(2**52)
+
+
+@pytest.fixture
+def log(database_url: str) -> Iterator[Connection]:
+    with connect(database_url, name="test") as connection:
+        generations.ensure_live(connection, 4)
+        yield connection
+
+
+@pytest.fixture
+def settings(database_url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Settings:
+    monkeypatch.setenv("MEMCTL_DATABASE_URL", database_url)
+    monkeypatch.setenv("MEMCTL_DATA_DIR", str(tmp_path / "data"))
+    monkeypatch.setenv("MEMCTL_STORAGE__KEEP_DAYS", "10")
+    return load_settings()
+
+
+def stated(payload: MemoryPinned | MemoryRated | DecisionMade | MemoryRecalled, like: NewEvent, at: int) -> NewEvent:
+    """A statement in the session of another event."""
+    return msgspec.structs.replace(
+        like, payload=payload, dedupe_key=f"command:test:{payload}", actor="user", occurred_at=Micros(at)
+    )
+
+
+def old_and_new() -> tuple[list[NewEvent], list[NewEvent], list[NewEvent]]:
+    """Two sessions of which nothing lasts, a decision stated in one of them, and what is verified or new."""
+    old = [*workshop(0), *workshop(DAY)]
+    decision = stated(DecisionMade(text="We write any"), old[0], NOON + 5_000_000)
+    return old, [decision], [*example(1, day=2), *workshop(20 * DAY)]
+
+
+def test_sessions_that_are_old_and_on_which_nothing_lasting_rests_are_as_if_they_had_never_been(
+    settings: Settings, log: Connection, database_url: str, postgres_server: str, migrated_template: str, tmp_path: Path
+) -> None:
+    old, decision, kept = old_and_new()
+    append(log, 1, [*old, *decision, *kept])
+    drained(database_url)
+    file = backup(settings, log, tmp_path / "kept")
+    found = retention.due(log, 1, 10, FAR)
+    assert found.streams == (old[0].stream, old[-1].stream)
+    assert (found.of, found.kept) == (4, 1), "of the example a claim was verified"
+    assert retention.size(log, 1, found.streams) > 1_000
+    before = digests(log)
+    (done,) = retention.prune(settings, log, 1, found, None)
+    assert done.events == len(old)
+    assert digests(log) != before
+    assert digests(log) == rebuilt(postgres_server, migrated_template, [*decision, *kept])
+    assert [each.name for each in replay(database_url, None, verify=True).compared if not each.equal] == []
+    assert {each.status for each in append(log, 1, old)} == {"forgotten"}
+    assert retention.due(log, 1, 10, FAR).streams == (), "what was stated keeps no session from being done with"
+    assert append(log, 1, [prompt(1, "taken up again", session="workshop-0", at=10**6)])[0].status == "new"
+    counted = next(each for each in Verification(settings).checks() if each.name == "forgetting")
+    assert (counted.ok, counted.counted) == (True, "1 receipt, 1 by age")
+
+    with servers.fresh_database(postgres_server, template=migrated_template) as url, connect(url) as elsewhere:
+        assert backups.restore(settings, elsewhere, file).left_out == len(old)
+        generations.ensure_live(elsewhere, 4)
+        drained(url)
+        assert digests(elsewhere) == rebuilt(postgres_server, migrated_template, [*decision, *kept])
+
+
+def test_what_is_pinned_or_found_useful_or_was_told_since_keeps_its_session(log: Connection, database_url: str) -> None:
+    old, decision, kept = old_and_new()
+    append(log, 1, [*old, *decision, *kept])
+    drained(database_url)
+    live = generations.live(log)
+
+    def episode_of(stream: str) -> str:
+        row = log.execute(
+            f"SELECT key FROM memctl.memories_g{live.stage2} WHERE row->>'kind' = 'episode'"
+            " AND row->'sessions' ? %s ORDER BY key",
+            [stream],
+        ).fetchone()
+        assert row is not None
+        return str(row[0])
+
+    one, other = (episode_of(stream) for stream in (old[0].stream, old[-1].stream))
+    assert len(retention.due(log, 1, 10, FAR).streams) == 2
+    with connect(database_url, autocommit=False) as meanwhile:
+        append(meanwhile, 1, [prompt(1, "taken up again", session="workshop-0", at=19 * 86_400)])
+        assert retention.due(meanwhile, 1, 10, FAR).streams == (old[-1].stream,), "no row tells of it yet"
+        meanwhile.rollback()
+    append(log, 1, [stated(MemoryRated(memory=one, value=0.0), kept[0], NOON)])
+    drained(database_url)
+    assert len(retention.due(log, 1, 10, FAR).streams) == 2, "what was found useless is not dear"
+    append(log, 1, [stated(MemoryPinned(memory=one), kept[0], NOON + 1)])
+    drained(database_url)
+    assert retention.due(log, 1, 10, FAR).streams == (old[-1].stream,)
+    recalled = MemoryRecalled(hook="UserPromptSubmit", memories=(RecalledMemory(id=other),))
+    append(log, 1, [stated(recalled, old[-1], old[-1].occurred_at)])
+    assert retention.due(log, 1, 10, FAR).streams == (old[-1].stream,), "it was told long ago"
+    again = msgspec.structs.replace(recalled, tokens=1)
+    append(log, 1, [stated(again, kept[-1], kept[-1].occurred_at)])
+    assert retention.due(log, 1, 10, FAR).streams == ()
+    with pytest.raises(retention.NothingOldEnough):
+        retention.asked(log, 1, 10)
+
+
+def test_by_the_settings_a_tenth_goes_in_a_day_and_a_memory_that_nobody_used_stays_as_it_is(
+    settings: Settings, log: Connection, database_url: str
+) -> None:
+    append(log, 1, [prompt(1, session=f"old-{n:02d}", at=n) for n in range(12)])
+    drained(database_url)
+    assert retention.prune_if_due(settings, log, FAR) == 0, "a clock that is years ahead makes nothing old"
+    append(log, 1, [prompt(1, session="new", at=20 * 86_400)])
+    drained(database_url)
+    now = Micros(NOON + 20 * retention.DAY_US)
+    with connect(database_url, name="other") as other:
+        other.execute("SELECT pg_advisory_lock(%s)", [retention.LOCK])
+        assert retention.prune_if_due(settings, log, now) == 0, "another worker is at it"
+    assert retention.prune_if_due(settings, log, now) == retention.ALWAYS
+    assert retention.prune_if_due(settings, log, now) == 0, "the rest waits for tomorrow"
+    log.execute("UPDATE memctl.receipts SET begun_at = to_timestamp(%s / 1e6) - interval '25 hours'", [now])
+    assert retention.prune_if_due(settings, log, now) == 2
+    left = log.execute("SELECT DISTINCT stream FROM memctl.events WHERE payload IS NOT NULL AND type LIKE 'prompt.%'")
+    assert left.fetchall() == [("session/claude-code/new",)]
+
+
+def test_over_http_it_is_shown_first_and_done_once_for_each_key(
+    settings: Settings, log: Connection, database_url: str
+) -> None:
+    old, decision, kept = old_and_new()
+    append(log, 1, [*old, *decision, *kept])
+    drained(database_url)
+    app = FastAPI()
+    http_problems.install(app)
+    app.include_router(http_forget.routes(settings), prefix="/v1")
+    client = TestClient(app, raise_server_exceptions=False)
+    asked, key = {"older_than_days": 10}, {"Idempotency-Key": "k"}
+    before = digests(log)
+    seen = client.post("/v1/prune/preview", json=asked)
+    assert seen.status_code == 200
+    assert (seen.json()["sessions"], seen.json()["kept"]) == (2, 1)
+    assert seen.json()["events"] + seen.json()["statements_about"] == len(old)
+    assert next(each for each in seen.json()["consequences"] if each["read_model"] == "episodes")["dropped"] == 2
+    assert digests(log) == before
+    assert client.post("/v1/prune", json=asked).status_code == 422, "it needs a key"
+    assert client.post("/v1/prune", json={"older_than_days": 0}, headers=key).status_code == 422
+    first = client.post("/v1/prune", json=asked, headers=key)
+    assert (first.status_code, first.json()["events"], len(first.json()["receipts"])) == (200, len(old), 1)
+    assert client.post("/v1/prune", json=asked, headers=key).json() == first.json()
+    assert client.post("/v1/prune", json=asked, headers={"Idempotency-Key": "l"}).status_code == 404

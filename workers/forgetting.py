@@ -1,0 +1,399 @@
+"""Forgetting at work: what is meant by a scope goes, and what follows from it, until nothing of it is found.
+
+What is forgotten is gone from the log, from everything folded from it, from the vectors, their cache and the spool; and
+tombstones keep it from coming back. A receipt says what was forgotten by ids and scope, never what it said. It is
+finished only once nothing can be found any more; one that was begun can be taken up again (`resume`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import UUID, uuid4
+
+import msgspec
+from psycopg import sql
+
+from memctl.domain.erasing import ContentErased, NothingToForget, Scope, Tombstone, scope_tombstones
+from memctl.domain.errors import MemctlError
+from memctl.domain.event import Micros, NewEvent, derived_id
+from memctl.infra import generations, outbox, readmodels
+from memctl.infra.database import Connection, outages
+from memctl.infra.log import erase
+from memctl.infra.log.append import append
+from memctl.infra.log.mark import move_mark
+from memctl.infra.log.receipts import write_receipts
+from memctl.infra.settings import Settings
+from memctl.infra.spool import Delivery, read_spooled
+from memctl.workers import probing
+from memctl.workers.erasure import Consequence, Round, erase_round, lineage, nothing_rebuilt, with_what_cites
+from memctl.workers.probing import Probe, StillThere
+from memctl.workers.processing import model
+
+if TYPE_CHECKING:
+    from qdrant_client import QdrantClient
+
+VECTORS_WITHIN_S = 60.0
+MOST_ROUNDS = 20
+SAMPLED = 300
+"""Events whose words are looked for afterwards."""
+
+ROW_KINDS = {
+    "memory": "memories", "bug": "bug_patterns", "insight": "insights", "knowledge": "verified_knowledge",
+    "task": "tasks", "rule": "code_rules", "code_pattern": "code_patterns", "entity": "entities",
+}  # fmt: skip
+
+
+class StillWriting(MemctlError):
+    """A program has been appending for too long: what it writes may belong to what is to be forgotten."""
+
+    hint = "see `memctl dlq list`, which names slow writers; then say the same again"
+
+
+class VectorsBehind(MemctlError):
+    """The vector store has not let go of {points} points yet."""
+
+    hint = "look at `memctl status`; then `memctl forget --resume`"
+    points: int
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """What is meant: a scope, and of an id or a text the deliveries that it led to. `text` is never stored."""
+
+    scope: Scope
+    what: str
+    ids: frozenset[UUID] = frozenset()
+    stones: tuple[Tombstone, ...] = ()
+    text: str = ""
+
+
+class Preview(msgspec.Struct, frozen=True, kw_only=True):
+    """What would go: events by type, sessions, and what becomes of the rows that rest on them."""
+
+    what: str
+    events: int
+    types: dict[str, int]
+    sessions: int
+    first_at: str
+    last_at: str
+    statements_about: int
+    """Statements about things that would be gone, which go with them."""
+    consequences: list[Consequence]
+
+
+class Forgotten(msgspec.Struct, frozen=True, kw_only=True):
+    """A finished receipt."""
+
+    receipt: UUID
+    what: str
+    events: int
+    types: dict[str, int]
+    rounds: int
+    spooled: int
+    """Deliveries that waited on disk and were removed."""
+    looked_for: int
+    """Ids and words that were looked for and found nowhere."""
+    consequences: list[Consequence]
+
+
+def preview(connection: Connection, space_id: int, plan: Plan) -> Preview:
+    """What would follow, worked out by doing it and undoing it. Raises: NothingToForget, as `erase_round`."""
+    ids = _ids(connection, space_id, plan)
+    found = erase_round(connection, space_id, uuid4(), ids, dry=True)
+    about = _said_about(connection, space_id, found) - ids
+    times = connection.execute(
+        "SELECT min(occurred_at), max(occurred_at) FROM memctl.events WHERE space_id = %s AND event_id = ANY(%s)",
+        [space_id, list(ids)],
+    ).fetchone()
+    first, last = times or (None, None)
+    return Preview(
+        what=plan.what,
+        events=found.events,
+        types=dict(found.types.most_common()),
+        sessions=sum(stream.startswith("session/") for stream in found.streams),
+        first_at=first.isoformat() if first else "",
+        last_at=last.isoformat() if last else "",
+        statements_about=len(about),
+        consequences=found.consequences,
+    )
+
+
+def forget(
+    settings: Settings,
+    connection: Connection,
+    space_id: int,
+    plan: Plan,
+    qdrant: QdrantClient | None,
+    reason: str = "",
+    key: str = "",
+) -> Forgotten:
+    """Forget it, and return once nothing of it is found.
+
+    `connection` is in autocommit mode; under a `key` it is done once (see `told_before`). Raises: NothingToForget,
+    StillWriting, RebuildAtWork, OtherRules, LeaseHeld, VectorsBehind, StillThere; from the second on the receipt stays
+    open, and `resume` goes on with it.
+    """
+    receipt = _receipt_of(space_id, key) if key else uuid4()
+    with outages(), nothing_rebuilt(connection):
+        ids = _ids(connection, space_id, plan)
+        with connection.transaction():
+            erase.begin(connection, space_id, receipt, plan.scope, reason, ids)
+            erase.lay(connection, space_id, receipt, [*scope_tombstones(plan.scope), *plan.stones])
+        return _carry_out(settings, connection, space_id, receipt, plan, qdrant, reason)
+
+
+def told_before(connection: Connection, space_id: int, key: str) -> dict[str, Any] | None:
+    """What was answered under that idempotency key; None where nothing was forgotten under it, or not to its end."""
+    receipt = _receipt_of(space_id, key)
+    with outages():
+        found = [each for each in erase.receipts(connection) if each.id == receipt and each.finished_at is not None]
+    return found[0].outcome if found else None
+
+
+def _receipt_of(space_id: int, key: str) -> UUID:
+    return derived_id(f"forget:{space_id}:{key}")
+
+
+def resume(settings: Settings, connection: Connection, space_id: int, qdrant: QdrantClient | None) -> list[Forgotten]:
+    """Go on with what was begun to be forgotten and not finished."""
+    done = []
+    with outages():
+        for each in erase.receipts(connection, unfinished=True):
+            if each.space != _space_name(connection, space_id) or each.scope.kind == "rules":
+                continue
+            with nothing_rebuilt(connection):
+                plan = Plan(scope=each.scope, what=_in_words(each.scope), ids=frozenset(each.erased))
+                done.append(_carry_out(settings, connection, space_id, each.id, plan, qdrant, each.reason))
+    return done
+
+
+def _carry_out(
+    settings: Settings,
+    connection: Connection,
+    space_id: int,
+    receipt: UUID,
+    plan: Plan,
+    qdrant: QdrantClient | None,
+    reason: str,
+) -> Forgotten:
+    if not erase.settled(connection):
+        raise StillWriting
+    ids = _ids(connection, space_id, plan, some=False)
+    words = () if plan.scope.rule else _words(connection, space_id, ids, plan.text)
+    types: Counter[str] = Counter()
+    told: Counter[tuple[str, str]] = Counter()
+    points: list[str] = []
+    gone: set[UUID] = set()
+    rounds = 0
+    while ids:
+        rounds += 1
+        if rounds > MOST_ROUNDS:
+            raise StillThere(where="what was recorded about it, without an end")
+        found = erase_round(connection, space_id, receipt, ids)
+        gone |= ids
+        types += found.types
+        points += found.points
+        for each in found.consequences:
+            told[each.read_model, "dropped"] += each.dropped
+            told[each.read_model, "changed"] += each.changed
+        about = _said_about(connection, space_id, found)
+        if plan.scope.id:
+            about |= of_thing(connection, space_id, plan.scope.id)
+        ids = with_what_cites(connection, space_id, about) - gone if about else set()
+    # What waits on disk is new, and meets the tombstones where it is not.
+    spooled = 0 if plan.scope.rule else _spool_without(settings.data_dir / "spool", plan)
+    recorded(connection, space_id, receipt, plan.scope, types.total(), reason)
+    _await_vectors(connection, qdrant, points)
+    probe = Probe(probing.ids_of(gone), words, tuple(points))
+    folders = [settings.data_dir / "spool", settings.data_dir / "log"]
+    if left := probing.found_in(connection, space_id, probe, folders, qdrant):
+        raise StillThere(where="; ".join(left))
+    consequences = [
+        Consequence(name, told[name, "dropped"], told[name, "changed"])
+        for name in dict.fromkeys(name for name, _ in told)
+    ]
+    done = Forgotten(
+        receipt=receipt,
+        what=plan.what,
+        events=types.total(),
+        types=dict(types.most_common()),
+        rounds=rounds,
+        spooled=spooled,
+        looked_for=len(probe.ids) + len(probe.words) + len(points),
+        consequences=consequences,
+    )
+    erase.finish(connection, receipt, msgspec.to_builtins(done))
+    write_receipts(connection, settings.data_dir)
+    return done
+
+
+def _said_about(connection: Connection, space_id: int, found: Round) -> set[UUID]:
+    """What was recorded about things that are gone, or told what they no longer tell."""
+    said = erase.naming(connection, space_id, found.dropped)
+    return said | erase.reflecting(connection, space_id, [*found.dropped, *found.retold])
+
+
+def _words(connection: Connection, space_id: int, ids: set[UUID], text: str) -> tuple[str, ...]:
+    """The words to look for afterwards."""
+    events = erase.read(connection, space_id, sorted(ids)[:SAMPLED])
+    return probing.words_of((event.payload for event in events), text)
+
+
+# --- what is meant ---
+
+
+def _ids(connection: Connection, space_id: int, plan: Plan, *, some: bool = True) -> set[UUID]:
+    by_ids = plan.scope.kind in ("id", "match")
+    found = set(plan.ids) if by_ids else erase.found_by(connection, space_id, plan.scope)
+    if some and not found:
+        raise NothingToForget(what=plan.what)
+    return with_what_cites(connection, space_id, found)
+
+
+def of_thing(connection: Connection, space_id: int, id: str, kind: str = "") -> set[UUID]:
+    """The events that a row rests on: of an episode all of its time, else those that it was folded from; none where
+    nothing stands under that id."""
+    kind = kind or _kind_of(connection, space_id, id)
+    if not kind:
+        return set()
+    if kind == "memory" and (memory := _row(connection, space_id, "memories", id)) is not None:
+        source = memory.source
+        episode = source.key if source.projection == "facts" else ""
+    else:
+        episode = id if kind == "episode" else ""
+    if episode and (row := _row(connection, space_id, "episodes", episode)) is not None:
+        return erase.between(connection, space_id, row.stream, row.started_at, row.ended_at)
+    return lineage(connection, space_id, ROW_KINDS[kind], id)
+
+
+def _kind_of(connection: Connection, space_id: int, id: str) -> str:
+    """What stands under that id in the read models; "" where nothing does."""
+    kinds = {**ROW_KINDS, "episode": "episodes"}
+    return next((kind for kind, name in kinds.items() if _row(connection, space_id, name, id) is not None), "")
+
+
+def _row(connection: Connection, space_id: int, name: str, key: str) -> Any | None:
+    p, live = model(name), generations.live(connection)
+    if "\0" in key:  # Postgres has no such text
+        return None
+    found = readmodels.load(connection, p, live.stage1 if p.stage == 1 else live.stage2, [(space_id, key)])
+    return found.get((space_id, key))
+
+
+def _in_words(scope: Scope) -> str:
+    return {"session": "a session", "project": "a project", "before": "all before a time"}.get(scope.kind, scope.kind)
+
+
+def _space_name(connection: Connection, space_id: int) -> str:
+    row = connection.execute("SELECT name FROM memctl.spaces WHERE space_id = %s", [space_id]).fetchone()
+    assert row is not None
+    return str(row[0])
+
+
+# --- beside the log ---
+
+
+def recorded(connection: Connection, space_id: int, receipt: UUID, scope: Scope, events: int, reason: str) -> None:
+    """Record in the log that something was erased under a receipt; twice is once."""
+    event = NewEvent(
+        stream=f"erased/{receipt}",
+        payload=ContentErased(receipt=receipt, scope=scope, events=events, reason=reason),
+        occurred_at=Micros(time.time_ns() // 1000),
+        dedupe_key=f"erased:{receipt}",
+        actor="user",
+    )
+    append(connection, space_id, [event])
+    move_mark(connection)
+
+
+def _spool_without(folder: Path, plan: Plan) -> int:
+    """Remove the deliveries on disk that hold the text, belong to the session or place, or are that old. How many.
+
+    Those that wait for the door meet the tombstones there; what was set aside, nobody would look at again.
+    """
+    if not folder.is_dir():
+        return 0
+    quoted = [json.dumps(name, ensure_ascii=False) for name in _names(plan.scope)]
+    inside = [place[:-1] + "/" for place in quoted if place[1:2] == "/"]
+    wanted = [each.lower() for each in (*quoted, *inside, " ".join(plan.text.split())) if each]
+    before = plan.scope.until if plan.scope.kind == "before" else 0
+    removed = 0
+    paths = sorted(path for path in folder.iterdir() if path.suffix in (".delivery", ".damaged", ".refused"))
+    for path in paths if wanted or before else []:
+        with contextlib.suppress(FileNotFoundError):  # the door has just taken it
+            at, said = _delivered(path)
+            if at < before or any(each in said for each in wanted):
+                path.unlink()
+                removed += 1
+    return removed
+
+
+def _names(scope: Scope) -> list[str]:
+    """A scope's sessions and places, as deliveries name them."""
+    return [stream.split("/", 2)[2] for stream in scope.streams] + list(scope.locations)
+
+
+def _delivered(path: Path) -> tuple[int, str]:
+    """When a delivery was made, in microseconds, and its words in lower case with single blanks between them."""
+    found = next((each for _, each in read_spooled([path])), None)
+    at, payload = path.stat().st_mtime_ns // 1000, b""
+    if isinstance(found, Delivery):
+        at, payload = found.at, found.payload
+    elif path.is_file():
+        payload = path.read_bytes()
+    try:
+        said = json.dumps(json.loads(payload), ensure_ascii=False).replace("\\n", " ").replace("\\t", " ")
+    except ValueError:
+        said = payload.decode("utf-8", "replace")
+    return at, " ".join(said.split()).lower()
+
+
+@contextlib.contextmanager
+def store_of(settings: Settings) -> Iterator[QdrantClient | None]:
+    """A client of the vector store; None where there is none."""
+    from memctl.infra.vectors import store
+
+    client = store.connect(settings.qdrant_url, settings.qdrant_api_key) if settings.qdrant_url else None
+    try:
+        yield client
+    finally:
+        if client is not None:
+            client.close()
+
+
+def _await_vectors(connection: Connection, qdrant: QdrantClient | None, points: Sequence[str]) -> None:
+    """Have the store let go of the points, by the outbox's writer or in its place."""
+    if qdrant is None or not points:
+        return
+    from memctl.workers.outbox import WRITING, Outbox, only_one
+
+    generation = generations.live(connection).stage2
+    deadline = time.monotonic() + VECTORS_WITHIN_S
+    while queued := _queued(connection, generation, points):
+        with only_one(connection, WRITING, generation) as mine:
+            if mine:
+                while Outbox(connection, qdrant, generation, "").sync():
+                    pass
+        if time.monotonic() > deadline:
+            raise VectorsBehind(points=queued)
+        time.sleep(0.05)
+    for each in (g for g, _, _ in generations.generations(connection, "dropped")):
+        from memctl.infra.vectors import store
+
+        store.drop_collection(qdrant, outbox.collection_of(connection, each))
+
+
+def _queued(connection: Connection, generation: int, points: Sequence[str]) -> int:
+    row = connection.execute(
+        sql.SQL("SELECT count(*) FROM memctl.outbox_g{} WHERE NOT dense AND key = ANY(%s)").format(
+            sql.SQL(str(generation))
+        ),
+        [list(points)],
+    ).fetchone()
+    assert row is not None
+    return int(row[0])

@@ -1,0 +1,244 @@
+"""Retention: sessions older than they are to be kept are pruned, which is forgetting them by a rule.
+
+What was observed in them goes, with all that rests on it alone; what people and agents stated stays. So does a session
+on which something lasting rests: a verified claim, or a memory that is pinned, confirmed, rated useful, or was told to
+an agent since. Each prune is recorded with its receipt, so replays, backups and transcripts told again know of it.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import msgspec
+from psycopg import sql
+
+from memctl.domain.erasing import Scope
+from memctl.domain.errors import MemctlError
+from memctl.domain.event import Micros
+from memctl.infra import generations, readmodels
+from memctl.infra.database import Connection, connect
+from memctl.infra.log import erase
+from memctl.infra.log.spaces import space_id as space_of
+from memctl.infra.settings import Settings
+from memctl.projections.memory_rows import Memory
+from memctl.workers.forgetting import Forgotten, Plan, forget, store_of, told_before
+from memctl.workers.processing import model
+
+if TYPE_CHECKING:
+    from qdrant_client import QdrantClient
+
+log = logging.getLogger("memctl.retention")
+
+LOOK_AGAIN_S = 3600.0
+LOCK = 0x7072756E
+"""Advisory lock of whoever prunes by the settings ("prun")."""
+
+AT_ONCE = 25
+"""Sessions that go under one receipt."""
+
+LARGEST_SHARE, ALWAYS = 0.1, 10
+"""By the settings no more than this share of the sessions, or so many, go in a day: a clock or a setting that is wrong
+is seen before everything is gone."""
+
+USEFUL = 0.5
+"""Usefulness that no rating has moved yet; above it somebody found the memory useful."""
+
+DAY_US = 86_400_000_000
+
+
+class NothingOldEnough(MemctlError):
+    """No session that could go is older than {days} days."""
+
+    exit_code = 3
+    days: int
+
+
+class Due(msgspec.Struct, frozen=True, kw_only=True):
+    """What may go: streams of sessions whose last sign of life is before `until`, oldest first."""
+
+    days: int
+    until: Micros
+    streams: tuple[str, ...]
+    of: int
+    """Sessions that memory holds."""
+    kept: int
+    """Sessions as old that stay, since something lasting rests on them."""
+
+    def plan(self, streams: Sequence[str] | None = None) -> Plan:
+        """The forgetting of these, or of all of them."""
+        chosen = self.streams if streams is None else tuple(streams)
+        rule = f"older than {self.days} days"
+        return Plan(
+            scope=Scope(kind="session", streams=chosen, until=self.until, rule=rule),
+            what=f"{len(chosen)} sessions {rule}",
+        )
+
+
+def due(connection: Connection, space_id: int, days: int, now: Micros) -> Due:
+    """The sessions that are older than so many days, without those that something lasting rests on.
+
+    Days are counted back from `now`, or from the last thing that happened where that was before: a memory that nobody
+    used for long does not go while it is away.
+    """
+    live = generations.live(connection)
+    table = sql.SQL(readmodels.table("sessions", live.stage1))
+    of, last = connection.execute(
+        sql.SQL("SELECT count(*), coalesce(max((row->>'last_at')::bigint), 0) FROM {} WHERE space_id = %s").format(
+            table
+        ),
+        [space_id],
+    ).fetchone() or (0, 0)
+    until = Micros(min(now, last) - days * DAY_US)
+    old = [
+        row[0]
+        for row in connection.execute(
+            sql.SQL(
+                # The row may be behind the log: a session that was just taken up again is not old.
+                "SELECT s.stream FROM {} s WHERE space_id = %s AND (row->>'last_at')::bigint < %s AND"
+                " (SELECT max(e.occurred_at) FROM memctl.events e WHERE e.space_id = s.space_id AND e.stream = s.stream"
+                " AND e.payload IS NOT NULL AND e.type = ANY(%s)) <= %s ORDER BY (row->>'last_at')::bigint, s.stream"
+            ).format(table),
+            [space_id, until, erase.observed(), _moment(until)],
+        )
+    ]
+    lasting = _lasting(connection, space_id, live, until) if old else set()
+    going = tuple(stream for stream in old if stream not in lasting)
+    return Due(days=days, until=until, streams=going, of=of, kept=len(old) - len(going))
+
+
+def asked(connection: Connection, space_id: int, days: int) -> Due:
+    """What is due as of now, for somebody who asks. Raises: NothingOldEnough."""
+    found = due(connection, space_id, days, Micros(time.time_ns() // 1000))
+    if not found.streams:
+        why = f"{found.kept:,} as old stay, since something lasting rests on them" if found.kept else None
+        raise NothingOldEnough(days=days, hint=why)
+    return found
+
+
+def size(connection: Connection, space_id: int, streams: Sequence[str]) -> int:
+    """Bytes that the log holds of what was observed in these."""
+    row = connection.execute(
+        "SELECT coalesce(sum(pg_column_size(payload)), 0)::bigint FROM memctl.events"
+        " WHERE space_id = %s AND stream = ANY(%s) AND type = ANY(%s)",
+        [space_id, list(streams), erase.observed()],
+    ).fetchone()
+    return int(row[0]) if row else 0
+
+
+def prune(
+    settings: Settings,
+    connection: Connection,
+    space_id: int,
+    found: Due,
+    qdrant: QdrantClient | None,
+    *,
+    key: str = "",
+) -> Iterator[Forgotten]:
+    """Prune what is due, a few sessions under each receipt; under a `key` it is done once.
+
+    Stopped in between, what has gone is gone and the rest is still due. Raises: as `forget`.
+    """
+    for at in range(0, len(found.streams), AT_ONCE):
+        plan = found.plan(found.streams[at : at + AT_ONCE])
+        yield forget(settings, connection, space_id, plan, qdrant, "", f"prune:{key}:{at}" if key else "")
+
+
+def pruned_before(connection: Connection, space_id: int, key: str) -> list[Forgotten]:
+    """What was pruned under that key, in order; empty where nothing was."""
+    done: list[Forgotten] = []
+    while (told := told_before(connection, space_id, f"prune:{key}:{len(done) * AT_ONCE}")) is not None:
+        done.append(msgspec.convert(told, Forgotten))
+    return done
+
+
+def keep_pruning(settings: Settings, stop: threading.Event) -> None:
+    """Prune as the settings say until told to stop; what goes wrong is logged, and tried again later."""
+    if not settings.storage.keep_days:
+        return
+    told = ""
+    while not stop.wait(LOOK_AGAIN_S):
+        try:
+            with connect(settings.require("database_url"), name="memctl retention") as connection:
+                prune_if_due(settings, connection, Micros(time.time_ns() // 1000))
+            told = ""
+        except (MemctlError, OSError) as problem:
+            if str(problem) != told:
+                log.warning("nothing was pruned: %s", problem)
+            told = str(problem)
+
+
+def prune_if_due(settings: Settings, connection: Connection, now: Micros) -> int:
+    """Prune what is due by the settings, as much of it as may go in a day, unless somebody else is at it.
+
+    Returns how many sessions have gone. Raises: as `forget`.
+    """
+    row = connection.execute("SELECT pg_try_advisory_lock(%s)", [LOCK]).fetchone()
+    if not (row and row[0]):
+        return 0
+    try:
+        space_id = space_of(connection, settings.space)
+        found = due(connection, space_id, settings.storage.keep_days, now)
+        left = max(ALWAYS, int(found.of * LARGEST_SHARE)) - _pruned_since(connection, settings.space, now - DAY_US)
+        chosen = found.streams[: max(0, left)]
+        if not chosen:
+            return 0
+        waiting = len(found.streams) - len(chosen)
+        log.info("pruning %d sessions older than %d days; %d wait for tomorrow", len(chosen), found.days, waiting)
+        going = msgspec.structs.replace(found, streams=chosen)
+        with store_of(settings) as qdrant:
+            events = sum(done.events for done in prune(settings, connection, space_id, going, qdrant))
+        log.info("pruned %d sessions, %d events", len(chosen), events)
+        return len(chosen)
+    finally:
+        connection.execute("SELECT pg_advisory_unlock(%s)", [LOCK])
+
+
+def _pruned_since(connection: Connection, space: str, moment: int) -> int:
+    since = _moment(moment)
+    return sum(
+        len(each.scope.streams)
+        for each in erase.receipts(connection)
+        if each.space == space and each.scope.rule and each.begun_at >= since
+    )
+
+
+def _lasting(connection: Connection, space_id: int, live: generations.Live, until: Micros) -> set[str]:
+    """The streams that something lasting rests on: what was verified, what somebody holds dear, what was told since."""
+    dear = [
+        row.memory
+        for row in readmodels.rows_of(connection, model("regard"), live.stage2, space_id)
+        if row.pinned or row.confirmed or row.usefulness > USEFUL
+    ]
+    told = connection.execute(
+        "SELECT DISTINCT m->>'id' FROM memctl.events, jsonb_array_elements(payload->'memories') m WHERE space_id = %s"
+        " AND type = 'memory.recalled' AND occurred_at >= %s AND payload ? 'memories' AND NOT payload ? 'withheld'",
+        [space_id, _moment(until)],
+    )
+    p = model("memories")
+    rows = connection.execute(
+        sql.SQL("SELECT row FROM {} WHERE space_id = %b AND (key = ANY(%b) OR row->>'status' <> 'record')").format(
+            sql.SQL(readmodels.table(p.name, live.stage2))
+        ),
+        [space_id, [*dear, *(row[0] for row in told)]],
+        binary=True,
+    )
+    streams: set[str] = set()
+    events = set()
+    for (row,) in rows:
+        memory: Memory = readmodels.decode_row(p, row)
+        streams.update(memory.sessions)
+        events.update(span.event for span in memory.evidence)
+    found = connection.execute(
+        "SELECT DISTINCT stream FROM memctl.events WHERE space_id = %s AND event_id = ANY(%s)",
+        [space_id, list(events)],
+    )
+    return streams | {row[0] for row in found}
+
+
+def _moment(at: int) -> datetime:
+    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=at)
