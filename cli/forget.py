@@ -114,6 +114,10 @@ def prune(days: int | None, dry_run: bool, yes: bool, as_json: bool) -> None:
     memory that is pinned, confirmed, rated useful, or was told to an agent since. With storage.keep_days the worker
     does this by itself, a tenth of the sessions a day at most. The room is used again; `memctl forget --scrub` gives it
     back to the disk.
+
+    \b
+    memctl prune --older-than 365 --dry-run
+    memctl prune --older-than 365
     """
     import msgspec
 
