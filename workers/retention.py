@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
+from uuid import UUID
 
 import msgspec
 from psycopg import sql
@@ -209,18 +210,21 @@ def _pruned_since(connection: Connection, space: str, moment: int) -> int:
 
 def _lasting(connection: Connection, space_id: int, live: generations.Live, until: Micros) -> set[str]:
     """The streams that something lasting rests on: what was verified, what somebody holds dear, what was told since."""
-    dear = [
-        row.memory
-        for row in readmodels.rows_of(connection, model("regard"), live.stage2, space_id)
-        if row.pinned or row.confirmed or row.usefulness > USEFUL
-    ]
+    dear: list[str] = []
+    with connection.transaction():
+        for rows in readmodels.scan(connection, model("regard"), live.stage2, 2_000):
+            dear += [
+                key
+                for (space, key), row in rows
+                if space == space_id and (row.pinned or row.confirmed or row.usefulness > USEFUL)
+            ]
     told = connection.execute(
         "SELECT DISTINCT m->>'id' FROM memctl.events, jsonb_array_elements(payload->'memories') m WHERE space_id = %s"
         " AND type = 'memory.recalled' AND occurred_at >= %s AND payload ? 'memories' AND NOT payload ? 'withheld'",
         [space_id, _moment(until)],
     )
     p = model("memories")
-    rows = connection.execute(
+    memories = connection.execute(
         sql.SQL("SELECT row FROM {} WHERE space_id = %b AND (key = ANY(%b) OR row->>'status' <> 'record')").format(
             sql.SQL(readmodels.table(p.name, live.stage2))
         ),
@@ -228,9 +232,9 @@ def _lasting(connection: Connection, space_id: int, live: generations.Live, unti
         binary=True,
     )
     streams: set[str] = set()
-    events = set()
-    for (row,) in rows:
-        memory: Memory = readmodels.decode_row(p, row)
+    events: set[UUID] = set()
+    for (encoded,) in memories:
+        memory: Memory = readmodels.decode_row(p, encoded)
         streams.update(memory.sessions)
         events.update(span.event for span in memory.evidence)
     found = connection.execute(

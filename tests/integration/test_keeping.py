@@ -240,8 +240,8 @@ def test_a_backup_is_made_on_schedule_when_the_last_is_old_and_something_was_tol
         full.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=10 << 20))
         with pytest.raises(NoRoom):
             make_if_due(daily, log, later)
-    with connect(database_url, name="other") as other:
-        other.execute("SELECT pg_advisory_lock(%s)", [LOCK])
+    with connect(database_url, name="other") as other, other.transaction():
+        other.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK])
         assert not make_if_due(daily, log, later), "another worker is at it"
     assert make_if_due(daily, log, later)
     drained(database_url)

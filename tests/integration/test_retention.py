@@ -82,7 +82,7 @@ def test_sessions_that_are_old_and_on_which_nothing_lasting_rests_are_as_if_they
     assert retention.due(log, 1, 10, FAR).streams == (), "what was stated keeps no session from being done with"
     assert append(log, 1, [prompt(1, "taken up again", session="workshop-0", at=10**6)])[0].status == "new"
     counted = next(each for each in Verification(settings).checks() if each.name == "forgetting")
-    assert (counted.ok, counted.counted) == (True, "1 receipt, 1 by age")
+    assert (counted.result, counted.counted) == ("ok", "1 receipt, 1 by age")
 
     with servers.fresh_database(postgres_server, template=migrated_template) as url, connect(url) as elsewhere:
         assert backups.restore(settings, elsewhere, file).left_out == len(old)
@@ -137,8 +137,8 @@ def test_by_the_settings_a_tenth_goes_in_a_day_and_a_memory_that_nobody_used_sta
     append(log, 1, [prompt(1, session="new", at=20 * 86_400)])
     drained(database_url)
     now = Micros(NOON + 20 * retention.DAY_US)
-    with connect(database_url, name="other") as other:
-        other.execute("SELECT pg_advisory_lock(%s)", [retention.LOCK])
+    with connect(database_url, name="other") as other, other.transaction():
+        other.execute("SELECT pg_advisory_xact_lock(%s)", [retention.LOCK])
         assert retention.prune_if_due(settings, log, now) == 0, "another worker is at it"
     assert retention.prune_if_due(settings, log, now) == retention.ALWAYS
     assert retention.prune_if_due(settings, log, now) == 0, "the rest waits for tomorrow"
