@@ -12,9 +12,11 @@ from memctl.api.pages import Keyed, above, equal, one, page, projection_named, s
 from memctl.api.places import Places, projects_of
 from memctl.api.reader import Reader
 from memctl.api.staleness import changed_since
-from memctl.api.views import Page, shown
+from memctl.api.views import Page, iso, moment, shown
+from memctl.domain.core_memory import CORE, CoreMemoryAppended, CoreMemoryReplaced
 from memctl.domain.memory import memory_id
 from memctl.domain.preferences import Group
+from memctl.infra.log.read import read_stream
 from memctl.projections.candidates import Candidate
 from memctl.projections.insights import Insight
 from memctl.projections.resolutions import effective
@@ -158,6 +160,26 @@ def core_memory(reader: Reader) -> list[dict[str, Any]]:
     """The sections of core memory, by name."""
     rows, _ = page(reader, projection_named("core_memory"), "changed_at", [], limit=MOST_SECTIONS, cursor=None)
     return [shown(keyed.row) for keyed in sorted(rows, key=lambda keyed: keyed.key) if keyed.row.text]
+
+
+def core_history(reader: Reader, section: str) -> list[dict[str, Any]]:
+    """What a section of core memory was, version by version, newest first; what was forgotten is left out."""
+    edits = [
+        (event, event.payload)
+        for event in read_stream(reader.connection, reader.space_id, CORE)
+        if isinstance(event.payload, CoreMemoryAppended | CoreMemoryReplaced) and event.payload.section == section
+    ]
+    return [
+        {
+            "section": section,
+            "text": edit.text,
+            "version": edit.version,
+            "changed_at": iso(moment(int(event.occurred_at))),
+            "by": event.actor,
+            "event": str(event.event_id),
+        }
+        for event, edit in sorted(edits, key=lambda pair: pair[1].version, reverse=True)
+    ]
 
 
 def resolutions(reader: Reader, *, limit: int = 50, cursor: str | None = None) -> Page:

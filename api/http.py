@@ -374,6 +374,11 @@ def _routes(readers: Readers, engine: Engine, llm: Llm) -> APIRouter:
         """The sections of core memory."""
         return found(request, lambda reader: {"items": claims.core_memory(reader)})
 
+    @router.get("/core/{section}/history", tags=["claims"])
+    def core_history(request: Request, section: Annotated[str, Path(max_length=40)]) -> Response:
+        """What a section of core memory was, version by version, newest first."""
+        return found(request, lambda reader: {"items": claims.core_history(reader, section)})
+
     @router.get("/resolutions", tags=["claims"])
     def resolutions(request: Request, limit: Limit = 50, cursor: Cursor = None) -> Response:
         """What became of what was left open, latest first."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import quote
 
 import click
 
@@ -273,6 +274,28 @@ def core(context: click.Context, as_json: bool) -> None:
         print_lines(*(f"  {each}" for each in item["text"].splitlines()))
     if not items:
         tell("core memory is empty; `memctl core append SECTION TEXT` begins it")
+        context.exit(NOTHING_FOUND)
+
+
+@core.command("history")
+@click.argument("section")
+@_JSON
+@click.pass_context
+def core_history(context: click.Context, section: str, as_json: bool) -> None:
+    """Show what SECTION was, version by version, newest first.
+
+    \b
+    memctl core history persona
+    """
+    with running() as client:
+        items = client.get(f"/v1/core/{quote(section, safe='')}/history")["items"]
+    if as_json:
+        print_json(items)
+    for item in items if not as_json else ():
+        click.echo(click.style(f"version {item['version']}, {when(item['changed_at'])}, by {item['by']}", bold=True))
+        print_lines(*(f"  {each}" for each in item["text"].splitlines()))
+    if not items:
+        tell(f"core memory never had a section {section!r}; `memctl core` lists those that it has")
         context.exit(NOTHING_FOUND)
 
 
