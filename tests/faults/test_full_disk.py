@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -74,9 +75,15 @@ def test_inside(environment_for: Callable[[str], dict[str, str]], tmp_path: Path
             free = os.statvfs(disk).f_bavail * os.statvfs(disk).f_frsize
             os.posix_fallocate(file.fileno(), 0, free - 12 * 1024 * 1024)
         environment = environment_for(postgres.url)
-        with memctl("worker", environment=environment, log=tmp_path / "worker.log") as worker:
+        output = tmp_path / "worker.log"
+        with memctl("worker", environment=environment, log=output) as worker:
+            with connect(postgres.url) as log:
+                kept.append(long_prompt(0))
+                append(log, 1, kept)
+                until(lambda: caught_up(log), within_s=60)
+            worker.send_signal(signal.SIGSTOP)  # so that it finds work, and no room for it
             with contextlib.closing(connect(postgres.url)) as writer:
-                for number in range(2000):
+                for number in range(1, 2000):
                     event = long_prompt(number)
                     try:
                         append(writer, 1, [event])
@@ -89,6 +96,8 @@ def test_inside(environment_for: Callable[[str], dict[str, str]], tmp_path: Path
             with contextlib.suppress(DatabaseUnavailable, psycopg.Error), connect(postgres.url) as writer:
                 append(writer, 1, [event])
                 kept.append(event)
+            worker.send_signal(signal.SIGCONT)
+            until(lambda: "cannot go on" in output.read_text(), within_s=60)
             assert worker.poll() is None
             ballast.unlink()
             if not postgres.answers():  # without room for its WAL Postgres ends itself; its supervisor starts it again
