@@ -26,8 +26,6 @@ SUFFIX = ".memctl.zip"
 _STAMP = "%Y%m%dT%H%M%S%fZ"
 
 _EMBEDDED_EVERY_HOURS = 24
-_FIRST_WITH_BACKUPS = "0006"
-"""The schema that came with backups: older ones lack some of their tables."""
 _LEAST_ROOM = 64 << 20
 """Bytes that a backup on schedule leaves free beside twice the size of the last one."""
 
@@ -92,7 +90,7 @@ def before_upgrade(settings: Settings, connection: Connection) -> Path | None:
     """
     with outages():
         at, newest = revisions(connection)
-        if not _FIRST_WITH_BACKUPS <= at < newest:
+        if not at or at >= newest:
             return None
         row = connection.execute("SELECT EXISTS (SELECT FROM memctl.events)").fetchone()
     return backup(settings, connection) if row and row[0] else None

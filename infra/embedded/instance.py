@@ -247,7 +247,7 @@ def _keep_what_was(settings: Settings, url: str, tell: Tell) -> None:
         with connect(url, name="memctl backup") as connection:
             if (file := before_upgrade(settings, connection)) is not None:
                 tell(f"as it was before this upgrade: {file}")
-    except OSError as problem:
+    except (OSError, MemctlError) as problem:
         tell(f"no backup was made before this upgrade: {problem}")
 
 

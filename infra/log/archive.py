@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import lzma
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -35,6 +36,11 @@ TABLES = (
 _BLOCK = 1 << 20
 _LONGEST_MANIFEST = 1 << 20
 """Bytes; a file that unpacks to more was not written by memctl."""
+
+_UNREADABLE = (
+    KeyError, OSError, ValueError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error, lzma.LZMAError,
+)  # fmt: skip
+"""What a damaged member raises, or one that is packed or locked as memctl packs none."""
 
 Progress = Callable[[str, int], None]
 """Told the table and how many bytes of it are done."""
@@ -87,6 +93,8 @@ def _written(connection: Connection, archive: zipfile.ZipFile, progress: Progres
     tables = {}
     for table in TABLES:
         columns = _columns(connection, table)
+        if not columns:  # the database is of an older memctl
+            continue
         digest, rows, size = hashlib.sha256(), 0, 0
         query = sql.SQL("COPY (SELECT {} FROM memctl.{} ORDER BY 1) TO STDOUT").format(
             sql.SQL(", ").join(map(sql.Identifier, columns)), sql.Identifier(table)
@@ -173,7 +181,7 @@ def restore(connection: Connection, file: Path, progress: Progress = lambda tabl
 
 def _columns(connection: Connection, table: str) -> tuple[str, ...]:
     rows = connection.execute(
-        "SELECT attname FROM pg_attribute WHERE attrelid = %s::regclass AND attnum > 0 AND NOT attisdropped"
+        "SELECT attname FROM pg_attribute WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped"
         " ORDER BY attnum",
         [f"memctl.{table}"],
     )
@@ -183,7 +191,7 @@ def _columns(connection: Connection, table: str) -> tuple[str, ...]:
 def _opened(file: Path) -> zipfile.ZipFile:
     try:
         return zipfile.ZipFile(file)
-    except (OSError, zipfile.BadZipFile) as problem:
+    except _UNREADABLE as problem:
         why = problem.strerror if isinstance(problem, OSError) and problem.strerror else str(problem)
         raise BadBackup(file=str(file), why=why) from problem
 
@@ -193,7 +201,7 @@ def _manifest(file: Path, archive: zipfile.ZipFile) -> Manifest:
         if archive.getinfo("manifest.json").file_size > _LONGEST_MANIFEST:
             raise ValueError
         found = msgspec.json.decode(archive.read("manifest.json"), type=Manifest)
-    except (KeyError, msgspec.MsgspecError, zipfile.BadZipFile, EOFError, ValueError) as problem:
+    except (msgspec.MsgspecError, *_UNREADABLE) as problem:
         raise BadBackup(file=str(file), why="it is no backup of memctl's, or damaged") from problem
     if found.format != FORMAT or set(found.tables) - set(TABLES):
         raise BadBackup(file=str(file), why="it was written by a newer memctl")
@@ -204,5 +212,5 @@ def _blocks(file: Path, archive: zipfile.ZipFile, table: str) -> Iterator[bytes]
     try:
         with archive.open(table) as member:
             yield from iter(lambda: member.read(_BLOCK), b"")
-    except (KeyError, zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError) as problem:
+    except _UNREADABLE as problem:
         raise BadBackup(file=str(file), why=f"{table} cannot be read ({problem})") from problem
