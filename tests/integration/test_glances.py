@@ -112,7 +112,8 @@ def test_its_tables_go_even_where_nobody_can_be_told_so(log: Connection, databas
     with connect(database_url, name="lost") as lost:
         worker.look(lost)
         assert scratch(log) == 2
+        (kept,) = worker._kept
         lost.close()
         with pytest.raises(psycopg.OperationalError):
-            worker._drop(lost, worker._kept[0])
+            worker._drop(lost, kept)
     assert scratch(log) == 0
