@@ -6,7 +6,7 @@ LINKS := .links/memctl
 
 .DEFAULT_GOAL := help
 .PHONY: help run test check bench bench-sessions bench-engine bench-hooks bench-search eval docs lock test-wheel test-tutorial axe
-.PHONY: test-external soak planted fuzz audit mutation clean
+.PHONY: test-external soak planted fuzz fuzz-api audit mutation clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | expand -t 16
@@ -88,6 +88,10 @@ planted: $(VENV)/.installed-dev ## Forget 208 planted phrases one by one in all 
 FUZZ ?= 900
 fuzz: $(VENV)/.installed-dev ## Hostile inputs at every parser, the door and the API (FUZZ=900 of each kind: some 13,000)
 	MEMCTL_TEST_FUZZ=$(FUZZ) $(BIN)/pytest -q tests/unit/test_fuzz.py tests/integration/test_fuzz.py
+
+fuzz-api: $(VENV)/.installed-dev ## Hold every answer of the API against its own description, with schemathesis (EXAMPLES=50)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'schemathesis>=4.32'
+	$(BIN)/python tests/fuzz_api.py --max-examples $(or $(EXAMPLES),50)
 
 audit: $(VENV)/.installed-dev ## Ask PyPI which installed packages have known faults; what it does not know of counts as one
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check pip-audit

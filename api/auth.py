@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import hmac
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -28,6 +30,9 @@ LONGEST_BODY = 1 << 20
 LONGER_BODIES = {"/v1/events": 16 << 20, "/v1/import": 256 << 20}
 """The same where more is to be sent: events, and older stores, which go to the disk as they come. Whoever may not send
 any is refused before."""
+
+PATIENCE_S = 2.0
+"""How long the body of a request that is refused may take to come in."""
 
 LONGEST_TARGET = 16 << 10
 """Bytes of a request's path and query; longer texts are posted."""
@@ -78,7 +83,10 @@ class Guard:
         if refusal is not None or caller is None:
             refusal = refusal or _UNKNOWN
             page = not path.startswith("/v1") and b"text/html" in headers.get(b"accept", b"")
-            await (_lead(send, b"/sign-in") if page and refusal[0] == 401 else _refuse(send, *refusal))
+            if page and refusal[0] == 401:
+                await _lead(send, b"/sign-in")
+            else:
+                await _refuse(send, *refusal, goes_on=await _taken_in(headers, receive))
             return
 
         async def still_admitted() -> bool:
@@ -198,14 +206,29 @@ async def _lead(send: Send, to: bytes) -> None:
     await sending({"type": "http.response.body", "body": b""})
 
 
-async def _refuse(send: Send, status: int, title: str, detail: str) -> None:
+async def _taken_in(headers: dict[bytes, bytes], receive: Receive) -> bool:
+    """Whether the body of a request that is refused has come in whole. A client that still sends when the connection is
+    closed may never read why; one that announces too much, or is slow, is not waited for."""
+    length = headers.get(b"content-length", b"0")
+    if b"transfer-encoding" in headers or not length.isdigit() or int(length[:20]) > LONGEST_DELIVERY:
+        return False
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(PATIENCE_S):
+            while (message := await receive())["type"] == "http.request":
+                if not message.get("more_body"):
+                    return True
+    return False
+
+
+async def _refuse(send: Send, status: int, title: str, detail: str, *, goes_on: bool) -> None:
     body = orjson.dumps({"type": "about:blank", "title": title, "status": status, "detail": detail})
     headers = [
         (b"content-type", b"application/problem+json"),
         (b"content-length", str(len(body)).encode()),
-        (b"connection", b"close"),
         *_HARDENING,
     ]
+    if not goes_on:
+        headers.append((b"connection", b"close"))
     if status == 401:
         headers.append((b"www-authenticate", b'Bearer realm="memctl"'))
     elif status == 503:

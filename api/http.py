@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Annotated, Any, Literal
 
 import msgspec
 import orjson
 from fastapi import APIRouter, Depends, FastAPI, Path, Query, Request, Response
-from pydantic import AwareDatetime, BaseModel, Field, NaiveDatetime
+from pydantic import BaseModel, Field
 
 from memctl.api import bugs as bug_queries
 from memctl.api import (
@@ -38,7 +38,7 @@ from memctl.api.access import CALLER
 from memctl.api.deciding import Commands
 from memctl.api.delivering import Deliveries
 from memctl.api.explain import explain
-from memctl.api.pages import LONGEST_PAGE
+from memctl.api.http_asked import LONGEST_PLACE, Cursor, Here, Iso, Limit, Moment, Project, micros
 from memctl.api.places import Places, places_of
 from memctl.api.reader import AS_OF, Reader, Readers
 from memctl.api.search import MOST_RESULTS, Engine, Question
@@ -58,20 +58,6 @@ LONGEST_QUERY = 8_000
 LONGEST_ERROR = 200_000
 """Characters of a posted error text."""
 
-Project = Annotated[
-    str | None,
-    Query(max_length=4096, description="A project's name, a path in it, or `*` for all.", examples=["checkout", "*"]),
-]
-Here = Annotated[
-    str | None,
-    Query(max_length=4096, description="Where the caller stands, used where no project is named: an absolute path."),
-]
-Limit = Annotated[int, Query(ge=1, le=LONGEST_PAGE, description="Most items of the answer.")]
-Cursor = Annotated[str | None, Query(max_length=1024, description="`next` of the page before.")]
-Moment = Annotated[
-    AwareDatetime | NaiveDatetime | None,
-    Query(description="ISO 8601; UTC where no zone is given.", examples=["2026-03-01"]),
-]
 Id = Annotated[str, Path(min_length=1, max_length=512, description="An id, or its unambiguous beginning.")]
 
 
@@ -79,9 +65,9 @@ class ErrorText(BaseModel):
     """An error to be looked up."""
 
     text: str = Field(min_length=1, max_length=LONGEST_ERROR, examples=["ModuleNotFoundError: No module named 'yaml'"])
-    command: str = Field(default="", max_length=4096, description="What printed it.", examples=["pytest -q"])
-    project: str | None = Field(default=None, max_length=4096)
-    here: str | None = Field(default=None, max_length=4096)
+    command: str = Field(default="", max_length=LONGEST_PLACE, description="What printed it.", examples=["pytest -q"])
+    project: str | None = Field(default=None, max_length=LONGEST_PLACE)
+    here: str | None = Field(default=None, max_length=LONGEST_PLACE)
     limit: int = Field(default=5, ge=1, le=50)
 
 
@@ -89,14 +75,14 @@ class SearchText(BaseModel):
     """A search whose query is too long for a URL."""
 
     q: str = Field(min_length=1, max_length=LONGEST_ERROR)
-    project: str | None = Field(default=None, max_length=4096)
-    here: str | None = Field(default=None, max_length=4096)
+    project: str | None = Field(default=None, max_length=LONGEST_PLACE)
+    here: str | None = Field(default=None, max_length=LONGEST_PLACE)
     limit: int = Field(default=5, ge=1, le=MOST_RESULTS)
     profile: str = Field(default="bounded")
     explain: bool = False
     kinds: list[MemoryKind] = Field(default_factory=list)
-    since: datetime | None = None
-    before: datetime | None = None
+    since: Iso = None
+    before: Iso = None
 
 
 def application(
@@ -120,6 +106,7 @@ def application(
     app.include_router(http_as_of.jobs(doors.settings), prefix="/v1")
     app.include_router(http_live.tails(readers), prefix="/v1")
     app.add_middleware(http_live.Told)
+    app.add_middleware(http_as_of.Now)
     app.add_middleware(metrics.Timed, timings=timings)
     app.include_router(http_commands.routes(doors), prefix="/v1")
     app.include_router(http_events.routes(deliveries), prefix="/v1")
@@ -206,8 +193,8 @@ def _routes(readers: Readers, engine: Engine, llm: Llm) -> APIRouter:
                         profile=asked.profile,
                         explain=asked.explain,
                         kinds=tuple(asked.kinds),
-                        since=_micros(asked.since),
-                        before=_micros(asked.before),
+                        since=micros(asked.since),
+                        before=micros(asked.before),
                     ),
                 )
             )
@@ -263,8 +250,8 @@ def _routes(readers: Readers, engine: Engine, llm: Llm) -> APIRouter:
                 where(reader),
                 bucket=bucket,
                 kind=kind,
-                since=_micros(since),
-                before=_micros(before),
+                since=micros(since),
+                before=micros(before),
                 limit=limit,
                 cursor=cursor,
             ),
@@ -305,7 +292,7 @@ def _routes(readers: Readers, engine: Engine, llm: Llm) -> APIRouter:
         return found(
             request,
             lambda reader: queries.sessions(
-                reader, where(reader), since=_micros(since), before=_micros(before), limit=limit, cursor=cursor
+                reader, where(reader), since=micros(since), before=micros(before), limit=limit, cursor=cursor
             ),
         )
 
@@ -315,7 +302,7 @@ def _routes(readers: Readers, engine: Engine, llm: Llm) -> APIRouter:
         return found(request, lambda reader: queries.session(reader, id))
 
     router.include_router(
-        http_work.routes(found, _micros, lambda reader, text, where: engine.episodes_like(reader, text, where, _now()))
+        http_work.routes(found, lambda reader, text, where: engine.episodes_like(reader, text, where, _now()))
     )
 
     # --- claims ---
@@ -401,7 +388,7 @@ def _routes(readers: Readers, engine: Engine, llm: Llm) -> APIRouter:
         ] = None,
         project: Project = None,
         here: Here = None,
-        command: Annotated[str, Query(max_length=4096)] = "",
+        command: Annotated[str, Query(max_length=LONGEST_PLACE)] = "",
         limit: Annotated[int, Query(ge=1, le=50)] = 5,
     ) -> Response:
         """Known errors like `q`, with what resolved them; without `q`, those that were resolved most often."""
@@ -417,7 +404,7 @@ def _routes(readers: Readers, engine: Engine, llm: Llm) -> APIRouter:
 
     router.include_router(http_code.routes(found))
     router.include_router(http_guiding.routes(engine, lambda ask: json_of(readers.read(ask)), _now))
-    router.include_router(http_project.routes(found, lambda ask: json_of(readers.read(ask))))
+    router.include_router(http_project.routes(found, lambda ask: json_of(readers.read(ask)), _now))
 
     # --- the log ---
 
@@ -481,16 +468,9 @@ def json_of(answer: Any, *, etag: str | None = None) -> Response:
 
 def _now() -> datetime:
     then = AS_OF.get()
-    return datetime.now().astimezone() if then is None else then.at
+    return datetime.now().astimezone() if then is None else then().at
 
 
 def _has(request: Request, tag: str) -> bool:
     told = request.headers.get("if-none-match", "")
     return told.strip() == "*" or tag in (part.strip().removeprefix("W/") for part in told.split(","))
-
-
-def _micros(at: datetime | None) -> int | None:
-    if at is None:
-        return None
-    whole = at if at.tzinfo else at.replace(tzinfo=UTC)
-    return (whole - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)

@@ -2,33 +2,29 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import orjson
 from fastapi import APIRouter, Path, Query, Request, Response
-from fastapi.concurrency import run_in_threadpool
+from pydantic import PlainValidator, WithJsonSchema
 
 from memctl.api.access import CALLER
 from memctl.api.reader import AS_OF, Then
 from memctl.domain.errors import MemctlError
 from memctl.domain.event import Position
 from memctl.infra import generations, glances
-from memctl.infra.database import Connection, connect, outages
+from memctl.infra.database import connect, outages
 from memctl.infra.glances import Glance
 from memctl.infra.log.mark import mark, position_at
 from memctl.infra.settings import Settings
 
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
 _LATEST = 2**63 - 1
-
-
-class NoSuchMoment(MemctlError):
-    """{moment!r} is neither a position of the log nor a time."""
-
-    exit_code = 2
-    hint = "Times look like 2026-03-01 or 2026-03-01T14:30+01:00; UTC where no zone is given."
-    moment: str
 
 
 class NotReached(MemctlError):
@@ -56,25 +52,58 @@ class NotBuilt(MemctlError):
         self.glance = glance
 
 
+def _read_moment(given: str) -> Position | datetime:
+    """A position of the log, or a time."""
+    if given.isascii() and given.isdigit():
+        return Position(min(int(given[:20]), _LATEST))
+    try:
+        at = datetime.fromisoformat(given)
+    except ValueError:
+        raise ValueError("neither a position of the log nor a time such as 2026-03-01T14:30+01:00") from None
+    return at if at.tzinfo else at.replace(tzinfo=UTC)
+
+
+_AsOf = Annotated[
+    Position | datetime | None,
+    PlainValidator(_read_moment),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "integer", "minimum": 0},
+                {"type": "string", "format": "date-time"},
+                {"type": "string", "format": "date"},
+            ]
+        }
+    ),
+    Query(
+        description="As memory was at a position or a time (ISO 8601; UTC where no zone is given): 202 with the job's"
+        " address first, then the answer, for as long as it is looked at. Searched by words alone.",
+        examples=["2026-03-01"],
+    ),
+]
+
+
 def as_of(settings: Settings) -> Callable[..., Awaitable[None]]:
     """A dependency by which a request reads memory as it was, where it asks for that. Raises: NotBuilt, …"""
 
-    # It runs on the event loop: what a thread sets of its context, the route would not see.
-    async def look(
-        as_of: Annotated[
-            str | None,
-            Query(
-                max_length=40,
-                description="As memory was at a position or a time (ISO 8601): 202 with the job's address first, then"
-                " the answer, for as long as it is looked at. Searched by words alone.",
-                examples=["2026-03-01"],
-            ),
-        ] = None,
-    ) -> None:
+    # On the event loop: what a thread sets of its context, the route would not see.
+    async def look(as_of: _AsOf = None) -> None:
         if as_of is not None:
-            AS_OF.set(await run_in_threadpool(_then, settings, as_of))
+            AS_OF.set(functools.cache(lambda: _then(settings, as_of)))
 
     return look
+
+
+class Now:
+    """Each request reads memory as it is, until it asks otherwise. A server hands on its context from request to
+    request: without this the next one on a connection would read what the one before asked for."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        AS_OF.set(None)
+        await self._app(scope, receive, send)
 
 
 def jobs(settings: Settings) -> APIRouter:
@@ -106,9 +135,9 @@ def _told(glance: Glance) -> bytes:
     )
 
 
-def _then(settings: Settings, moment: str) -> Then:
+def _then(settings: Settings, moment: Position | datetime) -> Then:
     with outages(), connect(settings.require("database_url"), name="memctl as of") as connection:
-        position = _position(connection, moment)
+        position = position_at(connection, moment) if isinstance(moment, datetime) else moment
         reached = mark(connection)
         if position > reached:
             raise NotReached(position=position, mark=reached)
@@ -119,13 +148,3 @@ def _then(settings: Settings, moment: str) -> Then:
             "SELECT recorded_at FROM memctl.events WHERE position <= %s ORDER BY position DESC LIMIT 1", [position]
         ).fetchone()
     return Then(glance.then, row[0] if row is not None else datetime(1970, 1, 1, tzinfo=UTC))
-
-
-def _position(connection: Connection, moment: str) -> Position:
-    if moment.isascii() and moment.isdigit():
-        return Position(min(int(moment), _LATEST))
-    try:
-        at = datetime.fromisoformat(moment)
-    except ValueError:
-        raise NoSuchMoment(moment=moment) from None
-    return position_at(connection, at if at.tzinfo else at.replace(tzinfo=UTC))

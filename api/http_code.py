@@ -9,16 +9,12 @@ from fastapi import APIRouter, Path, Query, Request, Response
 
 from memctl.api import code, graph
 from memctl.api import strategies as learnt
-from memctl.api.pages import LONGEST_PAGE
+from memctl.api.http_asked import Cursor, Here, Limit, Project
 from memctl.api.places import places_of
 from memctl.api.reader import Reader
 from memctl.domain.code_changes import Category
 from memctl.domain.entities import EntityKind
 
-Project = Annotated[str | None, Query(max_length=4096, description="A project's name, a path in it, or `*` for all.")]
-Here = Annotated[str | None, Query(max_length=4096, description="Where the caller stands: an absolute path.")]
-Limit = Annotated[int, Query(ge=1, le=LONGEST_PAGE, description="Most items of the answer.")]
-Cursor = Annotated[str | None, Query(max_length=1024, description="`next` of the page before.")]
 Language = Annotated[str | None, Query(max_length=40, examples=["go"])]
 Name = Annotated[str, Path(min_length=1, max_length=512, examples=["react", "library:go/github.com/spf13/cobra"])]
 

@@ -18,6 +18,7 @@ Key = Annotated[
         alias="Idempotency-Key",
         min_length=1,
         max_length=LONGEST_KEY,
+        pattern="^[!-~]([ -~]*[!-~])?$",
         description="Drawn by the caller; the same command under the same key is carried out once.",
     ),
 ]

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Any
 
 import msgspec
 import orjson
 from fastapi import APIRouter, Response
 from fastapi.concurrency import run_in_threadpool
-from pydantic import BaseModel, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from memctl.api import forget
 from memctl.api.forget import Preview
+from memctl.api.http_asked import LONGEST_PLACE, Iso
 from memctl.api.http_commands import Key
 from memctl.api.reader import Reader, reader_of
 from memctl.infra.database import connect
@@ -21,20 +21,33 @@ from memctl.workers import retention
 from memctl.workers.forgetting import store_of
 
 
+def _exactly_one(schema: dict[str, Any]) -> None:
+    """In JSON Schema, what `Wanted` checks."""
+    for name in _SCOPES:
+        schema["properties"][name].pop("default", None)
+    schema["properties"]["before"] = {"anyOf": schema["properties"]["before"]["anyOf"][:-1]}
+    schema["oneOf"] = [{"required": [name]} for name in _SCOPES]
+
+
+_SCOPES = ("id", "session", "project", "match", "before")
+
+
 class Wanted(BaseModel):
     """What is to be forgotten: exactly one of `id`, `session`, `project`, `before` and `match`."""
 
-    id: str = Field(default="", max_length=512)
-    session: str = Field(default="", max_length=512)
-    project: str = Field(default="", max_length=4096)
-    before: datetime | None = None
-    match: str = Field(default="", max_length=8_000)
-    here: str | None = Field(default=None, max_length=4096)
+    model_config = ConfigDict(json_schema_extra=_exactly_one)
+
+    id: str = Field(default="", min_length=1, max_length=512)
+    session: str = Field(default="", min_length=1, max_length=512)
+    project: str = Field(default="", min_length=1, max_length=LONGEST_PLACE)
+    before: Iso = None
+    match: str = Field(default="", min_length=1, max_length=8_000)
+    here: str | None = Field(default=None, max_length=LONGEST_PLACE)
 
     @model_validator(mode="after")
     def _one_of_them(self) -> Wanted:
-        if sum(map(bool, (self.id, self.session, self.project, self.before, self.match))) != 1:
-            raise ValueError("name exactly one of id, session, project, before and match")
+        if sum(bool(getattr(self, name)) for name in _SCOPES) != 1:
+            raise ValueError(f"name exactly one of {', '.join(_SCOPES)}")
         return self
 
 

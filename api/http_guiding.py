@@ -11,13 +11,12 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from memctl.api import guiding
 from memctl.api.guiding import Kind
+from memctl.api.http_asked import LONGEST_PLACE, Here, Project
 from memctl.api.places import places_of
 from memctl.api.reader import Reader
 from memctl.api.search import Engine
 
 LONGEST = 50_000
-_PROJECT = "A project's name, id, remote, or a path in it; `*` for all."
-_HERE = "Where the caller stands: an absolute path."
 
 
 class Asked(BaseModel):
@@ -28,8 +27,8 @@ class Asked(BaseModel):
     kind: Kind
     text: str = Field(min_length=1, max_length=LONGEST)
     session: str = Field(default="", max_length=300)
-    project: str | None = Field(default=None, max_length=4096, description=_PROJECT)
-    here: str | None = Field(default=None, max_length=4096, description=_HERE)
+    project: str | None = Field(default=None, max_length=LONGEST_PLACE)
+    here: str | None = Field(default=None, max_length=LONGEST_PLACE)
     limit: int = Field(default=3, ge=1, le=20)
 
 
@@ -59,8 +58,8 @@ def routes(
     @router.get("/guidance")
     def guidance(
         task: Annotated[str, Query(min_length=1, max_length=4000, examples=["fix the flaky login test"])],
-        project: Annotated[str | None, Query(max_length=4096, description=_PROJECT)] = None,
-        here: Annotated[str | None, Query(max_length=4096, description=_HERE)] = None,
+        project: Project = None,
+        here: Here = None,
     ) -> Response:
         """Advice for a task: approach, what to try and to avoid, challenges, complexity, and how sure that is."""
         return answer(lambda reader: guiding.guidance(reader, engine, task, places_of(reader, project, here), now()))

@@ -35,7 +35,7 @@ def routes(settings: Settings) -> APIRouter:
             "requestBody": {
                 "required": True,
                 "content": {
-                    "application/json": {"schema": {"type": "object", "additionalProperties": True}},
+                    "application/json": {"schema": {}},
                     "application/octet-stream": {"schema": {"type": "string", "format": "binary"}},
                 },
             }
@@ -57,6 +57,8 @@ def routes(settings: Settings) -> APIRouter:
 def _imported(settings: Settings, store: Path, dry_run: bool) -> Response:
     from memctl.api.commands import Intake
 
+    if not store.stat().st_size:
+        raise NotALegacyStore(path="what was sent", why="nothing")
     try:
         if dry_run:
             account, _ = account_of([store])

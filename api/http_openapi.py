@@ -112,7 +112,7 @@ def document(app: FastAPI) -> dict[str, Any]:
                     rule = rule_of(method.upper(), path)
                     operation["x-scopes"] = sorted(rule.scopes) if rule else ["owner"]
                 promised = any(each["name"] == "as_of" for each in operation.get("parameters", ()))
-                later = {"202": _PROMISED} if promised else {}
+                later = {"202": _PROMISED, "429": _PROMISED_TOO_MUCH} if promised else {}
                 operation["responses"] = {
                     **_EVERYWHERE, **later, **operation["responses"], "422": _EVERYWHERE["422"],
                 }  # fmt: skip
@@ -147,7 +147,9 @@ _PROMISED = {
         }
     },
 }
+_PROMISED_TOO_MUCH = _problem("Too many moments of the past wait to be built already.")
 _EVERYWHERE = {
+    "400": _problem("The body cannot be read as what its type says it is."),
     "401": _problem("The token is missing or wrong."),
     "403": _problem("The key has no scope for this, or is limited to other projects."),
     "404": _problem("Nothing has that id, or no such project is known."),
@@ -165,8 +167,10 @@ def _schemas() -> dict[str, Any]:
     rows = {p.row.__name__: p.row for p in projections()}
     types = [SearchAnswer, Found, BugAnswer, Evidence, Explanation, *rows.values()]
     _, schemas = msgspec.json.schema_components(types, ref_template="#/components/schemas/{name}")
-    for name in rows:
-        _as_shown(schemas.get(name, {}))
+    lists = _kept_as_lists(msgspec.Struct)
+    for name, schema in schemas.items():
+        _as_shown(schema, lists.get(name, ()))
+    for name in (*rows, "VerifiedClaim"):
         # Beside the row's own fields, the doors tell its key, its project, and quotes in place of spans.
         schemas.get(name, {}).get("properties", {}).update(
             {
@@ -184,8 +188,23 @@ def _schemas() -> dict[str, Any]:
     return schemas
 
 
-def _as_shown(schema: dict[str, Any]) -> None:
-    """Moments stand in rows as numbers, and are told as ISO 8601."""
+def _kept_as_lists(base: type[msgspec.Struct]) -> dict[str, tuple[str, ...]]:
+    """Structs that are kept as lists, by the names that schemas have for them, with their fields."""
+    found: dict[str, tuple[str, ...]] = {}
+    for cls in base.__subclasses__():
+        if cls.__struct_config__.array_like:
+            found |= dict.fromkeys((cls.__name__, f"{cls.__module__}.{cls.__qualname__}"), cls.__struct_fields__)
+        found |= _kept_as_lists(cls)
+    return found
+
+
+def _as_shown(schema: dict[str, Any], fields: tuple[str, ...]) -> None:
+    """Moments stand in rows as numbers, and are told as ISO 8601; what is kept as a list is told with its names."""
+    if schema.get("type") == "array":
+        items = schema.pop("prefixItems")
+        for name in ("minItems", "items"):
+            schema.pop(name, None)
+        schema.update(type="object", properties=dict(zip(fields, items, strict=False)), required=list(fields))
     for name, field in schema.get("properties", {}).items():
         if is_moment(name) and (field.get("type") == "integer" or "anyOf" in field):
             field.clear()

@@ -10,12 +10,15 @@ import orjson
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
+from starlette.routing import Match
 
 from memctl.api.access import Forbidden
-from memctl.api.delivering import OfAnotherVersion
+from memctl.api.deciding import BadKey
+from memctl.api.delivering import BadDelivery, OfAnotherVersion
 from memctl.api.http_as_of import NotBuilt, not_built
 from memctl.api.http_live import StillBehind
 from memctl.api.reader import TooBusy
+from memctl.domain.commanding import MalformedCommand
 from memctl.domain.errors import MemctlError
 from memctl.infra.database import DatabaseUnavailable
 from memctl.infra.glances import TooManyGlances
@@ -30,7 +33,11 @@ log = logging.getLogger("memctl.api")
 _STATUS_OF_EXIT = {2: 422, 3: 404}
 """By the exit code of the command line, which means the same: badly asked, not there."""
 
-_LATER = (DatabaseUnavailable, VectorStoreUnavailable, TooBusy, StillBehind, TooManyGlances)
+_FORM = (MalformedCommand, BadDelivery, BadKey)
+_BADLY_ASKED = "Badly asked"
+"""Title of a 422 for what the description of the API rules out; other 422s are about what memory holds."""
+
+_LATER = (DatabaseUnavailable, VectorStoreUnavailable, TooBusy, StillBehind)
 
 
 def problem(status: int, title: str, detail: str = "", **more: Any) -> Response:
@@ -39,7 +46,7 @@ def problem(status: int, title: str, detail: str = "", **more: Any) -> Response:
     if detail:
         body["detail"] = detail
     body.update({name: value for name, value in more.items() if value})
-    headers = {"Retry-After": "2"} if status == 503 else None
+    headers = {"Retry-After": "2"} if status in (429, 503) else None
     return Response(orjson.dumps(body), status, headers, media_type="application/problem+json")
 
 
@@ -58,6 +65,8 @@ def status_of(why: MemctlError) -> int:
         return 403
     if isinstance(why, OfAnotherVersion):
         return 409
+    if isinstance(why, TooManyGlances):
+        return 429
     return 503 if isinstance(why, _LATER) else _STATUS_OF_EXIT.get(why.exit_code, 500)
 
 
@@ -66,7 +75,8 @@ async def _known(_: Request, why: Exception) -> Response:
     status = status_of(why)
     if status == 500:
         log.error("a request failed: %s", why, exc_info=why)
-    return problem(status, HTTPStatus(status).phrase, str(why), hint=why.hint)
+    title = _BADLY_ASKED if isinstance(why, _FORM) else HTTPStatus(status).phrase
+    return problem(status, title, str(why), hint=why.hint)
 
 
 async def _badly_asked(_: Request, why: Exception) -> Response:
@@ -74,14 +84,26 @@ async def _badly_asked(_: Request, why: Exception) -> Response:
     # Not the value given: it may be a secret, and it comes back to whoever reads the log.
     errors = [{"where": ".".join(str(part) for part in e["loc"]), "why": str(e["msg"])} for e in why.errors()]
     told = "; ".join(f"{e['where']}: {e['why']}" for e in errors[:3])
-    return problem(422, "Badly asked", told, errors=errors)
+    return problem(422, _BADLY_ASKED, told, errors=errors)
 
 
-async def _of_http(_: Request, why: Exception) -> Response:
+async def _of_http(request: Request, why: Exception) -> Response:
     assert isinstance(why, HTTPException)
     answer = problem(why.status_code, HTTPStatus(why.status_code).phrase, "" if why.detail is None else str(why.detail))
     answer.headers.update(why.headers or {})
+    if why.status_code == 405:
+        answer.headers["allow"] = ", ".join(_allowed(request))
     return answer
+
+
+def _allowed(request: Request) -> list[str]:
+    """What may be done with that path: each route knows only its own."""
+    routes = request.app.router.routes
+    return [
+        method
+        for method in ("DELETE", "GET", "POST")
+        if any(route.matches({**request.scope, "method": method})[0] is Match.FULL for route in routes)
+    ]
 
 
 async def _unexpected(_: Request, why: Exception) -> Response:

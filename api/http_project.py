@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
+from datetime import datetime
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
 
 from memctl.api import project as pages
-from memctl.api.pages import LONGEST_PAGE
+from memctl.api.http_asked import Here, Limit, Project
 from memctl.api.places import places_of, project_asked, projects_of
 from memctl.api.reader import Reader
-
-Named = Annotated[str | None, Query(max_length=4096, description="A project's name, id, remote, or a path in it.")]
-Here = Annotated[str | None, Query(max_length=4096, description="Where the caller stands: an absolute path.")]
-Limit = Annotated[int, Query(ge=1, le=LONGEST_PAGE, description="Most items of the answer.")]
 
 Found = Callable[[Request, Callable[[Reader], Any]], Response]
 
 
-def routes(found: Found, answer: Callable[[Callable[[Reader], Any]], Response]) -> APIRouter:
+def routes(
+    found: Found, answer: Callable[[Callable[[Reader], Any]], Response], now: Callable[[], datetime]
+) -> APIRouter:
     """The routes. `found` knows what the caller has already; `answer` serves what time alone may change."""
     router = APIRouter(tags=["projects"])
 
@@ -30,17 +28,16 @@ def routes(found: Found, answer: Callable[[Callable[[Reader], Any]], Response]) 
         return found(request, lambda reader: {"items": pages.listed(projects_of(reader).all)})
 
     @router.get("/project")
-    def project(project: Named = None, here: Here = None) -> Response:
+    def project(project: Project = None, here: Here = None) -> Response:
         """What is known of one project: stack, commands, structure, conventions, hot spots, issues, what is preferred
         and avoided; each line with how often and in how many sessions it was seen, when last, and events that show
         it."""
-        now = time.time_ns() // 1000
-        return answer(lambda reader: pages.shown(reader, project_asked(reader, project, here), now))
+        return answer(lambda reader: pages.shown(reader, project_asked(reader, project, here), _micros(now())))
 
     @router.get("/tools")
     def tools(
         request: Request,
-        project: Named = None,
+        project: Project = None,
         here: Here = None,
         type: Annotated[str | None, Query(max_length=40, examples=["bugfix"])] = None,
         limit: Limit = 15,
@@ -49,3 +46,7 @@ def routes(found: Found, answer: Callable[[Callable[[Reader], Any]], Response]) 
         return found(request, lambda reader: pages.tools(reader, places_of(reader, project, here), type, limit))
 
     return router
+
+
+def _micros(at: datetime) -> int:
+    return int(at.timestamp() * 1_000_000)

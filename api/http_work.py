@@ -3,32 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request, Response
-from pydantic import AwareDatetime, NaiveDatetime
 
 from memctl.api import http_openapi, work
 from memctl.api.context import context
-from memctl.api.pages import LONGEST_PAGE
+from memctl.api.http_asked import Cursor, Here, Limit, Moment, Project, micros
 from memctl.api.places import Places, places_of
 from memctl.api.reader import Reader
 from memctl.domain.facts import TaskType
 
-Project = Annotated[str | None, Query(max_length=4096, description="A project's name, a path in it, or `*` for all.")]
-Here = Annotated[str | None, Query(max_length=4096, description="Where the caller stands: an absolute path.")]
-Limit = Annotated[int, Query(ge=1, le=LONGEST_PAGE, description="Most items of the answer.")]
-Cursor = Annotated[str | None, Query(max_length=1024, description="`next` of the page before.")]
-Moment = Annotated[AwareDatetime | NaiveDatetime | None, Query(description="ISO 8601; UTC where no zone is given.")]
 Part = Annotated[str | None, Query(max_length=1024)]
 
 Found = Callable[[Request, Callable[[Reader], Any]], Response]
-Micros = Callable[[datetime | None], int | None]
 Like = Callable[[Reader, str, Places], list[str]]
 
 
-def routes(found: Found, micros: Micros, like: Like) -> APIRouter:
+def routes(found: Found, like: Like) -> APIRouter:
     """The routes, answered through `found`; `like` names the episodes most like a text, best first."""
     router = APIRouter(tags=["work"])
 

@@ -39,8 +39,8 @@ class Then(NamedTuple):
     at: datetime
 
 
-AS_OF: ContextVar[Then | None] = ContextVar("memctl as of", default=None)
-"""What the request at hand reads instead of memory as it is."""
+AS_OF: ContextVar[Callable[[], Then] | None] = ContextVar("memctl as of", default=None)
+"""What the request at hand reads instead of memory as it is; asked for when it is read, so never by a bad request."""
 
 
 class TooBusy(MemctlError):
@@ -86,6 +86,8 @@ class Readers:
         Asked once more where the connection was lost, or a replay dropped the generation between two statements.
         Raises: TooBusy, BeingBuilt, DatabaseUnavailable, and whatever `ask` raises.
         """
+        if (then := AS_OF.get()) is not None:
+            then()  # before a connection is taken: it needs one of its own, and may have to be built first
         try:
             with self._reader() as reader:
                 return ask(reader)
@@ -147,5 +149,5 @@ def reader_of(connection: Connection, space: str) -> Reader:
     row = connection.execute("SELECT space_id FROM memctl.spaces WHERE name = %s", [space]).fetchone()
     # A space begins with the first event that is kept in it; until then nothing is there to be found.
     then = AS_OF.get()
-    live = generations.live(connection) if then is None else then.live
+    live = generations.live(connection) if then is None else then().live
     return Reader(connection, live, row[0] if row else NO_SPACE, space, CALLER.get().projects)

@@ -66,6 +66,12 @@ class BadCommand(MemctlError):
     why: str
 
 
+class MalformedCommand(BadCommand):
+    """{why}"""
+
+    # It has not the shape that its class asks for; another BadCommand has, and asks for what cannot be.
+
+
 _by_name: dict[str, type[Command]] = {}
 
 C = TypeVar("C", bound=Command)
@@ -93,8 +99,8 @@ def commands() -> dict[str, type[Command]]:
 
 
 def read_command(cls: type[C], body: bytes) -> C:
-    """A command from JSON. Raises: BadCommand, which names the field that is wrong."""
+    """A command from JSON. Raises: MalformedCommand, which names the field that is wrong."""
     try:
         return msgspec.json.decode(body, type=cls)
     except (msgspec.MsgspecError, UnicodeDecodeError) as problem:
-        raise BadCommand(why=str(problem)) from problem
+        raise MalformedCommand(why=str(problem)) from problem

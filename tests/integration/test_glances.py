@@ -81,7 +81,7 @@ def test_few_may_wait_of_one_who_asks_and_of_all(log: Connection, live: Live) ->
     glances.ask(log, Position(0), live, "dana")  # which waits already
     with pytest.raises(TooManyGlances) as full:
         glances.ask(log, Position(99), live, "dana")
-    assert status_of(full.value) == 503
+    assert status_of(full.value) == 429
     for number in range(MOST_OF_ONE, MOST_WAITING):
         glances.ask(log, Position(number), live, f"key {number}")
     with pytest.raises(TooManyGlances):

@@ -29,6 +29,7 @@ from memctl.domain.errors import MemctlError
 from memctl.domain.observations import CONTEXT_BLOCK_CLOSE, CONTEXT_BLOCK_OPEN
 from memctl.infra import hook
 from memctl.infra.database import connect
+from memctl.workers.drain import Drainer, catch_up
 
 
 @pytest.fixture(scope="module")
@@ -84,6 +85,13 @@ def test_our_own_origin_may_ask(api: Api) -> None:
 def test_too_long_requests_are_refused_before_they_are_read(api: Api) -> None:
     assert problem_of(api.ask(f"/v1/search?q={'a' * 20_000}"))["status"] == 414
     assert problem_of(api.ask("/v1/bugs", method="POST", headers={"Content-Length": "99999999"}))["status"] == 413
+
+
+def test_a_refusal_arrives_while_the_body_is_still_being_sent(api: Api) -> None:
+    body = b"x" * (8 << 20)
+    for header, status in (("Bearer x", 401), (f"Bearer {TOKEN}", 413)):
+        refused = api.ask("/v1/bugs", method="POST", body=body, headers={"Authorization": header})
+        assert problem_of(refused)["status"] == status
 
 
 def test_a_long_body_in_pieces_is_refused_too(api: Api) -> None:
@@ -222,7 +230,9 @@ def test_every_error_is_a_problem_document(api: Api, path: str, status: int) -> 
 
 
 def test_other_methods_and_broken_bodies_are_problems_too(api: Api) -> None:
-    assert problem_of(api.ask("/v1/search?q=a", method="DELETE"))["status"] == 405
+    refused = api.ask("/v1/search?q=a", method="DELETE")
+    assert problem_of(refused)["status"] == 405
+    assert refused[1]["allow"] == "GET, POST"
     for body in (b"{", b"[]", b'{"text": 5}', b"\xff\xfe", b'{"text": "' + b"[" * 1000):
         answer = api.ask("/v1/bugs", method="POST", body=body, headers={"Content-Type": "application/json"})
         assert problem_of(answer)["status"] in (400, 422)
@@ -441,6 +451,16 @@ def test_stored_escape_sequences_do_not_reach_the_terminal(verb: Any, memory: Re
     assert not set(out) & set("\x1b\x07\u202e\u202c")
 
 
+def test_guidance_comes_with_what_it_rests_on(api: Api) -> None:
+    with api.client() as client:
+        told = client.guidance("make the totals test pass with Decimal", here=LEDGER)
+        assert told["scope"]["project"] == "ledger"
+        assert told["guidance"]["sources"]
+        assert told["guidance"]["suggested_approach"] or told["guidance"]["things_to_try"]
+        assert client.guidance("bake bread", here=LEDGER)["guidance"]["sources"] == []
+    assert problem_of(api.ask("/v1/guidance"))["status"] == 422
+
+
 # --- hooks ---
 
 
@@ -485,6 +505,24 @@ def test_an_error_that_was_fixed_before_comes_with_its_fix(api: Api) -> None:
     assert status == 200
     assert "What fixed it:" in told
     assert "Decimal" in told
+
+
+def test_after_a_compaction_an_agent_is_told_what_its_session_was_at_and_another_session_nothing(api: Api) -> None:
+    compacted = {"hook_event_name": "SessionStart", "source": "compact", "cwd": ATLAS}
+    status, told = told_at(api, session_id="atlas1", **compacted)
+    assert status == 200
+    assert "the user's last words: \"이제부터 지도 색상은" in told
+    assert told_at(api, session_id="atlas2", **compacted) == (204, "")
+
+
+def test_where_recall_is_off_nothing_is_told_until_it_is_on_again(api: Api) -> None:
+    begins = {"hook_event_name": "SessionStart", "source": "startup", "session_id": "quiet"}
+    switch = ["--recall", "--session", "quiet"]
+    assert CliRunner(env=api.environment).invoke(program, ["off", *switch]).exit_code == 0
+    wait_until(lambda: told_at(api, **begins) == (204, ""), what="silence")
+    assert told_at(api, **{**begins, "session_id": "other"})[0] == 200
+    assert CliRunner(env=api.environment).invoke(program, ["on", *switch]).exit_code == 0
+    wait_until(lambda: told_at(api, **begins)[0] == 200, what="the end of it")
 
 
 def test_a_prompt_is_not_answered_with_what_its_own_session_said(api: Api) -> None:
@@ -535,3 +573,12 @@ def test_a_hook_that_asks_prints_what_its_client_is_to_read_and_nothing_else(api
     assert "never float" in json.loads(run())["hookSpecificOutput"]["additionalContext"]
     (tmp_path / "run" / "api").write_text(f"{api.socket}\nanother-token\n")
     assert run() == b""
+
+
+def test_core_memory_stands_at_the_start_of_every_session(api: Api, memory: Remembered) -> None:
+    with api.client() as client:
+        client.command("core-append", "core-1", section="persona", text="Answers in one paragraph.")
+    with contextlib.closing(Drainer(memory.database_url)) as drainer:
+        catch_up(drainer)
+    told = told_at(api, hook_event_name="SessionStart", source="startup", session_id="another")[1]
+    assert 'persona: "Answers in one paragraph."' in told.splitlines()[2]
