@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode, urlsplit
@@ -37,6 +37,8 @@ class Refused(MemctlError):
 class NotYet(Refused):
     """Memory as it was is being built; ask again in a moment ({detail})."""
 
+    job: int
+
 
 class NotThere(Refused):
     """{detail}"""
@@ -53,11 +55,23 @@ class BadlyAsked(Refused):
 class Client:
     """One connection to the API; not for several threads.
 
-    `url` is the API's, or `socket_path` that of its Unix socket. Every method answers JSON as Python has it, and raises
-    Unreachable, NotThere, BadlyAsked or Refused.
+    `url` is the API's, or `socket_path` that of its Unix socket. With `as_of` (a position, or a time in ISO 8601) it
+    reads memory as that was: NotYet is raised while that is being built, or whatever `not_yet` does is done before each
+    attempt more. Every method answers JSON as Python has it, and raises Unreachable, NotThere, BadlyAsked or Refused.
     """
 
-    def __init__(self, url: str, token: str, *, socket_path: str = "", patience_s: float = PATIENCE_S) -> None:
+    def __init__(
+        self,
+        url: str,
+        token: str,
+        *,
+        socket_path: str = "",
+        patience_s: float = PATIENCE_S,
+        as_of: str | None = None,
+        not_yet: Callable[[NotYet], None] | None = None,
+    ) -> None:
+        self._as_of = as_of
+        self._not_yet = not_yet
         self._url = url
         self._token = token
         self._connection: HTTPConnection
@@ -69,9 +83,11 @@ class Client:
         self._prefix = urlsplit(url).path.rstrip("/")
 
     @classmethod
-    def of(cls, settings: Settings) -> Client:
+    def of(
+        cls, settings: Settings, *, as_of: str | None = None, not_yet: Callable[[NotYet], None] | None = None
+    ) -> Client:
         """A client of the running instance, or of the API that the settings name. Raises: NotRunning."""
-        return cls(settings.require("api_url"), settings.api_token or "")
+        return cls(settings.require("api_url"), settings.api_token or "", as_of=as_of, not_yet=not_yet)
 
     def search(
         self,
@@ -95,7 +111,7 @@ class Client:
             "kinds": list(kinds),
             **_given(project=project, here=here, since=since, before=before),
         }
-        answer: dict[str, Any] = self.post("/v1/search", asked)
+        answer: dict[str, Any] = self._look("POST", "/v1/search", {}, asked)
         return answer
 
     def ask(
@@ -110,7 +126,7 @@ class Client:
     ) -> dict[str, Any]:
         """A `guiding.Answer`."""
         asked = {"kind": kind, "text": text, "session": session, "limit": limit, **_given(project=project, here=here)}
-        answer: dict[str, Any] = self.post("/v1/ask", asked)
+        answer: dict[str, Any] = self._look("POST", "/v1/ask", {}, asked)
         return answer
 
     def guidance(self, task: str, *, project: str | None = None, here: str | None = None) -> dict[str, Any]:
@@ -123,7 +139,7 @@ class Client:
     ) -> dict[str, Any]:
         """A `views.BugAnswer`."""
         asked = {"text": text, "command": command, "limit": limit, **_given(project=project, here=here)}
-        answer: dict[str, Any] = self.post("/v1/bugs", asked)
+        answer: dict[str, Any] = self._look("POST", "/v1/bugs", {}, asked)
         return answer
 
     def known_bugs(self, *, project: str | None = None, here: str | None = None, limit: int = 5) -> dict[str, Any]:
@@ -181,9 +197,13 @@ class Client:
         answer: dict[str, Any] = self._ask("POST", path, json.dumps(_given(**asked)).encode(), {"Idempotency-Key": key})
         return answer
 
+    def job(self, id: int) -> dict[str, Any]:
+        """How far memory as it was is: `{"status": …, "message": …}`."""
+        answer: dict[str, Any] = self._ask("GET", f"/v1/jobs/{id}", None)
+        return answer
+
     def get(self, path: str, asked: Mapping[str, Any] | None = None) -> Any:
-        told = {name: str(value).lower() if isinstance(value, bool) else value for name, value in (asked or {}).items()}
-        return self._ask("GET", path + (f"?{urlencode(told)}" if told else ""), None)
+        return self._look("GET", path, asked or {}, None)
 
     def post(self, path: str, body: Any, *, key: str = "") -> Any:
         """`key` is the Idempotency-Key of what is to be done once."""
@@ -198,6 +218,19 @@ class Client:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def _look(self, method: str, path: str, asked: Mapping[str, Any], body: Any) -> Any:
+        """A read, of memory as it is or was."""
+        told = {**asked, **_given(as_of=self._as_of)}
+        query = {name: str(value).lower() if isinstance(value, bool) else value for name, value in told.items()}
+        target = path + (f"?{urlencode(query)}" if query else "")
+        while True:
+            try:
+                return self._ask(method, target, None if body is None else json.dumps(body).encode())
+            except NotYet as why:
+                if self._not_yet is None:
+                    raise
+                self._not_yet(why)
+
     def _ask(self, method: str, target: str, body: bytes | None, more: Mapping[str, str] | None = None) -> Any:
         headers = {"Authorization": f"Bearer {self._token}", "Accept": "application/json", **(more or {})}
         if body is not None:
@@ -209,7 +242,8 @@ class Client:
             told = "it took too long" if isinstance(why, TimeoutError) else str(why) or type(why).__name__
             raise Unreachable(url=self._url, why=told) from why
         if status == 202:
-            raise NotYet(detail=f"job {json.loads(content)['id']}", status=status)
+            job = json.loads(content)["id"]
+            raise NotYet(detail=f"job {job}", status=status, job=job)
         if status == 200:
             try:
                 return json.loads(content)

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import click
 
-from memctl.cli.asking import NOTHING_FOUND, SHORT_ID, placed, reading, running
+from memctl.cli.asking import NOTHING_FOUND, SHORT_ID, looking_back, placed, reading, running
 from memctl.cli.output import Cell, Column, line, print_json, print_lines, print_table, tell, when
 from memctl.cli.read import nothing, print_page, tell_scope
 from memctl.cli.say import KINDS, say, told
@@ -116,6 +116,7 @@ def _preference(item: dict[str, Any]) -> list[Cell | str]:
 
 @click.command()
 @click.argument("id")
+@looking_back
 @_JSON
 def explain(id: str, as_json: bool) -> None:
     """Say why memory holds the thing of this ID: level by level, down to the words that it rests on.

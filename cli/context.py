@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from memctl.cli.asking import NOTHING_FOUND, SHORT_ID, placed, running
+from memctl.cli.asking import NOTHING_FOUND, SHORT_ID, looking_back, placed, running
 from memctl.cli.output import cut, line, print_json, tell, when
 
 WIDTH = 100
@@ -17,6 +17,7 @@ _MARKS = {"completed": "✓", "in_progress": "▶", "pending": "·"}
 
 @click.command()
 @click.argument("session", required=False)
+@looking_back
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--project", metavar="NAME|PATH|*", help="The latest session of this project; '*' for all.")
 @click.pass_context

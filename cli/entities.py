@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import click
 
-from memctl.cli.asking import NOTHING_FOUND, placed, reading, running
+from memctl.cli.asking import NOTHING_FOUND, looking_back, placed, reading, running
 from memctl.cli.output import Cell, Column, line, print_json, print_lines, print_table, tell, when
 
 
@@ -77,6 +77,7 @@ def _print_entity(item: dict[str, Any]) -> None:
 @click.argument("entity")
 @click.option("--hops", type=click.IntRange(1, 2), default=1, show_default=True, help="How far to look.")
 @click.option("--project", metavar="NAME|PATH|*", help="Which project; '*' for all.")
+@looking_back
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
 def graph(context: click.Context, entity: str, hops: int, project: str | None, as_json: bool) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from memctl.cli.asking import NOTHING_FOUND, placed, reading, running
+from memctl.cli.asking import NOTHING_FOUND, looking_back, placed, reading, running
 from memctl.cli.output import print_json, print_lines, tell
 from memctl.cli.read import print_bug, print_found, tell_scope
 
@@ -68,6 +68,7 @@ def ask(
 @click.command()
 @click.argument("task", nargs=-1, required=True)
 @click.option("--project", metavar="NAME|PATH|*", help="Which project; without it, the one this directory belongs to.")
+@looking_back
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
 def guidance(context: click.Context, task: tuple[str, ...], project: str | None, as_json: bool) -> None:

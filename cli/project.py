@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from memctl.cli.asking import NOTHING_FOUND, SHORT_ID, placed, reading, running
+from memctl.cli.asking import NOTHING_FOUND, SHORT_ID, looking_back, placed, reading, running
 from memctl.cli.output import Cell, Column, line, print_json, print_lines, print_table, safe, span, tell, when
 from memctl.cli.say import say, told
 from memctl.domain.errors import MemctlError
@@ -46,6 +46,7 @@ def project() -> None:
 @project.command()
 @click.argument("name", required=False)
 @click.option("--project", "also", metavar="NAME|PATH|ID", help="The same as the argument.")
+@looking_back
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, with the events that each line rests on.")
 def show(name: str | None, also: str | None, as_json: bool) -> None:
     """Show what sessions taught of a project: NAME, its id, a path in it, or the one this directory belongs to.
@@ -85,6 +86,7 @@ def show(name: str | None, also: str | None, as_json: bool) -> None:
 
 
 @project.command("list")
+@looking_back
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
 def list_(context: click.Context, as_json: bool) -> None:

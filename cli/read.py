@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from memctl.cli.asking import NOTHING_FOUND, SHORT_ID, placed, reading, running
+from memctl.cli.asking import NOTHING_FOUND, SHORT_ID, looking_back, placed, reading, running
 from memctl.cli.output import Cell, Column, line, print_json, print_lines, print_table, safe, size, span, tell, when
 
 
@@ -68,6 +68,7 @@ def search(
 
 @click.command()
 @click.argument("id")
+@looking_back
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def show(id: str, as_json: bool) -> None:
     """Show one thing whole: a memory, session, episode, bug pattern, claim, task or event.

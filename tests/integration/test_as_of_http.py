@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
+import socket
 import threading
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from apis import Api, problem_of, serving
+from apis import TOKEN, Api, problem_of, serving
 from asked import Remembered, remembered
+from click.testing import CliRunner
 from servers import wait_until
 
 from memctl.api.client import NotYet
+from memctl.cli import asking, read, work
 from memctl.domain.event import Position
 from memctl.infra import generations, glances
 from memctl.infra.database import Connection, connect
@@ -78,6 +82,28 @@ def answered(api: Api, path: str) -> Any:
     return json.loads(body)
 
 
+def test_a_verb_says_why_memory_as_it_was_could_not_be_built(
+    api: Api, log: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failing = "UPDATE memctl.glances SET status = 'failed', message = 'no room' WHERE status = 'asked'"
+    monkeypatch.setattr(asking.time, "sleep", lambda _: log.execute(failing))
+    done = CliRunner(env=api.environment).invoke(read.history, ["--as-of", "5"])
+    assert isinstance(done.exception, asking.NotBuilt)
+    assert "no room" in str(done.exception)
+    assert done.stdout == ""
+    log.execute(failing)
+
+
+def test_a_verb_waits_until_memory_as_it_was_is_there(api: Api, worker: None, before_atlas: int) -> None:
+    def projects(*more: str) -> set[str]:
+        done = CliRunner(env=api.environment).invoke(work.tasks, ["--project", "*", "--json", *more])
+        assert done.exit_code == 0, done.output
+        return {each["project"] for each in json.loads(done.stdout)}
+
+    assert projects("--as-of", str(before_atlas - 1)) == {"ledger"}
+    assert projects() == {"ledger", "atlas"}
+
+
 def test_first_the_job_is_named_then_memory_answers_as_it_was(api: Api, worker: None, before_atlas: int) -> None:
     path = f"/v1/sessions?as_of={before_atlas}"
     status, headers, body = api.ask(path)
@@ -105,6 +131,29 @@ def test_a_search_finds_what_was_known_then_and_no_more(api: Api, worker: None, 
     assert answered(api, f"/v1/projects?as_of={before_atlas}")["items"][0]["name"] == "ledger"
 
 
+def test_the_next_request_on_the_same_connection_reads_memory_as_it_is(
+    api: Api, worker: None, before_atlas: int
+) -> None:
+    answered(api, f"/v1/sessions?as_of={before_atlas}")
+
+    def asked(path: str, connection: str) -> bytes:
+        lines = (
+            f"GET {path} HTTP/1.1",
+            "Host: localhost",
+            f"Authorization: Bearer {TOKEN}",
+            f"Connection: {connection}",
+        )
+        return ("\r\n".join(lines) + "\r\n\r\n").encode()
+
+    # Both at once: the server takes the second up while it is at the first, in its context.
+    with socket.create_connection(("127.0.0.1", api.port), 30) as line, line.makefile("rb") as answers:
+        line.sendall(asked(f"/v1/sessions?as_of={before_atlas}", "keep-alive") + asked("/v1/sessions", "close"))
+        told = answers.read()
+    bodies = re.findall(rb'^\{"items".*\}(?=HTTP/1.1|$)', told, re.MULTILINE)
+    projects = [{each["project"] for each in json.loads(body)["items"]} for body in bodies]
+    assert projects == [{"ledger"}, {"ledger", "atlas"}]
+
+
 def test_before_the_first_word_nothing_was_known(api: Api, worker: None) -> None:
     assert answered(api, "/v1/memories?as_of=2001-01-01")["items"] == []
 
@@ -124,6 +173,12 @@ def test_two_that_ask_for_one_moment_get_one_job(api: Api, log: Connection) -> N
     assert first == second
     with api.client() as client, pytest.raises(NotYet):
         client.page("memories", as_of="1")
+
+
+def test_a_request_that_is_badly_asked_asks_for_no_moment(api: Api, log: Connection) -> None:
+    before = log.execute("SELECT count(*) FROM memctl.glances").fetchone()
+    assert problem_of(api.ask("/v1/memories?as_of=33&limit=0"))["status"] == 422
+    assert log.execute("SELECT count(*) FROM memctl.glances").fetchone() == before
 
 
 def test_what_nobody_looks_at_any_more_is_dropped(api: Api, memory: Remembered, log: Connection) -> None:
