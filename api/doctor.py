@@ -17,6 +17,7 @@ from memctl.infra.settings import load_settings
 if TYPE_CHECKING:
     from memctl.infra.database import Connection
     from memctl.infra.embedded.instance import Status
+    from memctl.infra.relayed import Seen
     from memctl.infra.settings_model import Settings
 
 LEAST_FREE = 1 << 30
@@ -41,16 +42,22 @@ def examine() -> Iterator[Check]:
     Raises: SettingsInvalid, since all else depends on them.
     """
     from memctl.infra.embedded import instance
+    from memctl.infra.relayed import relay_seen
 
     settings = load_settings()
     found = instance.status(settings)
-    parts: tuple[tuple[str, Callable[[], Iterator[Check]]], ...] = (
-        ("data directory", lambda: _data_directory(settings, found)),
+    relay = None if found.running else relay_seen(found.places)
+    of_a_relay = () if relay is None else (("relay", lambda: _relay(settings, relay)),)
+    of_an_instance = (
         ("programs", lambda: _programs(settings, found)),
         ("postgres", lambda: _postgres(settings)),
         ("queue", lambda: _queue(settings)),
         ("vectors", lambda: _vectors(settings)),
         ("embedder", lambda: _embedder(settings)),
+    )
+    parts: tuple[tuple[str, Callable[[], Iterator[Check]]], ...] = (
+        ("data directory", lambda: _data_directory(settings, found)),
+        *(of_a_relay or of_an_instance),
         ("doors", lambda: _doors(settings, found)),
         ("clients", _clients),
     )
@@ -256,7 +263,11 @@ def _doors(settings: Settings, found: Status) -> Iterator[Check]:
     """Who can reach memctl: its sockets, and the ports that its own processes listen on."""
     import socket
 
-    for name, path in (("door", settings.door_socket), ("api", settings.api_socket)):
+    told = found.places  # a relay tells hooks alone where it listens
+    for name, path in (
+        ("door", settings.door_socket or _named_in(told.door_file)),
+        ("api", settings.api_socket or _named_in(told.api_file)),
+    ):
         if path is None:
             yield _down("doors", name)
             continue
@@ -287,6 +298,14 @@ def _doors(settings: Settings, found: Status) -> Iterator[Check]:
         if url and url.startswith("http:") and urlsplit(url).hostname not in _LOOPBACK
     ]
     yield check("doors", "ways out", "over loopback, sockets or TLS", plain, advice="use https")
+
+
+def _named_in(file: Path) -> Path | None:
+    """The socket that hooks are told of, on the first line."""
+    try:
+        return Path(file.read_text().splitlines()[0])
+    except (FileNotFoundError, IndexError):
+        return None
 
 
 def listening(pid: int) -> set[tuple[str, int]]:
@@ -322,6 +341,12 @@ def _ipv6(words: str) -> str:
 
     address = IPv6Address(b"".join(bytes.fromhex(words[at : at + 8])[::-1] for at in range(0, 32, 8)))
     return str(address.ipv4_mapped or address)
+
+
+def _relay(settings: Settings, relay: Seen) -> Iterator[Check]:
+    from memctl.api import relay_checks
+
+    yield from relay_checks.relay(settings, relay)
 
 
 def _clients() -> Iterator[Check]:

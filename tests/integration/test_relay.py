@@ -24,6 +24,7 @@ from servers import wait_until
 
 from memctl.api.relay import NoKey, run_relay
 from memctl.cli.status import status
+from memctl.cli.verify import doctor
 from memctl.infra import hook, keys
 from memctl.infra.database import Connection, connect
 from memctl.infra.embedded.places import Places
@@ -194,6 +195,15 @@ class Relay:
         told: dict[str, Any] = json.loads(done.stdout)
         return done.exit_code, told
 
+    def doctor(self) -> dict[str, dict[str, Any]]:
+        """What `doctor` finds of the relay and its doors, by part and name; that it ends with 1 where anything is."""
+        done = CliRunner(env=self.environment).invoke(doctor, ["--json"])
+        told = json.loads(done.stdout)
+        assert done.exit_code == (0 if told["ok"] else 1)
+        found = {f"{each['part']} {each['name']}": each for each in told["checks"]}
+        assert not any(name.startswith(("postgres", "queue", "vectors")) for name in found)
+        return {name: each for name, each in found.items() if name.startswith(("relay", "doors"))}
+
     def state(self) -> str:
         return str(self.status()[1]["relay"]["state"])
 
@@ -323,6 +333,22 @@ def test_a_relay_that_was_killed_is_missed(relay: Relay) -> None:
     relay.kill()
     code, told = relay.status()
     assert (code, told["relay"]["running"]) == (1, False)
+    found = relay.doctor()
+    assert {name for name, each in found.items() if each["result"] == "gap"} == {
+        "relay process", "doors door", "doors api"
+    }  # fmt: skip
+
+
+def test_doctor_looks_at_a_relay_and_at_what_its_key_may_do(relay: Relay, line: Line, log: Connection) -> None:
+    found = relay.doctor()
+    assert {each["result"] for each in found.values()} == {"ok"}
+    assert found["relay key"]["counted"] == "may ingest, read"
+    before = relay.key.read_text()
+    relay.give(keys.make(log, "default", uuid4().hex, ("read",))[1])
+    assert "no scope ingest" in relay.doctor()["relay key"]["found"][0]
+    relay.give(before.strip())
+    line.set("shut")
+    assert "does not answer" in relay.doctor()["relay api"]["found"][0]
 
 
 def test_a_revoked_key_is_said_loudly_and_what_is_told_waits_for_another(
@@ -342,6 +368,9 @@ def test_a_revoked_key_is_said_loudly_and_what_is_told_waits_for_another(
     assert "refuses this machine's key" in told["relay"]["why"]
     assert "refuses this machine's key" in relay.log.read_text()
     assert relay.waiting() == 3
+    found = relay.doctor()
+    assert found["relay api"]["found"] == ["it refuses this machine's key"]
+    assert found["relay spool"]["counted"].startswith("3 deliveries")
     starts = {"session_id": "next", "cwd": LEDGER, "hook_event_name": "SessionStart", "source": "startup"}
     said = json.loads(relay.hook(starts, "--recall"))["hookSpecificOutput"]["additionalContext"]
     assert "refuses this machine's key" in said
