@@ -22,7 +22,8 @@ from typing import Any, Protocol, cast
 from memctl.api.committer import BUSY, Answer, Committer
 from memctl.api.transcripts import TranscriptReader
 from memctl.domain.errors import MemctlError
-from memctl.infra.hook import MAX_PAYLOAD
+from memctl.infra.embedded.places import Places
+from memctl.infra.hook import DOWN_FILE, MAX_PAYLOAD
 from memctl.infra.settings import Settings
 from memctl.infra.spool import (
     MAX_HEADER,
@@ -171,7 +172,13 @@ def run_door(settings: Settings) -> None:
     """
     path = Path(settings.require("door_socket"))
     with alone(path):
+        listens_again(settings.data_dir)
         asyncio.run(_serve(settings, path))
+
+
+def listens_again(data_dir: Path) -> None:
+    """The next time that nobody listens is told of anew."""
+    (Places(data_dir).run / DOWN_FILE).unlink(missing_ok=True)
 
 
 @contextlib.contextmanager

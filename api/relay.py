@@ -23,7 +23,7 @@ import orjson
 
 from memctl.api.client import answered, connection_to
 from memctl.api.committer import BUSY, Answer, Committer, heard, parse
-from memctl.api.door import SPOOL_EVERY_S, Door, alone, drain, ended, serve
+from memctl.api.door import SPOOL_EVERY_S, Door, alone, drain, ended, listens_again, serve
 from memctl.api.relaying import RemoteIntake
 from memctl.api.transcripts import TranscriptReader
 from memctl.domain.errors import MemctlError
@@ -77,6 +77,7 @@ def run_relay(settings: Settings) -> None:
         contextlib.closing(Notes(places, url)) as notes,
         _told_to_hooks(places, door, api) as token,
     ):
+        listens_again(settings.data_dir)
         asyncio.run(_Relay(settings, places, notes, checkpoints).run(door, api, token))
 
 

@@ -35,6 +35,10 @@ MOST_ASKED = 1 << 20
 DOOR_FILE, API_FILE = "door", "api"
 """In the folder of the running instance, as plain text: where its door listens; its API's socket, and its token."""
 
+DOWN_FILE = "told-down"
+"""There, once a session was told that nobody listens; the door takes it away when it listens again."""
+
+OFF_FILE = "off.json"
 COUNTER = "refused"
 
 
@@ -105,10 +109,12 @@ def _deliver(asked: dict[str, str]) -> None:
     delivery = header(identifier, at, asked["--agent"], asked["--event"], len(payload)) + payload
     user = _user_settings()
     data_dir = asked["--data-dir"] or _named("data_dir", user) or _home("XDG_DATA_HOME", "~/.local/share")
-    if off != "save" and (len(payload) > MAX_PAYLOAD or not _through_door(_door(data_dir, user), delivery)):
-        leave(data_dir + "/spool", identifier, at, delivery)
+    door = _door(data_dir, user)
+    waits = off != "save" and (len(payload) > MAX_PAYLOAD or not _through_door(door, delivery))
+    lost = waits and not _left(data_dir + "/spool", identifier, at, delivery)
     if "--recall" in asked and off != "recall" and len(payload) <= MOST_ASKED:
-        os.write(1, _recalled(data_dir, asked, identifier, payload))
+        told = _recalled(data_dir, asked, identifier, payload)
+        os.write(1, told or (_trouble(data_dir, door, asked, payload, lost) if waits else b""))
 
 
 def _payload(asked: dict[str, str]) -> bytes:
@@ -183,6 +189,51 @@ def _recalled(data_dir: str, asked: dict[str, str], identifier: str, payload: by
         return b""
     head_, _, body = answer.partition(b"\r\n\r\n")
     return body if head_.startswith(b"HTTP/1.1 200 ") and body.endswith(b"}") else b""
+
+
+def _trouble(data_dir: str, door: str, asked: dict[str, str], payload: bytes, lost: bool) -> bytes:
+    """At a session's start, and once for as long as it lasts: that nobody listens, or that the spool is full too.
+
+    In the client's own form (`memctl.infra.transcripts.hook_dialects`). Nothing where memctl never ran, or is off.
+    """
+    if b"essionStart" not in payload and asked["--event"] != "SessionStart":
+        return b""
+    import _socket
+    import json
+
+    named = json.loads(payload).get("hook_event_name")
+    if (named or asked["--event"]) not in ("SessionStart", "sessionStart") or os.path.exists(f"{data_dir}/{OFF_FILE}"):
+        return b""
+    try:
+        _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM).connect(door)
+        down = False  # it is there, and has much to do
+    except OSError:
+        down = True
+    try:
+        if down or lost:
+            os.close(os.open(f"{data_dir}/run/{DOWN_FILE}", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    except OSError:
+        return b""
+    if lost:
+        told = "memctl has no room in its spool: what is said here is not kept until it has (`memctl status`)."
+    elif down:
+        told = "memctl is not running: what is said here waits on this disk, and is kept once it runs (`memctl up`)."
+    else:
+        return b""
+    text = f"<memctl-context>\n{told}\n</memctl-context>"
+    if not named:
+        return json.dumps({"context": text}).encode()
+    if asked["--agent"] == "cursor":
+        return json.dumps({"additional_context": text}).encode()
+    return json.dumps({"hookSpecificOutput": {"hookEventName": named, "additionalContext": text}}).encode()
+
+
+def _left(folder: str, identifier: str, at: int, delivery: bytes) -> bool:
+    """Whether the spool took it."""
+    try:
+        return leave(folder, identifier, at, delivery) is not None
+    except OSError:
+        return False
 
 
 def leave(folder: str, identifier: str, at: int, delivery: bytes) -> str | None:

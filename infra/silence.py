@@ -22,6 +22,7 @@ import msgspec
 
 from memctl.domain.errors import MemctlError
 from memctl.domain.location import above, normalise
+from memctl.infra.hook import OFF_FILE
 
 if TYPE_CHECKING:
     from memctl.infra.settings_model import Settings
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 What = Literal["save", "recall"]
 BOTH: tuple[What, ...] = ("save", "recall")
 
-FILE = "off.json"
+FILE = OFF_FILE
 PROJECT_FILE = ".memctl.toml"
 LONGEST_PROJECT_FILE = 1 << 16
 FRESH_S = 2.0

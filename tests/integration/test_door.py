@@ -25,6 +25,7 @@ from processes import memctl
 from memctl.api.door import STOP_WITHIN_S
 from memctl.api.places import projects_of
 from memctl.api.reader import reader_of
+from memctl.domain.observations import CONTEXT_BLOCK_OPEN
 from memctl.infra import generations
 from memctl.infra import hook as hooks
 from memctl.infra.database import connect
@@ -35,8 +36,8 @@ NOWHERE = "postgresql://u@127.0.0.1:1/none"
 BIG = 8_000_000
 
 
-def said(text: str = "hello there") -> bytes:
-    payload = {"hook_event_name": "UserPromptSubmit", "session_id": "s1", "cwd": "/x", "prompt": text}
+def said(text: str = "hello there", *, session: str = "s1", cwd: str = "/x") -> bytes:
+    payload = {"hook_event_name": "UserPromptSubmit", "session_id": session, "cwd": cwd, "prompt": text}
     return json.dumps(payload).encode()
 
 
@@ -158,6 +159,18 @@ def test_a_client_that_has_no_more_to_say_still_gets_its_answer(place: Place, da
         client.send(delivery(1))
         client.socket.shutdown(socket.SHUT_WR)
         assert client.answer()["ok"]
+
+
+def test_what_is_off_is_taken_and_not_kept(place: Place, database_url: str, tmp_path: Path) -> None:
+    (tmp_path / ".memctl.toml").write_text("save = false\n")
+    off = {"everywhere": [], "sessions": {"hush": ["save"], "deaf": ["recall"]}, "projects": {}}
+    (place.data / "off.json").write_text(json.dumps(off))
+    with place.open(database_url):
+        for number, payload in enumerate((said(session="hush"), said(cwd=str(tmp_path / "src")))):
+            answer = ask(place.door, delivery(number, payload))
+            assert answer == {"ok": True, "new": 0, "duplicate": 0, "ignored": "off"}
+        assert ask(place.door, delivery(9, said(session="deaf")))["new"] == 1
+    assert kept(database_url) == 1
 
 
 def test_what_waits_for_a_stuck_postgres_is_bounded_and_left_behind_makes_room(place: Place, database_url: str) -> None:
@@ -492,6 +505,39 @@ def test_a_hook_waits_for_a_door_that_does_not_answer_only_for_its_patience(tmp_
         took = seconds(lambda: hook(tmp_path, MEMCTL_DATA_DIR=memory, MEMCTL_DOOR_SOCKET=str(path)))
     assert hooks.PATIENCE_S <= took < hooks.PATIENCE_S + 10 * usual
     assert len(list((tmp_path / "memory" / "spool").iterdir())) == 2
+
+
+def test_that_nobody_listens_is_said_once_at_the_start_of_a_session(place: Place, database_url: str) -> None:
+    begins = {"hook_event_name": "SessionStart", "session_id": "s1", "cwd": "/x", "source": "startup"}
+
+    def told(payload: bytes, *options: str) -> bytes:
+        command = [sys.executable, "-I", "-S", hooks.__file__, "ingest", "--stdin", "--recall", *options]
+        done = subprocess.run(
+            command, env=place.environment, input=payload, capture_output=True, timeout=60, check=True
+        )
+        assert done.stderr == b""
+        return done.stdout
+
+    start = json.dumps(begins).encode()
+    assert told(start) == b"", "memctl never ran here"
+    run = place.data / "run"
+    run.mkdir()
+    assert told(said("the word SessionStart")) == b""
+    answer = json.loads(told(start))["hookSpecificOutput"]
+    assert answer["hookEventName"] == "SessionStart"
+    assert answer["additionalContext"].startswith(CONTEXT_BLOCK_OPEN)
+    assert "`memctl up`" in answer["additionalContext"]
+    assert told(start) == b""
+    with place.open(database_url):
+        until(lambda: not (run / hooks.DOWN_FILE).exists())
+        assert told(start) == b""
+    (place.data / hooks.OFF_FILE).write_text("{}")
+    assert told(start) == b""
+    (place.data / hooks.OFF_FILE).unlink()
+    place.spool.joinpath("huge.delivery").touch()
+    os.truncate(place.spool / "huge.delivery", hooks.MOST_BYTES)
+    cursor = json.dumps({**begins, "hook_event_name": "sessionStart"}).encode()
+    assert "not kept" in json.loads(told(cursor, "--agent", "cursor"))["additional_context"]
 
 
 def test_hooks_lose_and_double_nothing_while_their_door_is_killed_again_and_again(
