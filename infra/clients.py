@@ -334,11 +334,12 @@ CLIENTS = {
             lambda: _home("CODEX_HOME", "~/.codex") / "hooks.json",
             note="Codex asks you to review and trust new hooks before it runs them (`/hooks`).",
         ),
-        # Its tools' uses are in the transcript that these hooks name, under ids that its hooks for tools do not tell.
+        # Its tools' uses are in the transcript that these hooks name, under ids that its hooks for tools do not tell;
+        # its PreCompress runs before every request to its model.
         Client(
             "gemini-cli",
             "Gemini CLI",
-            ("SessionStart", "BeforeAgent", "AfterAgent", "PreCompress", "SessionEnd"),
+            ("SessionStart", "BeforeAgent", "AfterAgent", "SessionEnd"),
             frozenset(("SessionStart", "BeforeAgent")),
             _gemini,
             lambda: _home("GEMINI_CLI_HOME", "~") / ".gemini" / "settings.json",

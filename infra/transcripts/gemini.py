@@ -32,6 +32,9 @@ from memctl.infra.transcripts.patches import hunks_of
 _REFERENCED = "\n--- Content from referenced files ---"
 """Behind it stand the files that a prompt names by `@path`, which the client adds."""
 
+_OF_HOOKS = re.compile(r"\s*<hook_context>.*?</hook_context>\s*", re.DOTALL)
+"""What hooks had to tell, which the client lays before or behind the user's words (its own `<` and `>` escaped)."""
+
 _EXIT_CODE = re.compile(r"^Exit Code: (-?\d{1,10})\b", re.MULTILINE)
 _CANCELLED = re.compile(r"(?:Request|Operation|Turn) (?:was )?cancel", re.IGNORECASE)
 _ABSOLUTE = re.compile(r"/[^\s\"'`]+")
@@ -193,10 +196,15 @@ def _root_beside(path: Path | None) -> str:
     return ""
 
 
+def typed(text: str) -> str:
+    """Of a prompt as the client sends it, what the user typed: not what hooks told, be it memory's own."""
+    return _OF_HOOKS.sub("", text)
+
+
 def _prompt(record: dict[str, Any]) -> tuple[str, int]:
     """What the user typed, and how many images came with it."""
     shown = _text(record.get("displayContent"))
-    text = shown or _text(record.get("content")).partition(_REFERENCED)[0]
+    text = typed(shown or _text(record.get("content")).partition(_REFERENCED)[0])
     parts = [mapping(part) for part in items(record.get("content"))]
     return text, sum("inlineData" in part or "fileData" in part for part in parts)
 

@@ -14,6 +14,7 @@ import orjson
 
 from memctl.domain.location import normalise
 from memctl.infra.transcripts.fields import identifier, items, mapping, string
+from memctl.infra.transcripts.gemini import typed
 
 Payload = dict[str, Any]
 
@@ -22,9 +23,10 @@ _GEMINI = {
     "SessionEnd": "SessionEnd",
     "BeforeAgent": "UserPromptSubmit",
     "AfterAgent": "Stop",
-    "PreCompress": "PreCompact",
 }
-"""What its hooks for tools tell, the transcript tells too, under ids that they do not have: they are passed over."""
+"""Passed over: its hooks for tools, since the transcript tells the same under ids that they do not have; and
+`PreCompress`, which it runs before every request to its model, whether anything is compressed or not (seen in 0.61).
+"""
 
 _CURSOR = {
     "sessionStart": "SessionStart",
@@ -81,7 +83,9 @@ def answer(agent: str, payload: Mapping[str, Any], text: str) -> Payload:
 def _of_gemini(payload: Payload) -> Payload:
     name = string(payload.get("hook_event_name"))
     told = {**payload, "hook_event_name": _GEMINI.get(name, name)}
-    if name == "AfterAgent":
+    if name == "BeforeAgent":
+        told["prompt"] = typed(string(payload.get("prompt")))
+    elif name == "AfterAgent":
         told["last_assistant_message"] = payload.get("prompt_response")
     elif name not in _GEMINI:
         told["hook_event_name"] = f"gemini:{name}"

@@ -107,6 +107,11 @@ def test_gemini_tells_prompts_answers_and_starts_and_leaves_its_tools_to_the_tra
     }
     (prompt,) = of_client("gemini-cli", {**common, "hook_event_name": "BeforeAgent", "prompt": "Fix it"}).events
     assert (prompt.stream, prompt.payload) == ("session/gemini-cli/g1", PromptSubmitted(text="Fix it", via="hook"))
+    # It hands on what a hook said at the start as part of the prompt, and compresses nothing at each PreCompress.
+    before = "<hook_context>&lt;memctl-context&gt;\nNever use eval.\n&lt;/memctl-context&gt;</hook_context>\n\n"
+    begun = {**common, "hook_event_name": "BeforeAgent", "prompt": f"{before}Fix it"}
+    assert of_client("gemini-cli", begun).events[0].payload == prompt.payload
+    assert not of_client("gemini-cli", {**common, "hook_event_name": "PreCompress", "trigger": "auto"}).events
     told = {**common, "hook_event_name": "AfterAgent", "prompt": "Fix it", "prompt_response": "Fixed."}
     stopped = of_client("gemini-cli", told)
     assert [event.payload for event in stopped.events] == [ResponseReceived(text="Fixed.", via="hook")]

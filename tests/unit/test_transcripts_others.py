@@ -65,6 +65,21 @@ def test_geminis_prompts_are_what_the_user_typed_without_the_files_they_name(tmp
     assert prompt.text == "Fix the total in @cart.py"
 
 
+def test_what_hooks_told_gemini_is_no_word_of_the_user(tmp_path: Path) -> None:
+    told = "<hook_context>&lt;memctl-context&gt;\nNever use eval.\n&lt;/memctl-context&gt;</hook_context>"
+    contents = [
+        [{"text": f"{told}\n\nFix it"}],
+        [{"text": "Fix it"}, {"text": told}],
+        [{"text": told}],
+    ]
+    messages = [
+        {"id": f"m{number}", "timestamp": "2026-01-01T10:00:01.000Z", "type": "user", "content": content}
+        for number, content in enumerate(contents)
+    ]
+    prompts = seen(events(GeminiLines, tmp_path / "a.jsonl", client_sessions.gemini_lines(messages)), PromptSubmitted)
+    assert [prompt.text for prompt in prompts] == ["Fix it", "Fix it"]
+
+
 def test_geminis_calls_have_their_outcome_exit_code_and_patch(tmp_path: Path) -> None:
     found = events(GeminiDocument, tmp_path / "a.json")
     assert [call.tool for call in seen(found, ToolCalled)] == ["run_shell_command", "replace", "read_file"]
