@@ -182,7 +182,7 @@ def _cpu_of_children() -> float:
 def _cpu_of(server: int) -> float:
     """Seconds of processor time of a server, of its processes, and of those of them that have ended."""
     ticks = 0
-    for pid in _family(server, _parents()):
+    for pid in family_of(server, process_parents()):
         with contextlib.suppress(OSError):
             fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
             ticks += sum(map(int, fields[11:15] if pid == server else fields[11:13]))
@@ -203,10 +203,10 @@ class Peak:
 
     def _look(self) -> None:
         while not self._ended.wait(0.2):
-            parents = _parents()
-            self.postgres = max(self.postgres, _pss(_family(self._roots["postgres"], parents)))
+            parents = process_parents()
+            self.postgres = max(self.postgres, pss_mb(family_of(self._roots["postgres"], parents)))
             if "ours" in self._roots:
-                self.ours = max(self.ours, _pss(_family(self._roots["ours"], parents)))
+                self.ours = max(self.ours, pss_mb(family_of(self._roots["ours"], parents)))
 
     def __enter__(self) -> Peak:
         self._thread.start()
@@ -217,7 +217,7 @@ class Peak:
         self._thread.join()
 
 
-def _parents() -> dict[int, int]:
+def process_parents() -> dict[int, int]:
     found = {}
     for entry in os.listdir("/proc"):
         if entry.isdigit():
@@ -226,7 +226,7 @@ def _parents() -> dict[int, int]:
     return found
 
 
-def _family(root: int, parents: dict[int, int]) -> set[int]:
+def family_of(root: int, parents: dict[int, int]) -> set[int]:
     family, before = {root}, 0
     while len(family) > before:
         before = len(family)
@@ -234,7 +234,7 @@ def _family(root: int, parents: dict[int, int]) -> set[int]:
     return family
 
 
-def _pss(pids: set[int]) -> int:
+def pss_mb(pids: set[int]) -> int:
     total = 0
     for pid in pids:
         with contextlib.suppress(OSError):

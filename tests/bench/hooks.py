@@ -1,10 +1,12 @@
 """Hooks, measured as whole processes: time, memory, what is kept when the service dies under them, what they leave.
 
-    python tests/bench/hooks.py [FOLDER] [--only times,parallel,killed,day] [--hooks 10000] [--json FILE]
+    python tests/bench/hooks.py [FOLDER] [--only times,parallel,killed,day,recall] [--hooks 10000] [--json FILE]
 
 Every part has a memctl of its own (`memctl up` in a temporary folder), and every hook is the command line that
 `memctl install` writes. `times` alternates the sides within one run, so that what else the machine does falls on all.
-FOLDER holds transcripts of Claude Code for the last part (default: the published ones, tests/published.py).
+`recall` asks among many memories, with the query's embedding (`search.fill` writes them). FOLDER holds transcripts of
+Claude Code for the last two (default: the published ones, tests/published.py). `killed` may be run in pieces, each with
+a --seed.
 """
 
 from __future__ import annotations
@@ -27,7 +29,8 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
-from engine import show
+import search
+from engine import family_of, process_parents, pss_mb, show
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
@@ -35,6 +38,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 import published  # noqa: E402
 from hook_payloads import Sent, sent_for  # noqa: E402
 
+from memctl.domain.ranking_metrics import percentile  # noqa: E402
 from memctl.infra import clients, generations, readmodels  # noqa: E402
 from memctl.infra.spool import Delivery, spooled  # noqa: E402
 from memctl.infra.transcripts.claude import Claude  # noqa: E402
@@ -44,6 +48,9 @@ from memctl.projections.kernel import projections  # noqa: E402
 
 TURNS = 60
 """How often each side is measured."""
+
+ASKED = 200
+"""Hooks that ask among many memories."""
 
 AT_ONCE = 1_000
 KILLED = ("door", "postgres", "worker", "api", "valkey")
@@ -165,12 +172,27 @@ def measure_times() -> dict[str, Any]:
         for name in ("python -c pass", "hook as installed, service up", "hook as installed, service down"):
             figures[f"resident: {name} (MB)"] = resident(*sides[name](), bare if "down" in name else one.environment)
         figures["waiting in the spool"] = len(spooled(one.data / "spool"))
+        figures |= {f"resident: {name} (MB)": size for name, size in proportional(one).items()}
     return figures
+
+
+def proportional(one: Memory) -> dict[str, int]:
+    """Proportional set size of each program of the service with its children, and of all of it, in MB."""
+    parents = process_parents()
+    pids = one.pids()
+    sizes = {name: pss_mb(family_of(pid, parents)) for name, pid in pids.items()}
+    return {**sizes, "everything": pss_mb({each for pid in pids.values() for each in family_of(pid, parents)})}
 
 
 def started(number: int) -> bytes:
     payload = {"session_id": f"asking-{number}", "cwd": "/home/dana/shop", "hook_event_name": "SessionStart"}
     return json.dumps({**payload, "source": "startup"}).encode()
+
+
+def prompted(number: int, prompt: str) -> bytes:
+    """A prompt in one of the projects of `search.fill`."""
+    payload = {"session_id": f"asking-{number}", "cwd": f"/work/p{number % search.PROJECTS}", "prompt": prompt}
+    return json.dumps({**payload, "hook_event_name": "UserPromptSubmit"}).encode()
 
 
 def _times(
@@ -268,10 +290,10 @@ def measure_parallel() -> dict[str, Any]:
         }
 
 
-def measure_killed(hooks: int) -> dict[str, Any]:
+def measure_killed(hooks: int, seed: int) -> dict[str, Any]:
     """Hooks, eight at a time, while a program of the service is killed now and then."""
     with memory() as one:
-        luck, line = random.Random(7), one.hook()
+        luck, line = random.Random(seed), one.hook()
         numbers, lock = itertools.count(), threading.Lock()
         codes: set[int] = set()
         said = 0
@@ -347,8 +369,8 @@ def kept(one: Memory, payloads: int) -> dict[str, Any]:
 
 def measure_day(folder: Path | None) -> dict[str, Any]:
     """Real sessions told by hooks and read by the door as hooks name them, against the transcripts alone."""
-    with published.sessions(folder) as folder:
-        paths = [path for path in sorted(discover([folder])) if isinstance(format_of(path), Claude)]
+    with published.sessions(folder) as sessions:
+        paths = [path for path in sorted(discover([sessions])) if isinstance(format_of(path), Claude)]
         # A copy of a session under another name is no hook's transcript.
         sent = sent_for(paths)
         paths = sorted({Path(each.payload["transcript_path"]) for each in sent})
@@ -366,6 +388,41 @@ def measure_day(folder: Path | None) -> dict[str, Any]:
         "read models that are equal": sum(expected[name] == found[name] for name in expected),
         "left out, as only hooks tell it": {name: ", ".join(fields) for name, fields in ONLY_HOOKS_TELL.items()},
     }
+
+
+def measure_recall(folder: Path | None, memories: int) -> dict[str, Any]:
+    """Prompts told by hooks as whole processes, each answered from among so many memories, its embedding included."""
+    with memory() as one, published.sessions(folder) as found:
+        one("ingest", str(found), "--wait", "--json")
+        settings = one.config
+        titles = search.fill(settings, memories)
+        line, bare = one.hook("UserPromptSubmit"), [sys.executable, "-c", "pass"]
+        taken: dict[str, list[float]] = {"python -c pass": [], "hook that asks at a prompt": []}
+        said = 0
+        for number in range(search.PROJECTS):  # a project that memory does not know is told nothing
+            run(line, prompted(number, "Let us go on with the parser."), one.environment)
+        time.sleep(4.0)
+        for number, title in enumerate(random.Random(5).choices(titles, k=ASKED + 10)):
+            asked = prompted(search.PROJECTS + number, title)
+            for name, command, given in (("python -c pass", bare, b""), ("hook that asks at a prompt", line, asked)):
+                seconds, code, words = run(command, given, one.environment)
+                if code:
+                    sys.exit(f"{name}: exit code {code}, said {words[:500]!r}")
+                taken[name].append(seconds)
+                said += bool(words)
+        return {
+            "memories": memories,
+            "answered": f"{said} of {ASKED + 10}",
+            "graph index covers": round(search.indexed_share(settings), 2),
+            **{
+                name: {
+                    "median (ms)": round(percentile(each[10:], 0.50) * 1000, 1),
+                    "p95 (ms)": round(percentile(each[10:], 0.95) * 1000, 1),
+                }
+                for name, each in taken.items()
+            },
+            **{f"resident: {name} (MB)": size for name, size in proportional(one).items()},
+        }
 
 
 def deliver(day: Memory, sent: Sequence[Sent]) -> None:
@@ -419,16 +476,19 @@ def _now() -> int:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", nargs="?", type=Path)
-    parser.add_argument("--only", default="times,parallel,killed,day")
+    parser.add_argument("--only", default="times,parallel,killed,day,recall")
     parser.add_argument("--hooks", type=int, default=10_000)
+    parser.add_argument("--seed", type=int, default=7, help="of what is killed, and when")
+    parser.add_argument("--memories", type=int, default=100_000, help="among which hooks ask")
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))  # what was started is to be stopped
     parts: dict[str, Callable[[], dict[str, Any]]] = {
         "times": measure_times,
         "parallel": measure_parallel,
-        "killed": lambda: measure_killed(given.hooks),
+        "killed": lambda: measure_killed(given.hooks, given.seed),
         "day": lambda: measure_day(given.folder),
+        "recall": lambda: measure_recall(given.folder, given.memories),
     }
     figures = {name: parts[name]() for name in given.only.split(",")}
     show(figures)
