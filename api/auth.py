@@ -31,8 +31,9 @@ LONGER_BODIES = {"/v1/events": 16 << 20, "/v1/import": 256 << 20}
 """The same where more is to be sent: events, and older stores, which go to the disk as they come. Whoever may not send
 any is refused before."""
 
+MOST_TAKEN_IN = 16 << 20
 PATIENCE_S = 2.0
-"""How long the body of a request that is refused may take to come in."""
+"""Bytes that the body of a request that is refused may have to be taken in all the same, and how long that may take."""
 
 LONGEST_TARGET = 16 << 10
 """Bytes of a request's path and query; longer texts are posted."""
@@ -210,7 +211,7 @@ async def _taken_in(headers: dict[bytes, bytes], receive: Receive) -> bool:
     """Whether the body of a request that is refused has come in whole. A client that still sends when the connection is
     closed may never read why; one that announces too much, or is slow, is not waited for."""
     length = headers.get(b"content-length", b"0")
-    if b"transfer-encoding" in headers or not length.isdigit() or int(length[:20]) > LONGEST_DELIVERY:
+    if b"transfer-encoding" in headers or not length.isdigit() or int(length[:20]) > MOST_TAKEN_IN:
         return False
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(PATIENCE_S):
