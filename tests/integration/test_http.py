@@ -577,7 +577,7 @@ def test_a_hook_that_asks_prints_what_its_client_is_to_read_and_nothing_else(api
 
 def test_core_memory_stands_at_the_start_of_every_session(api: Api, memory: Remembered) -> None:
     with api.client() as client:
-        client.command("core-append", "core-1", section="persona", text="Answers in one paragraph.")
+        client.command("core-append", "core-1", section="persona", content="Answers in one paragraph.")
     with contextlib.closing(Drainer(memory.database_url)) as drainer:
         catch_up(drainer)
     told = told_at(api, hook_event_name="SessionStart", source="startup", session_id="another")[1]
