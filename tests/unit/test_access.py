@@ -48,7 +48,7 @@ def test_every_route_of_the_api_stands_under_a_scope(method: str, path: str) -> 
 
 
 def test_every_rule_is_of_a_route_that_is_there() -> None:
-    there = {(method, path.partition("{")[0]) for method, path in ROUTES}
+    there = {(method, name) for method, path in ROUTES for name in (path, path.partition("{")[0])}
     there |= {("POST", "/v1/commands/"), ("GET", "/v1/openapi.json")}
     elsewhere = {"/sign-in", "/sign-in/", "/static/", "/favicon.ico", "/mcp"}
     assert {(method, path) for method, path in RULES if path not in elsewhere} <= there
