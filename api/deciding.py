@@ -18,7 +18,7 @@ from memctl.api.context import session_here, session_of
 from memctl.api.delivering import confined
 from memctl.api.places import limits_of
 from memctl.api.reader import Reader, Readers
-from memctl.domain.commanding import Command, Kind, commands, read_command
+from memctl.domain.commanding import Command, KeyReused, Kind, commands, read_command
 from memctl.domain.errors import MemctlError
 from memctl.domain.event import Event, Micros, NewEvent, Position
 from memctl.domain.location import normalise
@@ -43,13 +43,6 @@ class BadKey(MemctlError):
     """A command needs an `Idempotency-Key` of 1 to 200 characters, drawn by whoever sends it."""
 
     exit_code = 2
-
-
-class KeyReused(MemctlError):
-    """Another command was carried out under this idempotency key already."""
-
-    exit_code = 2
-    hint = "Draw a new key for each command; send the same one only to try the same command again."
 
 
 class Done(msgspec.Struct, frozen=True):

@@ -22,13 +22,13 @@ from memctl.workers.forgetting import (
     Plan,
     Preview,
     forget,
+    forget_once,
     of_thing,
     preview,
     resume,
-    told_before,
 )
 
-__all__ = ["Forgotten", "Plan", "Preview", "forget", "plan", "preview", "resume", "told_before"]
+__all__ = ["Forgotten", "Plan", "Preview", "forget", "forget_once", "plan", "preview", "resume"]
 
 
 def plan(

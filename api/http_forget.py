@@ -98,15 +98,15 @@ def preview_of(settings: Settings, asked: Wanted) -> Preview:
 
 
 def forget_once(settings: Settings, asked: Forget, key: str) -> dict[str, Any]:
-    """Forget it, unless that was done under this key before: the receipt either way."""
+    """Forget it, unless that was done under this key before: the receipt either way. Raises: KeyReused, and as
+    `forget.forget_once`."""
     with connect(settings.require("database_url"), name="memctl forget") as connection:
         reader = reader_of(connection, settings.space)
-        if (before := forget.told_before(connection, reader.space_id, key)) is not None:
-            return dict(before)
-        plan = _plan(reader, asked)
+        meant = asked.model_dump_json(exclude={"reason"}).encode()
         with store_of(settings) as qdrant:
-            done = forget.forget(settings, connection, reader.space_id, plan, qdrant, asked.reason, key)
-        return dict(msgspec.to_builtins(done))
+            return forget.forget_once(
+                settings, connection, reader.space_id, key, meant, lambda: _plan(reader, asked), qdrant, asked.reason
+            )
 
 
 def prune_preview_of(settings: Settings, asked: Prune) -> dict[str, Any]:

@@ -48,11 +48,20 @@ Query = Annotated[str, Field(max_length=4000)]
 Project = Annotated[str | None, Field(description="A project's name or path, '*' for all; the one here by default.")]
 Limit = Annotated[int, Field(ge=1, le=20)]
 Id = Annotated[str, Field(min_length=4, max_length=300, description="An id that another tool named.")]
+Location = Annotated[
+    str, Field(max_length=4096, description="Where you work: an absolute path. Needed where this server is remote.")
+]
 Section = Annotated[str, Field(min_length=1, max_length=40, description="`human`, `persona`, or one of your own.")]
 
 _READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 _ERASES = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=False, open_world_hint=False)
 _ADDS = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False)
+
+
+class NoPlace(MemctlError):
+    """This server does not know where you work: give `location`, the absolute path of your project."""
+
+    exit_code = 2
 
 
 def server(connect: Callable[[], Client], here: str | None = None) -> MCPServer:
@@ -153,32 +162,41 @@ def server(connect: Callable[[], Client], here: str | None = None) -> MCPServer:
     def adds(tool: Callable[..., str]) -> None:
         mcp.tool(annotations=_ADDS, structured_output=False)(_told(tool))
 
-    def said(name: str, **asked: Any) -> dict[str, Any]:
+    def said(name: str, location: str = "", **asked: Any) -> dict[str, Any]:
         with connect() as client:
-            return client.command(name, uuid.uuid4().hex, by="agent", location=at, **asked)
+            return client.command(name, uuid.uuid4().hex, by="agent", location=location or at, **asked)
+
+    def placed(location: str) -> str:
+        if not location and not at:  # it would hold in every project
+            raise NoPlace
+        return location
 
     def note(
         text: Annotated[str, Field(min_length=1, max_length=2000)],
+        location: Location = "",
         kind: Literal["", "preference", "pattern", "expertise", "fact", "profile"] = "",
         files: Annotated[list[str], Field(max_length=16)] = [],  # noqa: B006  # the schema's default; nobody changes it
     ) -> str:
         """Remember something about this project: one plain sentence that will still be true next month. `files` are
         those it is about. It counts as your word, not as the user's, until something proves it."""
-        said("note", text=text, kind=kind, files=files)
+        said("note", placed(location), text=text, kind=kind, files=files)
         return "noted"
 
-    def archival_memory_insert(content: Annotated[str, Field(min_length=1, max_length=2000)]) -> str:
+    def archival_memory_insert(
+        content: Annotated[str, Field(min_length=1, max_length=2000)], location: Location = ""
+    ) -> str:
         """Store something for good: a plain sentence that can be found by its meaning later. The same as `note`."""
-        said("note", text=content)
+        said("note", placed(location), text=content)
         return "stored"
 
     def rate(
         id: Id,
         value: Annotated[float, Field(ge=0, le=1, description="0: wrong or useless; 1: right and useful")],
         why: Annotated[str, Field(max_length=500)] = "",
+        location: Location = "",
     ) -> str:
         """Say whether something that memory told you was of use. It is told more, or less, from then on."""
-        said("rate", memory=id, value=value, why=why)
+        said("rate", location, memory=id, value=value, why=why)
         return "rated"
 
     def core_memory_append(section: Section, content: Annotated[str, Field(min_length=1, max_length=2000)]) -> str:
@@ -267,7 +285,8 @@ def _caller(url: str, token: str) -> Caller | None:
         if why.status == 401:
             return None
         raise
-    return Caller(told["name"], frozenset(told["scopes"]))
+    projects = told["projects"]
+    return Caller(told["name"], frozenset(told["scopes"]), None if projects is None else tuple(projects))
 
 
 def _told(tool: Callable[..., str]) -> Callable[..., str]:

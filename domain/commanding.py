@@ -72,6 +72,13 @@ class MalformedCommand(BadCommand):
     # It has not the shape that its class asks for; another BadCommand has, and asks for what cannot be.
 
 
+class KeyReused(MemctlError):
+    """Something else was asked for under this idempotency key already."""
+
+    exit_code = 2
+    hint = "Draw a new key for each ask; send the same one only to try the same again."
+
+
 _by_name: dict[str, type[Command]] = {}
 
 C = TypeVar("C", bound=Command)

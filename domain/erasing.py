@@ -36,6 +36,8 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     until: Micros = Micros(0)
     rule: str = ""
     """Of what went by a rule, as by its age: the rule. Then what was observed goes, and what was stated stays."""
+    asked: str = ""
+    """Digest of what was asked for under an idempotency key, which is kept nowhere: so it tells nothing by itself."""
 
 
 class Tombstone(msgspec.Struct, frozen=True, kw_only=True):

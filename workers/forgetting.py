@@ -8,10 +8,11 @@ finished only once nothing can be found any more; one that was begun can be take
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import UUID, uuid4
@@ -19,6 +20,7 @@ from uuid import UUID, uuid4
 import msgspec
 from psycopg import sql
 
+from memctl.domain.commanding import KeyReused
 from memctl.domain.erasing import ContentErased, NothingToForget, Scope, Tombstone, scope_tombstones
 from memctl.domain.errors import MemctlError
 from memctl.domain.event import Micros, NewEvent, derived_id
@@ -26,6 +28,7 @@ from memctl.infra import generations, outbox, readmodels
 from memctl.infra.database import Connection, outages
 from memctl.infra.log import erase
 from memctl.infra.log.append import append
+from memctl.infra.log.erase import Receipt
 from memctl.infra.log.mark import move_mark
 from memctl.infra.log.receipts import write_receipts
 from memctl.infra.settings import Settings
@@ -140,11 +143,76 @@ def forget(
     """
     receipt = _receipt_of(space_id, key) if key else uuid4()
     with outages(), nothing_rebuilt(connection):
-        ids = _ids(connection, space_id, plan)
-        with connection.transaction():
-            erase.begin(connection, space_id, receipt, plan.scope, reason, ids)
-            erase.lay(connection, space_id, receipt, [*scope_tombstones(plan.scope), *plan.stones])
-        return _carry_out(settings, connection, space_id, receipt, plan, qdrant, reason)
+        return _begin(settings, connection, space_id, receipt, plan, qdrant, reason)
+
+
+def forget_once(
+    settings: Settings,
+    connection: Connection,
+    space_id: int,
+    key: str,
+    asked: bytes,
+    planned: Callable[[], Plan],
+    qdrant: QdrantClient | None,
+    reason: str = "",
+) -> dict[str, Any]:
+    """As `forget`, once under an idempotency key: what was begun is gone on with, and what was done is told again.
+
+    `asked` says what is asked for, and `planned` what that means. Raises: KeyReused where something else was asked for
+    under that key, whatever `planned` raises, and as `forget`.
+    """
+    receipt = _receipt_of(space_id, key)
+    digest = hashlib.sha256(key.encode("utf-8", "surrogatepass") + b"\0" + asked).hexdigest()
+
+    def before() -> Receipt | None:
+        found = erase.receipt(connection, receipt)
+        if found is not None and found.scope.asked not in ("", digest):
+            raise KeyReused
+        return found
+
+    with outages():
+        found, plan = before(), None
+        if found is None:
+            try:
+                plan = planned()
+            except MemctlError:
+                # Who asked at the same time under this key may have begun, and what was meant be gone by now.
+                if before() is None:
+                    raise
+        elif found.finished_at is not None:
+            return found.outcome
+        with nothing_rebuilt(connection):
+            found = before()  # whoever held the lock may have been carrying out this very ask
+            if found is not None and found.finished_at is not None:
+                return found.outcome
+            if found is not None:
+                done = _carry_out(settings, connection, space_id, receipt, _taken_up(found), qdrant, found.reason)
+            else:
+                assert plan is not None
+                plan = msgspec.structs.replace(plan, scope=msgspec.structs.replace(plan.scope, asked=digest))
+                done = _begin(settings, connection, space_id, receipt, plan, qdrant, reason)
+    told: dict[str, Any] = msgspec.to_builtins(done)
+    return told
+
+
+def _begin(
+    settings: Settings,
+    connection: Connection,
+    space_id: int,
+    receipt: UUID,
+    plan: Plan,
+    qdrant: QdrantClient | None,
+    reason: str,
+) -> Forgotten:
+    ids = _ids(connection, space_id, plan)
+    with connection.transaction():
+        erase.begin(connection, space_id, receipt, plan.scope, reason, ids)
+        erase.lay(connection, space_id, receipt, [*scope_tombstones(plan.scope), *plan.stones])
+    return _carry_out(settings, connection, space_id, receipt, plan, qdrant, reason)
+
+
+def _taken_up(receipt: Receipt) -> Plan:
+    return Plan(scope=receipt.scope, what=_in_words(receipt.scope), ids=frozenset(receipt.erased))
 
 
 def told_before(connection: Connection, space_id: int, key: str) -> dict[str, Any] | None:
@@ -167,7 +235,7 @@ def resume(settings: Settings, connection: Connection, space_id: int, qdrant: Qd
             if each.space != _space_name(connection, space_id) or each.scope.kind == "rules":
                 continue
             with nothing_rebuilt(connection):
-                plan = Plan(scope=each.scope, what=_in_words(each.scope), ids=frozenset(each.erased))
+                plan = _taken_up(each)
                 done.append(_carry_out(settings, connection, space_id, each.id, plan, qdrant, each.reason))
     return done
 
@@ -302,7 +370,9 @@ def recorded(connection: Connection, space_id: int, receipt: UUID, scope: Scope,
     """Record in the log that something was erased under a receipt; twice is once."""
     event = NewEvent(
         stream=f"erased/{receipt}",
-        payload=ContentErased(receipt=receipt, scope=scope, events=events, reason=reason),
+        payload=ContentErased(
+            receipt=receipt, scope=msgspec.structs.replace(scope, asked=""), events=events, reason=reason
+        ),
         occurred_at=Micros(time.time_ns() // 1000),
         dedupe_key=f"erased:{receipt}",
         actor="user",

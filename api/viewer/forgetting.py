@@ -34,6 +34,20 @@ class NoMoment(MemctlError):
     text: str
 
 
+class NothingNamed(MemctlError):
+    """Nothing is named that is to be forgotten."""
+
+    exit_code = 2
+
+
+class NamedTooLong(MemctlError):
+    """What is to be forgotten is named by more than {most:,} characters."""
+
+    exit_code = 2
+    hint = "Name it by less: a shorter part of the text, or an id."
+    most: int
+
+
 class Forgetting:
     """`ask` shows the form and, where something is named, what would go; `do` forgets it."""
 
@@ -50,6 +64,8 @@ class Forgetting:
     def do(self, form: Mapping[str, Any]) -> str:
         """`form` has `how`, `what`, `key` and `reason`; the same key again shows the same receipt."""
         how, what = _named(form)
+        if not what:
+            raise NothingNamed
         asked = wanted(how, what).model_copy(update={"reason": str(form.get("reason", "")).strip()[:1_000]})
         receipt = forget_once(self._settings, asked, str(form.get("key", ""))[:64] or uuid4().hex)
         return _page(how=how, what="", receipt=receipt)
@@ -67,9 +83,13 @@ def wanted(how: str, what: str) -> Forget:
 
 
 def _named(given: Mapping[str, Any]) -> tuple[str, str]:
+    """How something is named, and what. Raises: NamedTooLong."""
     how = str(given.get("how", "match"))
     how = how if how in HOW else "match"
-    return how, str(given.get("what", "")).strip()[: LONGEST.get(how, 512)]
+    what, most = str(given.get("what", "")).strip(), LONGEST.get(how, 512)
+    if len(what) > most:
+        raise NamedTooLong(most=most)  # less of it would mean more than what was written
+    return how, what
 
 
 def _page(*, preview: Preview | None = None, receipt: dict[str, Any] | None = None, key: str = "", **named: str) -> str:

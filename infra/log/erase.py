@@ -72,6 +72,11 @@ def finish(connection: Connection, receipt: UUID, outcome: dict[str, Any]) -> No
     )
 
 
+def receipt(connection: Connection, id: UUID) -> Receipt | None:
+    """The receipt of that id, finished or not."""
+    return next((each for each in receipts(connection) if each.id == id), None)
+
+
 def receipts(connection: Connection, *, unfinished: bool = False) -> list[Receipt]:
     """Every receipt, or those that were begun and not finished; oldest first."""
     rows = connection.execute(

@@ -11,11 +11,11 @@ import pytest
 
 from memctl.api import claims, queries, work
 from memctl.api.context import NoSession, context
-from memctl.api.deciding import BadKey, KeyReused, UnknownCommand
+from memctl.api.deciding import BadKey, UnknownCommand
 from memctl.api.evidence import broken_quotes
 from memctl.api.explain import explain
 from memctl.api.places import Places
-from memctl.domain.commanding import BadCommand
+from memctl.domain.commanding import BadCommand, KeyReused
 from memctl.domain.core_memory import SectionChanged
 from memctl.domain.observations import PromptSubmitted, ToolCalled, ToolReturned
 from memctl.domain.work_commands import NothingOpen

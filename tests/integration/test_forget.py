@@ -6,6 +6,7 @@ import contextlib
 import json
 import re
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from uuid import uuid4
 
 import psycopg
 import pytest
-from events import NOON, id_of, observed, prompt
+from events import NOON, id_of, observed, prompt, until
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from histories import digests, drained, everything, example, filled, rebuilt
@@ -22,11 +23,12 @@ from memctl.api import forget, http_forget, http_problems, queries
 from memctl.api.deciding import Commands
 from memctl.api.places import places_of
 from memctl.api.reader import Readers, reader_of
+from memctl.domain.commanding import KeyReused
 from memctl.domain.core_memory import CoreMemoryAppended
 from memctl.domain.erasing import NothingToForget, Scope, Tombstone, TooShort
 from memctl.domain.event import Micros, NewEvent
 from memctl.domain.observations import PromptSubmitted, ToolCalled, ToolReturned, hook_key
-from memctl.infra import generations
+from memctl.infra import generations, rebuilds
 from memctl.infra.database import Connection, connect
 from memctl.infra.embedders import load_embedder
 from memctl.infra.log import erase
@@ -302,6 +304,54 @@ def test_over_http_it_is_shown_first_and_done_once_for_each_key(
     other = client.post("/v1/forget", json={"match": PHRASE}, headers={"Idempotency-Key": "l"})
     assert (other.status_code, "zq7vkx19mw" in other.text) == (404, False)
     assert holds(database_url, "zq7vkx19mw") == []
+    for_another = client.post("/v1/forget", json={"id": id_of(prompt(2))}, headers={"Idempotency-Key": "k"})
+    assert (for_another.status_code, "idempotency key" in for_another.json()["detail"]) == (422, True)
+    assert holds(database_url, "to be kept")
+
+
+def test_what_is_asked_twice_at_once_under_one_key_is_told_twice_as_done(
+    settings: Settings, log: Connection, database_url: str
+) -> None:
+    generations.ensure_live(log, 1)
+    append(log, 1, [prompt(1, PHRASE)])
+    drained(database_url)
+    asked = http_forget.Forget(match=PHRASE)
+    waiting = (
+        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
+        " AND application_name LIKE '%forget%' AND query LIKE '%advisory%'"
+    )
+    with ThreadPoolExecutor(3) as clicks:
+        assert rebuilds.lock(log, 0)  # so that all have looked, and planned, before any begins
+        clicked = [clicks.submit(http_forget.forget_once, settings, asked, "k") for _ in range(3)]
+        until(lambda: log.execute(waiting).fetchone() == (3,))
+        rebuilds.unlock(log, 0)
+        told = [each.result() for each in clicked]
+    assert [each["events"] for each in told] == [1, 1, 1]
+    assert len({each["receipt"] for each in told}) == 1
+
+
+def test_the_same_key_goes_on_with_what_was_begun_under_it_and_with_nothing_else(
+    settings: Settings, log: Connection, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    generations.ensure_live(log, 1)
+    append(log, 1, [prompt(1, PHRASE), prompt(2, "to be kept")])
+    drained(database_url)
+
+    def behind(*_: object) -> None:
+        raise forgetting.VectorsBehind(points=1)
+
+    asked = http_forget.Forget(match=PHRASE)
+    with monkeypatch.context() as patched:
+        patched.setattr(forgetting, "_await_vectors", behind)
+        with pytest.raises(forgetting.VectorsBehind):
+            http_forget.forget_once(settings, asked, "k")
+    assert holds(database_url, "zq7vkx19mw") == []
+    with pytest.raises(KeyReused):
+        http_forget.forget_once(settings, http_forget.Forget(id=id_of(prompt(2))), "k")
+    done = http_forget.forget_once(settings, asked, "k")
+    assert done == http_forget.forget_once(settings, asked, "k")
+    assert erase.receipts(log, unfinished=True) == []
+    assert holds(database_url, "to be kept")
 
 
 def left(folder: Path, name: str, payload: dict[str, Any], at: int = NOON) -> Path:

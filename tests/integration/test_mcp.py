@@ -19,6 +19,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 from servers import wait_until
 
+from memctl.api.mcp import _caller
 from memctl.infra import keys
 from memctl.infra.database import connect
 
@@ -152,18 +153,35 @@ def test_over_http_the_same_tools_answer_whoever_has_the_token(served: str) -> N
 def test_over_http_a_key_may_what_its_scopes_say(api: Api, memory: Remembered, served: str) -> None:
     with connect(memory.database_url) as connection:
         _, key = keys.make(connection, "default", "reader", ["read"])
-        _, other = keys.make(connection, "default", "of atlas", ["read"], projects=["/home/dana/atlas"])
+        _, other = keys.make(connection, "default", "of atlas", ["read", "write"], projects=["/home/dana/atlas"])
 
     async def talk(key: str, project: str) -> tuple[str, Any]:
         async with connected(served, {"Authorization": f"Bearer {key}"}) as client:
             found = said(await client.call_tool("search", {"query": "Decimal for money", "project": project}))
-            return found, await client.call_tool("note", {"text": "a reader may not say this"})
+            said_here = {"text": "a reader may not say this", "location": "/home/dana/atlas"}
+            return found, await client.call_tool("note", said_here)
 
     found, refused = asyncio.run(talk(key, "ledger"))
     assert "never float" in found
     assert refused.is_error
     assert "scope write" in said(refused)
-    assert "never float" not in asyncio.run(talk(other, "*"))[0]
+    found, noted = asyncio.run(talk(other, "*"))
+    assert "never float" not in found
+    assert said(noted) == "noted"
+    caller = _caller(api.url, other)
+    assert caller is not None
+    assert caller.projects == ("/home/dana/atlas",)
+
+
+def test_over_http_a_note_says_where_it_holds(served: str) -> None:
+    async def talk() -> None:
+        async with connected(served, {"Authorization": f"Bearer {TOKEN}"}) as client:
+            for tool, named in (("note", "text"), ("archival_memory_insert", "content")):
+                refused = await client.call_tool(tool, {named: "maps are drawn at night"})
+                assert refused.is_error
+                assert "location" in said(refused)
+
+    asyncio.run(talk())
 
 
 @pytest.mark.parametrize(

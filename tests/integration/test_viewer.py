@@ -226,6 +226,11 @@ def test_forgetting_shows_what_would_go_then_does_it_once_and_shows_the_receipt(
         assert receipts[0][1] == receipts[1][1]
         assert browser.get("/forget", params={"how": "match", "what": "a plantain to forget"}).status_code == 404
         assert browser.get("/forget", params={"how": "before", "what": "yesterday"}).status_code == 422
+        for what in ("", "  ", "x" * 8_001):
+            sent = browser.post("/forget", data={**form, "what": what, "key": "n"}, headers={"Origin": viewer.url})
+            assert (sent.status_code, "text/html" in sent.headers["content-type"]) == (422, True)
+        with connect(memory.database_url) as connection:
+            assert connection.execute("SELECT count(*) FROM memctl.receipts").fetchone() == (1,)
 
 
 def test_a_real_browser_walks_every_page(viewer: Viewer) -> None:
