@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import uuid4
 
 from starlette.requests import Request
 
 from memctl.api.forget import Preview
 from memctl.api.http_forget import Forget, forget_once, preview_of
+from memctl.api.http_problems import status_of
 from memctl.api.viewer import render
 from memctl.domain.errors import MemctlError
 from memctl.infra.settings import Settings
+
+log = logging.getLogger("memctl.api")
 
 HOW = {
     "match": ("every event in which a text stands", "text"),
@@ -48,27 +52,49 @@ class NamedTooLong(MemctlError):
     most: int
 
 
+class Answer(NamedTuple):
+    """A page, and the status of HTTP that it is sent with."""
+
+    text: str
+    status: int = 200
+
+
 class Forgetting:
     """`ask` shows the form and, where something is named, what would go; `do` forgets it."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
 
-    def ask(self, request: Request) -> str:
-        how, what = _named(request.query_params)
-        preview: Preview | None = None
-        if what:
-            preview = preview_of(self._settings, wanted(how, what))
-        return _page(how=how, what=what, preview=preview, key=uuid4().hex)
+    def ask(self, request: Request) -> Answer:
+        given, preview = request.query_params, None
+        try:
+            how, what = _named(given)
+            if what:
+                preview = preview_of(self._settings, wanted(how, what))
+        except MemctlError as why:
+            return _once_more(given, why)
+        return Answer(_page(how=how, what=what, preview=preview, key=uuid4().hex))
 
-    def do(self, form: Mapping[str, Any]) -> str:
+    def do(self, form: Mapping[str, Any]) -> Answer:
         """`form` has `how`, `what`, `key` and `reason`; the same key again shows the same receipt."""
-        how, what = _named(form)
-        if not what:
-            raise NothingNamed
-        asked = wanted(how, what).model_copy(update={"reason": str(form.get("reason", "")).strip()[:1_000]})
-        receipt = forget_once(self._settings, asked, str(form.get("key", ""))[:64] or uuid4().hex)
-        return _page(how=how, what="", receipt=receipt)
+        try:
+            how, what = _named(form)
+            if not what:
+                raise NothingNamed
+            asked = wanted(how, what).model_copy(update={"reason": str(form.get("reason", "")).strip()[:1_000]})
+            receipt = forget_once(self._settings, asked, str(form.get("key", ""))[:64] or uuid4().hex)
+        except MemctlError as why:
+            return _once_more(form, why)
+        return Answer(_page(how=how, what="", receipt=receipt))
+
+
+def _once_more(given: Mapping[str, Any], why: MemctlError) -> Answer:
+    """The form as it was filled in, and why that cannot be done."""
+    status = status_of(why)
+    if status == 500:
+        log.error("forgetting failed: %s", why, exc_info=why)
+    trouble = " ".join(filter(None, (str(why), why.hint)))
+    return Answer(_page(how=_how(given), what=str(given.get("what", ""))[:8_000], trouble=trouble), status)
 
 
 def wanted(how: str, what: str) -> Forget:
@@ -84,13 +110,19 @@ def wanted(how: str, what: str) -> Forget:
 
 def _named(given: Mapping[str, Any]) -> tuple[str, str]:
     """How something is named, and what. Raises: NamedTooLong."""
-    how = str(given.get("how", "match"))
-    how = how if how in HOW else "match"
+    how = _how(given)
     what, most = str(given.get("what", "")).strip(), LONGEST.get(how, 512)
     if len(what) > most:
         raise NamedTooLong(most=most)  # less of it would mean more than what was written
     return how, what
 
 
-def _page(*, preview: Preview | None = None, receipt: dict[str, Any] | None = None, key: str = "", **named: str) -> str:
-    return render.page("forget.html", ways=HOW, preview=preview, receipt=receipt, key=key, at="forget", **named)
+def _how(given: Mapping[str, Any]) -> str:
+    how = str(given.get("how", "match"))
+    return how if how in HOW else "match"
+
+
+def _page(*, how: str, what: str, trouble: str = "", key: str = "", **done: Preview | dict[str, Any] | None) -> str:
+    """`done` is the `preview` or the `receipt`, where there is one."""
+    told = {"preview": None, "receipt": None, **done}
+    return render.page("forget.html", ways=HOW, how=how, what=what, trouble=trouble, key=key, at="forget", **told)

@@ -29,7 +29,7 @@ from memctl.api.reader import Reader, Readers
 from memctl.api.search import Engine, Question
 from memctl.api.timeline import position_of, timeline
 from memctl.api.viewer import plots, render
-from memctl.api.viewer.forgetting import Forgetting
+from memctl.api.viewer.forgetting import Answer, Forgetting
 from memctl.api.viewer.sign_in import COOKIE, SIGNED_IN_S, Browsers
 from memctl.domain.errors import MemctlError
 from memctl.infra import rebuilds
@@ -47,7 +47,7 @@ _TYPES = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=ut
 # Under the API's own policy, no-referrer, browsers call the origin of a page's forms "null".
 _HEADERS = {"Content-Security-Policy": render.POLICY, "Referrer-Policy": "same-origin"}
 
-Show = Callable[[Request], str]
+Show = Callable[[Request], str | Answer]
 
 T = TypeVar("T")
 
@@ -55,7 +55,7 @@ T = TypeVar("T")
 def site(readers: Readers, engine: Engine, browsers: Browsers, settings: Settings) -> list[Route]:
     """The viewer's routes, for an application beside the API's."""
     pages, forgetting = _Pages(readers, engine), Forgetting(settings)
-    shown = {
+    shown: dict[str, Show] = {
         "/": pages.home,
         "/search": pages.search,
         "/sessions": pages.sessions,
@@ -92,7 +92,7 @@ def _page(show: Show) -> Callable[[Request], Any]:
     return answer
 
 
-def _form(do: Callable[[Mapping[str, Any]], str]) -> Callable[[Request], Any]:
+def _form(do: Callable[[Mapping[str, Any]], Answer]) -> Callable[[Request], Any]:
     async def answer(request: Request) -> Response:
         async with request.form(max_files=0, max_fields=8) as form:
             given = dict(form)
@@ -101,15 +101,16 @@ def _form(do: Callable[[Mapping[str, Any]], str]) -> Callable[[Request], Any]:
     return answer
 
 
-def _shown_or_refused(show: Callable[[T], str], asked: T) -> Response:
+def _shown_or_refused(show: Callable[[T], str | Answer], asked: T) -> Response:
     """A page, or one that says in words why there is none."""
     try:
-        return _html(show(asked))
+        shown = show(asked)
+        return _html(*shown) if isinstance(shown, Answer) else _html(shown)
     except MemctlError as why:
         status = status_of(why)
         if status == 500:
             log.error("a page failed: %s", why, exc_info=why)
-        title = HTTPStatus(status).phrase
+        title = HTTPStatus(status).phrase if status != 500 else "This did not work"
         return _html(render.page("refused.html", title=title, told=str(why), hint=why.hint, at=""), status)
 
 

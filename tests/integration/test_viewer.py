@@ -214,7 +214,7 @@ def test_forgetting_shows_what_would_go_then_does_it_once_and_shows_the_receipt(
         )
     with viewer.signed_in() as browser:
         page = browser.get("/forget", params={"how": "match", "what": "a plantain to forget"}).text
-        assert "1 events (1 prompt.submitted)" in page
+        assert "1 event (1 prompt.submitted)" in page
         key = re.search(r'name="key" value="(\w+)"', page)
         assert key is not None
         form = {"how": "match", "what": "a plantain to forget", "key": key[1], "reason": "a test"}
@@ -225,7 +225,10 @@ def test_forgetting_shows_what_would_go_then_does_it_once_and_shows_the_receipt(
         assert receipts[1] is not None
         assert receipts[0][1] == receipts[1][1]
         assert browser.get("/forget", params={"how": "match", "what": "a plantain to forget"}).status_code == 404
-        assert browser.get("/forget", params={"how": "before", "what": "yesterday"}).status_code == 422
+        wrong = browser.get("/forget", params={"how": "before", "what": "yesterday"})
+        assert wrong.status_code == 422
+        assert "is no date or time" in wrong.text
+        assert 'value="yesterday"' in wrong.text  # what was written is there to be mended
         for what in ("", "  ", "x" * 8_001):
             sent = browser.post("/forget", data={**form, "what": what, "key": "n"}, headers={"Origin": viewer.url})
             assert (sent.status_code, "text/html" in sent.headers["content-type"]) == (422, True)
