@@ -67,7 +67,7 @@ class StreamFacts:
         self._began = (Micros(0), "")
         """When and where the session was opened."""
         self._titled = False
-        """A notice with a time of its own gave the session its title."""
+        """What stands at a place of its own gave the session its title: a notice, or a start after the first."""
         self._undated = False
         """No event tells a time, so the session was opened at the first moment there is."""
         self._spent: dict[str, tuple[int, int, int]] = {}
@@ -109,7 +109,7 @@ class StreamFacts:
 
     def _fold(self, placed: Placed) -> None:
         seen = placed.payload
-        if seen.confined and not (self._opened and isinstance(seen, Statement)):
+        if seen.confined and not (self._opened and isinstance(seen, Statement)) and not is_aside(placed):
             self._assert.confined = True
         if seen.injected:
             if isinstance(seen, MemoryRecalled):
@@ -134,6 +134,7 @@ class StreamFacts:
             for earlier in waiting:
                 self._fold(msgspec.structs.replace(earlier, when=placed.when))
         elif isinstance(seen, SessionStarted):
+            self._titled = self._titled or bool(seen.title)
             self._open(placed, seen)
         elif self._bare and (seen.branch or seen.agent_version):
             self._bare = False

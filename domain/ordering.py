@@ -82,6 +82,7 @@ class Ordering:
         self._told: dict[str, tuple[int, int]] = {}
         """By telling: how often a transcript and how often a hook told it."""
         self._last: Key | None = None
+        self._last_aside: Key | None = None
         self._asking: dict[int, Key] = {}
         """Where hooks stand that may have asked memory, by their deliveries."""
         self._unasked: set[int] = set()
@@ -118,6 +119,10 @@ class Ordering:
             return None
         if self._last is not None and any(not is_aside(each) for each in entries if each.key <= self._last):
             return None
+        # The latest title counts, so among themselves these have to come in order.
+        asides = [each.key for each in entries if each.key[0] <= 0 and is_aside(each)]
+        if asides and self._last_aside is not None and asides[0] <= self._last_aside:
+            return None
         placed = self._paired(entries)
         if placed is None or (self._hooked and not self._answered(placed)):
             return None
@@ -126,6 +131,7 @@ class Ordering:
         self._remember(entries, lines)
         last = max(entries[-1].key, placed[-1].key)
         self._last = last if self._last is None else max(self._last, last)
+        self._last_aside = asides[-1] if asides else self._last_aside
         return placed
 
     def _place_lines(self, events: Iterable[tuple[Event, Told]]) -> dict[str, _Line] | None:
@@ -287,8 +293,8 @@ _ASKING = (PromptSubmitted, SessionStarted)
 def is_aside(placed: Placed) -> bool:
     """Whether this is a title without a time, which sorts before all that has one.
 
-    Some clients write one again every few lines. It names the session and does nothing else, so the order of these
-    among themselves is enough, which their ordinals keep.
+    Some clients write one again every few lines. It names the session and does nothing else, so their order among
+    themselves is enough.
     """
     seen = placed.payload
     return (

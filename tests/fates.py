@@ -179,6 +179,11 @@ class _Session:
         """How much hooks tell beside the transcript."""
         self._transcript = luck.choice((1.0, 1.0, 1.0, 0.5, 0.0))
         """How much of it the transcript tells that has come so far."""
+        self._confined = luck.choice((0.0, 0.0, 0.0, 0.1, 1.0))
+        """How much of it is told under a key that is limited to projects."""
+        self._titles = luck.choice((0.0, 0.0, 0.4))
+        """How often its title is told again."""
+        self._entitled = "#0"
         self._wild = luck.random() < 0.3
         self._stated = luck.sample(range(13), 4)
         """Which kinds of statements are made of it."""
@@ -209,8 +214,30 @@ class _Session:
             drawn = UUID(int=luck.getrandbits(128))
             self._add(hooked, hook_key(str(drawn)), actor)
 
+    def entitle(self) -> None:
+        """A title of no time and no place, in a line that is only numbered, as Claude Code writes them."""
+        luck = self.luck
+        if luck.random() < 0.7:
+            self._number += 1
+            self._entitled = f"#{self._number}"
+        line, block = self._entitled, luck.choice((0, 1))
+        notice = NoticeReceived(kind="title", text=luck.choice(ASKED), line=line, block=block, confined=self._limited())
+        key = transcript_key(self.agent, self.id, line, block)
+        self.events.append(
+            NewEvent(
+                stream=self.stream, payload=notice, occurred_at=Micros(0), dedupe_key=key, actor="system",
+                session_id=self.id,
+            )
+        )  # fmt: skip
+
+    def _limited(self) -> bool:
+        """Whether this is told under a key that is limited to projects."""
+        return self.luck.random() < self._confined
+
     def _add(self, payload: Payload, key: str, actor: str) -> None:
         location = self.place if self.luck.random() < 0.9 else ""
+        if isinstance(payload, Observation) and self._limited():
+            payload = msgspec.structs.replace(payload, confined=True)
         self.events.append(
             NewEvent(
                 stream=self.stream, payload=payload, occurred_at=self.at(), dedupe_key=key, actor=actor,
@@ -232,6 +259,8 @@ class _Session:
 
     def step(self) -> None:
         luck = self.luck
+        if luck.random() < self._titles:
+            self.entitle()
         match luck.choices(
             ("ask", "say", "run", "read", "edit", "fail", "plan", "delegate", "notice", "start", "end", "nasty"),
             (14, 14, 24, 10, 14, 5, 4, 4, 4, 2, 1, 4),
@@ -277,7 +306,9 @@ class _Session:
                 repository = luck.choice(("", "git@github.com:dana/shop.git"))
                 source = luck.choice(("startup", "resume", "compact"))
                 parent = luck.choice(("", "", "s0"))
-                started = SessionStarted(source=source, repository=repository, parent_session=parent)
+                started = SessionStarted(
+                    source=source, repository=repository, parent_session=parent, title=luck.choice(("", "", "A cart"))
+                )
                 self.tell(started, "system")
             case "end":
                 self.tell(luck.choice((SessionEnded(reason="exit"), ContextCompacted(text="so far"))), "system")

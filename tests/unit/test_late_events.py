@@ -15,8 +15,15 @@ from hypothesis import strategies as st
 from unit.test_derive import SECOND, START, Session, event, histories, hooks_of
 
 from memctl.domain.event import Event, Micros, NewEvent, Payload, Position
-from memctl.domain.facts import Fact
-from memctl.domain.observations import NoticeReceived, PromptSubmitted, ResponseReceived, SessionEnded, event_id_of
+from memctl.domain.facts import Fact, PlaceSeen
+from memctl.domain.observations import (
+    NoticeReceived,
+    PromptSubmitted,
+    ResponseReceived,
+    SessionEnded,
+    SessionStarted,
+    event_id_of,
+)
 from memctl.domain.recalled import MemoryRecalled, RecalledMemory
 from memctl.domain.statements import (
     DecisionMade,
@@ -225,10 +232,10 @@ def test_where_a_session_is_hangs_on_no_batch_when_it_leaves_where_its_task_bega
         worker.check()
 
 
-def titled(ordinal: int, title: str) -> Event:
+def titled(ordinal: int, title: str, block: int = 0, *, confined: bool = False) -> Event:
     """A title as clients write it again and again: without a time."""
-    notice = NoticeReceived(kind="title", text=title, line=f"#{ordinal}")
-    told = event(notice, f"title-{ordinal}", 0, 1_000 + ordinal)
+    notice = NoticeReceived(kind="title", text=title, line=f"#{ordinal}", block=block, confined=confined)
+    told = event(notice, f"title-{ordinal}-{block}", 0, 1_000 + 2 * ordinal + block)
     return msgspec.structs.replace(told, location="")
 
 
@@ -255,3 +262,34 @@ def test_a_title_with_a_time_stands_against_one_without_that_comes_later() -> No
         worker.take([told])
         worker.check()
     assert worker.rows["sessions", worker.stream].title == "Login"
+
+
+def test_a_title_that_a_session_was_started_with_again_stands_against_one_without_a_time() -> None:
+    session = Session()
+    said = session.user("Fix the flaky login test in auth.py")
+    resumed = session.tell(SessionStarted(source="resume", title="Login"))
+    worker = Worker(said.stream)
+    for told in (said, resumed, titled(3, "Last")):
+        worker.take([told])
+        worker.check()
+    assert worker.rows["sessions", worker.stream].title == "Login"
+
+
+def test_of_titles_without_a_time_the_later_block_of_a_line_counts_though_it_comes_first() -> None:
+    session = Session()
+    said = session.user("Fix the flaky login test in auth.py")
+    worker = Worker(said.stream)
+    for told in (said, titled(2, "Later", 1), titled(2, "Earlier", 0)):
+        worker.take([told])
+        worker.check()
+    assert worker.rows["sessions", worker.stream].title == "Later"
+
+
+def test_a_title_that_is_told_under_a_limited_key_takes_nothing_back_of_what_was_told_before() -> None:
+    session = Session()
+    said = msgspec.structs.replace(session.user("Fix the flaky login test in auth.py"), location="/work/shop")
+    worker = Worker(said.stream)
+    for told in (said, titled(2, "Login", confined=True)):
+        worker.take([told])
+        worker.check()
+    assert [fact.confined for fact in worker.facts.values() if isinstance(fact, PlaceSeen)] == [False]
