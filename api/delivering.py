@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from uuid import UUID
 
 import msgspec
@@ -20,7 +20,6 @@ from memctl.api.pages import projection_named, rows_unseen
 from memctl.api.places import limits_of, locations_told
 from memctl.api.reader import Reader, Readers
 from memctl.domain import observations
-from memctl.domain.bounded import LOCATIONS
 from memctl.domain.errors import MemctlError
 from memctl.domain.event import (
     FutureSchemaVersion,
@@ -211,9 +210,11 @@ class Deliveries:
             named = {event.location for event in events}.union(*worked.values())
             claimed = {*claims.values(), *_claimed(reader, limits, named)}
             theirs = {at for at in named if limits.holds(at, claimed)}
-            foreign = {stream for stream, at in worked.items() if not at or len(at) >= LOCATIONS or not at <= theirs}
-            # A session's lines do not all say where they are of.
+            # A session whose list of places is full is shown to nobody limited, but may be told on where it was begun.
+            foreign = {stream for stream, at in worked.items() if not at or not at <= theirs}
+            # A session's lines do not all say where they are of, and what did say so may not be folded yet.
             streams = {event.stream for event in events if event.location in theirs} | set(worked)
+            streams |= _told_at(reader, {event.stream for event in events} - streams, limits, claimed)
             return {
                 index: NOT_YOURS
                 for index, event in enumerate(events)
@@ -223,6 +224,18 @@ class Deliveries:
             }
 
         return self._readers.read(look)
+
+
+def _told_at(reader: Reader, streams: Set[str], limits: Limits, claimed: Set[str]) -> set[str]:
+    """Those of the streams of which the log, folded or not, tells places, and only such as the limits hold."""
+    if not streams:
+        return set()
+    told = reader.connection.execute(
+        "SELECT stream, array_agg(DISTINCT location) FROM memctl.events"
+        " WHERE space_id = %s AND stream = ANY(%s) AND location <> '' GROUP BY stream",
+        [reader.space_id, list(streams)],
+    )
+    return {stream for stream, places in told if all(limits.holds(at, claimed) for at in places)}
 
 
 def _claimed(reader: Reader, limits: Limits, paths: Iterable[str]) -> set[str]:

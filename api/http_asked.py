@@ -18,7 +18,11 @@ LONGEST_PLACE = 4096
 
 def _written(moment: object) -> object:
     """A moment as people write it; a bare number, which would be taken for seconds since 1970, is a mistake."""
-    if moment is None or (isinstance(moment, str) and re.match(r"\d{4}-\d\d-\d\d", moment)):
+    if (
+        moment is None
+        or isinstance(moment, datetime)
+        or (isinstance(moment, str) and re.match(r"\d{4}-\d\d-\d\d", moment))
+    ):
         return moment
     raise ValueError("a moment is written as 2026-03-01 or 2026-03-01T14:30+01:00; UTC where no zone is given")
 

@@ -60,8 +60,11 @@ def routes(readers: Readers, engine: Engine, doors: Commands, silence: Silence) 
         told, space_id, recordable = await run_in_threadpool(readers.read, look)
         if not told.text or agent not in get_args(Agent):
             return Response(status_code=204)
-        withheld = name == "UserPromptSubmit" and held_back(
-            session, string(payload.get("prompt")), doors.settings.withhold_share
+        # What nobody may record is not held back either: it would be measured by nothing.
+        withheld = (
+            recordable
+            and name == "UserPromptSubmit"
+            and held_back(session, string(payload.get("prompt")), doors.settings.withhold_share)
         )
         recorded = _recalled(agent, space_id, delivery, name, payload, told, withheld=withheld)
         recording = BackgroundTask(_record, doors, recorded if recordable else None)
@@ -79,8 +82,10 @@ def _may_tell(reader: Reader, caller: Caller, stream: str, location: str) -> boo
     if caller.scopes.isdisjoint(("ingest", "owner")):
         return False
     limits = limits_of(reader)
+    if limits is None:
+        return True
     sessions = rows_unseen(reader, projection_named("sessions"), [stream])
-    return limits is None or (limits.holds(location) and all(visible(reader, row) for row in sessions.values()))
+    return limits.holds(location) and all(visible(reader, row) for row in sessions.values())
 
 
 def _recalled(

@@ -256,8 +256,9 @@ def _chosen(
         _known(c, row, asked, meant, said.get(row.id), stale=row.id in doubtful) for c, row in _distinct(worth, rows)
     ]
     words = {id: frozenset(tokens(f"{row.title} {row.gist}")) for id, row in rows.items()} if _diverse(asked) else {}
-    ranked = score(known, profile_of(asked.profile), lambda a, b: _overlap(words[a], words[b]), asked.limit)
-    return rows, list(zip(ranked, decide(ranked), strict=True))
+    # One more than is shown, which may be as good as the best one.
+    ranked = score(known, profile_of(asked.profile), lambda a, b: _overlap(words[a], words[b]), asked.limit + 1)
+    return rows, list(zip(ranked, decide(ranked), strict=True))[: asked.limit]
 
 
 def profile_of(name: str) -> Profile:

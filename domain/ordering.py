@@ -341,12 +341,16 @@ def preferred(variants: Iterable[Event]) -> Event:
     return min(variants, key=_version)
 
 
-def _version(event: Event) -> tuple[int, bytes]:
-    """Of several versions of one delivery the least counts: the longest text, then the lowest hash."""
-    stored = msgspec.json.encode(event.payload, order="sorted")
-    text = getattr(event.payload, "text", None)
+def _version(event: Event) -> tuple[bool, int, bytes]:
+    """Of several versions of one delivery the least counts: one that may show what it tells everywhere, the longest
+    text, then the lowest hash."""
+    payload, confined = event.payload, getattr(event.payload, "confined", False)
+    stored = msgspec.json.encode(
+        msgspec.structs.replace(payload, confined=False) if confined else payload, order="sorted"
+    )
+    text = getattr(payload, "text", None)
     told = b"\0".join((stored, event.type.encode(), str(event.occurred_at).encode(), event.location.encode()))
-    return (-len(text if isinstance(text, str) else stored), hashlib.sha256(told).digest())
+    return (confined, -len(text if isinstance(text, str) else stored), hashlib.sha256(told).digest())
 
 
 _OF_ONE_USE = ("call:", "outcome:")

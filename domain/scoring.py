@@ -317,8 +317,8 @@ class Bounded(msgspec.Struct, frozen=True):
     made (Anderson and Schooler, 1991). The first days count alike, and nothing grows older than a year: the odds of
     what is `usual_days` old are left as they are, those of the newest are 1.9 times, those of the oldest 0.4 times as
     great. That is a comparison. Whether an old memory answers, age does not say, so a class is told without it, and
-    what is certain comes first at any age. What lies outside the time or the buckets asked for is held back, and what
-    happened when the query says is worth showing for that alone.
+    what is certain, as an equal error is, comes first at any age. What lies outside the time or the buckets asked for
+    is held back, and what happened when the query says is worth showing for that alone.
     """
 
     forgetting: float = 0.4
@@ -464,9 +464,9 @@ def score(given: Sequence[Known], profile: Profile, alike: Callable[[str, str], 
 def decide(ranked: Sequence[Scored]) -> list[Class]:
     """The class of each result, best first. Records are at most suggested until a person, a run or L3 confirms them."""
     classes: list[Class] = []
-    runner_up = max((each.score for each in ranked[1:]), default=0.0)
-    for place, each in enumerate(ranked):
-        leads = place == 0 and each.score >= HIGH and each.score - runner_up >= MARGIN
+    first, runner_up = (*sorted((each.score for each in ranked), reverse=True), 0.0, 0.0)[:2]
+    for each in ranked:
+        leads = each.score == first and each.score >= HIGH and each.score - runner_up >= MARGIN
         if leads and each.known.standing.confirmed:
             classes.append("high")
         else:

@@ -84,9 +84,15 @@ class Consolidated(msgspec.Struct, frozen=True, kw_only=True):
         return next((change.parties[0].memory for change in merges), "")
 
     def successor_of(self, memory: str, text: str) -> str:
-        """The memory that took this one's place; empty where none did, or where it was later said to hold itself."""
-        last = next((c for c in self.standing if c.kind == "superseded" and c.holds_of(memory, text)), None)
-        return last.parties[0].memory if last is not None and last.role_of(memory) == "superseded" else ""
+        """The memory that took this one's place; empty where none did, or where that one was later said to have lost it
+        to this one."""
+        held = [c for c in self.standing if c.kind == "superseded" and c.holds_of(memory, text)]
+        for place, change in enumerate(held):
+            by = change.parties[0].memory
+            taken_back = any(by in {party.memory for party in c.parties[1:]} for c in held[:place])
+            if change.role_of(memory) == "superseded" and not taken_back:
+                return by
+        return ""
 
     def pruned(self, last_at: int) -> bool:
         """Whether it was pruned, and has shown no sign of life since."""

@@ -225,6 +225,7 @@ def test_forgetting_shows_what_would_go_then_does_it_once_and_shows_the_receipt(
         assert receipts[1] is not None
         assert receipts[0][1] == receipts[1][1]
         assert browser.get("/forget", params={"how": "match", "what": "a plantain to forget"}).status_code == 404
+        assert browser.get("/forget", params={"how": "before", "what": "1999-12-31"}).status_code == 404  # none so old
         wrong = browser.get("/forget", params={"how": "before", "what": "yesterday"})
         assert wrong.status_code == 422
         assert "is no date or time" in wrong.text

@@ -117,6 +117,13 @@ def test_of_two_that_took_each_others_place_the_last_word_counts_in_any_order() 
     assert (undone.successor_of("a", "1"), undone.successor_of("b", "2")) == ("b", "")
 
 
+def test_what_lost_its_place_stays_so_when_it_takes_that_of_a_third() -> None:
+    """Three claims that differ in a number: a round tells all its changes of one moment, in no order."""
+    for one, other in ((1, 2), (2, 1)):
+        row = of(said(MemorySuperseded(memory=B, by=A), one), said(MemorySuperseded(memory=C, by=B), other))
+        assert row.successor_of("b", "2") == "a"
+
+
 def test_what_was_merged_before_goes_along_whole_or_waits() -> None:
     taken = {f"k{n}": [Member(f"k{n}-{m}", "") for m in range(6)] for n in range(4)}
     taken["large"] = [Member(f"l{m}", "") for m in range(MOST_MERGED)]

@@ -203,6 +203,12 @@ def test_a_high_answer_is_confirmed_and_stands_clear_of_the_second() -> None:
     assert decide([]) == []
 
 
+def test_the_surest_answer_is_high_also_where_a_newer_one_stands_before_it() -> None:
+    newer = msgspec.structs.replace(found(0.72, id="b", confirmed=False), order=0.83)
+    older = msgspec.structs.replace(found(0.95), order=0.82)
+    assert decide([newer, older]) == ["none", "high"]
+
+
 def test_a_record_that_nobody_confirmed_is_at_most_suggested() -> None:
     assert decide([found(0.99, confirmed=False)]) == ["suggested"]
 
