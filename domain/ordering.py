@@ -57,6 +57,9 @@ class Placed(msgspec.Struct, frozen=True, gc=False):
 
 _BY_KEY = attrgetter("key")
 
+_LONGEST_ORDINAL = 20
+"""Characters of a line's name that is read as an ordinal: Python refuses numbers of some thousand digits."""
+
 
 class _Line(msgspec.Struct, frozen=True, gc=False):
     raised: int
@@ -75,7 +78,7 @@ class Ordering:
         self._lines: dict[str, _Line] = {}
         self._awaited: set[str] = set()
         """Lines that were named as a parent and have not come."""
-        self._ordinal = (0, 0)
+        self._ordinal = (-1, 0)
         """The highest ordinal so far, and the raised time there."""
         self._calls: dict[str, Key] = {}
         self._outcomes: set[str] = set()
@@ -154,11 +157,11 @@ class Ordering:
                 placed[line] = known
             elif line in self._awaited:
                 return None
-            elif line[0] == "#" and line[1:].isdecimal():
+            elif _is_ordinal(line):
                 ordinals.append((int(line[1:]), line))
         ordinals.sort()
         highest, raised = self._ordinal
-        if ordinals and ordinals[0][0] < highest:
+        if ordinals and ordinals[0][0] <= highest:  # `#7` and `#07` are two lines of one place
             return None
         for ordinal, line in ordinals:
             raised = max(raised, times[line])
@@ -281,7 +284,7 @@ class Ordering:
                 self._told[telling] = (by_transcript + (not hook), by_hook + hook)
         self._lines.update(lines)
         for name, line in lines.items():
-            if name[0] == "#" and line.depth >= self._ordinal[0]:
+            if _is_ordinal(name) and line.depth >= self._ordinal[0]:
                 self._ordinal = (line.depth, max(line.raised, self._ordinal[1]))
             if line.parent and line.parent not in self._lines:
                 self._awaited.add(line.parent)
@@ -304,6 +307,10 @@ def is_aside(placed: Placed) -> bool:
         and seen.line[:1] == "#"
         and not (placed.event.location or seen.branch or seen.agent_version)
     )
+
+
+def _is_ordinal(line: str) -> bool:
+    return line[0] == "#" and len(line) <= _LONGEST_ORDINAL and line[1:].isdecimal()
 
 
 def _by_hook(entry: Placed) -> bool:

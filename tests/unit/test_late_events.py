@@ -293,3 +293,16 @@ def test_a_title_that_is_told_under_a_limited_key_takes_nothing_back_of_what_was
         worker.take([told])
         worker.check()
     assert [fact.confined for fact in worker.facts.values() if isinstance(fact, PlaceSeen)] == [False]
+
+
+@pytest.mark.parametrize(("first", "then"), [("#x", "#7"), ("#7", "#07"), ("#1", "#" + "1" * 5_000)])
+def test_lines_that_are_named_as_no_client_names_them_are_folded_alike_in_any_batches(first: str, then: str) -> None:
+    asked, answered = (
+        event(PromptSubmitted(text=text, line=line), f"told-{line}", at, 10 + len(line))
+        for text, line, at in (("Fix the flaky login test", first, START), ("Then write the changelog", then, 0))
+    )
+    worker = Worker(asked.stream)
+    for told in (asked, answered):
+        worker.take([told])
+        worker.check()
+    assert worker.rows["sessions", worker.stream].prompts == 2
