@@ -559,6 +559,12 @@ def test_a_hook_of_a_stranger_or_of_no_sense_is_told_nothing(api: Api) -> None:
     assert api.ask("/v1/hooks/codex", method="POST", body=b"{}", headers={"Authorization": ""})[0] == 401
 
 
+def test_search_takes_a_time_in_the_query(api: Api) -> None:
+    for since, found in (("2026-03-01", True), ("2126-03-01T00:00Z", False)):
+        status, _, body = api.ask(f"/v1/search?q=Decimal&since={since}&before=2127-01-01")
+        assert (status, bool(json.loads(body)["results"])) == (200, found)
+
+
 def test_a_hook_that_asks_prints_what_its_client_is_to_read_and_nothing_else(api: Api, tmp_path: Path) -> None:
     payload = json.dumps({"hook_event_name": "SessionStart", "session_id": "h", "cwd": LEDGER}).encode()
     command = [sys.executable, "-I", "-S", hook.__file__, "ingest", "--stdin", "--recall", f"--data-dir={tmp_path}"]
@@ -573,6 +579,7 @@ def test_a_hook_that_asks_prints_what_its_client_is_to_read_and_nothing_else(api
     (tmp_path / "run" / "api").write_text(f"{api.socket}\n{TOKEN}\n")
     assert "never float" in json.loads(run())["hookSpecificOutput"]["additionalContext"]
     (tmp_path / "run" / "api").write_text(f"{api.socket}\nanother-token\n")
+    assert b"memctl is not running" in run()  # no door listens there, which is said once
     assert run() == b""
 
 
