@@ -38,6 +38,9 @@ DOOR_FILE, API_FILE = "door", "api"
 DOWN_FILE = "told-down"
 """There, once a session was told that nobody listens; the door takes it away when it listens again."""
 
+FULL_FILE = "told-full"
+"""There, once a session was told that the spool is full; whoever gets a delivery through takes it away."""
+
 OFF_FILE = "off.json"
 COUNTER = "refused"
 
@@ -112,6 +115,8 @@ def _deliver(asked: dict[str, str]) -> None:
     door = _door(data_dir, user)
     waits = off != "save" and (len(payload) > MAX_PAYLOAD or not _through_door(door, delivery))
     lost = waits and not _left(data_dir + "/spool", identifier, at, delivery)
+    if off != "save" and not lost:
+        _has_room_again(data_dir)
     if "--recall" in asked and off != "recall" and len(payload) <= MOST_ASKED:
         told = _recalled(data_dir, asked, identifier, payload)
         os.write(1, told or (_trouble(data_dir, door, asked, payload, lost) if waits else b""))
@@ -205,13 +210,18 @@ def _trouble(data_dir: str, door: str, asked: dict[str, str], payload: bytes, lo
     if (named or asked["--event"]) not in ("SessionStart", "sessionStart") or os.path.exists(f"{data_dir}/{OFF_FILE}"):
         return b""
     try:
-        _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM).connect(door)
+        client = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+        client.settimeout(PATIENCE_S)
+        client.connect(door)
+        down = False
+    except (TimeoutError, BlockingIOError):
         down = False  # it is there, and has much to do
     except OSError:
         down = True
     try:
         if down or lost:
-            os.close(os.open(f"{data_dir}/run/{DOWN_FILE}", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+            said = FULL_FILE if lost else DOWN_FILE
+            os.close(os.open(f"{data_dir}/run/{said}", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
     except OSError:
         return b""
     if lost:
@@ -226,6 +236,14 @@ def _trouble(data_dir: str, door: str, asked: dict[str, str], payload: bytes, lo
     if asked["--agent"] == "cursor":
         return json.dumps({"additional_context": text}).encode()
     return json.dumps({"hookSpecificOutput": {"hookEventName": named, "additionalContext": text}}).encode()
+
+
+def _has_room_again(data_dir: str) -> None:
+    """The next time that the spool is full is told of anew."""
+    try:
+        os.unlink(f"{data_dir}/run/{FULL_FILE}")
+    except OSError:  # as good as always: it was not
+        pass
 
 
 def _left(folder: str, identifier: str, at: int, delivery: bytes) -> bool:

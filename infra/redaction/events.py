@@ -40,7 +40,15 @@ _SMALLEST, _LARGEST = -(2**63), 2**63 - 1
 # Clients put the server's name before a tool's in ways of their own; Claude Code that of a plugin too.
 _OWN_TOOL = re.compile(r"(?:mcp_{1,2})?(?:plugin_memctl_)?memctl(?:_{1,2}|[.:/])\w")
 
-_TOLD = re.compile(f"{CONTEXT_BLOCK_OPEN}.*?(?:{CONTEXT_BLOCK_CLOSE}|$)", re.DOTALL)
+# As `api.recall` writes it, with its end cut off or not: a heading, and lines that begin with a date, perhaps in JSON.
+# Any other tag that nothing closes is a person's who names it, and what follows are that person's words.
+_LINE_END = r"(?:\r?\n|\\n)"
+_OURS = rf"{_LINE_END}[^\n]{{1,400}}?:{_LINE_END}- \d{{4}}-\d\d-\d\d"
+_TOLD = re.compile(
+    rf"{CONTEXT_BLOCK_OPEN}(?:{_OURS}.*?(?:{CONTEXT_BLOCK_CLOSE}|\Z)"
+    f"|(?:(?!{CONTEXT_BLOCK_OPEN}).)*?{CONTEXT_BLOCK_CLOSE})",
+    re.DOTALL,
+)
 _CUT = f"{CONTEXT_BLOCK_OPEN}…{CONTEXT_BLOCK_CLOSE}"
 """What stands where memctl's own words stood."""
 
@@ -71,14 +79,15 @@ def _prepared(event: NewEvent, redactor: Redactor, counts: Counter[str]) -> NewE
     strings = [location]
     odd = _collect(payload, strings)
     joined = "\n".join(strings)
-    told = CONTEXT_BLOCK_OPEN in joined
+    told = False
     try:
-        suspect = told or odd or "\0" in joined or redactor.suspects(joined.encode())
+        suspect = CONTEXT_BLOCK_OPEN in joined or odd or "\0" in joined or redactor.suspects(joined.encode())
     except UnicodeEncodeError:  # a lone surrogate
         suspect = True
     if suspect:
         rewrite = _Rewrite(redactor, counts)
         payload, location = rewrite.value(payload), rewrite.text(location)
+        told = rewrite.told
     if isinstance(payload, Observation):
         # What is short altogether has no part that is too long.
         changes = _capped(payload) if len(joined) > _OTHER_CAP else {}
@@ -134,6 +143,8 @@ class _Rewrite:
     def __init__(self, redactor: Redactor, counts: Counter[str]) -> None:
         self._redactor = redactor
         self._counts = counts
+        self.told = False
+        """Whether memctl's own words were met."""
 
     def value(self, value: Any, key: str = "", depth: int = 0) -> Any:
         if isinstance(value, str):
@@ -162,7 +173,8 @@ class _Rewrite:
     def text(self, text: str, key: str = "") -> str:
         text, private = drop_private(clean(text))
         if CONTEXT_BLOCK_OPEN in text:
-            text = _TOLD.sub(_CUT, text)
+            text, blocks = _TOLD.subn(_CUT, text)
+            self.told |= blocks > 0
         if private:
             self._counts["private"] += private
         before, after = (f'"{key}": "', '"') if key else ("", "")

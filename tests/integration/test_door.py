@@ -537,7 +537,13 @@ def test_that_nobody_listens_is_said_once_at_the_start_of_a_session(place: Place
     place.spool.joinpath("huge.delivery").touch()
     os.truncate(place.spool / "huge.delivery", hooks.MOST_BYTES)
     cursor = json.dumps({**begins, "hook_event_name": "sessionStart"}).encode()
-    assert "not kept" in json.loads(told(cursor, "--agent", "cursor"))["additional_context"]
+    (run / hooks.DOWN_FILE).touch()
+    for _ in range(2):
+        assert "not kept" in json.loads(told(cursor, "--agent", "cursor"))["additional_context"]
+        assert told(cursor, "--agent", "cursor") == b"", "it is said once"
+        os.truncate(place.spool / "huge.delivery", 0)
+        assert told(cursor, "--agent", "cursor") == b"", "that nobody listens was said"
+        os.truncate(place.spool / "huge.delivery", hooks.MOST_BYTES)
 
 
 def test_hooks_lose_and_double_nothing_while_their_door_is_killed_again_and_again(

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from memctl.api.recall import _block, _line
 from memctl.domain.event import Micros, NewEvent, Payload
 from memctl.domain.observations import (
     CONTEXT_BLOCK_CLOSE,
@@ -245,7 +246,7 @@ def test_long_things_are_capped_once() -> None:
 
 
 def test_memctls_own_words_are_marked_and_not_kept_again() -> None:
-    block = f"{CONTEXT_BLOCK_OPEN}\nyou once said zq7vkx19mw\n{CONTEXT_BLOCK_CLOSE}"
+    block = f"{CONTEXT_BLOCK_OPEN}\nThis error was met before:\n- 2026-01-02 it was zq7vkx19mw\n{CONTEXT_BLOCK_CLOSE}"
     whole = prepare(event(PromptSubmitted(text=f"before {block} between {block}\nfix it")))
     assert isinstance(whole.payload, PromptSubmitted)
     told = f"{CONTEXT_BLOCK_OPEN}…{CONTEXT_BLOCK_CLOSE}"
@@ -254,8 +255,33 @@ def test_memctls_own_words_are_marked_and_not_kept_again() -> None:
     torn = prepare(event(ToolReturned(tool="Bash", text=f"ok\n{block[:-20]}")))
     notice = prepare(event(NoticeReceived(kind="attachment", data={"content": [{"text": block}]})))
     statement = prepare(event(DiscoveryNoted(text=f"it said {block}")))
-    for each in (torn, notice, statement):
+    in_json = prepare(event(ToolReturned(tool="Bash", text=json.dumps({"content": block})[:-20])))
+    for each in (torn, notice, statement, in_json):
         assert "zq7vkx19mw" not in str(each.payload)
+
+
+def test_the_words_of_a_person_who_names_the_tag_are_kept() -> None:
+    block = f"{CONTEXT_BLOCK_OPEN}\nThis error was met before:\n- 2026-01-02 it was zq7vkx19mw\n{CONTEXT_BLOCK_CLOSE}"
+    for asked in (
+        f"why does {CONTEXT_BLOCK_OPEN} show twice? And mend the cart",
+        f"{CONTEXT_BLOCK_OPEN}\nshows twice here:\n- in the prompt\n- in the answer",
+    ):
+        alone = prepare(event(PromptSubmitted(text=asked)))
+        assert alone.payload == PromptSubmitted(text=asked)
+        before = prepare(event(PromptSubmitted(text=f"{asked}\n{block}\nnow")))
+        assert before.payload == PromptSubmitted(
+            text=f"{asked}\n{CONTEXT_BLOCK_OPEN}…{CONTEXT_BLOCK_CLOSE}\nnow", injected=True
+        )
+
+
+@pytest.mark.parametrize("length", [1, 3])
+def test_what_recall_writes_is_known_again_when_its_end_is_cut_off(length: int) -> None:
+    told = _block(
+        "Memory of earlier sessions:", [_line(f"2026-01-0{n} word{n}", f"id{n}") for n in range(1, length + 1)]
+    )
+    for cut in (-1, -len(CONTEXT_BLOCK_CLOSE), -40):
+        kept = prepare(event(PromptSubmitted(text=f"ask\n{told.text[:cut]}")))
+        assert kept.payload == PromptSubmitted(text=f"ask\n{CONTEXT_BLOCK_OPEN}…{CONTEXT_BLOCK_CLOSE}", injected=True)
 
 
 @pytest.mark.parametrize(
