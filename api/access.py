@@ -44,6 +44,12 @@ CALLER: ContextVar[Caller] = ContextVar("memctl caller", default=OWNER)
 """Who the request at hand is of. A command line that opens the database itself is the owner's."""
 
 
+def drawn(key: str) -> str:
+    """An idempotency key as that of whoever asks: callers who draw keys know nothing of each other's."""
+    caller = CALLER.get()
+    return key if caller == OWNER else f"{caller.name} {key}"
+
+
 class Forbidden(MemctlError):
     """{why}"""
 

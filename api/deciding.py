@@ -12,7 +12,7 @@ import msgspec
 import psycopg
 
 from memctl.api import queries
-from memctl.api.access import CALLER, OWNER, Forbidden
+from memctl.api.access import CALLER, Forbidden, drawn
 from memctl.api.commands import Intake
 from memctl.api.context import session_here, session_of
 from memctl.api.delivering import confined
@@ -83,9 +83,7 @@ class Commands:
         with self._lock:
             self._opened()  # what ids mean is asked of read models, which are there from now on
         asked = self._with_whole_ids(asked)
-        caller = CALLER.get()
-        # Keys are drawn by callers who know nothing of each other's.
-        dedupe_key = f"command:{name}:{_digest(key if caller == OWNER else f'{caller.name} {key}')}"
+        dedupe_key = f"command:{name}:{_digest(drawn(key))}"
         with self._lock:
             try:
                 return self._decided(dedupe_key, asked)

@@ -11,6 +11,7 @@ from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from memctl.api import forget
+from memctl.api.access import drawn
 from memctl.api.forget import Preview
 from memctl.api.http_asked import LONGEST_PLACE, Iso
 from memctl.api.http_commands import Key
@@ -105,7 +106,14 @@ def forget_once(settings: Settings, asked: Forget, key: str) -> dict[str, Any]:
         meant = asked.model_dump_json(exclude={"reason"}).encode()
         with store_of(settings) as qdrant:
             return forget.forget_once(
-                settings, connection, reader.space_id, key, meant, lambda: _plan(reader, asked), qdrant, asked.reason
+                settings,
+                connection,
+                reader.space_id,
+                drawn(key),
+                meant,
+                lambda: _plan(reader, asked),
+                qdrant,
+                asked.reason,
             )
 
 
@@ -120,15 +128,12 @@ def prune_preview_of(settings: Settings, asked: Prune) -> dict[str, Any]:
 
 
 def prune_once(settings: Settings, asked: Prune, key: str) -> dict[str, Any]:
-    """Prune, unless that was done under this key before: the receipts either way. Raises: NothingOldEnough."""
+    """Prune, unless that was done under this key before: the receipts either way. Raises: as `retention.prune_once`."""
     with connect(settings.require("database_url"), name="memctl prune") as connection:
         space_id = reader_of(connection, settings.space).space_id
-        done = retention.pruned_before(connection, space_id, key)
-        if not done:
-            found = retention.asked(connection, space_id, asked.older_than_days)
-            with store_of(settings) as qdrant:
-                done = list(retention.prune(settings, connection, space_id, found, qdrant, key=key))
-        return {"events": sum(each.events for each in done), "receipts": [msgspec.to_builtins(each) for each in done]}
+        with store_of(settings) as qdrant:
+            done = retention.prune_once(settings, connection, space_id, drawn(key), asked.older_than_days, qdrant)
+        return {"events": sum(each["events"] for each in done), "receipts": done}
 
 
 def _plan(reader: Reader, asked: Wanted) -> forget.Plan:

@@ -112,8 +112,8 @@ def prune(days: int | None, dry_run: bool, yes: bool, as_json: bool) -> None:
 
     What was noted or stated stays, and so does each session on which something lasting rests: a verified claim, or a
     memory that is pinned, confirmed, rated useful, or was told to an agent since. With storage.keep_days the worker
-    does this by itself, a tenth of the sessions a day at most. The room is used again; `memctl forget --scrub` gives it
-    back to the disk.
+    does this by itself, at most a tenth of the sessions, or ten, in a day. The room is used again; `memctl forget
+    --scrub` gives it back to the disk.
 
     \b
     memctl prune --older-than 365 --dry-run
@@ -135,10 +135,13 @@ def prune(days: int | None, dry_run: bool, yes: bool, as_json: bool) -> None:
         takes = retention.size(connection, space_id, found.streams)
         if dry_run or not yes:
             seen = forgetting.preview(connection, space_id, found.plan())
-            if as_json:
+            head = f"{len(found.streams):,} of {found.of:,} sessions, {size(takes)}{_staying(found.kept)}"
+            if as_json and dry_run:
                 print_json({**told, "bytes": takes, **msgspec.to_builtins(seen)})
+            elif as_json:  # on stdout what was done stands alone
+                tell(f"{head}: {seen.events:,} events")
             else:
-                print_lines(f"{len(found.streams):,} of {found.of:,} sessions, {size(takes)}{_staying(found.kept)}")
+                print_lines(head)
                 _show(seen)
             if dry_run:
                 return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -189,6 +190,27 @@ def _told(kind: type[DatabaseUnavailable], problem: psycopg.Error) -> str:
     what = "Postgres went away" if kind is DatabaseUnavailable else (kind.__doc__ or "").rstrip(".")
     said = problem.diag.message_primary or " ".join(str(problem).split())
     return f"{what}: {said}" if said else what
+
+
+@contextlib.contextmanager
+def advisory_lock(connection: Connection, lock: int, patience_s: float = 0.0) -> Iterator[bool]:
+    """Hold a session's advisory lock as long as the block lasts: whether it was had within that time.
+
+    A session may hold it several times over.
+    """
+    deadline = time.monotonic() + patience_s
+    while not (mine := _try_lock(connection, lock)) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    try:
+        yield mine
+    finally:
+        if mine and not connection.closed:
+            connection.execute("SELECT pg_advisory_unlock(%s)", [lock])
+
+
+def _try_lock(connection: Connection, lock: int) -> bool:
+    row = connection.execute("SELECT pg_try_advisory_lock(%s)", [lock]).fetchone()
+    return bool(row and row[0])
 
 
 @contextlib.contextmanager

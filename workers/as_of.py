@@ -27,7 +27,7 @@ class NotReached(MemctlError):
 class ForgottenMeanwhile(MemctlError):
     """Something is being forgotten, or was forgotten since this look at the past began: it might show it still."""
 
-    hint = "look again once it is done; one that was stopped half way is gone on with by the next `memctl forget`"
+    hint = "look again once it is done; one that was stopped half way, `memctl forget --resume` goes on with"
 
 
 @contextmanager

@@ -7,7 +7,7 @@ import threading
 from datetime import UTC, datetime
 
 from memctl.infra import backups
-from memctl.infra.database import Connection, connect
+from memctl.infra.database import Connection, advisory_lock, connect
 from memctl.infra.settings import Settings
 from memctl.workers.poison import told
 
@@ -37,15 +37,9 @@ def keep_making(settings: Settings, stop: threading.Event) -> None:
 
 def make_if_due(settings: Settings, connection: Connection, now: datetime) -> bool:
     """Make a backup if one is due and nobody else is at it. Raises: NoRoom, DatabaseUnavailable, OSError."""
-    row = connection.execute("SELECT pg_try_advisory_lock(%s)", [LOCK]).fetchone()
-    if not (row and row[0]):
-        return False
-    try:
-        if not backups.due(settings, connection, now):
+    with advisory_lock(connection, LOCK) as mine:
+        if not mine or not backups.due(settings, connection, now):
             return False
         file = backups.backup(settings, connection, keep=settings.backup.keep)
         log.info("backup written: %s, %d bytes", file, file.stat().st_size)
         return True
-    finally:
-        if not connection.closed:
-            connection.execute("SELECT pg_advisory_unlock(%s)", [LOCK])

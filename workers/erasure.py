@@ -84,9 +84,11 @@ def nothing_rebuilt(connection: Connection, patience_s: float = PATIENCE_S) -> I
         _drop_all_but_live(connection)
         yield
     finally:
-        if not connection.closed:
-            _drop_all_but_live(connection)
-        rebuilds.unlock(connection, 0)
+        try:
+            if not connection.closed:
+                _drop_all_but_live(connection)
+        finally:
+            rebuilds.unlock(connection, 0)
 
 
 def _drop_all_but_live(connection: Connection) -> None:

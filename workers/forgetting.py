@@ -133,17 +133,14 @@ def forget(
     plan: Plan,
     qdrant: QdrantClient | None,
     reason: str = "",
-    key: str = "",
 ) -> Forgotten:
     """Forget it, and return once nothing of it is found.
 
-    `connection` is in autocommit mode; under a `key` it is done once (see `told_before`). Raises: NothingToForget,
-    StillWriting, RebuildAtWork, OtherRules, LeaseHeld, VectorsBehind, StillThere; from the second on the receipt stays
-    open, and `resume` goes on with it.
+    `connection` is in autocommit mode. Raises: NothingToForget, StillWriting, RebuildAtWork, OtherRules, LeaseHeld,
+    VectorsBehind, StillThere; from the second on the receipt stays open, and `resume` goes on with it.
     """
-    receipt = _receipt_of(space_id, key) if key else uuid4()
     with outages(), nothing_rebuilt(connection):
-        return _begin(settings, connection, space_id, receipt, plan, qdrant, reason)
+        return _begin(settings, connection, space_id, uuid4(), plan, qdrant, reason)
 
 
 def forget_once(
@@ -215,25 +212,38 @@ def _taken_up(receipt: Receipt) -> Plan:
     return Plan(scope=receipt.scope, what=_in_words(receipt.scope), ids=frozenset(receipt.erased))
 
 
-def told_before(connection: Connection, space_id: int, key: str) -> dict[str, Any] | None:
-    """What was answered under that idempotency key; None where nothing was forgotten under it, or not to its end."""
-    receipt = _receipt_of(space_id, key)
+def begun_under(connection: Connection, space_id: int, key: str) -> Receipt | None:
+    """The receipt of what was begun under that idempotency key, finished or not."""
     with outages():
-        found = [each for each in erase.receipts(connection) if each.id == receipt and each.finished_at is not None]
-    return found[0].outcome if found else None
+        return erase.receipt(connection, _receipt_of(space_id, key))
 
 
 def _receipt_of(space_id: int, key: str) -> UUID:
     return derived_id(f"forget:{space_id}:{key}")
 
 
-def resume(settings: Settings, connection: Connection, space_id: int, qdrant: QdrantClient | None) -> list[Forgotten]:
-    """Go on with what was begun to be forgotten and not finished."""
-    done = []
+def resume(
+    settings: Settings,
+    connection: Connection,
+    space_id: int,
+    qdrant: QdrantClient | None,
+    *,
+    by_rule: bool = False,
+    stop: Callable[[], bool] = lambda: False,
+) -> list[Forgotten]:
+    """Go on with what was begun to be forgotten and not finished, or only with what goes by a rule, until told to stop.
+
+    What new rules of redaction were to cut is `redact`'s to go on with.
+    """
+    done: list[Forgotten] = []
     with outages():
         for each in erase.receipts(connection, unfinished=True):
             if each.space != _space_name(connection, space_id) or each.scope.kind == "rules":
                 continue
+            if by_rule and not each.scope.rule:
+                continue
+            if stop():
+                break
             with nothing_rebuilt(connection):
                 plan = _taken_up(each)
                 done.append(_carry_out(settings, connection, space_id, each.id, plan, qdrant, each.reason))
@@ -371,7 +381,7 @@ def recorded(connection: Connection, space_id: int, receipt: UUID, scope: Scope,
     event = NewEvent(
         stream=f"erased/{receipt}",
         payload=ContentErased(
-            receipt=receipt, scope=msgspec.structs.replace(scope, asked=""), events=events, reason=reason
+            receipt=receipt, scope=msgspec.structs.replace(scope, asked="", then=()), events=events, reason=reason
         ),
         occurred_at=Micros(time.time_ns() // 1000),
         dedupe_key=f"erased:{receipt}",

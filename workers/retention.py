@@ -7,27 +7,30 @@ an agent since. Each prune is recorded with its receipt, so replays, backups and
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import msgspec
 from psycopg import sql
 
-from memctl.domain.erasing import Scope
+from memctl.domain.erasing import NothingToForget, Scope
 from memctl.domain.errors import MemctlError
 from memctl.domain.event import Micros
 from memctl.infra import generations, readmodels
-from memctl.infra.database import Connection, connect
+from memctl.infra.database import Connection, advisory_lock, connect
 from memctl.infra.log import erase
 from memctl.infra.log.spaces import space_id as space_of
+from memctl.infra.logs import told
 from memctl.infra.settings import Settings
 from memctl.projections.memory_rows import Memory
-from memctl.workers.forgetting import Forgotten, Plan, forget, store_of, told_before
+from memctl.workers.forgetting import Forgotten, Plan, begun_under, forget, forget_once, resume, store_of
 from memctl.workers.processing import model
 
 if TYPE_CHECKING:
@@ -37,7 +40,10 @@ log = logging.getLogger("memctl.retention")
 
 LOOK_AGAIN_S = 3600.0
 LOCK = 0x7072756E
-"""Advisory lock of whoever prunes by the settings ("prun")."""
+"""Advisory lock of whoever prunes ("prun")."""
+
+PATIENCE_S = 120.0
+"""How long somebody who asks waits for another who prunes."""
 
 AT_ONCE = 25
 """Sessions that go under one receipt."""
@@ -59,6 +65,12 @@ class NothingOldEnough(MemctlError):
     days: int
 
 
+class PruneAtWork(MemctlError):
+    """Old sessions are being pruned already."""
+
+    hint = "say the same again once that is done"
+
+
 class Due(msgspec.Struct, frozen=True, kw_only=True):
     """What may go: streams of sessions whose last sign of life is before `until`, oldest first."""
 
@@ -70,12 +82,12 @@ class Due(msgspec.Struct, frozen=True, kw_only=True):
     kept: int
     """Sessions as old that stay, since something lasting rests on them."""
 
-    def plan(self, streams: Sequence[str] | None = None) -> Plan:
-        """The forgetting of these, or of all of them."""
+    def plan(self, streams: Sequence[str] | None = None, then: Sequence[str] = ()) -> Plan:
+        """The forgetting of these, or of all of them; `then`: what was asked for with these and goes after them."""
         chosen = self.streams if streams is None else tuple(streams)
         rule = f"older than {self.days} days"
         return Plan(
-            scope=Scope(kind="session", streams=chosen, until=self.until, rule=rule),
+            scope=Scope(kind="session", streams=chosen, until=self.until, rule=rule, then=tuple(then)),
             what=f"{len(chosen)} sessions {rule}",
         )
 
@@ -137,66 +149,101 @@ def prune(
     space_id: int,
     found: Due,
     qdrant: QdrantClient | None,
-    *,
-    key: str = "",
 ) -> Iterator[Forgotten]:
-    """Prune what is due, a few sessions under each receipt; under a `key` it is done once.
+    """Prune what is due, a few sessions under each receipt, while nobody else does.
 
-    Stopped in between, what has gone is gone and the rest is still due. Raises: as `forget`.
+    Stopped in between, what has gone is gone and the rest is still due. What was gone already is passed over. Raises:
+    PruneAtWork, and as `forget`.
     """
-    for at in range(0, len(found.streams), AT_ONCE):
-        plan = found.plan(found.streams[at : at + AT_ONCE])
-        yield forget(settings, connection, space_id, plan, qdrant, "", f"prune:{key}:{at}" if key else "")
+    with alone(connection):
+        for at in range(0, len(found.streams), AT_ONCE):
+            with contextlib.suppress(NothingToForget):
+                plan = found.plan(found.streams[at : at + AT_ONCE])
+                yield forget(settings, connection, space_id, plan, qdrant)
 
 
-def pruned_before(connection: Connection, space_id: int, key: str) -> list[Forgotten]:
-    """What was pruned under that key, in order; empty where nothing was."""
-    done: list[Forgotten] = []
-    while (told := told_before(connection, space_id, f"prune:{key}:{len(done) * AT_ONCE}")) is not None:
-        done.append(msgspec.convert(told, Forgotten))
+def prune_once(
+    settings: Settings, connection: Connection, space_id: int, key: str, days: int, qdrant: QdrantClient | None
+) -> list[dict[str, Any]]:
+    """Prune what is due, once under an idempotency key: the receipts' outcomes.
+
+    The first receipt holds all that is meant. Asked again, what was begun is gone on with, what was left is done, and
+    what was done is told again. Raises: KeyReused where another age was asked for under that key, NothingOldEnough,
+    PruneAtWork, and as `forget`.
+    """
+    done: list[dict[str, Any]] = []
+    with alone(connection):
+        first = begun_under(connection, space_id, f"prune:{key}:0")
+        if first is None:
+            found = asked(connection, space_id, days)
+        else:
+            meant = (*first.scope.streams, *first.scope.then)
+            found = Due(days=days, until=first.scope.until, streams=meant, of=0, kept=0)
+        for at in range(0, len(found.streams), AT_ONCE):
+            batch, then = found.streams[at : at + AT_ONCE], found.streams[AT_ONCE:] if at == 0 else ()
+            planned = partial(found.plan, batch, then)
+            with contextlib.suppress(NothingToForget):
+                done.append(
+                    forget_once(settings, connection, space_id, f"prune:{key}:{at}", b"%d" % days, planned, qdrant)
+                )
     return done
+
+
+@contextlib.contextmanager
+def alone(connection: Connection, patience_s: float = PATIENCE_S) -> Iterator[None]:
+    """While nobody else prunes; within itself, too. Raises: PruneAtWork."""
+    with advisory_lock(connection, LOCK, patience_s) as mine:
+        if not mine:
+            raise PruneAtWork
+        yield
 
 
 def keep_pruning(settings: Settings, stop: threading.Event) -> None:
     """Prune as the settings say until told to stop; what goes wrong is logged, and tried again later."""
     if not settings.storage.keep_days:
         return
-    told = ""
+    last = ""
     while not stop.wait(LOOK_AGAIN_S):
         try:
             with connect(settings.require("database_url"), name="memctl retention") as connection:
-                prune_if_due(settings, connection, Micros(time.time_ns() // 1000))
-            told = ""
-        except (MemctlError, OSError) as problem:
-            if str(problem) != told:
-                log.warning("nothing was pruned: %s", problem)
-            told = str(problem)
+                prune_if_due(settings, connection, Micros(time.time_ns() // 1000), stop.is_set)
+            last = ""
+        except Exception as problem:
+            if (why := told(problem)) != last:
+                log.warning("nothing was pruned: %s", why)
+            last = why
 
 
-def prune_if_due(settings: Settings, connection: Connection, now: Micros) -> int:
-    """Prune what is due by the settings, as much of it as may go in a day, unless somebody else is at it.
+def prune_if_due(
+    settings: Settings, connection: Connection, now: Micros, stop: Callable[[], bool] = lambda: False
+) -> int:
+    """Go on with prunes that were begun, then prune what is due by the settings, as much of it as may go in a day,
+    until told to stop; nothing where somebody else is at it.
 
-    Returns how many sessions have gone. Raises: as `forget`.
+    Returns how many sessions that were due have gone. Raises: as `forget`.
     """
-    row = connection.execute("SELECT pg_try_advisory_lock(%s)", [LOCK]).fetchone()
-    if not (row and row[0]):
-        return 0
-    try:
+    with advisory_lock(connection, LOCK) as mine, store_of(settings) as qdrant:
+        if not mine:
+            return 0
         space_id = space_of(connection, settings.space)
+        for taken_up in resume(settings, connection, space_id, qdrant, by_rule=True, stop=stop):
+            log.info("went on with a prune that was begun: %d events", taken_up.events)
         found = due(connection, space_id, settings.storage.keep_days, now)
         left = max(ALWAYS, int(found.of * LARGEST_SHARE)) - _pruned_since(connection, settings.space, now - DAY_US)
         chosen = found.streams[: max(0, left)]
-        if not chosen:
+        if not chosen or stop():
             return 0
         waiting = len(found.streams) - len(chosen)
         log.info("pruning %d sessions older than %d days; %d wait for tomorrow", len(chosen), found.days, waiting)
         going = msgspec.structs.replace(found, streams=chosen)
-        with store_of(settings) as qdrant:
-            events = sum(done.events for done in prune(settings, connection, space_id, going, qdrant))
-        log.info("pruned %d sessions, %d events", len(chosen), events)
-        return len(chosen)
-    finally:
-        connection.execute("SELECT pg_advisory_unlock(%s)", [LOCK])
+        events = batches = 0
+        for done in prune(settings, connection, space_id, going, qdrant):
+            events, batches = events + done.events, batches + 1
+            if stop():
+                break
+        gone = min(batches * AT_ONCE, len(chosen))
+        log.info("pruned %d sessions, %d events", gone, events)
+        return gone
 
 
 def _pruned_since(connection: Connection, space: str, moment: int) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -14,6 +15,7 @@ from fastapi.testclient import TestClient
 from histories import digests, drained, example, rebuilt, workshop
 
 from memctl.api import backups, http_forget, http_problems
+from memctl.api.access import CALLER, Caller, drawn
 from memctl.api.verify import Verification
 from memctl.domain.event import Micros, NewEvent
 from memctl.domain.recalled import MemoryRecalled, RecalledMemory
@@ -21,10 +23,11 @@ from memctl.domain.statements import DecisionMade
 from memctl.domain.verdicts import MemoryPinned, MemoryRated
 from memctl.infra import generations
 from memctl.infra.backups import backup
-from memctl.infra.database import Connection, connect
+from memctl.infra.database import Connection, DatabaseUnavailable, connect
+from memctl.infra.log import erase
 from memctl.infra.log.append import append
 from memctl.infra.settings import Settings, load_settings
-from memctl.workers import retention
+from memctl.workers import forgetting, retention
 from memctl.workers.replay import replay
 
 DAY = 24
@@ -75,6 +78,7 @@ def test_sessions_that_are_old_and_on_which_nothing_lasting_rests_are_as_if_they
     before = digests(log)
     (done,) = retention.prune(settings, log, 1, found, None)
     assert done.events == len(old)
+    assert list(retention.prune(settings, log, 1, found, None)) == [], "what has gone is passed over"
     assert digests(log) != before
     assert digests(log) == rebuilt(postgres_server, migrated_template, [*decision, *kept])
     assert [each.name for each in replay(database_url, None, verify=True).compared if not each.equal] == []
@@ -129,7 +133,7 @@ def test_what_is_pinned_or_found_useful_or_was_told_since_keeps_its_session(log:
 
 
 def test_by_the_settings_a_tenth_goes_in_a_day_and_a_memory_that_nobody_used_stays_as_it_is(
-    settings: Settings, log: Connection, database_url: str
+    settings: Settings, log: Connection, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     append(log, 1, [prompt(1, session=f"old-{n:02d}", at=n) for n in range(12)])
     drained(database_url)
@@ -143,13 +147,25 @@ def test_by_the_settings_a_tenth_goes_in_a_day_and_a_memory_that_nobody_used_sta
     assert retention.prune_if_due(settings, log, now) == retention.ALWAYS
     assert retention.prune_if_due(settings, log, now) == 0, "the rest waits for tomorrow"
     log.execute("UPDATE memctl.receipts SET begun_at = to_timestamp(%s / 1e6) - interval '25 hours'", [now])
-    assert retention.prune_if_due(settings, log, now) == 2
+
+    def killed(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(forgetting, "erase_round", killed)
+        with pytest.raises(KeyboardInterrupt):
+            retention.prune_if_due(settings, log, now)
+    assert len(erase.receipts(log, unfinished=True)) == 1
+    assert retention.prune_if_due(settings, log, now, stop=lambda: True) == 0
+    assert len(erase.receipts(log, unfinished=True)) == 1, "it was told to stop"
+    assert retention.prune_if_due(settings, log, now) == 0, "the two that were begun have gone, and were all"
+    assert erase.receipts(log, unfinished=True) == []
     left = log.execute("SELECT DISTINCT stream FROM memctl.events WHERE payload IS NOT NULL AND type LIKE 'prompt.%'")
     assert left.fetchall() == [("session/claude-code/new",)]
 
 
 def test_over_http_it_is_shown_first_and_done_once_for_each_key(
-    settings: Settings, log: Connection, database_url: str
+    settings: Settings, log: Connection, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     old, decision, kept = old_and_new()
     append(log, 1, [*old, *decision, *kept])
@@ -168,7 +184,29 @@ def test_over_http_it_is_shown_first_and_done_once_for_each_key(
     assert digests(log) == before
     assert client.post("/v1/prune", json=asked).status_code == 422, "it needs a key"
     assert client.post("/v1/prune", json={"older_than_days": 0}, headers=key).status_code == 422
+    # One session under each receipt, and the second time the database goes away.
+    monkeypatch.setattr(retention, "AT_ONCE", 1)
+    carried_out, begun = forgetting._carry_out, []
+
+    def cut_short(*given: Any) -> Any:
+        begun.append(given)
+        if len(begun) == 2:
+            raise DatabaseUnavailable
+        return carried_out(*given)
+
+    monkeypatch.setattr(forgetting, "_carry_out", cut_short)
+    assert client.post("/v1/prune", json=asked, headers=key).status_code == 503
+    late = [prompt(1, session="late", at=-(10**6)), prompt(2, session="late", at=1 - 10**6)]
+    append(log, 1, late)
+    drained(database_url)
+    other = client.post("/v1/prune", json={"older_than_days": 11}, headers=key)
+    assert (other.status_code, "idempotency key" in other.json()["detail"]) == (422, True)
     first = client.post("/v1/prune", json=asked, headers=key)
-    assert (first.status_code, first.json()["events"], len(first.json()["receipts"])) == (200, len(old), 1)
+    assert (first.status_code, first.json()["events"], len(first.json()["receipts"])) == (200, len(old), 2)
     assert client.post("/v1/prune", json=asked, headers=key).json() == first.json()
+    assert erase.receipts(log, unfinished=True) == []
+    token = CALLER.set(Caller("another", frozenset()))
+    theirs = retention.prune_once(settings, log, 1, drawn("k"), 10, None)
+    CALLER.reset(token)
+    assert [each["events"] for each in theirs] == [len(late)], "who draws the same key asks for what is due now"
     assert client.post("/v1/prune", json=asked, headers={"Idempotency-Key": "l"}).status_code == 404
