@@ -10,11 +10,13 @@ import msgspec
 
 from memctl.api.commands import Intake
 from memctl.domain.erasing import Scope
+from memctl.domain.errors import MemctlError
 from memctl.domain.event import Event, NewEvent, Position
 from memctl.domain.skipping import Undecodable
-from memctl.infra.database import Connection, connect, outages
+from memctl.infra.database import Connection, advisory_lock, connect, outages
 from memctl.infra.log import erase
 from memctl.infra.log.append import append
+from memctl.infra.log.erase import Receipt
 from memctl.infra.log.mark import move_mark
 from memctl.infra.log.read import read_stretch
 from memctl.infra.log.receipts import write_receipts
@@ -23,6 +25,15 @@ from memctl.workers.erasure import erase_round, nothing_rebuilt
 from memctl.workers.forgetting import recorded
 
 PAGE = 5_000
+
+LOCK = 0x72756C65
+"""Advisory lock of whoever redacts the past ("rule")."""
+
+
+class RedactionAtWork(MemctlError):
+    """The past is being redacted already."""
+
+    hint = "say the same again once that is done"
 
 
 class Redacted(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,12 +49,21 @@ def redact_past(settings: Settings, *, dry: bool = False, tell: Callable[[str], 
     """Redact every event of the space by the rules of today.
 
     What changes is told anew beside what is stored, as a variant of it, and only then is that emptied and folded
-    without: stopped at any moment, nothing is lost, and the next run goes on. Raises: RebuildAtWork, OtherRules,
-    LeaseHeld, DatabaseUnavailable.
+    without: stopped at any moment, nothing is lost, and the next run goes on, and closes what that one had opened.
+    Raises: RedactionAtWork, RebuildAtWork, OtherRules, LeaseHeld, DatabaseUnavailable.
     """
     cut: Counter[str] = Counter()
-    looked_at, receipt, changed = 0, uuid4(), 0
-    with Intake(settings) as intake, outages(), connect(settings.require("database_url"), name="memctl redact") as log:
+    looked_at, changed = 0, 0
+    with (
+        Intake(settings) as intake,
+        outages(),
+        connect(settings.require("database_url"), name="memctl redact") as log,
+        advisory_lock(log, LOCK) as mine,
+    ):
+        if not mine:
+            raise RedactionAtWork
+        begun = open_redactions(log, settings.space)
+        receipt = begun[0].id if begun else uuid4()
         for events in _pages(log, move_mark(log), intake.space_id):
             looked_at += len(events)
             prepared = intake.prepare([_told(event) for event in events])
@@ -64,14 +84,22 @@ def redact_past(settings: Settings, *, dry: bool = False, tell: Callable[[str], 
             with nothing_rebuilt(log):
                 ids = {event.delivery_id for event, _ in pairs}
                 erase_round(log, intake.space_id, receipt, ids, only=[event.event_id for event, _ in pairs])
-        if changed and not dry:
-            recorded(log, intake.space_id, receipt, Scope(kind="rules"), changed, "")
-            erase.finish(log, receipt, {"events": changed, "cut": dict(cut)})
+        opened = not dry and bool(changed or begun)
+        if opened:
+            before = {each.id: len(each.erased) for each in begun}
+            for id in before or [receipt]:
+                total = before.get(id, 0) + (changed if id == receipt else 0)
+                recorded(log, intake.space_id, id, Scope(kind="rules"), total, "")
+                erase.finish(log, id, {"events": total, "cut": dict(cut) if id == receipt else {}})
             write_receipts(log, settings.data_dir)
             intake.wake()
-    return Redacted(
-        looked_at=looked_at, events=changed, cut=dict(cut), receipt=receipt if changed and not dry else None
-    )
+    return Redacted(looked_at=looked_at, events=changed, cut=dict(cut), receipt=receipt if opened else None)
+
+
+def open_redactions(connection: Connection, space: str) -> list[Receipt]:
+    """Receipts of redactions of that space that were begun and not finished, oldest first."""
+    found = erase.receipts(connection, unfinished=True)
+    return [each for each in found if each.space == space and each.scope.kind == "rules"]
 
 
 def _pages(connection: Connection, upto: Position, space_id: int) -> Iterator[list[Event]]:

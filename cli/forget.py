@@ -12,6 +12,8 @@ import click
 from memctl.cli.output import Column, print_json, print_lines, print_table, size, tell, when
 
 if TYPE_CHECKING:
+    from uuid import UUID
+
     from memctl.api.forget import Forgotten, Preview
     from memctl.infra.database import Connection
     from memctl.infra.settings import Settings
@@ -58,6 +60,7 @@ def forget(
 
     from memctl.api import forget as forgetting
     from memctl.api.reader import reader_of
+    from memctl.api.redacting import open_redactions, redact_past
 
     asked = {"id": id_, "session": session, "project": project, "before": before, "match": match}
     named = [name for name, value in asked.items() if value]
@@ -66,8 +69,12 @@ def forget(
     with _connected() as (settings, connection, qdrant):
         reader = reader_of(connection, settings.space)
         done: list[Any] = []
+        redacted: UUID | None = None
         if resume:
             done = list(forgetting.resume(settings, connection, reader.space_id, qdrant))
+            if open_redactions(connection, settings.space):
+                tell("a redaction was begun and did not end: today's rules are applied to the past")
+                redacted = redact_past(settings, tell=tell).receipt
         elif named:
             plan = forgetting.plan(
                 reader, id=id_ or "", session=session or "", project=_whole(project), before=_moment(before),
@@ -95,7 +102,7 @@ def forget(
         return
     for each in done:
         _tell(each)
-    if resume and not done:
+    if resume and not done and redacted is None:
         tell("nothing was left unfinished")
 
 

@@ -16,7 +16,7 @@ import servers
 from events import id_of, prompt
 from histories import digests, drained, everything, example, filled
 
-from memctl.api import backups, exporting, forget
+from memctl.api import backups, exporting, forget, redacting
 from memctl.api.commands import Intake
 from memctl.api.ingest import ingest
 from memctl.api.reader import reader_of
@@ -24,7 +24,7 @@ from memctl.api.redacting import redact_past
 from memctl.infra import generations
 from memctl.infra.backups import NoRoom, backup, before_upgrade, every, kept
 from memctl.infra.database import Connection, connect
-from memctl.infra.log import archive
+from memctl.infra.log import archive, erase
 from memctl.infra.log.append import append
 from memctl.infra.log.audit import decoded, hashed
 from memctl.infra.log.mark import last_position, move_mark
@@ -188,7 +188,18 @@ def test_rules_that_came_later_cut_the_past_and_the_same_transcript_brings_nothi
     dry = redact_past(grown, dry=True)
     assert len(events(log)) == whole
     file = backup(settings, log, tmp_path / "kept")
+
+    def killed(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(redacting, "erase_round", killed)
+        with pytest.raises(KeyboardInterrupt):
+            redact_past(grown)
+    (begun,) = redacting.open_redactions(log, "default")
+    assert forget.resume(grown, log, 1, None) == []
     done = redact_past(grown)
+    assert (done.receipt, erase.receipts(log, unfinished=True)) == (begun.id, [])
     assert done.events == dry.events > 0
     assert done.cut["excluded"] >= done.events
     drained(database_url)
