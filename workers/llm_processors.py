@@ -48,7 +48,7 @@ HEAD, TAIL = 5_000, 9_000
 so they are of fewer events than an outcome may name."""
 
 NOBODY_THERE_S = 900.0
-"""Pause where nothing would be answered now."""
+"""Pause where nothing would be answered now, or a server fails that may fail on all that it is asked."""
 
 MOST_CLAIMS, MOST_STRATEGIES = 10, 3
 """Of one answer."""
@@ -182,7 +182,9 @@ class LlmProcessor:
             about = (work.subject, work.digest, str(attempt))
             note = outcome(self, desk.now(), failed, stream=PROCESSORS, about=about, sources=sources)
             notes = [] if problem.kind == "over_budget" else [note]
-            raise Failed(problem.kind, notes, counts=not problem.whatever, pause_s=NOBODY_THERE_S) from problem
+            away = problem.whatever or problem.kind == "unavailable"
+            pause_s = NOBODY_THERE_S if away else 0.0
+            raise Failed(problem.kind, notes, counts=not problem.whatever, pause_s=pause_s) from problem
         told = {
             "made_by": answer.model, "prompt": prompt(self.text).name, "tokens": answer.tokens, "cost_usd": answer.usd,
         }  # fmt: skip
@@ -193,7 +195,7 @@ class LlmProcessor:
             self, desk.now(), payload, stream=subject.stream, about=(work.subject, work.digest),
             location=subject.location, session_id=subject.stream.split("/", 2)[2], sources=sources,
         )  # fmt: skip
-        return Outcome([event])
+        return Outcome([event], names_all=True)
 
     def _evidence(self, desk: Desk, subject: Subject) -> Iterator[UUID]:
         """The events that the words about an episode rest on: its opening may lie before it, by its own clock."""

@@ -205,12 +205,18 @@ class OutboxLoop:
         """Stage 2 has moved: there may be points to write."""
         self._moved.set()
 
-    def stop(self) -> None:
+    def ask_to_stop(self) -> None:
+        """Have both threads end after what they are at; without waiting."""
         self._stop.set()
         self._moved.set()
         self._embed.set()
+
+    def stop(self, within_s: float = 10.0) -> None:
+        """End, and wait for it so many seconds at most."""
+        self.ask_to_stop()
+        deadline = time.monotonic() + within_s
         for thread in self._threads:
-            thread.join(timeout=10)
+            thread.join(max(0.0, deadline - time.monotonic()))
 
     def _write_loop(self) -> None:
         self._until_stopped(self._write, self._moved)

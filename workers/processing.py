@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
 from uuid import UUID
@@ -48,9 +48,6 @@ MOST_SOURCES = 2_000
 """Events that an outcome may rest on. It names them all, or what was forgotten would live on in it: whoever makes one
 looks at no more."""
 
-STOP_WITHIN_S = 5.0
-"""How long a worker that is told to stop waits for a piece of work."""
-
 
 class Work(msgspec.Struct, frozen=True):
     """A piece of work: what it is about, a digest of what it is made of, and whatever its processor wants to remember.
@@ -64,17 +61,21 @@ class Work(msgspec.Struct, frozen=True):
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """What a piece of work came to: events to record, and what the next work on the same subject is told."""
+    """What a piece of work came to: events to record, and what the next work on the same subject is told.
+
+    `names_all`: the events name all that was looked at, so forgetting anything else meanwhile leaves them true.
+    """
 
     events: Sequence[NewEvent] = ()
     state: dict[str, Any] = {}
+    names_all: bool = False
 
 
 class Failed(Exception):
     """A piece of work failed in a way that may pass. `kind` is a word for it, `events` are recorded all the same.
 
-    `counts`: whether it counts as an attempt; else it is tried again after `pause_s`, and the processor looks at no
-    other work meanwhile: what it lacked, it would lack again.
+    `counts`: whether it counts as an attempt; else it is tried again after `pause_s`. That long the processor looks at
+    no other work, either: what it lacked, it would lack again.
     """
 
     def __init__(self, kind: str, events: Sequence[NewEvent] = (), *, counts: bool = True, pause_s: float = 0) -> None:
@@ -168,17 +169,24 @@ def memories(desk: Desk) -> Iterator[Memory]:
         yield from rows.values()
 
 
-def process(desk: Desk, processor: Processor, stop: Callable[[], bool] = lambda: False) -> int:
+def process(
+    desk: Desk,
+    processor: Processor,
+    stop: Callable[[], bool] = lambda: False,
+    rest: Callable[[float], None] = lambda _: None,
+) -> int:
     """Do what a processor finds, one piece after the other; returns how many events were recorded.
 
     Nothing is done while the read models are being rebuilt, or something is being forgotten: it would be done on what
-    is about to be replaced, or to go.
+    is about to be replaced, or to go. `rest` is told for how many seconds nothing would come of another look.
     """
-    if rebuilds.running(desk.connection, "replace") or erase.at_work_since(desk.connection, erase.now(desk.connection)):
+    began = erase.now(desk.connection)
+    if rebuilds.running(desk.connection, "replace") or erase.at_work_since(desk.connection, began, desk.space_id):
         return 0
     recorded = 0
     for work in processor.find(desk):
-        if stop():
+        # What was found may hold what was forgotten since: the next look finds it without.
+        if stop() or erase.at_work_since(desk.connection, began, desk.space_id):
             break
         claimed = processing.claim(
             desk.connection, desk.space_id, processor.name, work.subject, work.digest, desk.lease
@@ -187,20 +195,20 @@ def process(desk: Desk, processor: Processor, stop: Callable[[], bool] = lambda:
             continue
         desk.claimed = claimed
         try:
-            recorded += _do(desk, processor, work, claimed)
+            recorded += _do(desk, processor, work, claimed, began)
         except WorkLost as problem:
             log.warning("%s", problem)
-        except Failed:
+        except Failed as problem:
+            rest(problem.pause_s)
             break
         finally:
             desk.claimed = None
     return recorded
 
 
-def _do(desk: Desk, processor: Processor, work: Work, claimed: Claim) -> int:
+def _do(desk: Desk, processor: Processor, work: Work, claimed: Claim, began: datetime) -> int:
     """Raises: Failed where no work can be done now, and that is noted; WorkLost."""
     connection = desk.connection
-    began = erase.now(connection)
     try:
         made = processor.run(desk, work, claimed.attempt)
     except Failed as problem:
@@ -211,7 +219,7 @@ def _do(desk: Desk, processor: Processor, work: Work, claimed: Claim) -> int:
             else:
                 processing.later(connection, claimed, problem.kind, timedelta(seconds=problem.pause_s))
             recorded = len(record(desk, problem.events))
-        if not problem.counts:
+        if problem.pause_s or not problem.counts:
             raise
         return recorded
     except (psycopg.OperationalError, WorkLost):
@@ -226,7 +234,8 @@ def _do(desk: Desk, processor: Processor, work: Work, claimed: Claim) -> int:
             processing.done(connection, claimed, made.state)
             recorded = len(record(desk, made.events))
             # Asked after the append: whoever forgets waits for appends, and then finds this one by what it rests on.
-            if erase.at_work_since(connection, began):
+            named = [source for event in made.events for source in event.sources] if made.names_all else None
+            if erase.at_work_since(connection, began, desk.space_id, named):
                 raise Failed("something was forgotten meanwhile", counts=False)
     except Failed as problem:
         processing.later(connection, claimed, problem.kind, timedelta(0))
@@ -265,15 +274,16 @@ class ProcessorLoop:
         self._processors = processors
         self._stop = stop
         self._desk: Desk | None = None
+        self._rests_until: dict[str, float] = {}  # by processor, on the monotonic clock
         self._thread = threading.Thread(target=self._run, name="processors", daemon=True)
 
     def start(self) -> None:
         self._thread.start()
 
-    def stop(self) -> None:
+    def stop(self, within_s: float) -> None:
         """End what it does; work that is not done in time is given back, for this process will not see its end."""
         self._stop.set()
-        self._thread.join(STOP_WITHIN_S)
+        self._thread.join(within_s)
         claimed = self._desk.claimed if self._desk is not None else None
         if self._thread.is_alive() and claimed is not None:
             with (
@@ -288,7 +298,14 @@ class ProcessorLoop:
                 with connect(self._settings.require("database_url"), name="memctl processors") as connection:
                     self._desk = desk = Desk(connection, self._settings)
                     for processor in self._processors:
-                        if process(desk, processor, self._stop.is_set):
-                            wake(desk)
+                        if time.monotonic() >= self._rests_until.get(processor.name, 0.0):
+                            self._look(desk, processor)
             except Exception as problem:
                 log.warning("processors could not work; they try again in %.0f s: %s", EVERY_S, problem)
+
+    def _look(self, desk: Desk, processor: Processor) -> None:
+        def rest(seconds: float) -> None:
+            self._rests_until[processor.name] = time.monotonic() + seconds
+
+        if process(desk, processor, self._stop.is_set, rest):
+            wake(desk)

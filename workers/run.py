@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +40,9 @@ REBUILD_PAUSE_S = 10.0
 
 SWITCH_S = 0.0005
 """How long a thread of the worker may compute while another could."""
+
+STOP_WITHIN_S = 10.0
+"""How long all threads together may take to end what they are at; whoever stops a worker waits longer."""
 
 QUEUE_PAUSE_S = 2.0
 """Between attempts to reach a queue that is down; the sweeper drains meanwhile."""
@@ -73,10 +77,10 @@ def run_worker(settings: Settings, ready_file: Path | None = None) -> None:
     threading.Thread(target=retention.keep_pruning, args=[settings, stop], name="retention", daemon=True).start()
     glancing = threading.Thread(target=Glances(database_url).run, args=[stop], name="glances", daemon=True)
     glancing.start()
-    # Of what is kept to fold on, little is garbage in cycles: looking it through each time would hold up folds.
     # A thread that computes keeps the interpreter for 5 ms from one whose answer has come, and a batch asks Postgres
     # some seventy times: with the outbox or the embedder at work that would be most of its time.
     sys.setswitchinterval(SWITCH_S)
+    # Of what is kept to fold on, little is garbage in cycles: looking it through each time would hold up folds.
     gc.freeze()
     gc.set_threshold(10_000, 20, 50)
     if ready_file is not None:
@@ -85,11 +89,17 @@ def run_worker(settings: Settings, ready_file: Path | None = None) -> None:
         _answer_wakes(redis_url, here, stop)
     finally:
         stop.set()
+        outbox.ask_to_stop()
+        deadline = time.monotonic() + STOP_WITHIN_S
+        sweeping.join(_left(deadline))
+        glancing.join(_left(deadline))
+        outbox.stop(_left(deadline))
         for each in processors:
-            each.stop()
-        outbox.stop()
-        sweeping.join(timeout=10)
-        glancing.join(timeout=10)
+            each.stop(_left(deadline))
+
+
+def _left(deadline: float) -> float:
+    return max(0.0, deadline - time.monotonic())
 
 
 def _watch(settings: Settings, stop: threading.Event) -> None:

@@ -300,7 +300,7 @@ def _stop(places: Places) -> bool:
     if leader is not None:
         with contextlib.suppress(OSError):
             supervisor.shut_down(places)
-            leader.wait(60.0)
+            leader.wait(float(sum(program.patience for program in PROGRAMS)))  # they end one after the other
         leader.end()
     # After a kill -9 of the supervisor its programs are on their way out; whatever will not go is made to.
     ran = leader is not None

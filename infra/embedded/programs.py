@@ -190,7 +190,8 @@ PROGRAMS = (
         elsewhere="api_url",
         has_port=True,
     ),
-    Program("worker", _own("worker", "--ready-file", f"run/{WORKER_READY}"), _says_so),
+    # A batch under way is finished first, and then every thread may end what it is at.
+    Program("worker", _own("worker", "--ready-file", f"run/{WORKER_READY}"), _says_so, patience=30),
 )
 """In the order of their start; they are stopped in the other."""
 

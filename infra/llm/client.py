@@ -43,6 +43,9 @@ _PERHAPS_ANSWERED = frozenset((408, *range(500, 600))) - {503, 529}
 """Statuses after which a model may have answered, and its server have counted. Of 503 and 529 (overloaded) the server
 says that it did not begin."""
 
+_NOBODY_NOW = (429, 503, 529)
+"""Busy or away, whatever is asked. After any other failure of a server it may be this very request that it fails on."""
+
 OVERHEAD_TOKENS = 512
 """Set aside beside the bytes of a request, for what a server adds to it."""
 
@@ -220,14 +223,14 @@ def _metered(model: Model, meter: Meter, timeout_s: float) -> Model:
                     if status not in (408, 409, 429) and status < 500:
                         raise Unanswered(kind="refused", why=why, whatever=status in _NOBODY_FOR_US) from None
                     if not left:
-                        raise Unanswered(kind="unavailable", why=why, whatever=True) from None
+                        raise Unanswered(kind="unavailable", why=why, whatever=status in _NOBODY_NOW) from None
                 except ModelAPIError as problem:
-                    if _never_sent(problem):
+                    if never_sent := _never_sent(problem):
                         meter.refused(call, "connection")
                     else:
                         meter.unknown(call, "connection")
                     if not left:
-                        raise Unanswered(kind="unavailable", why="it cannot be reached", whatever=True) from None
+                        raise Unanswered(kind="unavailable", why="it cannot be reached", whatever=never_sent) from None
                 except Exception:  # whatever the library makes of an answer in no known shape
                     meter.unknown(call, "unreadable")
                     raise Unanswered(kind="bad_output", why="its answer cannot be read") from None

@@ -98,10 +98,19 @@ def now(connection: Connection) -> datetime:
     return cast(datetime, moment)
 
 
-def at_work_since(connection: Connection, moment: datetime) -> bool:
-    """Whether something is being forgotten, or was at any time since a moment: what was read then may hold it."""
+def at_work_since(
+    connection: Connection, moment: datetime, space_id: int | None = None, among: Iterable[UUID] | None = None
+) -> bool:
+    """Whether something is being forgotten, or was at any time since a moment: what was read then may hold it.
+
+    In that space, where one is named. `among`: what was forgotten since counts only where these deliveries hold some of
+    it; of what is under way nobody knows yet what it will find.
+    """
     found = connection.execute(
-        "SELECT EXISTS (SELECT FROM memctl.receipts WHERE finished_at IS NULL OR finished_at >= %s)", [moment]
+        "SELECT EXISTS (SELECT FROM memctl.receipts WHERE space_id = coalesce(%(space)s, space_id) AND"
+        " (finished_at IS NULL OR finished_at >= %(moment)s"
+        " AND (%(among)s::uuid[] IS NULL OR erased && %(among)s::uuid[])))",
+        {"moment": moment, "space": space_id, "among": None if among is None else list(among)},
     ).fetchone()
     return bool(found and found[0])
 

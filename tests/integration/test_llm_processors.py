@@ -151,6 +151,17 @@ def test_an_outage_is_no_attempt_and_is_met_by_one_piece_of_work_at_a_time(desk:
     assert process(desk, Judge()) == len(outcomes(desk))
 
 
+def test_a_request_that_its_server_always_fails_on_is_given_up_and_the_rest_is_asked(
+    desk: Desk, server: Server
+) -> None:
+    pieces = len(outcomes(desk))
+    server.then(fails(500))
+    for _ in range(2 * MOST_ATTEMPTS * pieces):
+        process(desk, Judge())
+        desk.connection.execute("UPDATE memctl.processing SET next_at = clock_timestamp()")
+    assert len(server.asked) == MOST_ATTEMPTS * client.TRIES * pieces
+
+
 def test_without_a_model_nothing_is_asked_and_rules_do_the_work(
     desk: Desk, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,10 +6,12 @@ import threading
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 from events import NOON, id_of
 from histories import digests, drained, example
+from msgspec.structs import replace
 
 from memctl.api import forget
 from memctl.api.deciding import Commands
@@ -41,6 +43,7 @@ NOTE = (
 )
 AGAIN = f"{NOTE}, so far"
 PEOPLE = ["dana", "kim", "alex", "sam", "robin", "jo", "max", "eli", "noa", "ada", "ben", "cleo"]
+ASKED = (("Dana", "rounding in cents"), ("Kim", "deploys on Fridays"), ("Alex", "tests of the ledger"))
 DAY = 86_400_000_000
 
 
@@ -235,6 +238,31 @@ def test_what_was_forgotten_while_it_was_looked_at_is_not_recorded_in_other_word
     assert processor.runs == 2
 
 
+class Citing(Forgetting):
+    """Two pieces of work, whose outcomes name all that they rest on."""
+
+    def __init__(self, event: NewEvent, cited: NewEvent) -> None:
+        super().__init__(event)
+        self.cited = cited
+
+    def find(self, desk: Desk) -> Iterator[Work]:
+        yield from (Work("a", "d"), Work("b", "d"))
+
+    def run(self, desk: Desk, work: Work, attempt: int) -> Outcome:
+        (made,) = super().run(desk, work, attempt).events
+        return Outcome([replace(made, sources=(UUID(id_of(self.cited)),))], names_all=True)
+
+
+def test_what_rests_on_nothing_that_was_forgotten_meanwhile_is_recorded_and_the_rest_is_found_anew(desk: Desk) -> None:
+    gone, goes, stays = (noted(f"{person} asks for {thing}", n) for n, (person, thing) in enumerate(ASKED))
+    filled(desk, gone, goes, stays)
+    assert process(desk, Citing(gone, cited=gone)) == 0
+    due_again(desk.connection)
+    processor = Citing(goes, cited=stays)
+    assert (process(desk, processor), processor.runs) == (1, 1)
+    assert (process(desk, processor), processor.runs) == (1, 2)
+
+
 class Two(Counting):
     """Two pieces of work, the first of which another process takes over meanwhile."""
 
@@ -273,18 +301,56 @@ class Waiting(Counting):
 
 def test_a_worker_that_stops_gives_back_what_it_will_not_finish(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("memctl.workers.processing.EVERY_S", 0.01)
-    monkeypatch.setattr("memctl.workers.processing.STOP_WITHIN_S", 0.01)
     monkeypatch.setenv("MEMCTL_LLM__TIMEOUT_S", "600")
     processor = Waiting()
     loop = ProcessorLoop(load_settings(), [processor], threading.Event())
     loop.start()
     assert processor.begun.wait(60)
     assert processor.lease > timedelta(seconds=4 * 600), "as long as the model may take, and some more"
-    loop.stop()
+    loop.stop(0.01)
     again = processing.claim(desk.connection, 1, "counting", "a", "d")
     assert again is not None
     assert again.attempt == 1
     processor.let_go.set()
+
+
+class Away(Counting):
+    """Asks somebody who is away."""
+
+    def run(self, desk: Desk, work: Work, attempt: int) -> Outcome:
+        self.runs += 1
+        raise Failed("unavailable", counts=False, pause_s=900)
+
+    def find(self, desk: Desk) -> Iterator[Work]:
+        yield Work(str(self.runs), "d")
+
+
+class Looking(Counting):
+    """Says when it has looked three times."""
+
+    name = "looking"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.looks, self.enough = 0, threading.Event()
+
+    def find(self, desk: Desk) -> Iterator[Work]:
+        self.looks += 1
+        if self.looks == 3:
+            self.enough.set()
+        return iter(())
+
+
+def test_whoever_lacks_what_all_its_work_needs_rests_and_the_others_go_on(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memctl.workers.processing.EVERY_S", 0.01)
+    away, looking = Away(), Looking()
+    loop = ProcessorLoop(desk.settings, [away, looking], threading.Event())
+    loop.start()
+    assert looking.enough.wait(60)
+    loop.stop(60)
+    assert away.runs == 1
 
 
 def test_nothing_is_worked_on_while_read_models_are_rebuilt(desk: Desk) -> None:
