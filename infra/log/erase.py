@@ -171,14 +171,25 @@ def forgotten(connection: Connection, space_id: int, events: Sequence[NewEvent])
     return {number - 1 for number in found or ()}
 
 
+_UNPLACED = """(location = '' AND type = ANY(%(observed)s) AND coalesce(
+    (SELECT {held} FROM memctl.events l WHERE l.space_id = events.space_id AND l.stream = events.stream
+     AND l.location <> '' AND l.position < events.position ORDER BY l.position DESC LIMIT 1),
+    (SELECT {held} FROM memctl.events l WHERE l.space_id = events.space_id AND l.stream = events.stream
+     AND l.location <> '' AND l.position > events.position ORDER BY l.position LIMIT 1)))"""
+"""What was observed in a session and tells no place (a title, a prompt that waits) is of the place told last before it,
+else of the first one told."""
+
+
 def found_by(connection: Connection, space_id: int, scope: Scope) -> set[UUID]:
     """The deliveries that a scope of streams, places or time holds."""
-    places = "location = ANY(%(places)s) OR location LIKE ANY(%(inside)s)"
+    places = "{of}location = ANY(%(places)s) OR {of}location LIKE ANY(%(inside)s)"
+    unplaced = _UNPLACED.format(held=places.format(of="l."))
     where = {
         "session": "stream = ANY(%(streams)s) AND occurred_at <= %(until)s"
         " AND (%(rule)s = '' OR type = ANY(%(observed)s))",
         # What git said of a place is recorded elsewhere, and names it.
-        "project": f"({places} OR payload->>'location' = ANY(%(places)s)) AND occurred_at <= %(until)s",
+        "project": f"({places.format(of='')} OR payload->>'location' = ANY(%(places)s) OR {unplaced})"
+        " AND occurred_at <= %(until)s",
         "before": "occurred_at < %(until)s",
     }[scope.kind]
     inside = [place.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "/%" for place in scope.locations]

@@ -123,6 +123,37 @@ def test_live_equals_rebuilt_after_forgetting_in_each_way(
     assert digests(log) == left
 
 
+def test_lines_that_tell_no_place_go_with_the_place_they_were_said_at(
+    settings: Settings, log: Connection, database_url: str
+) -> None:
+    shop, attic = "/home/dana/shop", "/home/dana/attic"
+
+    def line(name: str, text: str, session: str, at: int, location: str = "") -> NewEvent:
+        return observed(PromptSubmitted(line=name, text=text), session=session, at=at, location=location)
+
+    generations.ensure_live(log, 1)
+    append(
+        log,
+        1,
+        [
+            line("a1", "a plum before any place", "a", 1),
+            line("a2", "work at the shop", "a", 2, shop),
+            line("a3", "a plum at the shop", "a", 3),
+            line("a4", "work in the attic", "a", 4, attic),
+            line("a5", "a quince in the attic", "a", 5),
+            line("b1", "a quince that nobody placed", "b", 6),
+        ],
+    )
+    drained(database_url)
+    assert forgotten(settings, log, project=shop).events == 3
+    assert holds(database_url, "plum") == []
+    assert holds(database_url, "quince") != []
+    kept = log.execute("SELECT payload->>'text' FROM memctl.events WHERE payload ? 'text' ORDER BY position").fetchall()
+    assert [text for (text,) in kept] == [
+        "work in the attic", "a quince in the attic", "a quince that nobody placed",
+    ]  # fmt: skip
+
+
 def test_a_text_is_forgotten_wherever_it_was_said_and_with_what_was_recorded_of_it(
     settings: Settings, log: Connection, database_url: str
 ) -> None:
