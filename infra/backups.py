@@ -31,6 +31,9 @@ _LEAST_ROOM = 64 << 20
 
 _ABANDONED_S = 3600
 
+_BEFORE_UPGRADE = "memctl-before-upgrade-"
+_UPGRADES_KEPT = 2
+
 
 class NoRoom(MemctlError):
     """A backup needs some {needed} MB in {folder}, and {free} are free."""
@@ -86,14 +89,40 @@ def backup(settings: Settings, connection: Connection, folder: Path | None = Non
 def before_upgrade(settings: Settings, connection: Connection) -> Path | None:
     """A backup of a log that an older memctl left, for whoever wants to go back to that one; None of any other.
 
-    Raises: DatabaseUnavailable, OSError.
+    It stands beside those on schedule, and of its kind the last few are kept; none is made where one holds as much.
+    Raises: NoRoom, DatabaseUnavailable, OSError.
     """
     with outages():
         at, newest = revisions(connection)
         if not at or at >= newest:
             return None
-        row = connection.execute("SELECT EXISTS (SELECT FROM memctl.events)").fetchone()
-    return backup(settings, connection) if row and row[0] else None
+        (last,) = connection.execute("SELECT max(position) FROM memctl.events").fetchone() or (None,)
+    folder = folder_of(settings)
+    if last is None or any(_holds(file, at, last) for file in backups(folder)):
+        return None
+    _need_room(folder)
+    made = backup(settings, connection)
+    file = made.rename(made.with_name(made.name.replace("memctl-", _BEFORE_UPGRADE, 1)))
+    for old in sorted(folder.glob(f"{_BEFORE_UPGRADE}*{SUFFIX}"))[:-_UPGRADES_KEPT]:
+        old.unlink(missing_ok=True)
+    return file
+
+
+def _holds(file: Path, schema: str, position: int) -> bool:
+    try:
+        manifest = archive.read_manifest(file)
+    except archive.BadBackup:
+        return False
+    return (manifest.schema, manifest.position) == (schema, position)
+
+
+def _need_room(folder: Path) -> None:
+    """Raises: NoRoom, where there is none for a backup of twice the last one's size."""
+    files = backups(folder)
+    needed = _LEAST_ROOM + (2 * files[-1].stat().st_size if files else 0)
+    place = next(each for each in (folder, *folder.parents) if each.is_dir())
+    if (free := shutil.disk_usage(place).free) < needed:
+        raise NoRoom(folder=str(folder), needed=needed >> 20, free=free >> 20)
 
 
 def backups(folder: Path) -> list[Path]:
@@ -136,10 +165,7 @@ def due(settings: Settings, connection: Connection, now: datetime) -> bool:
     files = backups(found.folder)
     if not _changed(connection, files[-1] if files else None, found.newest):
         return False
-    needed = _LEAST_ROOM + (2 * files[-1].stat().st_size if files else 0)
-    place = next(each for each in (found.folder, *found.folder.parents) if each.is_dir())
-    if (free := shutil.disk_usage(place).free) < needed:
-        raise NoRoom(folder=str(found.folder), needed=needed >> 20, free=free >> 20)
+    _need_room(found.folder)
     return True
 
 

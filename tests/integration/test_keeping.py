@@ -264,16 +264,28 @@ def test_a_backup_is_made_on_schedule_when_the_last_is_old_and_something_was_tol
 
 
 def test_before_an_upgrade_the_log_is_backed_up_as_the_older_memctl_left_it(
-    settings: Settings, postgres_url: str, elsewhere: Connection
+    settings: Settings, postgres_url: str, elsewhere: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     dump = Path(__file__).parents[1] / "data" / "schema-0009.sql.gz"
     with connect(postgres_url) as old:
         old.execute(gzip.decompress(dump.read_bytes()))
     with connect(postgres_url) as old:  # another one: what pg_dump sets holds for a connection
         told = events(old)
+        with monkeypatch.context() as full:
+            full.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=10 << 20))
+            with pytest.raises(NoRoom):
+                before_upgrade(settings, old)
+        folder = settings.data_dir / "backups"
+        folder.mkdir(parents=True)
+        for day in "12":
+            (folder / f"memctl-before-upgrade-2020010{day}T000000000000Z.memctl.zip").write_bytes(b"of long ago")
         file = before_upgrade(settings, old)
         assert file is not None
         assert archive.check(file).schema == "0009"
+        assert sorted(each.name[:32] for each in folder.glob("memctl-*"))[0].startswith(
+            "memctl-before-upgrade-20200102"
+        )
+        assert before_upgrade(settings, old) is None, "there is one already"
     migrate(postgres_url)
     with connect(postgres_url) as new:
         assert before_upgrade(settings, new) is None, "it is up to date"
