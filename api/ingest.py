@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable
@@ -138,15 +139,21 @@ def ingest(
 
 
 def follow(
-    intake: Recording, paths: Iterable[Path], account: Account, tell: Callable[[Account], None], agent: str = ""
+    intake: Recording,
+    paths: Iterable[Path],
+    account: Account,
+    tell: Callable[[Account], None],
+    stop: threading.Event,
+    *,
+    agent: str = "",
+    silence: Silence | None = None,
 ) -> None:
-    """Ingest again and again as the files grow and new ones come, until interrupted. `tell` hears of every change.
-
-    With `agent`, only that client's files.
+    """Ingest again and again as the files grow and new ones come, until told to stop: then what was begun is written
+    and counted. `tell` hears of every change; with `agent`, only that client's files are read.
     """
     sources = list(paths)
     seen: dict[Path, tuple[int, int]] | None = None
-    while True:
+    while not stop.is_set():
         first, seen, changed = seen is None, seen or {}, []
         for source in sources:
             # What is not there, or goes away while it is looked at, may come later.
@@ -160,10 +167,10 @@ def follow(
                             changed.append(path)
         before = account.new
         if changed:
-            _read_all(intake, changed, _Reading(account, intake.known()), lambda path, size: None)
+            _read_all(intake, changed, _Reading(account, intake.known(), silence=silence), lambda path, size: None)
         if account.new != before:
             tell(account)
-        time.sleep(FOLLOW_EVERY_S)
+        stop.wait(FOLLOW_EVERY_S)
 
 
 @dataclass(slots=True)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import click
 
 if TYPE_CHECKING:
     from memctl.api.ingest import Account
+    from memctl.infra.silence import Silence
 
 EXAMPLE = Path(__file__).parents[1] / "infra" / "example" / "session.jsonl"
 
@@ -55,6 +58,7 @@ def ingest(
     from memctl.api.ingest import Account
     from memctl.api.ingest import follow as follow_files
     from memctl.infra.settings import load_settings
+    from memctl.infra.silence import Silence
     from memctl.infra.transcripts.files import default_sources, discover
     from memctl.infra.transcripts.sniff import READERS
 
@@ -78,18 +82,42 @@ def ingest(
         raise click.exceptions.Exit(3)
     account = Account()
     with Intake(load_settings()) as intake:
+        silence = None if again else Silence(intake.settings)
         try:
-            _with_progress(intake, files, again, account)
+            _with_progress(intake, files, again, account, silence)
             if wait:
                 wait_until_folded(intake)
             if follow:
-                signal.signal(signal.SIGTERM, signal.default_int_handler)  # a supervisor's way to say Ctrl-C
+                stop = _asked_to_stop()
                 click.echo("following; Ctrl-C ends it", err=True)
-                follow_files(intake, sources, account, lambda a: click.echo(f"{a.new} new events", err=True), agent)
+                follow_files(
+                    intake,
+                    sources,
+                    account,
+                    lambda so_far: click.echo(f"{so_far.new} new events", err=True),
+                    stop,
+                    agent=agent,
+                    silence=silence,
+                )
         except KeyboardInterrupt:
             if not follow:
                 raise
     print_account(account, as_json)
+
+
+def _asked_to_stop() -> threading.Event:
+    """Set by the first Ctrl-C or SIGTERM (a supervisor's way to say it); the second one interrupts."""
+    stop = threading.Event()
+
+    def ask(number: int, at: FrameType | None) -> None:
+        stop.set()
+        for each in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(each, signal.default_int_handler)
+
+    for each in (signal.SIGINT, signal.SIGTERM):
+        if signal.getsignal(each) != signal.SIG_IGN:  # as in what a shell runs in the background
+            signal.signal(each, ask)
+    return stop
 
 
 def wait_until_folded(intake: Any) -> None:
@@ -103,19 +131,17 @@ def wait_until_folded(intake: Any) -> None:
             shown.update(f"folding: {waiting.events} positions and {waiting.points} points to go")
 
 
-def _with_progress(intake: Any, files: list[Path], again: bool, account: Account) -> None:
+def _with_progress(intake: Any, files: list[Path], again: bool, account: Account, silence: Silence | None) -> None:
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
     from memctl.api.ingest import ingest as ingest_files
-    from memctl.infra.silence import Silence
 
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn(),
                TimeRemainingColumn())  # fmt: skip
     console = Console(stderr=True)
     with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as bar:
         task = bar.add_task("reading", total=sum(map(_size, files)))
-        silence = None if again else Silence(intake.settings)
         ingest_files(
             intake,
             files,

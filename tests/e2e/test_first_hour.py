@@ -250,6 +250,7 @@ def test_following_takes_in_what_is_written_meanwhile_and_ends_when_asked(memctl
     )
     file = tmp_path / "live.jsonl"
     file.write_text(first.replace("Invoice totals", "Followed totals") + "\n")
+    memctl("off", "--session", "88888888-6c0e-4b7e-9d6f-2f6b1f6b8a01")
 
     def known(text: str) -> bool:
         with psycopg.connect(memctl.database_url) as connection:
@@ -266,6 +267,8 @@ def test_following_takes_in_what_is_written_meanwhile_and_ends_when_asked(memctl
     )
     try:
         until(lambda: known("Followed totals"), within_s=30)
+        unsaved = first.replace("77777777", "88888888").replace("Invoice totals", "Unsaved totals")
+        (tmp_path / "off.jsonl").write_text(unsaved + "\n")
         with file.open("a") as more:
             more.write(others[0].replace("run the tests first", "watch the tests first") + "\n")
         until(lambda: known("watch the tests first"), within_s=30)
@@ -275,6 +278,7 @@ def test_following_takes_in_what_is_written_meanwhile_and_ends_when_asked(memctl
         following.kill()
     assert following.returncode == 0
     assert json.loads(out)["events"]["new"] >= 2
+    assert not known("Unsaved totals"), "where saving is off, following keeps nothing either"
 
 
 def test_a_file_that_is_no_transcript_is_named_and_not_passed_over_in_silence(memctl: Memctl, tmp_path: Path) -> None:
