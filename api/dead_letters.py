@@ -57,9 +57,10 @@ class Letter(msgspec.Struct, frozen=True):
 
 
 class Event(msgspec.Struct, frozen=True):
-    """What the log says about an event, without what was said in it."""
+    """What the log says about an event, without what was said in it. `delivery` is equal for all versions of it."""
 
     id: UUID
+    delivery: UUID
     type: str
     schema_version: int
     stream: str
@@ -136,7 +137,10 @@ def drop(settings: Settings, reader: Reader, id: int, reason: str) -> None:
     """
     with outages():
         letter = _letter(reader, id)
-    _record(settings, letter.fault.source, letter.target, reason)
+        source, target = letter.fault.source, letter.target
+        if not target.projection:
+            source = read_headers(reader.connection, reader.space_id, [source])[source]["delivery"]
+    _record(settings, source, target, reason)
 
 
 def leave_out(
@@ -152,7 +156,7 @@ def leave_out(
             found = read_headers(reader.connection, reader.space_id, [source]).get(source)
         if found is None or not found["stream"].startswith("session/"):
             raise NothingToLeaveOut(id=source)
-        target = Target("", reader.space_id, found["stream"])
+        source, target = found["delivery"], Target("", reader.space_id, found["stream"])
     elif projection not in {p.name for p in projections(2)}:
         raise NothingToLeaveOut(f"there is no read model {projection} of stage 2")
     _record(settings, source, target, reason)

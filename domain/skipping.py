@@ -13,7 +13,8 @@ from memctl.domain.event import Event, Payload, event
 class EventSkipped(Payload, frozen=True, kw_only=True, omit_defaults=True):
     """Something that no fold could take was left out, because somebody decided so.
 
-    Without a `projection`, `skipped` is an event of the very stream that this one stands in, and no longer part of it.
+    Without a `projection`, `skipped` is a delivery (`Event.delivery_id`) of the very stream that this one stands in,
+    which is no longer part of it, whatever other versions of it came or come: which of them is first depends on order.
     With one, it is a source of that read model (a fact, a recorded event, a row of another read model), and the row
     `key` is folded without it; where there is no `key`, no row is.
     """
@@ -36,7 +37,7 @@ class UndecodablePayload(MemctlError):
 
 
 def left_out(events: Iterable[Event]) -> frozenset[UUID]:
-    """The ids of events that one of these, all of one stream, says to leave out."""
+    """The ids of deliveries that one of these, all of one stream, says to leave out."""
     found = (event.payload for event in events if isinstance(event.payload, EventSkipped))
     return frozenset(payload.skipped for payload in found if not payload.projection)
 
@@ -44,7 +45,7 @@ def left_out(events: Iterable[Event]) -> frozenset[UUID]:
 def remaining(events: Sequence[Event]) -> list[Event]:
     """The events of one stream without those that were left out, and without the events that say so."""
     gone = left_out(events)
-    return [e for e in events if e.event_id not in gone and not isinstance(e.payload, EventSkipped)]
+    return [e for e in events if e.delivery_id not in gone and not isinstance(e.payload, EventSkipped)]
 
 
 def foldable(events: Iterable[Event]) -> list[Event]:

@@ -8,6 +8,7 @@ worktrees, clocks that lie, texts of control characters, escapes that decode to 
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 from uuid import UUID
@@ -63,6 +64,7 @@ from memctl.domain.ordering import prompt_about
 from memctl.domain.projects import ProjectIdentified, ProjectMerged, ProjectSplit
 from memctl.domain.recalled import MemoryRecalled, RecalledMemory
 from memctl.domain.reflections import ReflectionMade
+from memctl.domain.skipping import EventSkipped
 from memctl.domain.statements import (
     DecisionMade,
     DiscoveryNoted,
@@ -534,6 +536,26 @@ def versions(luck: random.Random, events: Sequence[NewEvent]) -> list[NewEvent]:
         else:
             event = msgspec.structs.replace(event, occurred_at=Micros(max(0, event.occurred_at - 7 * SECOND)))
         found.append(msgspec.structs.replace(event, payload=payload))
+    return found
+
+
+def leavings(luck: random.Random, events: Sequence[NewEvent]) -> list[NewEvent]:
+    """Words that some of the sessions' events are to be left out, most of all those that were told twice."""
+    told = {event.dedupe_key: event for event in events if event.stream.startswith("session/")}
+    often = Counter(event.dedupe_key for event in events)
+    first = sorted(told.values(), key=lambda event: (-often[event.dedupe_key], luck.random()))
+    found = []
+    for event in first[: luck.randint(1, 3)]:
+        out = event_id_of(1, event.dedupe_key)
+        found.append(
+            NewEvent(
+                stream=event.stream,
+                payload=EventSkipped(skipped=out),
+                actor="user",
+                occurred_at=Micros(NOON),
+                dedupe_key=f"skip:{out}",
+            )
+        )
     return found
 
 

@@ -268,7 +268,7 @@ class Worker:
         deltas: list[tuple[int, str, Delta]] = []
         waiting = 0
         for (space_id, stream), events in scan_streams(connection, upto, task.after, task.to):
-            _, delta = fold_whole((space_id, stream), [e for e in events if e.event_id not in gone])
+            _, delta = fold_whole((space_id, stream), [e for e in events if e.delivery_id not in gone])
             deltas.append((space_id, stream, delta))
             waiting += len(events)
             if waiting >= CHUNK:

@@ -51,7 +51,8 @@ _SIZES = """SELECT space_id, stream, count(*) FROM memctl.events
 _SKIPS = f"""SELECT {_COLUMNS} FROM memctl.events
     WHERE type = 'event.skipped' AND position <= %s AND payload IS NOT NULL ORDER BY position"""
 
-_HEADERS = """SELECT event_id, type, schema_version, stream, position, occurred_at, recorded_at, actor, session_id
+_HEADERS = """SELECT event_id, coalesce(variant_of, event_id), type, schema_version, stream, position, occurred_at,
+    recorded_at, actor, session_id
     FROM memctl.events WHERE space_id = %s AND event_id = ANY(%s)"""
 
 _IDS = f"""SELECT {_COLUMNS} FROM memctl.events
@@ -202,9 +203,9 @@ def read_headers(connection: Connection, space_id: int, ids: Iterable[UUID]) -> 
     """What stands about events beside their payloads, by id: for those too that cannot be read."""
     found: dict[UUID, dict[str, Any]] = {}
     for row in connection.execute(_HEADERS, [space_id, list(ids)], binary=True):
-        event_id, kind, version, stream, position, occurred, recorded, actor, session_id = row
+        event_id, delivery_id, kind, version, stream, position, occurred, recorded, actor, session_id = row
         found[event_id] = {
-            "id": event_id, "type": kind, "schema_version": version, "stream": stream, "position": position,
+            "id": event_id, "delivery": delivery_id, "type": kind, "schema_version": version, "stream": stream, "position": position,
             "occurred_at": occurred.isoformat(), "recorded_at": recorded.isoformat(), "actor": actor,
             "session": session_id,
         }  # fmt: skip

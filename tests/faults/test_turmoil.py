@@ -169,7 +169,9 @@ class Turmoil:
         """An event out of its stream, or a source out of one row or all rows of a read model."""
         stage2 = generations.live(connection).stage2
         if luck.random() < 0.5:
-            statement: Any = "SELECT event_id, stream, '', NULL FROM memctl.events WHERE stream ~ '^session/'"
+            statement: Any = (
+                "SELECT coalesce(variant_of, event_id), stream, '', NULL FROM memctl.events WHERE stream ~ '^session/'"
+            )
         else:
             statement = (
                 "SELECT source, 'skipped/' || split_part(target, ':', 1), split_part(target, ':', 1),"
