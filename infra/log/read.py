@@ -205,9 +205,9 @@ def read_headers(connection: Connection, space_id: int, ids: Iterable[UUID]) -> 
     for row in connection.execute(_HEADERS, [space_id, list(ids)], binary=True):
         event_id, delivery_id, kind, version, stream, position, occurred, recorded, actor, session_id = row
         found[event_id] = {
-            "id": event_id, "delivery": delivery_id, "type": kind, "schema_version": version, "stream": stream, "position": position,
-            "occurred_at": occurred.isoformat(), "recorded_at": recorded.isoformat(), "actor": actor,
-            "session": session_id,
+            "id": event_id, "delivery": delivery_id, "type": kind, "schema_version": version, "stream": stream,
+            "position": position, "occurred_at": occurred.isoformat(), "recorded_at": recorded.isoformat(),
+            "actor": actor, "session": session_id,
         }  # fmt: skip
     return found
 
