@@ -6,9 +6,9 @@ agree by dedupe keys, so whatever is sent twice is kept once.
 
 from __future__ import annotations
 
-import re
 import threading
 from collections.abc import Iterable, Sequence, Set
+from typing import Annotated
 from uuid import UUID
 
 import msgspec
@@ -38,8 +38,11 @@ from memctl.infra.database import DatabaseUnavailable
 from memctl.infra.redaction import Prepared
 from memctl.infra.settings import Settings
 
-_SESSION, _PROJECT = re.compile(r"session/[^/]+/.+", re.DOTALL), re.compile(r"project/.+", re.DOTALL)
+_STREAM = r"^(session/[^/]+|project)/[\s\S]"
 """Streams of what happened in a session, and of what git's files said of a place."""
+
+_YEAR_10000 = 253_402_300_800_000_000
+"""In microseconds since 1970."""
 
 NOT_YOURS = "of no project that this key is for"
 
@@ -65,15 +68,22 @@ class BadDelivery(MemctlError):
     why: str
 
 
+class NoSuchEvent(MemctlError):
+    """There is no event like one of those that were sent: {why}"""
+
+    exit_code = 2
+    why: str
+
+
 class Sent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A `NewEvent` on the wire. `payload` is JSON in the shape of its type and version."""
 
     type: str
     version: int
-    stream: str
+    stream: Annotated[str, msgspec.Meta(pattern=_STREAM)]
     payload: msgspec.Raw
-    occurred_at: int
-    dedupe_key: str
+    occurred_at: Annotated[int, msgspec.Meta(ge=0, lt=_YEAR_10000)]
+    dedupe_key: Annotated[str, msgspec.Meta(min_length=1)]
     actor: str
     location: str = ""
     session_id: str = ""
@@ -106,14 +116,17 @@ def sent(event: NewEvent) -> Sent:
 
 
 def received(body: bytes) -> list[NewEvent]:
-    """Events of a body. Raises: BadDelivery, NotForRelays, OfAnotherVersion."""
+    """Events of a body. Raises: BadDelivery, NoSuchEvent, NotForRelays, OfAnotherVersion."""
     try:
         delivery = msgspec.json.decode(body, type=Delivery)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as problem:
+        raise BadDelivery(why=str(problem)) from problem
+    try:
         return [_event(each) for each in delivery.events]
     except (UnknownEventType, FutureSchemaVersion) as problem:
         raise OfAnotherVersion(why=str(problem)) from problem
-    except (msgspec.MsgspecError, UnicodeDecodeError) as problem:
-        raise BadDelivery(why=str(problem)) from problem
+    except msgspec.MsgspecError as problem:
+        raise NoSuchEvent(why=str(problem)) from problem
 
 
 def _event(each: Sent) -> NewEvent:
@@ -121,10 +134,8 @@ def _event(each: Sent) -> NewEvent:
     if kind is not None and not _is_told_by_clients(kind.payload):
         raise NotForRelays(type=each.type)
     of_project = kind is not None and kind.payload is ProjectIdentified
-    if not (_PROJECT if of_project else _SESSION).fullmatch(each.stream):
-        raise BadDelivery(why=f"an event {each.type[:80]!r} of stream {each.stream[:80]!r}")
-    if not each.dedupe_key:
-        raise BadDelivery(why="an event without a dedupe key")
+    if of_project is each.stream.startswith("session/"):
+        raise NoSuchEvent(why=f"{each.type[:80]!r} in the stream {each.stream[:80]!r}")
     return NewEvent(
         stream=each.stream,
         payload=decode_payload(each.type, each.version, bytes(each.payload)),
@@ -160,7 +171,7 @@ class Deliveries:
 
     def take(self, body: bytes) -> Recorded:
         """Keep what a relay sent: what is returned is committed. An event that is refused for good is told by its
-        index; the others are kept. Raises: BadDelivery, NotForRelays, OfAnotherVersion, DatabaseUnavailable."""
+        index; the others are kept. Raises: what `received` raises, and DatabaseUnavailable."""
         events = received(body)
         refused: dict[int, str] = {}
         if CALLER.get().projects is not None:

@@ -38,7 +38,7 @@ from memctl.api.access import CALLER
 from memctl.api.deciding import Commands
 from memctl.api.delivering import Deliveries
 from memctl.api.explain import explain
-from memctl.api.http_asked import LONGEST_PLACE, Cursor, Here, Iso, Limit, Moment, Project, micros
+from memctl.api.http_asked import LONGEST_PLACE, Cursor, Flag, Here, Iso, Limit, Moment, Number, Project, micros
 from memctl.api.places import Places, places_of
 from memctl.api.reader import AS_OF, Reader, Readers
 from memctl.api.search import MOST_RESULTS, Engine, Question
@@ -68,7 +68,7 @@ class ErrorText(BaseModel):
     command: str = Field(default="", max_length=LONGEST_PLACE, description="What printed it.", examples=["pytest -q"])
     project: str | None = Field(default=None, max_length=LONGEST_PLACE)
     here: str | None = Field(default=None, max_length=LONGEST_PLACE)
-    limit: int = Field(default=5, ge=1, le=50)
+    limit: Number = Field(default=5, ge=1, le=50)
 
 
 class SearchText(BaseModel):
@@ -77,9 +77,9 @@ class SearchText(BaseModel):
     q: str = Field(min_length=1, max_length=LONGEST_ERROR)
     project: str | None = Field(default=None, max_length=LONGEST_PLACE)
     here: str | None = Field(default=None, max_length=LONGEST_PLACE)
-    limit: int = Field(default=5, ge=1, le=MOST_RESULTS)
+    limit: Number = Field(default=5, ge=1, le=MOST_RESULTS)
     profile: str = Field(default="bounded")
-    explain: bool = False
+    explain: Flag = False
     kinds: list[MemoryKind] = Field(default_factory=list)
     since: Iso = None
     before: Iso = None

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
 from fastapi import Query
-from pydantic import BeforeValidator, WithJsonSchema
+from pydantic import BeforeValidator, StrictBool, WithJsonSchema
 
 from memctl.api.pages import LONGEST_PAGE
 from memctl.domain.event import Micros
@@ -41,6 +41,17 @@ Iso = Annotated[
     ),
 ]
 """A moment in ISO 8601; UTC where no zone is given."""
+
+
+def _a_number(given: object) -> object:
+    if isinstance(given, (str, bool)):
+        raise ValueError("a number is wanted")
+    return given
+
+
+Number = Annotated[int, BeforeValidator(_a_number)]
+Flag = StrictBool
+"""A whole number, and a truth value, of a body: a text that reads as one is none."""
 
 Project = Annotated[
     str | None,

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from memctl.api import forget
 from memctl.api.access import drawn
 from memctl.api.forget import Preview
-from memctl.api.http_asked import LONGEST_PLACE, Iso
+from memctl.api.http_asked import LONGEST_PLACE, Iso, Number
 from memctl.api.http_commands import Key
 from memctl.api.reader import Reader, reader_of
 from memctl.infra.database import connect
@@ -61,7 +61,7 @@ class Forget(Wanted):
 class Prune(BaseModel):
     """Sessions in which nothing happened for so many days."""
 
-    older_than_days: int = Field(ge=1, le=36_500)
+    older_than_days: Number = Field(ge=1, le=36_500)
 
 
 def routes(settings: Settings) -> APIRouter:

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from memctl.api import guiding
 from memctl.api.guiding import Kind
-from memctl.api.http_asked import LONGEST_PLACE, Here, Project
+from memctl.api.http_asked import LONGEST_PLACE, Here, Number, Project
 from memctl.api.places import places_of
 from memctl.api.reader import Reader
 from memctl.api.search import Engine
@@ -29,7 +29,7 @@ class Asked(BaseModel):
     session: str = Field(default="", max_length=300)
     project: str | None = Field(default=None, max_length=LONGEST_PLACE)
     here: str | None = Field(default=None, max_length=LONGEST_PLACE)
-    limit: int = Field(default=3, ge=1, le=20)
+    limit: Number = Field(default=3, ge=1, le=20)
 
 
 def routes(

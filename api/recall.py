@@ -33,7 +33,7 @@ MOST_MEMORIES = 3
 MOST_SECTIONS = 4
 """Of core memory, at a session's start."""
 
-MOST_PINNED, MOST_RULES, MOST_THREADS = 5, 3, 2
+MOST_PINNED, MOST_RULES, MOST_THREADS, MOST_EPISODES = 5, 3, 2, 3
 TEXT = 500
 """Characters of one memory's text."""
 
@@ -71,7 +71,7 @@ def recall(
     if hook == "PostToolUseFailure":
         return _block("This error was met before:", _for_error(reader, payload, places))
     if hook == "SessionStart":
-        return _block(f"What memory holds of {quoted(places.project, 100)}:", _for_start(reader, places))
+        return _block(f"What memory holds of {quoted(places.project, 100)}:", _for_start(reader, stream, places))
     return Told()
 
 
@@ -105,7 +105,7 @@ def _for_error(reader: Reader, payload: dict[str, Any], places: Places) -> list[
     return []
 
 
-def _for_start(reader: Reader, places: Places) -> list[Line]:
+def _for_start(reader: Reader, stream: str, places: Places) -> list[Line]:
     lines = [
         _line(f"{_day_of(row)} {row['section']}: {quoted(row['text'], TEXT)}", f"core/{row['section']}")
         for row in claims.core_memory(reader)[:MOST_SECTIONS]
@@ -124,10 +124,12 @@ def _for_start(reader: Reader, places: Places) -> list[Line]:
         if rule["state"] != "weak" and (rule["asked_by_user"] or len(rule["sessions"]) > 1):
             where = f"{rule['last_seen'][:10]} in {'/'.join(rule['languages'])}"
             lines.append(_line(f"{where} {quoted(rule['before'], 80)} became {quoted(rule['after'], 80)}", rule["id"]))
-    for row in open_threads(reader, places, limit=MOST_THREADS):
+    # A session that is taken up again has its own work before its eyes.
+    for row in [each for each in open_threads(reader, places) if each["stream"] != stream][:MOST_THREADS]:
         left = quoted("; ".join(each["text"] for each in row["threads"]), TEXT)
         lines.append(_line(f"{row['ended_at'][:10]} left open in {quoted(row['description'], 120)}: {left}", row["id"]))
-    for row in work.episodes(reader, places, limit=3).items:
+    done = work.episodes(reader, places, limit=3 * MOST_EPISODES).items
+    for row in [each for each in done if each["stream"] != stream][:MOST_EPISODES]:
         worked = f"{row['ended_at'][:10]} worked on {quoted(row['description'], 200)}: {row['outcome']}"
         lines.append(_line(worked, row["id"]))
     return lines

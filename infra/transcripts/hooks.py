@@ -166,6 +166,8 @@ def _observations(name: str, payload: dict[str, Any], common: _Common) -> list[t
             return [(_called(payload, common), "agent"), (denied, "system")]
         case "Stop" if isinstance(payload.get("messages"), list):
             return _said(payload["messages"], common)
+        case "SubagentStop" if payload.get("agent_type") == "":
+            return []  # nobody's subagent: Claude Code has one of its own write the summary of a compaction
         case "Stop" | "SubagentStop":
             text = string(payload.get("last_assistant_message")).strip()
             return [(ResponseReceived(text=text, **common), "agent")] if text else []

@@ -516,6 +516,14 @@ def test_after_a_compaction_an_agent_is_told_what_its_session_was_at_and_another
     assert told_at(api, session_id="atlas2", **compacted) == (204, "")
 
 
+def test_a_session_that_is_taken_up_again_is_not_told_its_own_work(api: Api) -> None:
+    with api.client() as client:
+        own = client.page("episodes", here=ATLAS, limit=1)["items"][0]
+    resumed = {"hook_event_name": "SessionStart", "source": "resume", "cwd": ATLAS}
+    assert own["id"] in told_at(api, session_id="another", **resumed)[1]
+    assert own["id"] not in told_at(api, session_id=own["stream"].rpartition("/")[2], **resumed)[1]
+
+
 def test_where_recall_is_off_nothing_is_told_until_it_is_on_again(api: Api) -> None:
     begins = {"hook_event_name": "SessionStart", "source": "startup", "session_id": "quiet"}
     switch = ["--recall", "--session", "quiet"]

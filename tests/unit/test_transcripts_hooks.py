@@ -73,6 +73,12 @@ def test_the_last_message_is_taken_at_stop_because_the_transcript_lags() -> None
     assert parse("Stop").kind == "hook:Stop"
 
 
+def test_what_a_client_has_written_for_itself_is_no_subagents_answer() -> None:
+    summary = {"last_assistant_message": "<summary>We mended it.</summary>", "agent_id": "a2"}
+    assert parse("SubagentStop", **summary, agent_type="").kind == "hook:SubagentStop"
+    assert parse("SubagentStop", **summary).events  # a client that names no types
+
+
 def test_starts_and_compactions_say_why() -> None:
     (started,) = parse("SessionStart", source="resume", model="m").events
     assert isinstance(started.payload, SessionStarted)

@@ -1,0 +1,62 @@
+"""What a request's body may say: what the API's description rules out is refused, and nothing else for its form."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+from events import observed
+from pydantic import BaseModel, ValidationError
+
+from memctl.api.delivering import BadDelivery, NoSuchEvent, received, sent
+from memctl.api.http import ErrorText, SearchText
+from memctl.api.http_forget import Prune
+from memctl.api.http_guiding import Asked
+from memctl.domain.observations import PromptSubmitted
+
+
+@pytest.mark.parametrize(
+    ("model", "field", "wrong"),
+    [
+        (SearchText, "explain", 0),
+        (SearchText, "explain", "no"),
+        (SearchText, "limit", "3"),
+        (ErrorText, "limit", True),
+        (Asked, "limit", "3"),
+        (Prune, "older_than_days", "90"),
+    ],
+)
+def test_what_only_reads_as_a_number_or_as_true_is_refused(model: type[BaseModel], field: str, wrong: object) -> None:
+    right = {"q": "x", "text": "x", "kind": "how_to", "older_than_days": 90}
+    fitting = {name: value for name, value in right.items() if name in model.model_fields}
+    model.model_validate(fitting)
+    with pytest.raises(ValidationError) as refused:
+        model.model_validate({**fitting, field: wrong})
+    assert [each["loc"] for each in refused.value.errors()] == [(field,)]
+
+
+def test_a_whole_number_may_be_written_with_a_point() -> None:
+    assert SearchText.model_validate({"q": "x", "limit": 3.0}).limit == 3
+
+
+def delivered(**other: Any) -> bytes:
+    whole = observed(PromptSubmitted(line="l1", text="draw the rivers first"), session="s")
+    return json.dumps({"events": [{**json.loads(msgspec.json.encode(sent(whole))), **other}]}).encode()
+
+
+@pytest.mark.parametrize(
+    "other",
+    [{"stream": ""}, {"stream": "session/x/"}, {"stream": "core/1"}, {"dedupe_key": ""}, {"occurred_at": 1 << 62}],
+)
+def test_an_event_that_the_description_rules_out_is_badly_asked(other: dict[str, Any]) -> None:
+    assert received(delivered())
+    with pytest.raises(BadDelivery):
+        received(delivered(**other))
+
+
+@pytest.mark.parametrize("other", [{"stream": "project/x"}, {"payload": {"line": 1}}])
+def test_what_is_well_formed_and_no_event_is_told_so(other: dict[str, Any]) -> None:
+    with pytest.raises(NoSuchEvent):
+        received(delivered(**other))
