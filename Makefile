@@ -6,7 +6,7 @@ LINKS := .links/memctl
 
 .DEFAULT_GOAL := help
 .PHONY: help run test check bench bench-sessions bench-engine bench-hooks bench-search eval docs lock test-wheel test-tutorial axe
-.PHONY: test-external soak planted fuzz fuzz-api audit mutation clean
+.PHONY: test-client test-external soak planted fuzz fuzz-api audit mutation clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | expand -t 16
@@ -70,6 +70,10 @@ test-wheel: $(VENV)/.installed-dev ## Build the wheel, install it into an empty 
 
 test-tutorial: $(VENV)/.installed-dev ## Run every command of docs/tutorial.md, and compare what it prints
 	$(BIN)/pytest -q tests/e2e/tutorial.py
+
+test-client: $(VENV)/.installed-dev ## Drive the real Claude Code (npm) with memctl installed, in a network that ends at this machine (CLAUDE=2.1.330)
+	@mkdir -p .scratch/claude-code && cd .scratch/claude-code && npm install --silent --no-fund --no-audit @anthropic-ai/claude-code@$(or $(CLAUDE),2.1.330)
+	unshare --map-root-user --net sh -c 'ip link set lo up && exec $(BIN)/pytest -q tests/e2e/claude_code.py'
 
 axe: $(VENV)/.installed-dev ## Look for what makes the viewer hard to use, with axe-core from npm and the system's Chromium
 	@mkdir -p .axe && cd .axe && npm pack --silent axe-core@4 >/dev/null && tar xzf axe-core-*.tgz

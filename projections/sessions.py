@@ -202,7 +202,7 @@ def _count(row: Session, fact: Told) -> None:
             row.fixes += 1
         case SessionOpened():
             # The first sign of life of a session that began unseen has no source: what follows may name it.
-            row.starts = max(row.starts + bool(fact.source), 1)
+            row.starts = max(row.starts + (fact.source not in ("", "compact")), 1)
             if not fact.still:
                 row.ended_at, row.end_reason = None, ""
             row.branch = _name(fact.branch) or row.branch

@@ -121,6 +121,7 @@ def test_a_session_taken_up_again_is_open_again() -> None:
     assert (ended.ended_at, ended.end_reason) == (closed.occurred_at, "exit")
     again = sessions(ended, [told(SessionOpened, source="resume", model="m2")])
     assert (again.ended_at, again.starts, again.model) == (None, 2, "m2")
+    assert sessions(again, [told(SessionOpened, source="compact")]).starts == 2
 
 
 def test_working_memory_knows_task_plan_and_step() -> None:
