@@ -20,6 +20,7 @@ from memctl.api.pages import projection_named, rows_unseen
 from memctl.api.places import limits_of, locations_told
 from memctl.api.reader import Reader, Readers
 from memctl.domain import observations
+from memctl.domain.bodies import read_body
 from memctl.domain.errors import MemctlError
 from memctl.domain.event import (
     FutureSchemaVersion,
@@ -118,7 +119,7 @@ def sent(event: NewEvent) -> Sent:
 def received(body: bytes) -> list[NewEvent]:
     """Events of a body. Raises: BadDelivery, NoSuchEvent, NotForRelays, OfAnotherVersion."""
     try:
-        delivery = msgspec.json.decode(body, type=Delivery)
+        delivery = read_body(body, Delivery)
     except (msgspec.MsgspecError, UnicodeDecodeError) as problem:
         raise BadDelivery(why=str(problem)) from problem
     try:

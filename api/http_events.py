@@ -10,13 +10,18 @@ from fastapi import APIRouter, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
 from memctl.api.delivering import Deliveries, Delivery
+from memctl.api.http_openapi import described
 
 
 def routes(deliveries: Deliveries) -> APIRouter:
     """One route. Sent again, what was kept is told as `duplicate`: no key is needed but those of the events."""
     router = APIRouter(tags=["log"])
 
-    @router.post("/events", openapi_extra={"requestBody": {"required": True, "content": _content()}})
+    @router.post(
+        "/events",
+        openapi_extra={"requestBody": {"required": True, "content": _content()}},
+        responses={409: described("What was sent is of a newer version than this API.")},
+    )
     async def deliver(request: Request) -> Response:
         """Keep events that clients told elsewhere, as `memctl relay` sends them: one entry in `appended` for each that
         was kept, in order; `refused` tells by index which never will be, and why."""

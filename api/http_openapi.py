@@ -91,7 +91,7 @@ def page(of: str) -> Responses:
 
 
 def one(of: str) -> Responses:
-    return {**_answers({"$ref": f"#/components/schemas/{of}"}), 404: _problem("Nothing has that id.")}
+    return {**_answers({"$ref": f"#/components/schemas/{of}"}), 404: described("Nothing has that id.")}
 
 
 def document(app: FastAPI) -> dict[str, Any]:
@@ -128,11 +128,12 @@ def _answers(schema: dict[str, Any], example: Any = None) -> Responses:
         content["example"] = example
     return {
         200: {"description": "Found.", "content": {"application/json": content}},
-        503: _problem("The database does not answer; try again."),
+        503: described("The database does not answer; try again."),
     }
 
 
-def _problem(description: str) -> dict[str, Any]:
+def described(description: str) -> dict[str, Any]:
+    """A status that is answered with a problem document."""
     content = {"schema": {"$ref": "#/components/schemas/Problem"}, "example": _BAD}
     return {"description": description, "content": {"application/problem+json": content}}
 
@@ -147,16 +148,16 @@ _PROMISED = {
         }
     },
 }
-_PROMISED_TOO_MUCH = _problem("Too many moments of the past wait to be built already.")
+_PROMISED_TOO_MUCH = described("Too many moments of the past wait to be built already.")
 _EVERYWHERE = {
-    "400": _problem("The body cannot be read as what its type says it is."),
-    "401": _problem("The token is missing or wrong."),
-    "403": _problem("The key has no scope for this, or is limited to other projects."),
-    "404": _problem("Nothing has that id, or no such project is known."),
-    "413": _problem("The body is too long."),
-    "414": _problem("The path and its query are too long; post longer texts."),
-    "422": _problem("Badly asked."),
-    "503": _problem("The database does not answer, or there is too much to do; try again."),
+    "400": described("The body cannot be read as what its type says it is."),
+    "401": described("The token is missing or wrong."),
+    "403": described("The key has no scope for this, or is limited to other projects."),
+    "404": described("Nothing has that id, or no such project is known."),
+    "413": described("The body is too long."),
+    "414": described("The path and its query are too long; post longer texts."),
+    "422": described("Badly asked."),
+    "503": described("The database does not answer, or there is too much to do; try again."),
 }
 """What any request may be answered with."""
 

@@ -16,6 +16,7 @@ from typing import ClassVar, Literal, TypeVar
 
 import msgspec
 
+from memctl.domain.bodies import read_body
 from memctl.domain.errors import MemctlError
 from memctl.domain.event import Event, Payload
 
@@ -108,6 +109,6 @@ def commands() -> dict[str, type[Command]]:
 def read_command(cls: type[C], body: bytes) -> C:
     """A command from JSON. Raises: MalformedCommand, which names the field that is wrong."""
     try:
-        return msgspec.json.decode(body, type=cls)
+        return read_body(body, cls)
     except (msgspec.MsgspecError, UnicodeDecodeError) as problem:
         raise MalformedCommand(why=str(problem)) from problem

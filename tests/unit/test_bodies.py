@@ -14,6 +14,7 @@ from memctl.api.delivering import BadDelivery, NoSuchEvent, received, sent
 from memctl.api.http import ErrorText, SearchText
 from memctl.api.http_forget import Prune
 from memctl.api.http_guiding import Asked
+from memctl.domain.commanding import MalformedCommand, commands, read_command
 from memctl.domain.observations import PromptSubmitted
 
 
@@ -39,6 +40,29 @@ def test_what_only_reads_as_a_number_or_as_true_is_refused(model: type[BaseModel
 
 def test_a_whole_number_may_be_written_with_a_point() -> None:
     assert SearchText.model_validate({"q": "x", "limit": 3.0}).limit == 3
+
+
+@pytest.mark.parametrize("number", ["5.0", "5e0", "50e-1"])
+def test_a_whole_number_is_one_however_it_is_written(number: str) -> None:
+    command = commands()["core-append"]
+    told = read_command(command, b'{"section": "human", "content": "x", "version": %s}' % number.encode())
+    assert told == read_command(command, b'{"section": "human", "content": "x", "version": 5}')
+    assert received(delivered(occurred_at=5.0, payload={"text": "x", "line": "1"}))[0].occurred_at == 5
+
+
+def test_what_stands_in_a_payload_stays_as_it_was_written() -> None:
+    called = {"line": "1", "tool": "t", "input": {"seconds": 2.0}}
+    (event,) = received(delivered(type="tool.called", payload=called, occurred_at=5.0))
+    assert repr(event.payload.input) == "{'seconds': 2.0}"  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("body", ['{"events": [{"payload": ', '{"events": [], "x": ', '{"by": "user", "x": '])
+def test_what_is_nested_too_deeply_is_badly_asked(body: str) -> None:
+    deep = (body + "[" * 200_000).encode()
+    with pytest.raises(BadDelivery):
+        received(deep)
+    with pytest.raises(MalformedCommand):
+        read_command(commands()["note"], deep)
 
 
 def delivered(**other: Any) -> bytes:

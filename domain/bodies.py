@@ -1,0 +1,40 @@
+"""JSON that others send, read in the shape that its description asks for."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import msgspec
+
+T = TypeVar("T")
+
+_DEPTH = 3
+"""Down to the fields of the members of a body's list; what stands deeper is somebody's own and stays as it is."""
+
+_EXACT = 2**53
+"""Beyond it a float that is whole says nothing of the number that was meant."""
+
+
+def read_body(body: bytes, shape: type[T]) -> T:
+    """A body in that shape. A whole number may be written with a point: in JSON Schema 5.0 is an integer.
+
+    Raises: msgspec.MsgspecError (also where it is nested too deeply), UnicodeDecodeError.
+    """
+    try:
+        try:
+            return msgspec.json.decode(body, type=shape)
+        except msgspec.ValidationError:
+            whole = _with_integers(msgspec.json.decode(body), _DEPTH)
+            return msgspec.json.decode(msgspec.json.encode(whole), type=shape)
+    except RecursionError:
+        raise msgspec.ValidationError("nested too deeply") from None
+
+
+def _with_integers(value: Any, depth: int) -> Any:
+    if isinstance(value, float):
+        return int(value) if value.is_integer() and abs(value) <= _EXACT else value
+    if depth and isinstance(value, dict):
+        return {name: _with_integers(part, depth - 1) for name, part in value.items()}
+    if depth and isinstance(value, list):
+        return [_with_integers(part, depth - 1) for part in value]
+    return value
