@@ -20,7 +20,7 @@ from memctl.infra.database import Connection, Locked, connect, outages
 from memctl.infra.log import checkpoints
 from memctl.infra.log.append import Appended, append
 from memctl.infra.log.spaces import installation, space_id
-from memctl.infra.redaction import Prepared, prepare_all, redactor_of
+from memctl.infra.redaction import Prepared, prepare_all, redactor_for
 from memctl.infra.settings import Settings
 from memctl.infra.transcripts.reading import Checkpoint
 
@@ -94,10 +94,7 @@ class Intake:
                 generations.ensure_live(self.connection, settings.stage1_shards)
                 self._installation = installation(self.connection)
             self._redis = queue.connect(settings.redis_url) if settings.redis_url else None
-            privacy = settings.privacy
-            self._redactor = redactor_of(
-                privacy.exclude_patterns, anonymize=privacy.anonymize, cache=settings.data_dir / "cache"
-            )
+            self._redactor = redactor_for(settings)
             self._identifier = Identifier() if identify else None
         except BaseException:
             self.connection.close()

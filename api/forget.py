@@ -117,10 +117,11 @@ def _of_id(reader: Reader, wanted: str) -> Plan:
 
 
 def _delivery(connection: Connection, space_id: int, id: UUID) -> UUID:
-    row = connection.execute(
-        "SELECT coalesce(variant_of, event_id) FROM memctl.events WHERE space_id = %s AND event_id = %s",
+    delivery, kind = connection.execute(
+        "SELECT coalesce(variant_of, event_id), type FROM memctl.events WHERE space_id = %s AND event_id = %s",
         [space_id, id],
-    ).fetchone()
-    assert row is not None
-    found: UUID = row[0]
+    ).fetchone() or (id, "")
+    if kind in erase.RECORDS:
+        raise NothingToForget(what=f"event {id}", hint=f"what `{kind}` records holds ids alone, and is never forgotten")
+    found: UUID = delivery
     return found

@@ -17,7 +17,7 @@ from memctl.api.delivering import Delivery, Sent, sent
 from memctl.api.identify import Identifier
 from memctl.domain.event import NewEvent
 from memctl.infra.log.append import Appended
-from memctl.infra.redaction import Prepared, prepare_all, redactor_of
+from memctl.infra.redaction import Prepared, prepare_all, redactor_for
 from memctl.infra.relayed import Checkpoints, Notes, State
 from memctl.infra.settings import Settings, SettingsInvalid, read_token
 from memctl.infra.transcripts.reading import Checkpoint
@@ -65,10 +65,7 @@ class RemoteIntake:
         except SettingsInvalid as problem:
             raise self._away("refused", KeyRefused(why=str(problem))) from problem
         self._client = Client(settings.require("api_url"), token or "", patience_s=PATIENCE_S)
-        privacy = settings.privacy
-        self._redactor = redactor_of(
-            privacy.exclude_patterns, anonymize=privacy.anonymize, cache=settings.data_dir / "cache"
-        )
+        self._redactor = redactor_for(settings)
         self._identifier = Identifier()
 
     def known(self) -> dict[str, Checkpoint]:

@@ -31,6 +31,7 @@ from memctl.infra.log.append import append
 from memctl.infra.log.erase import Receipt
 from memctl.infra.log.mark import move_mark
 from memctl.infra.log.receipts import write_receipts
+from memctl.infra.redaction import redact, redactor_for
 from memctl.infra.settings import Settings
 from memctl.infra.spool import Delivery, read_spooled
 from memctl.workers import probing
@@ -139,8 +140,10 @@ def forget(
     `connection` is in autocommit mode. Raises: NothingToForget, StillWriting, RebuildAtWork, OtherRules, LeaseHeld,
     VectorsBehind, StillThere; from the second on the receipt stays open, and `resume` goes on with it.
     """
+    receipt = uuid4()
     with outages(), nothing_rebuilt(connection):
-        return _begin(settings, connection, space_id, uuid4(), plan, qdrant, reason)
+        reason = _begin(settings, connection, space_id, receipt, plan, reason)
+        return _carry_out(settings, connection, space_id, receipt, plan, qdrant, reason)
 
 
 def forget_once(
@@ -183,29 +186,25 @@ def forget_once(
             if found is not None and found.finished_at is not None:
                 return found.outcome
             if found is not None:
-                done = _carry_out(settings, connection, space_id, receipt, _taken_up(found), qdrant, found.reason)
+                plan, reason = _taken_up(found), found.reason
             else:
                 assert plan is not None
                 plan = msgspec.structs.replace(plan, scope=msgspec.structs.replace(plan.scope, asked=digest))
-                done = _begin(settings, connection, space_id, receipt, plan, qdrant, reason)
+                reason = _begin(settings, connection, space_id, receipt, plan, reason)
+            done = _carry_out(settings, connection, space_id, receipt, plan, qdrant, reason)
     told: dict[str, Any] = msgspec.to_builtins(done)
     return told
 
 
-def _begin(
-    settings: Settings,
-    connection: Connection,
-    space_id: int,
-    receipt: UUID,
-    plan: Plan,
-    qdrant: QdrantClient | None,
-    reason: str,
-) -> Forgotten:
+def _begin(settings: Settings, connection: Connection, space_id: int, receipt: UUID, plan: Plan, reason: str) -> str:
+    """Open the receipt and lay the tombstones. Returns the reason as it is kept. Raises: NothingToForget."""
     ids = _ids(connection, space_id, plan)
+    if reason:
+        reason, _ = redact(reason, redactor_for(settings))
     with connection.transaction():
         erase.begin(connection, space_id, receipt, plan.scope, reason, ids)
         erase.lay(connection, space_id, receipt, [*scope_tombstones(plan.scope), *plan.stones])
-    return _carry_out(settings, connection, space_id, receipt, plan, qdrant, reason)
+    return reason
 
 
 def _taken_up(receipt: Receipt) -> Plan:
@@ -400,7 +399,8 @@ def _spool_without(folder: Path, plan: Plan) -> int:
         return 0
     quoted = [json.dumps(name, ensure_ascii=False) for name in _names(plan.scope)]
     inside = [place[:-1] + "/" for place in quoted if place[1:2] == "/"]
-    wanted = [each.lower() for each in (*quoted, *inside, " ".join(plan.text.split())) if each]
+    texts = [" ".join(form.split()) for form in erase.written(plan.text)]
+    wanted = [each.lower() for each in (*quoted, *inside, *texts) if each]
     before = plan.scope.until if plan.scope.kind == "before" else 0
     removed = 0
     paths = sorted(path for path in folder.iterdir() if path.suffix in (".delivery", ".damaged", ".refused"))

@@ -31,7 +31,7 @@ from memctl.infra.log.append import append
 from memctl.infra.log.spaces import installation, space_id
 from memctl.infra.processing import Claim, WorkLost
 from memctl.infra.redaction import prepare_all
-from memctl.infra.redaction.text import redactor_of
+from memctl.infra.redaction.text import redactor_for
 from memctl.infra.settings import Settings
 from memctl.projections.kernel import Projection, projections
 from memctl.projections.memory_rows import Memory
@@ -93,10 +93,7 @@ class Desk:
         self.now: Callable[[], int] = now or (lambda: time.time_ns() // 1000)
         self.claimed: Claim | None = None
         """What is being worked on."""
-        privacy = settings.privacy
-        self.redactor: Redactor = redactor_of(
-            privacy.exclude_patterns, anonymize=privacy.anonymize, cache=settings.data_dir / "cache"
-        )
+        self.redactor: Redactor = redactor_for(settings)
 
     @property
     def live(self) -> Live:

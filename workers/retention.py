@@ -111,9 +111,11 @@ def due(connection: Connection, space_id: int, days: int, now: Micros) -> Due:
         row[0]
         for row in connection.execute(
             sql.SQL(
-                # The row may be behind the log: a session that was just taken up again is not old.
+                # The row may be behind the log: a session that was just taken up again is not old. One of which
+                # nothing bears a time is as old as it has been known.
                 "SELECT s.stream FROM {} s WHERE space_id = %s AND (row->>'last_at')::bigint < %s AND"
-                " (SELECT max(e.occurred_at) FROM memctl.events e WHERE e.space_id = s.space_id AND e.stream = s.stream"
+                " (SELECT coalesce(max(e.occurred_at) FILTER (WHERE e.occurred_at > timestamptz 'epoch'),"
+                " max(e.recorded_at)) FROM memctl.events e WHERE e.space_id = s.space_id AND e.stream = s.stream"
                 " AND e.payload IS NOT NULL AND e.type = ANY(%s)) <= %s ORDER BY (row->>'last_at')::bigint, s.stream"
             ).format(table),
             [space_id, until, erase.observed(), _moment(until)],

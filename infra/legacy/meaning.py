@@ -11,7 +11,7 @@ from typing import Any, cast, get_args
 
 import orjson
 
-from memctl.domain.entities import EntityDescribed, EntityKind, SentimentNoted, node_of
+from memctl.domain.entities import GRAPH, EntityDescribed, EntityKind, SentimentNoted, node_of
 from memctl.domain.event import Micros, NewEvent, Payload
 from memctl.domain.facts import InsightKind
 from memctl.domain.graduation import SHORTEST, length_of
@@ -162,10 +162,9 @@ def _profile(table: str, row: dict[str, Any], number: int) -> Made:
         by=f"import:{table}",
     )
     at = _moment(row, _CHANGED) or _moment(row, _CREATED)
-    stream = f"knowledge/{node_of(entity, platform, name)}"[:300]
-    found = [_event(described, _key(table, row, number), stream, at)]
+    found = [_event(described, _key(table, row, number), GRAPH, at)]
     if felt := _felt(table, row):
-        found.append(_event(felt, _key(table, row, number, "sentiment"), stream, at))
+        found.append(_event(felt, _key(table, row, number, "sentiment"), GRAPH, at))
     return found, "", ""
 
 
@@ -195,8 +194,7 @@ def _feeling(table: str, row: dict[str, Any], number: int) -> Made:
     felt = _felt(table, row)
     if felt is None:
         return [], kind(table, "neutral"), ""
-    stream = f"knowledge/{node_of(*_whose(row))}"[:300]
-    return [_event(felt, _key(table, row, number), stream, _moment(row, _CREATED))], "", ""
+    return [_event(felt, _key(table, row, number), GRAPH, _moment(row, _CREATED))], "", ""
 
 
 # --- what code-memory exported ---

@@ -31,7 +31,11 @@ TABLES = (
     "spaces", "events", "receipts", "tombstones", "mark_history", "checkpoints", "embeddings", "api_keys", "processing",
     "llm_calls",
 )  # fmt: skip
-"""In the order in which they can be restored. Older backups lack the last three."""
+"""In the order in which they can be restored."""
+
+_SINCE = {"api_keys": "0011", "processing": "0011", "llm_calls": "0011"}
+"""The schema from which on backups hold these. A memctl of before refuses tables that it does not expect, and it is to
+read the backup that is made before its database is upgraded."""
 
 _BLOCK = 1 << 20
 _LONGEST_MANIFEST = 1 << 20
@@ -91,10 +95,11 @@ def write(connection: Connection, file: Path, progress: Progress = lambda table,
 
 def _written(connection: Connection, archive: zipfile.ZipFile, progress: Progress) -> Manifest:
     tables = {}
+    schema, _ = revisions(connection)
     for table in TABLES:
-        columns = _columns(connection, table)
-        if not columns:  # the database is of an older memctl
+        if schema < _SINCE.get(table, ""):
             continue
+        columns = _columns(connection, table)
         digest, rows, size = hashlib.sha256(), 0, 0
         query = sql.SQL("COPY (SELECT {} FROM memctl.{} ORDER BY 1) TO STDOUT").format(
             sql.SQL(", ").join(map(sql.Identifier, columns)), sql.Identifier(table)
@@ -116,7 +121,7 @@ def _written(connection: Connection, archive: zipfile.ZipFile, progress: Progres
         tables[table] = Member(columns, rows, digest.hexdigest())
     found = connection.execute("SELECT coalesce(max(position), 0) FROM memctl.events").fetchone()
     assert found is not None
-    manifest = Manifest(FORMAT, revisions(connection)[0], datetime.now(UTC).isoformat(), found[0], tables)
+    manifest = Manifest(FORMAT, schema, datetime.now(UTC).isoformat(), found[0], tables)
     archive.writestr("manifest.json", json.dumps(msgspec.to_builtins(manifest), indent=2) + "\n")
     return manifest
 

@@ -6,7 +6,9 @@ The order matters: first the tombstones are committed, then every append that co
 
 from __future__ import annotations
 
+import re
 import time
+import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -25,8 +27,11 @@ from memctl.infra.log.read import read_events
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
-_RECORDS = ("event.skipped", "content.erased")
+RECORDS = ("event.skipped", "content.erased")
 """What memctl records about leaving out and forgetting: it holds ids, and is never erased."""
+
+_SURE = re.compile(r"[A-Za-z0-9\u1100-\u11ff\u3040-\u9fff\uac00-\ud7a3]+")
+"""Letters of which every server knows the case, or that have none."""
 
 _FIND = """SELECT DISTINCT coalesce(variant_of, event_id) FROM memctl.events
     WHERE space_id = %(space)s AND payload IS NOT NULL AND type <> ALL(%(records)s) AND """
@@ -180,6 +185,13 @@ _UNPLACED = """(location = '' AND type = ANY(%(observed)s) AND coalesce(
 else of the first one told."""
 
 
+_BEFORE = """(occurred_at < %(until)s AND (occurred_at > timestamptz 'epoch' OR coalesce(
+    (SELECT min(l.occurred_at) FROM memctl.events l WHERE l.space_id = events.space_id AND l.stream = events.stream
+     AND l.occurred_at > timestamptz 'epoch'), recorded_at) < %(until)s))"""
+"""What bears no time (a title, all that some clients write) happened when its session began, else by the time that it
+was told."""
+
+
 def found_by(connection: Connection, space_id: int, scope: Scope) -> set[UUID]:
     """The deliveries that a scope of streams, places or time holds."""
     places = "{of}location = ANY(%(places)s) OR {of}location LIKE ANY(%(inside)s)"
@@ -190,7 +202,7 @@ def found_by(connection: Connection, space_id: int, scope: Scope) -> set[UUID]:
         # What git said of a place is recorded elsewhere, and names it.
         "project": f"({places.format(of='')} OR payload->>'location' = ANY(%(places)s) OR {unplaced})"
         " AND occurred_at <= %(until)s",
-        "before": "occurred_at < %(until)s",
+        "before": _BEFORE,
     }[scope.kind]
     inside = [place.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "/%" for place in scope.locations]
     return _ids(
@@ -200,17 +212,24 @@ def found_by(connection: Connection, space_id: int, scope: Scope) -> set[UUID]:
 
 
 def holding(connection: Connection, space_id: int, text: str) -> set[UUID]:
-    """The deliveries in which a text stands, in any case and however its white space is laid out."""
-    words = text.split()
-    longest = max(words, key=len)
-    return _ids(
-        connection,
-        "(strpos(lower(payload::text), lower(%(word)s)) > 0 AND payload::text ~* %(said)s"
-        " OR concat_ws(' ', location, session_id, stream) ~* %(plain)s)",
-        space=space_id, word=_in_json(longest),
-        said=r"(\s|\\[nrt])+".join(_as_pattern(_in_json(word)) for word in words),
-        plain=r"\s+".join(map(_as_pattern, words)),
-    )  # fmt: skip
+    """The deliveries in which a text stands, in any case, composed or not, and however its white space is laid out."""
+    found: set[UUID] = set()
+    for form in written(text):
+        words = form.split()
+        found |= _ids(
+            connection,
+            "(strpos(lower(payload::text), lower(%(sure)s)) > 0 AND payload::text ~* %(said)s"
+            " OR concat_ws(' ', location, session_id, stream) ~* %(plain)s)",
+            space=space_id, sure=max(_SURE.findall(form), key=len, default=""),
+            said=r"(\s|\\[nrt])+".join(_as_pattern(_in_json(word)) for word in words),
+            plain=r"\s+".join(map(_as_pattern, words)),
+        )  # fmt: skip
+    return found
+
+
+def written(text: str) -> list[str]:
+    """A text as people write it and as systems may keep it: macOS takes the letters of file names apart."""
+    return list(dict.fromkeys((text, unicodedata.normalize("NFC", text), unicodedata.normalize("NFD", text))))
 
 
 def between(connection: Connection, space_id: int, stream: str, since: Micros, until: Micros) -> set[UUID]:
@@ -293,7 +312,7 @@ def empty(
         " AND (event_id = ANY(%(ids)s) OR variant_of = ANY(%(ids)s))"
         " AND (%(only)s::uuid[] IS NULL OR event_id = ANY(%(only)s)) FOR UPDATE) n"
         " WHERE e.position = n.position RETURNING coalesce(e.variant_of, e.event_id), e.stream, e.type",
-        {"space": space_id, "ids": wanted, "records": list(_RECORDS), "only": None if only is None else list(only)},
+        {"space": space_id, "ids": wanted, "records": list(RECORDS), "only": None if only is None else list(only)},
     ).fetchall()
     emptied = [Emptied(*row) for row in rows]
     connection.execute(
@@ -305,7 +324,7 @@ def empty(
 
 
 def _ids(connection: Connection, where: str, **given: Any) -> set[UUID]:
-    rows = connection.execute((_FIND + where).encode(), {**given, "records": list(_RECORDS)})
+    rows = connection.execute((_FIND + where).encode(), {**given, "records": list(RECORDS)})
     return {row[0] for row in rows}
 
 
@@ -329,4 +348,10 @@ def _in_json(word: str) -> str:
 
 
 def _as_pattern(word: str) -> str:
-    return "".join(each if each.isalnum() else f"\\{each}" for each in word)
+    return "".join(_either_case(each) if each.isalnum() or not each.isascii() else f"\\{each}" for each in word)
+
+
+def _either_case(letter: str) -> str:
+    """Of other letters than ASCII's both are named: a server may know no case of them (`LC_CTYPE=C`)."""
+    forms = {letter, letter.lower(), letter.upper()}
+    return letter if letter.isascii() or len(forms) == 1 else f"({'|'.join(sorted(forms))})"

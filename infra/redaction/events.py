@@ -6,6 +6,7 @@ that it was told is recorded by ids (`memory.recalled`), and a copy of its words
 
 from __future__ import annotations
 
+import hashlib
 import math
 import re
 from collections import Counter
@@ -76,7 +77,7 @@ def prepare_all(events: Iterable[NewEvent], redactor: Redactor | None = None) ->
 
 def _prepared(event: NewEvent, redactor: Redactor, counts: Counter[str]) -> NewEvent:
     payload, location = event.payload, event.location
-    strings = [location]
+    strings = [location, event.stream, event.session_id, event.dedupe_key, event.actor]
     odd = _collect(payload, strings)
     joined = "\n".join(strings)
     told = False
@@ -88,6 +89,7 @@ def _prepared(event: NewEvent, redactor: Redactor, counts: Counter[str]) -> NewE
         rewrite = _Rewrite(redactor, counts)
         payload, location = rewrite.value(payload), rewrite.text(location)
         told = rewrite.told
+        event = _renamed(event, redactor, counts)
     if isinstance(payload, Observation):
         # What is short altogether has no part that is too long.
         changes = _capped(payload) if len(joined) > _OTHER_CAP else {}
@@ -101,6 +103,25 @@ def _prepared(event: NewEvent, redactor: Redactor, counts: Counter[str]) -> NewE
     if payload is event.payload and location == event.location:
         return event
     return msgspec.structs.replace(event, payload=payload, location=location)
+
+
+def _renamed(event: NewEvent, redactor: Redactor, counts: Counter[str]) -> NewEvent:
+    """The event under names without secrets. They may come from a client, or from an export, and hold anything.
+
+    A digest takes the place of one, so that what had one name still has one, and two names stay two.
+    """
+    changes = {}
+    for field in ("stream", "session_id", "dedupe_key", "actor"):
+        name: str = getattr(event, field)
+        if redactor.names_a_secret(name):
+            # Of a stream, what it is of stays: `session/<agent>/`.
+            head, slash, last = name.rpartition("/") if field == "stream" else ("", "", name)
+            if redactor.names_a_secret(head):
+                head, slash, last = "", "", name
+            digest = hashlib.sha256(last.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+            changes[field] = f"{head}{slash}x{digest}"
+            counts["name"] += 1
+    return msgspec.structs.replace(event, **changes) if changes else event
 
 
 def _collect(value: Any, strings: list[str], key: str = "", depth: int = 0) -> bool:

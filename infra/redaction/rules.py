@@ -30,12 +30,15 @@ class Rule(msgspec.Struct, frozen=True):
     """A test of `personal` that a cut value must pass."""
     names: tuple[int, ...] = ()
     """Groups that only say whose secret it is or where it serves (a user, a host, a key's name): they stay."""
+    of_characters: bool = False
+    """Whether it is read over characters: who writes `\\w` or `[가-힣]` means letters, not bytes of them."""
 
-    def compiled(self) -> re.Pattern[bytes]:
+    def compiled(self) -> re.Pattern[bytes] | re.Pattern[str]:
         """The pattern for `re`, which takes flags only at its start."""
         flags = "".join(sorted(set("".join(_FLAGS.findall(self.pattern)))))
         source = _FLAGS.sub("", self.pattern)
-        return re.compile((f"(?{flags}){source}" if flags else source).encode())
+        source = f"(?{flags}){source}" if flags else source
+        return re.compile(source) if self.of_characters else re.compile(source.encode())
 
 
 class BadPattern(ValueError):
@@ -45,12 +48,13 @@ class BadPattern(ValueError):
 def user_rule(number: int, pattern: str) -> Rule:
     """The rule of a pattern that the user wants cut: its groups, or all of it where it has none. Raises: BadPattern."""
     try:
-        compiled = re.compile(pattern.encode())
+        compiled = re.compile(pattern)
     except re.error as problem:
         raise BadPattern(f"{problem} (in {pattern!r})") from None
-    if compiled.search(b""):
+    if compiled.search(""):
         raise BadPattern(f"it matches nothing at all, so everywhere (in {pattern!r})")
-    return Rule(id=f"user.{number}", marker="excluded", pattern=pattern if compiled.groups else f"({pattern})")
+    whole = pattern if compiled.groups else f"({pattern})"
+    return Rule(id=f"user.{number}", marker="excluded", pattern=whole, of_characters=True)
 
 
 def personal_rules() -> list[Rule]:

@@ -8,7 +8,7 @@ import os
 import platform
 import tempfile
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -17,9 +17,15 @@ Scan = Callable[[bytes], set[int]]
 """Indices of the patterns that occur in some bytes. Safe to call from several threads."""
 
 
-def scanner(patterns: Sequence[str], compiled: Sequence[Callable[[bytes], object]], cache: Path | None = None) -> Scan:
+def scanner(
+    patterns: Sequence[str],
+    compiled: Sequence[Callable[[bytes], object]],
+    cache: Path | None = None,
+    of_characters: Collection[int] = (),
+) -> Scan:
     """A scan for patterns. `compiled` are their searches by `re`: for where Hyperscan cannot be imported, and for
-    patterns that it does not take (look-around, back-references).
+    patterns that it does not take (look-around, back-references). Those `of_characters` are read over characters, the
+    others over bytes.
 
     Compiling takes Hyperscan about a second of CPU; in `cache`, a folder, the result is kept for the next process.
     """
@@ -27,16 +33,22 @@ def scanner(patterns: Sequence[str], compiled: Sequence[Callable[[bytes], object
         import hyperscan
     except ImportError:
         return lambda data: {index for index, search in enumerate(compiled) if search(data)}
+    by_letters = hyperscan.HS_FLAG_UTF8 | hyperscan.HS_FLAG_UCP
+    flagged = [(pattern, by_letters if n in of_characters else 0) for n, pattern in enumerate(patterns)]
     try:
-        return _hyperscan(patterns, cache)
+        return _hyperscan(flagged, cache)
     except hyperscan.HyperscanError:
-        taken = [index for index, pattern in enumerate(patterns) if _takes(pattern)]
+        taken = [index for index, each in enumerate(flagged) if _takes(each)]
         others = [(index, compiled[index]) for index in range(len(patterns)) if index not in set(taken)]
-        scan = _hyperscan([patterns[index] for index in taken], cache)
+        scan = _hyperscan([flagged[index] for index in taken], cache)
         return lambda data: {taken[n] for n in scan(data)} | {index for index, search in others if search(data)}
 
 
-def _takes(pattern: str) -> bool:
+Flagged = tuple[str, int]
+"""A pattern, and Hyperscan's flags for it."""
+
+
+def _takes(pattern: Flagged) -> bool:
     import hyperscan
 
     try:
@@ -46,16 +58,16 @@ def _takes(pattern: str) -> bool:
     return True
 
 
-def _hyperscan(patterns: Sequence[str], cache: Path | None) -> Scan:
+def _hyperscan(patterns: Sequence[Flagged], cache: Path | None) -> Scan:
     import hyperscan
 
     def compiled() -> Any:
         database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
         database.compile(
-            expressions=[pattern.encode() for pattern in patterns],
+            expressions=[pattern.encode() for pattern, _ in patterns],
             ids=list(range(len(patterns))),
             elements=len(patterns),
-            flags=[hyperscan.HS_FLAG_SINGLEMATCH] * len(patterns),
+            flags=[hyperscan.HS_FLAG_SINGLEMATCH | flags for _, flags in patterns],
         )
         return database
 
@@ -78,11 +90,11 @@ def _note(index: int, start: int, end: int, flags: int, found: set[int]) -> None
     found.add(index)
 
 
-def _cached(patterns: Sequence[str], folder: Path, compiled: Callable[[], Any]) -> Any:
+def _cached(patterns: Sequence[Flagged], folder: Path, compiled: Callable[[], Any]) -> Any:
     """The database as an earlier process left it, if it was made of the same patterns by the same Hyperscan here."""
     import hyperscan
 
-    made_of = "\n".join([version("hyperscan"), platform.platform(), platform.processor(), *patterns])
+    made_of = "\n".join([version("hyperscan"), platform.platform(), platform.processor(), *map(str, patterns)])
     file = folder / f"rules-{hashlib.sha256(made_of.encode()).hexdigest()[:16]}.hsdb"
     try:
         stored = file.read_bytes()

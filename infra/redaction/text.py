@@ -5,13 +5,17 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable
-from functools import lru_cache
+from collections.abc import Iterable, Iterator
+from functools import lru_cache, partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from memctl.infra.redaction.personal import CHECKS
 from memctl.infra.redaction.rules import Rule, load_rules, personal_rules, user_rule
 from memctl.infra.redaction.scanner import scanner
+
+if TYPE_CHECKING:
+    from memctl.infra.settings import Settings
 
 PRIVATE = "[private]"
 """What stands where a private block stood."""
@@ -77,13 +81,26 @@ class Redactor:
         self._unless = [re.compile(rule.unless.encode()) if rule.unless else None for rule in self._rules]
         self._must = [re.compile(rule.must.encode()) if rule.must else None for rule in self._rules]
         self._checks = [CHECKS[rule.check] if rule.check else None for rule in self._rules]
+        self._of_secrets = {
+            n for n, rule in enumerate(self._rules) if not rule.id.startswith(("user.", "memctl.personal."))
+        }
         # Private blocks are cut elsewhere, but seen in the same pass.
-        searches = [pattern.search for pattern in self._patterns] + [re.compile(rb"(?i)<private>").search]
-        self._scan = scanner([rule.pattern for rule in self._rules] + ["(?i)<private>"], searches, cache)
+        searches = [partial(_first, pattern) for pattern in self._patterns] + [re.compile(rb"(?i)<private>").search]
+        of_characters = {n for n, rule in enumerate(self._rules) if rule.of_characters}
+        patterns = [rule.pattern for rule in self._rules] + ["(?i)<private>"]
+        self._scan = scanner(patterns, searches, cache, of_characters)
 
     def suspects(self, data: bytes) -> bool:
         """Whether UTF-8 text may hold a secret or a private block. False is certain."""
         return bool(self._scan(data)) or (b"\\" in data and bool(self._scan(_unescaped(data))))
+
+    def names_a_secret(self, name: str) -> bool:
+        """Whether a name, as of a session, holds what memctl's rules know for a secret.
+
+        What a user wants cut besides is not asked: a name is the same under all settings.
+        """
+        data = clean(name).encode()
+        return any(self._matches(index, data) for index in self._scan(data) & self._of_secrets)
 
     def redact(self, text: str, before: str = "", after: str = "") -> tuple[str, Counter[str]]:
         """The text with `[redacted:<kind>]` for each secret, and how many of each kind.
@@ -147,15 +164,42 @@ class Redactor:
         marker, names = self._rules[index].marker, self._rules[index].names
         groups = [group for group in range(1, pattern.groups + 1) if group not in names]
         found: list[tuple[int, int, str]] = []
-        for match in pattern.finditer(data):
-            for group in groups:
-                value = match[group]
-                if not value or (unless and unless.search(value)) or (must and not must.search(value)):
-                    continue
-                if check and not check(value.decode("utf-8", "replace")):
-                    continue
-                found.append((*match.span(group), marker))
+        for low, high in _groups_of(pattern, groups, data):
+            value = data[low:high]
+            if (unless and unless.search(value)) or (must and not must.search(value)):
+                continue
+            if check and not check(value.decode("utf-8", "replace")):
+                continue
+            found.append((low, high, marker))
         return found
+
+
+def _first(pattern: re.Pattern[bytes] | re.Pattern[str], data: bytes) -> object | None:
+    return next(_groups_of(pattern, [0], data), None)
+
+
+def _groups_of(
+    pattern: re.Pattern[bytes] | re.Pattern[str], groups: Iterable[int], data: bytes
+) -> Iterator[tuple[int, int]]:
+    """Where in the bytes these groups of a pattern's matches stand, but for empty ones."""
+    if isinstance(pattern.pattern, bytes):
+        for match in pattern.finditer(data):
+            yield from ((low, high) for group in groups if (low := match.start(group)) < (high := match.end(group)))
+        return
+    text = data.decode("utf-8", "surrogateescape")
+    at, position = 0, 0
+    for found in pattern.finditer(text):
+        start = found.start()
+        at, position = at + _bytes_of(text[position:start]), start
+        for group in groups:
+            low, high = found.span(group)
+            if low < high:
+                begin = at + _bytes_of(text[start:low])
+                yield begin, begin + _bytes_of(text[low:high])
+
+
+def _bytes_of(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogateescape"))
 
 
 def _unescaped(data: bytes) -> bytes:
@@ -192,14 +236,20 @@ def redactor_of(patterns: Iterable[str], *, anonymize: bool, cache: Path | None 
     return Redactor([*rules, *personal_rules()] if anonymize else rules, cache)
 
 
+def redactor_for(settings: Settings) -> Redactor:
+    """The rules that the settings ask for, compiled once for all of memctl's processes. Raises: BadPattern."""
+    privacy = settings.privacy
+    return redactor_of(privacy.exclude_patterns, anonymize=privacy.anonymize, cache=settings.data_dir / "cache")
+
+
 @lru_cache(maxsize=1)
 def default_redactor() -> Redactor:
     """The rules that memctl ships, compiled once a process."""
     return Redactor()
 
 
-def redact(text: str) -> tuple[str, dict[str, int]]:
+def redact(text: str, redactor: Redactor | None = None) -> tuple[str, dict[str, int]]:
     """The text as it may be kept, and how many of each kind were cut out of it (`private` among them)."""
     text, private = drop_private(clean(text))
-    text, counts = default_redactor().redact(text)
+    text, counts = (redactor or default_redactor()).redact(text)
     return text, dict(counts) | ({"private": private} if private else {})

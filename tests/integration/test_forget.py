@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import re
+import unicodedata
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+import msgspec
 import psycopg
 import pytest
 from events import NOON, id_of, observed, prompt, until
@@ -27,7 +29,7 @@ from memctl.domain.commanding import KeyReused
 from memctl.domain.core_memory import CoreMemoryAppended
 from memctl.domain.erasing import NothingToForget, Scope, Tombstone, TooShort
 from memctl.domain.event import Micros, NewEvent
-from memctl.domain.observations import PromptSubmitted, ToolCalled, ToolReturned, hook_key
+from memctl.domain.observations import NoticeReceived, PromptSubmitted, ToolCalled, ToolReturned, hook_key
 from memctl.infra import generations, rebuilds
 from memctl.infra.database import Connection, connect
 from memctl.infra.embedders import load_embedder
@@ -44,6 +46,7 @@ from memctl.workers.outbox import Outbox
 from memctl.workers.probing import BLOCK, StillThere
 from memctl.workers.replay import replay
 
+SECRET = "AKIA" + "DEADBEEFDEADBEEF"
 PHRASE = "the zq7vkx19mw harbour protocol"
 
 
@@ -154,6 +157,47 @@ def test_lines_that_tell_no_place_go_with_the_place_they_were_said_at(
     ]  # fmt: skip
 
 
+def test_lines_that_bear_no_time_go_with_what_their_session_began_with(
+    settings: Settings, log: Connection, database_url: str
+) -> None:
+    def session(name: str, *times: int) -> list[NewEvent]:
+        title = observed(NoticeReceived(kind="title", text=f"a plum, {name}", line="#0"), session=name)
+        dated = [observed(PromptSubmitted(line=f"l{at}", text="a quince"), session=name, at=at) for at in times]
+        return [msgspec.structs.replace(title, occurred_at=Micros(0)), *dated]
+
+    generations.ensure_live(log, 1)
+    told = [*session("old", 1, 2), *session("both", 2, 9), *session("new", 8, 9), *session("no times")]
+    append(log, 1, told)
+    drained(database_url)
+    until = datetime.fromtimestamp(NOON / 1e6 + 5, UTC)
+    assert forgotten(settings, log, before=until).events == 5
+    kept = log.execute(
+        "SELECT payload->>'text' FROM memctl.events WHERE payload->>'text' LIKE 'a plum%' ORDER BY position"
+    )
+    assert kept.fetchall() == [("a plum, new",), ("a plum, no times",)]
+    drained(database_url)
+    assert holds(database_url, "plum, old") == holds(database_url, "plum, both") == []
+    again = [each.status for each in append(log, 1, told)]
+    assert again == ["forgotten"] * 5 + ["duplicate"] * 5
+    assert append(log, 1, session("told later", 9))[0].status == "new", "not all that bears no time is old"
+
+
+def test_what_is_recorded_about_forgetting_is_no_thing_to_forget_and_its_reason_holds_no_secret(
+    settings: Settings, log: Connection, database_url: str
+) -> None:
+    filled(database_url, log)
+    planned = forget.plan(reader_of(log, "default"), session=example(2)[0].stream.split("/", 2)[2])
+    done = forget.forget(settings, log, 1, planned, None, f"it held {SECRET}")
+    kept = (settings.data_dir / RECEIPTS).read_text()
+    assert "it held [redacted:aws-access-key]" in kept
+    assert SECRET not in kept
+    assert holds(database_url, SECRET) == []
+    (recorded,) = log.execute("SELECT event_id FROM memctl.events WHERE type = 'content.erased'").fetchone() or ()
+    with pytest.raises(NothingToForget):
+        forget.plan(reader_of(log, "default"), id=str(recorded))
+    assert [each.id for each in erase.receipts(log)] == [done.receipt]
+
+
 def test_a_text_is_forgotten_wherever_it_was_said_and_with_what_was_recorded_of_it(
     settings: Settings, log: Connection, database_url: str
 ) -> None:
@@ -189,6 +233,19 @@ def test_a_text_is_forgotten_wherever_it_was_said_and_with_what_was_recorded_of_
         forget.plan(reader_of(log, "default"), match=PHRASE)
     with pytest.raises(TooShort):
         forget.plan(reader_of(log, "default"), match=" a b ")
+
+
+@pytest.mark.parametrize("text", ["Gemüseänderung", "결제대행 조정", "สวัสดีครับ", "naïve café"])
+def test_a_text_is_found_in_other_letters_than_ascii_in_any_case_and_composed_or_not(
+    settings: Settings, log: Connection, database_url: str, text: str
+) -> None:
+    generations.ensure_live(log, 1)
+    apart = unicodedata.normalize("NFD", text)
+    forms = sorted({text, text.upper(), text.lower(), apart})
+    append(log, 1, [prompt(n, f"Remember: {form}.", session="a", at=n) for n, form in enumerate(forms)])
+    append(log, 1, [observed(PromptSubmitted(line="p", text="x"), at=9, location=f"/w/{apart}")])
+    for asked in (text, text.upper(), apart):
+        assert len(forget.plan(reader_of(log, "default"), match=asked).ids) == len(forms) + 1
 
 
 @pytest.mark.parametrize("first", ["hook", "transcript"])

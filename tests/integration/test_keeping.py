@@ -281,7 +281,11 @@ def test_before_an_upgrade_the_log_is_backed_up_as_the_older_memctl_left_it(
             (folder / f"memctl-before-upgrade-2020010{day}T000000000000Z.memctl.zip").write_bytes(b"of long ago")
         file = before_upgrade(settings, old)
         assert file is not None
-        assert archive.check(file).schema == "0009"
+        made = archive.check(file)
+        assert made.schema == "0009"
+        assert list(made.tables) == list(archive.TABLES[:7]), (
+            "a memctl of that schema refuses tables it does not expect"
+        )
         assert sorted(each.name[:32] for each in folder.glob("memctl-*"))[0].startswith(
             "memctl-before-upgrade-20200102"
         )

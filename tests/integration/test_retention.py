@@ -84,6 +84,7 @@ def test_sessions_that_are_old_and_on_which_nothing_lasting_rests_are_as_if_they
     assert [each.name for each in replay(database_url, None, verify=True).compared if not each.equal] == []
     assert {each.status for each in append(log, 1, old)} == {"forgotten"}
     assert retention.due(log, 1, 10, FAR).streams == (), "what was stated keeps no session from being done with"
+    assert append(log, 1, [prompt(1, "never read before", session="workshop-0")])[0].status == "forgotten"
     assert append(log, 1, [prompt(1, "taken up again", session="workshop-0", at=10**6)])[0].status == "new"
     counted = next(each for each in Verification(settings).checks() if each.name == "forgetting")
     assert (counted.result, counted.counted) == ("ok", "1 receipt, 1 by age")
@@ -138,7 +139,8 @@ def test_by_the_settings_a_tenth_goes_in_a_day_and_a_memory_that_nobody_used_sta
     append(log, 1, [prompt(1, session=f"old-{n:02d}", at=n) for n in range(12)])
     drained(database_url)
     assert retention.prune_if_due(settings, log, FAR) == 0, "a clock that is years ahead makes nothing old"
-    append(log, 1, [prompt(1, session="new", at=20 * 86_400)])
+    untimed = msgspec.structs.replace(prompt(1, session="untimed"), occurred_at=Micros(0))
+    append(log, 1, [prompt(1, session="new", at=20 * 86_400), untimed])
     drained(database_url)
     now = Micros(NOON + 20 * retention.DAY_US)
     with connect(database_url, name="other") as other, other.transaction():
@@ -160,8 +162,12 @@ def test_by_the_settings_a_tenth_goes_in_a_day_and_a_memory_that_nobody_used_sta
     assert len(erase.receipts(log, unfinished=True)) == 1, "it was told to stop"
     assert retention.prune_if_due(settings, log, now) == 0, "the two that were begun have gone, and were all"
     assert erase.receipts(log, unfinished=True) == []
-    left = log.execute("SELECT DISTINCT stream FROM memctl.events WHERE payload IS NOT NULL AND type LIKE 'prompt.%'")
-    assert left.fetchall() == [("session/claude-code/new",)]
+    left = log.execute(
+        "SELECT stream FROM memctl.events WHERE payload IS NOT NULL AND type LIKE 'prompt.%' ORDER BY position"
+    )
+    assert left.fetchall() == [("session/claude-code/new",), (untimed.stream,)], (
+        "what bears no time is not therefore old"
+    )
 
 
 def test_over_http_it_is_shown_first_and_done_once_for_each_key(

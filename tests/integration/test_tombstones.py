@@ -98,6 +98,17 @@ def test_each_kind_of_tombstone_keeps_out_what_it_is_about_and_nothing_else(
     assert told(log, events) == became
 
 
+def test_what_bears_no_time_is_kept_out_by_a_time_only_where_all_of_its_session_lies_before_it(log: Connection) -> None:
+    append(
+        log,
+        1,
+        [prompt(1, session="old"), prompt(1, session="both"), prompt(9, session="both"), prompt(9, session="new")],
+    )
+    lay(log, Tombstone(kind="before", until=at(5)))
+    sessions = ("old", "both", "new", "never heard of")
+    assert told(log, [replace(prompt(20, session=name), occurred_at=Micros(0)) for name in sessions]) == "fnnn"
+
+
 def test_what_lies_under_several_tombstones_is_one_that_is_forgotten(log: Connection) -> None:
     lay(
         log,

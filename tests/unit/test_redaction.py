@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import builtins
 import json
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memctl.api.recall import _block, _line
+from memctl.api.recall import _line, block
 from memctl.domain.event import Micros, NewEvent, Payload
 from memctl.domain.observations import (
     CONTEXT_BLOCK_CLOSE,
@@ -159,6 +160,25 @@ def test_every_string_of_an_event_is_looked_at() -> None:
     assert KEY.encode() not in msgspec.json.encode(named.payload)
 
 
+def test_a_name_that_holds_a_secret_gives_way_to_a_digest_and_stays_one_name() -> None:
+    def named(session: str, **more: str) -> NewEvent:
+        given = msgspec.structs.replace(
+            event(PromptSubmitted(text="a plain text")), stream=f"session/codex/{session}", session_id=session,
+            dedupe_key=f"transcript:codex:{session}:1:0", **more,
+        )  # fmt: skip
+        return prepare_all([given], redactor_of([r"\d{4}"], anonymize=True)).events[0]
+
+    first, again, other = named(KEY, actor=KEY), named(KEY), named(KEY[:-1] + "A")
+    assert KEY.encode() not in msgspec.json.encode(first)
+    assert first.stream == f"session/codex/{first.session_id}"
+    assert (first.stream, first.session_id, first.dedupe_key) == (again.stream, again.session_id, again.dedupe_key)
+    assert len({first.dedupe_key, other.dedupe_key, named("2026-1234").dedupe_key}) == 3
+    assert named("2026-1234").session_id == "2026-1234", "a user's own patterns rename nothing"
+    assert prepare(first) == first
+    whole = prepare(msgspec.structs.replace(first, stream=f"{KEY}/{KEY}"))
+    assert KEY not in whole.stream
+
+
 def test_a_private_key_is_cut_from_patches_numbered_lines_and_where_its_end_is_missing() -> None:
     numbered = "\n".join(f"{number:6}→{line}" for number, line in enumerate(PEM.split("\n"), 1))
     patch = (Hunk(1, 1, tuple("+" + line for line in PEM.split("\n"))),)
@@ -276,7 +296,7 @@ def test_the_words_of_a_person_who_names_the_tag_are_kept() -> None:
 
 @pytest.mark.parametrize("length", [1, 3])
 def test_what_recall_writes_is_known_again_when_its_end_is_cut_off(length: int) -> None:
-    told = _block(
+    told = block(
         "Memory of earlier sessions:", [_line(f"2026-01-0{n} word{n}", f"id{n}") for n in range(1, length + 1)]
     )
     for cut in (-1, -len(CONTEXT_BLOCK_CLOSE), -40):
@@ -370,6 +390,30 @@ def test_what_a_user_wants_cut_is_cut_also_by_patterns_that_hyperscan_does_not_t
         f"[redacted:excluded], ticket [redacted:excluded], codename=[redacted:excluded], {MARK} [redacted:excluded]"
     )
     assert counts == {"excluded": 4, "aws-access-key": 1}
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "kept"),
+    [
+        (r"고객\w+", "환불: 고객홍길동, 끝", "환불: [redacted:excluded], 끝"),
+        ("사번.{3}번", "사번홍길동번 ☎", "[redacted:excluded] ☎"),
+        ("(?i)müller", "Frau MÜLLER", "Frau [redacted:excluded]"),
+        (r"\b홍길동\b", "é홍길동 홍길동 님", "é홍길동 [redacted:excluded] 님"),
+        ("[À-ÿ]{2,}", "naïïve 한글", "na[redacted:excluded]ve 한글"),
+        (r"이름: (\S+)(?= 님)", "이름: 홍길동 님", "이름: [redacted:excluded] 님"),
+    ],
+)
+@pytest.mark.parametrize("hyperscan", [True, False])
+def test_a_users_pattern_means_letters_of_any_script(
+    monkeypatch: pytest.MonkeyPatch, pattern: str, text: str, kept: str, *, hyperscan: bool
+) -> None:
+    if not hyperscan:
+        monkeypatch.setitem(sys.modules, "hyperscan", None)
+    redactor = Redactor([user_rule(1, pattern)])
+    assert redactor.redact(text)[0] == kept
+    assert redactor.redact(json.dumps({"a": f'"{text}"'}, ensure_ascii=False))[0] == json.dumps(
+        {"a": f'"{kept}"'}, ensure_ascii=False
+    )
 
 
 @pytest.mark.parametrize("pattern", ["(", "x*", "a|", "[z-a]"])
