@@ -9,7 +9,8 @@ import json
 import re
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import Any, Literal, NamedTuple
 
@@ -98,6 +99,28 @@ def print_lines(*lines: str) -> None:
     """Texts of stored content, made safe."""
     for each in lines:
         click.echo(safe(each))
+
+
+@contextmanager
+def progress_bar() -> Iterator[Callable[[str, int, int], None]]:
+    """On a terminal, a bar for each thing that is told: its name, how much of it is done, and of how much."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}"),
+               TimeRemainingColumn())  # fmt: skip
+    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as bar:
+        tasks: dict[str, int] = {}
+
+        def progress(what: str, done: int, of: int) -> None:
+            task = tasks.get(what)
+            if task is None:
+                task = tasks[what] = bar.add_task(what, total=of, rate="")
+            speed = bar.tasks[task].speed
+            bar.update(bar.tasks[task].id, completed=done, total=of, rate=f"{speed:,.0f}/s" if speed else "")
+
+        yield progress
 
 
 def print_table(columns: Sequence[Column], rows: Sequence[Sequence[Cell | str]], *, headings: bool = True) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
@@ -81,11 +81,12 @@ def _replay(
     processes: int | None,
     as_json: bool,
 ) -> None:
+    from memctl.cli.output import progress_bar
     from memctl.workers.replay import replay as run
     from memctl.workers.replay import stages_of
 
     first = stages_of(names)
-    with _vectors(settings) as vectors, _progress_bar() as progress:
+    with _vectors(settings) as vectors, progress_bar() as progress:
         rebuild = partial(
             run,
             settings.require("database_url"),
@@ -153,7 +154,7 @@ def _status(settings: Settings, as_json: bool) -> None:
 def _as_of(
     settings: Settings, moment: str, names: tuple[str, ...], processes: int | None, *, rows: bool, as_json: bool
 ) -> None:
-    from memctl.cli.output import print_json
+    from memctl.cli.output import print_json, progress_bar
     from memctl.domain.event import Position
     from memctl.infra import readmodels
     from memctl.infra.database import connect
@@ -169,7 +170,7 @@ def _as_of(
     else:
         position = at
     with (
-        _progress_bar() as progress,
+        progress_bar() as progress,
         as_of(url, position, names or None, processes=processes, progress=progress) as (connection, then),
     ):
         shown: dict[str, Any] = {}
@@ -226,27 +227,6 @@ def _vectors(settings: Settings) -> Iterator[dict[str, Any]]:
         }
     finally:
         client.close()
-
-
-@contextmanager
-def _progress_bar() -> Iterator[Callable[[str, int, int], None]]:
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}"),
-               TimeRemainingColumn())  # fmt: skip
-    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as bar:
-        tasks: dict[str, int] = {}
-
-        def progress(what: str, done: int, of: int) -> None:
-            task = tasks.get(what)
-            if task is None:
-                task = tasks[what] = bar.add_task(what, total=of, rate="")
-            speed = bar.tasks[task].speed
-            bar.update(bar.tasks[task].id, completed=done, total=of, rate=f"{speed:,.0f}/s" if speed else "")
-
-        yield progress
 
 
 def _print(result: Replayed, verified: bool) -> None:

@@ -147,14 +147,15 @@ def await_dense(connection: Connection, generation: int, written: Sequence[Queue
     _unchanged(connection, generation, "UPDATE {table} o SET dense = true FROM {keys} WHERE {same}", written)
 
 
-def queue_all(connection: Connection, generation: int) -> None:
-    """Queue every point that should stand in the collection: it is new, or lost what it held."""
-    connection.execute(
+def queue_all(connection: Connection, generation: int) -> int:
+    """Queue every point that should stand in the collection: it is new, or lost what it held. Returns how many."""
+    queued = connection.execute(
         sql.SQL(
             "INSERT INTO memctl.outbox_g{g} (space_id, key) SELECT space_id, key FROM memctl.{points}_g{g}"
-            " ON CONFLICT (space_id, key) DO UPDATE SET dense = false"
+            " ON CONFLICT (space_id, key) DO UPDATE SET version = DEFAULT, dense = false"
         ).format(g=sql.SQL(str(generation)), points=sql.SQL(OUTBOX_OF))
     )
+    return queued.rowcount
 
 
 def _unchanged(connection: Connection, generation: int, statement: str, written: Sequence[Queued]) -> None:

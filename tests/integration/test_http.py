@@ -25,6 +25,7 @@ from servers import wait_until
 
 from memctl.api.client import BadlyAsked, Client, NotThere, Refused, Unreachable
 from memctl.cli.main import memctl as program
+from memctl.cli.undo import NotUndone
 from memctl.domain.errors import MemctlError
 from memctl.domain.observations import CONTEXT_BLOCK_CLOSE, CONTEXT_BLOCK_OPEN
 from memctl.infra import hook
@@ -414,6 +415,16 @@ def test_show_prints_every_kind_of_thing(api: Api, verb: Any) -> None:
         assert code == 0
         assert id in out.splitlines()[0]
         assert json.loads(verb("show", id, "--json")[1])["item"]["id"]
+
+
+def test_what_was_recorded_is_taken_back_by_its_event(api: Api, verb: Any) -> None:
+    with api.client() as client:
+        memory = client.page("memories", project="ledger", limit=1)["items"][0]["id"]
+        pinned = client.command("pin", "pin-undone", memory=memory)["event_id"]
+    code, out, _ = verb("undo", pinned, "--json")
+    assert (code, json.loads(out)["recorded"]) == (0, {"memory": memory, "pinned": False})
+    with pytest.raises(NotUndone):
+        verb("undo", json.loads(verb("note", "maps are drawn at night", "--json")[1])["event_id"])
 
 
 def test_show_of_an_unknown_id_says_so_with_code_3(verb: Any) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import http.client
+import json
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -13,9 +14,11 @@ from urllib.parse import urlsplit
 import msgspec
 import numpy
 import pytest
+from click.testing import CliRunner
 from histories import example
 from qdrant_client import QdrantClient
 
+from memctl.cli.reindex import reindex
 from memctl.infra import generations, outbox, readmodels
 from memctl.infra.database import Connection, connect
 from memctl.infra.log.append import append
@@ -230,6 +233,31 @@ def test_a_collection_that_was_lost_is_filled_again(memory: tuple[Connection, in
     while points.sync():
         pass
     assert store.count(client, points.collection) == len(rows(connection, generation))
+
+
+def test_reindexing_has_every_point_written_again_also_one_that_is_being_embedded(
+    memory: tuple[Connection, int], client: QdrantClient, database_url: str
+) -> None:
+    connection, generation = memory
+    points = Outbox(connection, client, generation, "signs")
+    while points.sync() or points.embed(Signs()):
+        pass
+    whole = point_digests(client, points.collection)
+    change(connection, generation, *next(iter(rows(connection, generation).items())))
+    connection.execute("TRUNCATE memctl.embeddings")
+    points.sync()
+    told: list[str] = []
+
+    def meanwhile() -> None:
+        store.delete(client, points.collection, list(whole))
+        done = CliRunner(env={"MEMCTL_DATABASE_URL": database_url}).invoke(reindex, ["--json"])
+        told.append(done.stdout)
+
+    points.embed(Signs(meanwhile))
+    assert json.loads(told[0])["points"] == len(whole)
+    while points.sync() or points.embed(Signs()):
+        pass
+    assert point_digests(client, points.collection) == whole
 
 
 def test_only_one_writes_at_a_time(memory: tuple[Connection, int], database_url: str) -> None:

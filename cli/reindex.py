@@ -1,0 +1,41 @@
+"""`memctl reindex`: every memory into the vector store again."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.command()
+@click.option("--wait", is_flag=True, help="Wait until all of it is written; embedding goes on behind it.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def reindex(wait: bool, as_json: bool) -> None:
+    """Have the worker write every memory into the vector store again, and embed what has no vector of this embedder.
+
+    For a store that was emptied, swapped or restored from elsewhere, and after `embedder` was changed. Search goes on
+    meanwhile. What merely drifted, the worker finds by itself within the hour, and `memctl verify --repair` at once.
+
+    \b
+    memctl reindex
+    memctl reindex --wait
+    """
+    from memctl.cli.output import print_json, progress_bar, tell
+    from memctl.infra import generations, outbox
+    from memctl.infra.database import connect
+    from memctl.infra.settings import load_settings
+
+    settings = load_settings()
+    with connect(settings.require("database_url"), name="memctl reindex") as connection:
+        generation = generations.live(connection).stage2
+        points = outbox.queue_all(connection, generation)
+        if wait:
+            from memctl.api.progress import caught_up
+
+            with progress_bar() as progress:
+                for waiting in caught_up(connection):
+                    progress("writing", max(points - waiting.points, 0), points)
+        _, dense = outbox.backlog(connection, generation)
+    if as_json:
+        print_json({"points": points, "waiting_for_dense": dense})
+    else:
+        told = "are written again" if wait else "will be written again; `memctl status` tells how far it is"
+        tell(f"{points:,} points {told}")

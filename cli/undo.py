@@ -1,0 +1,60 @@
+"""`memctl undo`: take back what was recorded."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from memctl.domain.errors import MemctlError
+
+
+class NotUndone(MemctlError):
+    """{id} is a {type}: that is not taken back."""
+
+    hint = (
+        "say its contrary (`memctl reject`, `verify-knowledge`, `resolve`, `core replace`), or erase it for good"
+        " (`memctl forget --id`)"
+    )
+    exit_code = 2
+    id: str
+    type: str
+
+
+@click.command()
+@click.argument("id")
+@click.option("--why", default="", help="What was wrong with it.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def undo(id: str, why: str, as_json: bool) -> None:
+    """Take back what was recorded as the event ID: a change of `consolidate`, a pin, a rule's retirement, a merge of
+    projects. That it was recorded, and that it was taken back, stays in the log.
+
+    Every command tells its event with --json; `memctl consolidate --log` lists what was changed by itself.
+
+    \b
+    memctl undo 8eb0a7c5
+    """
+    from memctl.cli.asking import running
+    from memctl.cli.say import say, told
+
+    with running() as client:
+        event = client.get(f"/v1/events/{id}")
+    name, asked = contrary(event, why)
+    told(say(name, **asked), as_json, "taken back")
+
+
+def contrary(event: dict[str, Any], why: str) -> tuple[str, dict[str, Any]]:
+    """The command that takes an event back, and what it asks. Raises: NotUndone."""
+    payload = event["payload"]
+    match event["type"]:
+        case "memories.merged" | "memory.pruned" | "memory.superseded" | "contradiction.found":
+            return "undo_consolidation", {"change": event["id"], "why": why}
+        case "memory.pinned":
+            return "pin", {"memory": payload["memory"], "pinned": not payload.get("pinned", True)}
+        case "project.merged":
+            return "split-project", {"project": payload["merged"]}
+        case "pattern.retired":
+            told = {name: payload[name] for name in ("pattern", "kind") if name in payload}
+            return "retire_pattern", {**told, "reason": why, "back": not payload.get("back", False)}
+        case other:
+            raise NotUndone(id=event["id"], type=other)
