@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import random
 import re
 import unicodedata
 from collections.abc import Iterator
@@ -20,6 +21,7 @@ from events import NOON, id_of, observed, prompt, until
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from histories import digests, drained, everything, example, filled, rebuilt
+from hostile import Values
 
 from memctl.api import forget, http_forget, http_problems, queries
 from memctl.api.deciding import Commands
@@ -28,8 +30,9 @@ from memctl.api.reader import Readers, reader_of
 from memctl.domain.commanding import KeyReused
 from memctl.domain.core_memory import CoreMemoryAppended
 from memctl.domain.erasing import NothingToForget, Scope, Tombstone, TooShort
-from memctl.domain.event import Micros, NewEvent
-from memctl.domain.observations import NoticeReceived, PromptSubmitted, ToolCalled, ToolReturned, hook_key
+from memctl.domain.event import Micros, NewEvent, event_types
+from memctl.domain.observations import NoticeReceived, Observation, PromptSubmitted, ToolCalled, ToolReturned, hook_key
+from memctl.domain.statements import Statement
 from memctl.infra import generations, rebuilds
 from memctl.infra.database import Connection, connect
 from memctl.infra.embedders import load_embedder
@@ -233,6 +236,40 @@ def test_a_text_is_forgotten_wherever_it_was_said_and_with_what_was_recorded_of_
         forget.plan(reader_of(log, "default"), match=PHRASE)
     with pytest.raises(TooShort):
         forget.plan(reader_of(log, "default"), match=" a b ")
+
+
+class Saying(Values):
+    """Payloads of which every text and every name holds a word."""
+
+    def text(self, length: int) -> str:
+        return f"Remember that zq7vkx19mw serves {super().text(40)}."
+
+    def name(self) -> str:
+        return f"zq7vkx19mw_{super().name()}"
+
+
+def test_whatever_kind_of_event_says_it_and_in_whichever_field_nothing_of_it_is_left(
+    settings: Settings, log: Connection, database_url: str
+) -> None:
+    saying = Saying(random.Random(1), "plain words ")
+    told = []
+    for kind, registered in event_types().items():
+        if kind in erase.RECORDS:
+            continue
+        of_session = issubclass(registered.payload, Observation | Statement)
+        new = observed(saying.made(PromptSubmitted), session="zq", at=len(told), location="/w/zq7vkx19mw")
+        stream = new.stream if of_session else f"knowledge/{kind}"
+        payload = saying.made(registered.payload)
+        ids = {name: f"{name}-{kind}" for name in ("line", "call") if name in payload.__struct_fields__}
+        payload = msgspec.structs.replace(payload, **ids)
+        told.append(msgspec.structs.replace(new, payload=payload, stream=stream, dedupe_key=f"test:{kind}"))
+    generations.ensure_live(log, 2)
+    append(log, 1, [*example(1), *told])
+    drained(database_url)
+    assert len(holds(database_url, "zq7vkx19mw")) > 10
+    forgotten(settings, log, match="zq7vkx19mw")
+    drained(database_url)
+    assert holds(database_url, "zq7vkx19mw") == []
 
 
 @pytest.mark.parametrize("text", ["Gemüseänderung", "결제대행 조정", "สวัสดีครับ", "naïve café"])

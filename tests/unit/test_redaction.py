@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import builtins
 import json
+import random
 import sys
 import time
 from pathlib import Path
@@ -13,11 +14,12 @@ from typing import Any
 import msgspec
 import published
 import pytest
+from hostile import Values
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memctl.api.recall import _line, block
-from memctl.domain.event import Micros, NewEvent, Payload
+from memctl.domain.event import Micros, NewEvent, Payload, event_types
 from memctl.domain.observations import (
     CONTEXT_BLOCK_CLOSE,
     CONTEXT_BLOCK_OPEN,
@@ -158,6 +160,23 @@ def test_every_string_of_an_event_is_looked_at() -> None:
     assert stored.count(MARK.encode()) == 8
     named = prepare(event(NoticeReceived(kind="x", data={KEY: {"deep": [[KEY]]}})))
     assert KEY.encode() not in msgspec.json.encode(named.payload)
+
+
+class Leaking(Values):
+    """Payloads of which every text and every name holds a secret."""
+
+    def text(self, length: int) -> str:
+        return f"it is {KEY}, as said"
+
+    def name(self) -> str:
+        return KEY
+
+
+@pytest.mark.parametrize("kind", sorted(event_types()))
+def test_no_string_of_any_kind_of_event_keeps_a_secret(kind: str) -> None:
+    payload = Leaking(random.Random(1), "").made(event_types()[kind].payload)
+    prepared = prepare(event(payload, location=f"/w/{KEY}"))
+    assert KEY.encode() not in msgspec.json.encode(prepared)
 
 
 def test_a_name_that_holds_a_secret_gives_way_to_a_digest_and_stays_one_name() -> None:
