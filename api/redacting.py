@@ -106,7 +106,11 @@ def _pages(connection: Connection, upto: Position, space_id: int) -> Iterator[li
     after = Position(0)
     while after < upto:
         events, after = read_stretch(connection, after, upto, limit=PAGE)
-        yield [e for e in events if e.space_id == space_id and not isinstance(e.payload, Undecodable)]
+        yield [
+            e
+            for e in events
+            if e.space_id == space_id and e.type not in erase.RECORDS and not isinstance(e.payload, Undecodable)
+        ]
 
 
 def _told(event: Event) -> NewEvent:
