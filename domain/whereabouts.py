@@ -107,8 +107,15 @@ class Whereabouts:
 
 
 def _telling_parts(command: str, location: str) -> Iterator[tuple[str, Part]]:
-    """The parts of a command that tell something, each with where it ran; an empty path where that is uncertain."""
-    return ((at, part) for at, part in parts_where(command, location) if part.head in _TELLING)
+    """The parts of a command that tell something, each with where it ran; an empty path where that is uncertain.
+
+    What a shell was handed to run (`sh -c "cd lib && git push"`) has the head of what it does, which may be elsewhere.
+    """
+    return (
+        (at, part)
+        for at, part in parts_where(command, location)
+        if part.head in _TELLING and {*part.head.split()[1:]}.issubset(map(_bare, part.words))
+    )
 
 
 def git_stays_in(command: str, location: str, base: str) -> bool:

@@ -73,6 +73,7 @@ def test_git_tells_the_remote_of_where_it_ran(command: str, text: str, place: st
         ("cd /a && git push; cd /b && git push", PUSHED),
         ("git push", "To ../origin.git\n   1c2..3d4  main -> main\n"),
         ("echo git push", PUSHED),
+        ("bash -lc 'cd /srv/lib && git push'", PUSHED),
         ("cat push.log", PUSHED),
         ("go test ./...", "ok  \texample.org/cli/cmd\t0.2s\n"),
         ("cd /srv/lib && go test ./...", "ok  \tgithub.com/acme/lib\t0.2s\n"),
