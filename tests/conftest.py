@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 # Modules beside this one (`servers`, …) are imported by their bare names.
 sys.path.insert(0, str(Path(__file__).parent))
 
+# Tests start some hundred processes; where no bytecode is kept, each of them compiles memctl anew.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
 # How long an example takes says how busy the machine is, and nothing of what is tested.
 settings.register_profile("memctl", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("memctl")
@@ -93,11 +97,14 @@ def shards() -> int | None:
 
 
 @pytest.fixture
-def database_url(postgres_server: str, templates: servers.Templates, shards: int | None) -> Iterator[str]:
-    """URL of a database of the test's own that has memctl's schema and no event."""
+def database_url(
+    request: pytest.FixtureRequest, postgres_server: str, templates: servers.Templates, shards: int | None
+) -> Iterator[str]:
+    """URL of a database of the test's own that has memctl's schema, and no event unless the test is marked `filled`."""
     import servers
 
-    with servers.fresh_database(postgres_server, templates.live(shards)) as url:
+    filled = request.node.get_closest_marker("filled")
+    with servers.fresh_database(postgres_server, templates.filled() if filled else templates.live(shards)) as url:
         yield url
 
 

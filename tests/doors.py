@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import servers
+from data_dirs import used
+from histories import drained
 
 from memctl.api.deciding import Commands
 from memctl.api.reader import Reader, Readers, reader_of
 from memctl.infra.database import Connection, connect
 from memctl.infra.settings import load_settings
-from tests import servers
-from tests.histories import drained
 
 
 @dataclass
@@ -48,7 +49,7 @@ class Door:
 @contextmanager
 def door_to(server: str, template: str, data_dir: Path, *, location: str) -> Iterator[Door]:
     with servers.fresh_database(server, template=template) as url, pytest.MonkeyPatch.context() as here:
-        here.setenv("MEMCTL_DATA_DIR", str(data_dir))
+        here.setenv("MEMCTL_DATA_DIR", str(used(data_dir)))
         here.setenv("MEMCTL_DATABASE_URL", url)
         settings = load_settings()
         readers = Readers(url, settings.space)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-
 from memctl.domain.event import Event, Micros, NewEvent, Position
 from memctl.domain.observations import Observation, PromptSubmitted, event_id_of, session_stream, transcript_key
 
@@ -33,14 +30,6 @@ def prompt(number: int, text: str | None = None, *, session: str = "s1", at: int
     said = f"please look into number {number} of the list" if text is None else text
     payload = PromptSubmitted(line=f"{session}-line-{number}", text=said)
     return observed(payload, session=session, at=number if at is None else at)
-
-
-def until(holds: Callable[[], bool], *, within_s: float = 20.0) -> None:
-    """Look again and again until something holds. Fails after `within_s` seconds."""
-    deadline = time.monotonic() + within_s
-    while not holds():
-        assert time.monotonic() < deadline, f"did not come to hold within {within_s} s"
-        time.sleep(0.01)
 
 
 def id_of(event: NewEvent, space_id: int = 1) -> str:

@@ -20,8 +20,8 @@ from pathlib import Path
 
 import psycopg
 import redis
-import servers
 from vector_server import die_with_parent
+from waiting import until
 
 TESTS = ["tests/integration", "tests/faults"]
 
@@ -80,7 +80,7 @@ def postgres(programs: Path, folder: Path) -> Iterator[str]:
         )  # fmt: skip
     url = f"postgresql://memctl:{password}@/postgres?host={data}"
     try:
-        servers.wait_until(lambda: answers(url), 30, "PostgreSQL's answering")
+        until(lambda: answers(url), "PostgreSQL's answering")
         yield url
     finally:
         server.send_signal(signal.SIGINT)
@@ -102,7 +102,7 @@ def redis_server(program: str, folder: Path) -> Iterator[str]:
         server = subprocess.Popen([program, *options], stdout=log, stderr=log, preexec_fn=die_with_parent)
     url = f"unix://{socket}?db=0"
     try:
-        servers.wait_until(lambda: listens(url), 10, "Redis' answering")
+        until(lambda: listens(url), "Redis' answering")
         yield url
     finally:
         server.terminate()

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 from commandline import Memctl
-from events import until
 from llm_server import Handler, Server, llm_server
+from waiting import until
 
 CLIENT = Path(__file__).parents[2] / ".scratch" / "claude-code" / "node_modules" / ".bin" / "claude"
 SUMMARY = "<summary>The parser's lines were counted.</summary>"
@@ -113,7 +113,7 @@ class ClaudeCode:
             found[:] = self.memctl.json("sessions", "--project", "*")
             return bool(found) and found[0]["answers"] >= answers
 
-        until(whole, within_s=30)
+        until(whole)
         assert len(found) == 1
         return found[0]
 

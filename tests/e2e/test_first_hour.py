@@ -17,8 +17,8 @@ import psycopg
 import published
 import pytest
 from commandline import Memctl
-from events import until
 from histories import ROOT
+from waiting import until
 
 from memctl.domain.event import Micros, type_of
 from memctl.infra.transcripts.hooks import parse_hook
@@ -191,7 +191,7 @@ def test_a_hook_whose_door_is_down_is_spooled_and_drained_once(memctl: Memctl) -
     os.kill(door, signal.SIGKILL)
     said = f"said while the door was down, {time.time_ns()}"
     assert memctl("ingest", "--stdin", stdin=hook(said)) == ""
-    until(lambda: stored(memctl, said) == 1, within_s=60)
+    until(lambda: stored(memctl, said) == 1)
     until(lambda: not list((memctl.data / "spool").glob("*.delivery")))
     assert stored(memctl, said) == 1
 
@@ -266,12 +266,12 @@ def test_following_takes_in_what_is_written_meanwhile_and_ends_when_asked(memctl
         stderr=subprocess.DEVNULL,
     )
     try:
-        until(lambda: known("Followed totals"), within_s=30)
+        until(lambda: known("Followed totals"))
         unsaved = first.replace("77777777", "88888888").replace("Invoice totals", "Unsaved totals")
         (tmp_path / "off.jsonl").write_text(unsaved + "\n")
         with file.open("a") as more:
             more.write(others[0].replace("run the tests first", "watch the tests first") + "\n")
-        until(lambda: known("watch the tests first"), within_s=30)
+        until(lambda: known("watch the tests first"))
         following.send_signal(signal.SIGTERM)  # SIGINT is ignored in what a shell runs in the background
         out, _ = following.communicate(timeout=30)
     finally:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from commandline import Memctl
 from documents import ROOT, Step, reads_as, steps
-from events import until
+from waiting import until
 
 TUTORIAL = ROOT / "docs" / "tutorial.md"
 
@@ -42,7 +42,7 @@ def until_it_reads(step: Step, memctl: Memctl) -> None:
 
     try:
         if step.command.startswith(("memctl insights", "memctl search")):
-            until(reads, within_s=30)
+            until(reads)
         else:
             assert reads()
     except (AssertionError, TimeoutError):

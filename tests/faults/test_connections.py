@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import psycopg
 import pytest
-import servers
 from events import prompt
 from histories import digests, example
+from waiting import until
 
 from memctl.api.reader import Reader, Readers, TooBusy
 from memctl.infra import database, generations
@@ -81,7 +81,7 @@ def test_an_idle_writer_is_ended_and_the_mark_moves_on(database_url: str, log: C
         held = append(idle, 1, [prompt(1)])[0].position
         kept = append(log, 1, [prompt(2)])[0].position
         assert move_mark(log, patience_s=0) < held
-        servers.wait_until(lambda: move_mark(log, patience_s=0) >= kept, 10, "the mark's moving on")
+        until(lambda: move_mark(log, patience_s=0) >= kept, "the mark's moving on")
         with pytest.raises(psycopg.errors.IdleInTransactionSessionTimeout):
             idle.commit()
     assert mark(log) == last_position(log)

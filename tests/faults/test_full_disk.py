@@ -17,8 +17,9 @@ from pathlib import Path
 import psycopg
 import pytest
 import servers
-from events import observed, until
+from events import observed
 from processes import memctl
+from waiting import until
 from working import caught_up, prove
 
 from memctl.domain.event import NewEvent
@@ -80,7 +81,7 @@ def test_inside(environment_for: Callable[[str], dict[str, str]], tmp_path: Path
             with connect(postgres.url) as log:
                 kept.append(long_prompt(0))
                 append(log, 1, kept)
-                until(lambda: caught_up(log), within_s=60)
+                until(lambda: caught_up(log))
             worker.send_signal(signal.SIGSTOP)  # so that it finds work, and no room for it
             with contextlib.closing(connect(postgres.url)) as writer:
                 for number in range(1, 2000):
@@ -97,7 +98,7 @@ def test_inside(environment_for: Callable[[str], dict[str, str]], tmp_path: Path
                 append(writer, 1, [event])
                 kept.append(event)
             worker.send_signal(signal.SIGCONT)
-            until(lambda: "cannot go on" in output.read_text(), within_s=60)
+            until(lambda: "cannot go on" in output.read_text())
             assert worker.poll() is None
             ballast.unlink()
             if not postgres.answers():  # without room for its WAL Postgres ends itself; its supervisor starts it again
@@ -109,7 +110,7 @@ def test_inside(environment_for: Callable[[str], dict[str, str]], tmp_path: Path
                 for number in range(5000, 5020):
                     kept.append(long_prompt(number))
                     append(log, 1, kept[-1:])
-                until(lambda: caught_up(log), within_s=90)
+                until(lambda: caught_up(log))
                 assert worker.poll() is None
                 found = {row[0] for row in log.execute("SELECT event_id FROM memctl.events")}
                 assert found == {event_id_of(1, event.dedupe_key) for event in kept}

@@ -21,6 +21,7 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 from soak import examples
+from waiting import until
 
 from memctl.domain.event import NewEvent, Position, type_of
 from memctl.domain.observations import PromptSubmitted, ResponseReceived, event_id_of
@@ -395,7 +396,7 @@ class Engine(RuleBasedStateMachine):
         pid = [connection.info.backend_pid]
         self.log.execute("SELECT pg_terminate_backend(%s)", pid)
         alive = "SELECT 1 FROM pg_stat_activity WHERE pid = %s"
-        servers.wait_until(lambda: self.log.execute(alive, pid).fetchone() is None, what="the end of a backend")
+        until(lambda: self.log.execute(alive, pid).fetchone() is None, "the end of a backend")
         connection.close()
 
 

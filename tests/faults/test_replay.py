@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 from histories import digests, drained, example
-from servers import wait_until
+from waiting import until
 
 from memctl.infra import rebuilds
 from memctl.infra.database import Connection, connect
@@ -55,7 +55,7 @@ def test_a_replay_killed_at_every_turn_goes_on_and_ends_in_the_same_rows(filled:
     for turn in range(1, 40):
         done = replayed(url, kill_at=3 * turn - 2, processes=2)
         # Its helpers end with it, and so does all that it held in the database.
-        wait_until(lambda: not others(connection), 60, "the end of what it held")
+        until(lambda: not others(connection), "the end of what it held")
         [last] = rebuilds.progress(connection)
         rebuilt.add(last.rebuild)
         if done.returncode == 0:
@@ -77,12 +77,12 @@ def test_a_helper_that_is_killed_or_stopped_does_not_stop_the_replay(filled: tup
     url, connection = filled
     command = [sys.executable, "-c", REPLAY, url, "0", "3"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as leader:
-        wait_until(lambda: leader.poll() is not None or children(leader.pid), what="a helper")
+        until(lambda: leader.poll() is not None or children(leader.pid), "a helper")
         for child in children(leader.pid)[:1]:
             os.kill(child, signal.SIGKILL)
         out, _ = leader.communicate(timeout=120)
     assert out.split() == ["True"]
-    wait_until(lambda: not others(connection), what="the end of the helpers")
+    until(lambda: not others(connection), "the end of the helpers")
 
 
 def children(pid: int) -> list[int]:
@@ -102,7 +102,7 @@ def test_what_a_crash_of_the_database_emptied_is_not_believed_to_be_built(filled
     url, connection = filled
     before = digests(connection)
     assert replayed(url, kill_at=6, processes=1).returncode == -signal.SIGKILL
-    wait_until(lambda: not others(connection), what="the end of what it held")
+    until(lambda: not others(connection), "the end of what it held")
     [stopped] = rebuilds.progress(connection)
     unlogged = connection.execute(
         "SELECT 'memctl.' || relname FROM pg_class WHERE relpersistence = 'u' AND relkind = 'r'"

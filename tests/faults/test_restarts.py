@@ -15,10 +15,10 @@ import psycopg
 import pytest
 import redis
 import servers
-from events import until
 from histories import digests, drained, example
 from processes import memctl
 from vector_server import vector_server_process
+from waiting import until
 from working import caught_up, progress, prove
 
 from memctl.domain.observations import event_id_of
@@ -61,13 +61,13 @@ def test_postgres_shut_down_at_once_again_and_again_loses_nothing_and_doubles_no
             for share in (0.3, 0.6):
                 with connect(postgres.url) as log:
                     at = progress(log)
-                    until(lambda at=at, log=log: progress(log) > at, within_s=60)  # type: ignore[misc]
-                until(lambda share=share: kept > share * len(HISTORY), within_s=60)  # type: ignore[misc]
+                    until(lambda at=at, log=log: progress(log) > at)  # type: ignore[misc]
+                until(lambda share=share: kept > share * len(HISTORY))  # type: ignore[misc]
                 postgres.crash()
                 postgres.start()
             writer.join(60)
             with connect(postgres.url) as log:
-                until(lambda: caught_up(log), within_s=120)
+                until(lambda: caught_up(log))
         with connect(postgres.url) as log:
             found = [row[0] for row in log.execute("SELECT event_id FROM memctl.events ORDER BY position")]
             assert found == [event_id_of(1, event.dedupe_key) for event in HISTORY]
@@ -82,15 +82,15 @@ def test_a_queue_that_hangs_and_then_comes_back_empty_costs_latency_and_nothing_
         hanging = {**environment, "MEMCTL_REDIS_URL": valkey.url}
         with memctl("worker", environment=hanging, log=tmp_path / "worker.log"):
             append(log, 1, HISTORY[:30])
-            until(lambda: caught_up(log), within_s=60)
+            until(lambda: caught_up(log))
             os.kill(valkey.server.pid, signal.SIGSTOP)
             append(log, 1, HISTORY[30:half])
-            until(lambda: caught_up(log), within_s=60)
+            until(lambda: caught_up(log))
             os.kill(valkey.server.pid, signal.SIGCONT)
             with contextlib.closing(redis.Redis.from_url(valkey.url)) as client:
                 client.flushall()
             append(log, 1, HISTORY[half:])
-            until(lambda: caught_up(log), within_s=60)
+            until(lambda: caught_up(log))
     prove(log, environment)
 
 
@@ -105,14 +105,14 @@ def test_a_vector_server_that_hangs_and_is_killed_keeps_nothing_else_waiting_and
         hanging = {**environment, "MEMCTL_QDRANT_URL": server.url, "MEMCTL_QDRANT_API_KEY": server.token}
         with memctl("worker", environment=hanging, log=tmp_path / "worker.log"):
             append(log, 1, HISTORY[:30])
-            until(lambda: caught_up(log), within_s=60)
+            until(lambda: caught_up(log))
             server.process.send_signal(signal.SIGSTOP)
             append(log, 1, HISTORY[30:])
-            until(folded, within_s=60)
+            until(folded)
             assert not caught_up(log), "nothing was written that was not answered"
             server.kill()
             server.start(urlsplit(server.url).port or 0)
-            until(lambda: caught_up(log), within_s=90)
+            until(lambda: caught_up(log))
         prove(log, hanging)
 
 
@@ -131,7 +131,7 @@ def test_jobs_that_come_twice_in_any_order_or_for_nothing_change_no_row(
         memctl("worker", environment=environment, log=tmp_path / "one.log"),
         memctl("worker", environment=environment, log=tmp_path / "two.log"),
     ):
-        until(lambda: caught_up(log) and jobs.count == 0, within_s=90)
+        until(lambda: caught_up(log) and jobs.count == 0)
     assert jobs.failed_job_registry.count == 0
     for output in ("one.log", "two.log"):
         assert "cannot go on" not in (tmp_path / output).read_text()

@@ -11,6 +11,7 @@ import pytest
 import servers
 from histories import EXAMPLE, digests, example
 from soak import FACTOR
+from waiting import until
 from working import run_out
 
 from memctl.domain.observations import event_id_of
@@ -140,7 +141,7 @@ def test_a_replay_killed_at_any_statement_leaves_the_rows_that_were_live(
     at_work = "SELECT 1 FROM pg_stat_activity WHERE application_name LIKE 'memctl re%' AND datname = current_database()"
 
     def state() -> generations.Live:
-        servers.wait_until(lambda: log.execute(at_work).fetchone() is None, what="the end of the killed backends")
+        until(lambda: log.execute(at_work).fetchone() is None, "the end of the killed backends")
         run_out(log)
         return generations.live(log)
 

@@ -10,10 +10,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import redis
-from events import observed, until
+from events import observed
 from histories import drained, example
 from processes import memctl
 from soak import FACTOR
+from waiting import until
 from working import caught_up, progress, prove, run_out
 
 from memctl.domain.event import NewEvent
@@ -34,12 +35,12 @@ def test_workers_killed_again_and_again_end_in_the_same_rows(
     for _ in range(5 if FACTOR else 3):
         at = progress(log)
         with memctl("worker", environment=environment, log=output) as worker:
-            until(lambda at=at: progress(log) > at or caught_up(log), within_s=60)  # type: ignore[misc]
+            until(lambda at=at: progress(log) > at or caught_up(log))  # type: ignore[misc]
             worker.send_signal(signal.SIGKILL)
             worker.wait(10)
         run_out(log)
     with memctl("worker", environment=environment, log=output):
-        until(lambda: caught_up(log), within_s=90)
+        until(lambda: caught_up(log))
     prove(log, environment)
 
 
@@ -48,13 +49,13 @@ def test_a_worker_stopped_past_its_lease_and_continued_changes_nothing(
 ) -> None:
     append(log, 1, HISTORY)
     with memctl("worker", environment=environment, log=tmp_path / "slow.log") as slow:
-        until(lambda: stopped_with_a_lease(log, slow), within_s=60)
+        until(lambda: stopped_with_a_lease(log, slow))
         at = progress(log)
         run_out(log)
         with memctl("worker", environment=environment, log=tmp_path / "other.log"):
-            until(lambda: progress(log) > at, within_s=60)
+            until(lambda: progress(log) > at)
             slow.send_signal(signal.SIGCONT)
-            until(lambda: caught_up(log), within_s=90)
+            until(lambda: caught_up(log))
     prove(log, environment)
 
 
@@ -80,7 +81,7 @@ def test_a_flushed_queue_costs_latency_and_nothing_else(
         for start in range(0, len(HISTORY), 60):
             append(log, 1, HISTORY[start : start + 60])
             queue.flushdb()
-        until(lambda: caught_up(log), within_s=90)
+        until(lambda: caught_up(log))
     prove(log, environment)
 
 
@@ -88,7 +89,7 @@ def test_without_a_queue_the_sweeper_drains(environment: dict[str, str], log: Co
     append(log, 1, HISTORY)
     nowhere = {**environment, "MEMCTL_REDIS_URL": f"unix://{tmp_path}/nobody.sock"}
     with memctl("worker", environment=nowhere, log=tmp_path / "worker.log"):
-        until(lambda: caught_up(log), within_s=90)
+        until(lambda: caught_up(log))
     prove(log, environment)
 
 
@@ -111,7 +112,7 @@ def test_replay_during_ingest_ends_in_the_same_rows(
         prove(log, environment)
         writer.join(60)
         assert ended.is_set()
-        until(lambda: caught_up(log), within_s=90)
+        until(lambda: caught_up(log))
         prove(log, environment)
 
 

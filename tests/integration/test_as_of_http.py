@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from apis import TOKEN, Api, problem_of, serving
-from asked import Remembered, remembered
+from apis import TOKEN, Api, problem_of
+from asked import Remembered
 from click.testing import CliRunner
-from servers import wait_until
+from waiting import until
 
 from memctl.api.client import NotYet
 from memctl.cli import asking, read, work
@@ -23,18 +23,6 @@ from memctl.infra import generations, glances
 from memctl.infra.database import Connection, connect
 from memctl.workers.erasure import nothing_rebuilt
 from memctl.workers.glances import Glances
-
-
-@pytest.fixture(scope="module")
-def memory(postgres_server: str, migrated_template: str, vectors: tuple[str, str]) -> Iterator[Remembered]:
-    with remembered(postgres_server, migrated_template, vectors, embedded=False) as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
-def api(memory: Remembered, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
-    with serving(tmp_path_factory.mktemp("api"), memory, embedder="none") as found:
-        yield found
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +64,7 @@ def answered(api: Api, path: str) -> Any:
     def ready() -> bool:
         return api.ask(path)[0] != 202
 
-    wait_until(ready, patience=90, what="memory as it was")
+    until(ready, "memory as it was")
     status, _, body = api.ask(path)
     assert status == 200, body
     return json.loads(body)
@@ -115,7 +103,7 @@ def test_first_the_job_is_named_then_memory_answers_as_it_was(api: Api, worker: 
     def at() -> str:
         return str(json.loads(api.ask(headers["location"])[2])["status"])
 
-    wait_until(lambda: at() == "ready", patience=90, what="the job")
+    until(lambda: at() == "ready", "the job")
     then = answered(api, path)["items"]
     assert {each["project"] for each in then} == {"ledger"}
     now = json.loads(api.ask("/v1/sessions")[2])["items"]
@@ -184,8 +172,8 @@ def test_a_request_that_is_badly_asked_asks_for_no_moment(api: Api, log: Connect
 def test_what_nobody_looks_at_any_more_is_dropped(api: Api, memory: Remembered, log: Connection) -> None:
     with building(memory, kept_s=0.0):
         _, headers, _ = api.ask("/v1/tasks?as_of=2")
-        wait_until(lambda: _status(api, headers["location"]) == "dropped", patience=90, what="the end of it")
-    wait_until(lambda: not _scratch(log, headers["location"]), patience=30, what="the end of its tables")
+        until(lambda: _status(api, headers["location"]) == "dropped", "the end of it")
+    until(lambda: not _scratch(log, headers["location"]), "the end of its tables")
     assert json.loads(api.ask("/v1/tasks?as_of=2")[2])["status"] == "asked"
 
 
@@ -196,7 +184,7 @@ def test_what_a_killed_worker_kept_is_asked_for_anew(api: Api, memory: Remembere
             glances.end(gone, claimed.id, "dropped")
         glances.built(gone, first.id, generations.live(gone))
         assert api.ask("/v1/tasks?as_of=3")[0] == 200
-    wait_until(lambda: api.ask("/v1/tasks?as_of=3")[0] == 202, what="another job")
+    until(lambda: api.ask("/v1/tasks?as_of=3")[0] == 202, "another job")
     assert json.loads(api.ask("/v1/tasks?as_of=3")[2])["id"] > first.id
 
 
@@ -207,7 +195,7 @@ def test_what_a_forgetting_dropped_is_built_anew(api: Api, worker: None, log: Co
     with nothing_rebuilt(log):
         assert _scratch(log, f"/v1/jobs/{job}") == []
     assert answered(api, path)["items"] == then
-    wait_until(lambda: _status(api, f"/v1/jobs/{job}") == "dropped", what="the end of the former")
+    until(lambda: _status(api, f"/v1/jobs/{job}") == "dropped", "the end of the former")
 
 
 def _status(api: Api, job: str) -> str:

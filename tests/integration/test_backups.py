@@ -7,20 +7,18 @@ import logging
 import os
 import threading
 import zipfile
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
-import servers
 from events import prompt
-from servers import wait_until
+from waiting import until
 
 from memctl.api import backups
 from memctl.domain.erasing import Scope, Tombstone
-from memctl.infra import generations, keys, processing
+from memctl.infra import keys, processing
 from memctl.infra.backups import backup, kept
 from memctl.infra.database import Connection, connect
 from memctl.infra.llm import budget
@@ -33,25 +31,15 @@ from memctl.workers.backups import make_if_due
 
 
 @pytest.fixture
-def log(database_url: str) -> Iterator[Connection]:
-    with connect(database_url, name="test") as connection:
-        yield connection
+def shards() -> int:
+    return 1
 
 
 @pytest.fixture
-def settings(database_url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Settings:
-    monkeypatch.setenv("MEMCTL_DATABASE_URL", database_url)
-    monkeypatch.setenv("MEMCTL_DATA_DIR", str(tmp_path / "data"))
+def settings(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Settings:
     monkeypatch.setenv("MEMCTL_BACKUP__EVERY_HOURS", "24")
     monkeypatch.setenv("MEMCTL_BACKUP__KEEP", "2")
     return load_settings()
-
-
-@pytest.fixture
-def elsewhere(postgres_server: str, migrated_template: str) -> Iterator[Connection]:
-    """Another database, with nothing in it."""
-    with servers.fresh_database(postgres_server, template=migrated_template) as url, connect(url) as connection:
-        yield connection
 
 
 def forgotten(connection: Connection) -> None:
@@ -74,7 +62,7 @@ def test_whoever_writes_receipts_last_has_read_what_was_forgotten_before(
     writer = threading.Thread(target=write)
     log.execute("SELECT pg_advisory_lock(%s)", [LOCK])
     writer.start()
-    wait_until(waits, what="the other writer")
+    until(waits, "the other writer")
     forgotten(log)
     log.execute("SELECT pg_advisory_unlock(%s)", [LOCK])
     writer.join(30)
@@ -94,7 +82,7 @@ def test_a_fault_of_the_database_ends_no_backups_to_come(
     thread = threading.Thread(target=making.keep_making, args=[load_settings(), stop])
     with caplog.at_level(logging.WARNING, "memctl.backups"):
         thread.start()
-        wait_until(lambda: "no backup was made" in caplog.text or not thread.is_alive(), what="the first failure")
+        until(lambda: "no backup was made" in caplog.text or not thread.is_alive(), "the first failure")
     assert thread.is_alive()
     stop.set()
     thread.join(30)
@@ -103,7 +91,6 @@ def test_a_fault_of_the_database_ends_no_backups_to_come(
 def test_what_was_spent_and_done_and_the_keys_come_back(
     settings: Settings, log: Connection, elsewhere: Connection
 ) -> None:
-    generations.ensure_live(log, 1)
     append(log, 1, [prompt(1)])
     limits = budget.Limits(daily_usd=Decimal(9), monthly_usd=Decimal(9), daily_tokens=999, monthly_tokens=999)
     purpose = budget.Purpose(space_id=1, processor="judge", subject="e", model="m", prompt="judge@1")
@@ -124,7 +111,6 @@ def test_what_was_spent_and_done_and_the_keys_come_back(
 def test_a_backup_of_before_they_were_in_it_is_restored_all_the_same(
     settings: Settings, log: Connection, elsewhere: Connection
 ) -> None:
-    generations.ensure_live(log, 1)
     append(log, 1, [prompt(1)])
     file = backup(settings, log)
     with zipfile.ZipFile(file) as whole:
@@ -143,7 +129,6 @@ def test_a_backup_of_before_they_were_in_it_is_restored_all_the_same(
 def test_a_backup_that_somebody_renamed_neither_counts_as_the_last_nor_pushes_others_out(
     settings: Settings, log: Connection
 ) -> None:
-    generations.ensure_live(log, 1)
     now = datetime.now(UTC)
     append(log, 1, [prompt(1)])
     old = backup(settings, log)
@@ -162,7 +147,6 @@ def test_a_backup_that_somebody_renamed_neither_counts_as_the_last_nor_pushes_ot
 def test_what_a_killed_process_had_written_of_a_backup_is_removed_by_the_next(
     settings: Settings, log: Connection, tmp_path: Path
 ) -> None:
-    generations.ensure_live(log, 1)
     folder = tmp_path / "kept"
     folder.mkdir()
     killed, under_way = (folder / f".memctl-2026{n}T0Z.memctl.zip.part" for n in (1, 2))

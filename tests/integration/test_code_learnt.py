@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from doors import Door, door_to
+from events import observed
 
 from memctl.api import code, graph
 from memctl.api.places import Places
@@ -13,8 +15,6 @@ from memctl.domain.observations import Hunk, PromptSubmitted, ToolCalled, ToolRe
 from memctl.infra import generations
 from memctl.infra.log.append import append
 from memctl.infra.redaction import prepare
-from tests.doors import Door, door_to
-from tests.events import observed
 
 EVERYWHERE = Places(None, "asked", None)
 

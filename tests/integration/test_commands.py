@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from doors import Door, door_to
+from events import NOON, observed
 
 from memctl.api import claims, queries, work
 from memctl.api.context import NoSession, context
@@ -20,8 +22,6 @@ from memctl.domain.core_memory import SectionChanged
 from memctl.domain.observations import PromptSubmitted, ToolCalled, ToolReturned
 from memctl.domain.work_commands import NothingOpen
 from memctl.infra.log.append import append
-from tests.doors import Door, door_to
-from tests.events import NOON, observed
 
 EVERYWHERE = Places(None, "everywhere", None)
 

@@ -11,6 +11,7 @@ import pytest
 import servers
 from histories import example
 from processes import memctl
+from waiting import until
 from working import caught_up, prove
 
 from memctl.infra import generations
@@ -65,5 +66,5 @@ def test_a_history_goes_the_whole_way_through_servers_in_containers(containers: 
             generations.ensure_live(log, 4)
             append(log, 1, [event for number in range(6) for event in example(number, day=number + 2)])
             with memctl("worker", environment=environment, log=tmp_path / "worker.log"):
-                servers.wait_until(lambda: caught_up(log), 90, "catching up")
+                until(lambda: caught_up(log), "catching up")
             prove(log, environment)

@@ -12,8 +12,9 @@ import msgspec
 import psycopg
 import pytest
 import servers
-from events import AGENT, prompt, until
+from events import AGENT, prompt
 from histories import digests, example
+from waiting import until
 
 from memctl.domain import event as event_module
 from memctl.domain.event import FutureSchemaVersion, Micros, NewEvent, Payload, UnknownEventType, event
@@ -140,12 +141,6 @@ def database_url(
         request.getfixturevalue("faults")
     with servers.fresh_database(postgres_server, templates.live(shards)) as url:
         yield url
-
-
-@pytest.fixture
-def log(database_url: str) -> Iterator[Connection]:
-    with connect(database_url) as connection:
-        yield connection
 
 
 @pytest.fixture

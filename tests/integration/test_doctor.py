@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from histories import example
-from servers import wait_until
+from waiting import until
 
 from memctl.api import doctor
 from memctl.api.checks import Check
@@ -174,7 +174,7 @@ def test_a_socket_at_which_nobody_answers_is_a_gap(
         listener.bind(str(place))
         listener.listen()
         threading.Thread(target=listener.accept, daemon=True).start()
-        wait_until(lambda: "doors: door" not in gaps(), 10, "the door's answer")
+        until(lambda: "doors: door" not in gaps(), "the door's answer")
 
 
 def test_the_embedder_is_loaded_and_asked(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,6 @@ import json
 import random
 import re
 import unicodedata
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,11 +16,12 @@ from uuid import uuid4
 import msgspec
 import psycopg
 import pytest
-from events import NOON, id_of, observed, prompt, until
+from events import NOON, id_of, observed, prompt
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
-from histories import digests, drained, everything, example, filled, rebuilt
+from histories import digests, drained, everything, example, rebuilt
 from hostile import Values
+from waiting import until
 
 from memctl.api import forget, http_forget, http_problems, queries
 from memctl.api.deciding import Commands
@@ -41,7 +41,7 @@ from memctl.infra.log.append import append
 from memctl.infra.log.audit import hashed, open_guards
 from memctl.infra.log.mark import move_mark
 from memctl.infra.log.receipts import RECEIPTS
-from memctl.infra.settings import Settings, load_settings
+from memctl.infra.settings import Settings
 from memctl.infra.spool import Delivery
 from memctl.infra.vectors import store
 from memctl.workers import erasure, forgetting
@@ -54,16 +54,8 @@ PHRASE = "the zq7vkx19mw harbour protocol"
 
 
 @pytest.fixture
-def log(database_url: str) -> Iterator[Connection]:
-    with connect(database_url, name="test") as connection:
-        yield connection
-
-
-@pytest.fixture
-def settings(database_url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Settings:
-    monkeypatch.setenv("MEMCTL_DATABASE_URL", database_url)
-    monkeypatch.setenv("MEMCTL_DATA_DIR", str(tmp_path / "data"))
-    return load_settings()
+def shards() -> int:
+    return 1
 
 
 def forgotten(settings: Settings, log: Connection, **asked: Any) -> forget.Forgotten:
@@ -88,10 +80,10 @@ def holds(url: str, text: str) -> list[str]:
     return found
 
 
+@pytest.mark.filled
 def test_a_session_that_was_forgotten_is_as_if_it_had_never_been(
     settings: Settings, log: Connection, database_url: str, postgres_server: str, migrated_template: str
 ) -> None:
-    filled(database_url, log)
     stream = example(2)[0].stream
     done = forgotten(settings, log, session=stream.split("/", 2)[2])
     kept = [event for event in everything() if event.stream != stream]
@@ -112,10 +104,10 @@ def test_a_session_that_was_forgotten_is_as_if_it_had_never_been(
     assert [(r["id"], len(r["erased"])) for r in receipts] == [(str(done.receipt), done.events)]
 
 
+@pytest.mark.filled
 def test_live_equals_rebuilt_after_forgetting_in_each_way(
     settings: Settings, log: Connection, database_url: str
 ) -> None:
-    filled(database_url, log)
     reader = reader_of(log, "default")
     memories = queries.memories(reader, places_of(reader, "*"), limit=50).items
     forgotten(settings, log, id=next(m["id"] for m in memories if m["kind"] == "bug_pattern"))
@@ -137,7 +129,6 @@ def test_lines_that_tell_no_place_go_with_the_place_they_were_said_at(
     def line(name: str, text: str, session: str, at: int, location: str = "") -> NewEvent:
         return observed(PromptSubmitted(line=name, text=text), session=session, at=at, location=location)
 
-    generations.ensure_live(log, 1)
     append(
         log,
         1,
@@ -168,12 +159,11 @@ def test_lines_that_bear_no_time_go_with_what_their_session_began_with(
         dated = [observed(PromptSubmitted(line=f"l{at}", text="a quince"), session=name, at=at) for at in times]
         return [msgspec.structs.replace(title, occurred_at=Micros(0)), *dated]
 
-    generations.ensure_live(log, 1)
     told = [*session("old", 1, 2), *session("both", 2, 9), *session("new", 8, 9), *session("no times")]
     append(log, 1, told)
     drained(database_url)
-    until = datetime.fromtimestamp(NOON / 1e6 + 5, UTC)
-    assert forgotten(settings, log, before=until).events == 5
+    noon = datetime.fromtimestamp(NOON / 1e6 + 5, UTC)
+    assert forgotten(settings, log, before=noon).events == 5
     kept = log.execute(
         "SELECT payload->>'text' FROM memctl.events WHERE payload->>'text' LIKE 'a plum%' ORDER BY position"
     )
@@ -185,10 +175,10 @@ def test_lines_that_bear_no_time_go_with_what_their_session_began_with(
     assert append(log, 1, session("told later", 9))[0].status == "new", "not all that bears no time is old"
 
 
+@pytest.mark.filled
 def test_what_is_recorded_about_forgetting_is_no_thing_to_forget_and_its_reason_holds_no_secret(
     settings: Settings, log: Connection, database_url: str
 ) -> None:
-    filled(database_url, log)
     planned = forget.plan(reader_of(log, "default"), session=example(2)[0].stream.split("/", 2)[2])
     done = forget.forget(settings, log, 1, planned, None, f"it held {SECRET}")
     kept = (settings.data_dir / RECEIPTS).read_text()
@@ -201,10 +191,10 @@ def test_what_is_recorded_about_forgetting_is_no_thing_to_forget_and_its_reason_
     assert [each.id for each in erase.receipts(log)] == [done.receipt]
 
 
+@pytest.mark.parametrize("shards", [4])
 def test_a_text_is_forgotten_wherever_it_was_said_and_with_what_was_recorded_of_it(
     settings: Settings, log: Connection, database_url: str
 ) -> None:
-    generations.ensure_live(log, 4)
     said = [
         *example(1),
         prompt(1, f"Remember: {PHRASE} is what we use.", session="a"),
@@ -276,7 +266,6 @@ def test_whatever_kind_of_event_says_it_and_in_whichever_field_nothing_of_it_is_
 def test_a_text_is_found_in_other_letters_than_ascii_in_any_case_and_composed_or_not(
     settings: Settings, log: Connection, database_url: str, text: str
 ) -> None:
-    generations.ensure_live(log, 1)
     apart = unicodedata.normalize("NFD", text)
     forms = sorted({text, text.upper(), text.lower(), apart})
     append(log, 1, [prompt(n, f"Remember: {form}.", session="a", at=n) for n, form in enumerate(forms)])
@@ -296,7 +285,6 @@ def test_what_hook_and_transcript_both_told_is_forgotten_together_whichever_come
         location=by_line.location, session_id="a",
     )  # fmt: skip
     one, other = (by_hook, by_line) if first == "hook" else (by_line, by_hook)
-    generations.ensure_live(log, 1)
     append(log, 1, [one, prompt(9, "something else", session="a")])
     drained(database_url)
     forgotten(settings, log, id=id_of(one))
@@ -311,7 +299,6 @@ def test_what_hook_and_transcript_both_told_is_forgotten_together_whichever_come
 def test_a_better_parser_that_reads_more_of_a_forgotten_line_brings_nothing_back(
     settings: Settings, log: Connection, database_url: str
 ) -> None:
-    generations.ensure_live(log, 1)
     append(log, 1, [prompt(1, PHRASE)])
     drained(database_url)
     forgotten(settings, log, id=id_of(prompt(1)))
@@ -323,7 +310,6 @@ def test_a_better_parser_that_reads_more_of_a_forgotten_line_brings_nothing_back
 def test_an_append_that_began_before_the_tombstone_was_laid_is_waited_for(
     settings: Settings, log: Connection, database_url: str
 ) -> None:
-    generations.ensure_live(log, 1)
     append(log, 1, [prompt(1, "kept for now")])
     drained(database_url)
     with connect(database_url, autocommit=False) as slow:
@@ -341,7 +327,6 @@ def test_an_append_that_began_before_the_tombstone_was_laid_is_waited_for(
 def test_the_log_lets_nobody_change_anything_and_empty_nothing_without_an_open_receipt(
     settings: Settings, log: Connection, database_url: str
 ) -> None:
-    generations.ensure_live(log, 1)
     append(log, 1, [prompt(1, PHRASE), prompt(2, "to be kept")])
     drained(database_url)
     done = forgotten(settings, log, id=id_of(prompt(1)))
@@ -359,7 +344,6 @@ def test_the_log_lets_nobody_change_anything_and_empty_nothing_without_an_open_r
 def test_a_forgetting_that_was_killed_half_way_is_taken_up_again(
     settings: Settings, log: Connection, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    generations.ensure_live(log, 1)
     append(log, 1, [prompt(1, PHRASE), prompt(2, "to be kept")])
     drained(database_url)
 
@@ -396,8 +380,8 @@ def test_a_command_sent_again_after_what_it_became_was_forgotten_brings_nothing_
     assert holds(database_url, "zq7vkx19mw") == []
 
 
+@pytest.mark.filled
 def test_a_preview_changes_nothing(settings: Settings, log: Connection, database_url: str) -> None:
-    filled(database_url, log)
     before = digests(log)
     told = forget.preview(log, 1, forget.plan(reader_of(log, "default"), match="invoice"))
     assert told.events > 0
@@ -410,7 +394,6 @@ def test_a_preview_changes_nothing(settings: Settings, log: Connection, database
 def test_over_http_it_is_shown_first_and_done_once_for_each_key(
     settings: Settings, log: Connection, database_url: str
 ) -> None:
-    generations.ensure_live(log, 1)
     append(log, 1, [prompt(1, PHRASE), prompt(2, "to be kept")])
     drained(database_url)
     app = FastAPI()
@@ -437,7 +420,6 @@ def test_over_http_it_is_shown_first_and_done_once_for_each_key(
 def test_what_is_asked_twice_at_once_under_one_key_is_told_twice_as_done(
     settings: Settings, log: Connection, database_url: str
 ) -> None:
-    generations.ensure_live(log, 1)
     append(log, 1, [prompt(1, PHRASE)])
     drained(database_url)
     asked = http_forget.Forget(match=PHRASE)
@@ -458,7 +440,6 @@ def test_what_is_asked_twice_at_once_under_one_key_is_told_twice_as_done(
 def test_the_same_key_goes_on_with_what_was_begun_under_it_and_with_nothing_else(
     settings: Settings, log: Connection, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    generations.ensure_live(log, 1)
     append(log, 1, [prompt(1, PHRASE), prompt(2, "to be kept")])
     drained(database_url)
 
@@ -488,7 +469,6 @@ def left(folder: Path, name: str, payload: dict[str, Any], at: int = NOON) -> Pa
 
 
 def test_deliveries_on_disk_go_with_what_they_tell(settings: Settings, log: Connection, database_url: str) -> None:
-    generations.ensure_live(log, 1)
     append(log, 1, [prompt(1, PHRASE, session="a"), prompt(2, "old", session="old", at=-10), prompt(3, session="b")])
     drained(database_url)
     spool = settings.data_dir / "spool"
@@ -510,7 +490,6 @@ def test_deliveries_on_disk_go_with_what_they_tell(settings: Settings, log: Conn
 def test_a_receipt_stays_open_while_something_of_it_is_found_in_a_log_file(
     settings: Settings, log: Connection, database_url: str
 ) -> None:
-    generations.ensure_live(log, 1)
     append(log, 1, [prompt(1, PHRASE), prompt(2, "to be kept")])
     drained(database_url)
     (settings.data_dir / "log").mkdir(parents=True)
@@ -527,7 +506,6 @@ def test_a_receipt_stays_open_while_something_of_it_is_found_in_a_log_file(
 
 
 def test_generations_that_are_not_live_go_whole(settings: Settings, log: Connection, database_url: str) -> None:
-    generations.ensure_live(log, 1)
     append(log, 1, [prompt(1, f"please remember {PHRASE}"), prompt(2, "to be kept")])
     drained(database_url)
     replay(database_url, None)
@@ -540,7 +518,6 @@ def test_generations_that_are_not_live_go_whole(settings: Settings, log: Connect
 def test_vectors_and_their_cache_go_with_what_they_were_made_of_and_a_late_write_brings_nothing_back(
     settings: Settings, log: Connection, database_url: str, vectors: tuple[str, str]
 ) -> None:
-    generations.ensure_live(log, 1)
     append(
         log, 1, [prompt(1, f"please remember that {PHRASE} is ours"), prompt(2, "please remember the tea", session="t")]
     )

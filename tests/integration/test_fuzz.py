@@ -9,19 +9,20 @@ import random
 import socket
 import time
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
 
 import pytest
-from apis import TOKEN, Api, serving
-from asked import Remembered, remembered
+from apis import TOKEN, Api
+from asked import Remembered
 from client_sessions import SAMPLES
-from events import until
-from histories import drained, filled
+from data_dirs import used
+from histories import drained
 from mangled import BYTES, COUNT, HOOKS, SEED, VALUES, Mangler, hook
 from processes import memctl
+from waiting import until
 
 from memctl.api import exporting
 from memctl.api.commands import Intake
@@ -97,8 +98,8 @@ def sent(door: Path, data: bytes, *, cut: bool) -> dict[str, Any] | None:
 def test_a_door_that_hostile_deliveries_come_to_goes_on_and_the_log_is_sound(database_url: str, tmp_path: Path) -> None:
     path, log = tmp_path / "door.sock", tmp_path / "door.log"
     environment = {
-        "MEMCTL_DATA_DIR": str(tmp_path / "data"), "MEMCTL_DOOR_SOCKET": str(path), "MEMCTL_DATABASE_URL": database_url,
-        "XDG_CONFIG_HOME": str(tmp_path / "config"),
+        "MEMCTL_DATA_DIR": str(used(tmp_path / "data")), "MEMCTL_DOOR_SOCKET": str(path),
+        "MEMCTL_DATABASE_URL": database_url, "XDG_CONFIG_HOME": str(tmp_path / "config"),
     }  # fmt: skip
     mangler, taken = Mangler(SEED + 400), 0
     with memctl("door", environment=environment, log=log) as process:
@@ -121,25 +122,13 @@ def test_a_door_that_hostile_deliveries_come_to_goes_on_and_the_log_is_sound(dat
         assert answer is not None
         assert answer["ok"], answer
         assert taken > COUNT / 4
-        until(lambda: len(sockets_of(process.pid)) <= held + 1, within_s=30)  # one to read transcripts by
+        until(lambda: len(sockets_of(process.pid)) <= held + 1)  # one to read transcripts by
         assert listening(process.pid) == listens
         assert "Traceback" not in log.read_text()
     sound(database_url)
 
 
 # --- the API ---
-
-
-@pytest.fixture(scope="module")
-def memory(postgres_server: str, migrated_template: str, vectors: tuple[str, str]) -> Iterator[Remembered]:
-    with remembered(postgres_server, migrated_template, vectors, embedded=False) as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
-def api(memory: Remembered, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
-    with serving(tmp_path_factory.mktemp("api"), memory, embedder="none") as found:
-        yield found
 
 
 def texts(rng: random.Random) -> str:
@@ -222,6 +211,7 @@ EXPORTED: tuple[Callable[[Path], object], ...] = (
 )
 
 
+@pytest.mark.filled
 def test_no_file_makes_a_reader_fail_otherwise_than_in_words(
     database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -230,7 +220,6 @@ def test_no_file_makes_a_reader_fail_otherwise_than_in_words(
     settings = load_settings()
     mangler = Mangler(SEED + 600)
     with connect(database_url) as log:
-        filled(database_url, log)
         exported = tmp_path / "export.jsonl"
         with exported.open("wb") as out:
             exporting.export(log, "default", out.write)

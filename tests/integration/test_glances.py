@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import psycopg
@@ -21,12 +20,6 @@ from memctl.workers.glances import Glances
 @pytest.fixture
 def shards() -> int:
     return 1
-
-
-@pytest.fixture
-def log(database_url: str) -> Iterator[Connection]:
-    with connect(database_url, name="test") as connection:
-        yield connection
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ import pytest
 from apis import RUN, TOKEN, Api, free_port, problem_of, serving
 from asked import ATLAS, LEDGER, Remembered, remembered
 from click.testing import CliRunner
-from servers import wait_until
+from waiting import until
 
 from memctl.api.client import BadlyAsked, Client, NotThere, Refused, Unreachable
 from memctl.cli.main import memctl as program
@@ -43,7 +43,7 @@ def memory(postgres_server: str, migrated_template: str, vectors: tuple[str, str
 def api(memory: Remembered, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
     with serving(tmp_path_factory.mktemp("api"), memory) as found:
         with found.client() as client:
-            wait_until(lambda: client.health()["degraded"] == [], patience=60, what="the embedder")
+            until(lambda: client.health()["degraded"] == [], "the embedder")
         yield found
 
 
@@ -308,7 +308,11 @@ def test_the_client_raises_what_the_server_said(api: Api) -> None:
 
 
 def test_the_client_says_when_nobody_answers() -> None:
-    with Client(f"http://127.0.0.1:{free_port()}", "x") as client, pytest.raises(Unreachable) as failed:
+    with (
+        free_port() as nobody,
+        Client(f"http://127.0.0.1:{nobody}", "x") as client,
+        pytest.raises(Unreachable) as failed,
+    ):
         client.stats()
     assert "memctl up" in (failed.value.hint or "")
 
@@ -317,8 +321,12 @@ def test_the_client_says_when_nobody_answers() -> None:
 
 
 def test_it_starts_without_a_vector_store_and_ends_cleanly_when_told(memory: Remembered, tmp_path: Path) -> None:
-    elsewhere = Remembered(memory.database_url, f"http://127.0.0.1:{free_port()}", "x", "")
-    with serving(tmp_path, elsewhere, embedder="none") as api:
+    with (
+        free_port() as nobody,
+        serving(
+            tmp_path, Remembered(memory.database_url, f"http://127.0.0.1:{nobody}", "x", ""), embedder="none"
+        ) as api,
+    ):
         with api.client() as client:
             answer = client.search("coastline of Iceland")
             assert answer["results"]
@@ -506,7 +514,7 @@ def test_a_session_begins_with_what_memory_holds_of_its_project_and_that_it_was_
             ).fetchone()
             return None if row is None else int(row[0])
 
-    wait_until(lambda: recorded() is not None, what="the record of what was recalled")
+    until(lambda: recorded() is not None, "the record of what was recalled")
     assert recorded() == told.count("\n- ")
 
 
@@ -539,10 +547,10 @@ def test_where_recall_is_off_nothing_is_told_until_it_is_on_again(api: Api) -> N
     begins = {"hook_event_name": "SessionStart", "source": "startup", "session_id": "quiet"}
     switch = ["--recall", "--session", "quiet"]
     assert CliRunner(env=api.environment).invoke(program, ["off", *switch]).exit_code == 0
-    wait_until(lambda: told_at(api, **begins) == (204, ""), what="silence")
+    until(lambda: told_at(api, **begins) == (204, ""), "silence")
     assert told_at(api, **{**begins, "session_id": "other"})[0] == 200
     assert CliRunner(env=api.environment).invoke(program, ["on", *switch]).exit_code == 0
-    wait_until(lambda: told_at(api, **begins)[0] == 200, what="the end of it")
+    until(lambda: told_at(api, **begins)[0] == 200, "the end of it")
 
 
 def test_a_prompt_is_not_answered_with_what_its_own_session_said(api: Api) -> None:

@@ -3,26 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
-import pytest
-from apis import Api, problem_of, serving
-from asked import Remembered, remembered
+from apis import Api, problem_of
+from asked import Remembered
 
 from memctl.workers.drain import Drainer, catch_up
-
-
-@pytest.fixture(scope="module")
-def memory(postgres_server: str, migrated_template: str, vectors: tuple[str, str]) -> Iterator[Remembered]:
-    with remembered(postgres_server, migrated_template, vectors, embedded=False) as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
-def api(memory: Remembered, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
-    with serving(tmp_path_factory.mktemp("api"), memory, embedder="none") as found:
-        yield found
 
 
 def got(api: Api, path: str) -> Any:

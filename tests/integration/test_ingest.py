@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from client_sessions import OPENCODE_MESSAGES, SAMPLES, opencode
+from data_dirs import used
 from histories import EXAMPLE, digests, real_sessions
 
 from memctl.api.accounting import account as account_of_log
@@ -34,7 +35,7 @@ def shards() -> int:
 
 @pytest.fixture
 def intake(database_url: str, tmp_path: Path) -> Iterator[Intake]:
-    with Intake(load_settings(database_url=database_url, data_dir=tmp_path / "data")) as intake:
+    with Intake(load_settings(database_url=database_url, data_dir=used(tmp_path / "data"))) as intake:
         yield intake
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import zipfile
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,7 +13,7 @@ import msgspec
 import pytest
 import servers
 from events import id_of, prompt
-from histories import digests, drained, everything, example, filled
+from histories import digests, drained, everything, example
 
 from memctl.api import backups, exporting, forget, redacting
 from memctl.api.commands import Intake
@@ -37,23 +36,8 @@ PHRASE = "the zq7vkx19mw harbour protocol"
 
 
 @pytest.fixture
-def log(database_url: str) -> Iterator[Connection]:
-    with connect(database_url, name="test") as connection:
-        yield connection
-
-
-@pytest.fixture
-def settings(database_url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Settings:
-    monkeypatch.setenv("MEMCTL_DATABASE_URL", database_url)
-    monkeypatch.setenv("MEMCTL_DATA_DIR", str(tmp_path / "data"))
-    return load_settings()
-
-
-@pytest.fixture
-def elsewhere(postgres_server: str, migrated_template: str) -> Iterator[Connection]:
-    """Another database, with nothing in it."""
-    with servers.fresh_database(postgres_server, template=migrated_template) as url, connect(url) as connection:
-        yield connection
+def shards() -> int:
+    return 1
 
 
 def url_of(connection: Connection, like: str) -> str:
@@ -67,10 +51,10 @@ def events(connection: Connection) -> list[tuple[object, ...]]:
     ).fetchall()
 
 
+@pytest.mark.filled
 def test_a_backup_made_while_others_write_is_restored_elsewhere_without_what_was_forgotten_since(
     settings: Settings, log: Connection, elsewhere: Connection, database_url: str, tmp_path: Path
 ) -> None:
-    filled(database_url, log)
     append(log, 1, [prompt(1, PHRASE, session="a"), prompt(2, "to be kept", session="a")])
     drained(database_url)
     with connect(database_url, autocommit=False) as writer:
@@ -109,7 +93,6 @@ def test_a_backup_made_while_others_write_is_restored_elsewhere_without_what_was
 def test_a_damaged_backup_is_refused_and_nothing_is_restored(
     settings: Settings, log: Connection, elsewhere: Connection, database_url: str, tmp_path: Path, damage: str
 ) -> None:
-    generations.ensure_live(log, 1)
     append(log, 1, [prompt(n) for n in range(50)])
     file = backup(settings, log, tmp_path / "kept")
     content = file.read_bytes()
@@ -132,11 +115,11 @@ def test_a_damaged_backup_is_refused_and_nothing_is_restored(
     assert events(elsewhere) == []
 
 
+@pytest.mark.parametrize("shards", [4])
 def test_an_export_is_taken_back_once_and_without_what_was_forgotten(
     settings: Settings, log: Connection, elsewhere: Connection, database_url: str, tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
-    generations.ensure_live(log, 4)
     told = [*everything(), prompt(1, PHRASE, session="a")]
     append(log, 1, told)
     append(log, 1, [prompt(1, PHRASE + ", told otherwise", session="a")])
@@ -238,7 +221,6 @@ def test_a_backup_is_made_on_schedule_when_the_last_is_old_and_something_was_tol
     monkeypatch.setenv("MEMCTL_BACKUP__EVERY_HOURS", "24")
     monkeypatch.setenv("MEMCTL_BACKUP__KEEP", "2")
     daily = load_settings()
-    generations.ensure_live(log, 1)
     now = datetime.now(UTC)
     assert not make_if_due(daily, log, now), "there is nothing to back up"
     append(log, 1, [prompt(1)])

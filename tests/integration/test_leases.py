@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -11,7 +10,7 @@ from msgspec.structs import replace
 
 from memctl.domain.event import Position
 from memctl.infra import generations
-from memctl.infra.database import Connection, connect
+from memctl.infra.database import Connection
 from memctl.infra.generations import Lease, LeaseHeld, LeaseLost
 
 SHARDS = 3
@@ -20,12 +19,6 @@ SHARDS = 3
 @pytest.fixture
 def shards() -> int:
     return SHARDS
-
-
-@pytest.fixture
-def log(database_url: str) -> Iterator[Connection]:
-    with connect(database_url) as connection:
-        yield connection
 
 
 def acquired(log: Connection, shard: int = 1, owner: str = "one") -> Lease:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 
@@ -15,7 +14,6 @@ from llm_server import (
     fails,
     fails_late,
     garbage,
-    llm_server,
     slow,
     truncated,
     uncounted,
@@ -23,7 +21,7 @@ from llm_server import (
 from pydantic import BaseModel, Field
 
 from memctl.infra.database import Connection, connect
-from memctl.infra.llm import budget, client
+from memctl.infra.llm import budget
 from memctl.infra.llm.budget import Limits, OverBudget, Purpose
 from memctl.infra.llm.client import Client, Unanswered
 from memctl.infra.llm.prompts import Prompt, fenced, prompt
@@ -37,24 +35,6 @@ GOOD = {"word": "yes", "chance": 0.5}
 class Said(BaseModel):
     word: str
     chance: float = Field(ge=0, le=1)
-
-
-@pytest.fixture(autouse=True)
-def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "FIRST_PAUSE_S", 0.01)
-    monkeypatch.setattr(client, "LONGEST_PAUSE_S", 0.01)
-
-
-@pytest.fixture
-def server() -> Iterator[Server]:
-    with llm_server() as server:
-        yield server
-
-
-@pytest.fixture
-def log(database_url: str) -> Iterator[Connection]:
-    with connect(database_url, name="test") as connection:
-        yield connection
 
 
 def asking(log: Connection, server: Server, provider: str = "openai", **more: object) -> Client:

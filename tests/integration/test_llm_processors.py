@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import psycopg
 import pytest
+import servers
 from events import NOON, observed
 from histories import drained, example
-from llm_server import Server, answers, fails, garbage, llm_server, slow
+from llm_server import Server, answers, fails, garbage, slow
 from msgspec.structs import replace
 
 from memctl.api import forget
@@ -20,7 +21,6 @@ from memctl.api.reader import reader_of
 from memctl.domain.event import Event, Payload
 from memctl.domain.learning import EpisodeDistilled, InsightExtracted, ProcessorFailed, TrajectoryJudged
 from memctl.domain.observations import PromptSubmitted
-from memctl.infra import generations
 from memctl.infra.database import Connection, connect
 from memctl.infra.llm import budget, client
 from memctl.infra.log.append import append
@@ -35,22 +35,8 @@ JUDGED = {"outcome": "failure", "why": "nothing was mended", "confidence": 0.9, 
 SUMMARY = {"summary": "The total of an empty cart was mended.", "tags": ["cart"]}
 
 
-@pytest.fixture(autouse=True)
-def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "FIRST_PAUSE_S", 0.01)
-    monkeypatch.setattr(client, "LONGEST_PAUSE_S", 0.01)
-
-
 @pytest.fixture
-def server() -> Iterator[Server]:
-    with llm_server() as server:
-        yield server
-
-
-@pytest.fixture
-def settings(database_url: str, server: Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Settings:
-    monkeypatch.setenv("MEMCTL_DATABASE_URL", database_url)
-    monkeypatch.setenv("MEMCTL_DATA_DIR", str(tmp_path / "data"))
+def settings(settings: Settings, server: Server, monkeypatch: pytest.MonkeyPatch) -> Settings:
     monkeypatch.setenv("MEMCTL_LLM__PROVIDER", "openai")
     monkeypatch.setenv("MEMCTL_LLM__MODEL", "m")
     monkeypatch.setenv("MEMCTL_LLM__BASE_URL", f"{server.url}/v1")
@@ -58,12 +44,25 @@ def settings(database_url: str, server: Server, monkeypatch: pytest.MonkeyPatch,
     return load_settings()
 
 
+@pytest.fixture(scope="module")
+def told(postgres_server: str, templates: servers.Templates) -> Iterator[str]:
+    """Name of a database in which the example is folded: each test takes a copy."""
+    with servers.fresh_database(postgres_server, templates.live(1)) as url:
+        with connect(url) as connection:
+            append(connection, 1, example())
+        drained(url)
+        yield urlsplit(url).path.lstrip("/")
+
+
+@pytest.fixture
+def database_url(postgres_server: str, told: str) -> Iterator[str]:
+    with servers.fresh_database(postgres_server, told) as url:
+        yield url
+
+
 @pytest.fixture
 def desk(settings: Settings) -> Iterator[Desk]:
     with connect(settings.require("database_url"), name="test") as connection:
-        generations.ensure_live(connection, 1)
-        append(connection, 1, example())
-        drained(settings.require("database_url"))
         yield Desk(connection, settings, now=lambda: NOON + MONTH)
 
 

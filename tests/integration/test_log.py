@@ -11,10 +11,11 @@ from uuid import UUID
 
 import psycopg
 import pytest
-from events import id_of, prompt, until
+from events import id_of, prompt
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
+from waiting import until
 
 from memctl.domain.event import Micros, NewEvent, Position, stream_hash
 from memctl.domain.observations import PromptSubmitted

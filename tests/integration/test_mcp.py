@@ -12,12 +12,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import Any
 
 import pytest
-from asked import LEDGER, Remembered, remembered
-from integration.test_http import TOKEN, Api, serving
+from apis import TOKEN, Api, free_port
+from asked import LEDGER, Remembered
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
-from servers import wait_until
+from waiting import until
 
 from memctl.api.mcp import _caller
 from memctl.infra import keys
@@ -30,18 +30,6 @@ TOOLS = {
 }  # fmt: skip
 
 Talk = Callable[[Client], Awaitable[Any]]
-
-
-@pytest.fixture(scope="module")
-def memory(postgres_server: str, migrated_template: str, vectors: tuple[str, str]) -> Iterator[Remembered]:
-    with remembered(postgres_server, migrated_template, vectors, embedded=False) as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
-def api(memory: Remembered, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
-    with serving(tmp_path_factory.mktemp("api"), memory, "none") as found:
-        yield found
 
 
 def over_stdio(api: Api, talk: Talk) -> Any:
@@ -111,16 +99,15 @@ def test_what_goes_wrong_is_said_with_what_to_do(api: Api) -> None:
 
 @pytest.fixture
 def served(api: Api) -> Iterator[str]:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "memctl.cli", "mcp", "--http", "--port", str(port)]
-    process = subprocess.Popen(command, env=api.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        wait_until(lambda: _listens(process, port), patience=30, what="the MCP server's port")
-        yield f"http://127.0.0.1:{port}/mcp"
-    finally:
-        process.terminate()
-        process.wait(20)
+    with free_port() as port:
+        command = [sys.executable, "-m", "memctl.cli", "mcp", "--http", "--port", str(port)]
+        process = subprocess.Popen(command, env=api.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            until(lambda: _listens(process, port), "the MCP server's port")
+            yield f"http://127.0.0.1:{port}/mcp"
+        finally:
+            process.terminate()
+            process.wait(20)
 
 
 def _listens(process: subprocess.Popen[bytes], port: int) -> bool:

@@ -13,8 +13,9 @@ from pathlib import Path
 
 import psycopg
 import pytest
-import servers
+from data_dirs import used
 from histories import EXAMPLE
+from waiting import until
 
 from memctl.api.commands import Intake
 from memctl.api.ingest import Account, follow, ingest
@@ -43,7 +44,7 @@ def shards() -> int:
 
 @pytest.fixture
 def intake(database_url: str, tmp_path: Path) -> Iterator[Intake]:
-    with Intake(load_settings(database_url=database_url, data_dir=tmp_path / "data")) as intake:
+    with Intake(load_settings(database_url=database_url, data_dir=used(tmp_path / "data"))) as intake:
         yield intake
 
 
@@ -90,16 +91,16 @@ def is_told(process: subprocess.Popen[str]) -> None:
 
 def test_a_lost_postgres_is_told_while_ingest_waits(database_url: str) -> None:
     with memctl(database_url, "ingest", "--wait", str(EXAMPLE)) as process:
-        servers.wait_until(lambda: events(database_url) > 10, 30, "the events' being kept")
-        servers.wait_until(lambda: end_backends(database_url) == 1, 10, "the ending of its backend")
+        until(lambda: events(database_url) > 10, "the events' being kept")
+        until(lambda: end_backends(database_url) == 1, "the ending of its backend")
         is_told(process)
 
 
 def test_a_lost_postgres_is_told_while_files_are_followed(database_url: str, tmp_path: Path) -> None:
     (tmp_path / "one.jsonl").write_bytes(EXAMPLE.read_bytes())
     with memctl(database_url, "ingest", "--follow", str(tmp_path)) as process:
-        servers.wait_until(lambda: events(database_url) > 10, 30, "the events' being kept")
-        servers.wait_until(lambda: end_backends(database_url) == 1, 10, "the ending of its backend")
+        until(lambda: events(database_url) > 10, "the events' being kept")
+        until(lambda: end_backends(database_url) == 1, "the ending of its backend")
         (tmp_path / "two.jsonl").write_bytes(EXAMPLE.read_bytes().replace(b"Invoice", b"Receipt"))
         is_told(process)
 
@@ -116,14 +117,14 @@ def test_an_ingest_that_lost_its_postgres_keeps_what_it_had_and_goes_on(
     database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("memctl.api.ingest.BATCH", 5)
-    settings = load_settings(database_url=database_url, data_dir=tmp_path / "data")
+    settings = load_settings(database_url=database_url, data_dir=used(tmp_path / "data"))
     read = 0
 
     def end_it(path: Path, size: int) -> None:
         nonlocal read
         read += 1
         if read == 15:
-            servers.wait_until(lambda: events(database_url) > 0)
+            until(lambda: events(database_url) > 0)
             assert end_backends(database_url) == 1
 
     with Intake(settings) as intake, pytest.raises(DatabaseUnavailable, match="went away"):
@@ -141,7 +142,7 @@ def test_a_table_that_stays_locked_is_not_called_away(
 ) -> None:
     monkeypatch.setattr(database, "LOCK_TIMEOUT_S", 0.2)
     with (
-        Intake(load_settings(database_url=database_url, data_dir=tmp_path)) as intake,
+        Intake(load_settings(database_url=database_url, data_dir=used(tmp_path))) as intake,
         psycopg.connect(database_url) as other,
     ):
         other.execute("LOCK TABLE memctl.events IN ACCESS EXCLUSIVE MODE")
@@ -184,7 +185,7 @@ def test_a_full_disk_has_its_own_words() -> None:
 
 
 def test_a_wake_that_fails_does_not_make_a_kept_batch_look_failed(database_url: str, tmp_path: Path) -> None:
-    settings = load_settings(database_url=database_url, data_dir=tmp_path, redis_url=NOWHERE)
+    settings = load_settings(database_url=database_url, data_dir=used(tmp_path), redis_url=NOWHERE)
     with Intake(settings) as intake:
         intake.connection.execute("ALTER TABLE memctl.projection_state RENAME TO hidden")
         account = ingest(intake, [EXAMPLE])
@@ -208,7 +209,7 @@ def test_a_second_migration_waits_for_the_first_however_long_it_takes(
             ).fetchone()
             return row == (1,) or second.done()
 
-        servers.wait_until(waits_long, 20, "the second migration's waiting")
+        until(waits_long, "the second migration's waiting")
         assert not second.done()
         first.execute("SELECT pg_advisory_unlock(%s)", [_LOCK])
         assert second.result(timeout=60)
@@ -221,22 +222,21 @@ def test_following_goes_on_when_files_and_folders_go_away(
     folder = tmp_path / "sessions"
     folder.mkdir()
     (folder / "one.jsonl").write_bytes(EXAMPLE.read_bytes())
-    ended = threading.Event()
-
-    class Enough(Exception):
-        pass
+    gone, stop = threading.Event(), threading.Event()
 
     def tell(account: Account) -> None:
-        if not (folder / "one.jsonl").exists():
-            raise Enough
-        (folder / "one.jsonl").unlink()
-        folder.rmdir()
-        ended.set()
+        if gone.is_set():
+            stop.set()
+        else:
+            (folder / "one.jsonl").unlink()
+            folder.rmdir()
+            gone.set()
 
     with ThreadPoolExecutor(1) as pool:
-        following = pool.submit(follow, intake, [folder], Account(), tell)
-        assert ended.wait(20)
+        following = pool.submit(follow, intake, [folder], Account(), tell, stop)
+        until(lambda: gone.is_set() or following.done(), "the first telling")
+        assert gone.is_set(), following.exception()
         folder.mkdir()
         (folder / "two.jsonl").write_bytes(EXAMPLE.read_bytes().replace(b'"sessionId": "', b'"sessionId": "2'))
-        with pytest.raises(Enough):
-            following.result(timeout=20)
+        until(following.done, "the second telling")
+        assert following.exception() is None

@@ -55,16 +55,13 @@ def noted(text: str, number: int, **more: object) -> NewEvent:
 
 
 @pytest.fixture
-def settings(database_url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Settings:
-    monkeypatch.setenv("MEMCTL_DATABASE_URL", database_url)
-    monkeypatch.setenv("MEMCTL_DATA_DIR", str(tmp_path / "data"))
-    return load_settings()
+def shards() -> int:
+    return 2
 
 
 @pytest.fixture
 def desk(settings: Settings) -> Iterator[Desk]:
     with connect(settings.require("database_url"), name="test") as connection:
-        generations.ensure_live(connection, 2)
         yield Desk(connection, settings, now=lambda: NOON + DAY)
 
 

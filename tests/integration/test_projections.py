@@ -9,8 +9,9 @@ from datetime import timedelta
 import psycopg
 import pytest
 import servers
-from events import NOON, observed, prompt, until
+from events import NOON, observed, prompt
 from histories import digests, everything, example
+from waiting import until
 
 from memctl.domain.event import NewEvent
 from memctl.domain.location import normalise

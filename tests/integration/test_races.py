@@ -6,12 +6,10 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 
-import histories
 import pytest
 from histories import digests, example
-from servers import wait_until
+from waiting import until
 
 from memctl.domain.event import stream_hash
 from memctl.infra import generations, rebuilds
@@ -27,18 +25,12 @@ def shards() -> int:
     return 4
 
 
-@pytest.fixture
-def log(database_url: str) -> Iterator[Connection]:
-    with connect(database_url) as connection:
-        yield connection
-
-
 def owners(connection: Connection, generation: int) -> list[str]:
     return [offset.owner or "" for offset in generations.offsets(connection, generation)]
 
 
+@pytest.mark.filled
 def test_a_refold_folds_nothing_once_other_rows_are_live(database_url: str, log: Connection) -> None:
-    histories.filled(database_url, log)
     live, before = generations.live(log), digests(log)
     stream = example()[0].stream
     held = generations.take(log, live.stage2, 0, "a worker", 5)
@@ -54,7 +46,7 @@ def test_a_refold_folds_nothing_once_other_rows_are_live(database_url: str, log:
     folding = threading.Thread(target=fold_again)
     folding.start()
     # It knows which rows are live, and has the lease of its shard; the last lease it waits for.
-    wait_until(lambda: any(owner.startswith("refold:") for owner in owners(log, live.stage1)), 30)
+    until(lambda: any(owner.startswith("refold:") for owner in owners(log, live.stage1)))
     with log.transaction():
         end = generations.lowest_offset(log, live.stage1)
         first = generations.create(log, 1, shards=4)
@@ -98,7 +90,7 @@ def test_the_history_of_the_mark_never_runs_backwards(database_url: str, log: Co
         moving = threading.Thread(target=behind)
         moving.start()
         waits = "SELECT 1 FROM pg_stat_activity WHERE application_name = 'behind' AND wait_event_type = 'Lock'"
-        wait_until(lambda: done.is_set() or log.execute(waits).fetchone(), 30)
+        until(lambda: done.is_set() or log.execute(waits).fetchone())
         ahead.commit()
     moving.join(30)
     assert done.is_set()
@@ -107,8 +99,8 @@ def test_the_history_of_the_mark_never_runs_backwards(database_url: str, log: Co
     assert mark(log) == here + 5
 
 
+@pytest.mark.filled
 def test_a_helper_of_other_code_than_its_leader_does_nothing(database_url: str, log: Connection) -> None:
-    histories.filled(database_url, log)
     ended: list[int] = []
 
     def meanwhile(what: str, done: int, of: int) -> None:

@@ -10,17 +10,17 @@ import socket
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal, Self
 from uuid import uuid4
 
 import pytest
-from apis import Api, serving
-from asked import LEDGER, Remembered, remembered
+from apis import Api
+from asked import LEDGER, Remembered
 from click.testing import CliRunner
-from servers import wait_until
+from data_dirs import used
+from waiting import seconds, until
 
 from memctl.api.relay import NoKey, run_relay
 from memctl.cli.status import status
@@ -42,18 +42,6 @@ relay.run_relay(load_settings())
 """
 
 SECRET = "ghp_abcdefghijklmnopqrstuvwxyz0123456789"
-
-
-@pytest.fixture(scope="module")
-def memory(postgres_server: str, migrated_template: str, vectors: tuple[str, str]) -> Iterator[Remembered]:
-    with remembered(postgres_server, migrated_template, vectors, embedded=False) as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
-def api(memory: Remembered, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
-    with serving(tmp_path_factory.mktemp("api"), memory, embedder="none") as found:
-        yield found
 
 
 @pytest.fixture(scope="module")
@@ -127,7 +115,7 @@ class Relay:
     """A relay process, the hooks of its machine, and what its `status` says."""
 
     def __init__(self, folder: Path, line: Line, key: str) -> None:
-        self.data = folder / "data"
+        self.data = used(folder / "data")
         self.key = folder / "key"
         self.log = folder / "relay.log"
         self.give(key)
@@ -149,7 +137,7 @@ class Relay:
             self.process = subprocess.Popen(
                 [sys.executable, "-c", RUN], env=self.environment, stdout=output, stderr=output
             )
-        wait_until(lambda: self._answers(), patience=60, what="the relay's door")
+        until(lambda: self._answers(), "the relay's door")
 
     def _answers(self) -> bool:
         assert self.process.poll() is None, self.log.read_text()
@@ -179,12 +167,7 @@ class Relay:
 
     def quickest(self, session: str, numbers: range) -> float:
         """Say so many prompts; the seconds of the quickest hook, to which a busy machine adds least."""
-        took = []
-        for number in numbers:
-            began = time.monotonic()
-            self.say(session, range(number, number + 1))
-            took.append(time.monotonic() - began)
-        return min(took)
+        return min(seconds(lambda n=n: self.say(session, range(n, n + 1))) for n in numbers)  # type: ignore[misc]
 
     def waiting(self) -> int:
         spool = self.data / "spool"
@@ -247,16 +230,12 @@ def relay(_relay: Relay, line: Line, log: Connection) -> Relay:
     line.set("open")
     if _relay.process.poll() is not None:
         _relay.start()
-    wait_until(lambda: _relay.waiting() == 0, patience=60, what="an empty spool")
+    until(lambda: _relay.waiting() == 0, "an empty spool")
     return _relay
 
 
 def a_key(log: Connection) -> str:
     return keys.make(log, "default", uuid4().hex, ("read", "ingest"))[1]
-
-
-def comes(what: Callable[[], object]) -> None:
-    wait_until(what, patience=60, what="what was told")
 
 
 def test_what_hooks_and_transcripts_tell_comes_to_the_teams_log_once_and_without_secrets(
@@ -269,53 +248,61 @@ def test_what_hooks_and_transcripts_tell_comes_to_the_teams_log_once_and_without
     stops = {"session_id": "told", "cwd": LEDGER, "hook_event_name": "Stop", "transcript_path": str(transcript)}
     relay.hook(prompt("told", f"use {SECRET} for it"))
     relay.hook(stops)
-    comes(lambda: len(kept(log, "told")) == 2)
+    until(lambda: len(kept(log, "told")) == 2)
     assert SECRET.encode() not in line.sent
     assert all(SECRET not in text for text in kept(log, "told"))
     relay.hook(stops)
     relay.hook(prompt("told", "and once more"))
-    comes(lambda: "and once more" in kept(log, "told"))
+    until(lambda: "and once more" in kept(log, "told"))
     assert len(kept(log, "told")) == 3
     code, told = relay.status()
     assert (code, told["relay"]["state"], told["relay"]["waiting"]) == (0, "forwarding", 0)
-    comes(lambda: relay.status()[1]["relay"]["events"] >= 3)
+    until(lambda: relay.status()[1]["relay"]["events"] >= 3)
 
 
 def test_while_the_api_is_down_hooks_are_as_quick_and_all_comes_in_order_afterwards(
     relay: Relay, line: Line, log: Connection
 ) -> None:
     usual = relay.quickest("patient", range(5))
-    comes(lambda: relay.waiting() == 0)
+    until(lambda: relay.waiting() == 0)
     line.set("shut")
     assert relay.quickest("patient", range(5, 20)) < usual + hook.PATIENCE_S / 2
-    comes(lambda: relay.state() == "waiting")
+    until(lambda: relay.state() == "waiting")
     assert relay.waiting() == 15
     assert relay.status()[0] == 0
     line.set("open")
-    comes(lambda: len(kept(log, "patient")) == 20)
+    until(lambda: len(kept(log, "patient")) == 20)
     assert kept(log, "patient") == expected(range(20))
-    comes(lambda: relay.waiting() == 0 and relay.state() == "forwarding")
+    until(lambda: relay.waiting() == 0 and relay.state() == "forwarding")
 
 
 def test_an_answer_that_is_lost_doubles_nothing(relay: Relay, line: Line, log: Connection) -> None:
     line.set("deaf")
     relay.say("deaf", range(5))
-    comes(lambda: len(kept(log, "deaf")) == 5)
+    until(lambda: len(kept(log, "deaf")) == 5)
     assert relay.waiting() == 5
     line.set("open")
-    comes(lambda: relay.waiting() == 0)
+    until(lambda: relay.waiting() == 0)
     assert kept(log, "deaf") == expected(range(5))
 
 
 def test_an_api_that_hangs_holds_up_no_hook_that_tells_and_one_that_asks_for_two_seconds(
     relay: Relay, line: Line
 ) -> None:
-    usual = relay.quickest("hanging", range(3))
     line.set("stalled")
-    assert relay.quickest("hanging", range(3, 6)) < usual + hook.PATIENCE_S / 2
-    began = time.monotonic()
-    assert relay.hook(prompt("hanging", "how is money kept here?"), "--recall") == ""
-    assert hook.RECALL_PATIENCE_S <= time.monotonic() - began < hook.RECALL_PATIENCE_S + 10 * usual
+
+    def tells() -> float:
+        return seconds(lambda: relay.say("hanging", range(1)))
+
+    def asks() -> float:
+        took = seconds(lambda: told.add(relay.hook(prompt("hanging", "how is money kept here?"), "--recall")))
+        assert took >= hook.RECALL_PATIENCE_S
+        return took
+
+    told: set[str] = set()
+    until(lambda: tells() < hook.PATIENCE_S / 2, "a hook that nothing holds up")
+    until(lambda: asks() < hook.RECALL_PATIENCE_S + hook.PATIENCE_S / 2, "a hook that waits for its patience alone")
+    assert told == {""}
 
 
 def test_a_relay_that_is_killed_again_and_again_loses_and_doubles_nothing(relay: Relay, log: Connection) -> None:
@@ -325,7 +312,7 @@ def test_a_relay_that_is_killed_again_and_again_loses_and_doubles_nothing(relay:
         relay.hook(prompt("killed", f"said while nobody listened {start}"))
         relay.start()
     wanted = {*expected(range(40)), *(f"said while nobody listened {start}" for start in range(0, 40, 10))}
-    comes(lambda: len(kept(log, "killed")) >= 44 and relay.waiting() == 0)
+    until(lambda: len(kept(log, "killed")) >= 44 and relay.waiting() == 0)
     assert sorted(kept(log, "killed")) == sorted(wanted)
 
 
@@ -355,14 +342,14 @@ def test_a_revoked_key_is_said_loudly_and_what_is_told_waits_for_another(
     relay: Relay, api: Api, log: Connection
 ) -> None:
     relay.say("revoked", range(1))
-    comes(lambda: len(kept(log, "revoked")) == 1)
+    until(lambda: len(kept(log, "revoked")) == 1)
     for key in keys.listed(log, "default"):
         if key.revoked_at is None:
             keys.revoke(log, "default", key.id)
     key = {"Authorization": f"Bearer {relay.key.read_text().strip()}"}
-    comes(lambda: api.ask("/v1/caller", headers=key)[0] == 401)  # it may be taken for a while yet
+    until(lambda: api.ask("/v1/caller", headers=key)[0] == 401)  # it may be taken for a while yet
     relay.say("revoked", range(1, 4))
-    comes(lambda: relay.state() == "refused")
+    until(lambda: relay.state() == "refused")
     code, told = relay.status()
     assert code == 1
     assert "refuses this machine's key" in told["relay"]["why"]
@@ -376,23 +363,23 @@ def test_a_revoked_key_is_said_loudly_and_what_is_told_waits_for_another(
     assert "refuses this machine's key" in said
     assert relay.hook(prompt("next", "how is money kept here?"), "--recall") == ""
     relay.give(a_key(log))
-    comes(lambda: kept(log, "revoked") == expected(range(4)))
-    comes(lambda: relay.state() == "forwarding")
+    until(lambda: kept(log, "revoked") == expected(range(4)))
+    until(lambda: relay.state() == "forwarding")
 
 
 def test_a_key_file_that_goes_away_loses_nothing(relay: Relay, line: Line, log: Connection) -> None:
     line.set("shut")
     relay.say("keyless", range(3))
-    comes(lambda: relay.state() == "waiting")
+    until(lambda: relay.state() == "waiting")
     key = relay.key.read_text().strip()
     relay.key.unlink()
     line.set("open")
     # `status` refuses to go by settings that name a file that is not there.
-    comes(lambda: (seen := relay_seen(Places(relay.data))) is not None and seen.standing.state == "refused")
+    until(lambda: (seen := relay_seen(Places(relay.data))) is not None and seen.standing.state == "refused")
     assert relay.waiting() == 3
     assert not list((relay.data / "spool").glob("*.refused"))
     relay.give(key)
-    comes(lambda: kept(log, "keyless") == expected(range(3)))
+    until(lambda: kept(log, "keyless") == expected(range(3)))
 
 
 def test_what_a_hook_asks_is_answered_by_the_team_also_after_its_connection_was_closed(
@@ -416,7 +403,7 @@ def test_what_is_off_here_never_leaves_this_machine(relay: Relay, line: Line, lo
     assert relay.waiting() == 0
     line.set("open")
     relay.hook(prompt("loud", "for all"))
-    comes(lambda: kept(log, "loud") == ["for all"])
+    until(lambda: kept(log, "loud") == ["for all"])
     assert kept(log, "quiet") == []
 
 

@@ -8,9 +8,9 @@ from uuid import UUID
 
 import psycopg
 import pytest
-import servers
 from events import prompt
 from histories import digests, drained, example
+from waiting import until
 
 from memctl.domain.erasing import Scope
 from memctl.domain.event import Position
@@ -103,7 +103,7 @@ def test_a_helper_that_is_killed_leaves_its_task_to_the_others(
 
     def kill_a_helper(what: str, done: int, of: int) -> None:
         if not killed:
-            servers.wait_until(lambda: helpers(connection), what="a helper's connection")
+            until(lambda: helpers(connection), "a helper's connection")
             killed.extend(helpers(connection))
             connection.execute("SELECT pg_terminate_backend(%s, 5000)", [killed[0]])
 

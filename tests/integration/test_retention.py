@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -36,16 +35,12 @@ FAR = Micros(2**52)
 
 
 @pytest.fixture
-def log(database_url: str) -> Iterator[Connection]:
-    with connect(database_url, name="test") as connection:
-        generations.ensure_live(connection, 4)
-        yield connection
+def shards() -> int:
+    return 4
 
 
 @pytest.fixture
-def settings(database_url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Settings:
-    monkeypatch.setenv("MEMCTL_DATABASE_URL", database_url)
-    monkeypatch.setenv("MEMCTL_DATA_DIR", str(tmp_path / "data"))
+def settings(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Settings:
     monkeypatch.setenv("MEMCTL_STORAGE__KEEP_DAYS", "10")
     return load_settings()
 

@@ -9,14 +9,13 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from histories import digests, example
 
 from memctl.infra import rules
-from memctl.infra.database import Connection, connect
+from memctl.infra.database import Connection
 from memctl.infra.log.append import append
 from memctl.infra.log.migrate import NewerSchema
 from memctl.infra.settings import load_settings
@@ -141,12 +140,6 @@ def test_a_rule_that_no_fold_imports_changes_nothing(copy: Path) -> None:
 @pytest.fixture
 def shards() -> int:
     return 1
-
-
-@pytest.fixture
-def log(database_url: str) -> Iterator[Connection]:
-    with connect(database_url) as connection:
-        yield connection
 
 
 def ended(database_url: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from uuid import UUID
 
 import psycopg
@@ -19,12 +19,6 @@ from memctl.infra.log.append import append
 from memctl.infra.log.spaces import space_id
 
 RECEIPT = UUID(int=7)
-
-
-@pytest.fixture
-def log(database_url: str) -> Iterator[Connection]:
-    with connect(database_url) as connection:
-        yield connection
 
 
 def lay(log: Connection, *stones: Tombstone) -> None:

@@ -24,7 +24,7 @@ from pathlib import Path
 import psycopg
 import pytest
 import redis
-from servers import wait_until
+from waiting import until
 
 from memctl.infra.embedded import supervisor
 from memctl.infra.embedded.instance import ProgramFailed, down, status, up
@@ -159,7 +159,7 @@ def test_programs_end_when_the_supervisor_is_killed_and_up_starts_them_again(fol
         up(settings, BASE)
         before = recorded(settings)
         os.kill(before["supervisor"].pid, signal.SIGKILL)
-        wait_until(lambda: not any(process.lives() for process in before.values()), what="the end of all programs")
+        until(lambda: not any(process.lives() for process in before.values()), "the end of all programs")
         assert not status(settings, BASE).well
         with pytest.raises(NotRunning):
             endpoints(settings).require("database_url")
@@ -184,7 +184,7 @@ def test_up_works_after_everything_was_killed_in_the_middle_of_work(folder: Path
         computing.start()
         with connect(settings) as watcher:
             active = "SELECT state FROM pg_stat_activity WHERE pid = %s"
-            wait_until(lambda: watcher.execute(active, [session.pid]).fetchone() == ("active",), what="a busy session")
+            until(lambda: watcher.execute(active, [session.pid]).fetchone() == ("active",), "a busy session")
         for process in recorded(settings).values():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(process.pid, signal.SIGKILL)
@@ -203,7 +203,7 @@ def test_a_program_that_is_killed_is_started_again_by_the_supervisor(folder: Pat
         up(settings, BASE)
         before = recorded(settings)["valkey"]
         os.kill(before.pid, signal.SIGKILL)
-        wait_until(lambda: recorded(settings)["valkey"] != before and status(settings, BASE).well, what="a new Valkey")
+        until(lambda: recorded(settings)["valkey"] != before and status(settings, BASE).well, "a new Valkey")
 
 
 def test_a_process_that_only_shares_a_recorded_pid_is_left_alone(folder: Path) -> None:

@@ -8,7 +8,6 @@ import math
 import random
 import subprocess
 import threading
-import time
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import Any
 import pytest
 from qdrant_client import QdrantClient, models
 from vector_server import ServerProcess, die_with_parent, vector_server_process
+from waiting import until
 
 from memctl.infra.vectors import CollectionMissing, VectorStoreUnavailable, store
 from memctl.infra.vectors.store import Payload, Scope, VectorPoint
@@ -81,13 +81,6 @@ def cosine(one: list[float], other: list[float]) -> float:
 
 def ids(hits: list[store.Hit]) -> list[str]:
     return [hit.id for hit in hits]
-
-
-def eventually(condition: Callable[[], bool], seconds: float = 20.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "the condition did not come true in time"
-        time.sleep(0.02)
 
 
 def raw(server: ServerProcess, method: str, path: str, body: object = None, **headers: str) -> tuple[int, str]:
@@ -538,7 +531,7 @@ def test_resting_writes_are_flushed_so_that_the_log_stays_short(own_server: Serv
     store.ensure_collection(client, "kept", DIMENSIONS)
     store.upsert(client, "kept", [a_point(1)])
     client.close()
-    eventually((own_server.folder / "collections" / "kept" / "checkpoint.json").exists)
+    until((own_server.folder / "collections" / "kept" / "checkpoint.json").exists)
 
 
 def test_the_server_also_listens_on_a_unix_socket_of_its_owner(tmp_path: Path) -> None:
@@ -549,7 +542,7 @@ def test_the_server_also_listens_on_a_unix_socket_of_its_owner(tmp_path: Path) -
     command = process.command("--uds", str(path))
     child = subprocess.Popen(command, stderr=subprocess.DEVNULL, preexec_fn=die_with_parent)
     try:
-        eventually((process.folder / "server.json").exists)
+        until((process.folder / "server.json").exists)
         assert json.loads((process.folder / "server.json").read_text()) == {"pid": child.pid, "uds": str(path)}
         assert path.stat().st_mode & 0o077 == 0
         with httpx.Client(transport=httpx.HTTPTransport(uds=str(path)), base_url="http://localhost") as web:

@@ -13,10 +13,11 @@ from urllib.parse import urlsplit
 import msgspec
 import pytest
 import servers
+from data_dirs import used
 from histories import EXAMPLE, example
 from psycopg import Rollback
 from qdrant_client import QdrantClient
-from servers import wait_until
+from waiting import until
 
 from memctl.api.checks import Check
 from memctl.api.commands import Intake
@@ -50,7 +51,9 @@ def learnt(postgres_server: str, migrated_template: str, folder: Path) -> Iterat
     """Name of a database whose memory has read both transcripts and is caught up: a template for each test's own."""
     write_sessions(folder)
     with servers.fresh_database(postgres_server, template=migrated_template) as url:
-        with Intake(load_settings(database_url=url, data_dir=folder.with_name("memctl"), stage1_shards=4)) as intake:
+        with Intake(
+            load_settings(database_url=url, data_dir=used(folder.with_name("memctl")), stage1_shards=4)
+        ) as intake:
             ingest(intake, [folder])
         drainer = Drainer(url)
         catch_up(drainer)
@@ -511,8 +514,8 @@ def test_a_worker_mends_drift_when_it_starts_and_verify_has_it_mended_when_asked
     loop = OutboxLoop(settings.require("database_url"), url, key, "none")
     loop.start()
     try:
-        wait_until(lambda: set(store.look_up(client, name, [lost, extra])) == {lost}, 30, "the lost point's return")
-        wait_until(lambda: gaps(settings) == {}, 30, "the end of the scan")
+        until(lambda: set(store.look_up(client, name, [lost, extra])) == {lost}, "the lost point's return")
+        until(lambda: gaps(settings) == {}, "the end of the scan")
         drifted(memory, client)  # the worker's next scan is due in an hour
         assert "vectors: points" in gaps(settings)
         found = verified(settings, repair=True)["vectors: points"]

@@ -15,8 +15,9 @@ import httpx
 import pytest
 import uvicorn
 from asked import Remembered, remembered
+from data_dirs import used
 from events import observed
-from servers import wait_until
+from waiting import until
 
 from memctl.api.auth import Guard, names_of
 from memctl.api.client import Client
@@ -80,7 +81,7 @@ def memory(postgres_server: str, migrated_template: str, vectors: tuple[str, str
 @pytest.fixture(scope="module")
 def viewer(memory: Remembered, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Viewer]:
     with pytest.MonkeyPatch.context() as here, contextlib.ExitStack() as stack:
-        here.setenv("MEMCTL_DATA_DIR", str(tmp_path_factory.mktemp("data")))
+        here.setenv("MEMCTL_DATA_DIR", str(used(tmp_path_factory.mktemp("data"))))
         here.setenv("MEMCTL_DATABASE_URL", memory.database_url)
         settings = load_settings()
         readers = Readers(memory.database_url, settings.space)
@@ -97,7 +98,7 @@ def viewer(memory: Remembered, tmp_path_factory: pytest.TempPathFactory) -> Iter
         thread.start()
         stack.callback(thread.join)
         stack.callback(setattr, server, "should_exit", True)
-        wait_until(lambda: server.started, what="the viewer")
+        until(lambda: server.started, "the viewer")
         port = server.servers[0].sockets[0].getsockname()[1]
         yield Viewer(f"http://127.0.0.1:{port}", browsers)
 

@@ -9,6 +9,7 @@ from uuid import UUID
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from unit.test_derive import Session, facts_of, only
 
 from memctl.domain.code_rules import (
     ChangeUndone,
@@ -38,7 +39,6 @@ from memctl.projections.code_rules import CodeRule, code_rules
 from memctl.projections.entities import entities
 from memctl.projections.kernel import Recorded
 from memctl.projections.relations import relations
-from tests.unit.test_derive import Session, facts_of, only
 
 NOON = 1_772_452_800_000_000
 

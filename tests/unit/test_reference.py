@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests import reference
+import reference
 
 
 def test_every_page_is_as_the_code_says() -> None:

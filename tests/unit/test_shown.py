@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from events import as_read
 
 from memctl.domain.derive import derive
 from memctl.domain.event import Event, Micros, NewEvent
@@ -20,7 +21,6 @@ from memctl.domain.observations import (
     transcript_key,
 )
 from memctl.domain.prompts import said_in
-from tests.events import as_read
 
 STREAM = "session/claude-code/s1"
 REFUSAL = (
