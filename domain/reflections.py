@@ -2,11 +2,13 @@
 
 When enough has happened in a project, its memories are grouped by error and by file, and a few insights are recorded,
 each citing the memories that it came from. The rules here count; they claim nothing that is not counted. (Groups by the
-words of titles were tried on real sessions: what came of them was true, and of no use to anybody.)
+words of titles were tried on real sessions: what came of them was true, and of no use to anybody. So were errors that
+nothing mended twice, and conflicts and checkers' rules, of which each case is mended by itself.)
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -18,7 +20,7 @@ import msgspec
 from memctl.domain.bounded import one_line
 from memctl.domain.event import Payload, event
 
-RULE = "reflection@1"
+RULE = "reflection@2"
 """The rules' name and version, recorded with what they made."""
 
 ENOUGH_IMPORTANCE = 150.0
@@ -92,6 +94,7 @@ class Piece(msgspec.Struct, frozen=True, kw_only=True):
     at: int = 0
     files: tuple[str, ...] = ()
     signatures: tuple[str, ...] = ()
+    error_types: tuple[str, ...] = ()
 
 
 Shared = Literal["error", "pair", "file"]
@@ -120,8 +123,14 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True):
 
 _BAD = ("failure", "unsolved")
 _OPEN = ("partial", "open", "abandoned")
-_RECURS, _SESSIONS = 3, 2
-"""Episodes, and sessions, that must share something before it is said of them."""
+_RECURS = 3
+"""Episodes that must share something before it is said of them."""
+_SESSIONS: dict[Shared, int] = {"error": 2, "pair": 3, "file": 2}
+"""Sessions that they must be of: two may have worked on one thing."""
+_HELD = re.compile(r"Fix: (.*) \(held (\d+) of (\d+)\)$")
+_EACH_ITS_OWN = re.compile(r"[\w-]+/")
+"""Error types whose every case is mended otherwise: conflicts, and rules of checkers (strategies tell those)."""
+_TEST = re.compile(r"[._-](?:test|spec)s?(?=\.)|(?:^|(?<=/))test_")
 _TOGETHER = 0.6
 """Share of the episodes that changed either of two files in which both were, for them to belong together."""
 _TROUBLE, _TROUBLED = 3, 0.5
@@ -144,7 +153,7 @@ def clusters(pieces: Sequence[Piece]) -> list[Cluster]:
         for signature in dict.fromkeys(piece.signatures):
             groups["error", (signature,)].append(piece)
     found = [Cluster(kind=kind, about=about, pieces=tuple(members)) for (kind, about), members in groups.items()]
-    found = [c for c in found if len(c.pieces) >= _RECURS and c.sessions >= _SESSIONS and _together(c, groups)]
+    found = [c for c in found if len(c.pieces) >= _RECURS and c.sessions >= _SESSIONS[c.kind] and _together(c, groups)]
     found.sort(key=lambda c: (_KINDS.index(c.kind), -c.weight, c.topic))
     told: set[frozenset[str]] = set()
     distinct = []
@@ -164,6 +173,9 @@ def _together(cluster: Cluster, groups: Mapping[tuple[Shared, tuple[str, ...]], 
     """Whether files that were changed together mostly are; of other groups nothing is asked."""
     if cluster.kind != "pair":
         return True
+    one, other = (_TEST.sub("", path.rpartition("/")[2]) for path in cluster.about)
+    if one == other:  # a file and its test: nobody needs to be told
+        return False
     either = {piece.id for path in cluster.about for piece in groups["file", (path,)]}
     return len(cluster.pieces) >= _TOGETHER * len(either)
 
@@ -182,8 +194,9 @@ def by_rule(found: Iterable[Cluster], pieces: Sequence[Piece]) -> list[Reflected
     """At most three insights that counting gives, each from a group of its own and each group but once."""
     known = {signature: piece for piece in pieces if piece.kind == "bug_pattern" for signature in piece.signatures}
     made: list[Reflected] = []
-    cited: set[str] = set()
+    told: dict[Shared, set[str]] = defaultdict(set)
     for cluster in found:
+        cited = told[cluster.kind]
         fresh = [piece for piece in cluster.pieces if piece.id not in cited]
         if len(fresh) * 2 < len(cluster.pieces):
             continue  # most of it was told already
@@ -208,13 +221,12 @@ def _told(cluster: Cluster, known: dict[str, Piece]) -> Reflected | None:
     match cluster.kind:
         case "error":
             pattern = known.get(about)
-            if pattern is None:
+            way_out = _way_out(pattern) if pattern is not None else ""
+            if pattern is None or not way_out:
                 return None
             cited.insert(0, pattern)
             head = f"This error keeps coming back: {one_line(pattern.title, 200)}"
-            said = [f"It came up in {seen}, last on {_day(cluster.pieces[0].at)}."]
-            fix = next((line for line in pattern.text.splitlines() if line.startswith("Fix:")), "")
-            said.append(one_line(fix, 240) if fix else "No way out of it is known that held.")
+            said = [f"It came up in {seen}, last on {_day(cluster.pieces[0].at)}.", way_out]
         case "pair":
             one, other = cluster.about
             head = f"{_tail(one)} and {_tail(other)} change together"
@@ -235,6 +247,16 @@ def _told(cluster: Cluster, known: dict[str, Piece]) -> Reflected | None:
         importance=round(min(0.4 + 0.04 * count + 0.05 * (bad + unfinished), 0.9), 4),
         memories=tuple(piece.id for piece in cited[:MOST_CITED]),
     )
+
+
+def _way_out(pattern: Piece) -> str:
+    """What mended an error more than once; empty where nothing did, or what did is of each case alone."""
+    found = next((match for line in pattern.text.splitlines() if (match := _HELD.match(line))), None)
+    if found is None or int(found[2]) < 2:
+        return ""
+    if "ran `" not in found[1] and any(_EACH_ITS_OWN.match(each) for each in pattern.error_types):
+        return ""
+    return f"Fix: {one_line(found[1], 240)} (held {found[2]} of {found[3]})"
 
 
 def _counted(bad: int, unfinished: int) -> str:

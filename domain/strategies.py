@@ -35,8 +35,11 @@ _EVERYBODYS = re.compile(r"(?:git|gh|cd|ls|cat|sed|grep|find|rm|mv|cp|mkdir|echo
 _CHECKERS = re.compile(
     r"(golangci-lint|biome|eslint|ruff|mypy|pylint|flake8|markdownlint|clippy|rubocop|stylelint|shellcheck)/(.+)"
 )
+_ONE_OF = re.compile(r"(?!(?:error|warning|note|info|hint): )([A-Za-z][\w-]{2,40}): ")
+"""How a rule that is many says which of them was broken: gosec's `G304: …`, gocritic's `elseif: …`."""
 _NO_LESSON = re.compile(
-    r"typecheck|format|fmt|unused|undefined|syntax|pars(?:e|ing)|import|nolintlint|dupl|maintidx|funlen|cyclo|complexity",
+    r"typecheck|format|fmt|unused|ineffassign|undefined|syntax|pars(?:e|ing)|import|nolintlint|dupl|maintidx|funlen"
+    r"|cyclo|complexity",
     re.I,
 )
 """Rules that every agent keeps, and measures, whose message tells no way."""
@@ -72,9 +75,9 @@ def kept(lesson: Lesson) -> Lesson:
 
 
 def of_call(failed: str, works: str, message: str) -> Lesson | None:
-    """A call that was wrong in itself, and the one that worked in its place."""
+    """A call that was wrong in itself, and the one that worked in its place; None where the error says so itself."""
     failed, works = _bare(failed), _bare(works)
-    if failed == works or not (_general(failed) and _general(works)):
+    if failed == works or not (_general(failed) and _general(works)) or _names_what_to_drop(message, failed, works):
         return None
     said = _said(message)
     return Lesson(
@@ -88,11 +91,12 @@ def of_call(failed: str, works: str, message: str) -> Lesson | None:
     )
 
 
-def of_remedy(failed: str, ran: Sequence[str], message: str) -> Lesson | None:
-    """A command failed until another was run: nothing was edited."""
+def of_remedy(failed: str, ran: Sequence[str], message: str, shown: str = "") -> Lesson | None:
+    """A command failed until another was run: nothing was edited. None where the error (`shown`, as far as it was kept)
+    says so itself."""
     failed, remedies = _head(failed), [_bare(each) for each in ran]
     said = _said(message)
-    if len(remedies) != 1 or not _general(remedies[0]) or not failed or len(said) < 12:
+    if len(remedies) != 1 or not _general(remedies[0]) or not failed or len(said) < 12 or remedies[0] in shown:
         return None
     return Lesson(
         key=f"remedy:{failed}\n{remedies[0]}",
@@ -122,6 +126,8 @@ def of_check(error_types: Sequence[str], command: str, message: str) -> Lesson |
             confidence=0.7,
         )
     said = _said(message)
+    if one_of := _ONE_OF.match(said):
+        rule = f"{rule}/{one_of[1]}"
     if _NO_LESSON.search(rule) or len(said) < 12:
         return None
     return Lesson(
@@ -133,6 +139,13 @@ def of_check(error_types: Sequence[str], command: str, message: str) -> Lesson |
         from_failure=True,
         confidence=0.6,
     )
+
+
+def _names_what_to_drop(message: str, failed: str, works: str) -> bool:
+    """Whether a call works once it lacks some words, all of which the error named."""
+    tried, kept_words = failed.split(), works.split()
+    dropped = [word.lstrip("-") for word in tried if word not in kept_words]
+    return bool(dropped) and set(kept_words) <= set(tried) and all(word in message for word in dropped)
 
 
 def _bare(command: str) -> str:

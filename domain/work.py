@@ -366,7 +366,7 @@ def _lesson(resolved: Resolved, command: str) -> Lesson | None:
         return None
     if error.miscalled:
         return of_call(error.command, command, error.fact.message)
-    return of_remedy(error.command, resolved.ran, error.fact.message)
+    return of_remedy(error.command, resolved.ran, error.fact.message, error.fact.text)
 
 
 def _errors(family: str, command: str, seen: ToolOutcome, failed: bool) -> list[SeenError]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from memctl.domain.reflections import (
     ENOUGH_MEMORIES,
     MOST_INSIGHTS,
@@ -26,6 +28,11 @@ def episode(number: int, **more: Any) -> Piece:
         "outcome": "success", "at": number * DAY,
     }  # fmt: skip
     return Piece(**{**told, **more})
+
+
+def bug(way_out: str, type: str) -> Piece:
+    text = f"{type}\nSeen 3×\n{way_out}"
+    return Piece(id="b", kind="bug_pattern", title="It failed", text=text, signatures=("x",), error_types=(type,))
 
 
 def test_it_is_time_by_importance_by_count_or_by_age() -> None:
@@ -68,13 +75,42 @@ def test_what_is_quoted_is_cited_however_long_ago_it_was() -> None:
 
 
 def test_an_error_that_comes_back_cites_its_pattern_and_its_fix() -> None:
-    known = Piece(
-        id="b", kind="bug_pattern", title="TypeError: None", text="TypeError\nFix: start from 0", signatures=("x",)
-    )
-    pieces = [*(episode(n, signatures=("x",)) for n in range(3)), known]
+    pieces = [*(episode(n, signatures=("x",)) for n in range(3)), bug("Fix: start from 0 (held 2 of 3)", "TypeError")]
     (told,) = by_rule(clusters(pieces), pieces)
     assert told.memories[0] == "b"
-    assert "Fix: start from 0" in told.text
+    assert told.text.endswith("Fix: start from 0 (held 2 of 3)")
+
+
+@pytest.mark.parametrize(
+    ("way_out", "type", "told"),
+    [
+        ("", "TypeError", False),
+        ("Fix: start from 0 (held 1 of 1)", "TypeError", False),
+        ("Fix: took both sides (edited cart.py) (held 3 of 3)", "conflict/content", False),
+        ("Fix: checked it (edited cart.py) (held 3 of 3)", "golangci-lint/errcheck", False),
+        ("Fix: ran `make fmt` (held 2 of 2)", "golangci-lint/gofmt", True),
+    ],
+)
+def test_an_error_is_told_only_with_a_way_out_that_is_no_cases_own(way_out: str, type: str, told: bool) -> None:
+    pieces = [*(episode(n, signatures=("x",)) for n in range(3)), bug(way_out, type)]
+    assert bool(by_rule(clusters(pieces), pieces)) is told
+
+
+def test_a_file_and_its_test_or_two_sessions_of_one_thing_tell_nothing() -> None:
+    for names in (("cart.test.ts", "cart.ts"), ("test_cart.py", "cart.py"), ("cart_test.go", "cart.go")):
+        pieces = [episode(n, files=tuple(f"/w/{name}" for name in names)) for n in range(1, 5)]
+        assert by_rule(clusters(pieces), pieces) == []
+    pieces = [episode(n, files=("/w/cart.py", "/w/ledger.py"), session=f"s{n % 2}") for n in range(6)]
+    assert by_rule(clusters(pieces), pieces) == []
+
+
+def test_what_one_kind_tells_takes_no_room_from_another() -> None:
+    pieces = [
+        *(episode(n, signatures=("x",), files=("/w/cart.py", "/w/ledger.py")) for n in range(3)),
+        episode(3, signatures=("x",)),
+        bug("Fix: ran `make fmt` (held 2 of 2)", "usage"),
+    ]
+    assert {told.topic.partition(":")[0] for told in by_rule(clusters(pieces), pieces)} == {"error", "pair"}
 
 
 def test_one_session_or_two_episodes_show_nothing() -> None:

@@ -44,6 +44,15 @@ def test_a_call_that_is_this_tasks_own_or_everybodys_teaches_nothing(failed: str
     assert of_call(failed, works, "no such option") is None
 
 
+def test_what_the_error_says_itself_is_no_lesson() -> None:
+    said = "if any flags in the group [detailed json] are set none of the others can be"
+    assert of_call("entire status --detailed --json", "entire status --detailed", said) is None
+    assert of_call("entire status --detailed --json", "entire status --detailed", "no such option") is not None
+    said = "mise ERROR error parsing config file: ~/cli/mise.toml"
+    assert of_remedy("mise run fmt", ["mise trust"], said) is not None
+    assert of_remedy("mise run fmt", ["mise trust"], said, f"{said}\nTrust them with `mise trust`.") is None
+
+
 def test_what_was_run_in_between_mends_what_failed() -> None:
     lesson = of_remedy(
         "mise run test -- -run TestReset", ["go mod tidy"], "go: updates to go.mod needed; to update it:"
@@ -61,6 +70,18 @@ def test_a_rule_of_a_checker_is_enforced_and_one_that_every_agent_keeps_is_no_le
     assert lesson.key == "check:golangci-lint/noctx"
     assert of_check(("golangci-lint/unused",), "mise run lint", "func findSecrets is unused") is None
     assert of_check(("go compile",), "go build", "undefined: total") is None
+
+
+def test_a_rule_that_is_many_is_told_by_the_one_that_was_broken() -> None:
+    said = "elseif: can replace 'else {if cond {}}' with 'else if cond {}'"
+    lesson = of_check(("golangci-lint/gocritic",), "mise run lint", said)
+    assert lesson is not None
+    assert lesson.title == "golangci-lint enforces `gocritic/elseif` here"
+    said = "unused-parameter: parameter 'repo' seems to be unused"
+    assert of_check(("golangci-lint/revive",), "mise run lint", said) is None
+    plain = of_check(("eslint/no-console",), "npm run lint", "error: Unexpected console statement")
+    assert plain is not None
+    assert plain.key == "check:eslint/no-console"
 
 
 def test_a_check_that_a_commit_ran_is_the_commits() -> None:
