@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
     import servers
+    from qdrant_client import QdrantClient
 
 # Modules beside this one (`servers`, …) are imported by their bare names.
 sys.path.insert(0, str(Path(__file__).parent))
@@ -144,3 +145,13 @@ def vectors() -> Iterator[tuple[str, str]]:
         vector_server.vector_server(Path(folder)) as found,
     ):
         yield found
+
+
+@pytest.fixture
+def client(vectors: tuple[str, str]) -> Iterator[QdrantClient]:
+    """Of the local vector server."""
+    from memctl.infra.vectors import store
+
+    client = store.connect(*vectors)
+    yield client
+    client.close()

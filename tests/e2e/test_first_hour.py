@@ -9,7 +9,6 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 import anyio
@@ -22,17 +21,6 @@ from waiting import until
 
 from memctl.domain.event import Micros, type_of
 from memctl.infra.transcripts.hooks import parse_hook
-
-
-@pytest.fixture(scope="module")
-def memctl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memctl]:
-    memctl = Memctl(tmp_path_factory.mktemp("home"))
-    try:
-        memctl("up")
-        memctl("ingest", "--example", "--wait")
-        yield memctl
-    finally:
-        memctl("down")
 
 
 def test_everything_runs_and_says_so(memctl: Memctl) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import stat
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,17 +12,6 @@ import pytest
 from commandline import Memctl
 
 FORGOTTEN, KEPT = "the zq7vkx19mw harbour protocol", "the bq3jhy54nd lantern protocol"
-
-
-@pytest.fixture(scope="module")
-def memctl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memctl]:
-    memctl = Memctl(tmp_path_factory.mktemp("home"))
-    try:
-        memctl("up")
-        memctl("ingest", "--example", "--wait")
-        yield memctl
-    finally:
-        memctl("down")
 
 
 @pytest.fixture(scope="module")

@@ -74,13 +74,6 @@ class Hashes:
 
 
 @pytest.fixture
-def client(vectors: tuple[str, str]) -> Iterator[QdrantClient]:
-    client = store.connect(*vectors)
-    yield client
-    client.close()
-
-
-@pytest.fixture
 def log(environment: dict[str, str]) -> Iterator[Connection]:
     with connect(environment["MEMCTL_DATABASE_URL"]) as connection:
         filled(environment["MEMCTL_DATABASE_URL"], connection)

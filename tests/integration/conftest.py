@@ -12,6 +12,7 @@ from asked import Remembered, remembered
 from data_dirs import used
 from llm_server import Server, llm_server
 
+from memctl.api.commands import Intake
 from memctl.infra.database import Connection, connect
 from memctl.infra.llm import client
 from memctl.infra.settings import Settings, load_settings
@@ -36,6 +37,12 @@ def settings(database_url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
     monkeypatch.setenv("MEMCTL_DATABASE_URL", database_url)
     monkeypatch.setenv("MEMCTL_DATA_DIR", str(used(tmp_path / "data")))
     return load_settings()
+
+
+@pytest.fixture
+def intake(database_url: str, tmp_path: Path) -> Iterator[Intake]:
+    with Intake(load_settings(database_url=database_url, data_dir=used(tmp_path / "data"))) as intake:
+        yield intake
 
 
 @pytest.fixture(scope="module")

@@ -253,7 +253,6 @@ def test_whatever_kind_of_event_says_it_and_in_whichever_field_nothing_of_it_is_
         ids = {name: f"{name}-{kind}" for name in ("line", "call") if name in payload.__struct_fields__}
         payload = msgspec.structs.replace(payload, **ids)
         told.append(msgspec.structs.replace(new, payload=payload, stream=stream, dedupe_key=f"test:{kind}"))
-    generations.ensure_live(log, 2)
     append(log, 1, [*example(1), *told])
     drained(database_url)
     assert len(holds(database_url, "zq7vkx19mw")) > 10

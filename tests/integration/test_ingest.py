@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 from client_sessions import OPENCODE_MESSAGES, SAMPLES, opencode
-from data_dirs import used
 from histories import EXAMPLE, digests, real_sessions
 
 from memctl.api.accounting import account as account_of_log
@@ -31,12 +30,6 @@ from memctl.workers.replay import replay
 @pytest.fixture
 def shards() -> int:
     return 1
-
-
-@pytest.fixture
-def intake(database_url: str, tmp_path: Path) -> Iterator[Intake]:
-    with Intake(load_settings(database_url=database_url, data_dir=used(tmp_path / "data"))) as intake:
-        yield intake
 
 
 @pytest.fixture(scope="module")

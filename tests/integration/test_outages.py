@@ -42,12 +42,6 @@ def shards() -> int:
     return 1
 
 
-@pytest.fixture
-def intake(database_url: str, tmp_path: Path) -> Iterator[Intake]:
-    with Intake(load_settings(database_url=database_url, data_dir=used(tmp_path / "data"))) as intake:
-        yield intake
-
-
 def end_backends(url: str) -> int:
     with connect(url, name="memctl test") as connection:
         row = connection.execute(

@@ -96,13 +96,6 @@ def shards() -> int:
 
 
 @pytest.fixture
-def client(vectors: tuple[str, str]) -> Iterator[QdrantClient]:
-    client = store.connect(*vectors)
-    yield client
-    client.close()
-
-
-@pytest.fixture
 def memory(database_url: str, client: QdrantClient) -> Iterator[tuple[Connection, int]]:
     with connect(database_url) as connection:
         live = generations.live(connection)

@@ -34,13 +34,6 @@ from memctl.workers.drain import Drainer, catch_up
 from memctl.workers.outbox import Outbox, OutboxLoop, Scrub
 
 
-@pytest.fixture
-def client(vectors: tuple[str, str]) -> Iterator[QdrantClient]:
-    client = store.connect(*vectors)
-    yield client
-    client.close()
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("sessions")

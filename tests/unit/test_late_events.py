@@ -18,6 +18,7 @@ from memctl.domain.event import Event, Micros, NewEvent, Payload, Position
 from memctl.domain.facts import Fact, PlaceSeen
 from memctl.domain.observations import (
     NoticeReceived,
+    Observation,
     PromptSubmitted,
     ResponseReceived,
     SessionEnded,
@@ -253,23 +254,17 @@ def test_a_title_without_a_time_is_folded_in_whenever_it_comes() -> None:
     assert worker.rows["sessions", worker.stream].title == "Login, told 4 times"
 
 
-def test_a_title_with_a_time_stands_against_one_without_that_comes_later() -> None:
+@pytest.mark.parametrize(
+    "dated",
+    [NoticeReceived(kind="title", text="Login"), SessionStarted(source="resume", title="Login")],
+    ids=["told", "that it was started with again"],
+)
+def test_a_title_with_a_time_stands_against_those_without(dated: Observation) -> None:
     session = Session()
     said = session.user("Fix the flaky login test in auth.py")
-    named = session.tell(NoticeReceived(kind="title", text="Login"))
+    named = session.tell(dated)
     worker = Worker(said.stream)
     for told in (said, titled(2, "First"), named, titled(3, "Last")):
-        worker.take([told])
-        worker.check()
-    assert worker.rows["sessions", worker.stream].title == "Login"
-
-
-def test_a_title_that_a_session_was_started_with_again_stands_against_one_without_a_time() -> None:
-    session = Session()
-    said = session.user("Fix the flaky login test in auth.py")
-    resumed = session.tell(SessionStarted(source="resume", title="Login"))
-    worker = Worker(said.stream)
-    for told in (said, resumed, titled(3, "Last")):
         worker.take([told])
         worker.check()
     assert worker.rows["sessions", worker.stream].title == "Login"

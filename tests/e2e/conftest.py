@@ -1,0 +1,20 @@
+"""memctl as its user runs it, for tests of the whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from commandline import Memctl
+
+
+@pytest.fixture(scope="module")
+def memctl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memctl]:
+    """Everything of the module's own runs, and the example was read."""
+    memctl = Memctl(tmp_path_factory.mktemp("home"))
+    try:
+        memctl("up")
+        memctl("ingest", "--example", "--wait")
+        yield memctl
+    finally:
+        memctl("down")
