@@ -29,12 +29,12 @@ import psycopg
 import pytest
 import redis
 import servers
-from events import until
 from faults.test_order import folded, forgotten
 from histories import digests
 from processes import memctl
 from soak import FACTOR
 from unit.test_history_laws import history
+from waiting import until
 from working import caught_up, prove, run_out
 
 from memctl.domain.event import Micros, NewEvent, derived_id
@@ -358,7 +358,7 @@ def settle(turmoil: Turmoil, log: Connection, output: Path) -> None:
     """Wait until the workers have caught up; nothing is left that does not go on."""
     run_out(log)
     try:
-        until(lambda: caught_up(log), within_s=90)
+        until(lambda: caught_up(log))
     except AssertionError:
         print(turmoil.done, standing(log), output.read_text()[-5000:], sep="\n")
         raise
