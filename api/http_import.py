@@ -12,6 +12,7 @@ from fastapi.concurrency import run_in_threadpool
 
 from memctl.api.http_commands import Key
 from memctl.api.importing import account_of, import_stores
+from memctl.infra.embedded.places import Places, make_private
 from memctl.infra.legacy.rows import NotALegacyStore
 from memctl.infra.settings import Settings
 
@@ -44,7 +45,9 @@ def routes(settings: Settings) -> APIRouter:
     async def import_legacy(request: Request, key: Key, table: Table = "", dry_run: bool = False) -> Response:
         """Take in what an older memory store holds: SQLite, a JSON object of tables, a list of rows, or JSON by the
         line. Answers with the account of its rows; `dry_run` changes nothing."""
-        with tempfile.TemporaryDirectory(prefix="memctl-import-") as folder:
+        around = Places(settings.data_dir).imports  # what was sent is not redacted yet
+        make_private(around)
+        with tempfile.TemporaryDirectory(dir=around) as folder:
             store = Path(folder) / (table or "store")
             with store.open("wb") as file:
                 async for part in request.stream():

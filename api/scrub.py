@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from memctl.domain.errors import MemctlError
-from memctl.infra.backups import backup, backups, folder_of
+from memctl.infra.backups import backup, backups, folder_of, remove_unfinished
 from memctl.infra.database import connect
 from memctl.infra.embedded import instance
 from memctl.infra.embedded.places import Places
@@ -40,6 +40,7 @@ def scrub(settings: Settings, tell: Callable[[str], None] = lambda _: None) -> N
         tell("copying what is known into a new database")
         copy_cluster(places)
         finish_scrub(places)
+        remove_unfinished(folder)
     finally:
         if ran or backups(folder):
             instance.up(load_settings(), tell=tell)

@@ -75,7 +75,7 @@ def backup(settings: Settings, connection: Connection, folder: Path | None = Non
         make_private(where)
     else:
         where.mkdir(mode=0o700, parents=True, exist_ok=True)
-    _remove_abandoned(where)
+    remove_unfinished(where, _ABANDONED_S)
     file = where / f"memctl-{datetime.now(UTC):{_STAMP}}{SUFFIX}"
     with outages():
         archive.write(connection, file)
@@ -130,11 +130,11 @@ def backups(folder: Path) -> list[Path]:
     return sorted(folder.glob(f"memctl-*{SUFFIX}"), key=_made_at) if folder.is_dir() else []
 
 
-def _remove_abandoned(folder: Path) -> None:
-    """Remove what processes that were killed had written of backups: nobody wrote to it for an hour."""
+def remove_unfinished(folder: Path, older_than_s: float = 0.0) -> None:
+    """Remove what processes that were killed had written of backups, where nobody wrote to it for that long."""
     for part in folder.glob(f".memctl-*{SUFFIX}.part"):
         with contextlib.suppress(FileNotFoundError):
-            if time.time() - part.stat().st_mtime > _ABANDONED_S:
+            if time.time() - part.stat().st_mtime > older_than_s:
                 part.unlink()
 
 

@@ -55,9 +55,10 @@ def copy_cluster(places: Places) -> None:
 
 
 def finish_scrub(places: Places) -> bool:
-    """Put a copied cluster in the place of the old one, and remove all that was made from the old one. Whether there
-    was one. To be called while nothing runs."""
-    shutil.rmtree(places.data / _COPYING, ignore_errors=True)
+    """Put a copied cluster in the place of the old one, and remove all that was made from the old one, and what an
+    import left that was killed. Whether there was one. To be called while nothing runs."""
+    for left in (places.data / _COPYING, places.imports):
+        shutil.rmtree(left, ignore_errors=True)
     copied, old = places.data / _COPIED, places.data / _OLD
     found = copied.exists() or old.exists()
     if copied.exists():

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import socket
+from pathlib import Path
 from typing import Any
 
-from apis import Api, problem_of
+from apis import TOKEN, Api, problem_of
 from asked import Remembered
+from waiting import until
 
 from memctl.workers.drain import Drainer, catch_up
 
@@ -114,7 +117,19 @@ def test_a_store_is_imported_over_http_once_whatever_its_key(api: Api) -> None:
     assert named["events"]["new"] == 1
     problem = problem_of(post("d", "", b"SQLite format 3\0 and no more"))
     assert problem["status"] in (400, 422)
-    assert "memctl-import" not in json.dumps(problem)
+    assert "imports" not in json.dumps(problem)
+
+
+def test_a_store_that_is_being_sent_lies_in_the_data_directory_and_goes_with_its_sender(api: Api) -> None:
+    imports = Path(api.environment["MEMCTL_DATA_DIR"]) / "imports"
+    with socket.create_connection(("127.0.0.1", api.port)) as sender:
+        sender.sendall(
+            b"POST /v1/import HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n"
+            b"Idempotency-Key: k\r\nAuthorization: Bearer " + TOKEN.encode() + b"\r\n\r\n" + STORE
+        )
+        until(lambda: any(imports.glob("*/store")))
+        assert imports.stat().st_mode & 0o777 == 0o700
+    until(lambda: not any(imports.iterdir()))
 
 
 def test_what_a_person_rejects_is_gone_from_every_list_and_what_is_pinned_says_so(api: Api, memory: Remembered) -> None:
