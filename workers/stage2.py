@@ -141,6 +141,8 @@ class _Batch:
         self._skips = [skip for skip in skips if lease.position < skip.position <= end]
         """Those that come with this batch."""
         self._careful = careful
+        self._anew = False
+        """What is folded anew is folded anew where it is parked, too: some of what it holds may be forgotten now."""
         self._members = Members(connection, lease.generation, facts_of, end, register, rows)
         self._routes = self._members.routes
         self._feeds: dict[str, dict[RowKey, list[Item]]] = defaultdict(lambda: defaultdict(list))
@@ -162,6 +164,7 @@ class _Batch:
     def refold(
         self, rows: Sequence[tuple[str, RowKey]], changes: Sequence[Source], letters: Sequence[DeadLetter]
     ) -> None:
+        self._anew = True
         unrouted: list[SourceKey] = []
         for letter in letters:
             target, fault = letter.target, letter.fault
@@ -307,6 +310,9 @@ class _Batch:
         """Set aside what came for rows that are parked: their routes are kept, and tell it when they are refolded."""
         for target in self._parking.rows(p.name, feeds.keys() | refolds):
             key = (target.space_id, cast(str, target.key))
+            if self._anew and key in refolds:
+                self._parking.try_again(target)
+                continue
             self._parking.wait(target, len(feeds.pop(key, ())) + (key in refolds))
             refolds.discard(key)
 

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from typing import Any
+from uuid import uuid4
 
 import msgspec
 import psycopg
@@ -17,6 +18,7 @@ from histories import digests, example
 from waiting import until
 
 from memctl.domain import event as event_module
+from memctl.domain.erasing import Scope
 from memctl.domain.event import FutureSchemaVersion, Micros, NewEvent, Payload, UnknownEventType, event
 from memctl.domain.facts import Prompted
 from memctl.domain.observations import event_id_of, session_stream
@@ -24,12 +26,14 @@ from memctl.domain.skipping import EventSkipped
 from memctl.infra import dead_letters, generations
 from memctl.infra.database import Connection, connect
 from memctl.infra.dead_letters import DeadLetter
+from memctl.infra.log import erase
 from memctl.infra.log.append import append
 from memctl.infra.log.mark import move_mark
 from memctl.projections import kernel, stage1
 from memctl.projections.kernel import Changed, Recorded, projection, projections
 from memctl.workers import drain
 from memctl.workers.drain import Drainer, catch_up
+from memctl.workers.erasure import erase_round
 from memctl.workers.poison import CannotFold
 from memctl.workers.rebuild import RebuildStopped
 from memctl.workers.refold import refold
@@ -725,6 +729,21 @@ def test_whatever_is_parked_retried_and_dropped_when_ends_in_the_rows_of_a_rebui
     assert drops
     assert replay(database_url, None, verify=True).equal
     assert digests(log) == elsewhere([*drops, *history], after=spoil)
+
+
+def test_what_was_forgotten_leaves_a_row_that_is_parked_over_something_else(
+    log: Connection, database_url: str, faults: set[str], elsewhere: Callable[..., Digests]
+) -> None:
+    faults.add("fold")
+    fold(log, database_url, SAID)
+    receipt, gone = uuid4(), [event_id_of(1, SAID[0].dedupe_key)]
+    erase.begin(log, 1, receipt, Scope(kind="id"), "", gone)
+    erase_round(log, 1, receipt, gone)
+    assert row(log, "heard", "here") == {"texts": [f"please look into number {n}" for n in (2, 3)]}
+    assert [letter.target.projection for letter in letters(log)] == ["heard"]
+    faults.clear()
+    refold(log, letters=letters(log))
+    assert digests(log) == elsewhere(SAID[1:])
 
 
 # --- refold ---
