@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-from itertools import islice
 from typing import Literal
 from uuid import UUID
 
 import msgspec
 
+from memctl.domain.accounts import account_of, gist_of, tells_done
 from memctl.domain.bounded import clipped, one_line
 from memctl.domain.event import Micros
-from memctl.domain.explanations import sentences
 from memctl.domain.facts import Episode, FilePatch, Outcome, Pivot, Span, TaskType, ToolTally
 from memctl.domain.judging import Signs, Verdict, verdict_of
 from memctl.domain.learning import EpisodeDistilled, TrajectoryJudged
@@ -32,6 +31,9 @@ SUBJECTS = 3
 CERTAIN = 1.0
 """Confidence in an outcome that a person stated."""
 
+ACCOUNT, LATER, WHOLE = 300, 140, 460
+"""Characters of what was done: in answer to one prompt, to others, and in all."""
+
 SHORT_COMMAND = 70
 """Characters of a command that somebody may want to use again."""
 
@@ -42,67 +44,7 @@ _CORRECTS = re.compile(
     re.I,
 )
 _ASKS = re.compile(r"\?|https?://|\b(?:should|shall|can|could) (?:we|i|you)\b", re.I)
-_SAYS_NOTHING = re.compile(
-    # What an agent is about to do or asks, how checks went, labels.
-    r"^(?:now|let me|i'll|i will|first|next|good|great|perfect|done|ok(?:ay)?|here's|here is|let's|actually|i need|hmm|"
-    r"wait|i (?:can )?see)\b|"
-    r"\b(?:let me|let's|want me to|would you like|shall i|should i|ready to|you can now)\b|[:?]$|"
-    r"^(?:all |both |the )?(?:\d+ )?(?:[\w-]+ )?(?:tests?|lint|linter|typecheck|checks|build|commit|hooks)\b.{0,40}"
-    r"\b(?:pass(?:es|ed|ing)?|clean|green|succe\w+)\b|"
-    r"\b(?:all|\d+) (?:\d+ )?(?:[\w-]+ )?tests (?:now )?pass|^all clean\b|"
-    r"^(?:yes,? )?(?:(?:pushed|committed|fixed|done|and|merged|rebased|it)\b[ ,]*)+[^a-z]*$|"
-    r"\b(?:successfully (?:fix|implement|complet|updat)ed|made) (?:the|that|this|all) (?:issue|changes?|fix|work)\b|"
-    r"^(?:fixed|committed|pushed)\b[^.]{0,12}\bas\b|\b[0-9a-f]{7,40}\b.{0,4}$",
-    re.I,
-)
-
-
-_PLAIN_WORD = re.compile(r"(?<![\w`./:-])[^\W\d_]{2,}(?![\w`/]|[.:]\w)")
-
-
-def _says_words(sentence: str) -> bool:
-    return sum(1 for _ in islice(_PLAIN_WORD.finditer(sentence), 3)) == 3
-
-
 _DOCUMENT = re.compile(r"\.(?:md|mdx|rst|adoc)$", re.I)
-_TELLS_DONE = re.compile(
-    r"\b(?:(?:add|remov|replac|fix|chang|updat|mov|renam|creat|implement|extract|refactor|introduc|delet|dropp|correct|"
-    r"convert|simplifi|merg|split|wrapp|pass|switch|mark|enabl|disabl|reset|restor|rebas|resolv|wir|expand|adjust|"
-    r"configur|migrat|clean|rework|handl|skipp|reduc|bump|inlin|stor|return|inject|guard|cover|document)ed|"
-    r"rewrote|wrote|written|made|kept|took|set|put|built|split|now|no longer|instead)\b|"
-    r"했습니다|하였습니다|됩니다|변경|추가|수정|제거",
-    re.I,
-)
-"""What was done, or how things are since."""
-_IS_TO_BE = re.compile(
-    r"\b(?:need(?:s|ed)? to|should|must|could|would|will|going to|about to|have to|has to|plan to|"
-    r"(?:issue|problem|bug|cause|reason|error) (?:is|was)|(?:is|was|are|were) (?:failing|wrong|broken|caused)|"
-    r"there(?:'s| is| was| are| were) (?:an?|some|\d+)|because|fail(?:s|ed))\b",
-    re.I,
-)
-"""What is still to be done, or was wrong."""
-
-
-def _gist(text: str, limit: int, tells: re.Pattern[str] | None = None) -> str:
-    """The sentences of an agent's words that tell something, as many as fit in `limit` characters.
-
-    With `tells`, they begin with one in which that is found, and which is not of what is to come or was wrong.
-    """
-    found = ""
-    for sentence in sentences(text):
-        sentence = sentence.replace("**", "")
-        if sentence[0] in "|+" or not _says_words(sentence) or _SAYS_NOTHING.search(sentence):
-            continue
-        if tells is not None and (not tells.search(sentence) or _IS_TO_BE.search(sentence)):
-            if found:
-                break
-            continue
-        if found and len(found) + 1 + len(sentence) > limit:
-            break
-        found = f"{found} {sentence}" if found else one_line(sentence, limit)
-        if not found.endswith((".", "!", "…")):
-            found += "."
-    return found
 
 
 class _Patch(msgspec.Struct):
@@ -177,6 +119,8 @@ class EpisodeSoFar(Signs, kw_only=True):
     summary_at: int = 0
     summary_prompts: int = 0
     """How many prompts there had been by then."""
+    accounts: dict[str, None] = msgspec.field(default_factory=dict)
+    """What was told of what was done in answer to earlier prompts."""
     tokens: int = 0
     dirty: bool = True
 
@@ -232,7 +176,7 @@ class EpisodeSoFar(Signs, kw_only=True):
         if first.endswith(":"):
             return  # a message that only announces what came up
         self.mended = self.mended or self.found.get(signature, "")
-        why = _gist(explanation, 180)
+        why = gist_of(explanation, 180)
         if why and not any(gotcha.endswith(why) for gotcha in self.gotchas):
             _keep(self.gotchas, (f"{first} → {why}",), LINES // 2)
 
@@ -242,6 +186,8 @@ class EpisodeSoFar(Signs, kw_only=True):
         # What is said to a later prompt, with nothing changed since, answers another question.
         longer = len(text) > len(self.summary) and self.prompts == self.summary_prompts
         if longer or self.summary_at < (self.changed_at or 0):
+            if self.prompts != self.summary_prompts and not self.subjects:
+                _keep(self.accounts, (account_of(self.summary, LATER),), LINES)
             self.summary, self.summary_at, self.summary_prompts = text[:2_000], self.steps, self.prompts
 
     def committed(self, subject: str) -> None:
@@ -278,17 +224,25 @@ class EpisodeSoFar(Signs, kw_only=True):
     def _solution(self) -> str:
         if self.changed_at is None:
             return ""
+        told = account_of(self.summary, ACCOUNT)
+        # Of what was said later, nothing having been changed, only what it says was done.
+        since = self.prompts > self.summary_prompts
+        more = self.answer != self.summary and (since or not told)
+        later = account_of(self.answer, LATER if told else ACCOUNT, sure=since) if more else ""
         # Why something failed, or what was run instead, is no solution of the whole work.
         words = self.approach.partition(" (edited ")[0]
-        done = _TELLS_DONE.search(words) and not (_SAYS_NOTHING.search(words) or _IS_TO_BE.search(words))
-        told = _gist(self.summary, 300, _TELLS_DONE)
-        told = told or (self.approach if done and not words.startswith("ran ") else "")
-        if not self.subjects:
-            return told
-        # What was committed is told by its own words, which are of the whole; what was said beside must be about it.
-        committed = "; ".join(self.subjects)
-        about = words_in(f"{self.description} {committed}")
-        return f"{committed} — {told}" if about & words_in(told) else committed
+        if not (told or later) and tells_done(words) and not words.startswith("ran "):
+            told = self.approach
+        if self.subjects:
+            # What was committed is told by its own words, which are of the whole; what was said must be about it.
+            committed = "; ".join(self.subjects)
+            about = words_in(f"{self.description} {committed}")
+            beside = next((each for each in (told, later) if about & words_in(each)), "")
+            return f"{committed} — {beside}" if beside else committed
+        parts = [*self.accounts, told or later, *((later,) if told and since else ())]
+        while len(parts) > 2 and sum(map(len, parts)) > WHOLE:
+            del parts[1]
+        return " ".join(filter(None, parts))
 
     def _type(self) -> TaskType:
         """What sort of work it was; work that only touched documents was on them, whatever it was asked for."""

@@ -27,6 +27,9 @@ REACH = 400
 RETRY_REACH = 8
 """Uses of tools within which another way to call the same program resolves a wrong call."""
 
+_BESIDE = 12
+"""Errors of one run, at most, whose words are held against each other."""
+
 _COMPILING = ("go compile", "rustc", "compile", "TS", "E0")
 _CHECKED = ("golangci-lint", "biome", "ruff", "mypy", "lint", "markdownlint", "diagnostic")
 _TREE = re.compile(
@@ -152,7 +155,8 @@ class Resolutions:
 
     def _explained(self, error: OpenError, until: int, changed_at: int | None = None) -> str:
         said = [told for told in self._told if error.at <= told.at <= until]
-        return explanation_of(error.fact, said, changed_at)
+        beside = [o.fact for o in self._open if o.at == error.at and o.fact.signature != error.fact.signature]
+        return explanation_of(error.fact, said, changed_at, beside[:_BESIDE])
 
 
 _MISCALL = re.compile(

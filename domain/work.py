@@ -60,8 +60,10 @@ _WRITTEN = ("content", "file_text", "new_string", "new_str")
 
 _STILL_RUNNING = re.compile(r"Process running with session ID (\d+)")
 _IN_BACKGROUND = re.compile(r"Command (?:running in background|was manually backgrounded)")
-_REFUSED = "The user doesn't want to proceed with this tool use"
-_USER_SAID = re.compile(r"the user said:\s*(?P<words>\S.*?)(?:\n\nNote: |\Z)", re.DOTALL)
+_REFUSED = ("The user doesn't want to proceed with this tool use", "The user rejected permission to use this")
+_USER_SAID = re.compile(
+    r"(?:the user said|with the following feedback):\s*(?P<words>\S.*?)(?:\n\nNote: |\Z)", re.DOTALL
+)
 
 
 class Work:
@@ -134,7 +136,7 @@ class Work:
             episode.used(tool, ok=ok or noise)
             episode.touch(placed.when)
         if noise:
-            if family == "edit" and _REFUSED in seen.text[:200]:
+            if family == "edit" and any(words in seen.text[:200] for words in _REFUSED):
                 self._talk.refused_change()
             if refusal := _USER_SAID.search(seen.text):
                 self._talk.refused(placed, seen.text, *refusal.span("words"))

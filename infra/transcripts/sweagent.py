@@ -43,8 +43,12 @@ _TOOLS = frozenset(
 """Commands of SWE-agent's own; any other action is the shell's."""
 
 _REFUSED = re.compile(
-    r"Your (?:proposed )?edit (?:has introduced|command)|No edit was made|Usage: |Your command .* blocked"
+    r"Your (?:proposed )?edit (?:has introduced|command|was not applied)|No edit was made|"
+    r"No replacement was performed|Usage: |Your command .* blocked"
 )
+_PROMPT = re.compile(r"\s*\(Open file: (?P<file>[^\n]*)\)\n\(Current directory: (?P<folder>[^\n]*)\)\nbash-\$\s*\Z")
+"""Where the shell stands, at the end of an observation of the history."""
+
 _LINES = re.compile(r"edit \d+:\d+\n")
 
 
@@ -144,7 +148,13 @@ def _steps_of(history: list[dict[str, Any]]) -> list[dict[str, Any]]:
     found = []
     for message, answer in pairwise([*history, {}]):
         if message.get("role") == "assistant" and message.get("is_demo") is not True:
-            found.append({**message, "observation": answer.get("content") if answer.get("role") != "assistant" else ""})
+            observation, state = "", {}
+            if answer.get("role") != "assistant":
+                observation = joined(answer.get("content")).replace("\r\n", "\n")
+            if stands := _PROMPT.search(observation):
+                observation = observation[: stands.start()]
+                state = {"open_file": stands["file"], "working_dir": stands["folder"]}
+            found.append({"state": state, **message, "observation": observation})
     return found
 
 
@@ -174,6 +184,8 @@ def _call(action: str) -> tuple[str, dict[str, Any]]:
         named = {"command": words[0], "path": words[1]}
         named |= {flag[2:]: value for flag, value in pairwise(words[2:]) if flag.startswith("--")}
         return tool, named
+    if tool == "edit" and len(words) >= 2:
+        return tool, given | {"old_string": words[0], "new_string": words[1]}
     if tool in ("open", "create") and words:
         return tool, {"file_path": words[0]}
     return tool, given

@@ -274,13 +274,18 @@ def test_what_the_client_puts_in_the_users_place_is_no_prompt() -> None:
     assert kinds == [("command", "/clear"), ("opening", "Rename the cart to basket everywhere please")]
 
 
-def test_why_a_user_refused_a_tool_is_a_prompt_and_no_error() -> None:
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        "The user doesn't want to proceed with this tool use. The tool use was rejected. "
+        "To tell you how to proceed, the user said:\nno, put it into a new module",
+        "The user rejected permission to use this specific tool call with the following feedback: "
+        "no, put it into a new module",
+    ],
+)
+def test_why_a_user_refused_a_tool_is_a_prompt_and_no_error(refusal: str) -> None:
     session = Session()
     session.user("Add a discount to the cart please")
-    refusal = (
-        "The user doesn't want to proceed with this tool use. The tool use was rejected. "
-        "To tell you how to proceed, the user said:\nno, put it into a new module"
-    )
     session.uses("Edit", {"file_path": "cart.py", "old_string": "a", "new_string": "b"}, refusal, failed=True)
     facts = facts_of(session.events)
     assert [(fact.kind, fact.text) for fact in only(facts, Prompted)][1:] == [

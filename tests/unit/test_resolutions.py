@@ -132,3 +132,13 @@ def test_sentences_about_the_error_come_before_those_about_others() -> None:
     assert explained("It fails because the disk is full.", "It fails because `total` is gone.") == (
         "It fails because `total` is gone."
     )
+
+
+def test_of_errors_that_came_up_together_each_has_the_words_that_name_it() -> None:
+    output = "./cart.go:7:2: undefined: total\n./shop.go:9:4: undefined: price"
+    resolutions = Resolutions()
+    resolutions.failed(1, "go build ./...", occurred(output, "go build ./..."))
+    resolutions.told(1, "The issue is that `price` was renamed.", thought=False)
+    resolutions.edited(2, (EDIT,))
+    told = {each.error.fact.message: each.explanation for each in resolutions.passed(3, "go build ./...")}
+    assert told == {"undefined: total": "", "undefined: price": "The issue is that `price` was renamed."}

@@ -269,6 +269,10 @@ def test_what_a_person_pastes_finds_the_same_signature() -> None:
         "<tool_use_error>Sibling tool call errored</tool_use_error>",
         "<tool_use_error>File has not been read yet. Read it first before writing to it.</tool_use_error>",
         "String to replace not found in file.",
+        "The user rejected permission to use this specific tool call with the following feedback: use pnpm",
+        "Error: The user dismissed this question",
+        "Error: Could not find oldString in the file. It must match exactly, including whitespace.",
+        "Your edit was not applied (file not modified): Text 'a' not found in displayed lines.",
         "claude-x[1m] is temporarily unavailable, so auto mode cannot determine the safety of Bash right now.",
     ],
 )

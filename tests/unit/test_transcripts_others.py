@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from memctl.domain.observations import (
     SessionStarted,
     ToolCalled,
     ToolFailed,
+    ToolOutcome,
     ToolReturned,
 )
 from memctl.infra.transcripts.aider import Aider
@@ -162,6 +164,28 @@ def test_a_run_tells_its_problem_and_steps_but_not_its_template(tmp_path: Path) 
     (failed,) = seen(found, ToolFailed)
     assert failed.file == "/w/shop/cart.py"
     assert seen(found, ToolReturned)[0].duration_ms == 239
+
+
+def test_a_run_that_only_its_history_tells_has_its_place_and_its_edits(tmp_path: Path) -> None:
+    shell = "\n(Open file: /w/shop/cart.py)\n(Current directory: /w/shop)\nbash-$"
+    steps = [
+        ("open cart.py", "[File: cart.py (2 lines total)]"),
+        ("edit 'a + b' 'a - b'", "Text replaced."),
+        ("edit 'a + c' 'a'", "Your edit was not applied (file not modified): Text 'a + c' not found"),
+    ]
+    history = [*client_sessions.SWE_HISTORY]
+    for action, answer in steps:
+        history += [
+            {"role": "assistant", "content": "I do it.", "thought": "I do it.", "action": action},
+            {"role": "tool", "content": answer + shell, "tool_call_ids": ["call_1"]},
+        ]
+    found = events(SweAgent, tmp_path / "a.traj", json.dumps({"history": history}).encode())
+    assert {event.location for event in found[2:]} == {"/w/shop"}
+    _, edited, _ = seen(found, ToolCalled)
+    assert (edited.input["old_string"], edited.input["new_string"]) == ("a + b", "a - b")
+    opened, replaced, refused = seen(found, ToolOutcome)
+    assert (opened.text, replaced.file) == ("[File: cart.py (2 lines total)]", "/w/shop/cart.py")
+    assert isinstance(refused, ToolFailed)
 
 
 def test_runs_of_one_problem_are_sessions_of_their_own(tmp_path: Path) -> None:
