@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @click.option("--session", metavar="ID", help="A session and those of its subagents.")
 @click.option("--project", metavar="NAME|PATH", help="Everything that happened in a project's places until now.")
 @click.option("--before", metavar="DATE", help="Everything that happened before a date or time (ISO 8601).")
-@click.option("--match", metavar="TEXT", help="Every event in which a text stands, in any case and layout.")
+@click.option("--match", metavar="TEXT", help="Every event in which a text stands, in any case and layout; - asks.")
 @click.option("--scrub", is_flag=True, help="Build the database anew afterwards, so that its files hold nothing of it.")
 @click.option("--resume", is_flag=True, help="Go on with what was begun and did not end.")
 @click.option("--dry-run", is_flag=True, help="Show what would go and what would follow, and change nothing.")
@@ -50,8 +50,12 @@ def forget(
     ids, without a word of it, is kept in receipts.jsonl of the data directory: a backup of before is restored without
     it. Transcripts themselves belong to your client, and stay where they are.
 
+    With `--match -` the text is asked for, or read from standard input, so that no shell and no list of processes
+    shows it.
+
     \b
     memctl forget --match "the customer's name" --dry-run
+    memctl forget --match -
     memctl forget --session 3f6f1d52-6c0e-4b7e-9d6f-2f6b1f6b8a01
     memctl forget --project ~/work/secret --scrub
     memctl forget --before 2025-01-01 --dry-run
@@ -66,6 +70,8 @@ def forget(
     named = [name for name, value in asked.items() if value]
     if len(named) != (0 if resume or (scrub and not dry_run) else 1) and not (len(named) == 1 and scrub and not resume):
         raise click.UsageError("say one of --id, --session, --project, --before, --match")
+    if match == "-":
+        match = _unseen(alone=yes or dry_run)
     with _connected() as (settings, connection, qdrant):
         reader = reader_of(connection, settings.space)
         done: list[Any] = []
@@ -104,6 +110,19 @@ def forget(
         _tell(each)
     if resume and not done and redacted is None:
         tell("nothing was left unfinished")
+
+
+def _unseen(*, alone: bool) -> str:
+    """A text that is typed unseen, or else all of standard input. `alone`: nothing else is to be asked there."""
+    import sys
+
+    if sys.stdin.isatty():
+        return str(click.prompt("Text", hide_input=True, err=True))
+    if not alone:
+        raise click.UsageError("--match - from standard input needs --yes or --dry-run")
+    if not (text := sys.stdin.read().strip()):
+        raise click.UsageError("nothing stands on standard input")
+    return text
 
 
 @click.command()

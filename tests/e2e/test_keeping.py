@@ -21,7 +21,7 @@ def backup(memctl: Memctl) -> dict[str, Any]:
     memctl("note", f"We rely on {FORGOTTEN} everywhere.")
     memctl("note", f"We rely on {KEPT} everywhere.")
     made: dict[str, Any] = memctl.json("backup")
-    memctl("forget", "--match", FORGOTTEN, "--yes")
+    memctl("forget", "--match", "-", "--yes", stdin=FORGOTTEN.encode())
     return made
 
 

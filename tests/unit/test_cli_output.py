@@ -10,10 +10,12 @@ from datetime import datetime
 
 import click
 import pytest
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
 from memctl.cli import output
+from memctl.cli.main import memctl
 from memctl.cli.output import Cell, Column
 
 STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -109,3 +111,12 @@ def test_moments_are_told_as_local_dates() -> None:
 def test_durations_and_sizes_are_rounded_to_what_matters() -> None:
     assert [output.span(s) for s in (None, 40, 720, 10_800, 172_800)] == ["", "40 s", "12 min", "3 h", "2 d"]
     assert [output.size(n) for n in (12, 1_200, 3_400_000, 5_000_000_000)] == ["12 B", "1.2 kB", "3.4 MB", "5.0 GB"]
+
+
+@pytest.mark.parametrize(("flags", "stdin"), [([], "a word"), (["--yes"], ""), (["--dry-run"], " \n")])
+def test_a_text_to_forget_from_standard_input_is_neither_missing_nor_followed_by_an_answer(
+    flags: list[str], stdin: str
+) -> None:
+    done = CliRunner().invoke(memctl, ["forget", "--match", "-", *flags], input=stdin)
+    assert done.exit_code == 2, done.output
+    assert "standard input" in done.output
