@@ -18,15 +18,17 @@ def costs(reader: Reader, llm: Llm, limit: int) -> dict[str, Any]:
 
     What is set aside for calls under way, or of which nobody knows what became of them, counts as spent.
     """
+    return {"budget": allowance(reader, llm), "calls": budget.ledger(reader.connection, reader.space_id, limit)}
+
+
+def allowance(reader: Reader, llm: Llm) -> dict[str, dict[str, float | int]]:
+    """What of the budget is spent, and what is allowed, by period and unit."""
     spent = budget.spent(reader.connection)
     return {
-        "budget": {
-            "daily_usd": {"spent": float(spent.daily_usd), "allowed": llm.daily_usd},
-            "monthly_usd": {"spent": float(spent.monthly_usd), "allowed": llm.monthly_usd},
-            "daily_tokens": {"spent": spent.daily_tokens, "allowed": llm.daily_tokens},
-            "monthly_tokens": {"spent": spent.monthly_tokens, "allowed": llm.monthly_tokens},
-        },
-        "calls": budget.ledger(reader.connection, reader.space_id, limit),
+        "daily_usd": {"spent": float(spent.daily_usd), "allowed": llm.daily_usd},
+        "monthly_usd": {"spent": float(spent.monthly_usd), "allowed": llm.monthly_usd},
+        "daily_tokens": {"spent": spent.daily_tokens, "allowed": llm.daily_tokens},
+        "monthly_tokens": {"spent": spent.monthly_tokens, "allowed": llm.monthly_tokens},
     }
 
 

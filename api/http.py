@@ -420,9 +420,11 @@ def _routes(readers: Readers, engine: Engine, llm: Llm) -> APIRouter:
 
     @router.get("/stats", tags=["log"])
     def statistics(project: Project = None, here: Here = None) -> Response:
-        """Counts, progress of the folds, and sizes."""
+        """Counts, what memory was good for and what it has learnt, progress of the folds, the budget, and sizes."""
         where = placed(project, here)
-        return json_of(readers.read(lambda reader: stats.stats(reader, where(reader))))
+        return json_of(
+            readers.read(lambda reader: {**stats.stats(reader, where(reader)), "budget": costs.allowance(reader, llm)})
+        )
 
     @router.get("/consolidation", tags=["memory"])
     def consolidation(limit: Limit = 50, cursor: Cursor = None) -> Response:

@@ -132,8 +132,21 @@ def server(connect: Callable[[], Client], here: str | None = None) -> MCPServer:
         """Advice for a task before you begin it, out of how like tasks went: what to try, what to avoid, what may go
         wrong, and how sure that is."""
         with connect() as client:
-            found = client.guidance(task, **where(project))["guidance"]
-        return _advice(found) if found["sources"] else "no like task is remembered"
+            found = client.guidance(task, **where(project))
+        return _advice(found) if found["guidance"]["sources"] else "no like task is remembered"
+
+    def strategies(
+        project: Project = None,
+        domain: Annotated[
+            str | None, Field(max_length=40, description="Only commands, code style, version control, …")
+        ] = None,
+        limit: Limit = 10,
+    ) -> str:
+        """What earlier work in this project teaches, whatever the task: calls that work here, what mends an error,
+        rules that are enforced. Ask before you run its commands or write code in it."""
+        with connect() as client:
+            page = client.page("strategies", **where(project), domain=domain, limit=limit)
+        return _listed([_strategy(each) for each in page["items"]], "no strategy is learnt here yet")
 
     def archival_memory_search(query: Query, project: Project = None, limit: Limit = 5) -> str:
         """Search what was distilled and noted: knowledge, insights, errors and fixes, tasks; not the talk itself."""
@@ -155,8 +168,8 @@ def server(connect: Callable[[], Client], here: str | None = None) -> MCPServer:
         found = [_found(each) for each in answer["results"] if wanted(each["kind"])]
         return _listed(found[:limit], "memory holds nothing on this")
 
-    for tool in (search, find_fix, timeline, knowledge, get, explain, context, guidance, core_memory,
-                 archival_memory_search, conversation_search):  # fmt: skip
+    for tool in (search, find_fix, timeline, knowledge, get, explain, context, guidance, strategies,
+                 core_memory, archival_memory_search, conversation_search):  # fmt: skip
         reads(tool)
 
     def adds(tool: Callable[..., str]) -> None:
@@ -343,11 +356,24 @@ def _episode(row: dict[str, Any]) -> str:
 
 
 def _advice(found: dict[str, Any]) -> str:
-    lines = [f"approach: {_quoted(found['suggested_approach'])}"] if found["suggested_approach"] else []
+    """Guidance, with the like tasks and the known errors that it is made of, each by its id."""
+    advice = found["guidance"]
+    lines = [f"approach: {_quoted(advice['suggested_approach'])}"] if advice["suggested_approach"] else []
     for name, told in (("try", "things_to_try"), ("avoid", "things_to_avoid"), ("expect", "expected_challenges")):
-        lines += [f"{name}: {_quoted(each)}" for each in found[told]]
-    lines.append(f"complexity {found['estimated_complexity']}, confidence {found['confidence']:.2f}")
-    return "\n".join((*lines, f"(from {', '.join(found['sources'])})"))
+        lines += [f"{name}: {_quoted(each)}" for each in advice[told]]
+    lines += [
+        f"like it: {_quoted(case['description'])}: {case['outcome']} [id {case['memory']}]"
+        for case in found["similar_cases"]
+    ]
+    lines += [f"known error: {_quoted(hit['message'])} [id {hit['id']}]" for hit in found["bugs"]]
+    lines.append(f"complexity {advice['estimated_complexity']}, confidence {advice['confidence']:.2f}")
+    return "\n".join((*lines, f"(from {', '.join(advice['sources'])})"))
+
+
+def _strategy(row: dict[str, Any]) -> str:
+    sessions = len(row["sessions"])
+    told = (row["domain"], f"{sessions} session{'s' if sessions != 1 else ''}", f"confidence {row['confidence']:.2f}")
+    return f"{_quoted(row['content'] or row['title'])} ({', '.join(filter(None, told))}; id {row['memory_id']})"
 
 
 def _claim(row: dict[str, Any]) -> str:

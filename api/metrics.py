@@ -9,13 +9,17 @@ import threading
 import time
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from fastapi import APIRouter, Response
 
+from memctl.api import learning
 from memctl.api.health import Health, health
-from memctl.api.reader import Readers
+from memctl.api.learning import Changes, Learnt, Use
+from memctl.api.places import Places
+from memctl.api.reader import Reader, Readers
+from memctl.api.stats import lasting_fixes, totals_of
 from memctl.infra import spool
 from memctl.infra.llm import budget
 
@@ -62,6 +66,15 @@ METRICS = (
     Metric("llm_allowed_usd", "Dollars that they may take.", ("period",)),
     Metric("llm_spent_tokens", "Tokens that they took, likewise.", ("period",)),
     Metric("llm_allowed_tokens", "Tokens that they may take.", ("period",)),
+    Metric("tasks", "Tasks that ended in a known way, by whether memory was told in them.", ("memory", "outcome")),
+    Metric("fixes", "Errors that were resolved, and whether they stayed away.", ("held",)),
+    Metric("recalls", "Times that memories were told in work that is over.", ("kind",)),
+    Metric("recalls_followed", "Those, the newest 32 of each memory, whose work ended in a known way.", ("kind",)),
+    Metric("recalls_worth", "What came of those: 1 for a success, 0.5 for a part of it.", ("kind",)),
+    Metric("ratings", "The newest 32 ratings of each memory; helpful from 0.5 on.", ("kind", "helpful")),
+    Metric("learnt", "What was learnt, by read model and how it stands.", ("what", "state")),
+    Metric("consolidations", "Changes that consolidation recorded, and whether they stand.", ("change", "state")),
+    Metric("processor_work", "Pieces of work of processors.", ("processor", "status")),
     Metric("database_bytes", "Size of the database."),
     Metric("log_bytes", "Size of the log."),
     Metric("embeddings_bytes", "Size of the cache of vectors."),
@@ -82,10 +95,13 @@ def routes(readers: Readers, timings: Timings, settings: Settings) -> APIRouter:
     @router.get("/metrics", response_class=Response)
     def figures() -> Response:
         """How far everything is, for Prometheus."""
-        found, spent = readers.read(lambda reader: (health(reader), budget.spent(reader.connection)))
+        found, spent, taught = readers.read(
+            lambda reader: (health(reader), budget.spent(reader.connection), _learning(reader))
+        )
         samples = [
             *_of_the_database(found),
             *of_language_models(spent, settings.llm),
+            *of_learning(*taught),
             *_of_the_spool(settings.data_dir / FOLDER),
         ]
         told = exposition(samples, timings)
@@ -110,6 +126,11 @@ def _of_the_database(found: Health) -> list[Sample]:
         Sample("replay_running", found.replay is not None),
         Sample("replay_failed", found.failed),
         Sample("replay_differing", found.differed),
+        *(
+            Sample("processor_work", getattr(each, status), (each.processor, status))
+            for each in found.processors
+            for status in ("working", "done", "failed", "given_up")
+        ),
         *(Sample(f"{name}_bytes", size) for name, size in found.sizes.items()),
     ]
 
@@ -122,6 +143,41 @@ def of_language_models(spent: budget.Spent, llm: Llm) -> list[Sample]:
         for period in ("daily", "monthly")
         for unit in ("usd", "tokens")
     ]
+
+
+def _learning(reader: Reader) -> tuple[dict[str, int], list[Use], list[Learnt], list[Changes]]:
+    everywhere = Places(None, "everywhere", None)
+    return totals_of(reader, everywhere), learning.uses(reader), learning.learnt(reader), learning.changes(reader)
+
+
+def of_learning(
+    totals: dict[str, int], uses: Sequence[Use], learnt: Sequence[Learnt], changes: Sequence[Changes]
+) -> list[Sample]:
+    """What memory was good for, what it has learnt, and what consolidation made of it. Shares are for who asks."""
+    found = []
+    for memory in ("told", "untold", "withheld"):
+        ended, succeeded = totals[f"tasks_{memory}"], totals[f"tasks_{memory}_succeeded"]
+        found += [
+            Sample("tasks", succeeded, (memory, "success")), Sample("tasks", ended - succeeded, (memory, "other")),
+        ]  # fmt: skip
+    lasted = lasting_fixes(totals)
+    found += [Sample("fixes", lasted, ("yes",)), Sample("fixes", totals["errors_resolved"] - lasted, ("no",))]
+    for use in uses:
+        kind = use.kind or "gone"
+        found += [
+            Sample("recalls", use.recalls, (kind,)),
+            Sample("recalls_followed", use.followed, (kind,)),
+            Sample("recalls_worth", use.worth, (kind,)),
+            Sample("ratings", use.helpful, (kind, "yes")),
+            Sample("ratings", use.ratings - use.helpful, (kind, "no")),
+        ]
+    found += [Sample("learnt", each.count, (each.what, each.state)) for each in learnt]
+    for change in changes:
+        found += [
+            Sample("consolidations", change.count - change.undone, (change.change, "standing")),
+            Sample("consolidations", change.undone, (change.change, "undone")),
+        ]
+    return found
 
 
 def _of_the_spool(folder: Path) -> list[Sample]:

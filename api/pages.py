@@ -55,6 +55,12 @@ def table_of(reader: Reader, p: Projection) -> Composable:
     return sql.SQL(readmodels.table(p.name, generation))
 
 
+def built(reader: Reader, p: Projection) -> bool:
+    """Whether the live generation has this projection: one that is new with this version is built by the workers."""
+    row = reader.connection.execute("SELECT to_regclass(%s)", [table_of(reader, p).as_string()]).fetchone()
+    return row is not None and row[0] is not None
+
+
 def all_of(conditions: Sequence[Condition]) -> tuple[Composable, tuple[Any, ...]]:
     """All of these conditions as one, and the values of its placeholders."""
     return sql.SQL(" AND ").join([c.clause for c in conditions]), tuple(v for c in conditions for v in c.values)

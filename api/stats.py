@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+import msgspec
 from psycopg import sql
 
-from memctl.api.pages import projection_named, table_of
+from memctl.api import learning
+from memctl.api.learning import Use
+from memctl.api.pages import built, projection_named, table_of
 from memctl.api.places import Places
 from memctl.api.reader import Reader
 from memctl.domain.event import event_types
-from memctl.infra import generations
+from memctl.infra import generations, processing
 from memctl.infra.log.mark import mark
 from memctl.infra.outbox import backlog
-from memctl.projections.kernel import Projection, projections
+from memctl.projections.kernel import projections
 from memctl.projections.stats import DayStats
 
 _SUMMED = tuple(name for name in DayStats.__struct_fields__ if name not in ("location", "day"))
@@ -21,12 +25,13 @@ _SUMMED = tuple(name for name in DayStats.__struct_fields__ if name not in ("loc
 
 def stats(reader: Reader, places: Places) -> dict[str, Any]:
     """Counts by read model and by type of event; totals of what happened and what they say of memory's help,
-    for the project asked about; how far each shard has read; what waits for the vector store; sizes."""
+    for the project asked about; what learning comes to; how far each shard has read; what waits for the vector store;
+    sizes."""
     connection, space = reader.connection, reader.space_id
-    totals = _totals(reader, places)
+    totals, uses = totals_of(reader, places), learning.uses(reader)
     models = {}
     for p in projections():
-        if not _built(reader, p):  # new with this version; the workers build it
+        if not built(reader, p):
             continue
         row = connection.execute(
             sql.SQL("SELECT count(*) FROM {} WHERE space_id = %s").format(table_of(reader, p)), [space]
@@ -40,18 +45,20 @@ def stats(reader: Reader, places: Places) -> dict[str, Any]:
     return {
         "scope": {"project": places.project, "chosen": places.chosen, "locations": len(places.locations or ())},
         "totals": totals,
-        "measures": _measures(reader, totals),
+        "measures": measures(totals, uses),
+        "learning": {
+            "uses": [msgspec.structs.asdict(use) for use in uses],
+            "learnt": [msgspec.structs.asdict(each) for each in learning.learnt(reader)],
+            "consolidation": [msgspec.structs.asdict(each) for each in learning.changes(reader)],
+            "processors": [msgspec.structs.asdict(each) for each in processing.standings(connection, space)],
+            "most_told": learning.most_told(reader),
+        },
         "read_models": models,
         "events": {"total": sum(n for _, n in by_type), "by_type": dict(by_type)},
         "log": progress(reader),
         "outbox": {"to_write": to_write, "waiting_for_dense": to_embed},
         "bytes": sizes(reader),
     }
-
-
-def _built(reader: Reader, p: Projection) -> bool:
-    row = reader.connection.execute("SELECT to_regclass(%s)", [table_of(reader, p).as_string()]).fetchone()
-    return row is not None and row[0] is not None
 
 
 def catalogue() -> list[dict[str, Any]]:
@@ -75,7 +82,8 @@ def version_of(reader: Reader) -> str:
     return f"{reader.live.stage1}.{reader.live.stage2}-{sum(o.position for o in offsets)}"
 
 
-def _totals(reader: Reader, places: Places) -> dict[str, int]:
+def totals_of(reader: Reader, places: Places) -> dict[str, int]:
+    """What happened, summed over the days (`projections.stats.DayStats`)."""
     sums = sql.SQL(", ").join(
         sql.SQL("coalesce(sum((row->>{})::bigint), 0)::bigint").format(sql.Literal(name)) for name in _SUMMED
     )
@@ -93,35 +101,38 @@ def _totals(reader: Reader, places: Places) -> dict[str, int]:
     return dict(zip((*_SUMMED, "days"), row, strict=True))
 
 
-def _measures(reader: Reader, totals: dict[str, int]) -> dict[str, float | int | None]:
+def measures(totals: dict[str, int], uses: Sequence[Use]) -> dict[str, float | int | None]:
     """How well memory does, as shares of 1; None where there is nothing to tell it by yet.
 
     Success of tasks whose outcome is known, with memory told, without, and with it held back; `pattern_accuracy`: fixes
     that lasted. Over all projects: `recalls` counts memories told in work that is over, `recalls_useful` the share of
-    those whose work went well and of ratings that are good, `rated_helpful` of the ratings alone (0.5 or more).
+    those whose work went well and of ratings that are good, `guidance_helpful` the same of the kinds that guidance is
+    made of, `strategies_useful` of strategies alone; `rated_helpful` of ratings alone (0.5 or more).
     """
-    row = reader.connection.execute(
-        sql.SQL(
-            "SELECT coalesce(sum((row->>'recalls')::bigint), 0)::bigint,"
-            " sum((SELECT sum((f->>2)::float8) FROM jsonb_array_elements(row->'followed') AS f)),"
-            " sum(jsonb_array_length(row->'followed')),"
-            " sum((SELECT count(*) FROM jsonb_array_elements(row->'ratings') AS r WHERE (r->>2)::float8 >= 0.5)),"
-            " sum(jsonb_array_length(row->'ratings')) FROM {} WHERE space_id = %s"
-        ).format(table_of(reader, projection_named("regard"))),
-        [reader.space_id],
-    ).fetchone()
-    assert row is not None
-    recalls, well, followed, helpful, rated = (float(each or 0) for each in row)
-    lasted = totals["errors_resolved"] - min(totals["resolutions_refuted"], totals["errors_resolved"])
+    everything = learning.together(uses)
+    guiding = learning.together(use for use in uses if use.kind in learning.GUIDING)
+    strategies = learning.together(use for use in uses if use.kind == "strategy")
+    lasted = lasting_fixes(totals)
     return {
         "success_with_memory": _share(totals["tasks_told_succeeded"], totals["tasks_told"]),
         "success_without_memory": _share(totals["tasks_untold_succeeded"], totals["tasks_untold"]),
         "success_memory_withheld": _share(totals["tasks_withheld_succeeded"], totals["tasks_withheld"]),
         "pattern_accuracy": _share(lasted, totals["errors_resolved"]),
-        "recalls": int(recalls),
-        "recalls_useful": _share(well + helpful, followed + rated),
-        "rated_helpful": _share(helpful, rated),
+        "recalls": everything.recalls,
+        "recalls_useful": _useful(everything),
+        "guidance_helpful": _useful(guiding),
+        "strategies_useful": _useful(strategies),
+        "rated_helpful": _share(everything.helpful, everything.ratings),
     }
+
+
+def lasting_fixes(totals: dict[str, int]) -> int:
+    """Errors that were resolved and did not come back soon after."""
+    return max(totals["errors_resolved"] - totals["resolutions_refuted"], 0)
+
+
+def _useful(use: Use) -> float | None:
+    return _share(use.worth + use.helpful, use.followed + use.ratings)
 
 
 def _share(part: float, whole: float) -> float | None:

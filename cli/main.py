@@ -47,7 +47,7 @@ COMMANDS = {
     "project": "memctl.cli.project:project",
     "view": "memctl.cli.view:view",
     "tools": "memctl.cli.project:tools",
-    "stats": "memctl.cli.read:stats",
+    "stats": "memctl.cli.stats:stats",
     "events": "memctl.cli.read:events",
     "note": "memctl.cli.say:note",
     "verify-knowledge": "memctl.cli.claims:verify_knowledge",

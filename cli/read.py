@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from memctl.cli.asking import NOTHING_FOUND, SHORT_ID, looking_back, placed, reading, running
-from memctl.cli.output import Cell, Column, line, print_json, print_lines, print_table, safe, size, span, tell, when
+from memctl.cli.output import Cell, Column, line, print_json, print_lines, print_table, safe, span, tell, when
 
 
 @click.command()
@@ -170,44 +170,6 @@ def bugs(
 
 
 @click.command()
-@reading(limit=50)
-def stats(project: str | None, limit: int, as_json: bool) -> None:
-    """Count what is remembered, how far it is read, and what it takes on disk.
-
-    \b
-    memctl stats --project '*'
-    """
-    with running() as client:
-        answer = client.stats(**placed(project))
-    if as_json:
-        print_json(answer)
-        return
-    tell_scope(answer["scope"])
-    number = [Column("what"), Column("count", "right")]
-    totals = answer["totals"]
-    told = [(name.replace("_", " "), value) for name, value in totals.items() if not name.endswith("_us_total")]
-    print_table(number, [[name, f"{value:,}"] for name, value in told][:limit])
-    if totals["errors_resolved"]:
-        tell(f"mean time to resolve an error: {span(totals['resolve_us_total'] / 1e6 / totals['errors_resolved'])}")
-    shares = [(name.replace("_", " "), value) for name, value in answer["measures"].items() if value is not None]
-    if shares:
-        click.echo()
-        cells = [[name, f"{value:,}" if isinstance(value, int) else f"{value:.2f}"] for name, value in shares]
-        print_table([Column("measure"), Column("value", "right")], cells)
-    click.echo()
-    print_table([Column("read model"), Column("rows", "right")], _numbers(answer["read_models"]))
-    click.echo()
-    print_table([Column("event"), Column("count", "right")], _numbers(answer["events"]["by_type"]))
-    click.echo()
-    log = answer["log"]
-    behind = [f"stage {s['stage']} shard {s['shard']}: {s['lag']:,} behind" for s in log["shards"] if s["lag"]]
-    print_lines(f"log: position {log['last_position']:,}, mark {log['mark']:,}; {', '.join(behind) or 'all read'}")
-    waiting = answer["outbox"]
-    print_lines(f"vectors: {waiting['to_write']:,} to write, {waiting['waiting_for_dense']:,} to embed")
-    print_lines("on disk: " + ", ".join(f"{name.replace('_', ' ')} {size(n)}" for name, n in answer["bytes"].items()))
-
-
-@click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def events(as_json: bool) -> None:
     """List the types of event that may stand in the log. (This needs no running memctl.)
@@ -270,10 +232,6 @@ def tell_scope(scope: dict[str, Any]) -> None:
         tell(f"project {scope['project']} (--project '*' for all)")
     elif scope["chosen"] == "everywhere":
         tell("all projects (memory knows none here)")
-
-
-def _numbers(counts: dict[str, int]) -> list[list[Cell | str]]:
-    return [[name, f"{count:,}"] for name, count in counts.items()]
 
 
 def print_found(found: dict[str, Any]) -> None:

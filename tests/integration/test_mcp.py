@@ -14,19 +14,27 @@ from typing import Any
 import pytest
 from apis import TOKEN, Api, free_port
 from asked import LEDGER, Remembered
+from histories import drained
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
+from unit.test_learning import EPISODE, WORK, of
 from waiting import until
 
 from memctl.api.mcp import _caller
+from memctl.domain.facts import Lesson
+from memctl.domain.learning import StrategyDistilled
+from memctl.domain.memory import memory_id
+from memctl.domain.recalled import MemoryRecalled, RecalledMemory
+from memctl.domain.strategies import strategy_id
 from memctl.infra import keys
 from memctl.infra.database import connect
+from memctl.infra.log.append import append
 
 TOOLS = {
-    "search", "find_fix", "timeline", "knowledge", "get", "explain", "context", "guidance", "note", "rate",
-    "core_memory", "core_memory_append", "core_memory_replace", "archival_memory_insert", "archival_memory_search",
-    "conversation_search", "forget",
+    "search", "find_fix", "timeline", "knowledge", "get", "explain", "context", "guidance", "strategies", "note",
+    "rate", "core_memory", "core_memory_append", "core_memory_replace", "archival_memory_insert",
+    "archival_memory_search", "conversation_search", "forget",
 }  # fmt: skip
 
 Talk = Callable[[Client], Awaitable[Any]]
@@ -48,7 +56,15 @@ def said(result: Any) -> str:
     return "\n".join(block.text for block in result.content)
 
 
-def test_over_stdio_every_tool_is_there_and_answers_in_words(api: Api) -> None:
+def test_over_stdio_every_tool_is_there_and_answers_in_words(api: Api, memory: Remembered) -> None:
+    lesson = Lesson(title="Start the cache first", content="The tests wait for the cache.", domain="commands")
+    strategy = memory_id("strategy", strategy_id(LEDGER, lesson))
+    was_told = MemoryRecalled(hook="UserPromptSubmit", memories=(RecalledMemory(strategy),))
+    taught_of = StrategyDistilled(episode=EPISODE, strategies=(lesson,))
+    with connect(memory.database_url) as connection:
+        append(connection, 1, [*WORK, of(was_told, 2), of(taught_of, 200)])
+    drained(memory.database_url)
+
     async def talk(client: Client) -> None:
         assert {tool.name for tool in (await client.list_tools()).tools} == TOOLS
         found = said(await client.call_tool("search", {"query": "Decimal for money", "project": LEDGER}))
@@ -67,8 +83,22 @@ def test_over_stdio_every_tool_is_there_and_answers_in_words(api: Api) -> None:
         advice = said(await client.call_tool("guidance", {"task": task, "project": LEDGER}))
         assert "confidence" in advice
         assert "(from " in advice
+        case = advice.partition("like it: ")[2].partition("[id ")[2].partition("]")[0]
+        assert json.loads(said(await client.call_tool("get", {"id": case})))["kind"] == "memory"
+        taught = said(await client.call_tool("strategies", {"project": "*", "domain": "commands"}))
+        assert '"The tests wait for the cache." (commands, 1 session, confidence ' in taught
+        assert taught.rpartition("id ")[2].rstrip(")") == strategy
+        assert said(await client.call_tool("rate", {"id": strategy, "value": 1.0})) == "rated"
+        none = said(await client.call_tool("strategies", {"project": "*", "domain": "cooking"}))
+        assert none == "no strategy is learnt here yet"
 
     over_stdio(api, talk)
+    drained(memory.database_url)
+    (use,) = [use for use in json.loads(api.ask("/v1/stats")[2])["learning"]["uses"] if use["kind"] == "strategy"]
+    assert use == {"kind": "strategy", "recalls": 1, "followed": 1, "worth": 1.0, "ratings": 1, "helpful": 1}
+    figures = api.ask("/metrics")[2].decode().splitlines()
+    assert 'memctl_ratings{kind="strategy",helpful="yes"} 1' in figures
+    assert 'memctl_learnt{what="strategies",state="told"} 1' in figures
 
 
 def test_what_an_agent_says_is_kept_as_its_word(api: Api) -> None:

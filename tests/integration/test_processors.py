@@ -13,7 +13,7 @@ from events import NOON, id_of
 from histories import digests, drained, example
 from msgspec.structs import replace
 
-from memctl.api import forget
+from memctl.api import forget, learning
 from memctl.api.deciding import Commands
 from memctl.api.pages import page, projection_named
 from memctl.api.places import Places
@@ -92,6 +92,7 @@ def test_what_says_the_same_is_told_once_until_that_is_taken_back_and_not_done_a
     assert plan(desk).changes == ()
     (change,) = consolidation(reader_of(desk.connection, "default")).items
     assert change["undone_at"] is not None
+    assert learning.changes(reader_of(desk.connection, "default")) == [learning.Changes("merged", 1, 1)]
     readers.close()
 
 

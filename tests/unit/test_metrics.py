@@ -9,9 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.api.metrics import BOUNDS, METRICS, Sample, Timed, Timings, exposition, of_language_models
+from memctl.api.learning import Changes, Learnt, Use
+from memctl.api.metrics import BOUNDS, METRICS, Sample, Timed, Timings, exposition, of_language_models, of_learning
+from memctl.api.stats import measures
 from memctl.infra.llm.budget import Spent
 from memctl.infra.settings_model import Llm
+from memctl.projections.stats import DayStats
 
 _LINE = re.compile(r'[a-z_]+(\{[a-z]+="[^"\n]*"(,[a-z]+="[^"\n]*")*\})? (\d+(\.\d+)?(e[+-]\d+)?|\+Inf)\Z')
 
@@ -41,6 +44,41 @@ def test_what_language_models_may_take_is_told_beside_what_they_took() -> None:
         'memctl_llm_allowed_tokens{period="daily"} 1000',
         'memctl_llm_allowed_tokens{period="monthly"} 20000',
     }
+
+
+def test_help_is_told_by_what_was_told_and_how_the_work_went() -> None:
+    totals = dict.fromkeys(DayStats.__struct_fields__, 0)
+    totals |= {"tasks_told": 3, "tasks_told_succeeded": 2, "errors_resolved": 4, "resolutions_refuted": 5}
+    uses = [
+        Use(kind="strategy", recalls=5, followed=4, worth=2.5, ratings=2, helpful=1),
+        Use(kind="turn", recalls=3, followed=2, worth=0.0),
+        Use(kind="", ratings=1),
+    ]
+    taught = [Learnt("strategies", "waiting", 7)]
+    samples = of_learning(totals, uses, taught, [Changes("merged", 3, 1)])
+    lines = set(exposition(samples, Timings()).splitlines())
+    assert lines >= {
+        'memctl_tasks{memory="told",outcome="success"} 2',
+        'memctl_tasks{memory="told",outcome="other"} 1',
+        'memctl_fixes{held="yes"} 0',
+        'memctl_fixes{held="no"} 4',
+        'memctl_recalls{kind="strategy"} 5',
+        'memctl_recalls_followed{kind="strategy"} 4',
+        'memctl_recalls_worth{kind="strategy"} 2.5',
+        'memctl_ratings{kind="strategy",helpful="yes"} 1',
+        'memctl_ratings{kind="gone",helpful="no"} 1',
+        'memctl_learnt{what="strategies",state="waiting"} 7',
+        'memctl_consolidations{change="merged",state="standing"} 2',
+        'memctl_consolidations{change="merged",state="undone"} 1',
+    }
+    told = measures(totals, uses)
+    assert told["success_with_memory"] == 0.6667
+    assert told["success_without_memory"] is None
+    assert told["pattern_accuracy"] == 0.0
+    assert told["recalls"] == 8
+    assert told["recalls_useful"] == round(3.5 / 9, 4)
+    assert told["guidance_helpful"] == told["strategies_useful"] == round(3.5 / 6, 4)
+    assert told["rated_helpful"] == round(1 / 3, 4)
 
 
 def test_a_sample_that_no_metric_names_is_refused() -> None:

@@ -1,0 +1,92 @@
+"""The verb that counts: what is remembered, what memory was good for, how far it is read, and what it takes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from memctl.cli.asking import placed, reading, running
+from memctl.cli.output import Cell, Column, print_json, print_lines, print_table, size, span, tell
+from memctl.cli.read import tell_scope
+
+
+@click.command()
+@reading(limit=50)
+def stats(project: str | None, limit: int, as_json: bool) -> None:
+    """Count what is remembered, how far it is read, and what it takes on disk.
+
+    \b
+    memctl stats --project '*'
+    """
+    with running() as client:
+        answer = client.stats(**placed(project))
+    if as_json:
+        print_json(answer)
+        return
+    tell_scope(answer["scope"])
+    number = [Column("what"), Column("count", "right")]
+    totals = answer["totals"]
+    told = [(name.replace("_", " "), value) for name, value in totals.items() if not name.endswith("_us_total")]
+    print_table(number, [[name, f"{value:,}"] for name, value in told][:limit])
+    if totals["errors_resolved"]:
+        tell(f"mean time to resolve an error: {span(totals['resolve_us_total'] / 1e6 / totals['errors_resolved'])}")
+    shares = [(name.replace("_", " "), value) for name, value in answer["measures"].items() if value is not None]
+    if shares:
+        click.echo()
+        cells = [[name, f"{value:,}" if isinstance(value, int) else f"{value:.2f}"] for name, value in shares]
+        print_table([Column("measure"), Column("value", "right")], cells)
+    _print_learning(answer["learning"])
+    click.echo()
+    print_table([Column("read model"), Column("rows", "right")], _numbers(answer["read_models"]))
+    click.echo()
+    print_table([Column("event"), Column("count", "right")], _numbers(answer["events"]["by_type"]))
+    click.echo()
+    log = answer["log"]
+    behind = [f"stage {s['stage']} shard {s['shard']}: {s['lag']:,} behind" for s in log["shards"] if s["lag"]]
+    print_lines(f"log: position {log['last_position']:,}, mark {log['mark']:,}; {', '.join(behind) or 'all read'}")
+    waiting = answer["outbox"]
+    print_lines(f"vectors: {waiting['to_write']:,} to write, {waiting['waiting_for_dense']:,} to embed")
+    spent = [
+        f"{name.replace('_', ' ')} {share['spent']:,.6g} of {share['allowed']:,.6g}"
+        for name, share in answer["budget"].items()
+        if share["spent"]
+    ]
+    if spent:
+        print_lines("language models: " + ", ".join(spent))
+    print_lines("on disk: " + ", ".join(f"{name.replace('_', ' ')} {size(n)}" for name, n in answer["bytes"].items()))
+
+
+def _print_learning(found: dict[str, Any]) -> None:
+    """What was learnt, how it was taken, and how the processors stand; nothing of what there is nothing to say of."""
+
+    def table(first: str, names: list[str], rows: list[list[Cell | str]]) -> None:
+        if rows:
+            click.echo()
+            print_table([Column(first), *(Column(name, "right") for name in names)], rows)
+
+    uses = [
+        [use["kind"] or "gone", *(f"{use[name]:,}" for name in ("recalls", "followed")), f"{use['worth']:g}",
+         *(f"{use[name]:,}" for name in ("ratings", "helpful"))]
+        for use in found["uses"]
+    ]  # fmt: skip
+    table("told", ["recalls", "followed", "worth", "ratings", "helpful"], uses)
+    table(
+        "learnt", ["count"],
+        [[f"{each['what'].replace('_', ' ')} {each['state']}", f"{each['count']:,}"] for each in found["learnt"]],
+    )  # fmt: skip
+    table(
+        "consolidation", ["count", "undone"],
+        [[each["change"], f"{each['count']:,}", f"{each['undone']:,}"] for each in found["consolidation"]],
+    )  # fmt: skip
+    states = ["working", "done", "failed", "given_up"]
+    table(
+        "processor", [state.replace("_", " ") for state in states],
+        [[each["processor"], *(f"{each[state]:,}" for state in states)] for each in found["processors"]],
+    )  # fmt: skip
+    for each in found["most_told"]:
+        print_lines(f"told {each['recalls']}×: {each['title']} ({each['kind'].replace('_', ' ')})")
+
+
+def _numbers(counts: dict[str, int]) -> list[list[Cell | str]]:
+    return [[name, f"{count:,}"] for name, count in counts.items()]
