@@ -18,7 +18,8 @@ _ROOM = 40
 """Characters in which the beginning of a point still tells something."""
 
 _OPENER = re.compile(
-    r"\A(?:(?:all |and )?(?:done|fixed|perfect|great|excellent|good|ok(?:ay)?|clean|updated)\b"
+    r"\A(?:(?:(?:all |and )?(?:done|fixed|perfect|great|excellent|good|ok(?:ay)?|clean|updated)|"
+    r"the (?:fix|change|work|implementation|task) is (?:now )?(?:complete|done|in place|ready))\b"
     r" ?(?:[.!,]|[-—–](?= )) *)+",
     re.I,
 )
@@ -40,18 +41,20 @@ _SAYS_NOTHING = re.compile(
     r"\bthe (?:fix|change|work|implementation|task) is (?:now )?(?:complete|done|working|in place|ready)\b|"
     r"\b(?:fixed|resolved) (?:exactly )?(?:the|that|this|your|it|both|all)(?: \w+)? "
     r"(?:issue|bug|problem|error)s?[.!]?$|"
-    r"^(?:fixed|committed|pushed)\b[^.]{0,12}\bas\b|\b[0-9a-f]{7,40}\b.{0,4}$",
+    r"^(?:fixed|committed|pushed)\b[^.]{0,24}\bas\b|\b[0-9a-f]{7,40}\b.{0,4}$",
     re.I,
 )
 _PLAIN_WORD = re.compile(r"(?<![\w`./:-])[^\W\d_]{2,}(?![\w`/]|[.:]\w)")
 _DONE = words_of(
     "added removed replaced fixed changed updated moved renamed created implemented extracted refactored introduced "
-    "deleted dropped corrected converted simplified merged split wrapped passed switched marked enabled disabled reset "
-    "restored rebased resolved wired expanded adjusted configured migrated cleaned reworked handled skipped reduced "
+    "deleted dropped corrected converted simplified merged wrapped passed switched marked enabled disabled restored "
+    " rebased resolved wired expanded adjusted configured migrated cleaned reworked handled skipped reduced "
     "bumped inlined stored injected guarded covered documented reverted inserted limited clarified normalised "
-    "normalized rewrote rewritten wrote written made kept took set put built instead longer now"
+    "normalized rewrote rewritten wrote written made kept took instead longer now"
 )
 """Words of what was done, or of how things are since ("no longer", "now")."""
+_ALSO_DONE = words_of("set reset put split cut built")
+"""Words that tell it only where somebody did so: they are of the present too."""
 _TELLS_DONE = re.compile(
     r"\bthe (?:fix|change) is an? |`[^`]+` ?(?:→|->) ?`|했습니다|하였습니다|됩니다|변경|추가|수정|제거", re.I
 )
@@ -60,7 +63,7 @@ _DID = re.compile(
     r"(?:Also )?(?:Re)?(?:Wrote|Made|Kept|Took|Put|Built|Split)\b|"
     r"(?!(?:Need|Fail|Expect|Unexpect|Suppos|Bas|Relat|Confirm|Verifi|Check|Test|Pass|Commit|Push|Us|Allow|Requir|"
     r"Propos|Suggest|Recommend|Detail|Interest|Exclud|Includ|Call|Caus|Return|Show|Print|Treat)ed\b|"
-    r"Need|Indeed|Speed|Seed|Feed|Embed)"
+    r"Un[a-z]+ed\b|Need|Indeed|Speed|Seed|Feed|Embed)"
     r"(?-i:[A-Z])[a-z]+ed\b",
     re.I,
 )
@@ -73,6 +76,7 @@ _IS_TO_BE = re.compile(
     re.I,
 )
 """What is still to be done, or was wrong."""
+_SINCE = re.compile(r"\b(?:now|no longer)\b|→", re.I)
 _CODE_LEADS = re.compile(r"`[^`]+`(?: \([^)]*\))? ?[-—–:=]+ ")
 """A name that is spoken of: "`cart.py` — "."""
 
@@ -81,7 +85,7 @@ _REPLIES = re.compile(r"(?:but|however|yes|no|so|which)\b", re.I)
 _FENCED = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _POINT = re.compile(r"(?:[-*•]|\d{1,2}[.)])\s+(?=\S)")
 _LABEL = re.compile(r"#|\*\*[^*]+\*\*:?$")
-_OF_BEFORE = re.compile(r"(?:#+ *|\*\*)[^*]*?\b(?:before|old|previous(?:ly)?|problems?|cause|why|issue)\b", re.I)
+_OF_BEFORE = re.compile(r"(?:#+ *|\*\*)[^*]*?\b(?:before|old|previous(?:ly)?|problems?|cause|why|wrong|issue)\b", re.I)
 """A heading of what was there before, or of what was wrong with it."""
 
 
@@ -111,16 +115,23 @@ def account_of(text: str, limit: int, *, sure: bool = False) -> str:
     for sentence, point in _telling(text, sure=sure):
         if sentence.rstrip(".:") in told:
             continue
+        if not point:
+            told = _closed(told, lead)
+            lead = len(told)
         between = "" if not told else " " if told[-1] in ".!…:" else "; " if point else ". "
         room = limit - len(told) - len(between)
         if told and len(sentence) > room and not (told.endswith(":") and point and room >= _ROOM):
             break
-        lead = lead if point else len(told)
         told += between + one_line(sentence, room)
-    if told.endswith(":") and not _did(told[lead:].lstrip()):
-        told = told[:lead]  # what it announced is not told
-    told = told.rstrip(": ")
+    told = _closed(told, lead)
     return told + "." if told and told[-1] not in ".!…" else told
+
+
+def _closed(told: str, lead: int) -> str:
+    """An account whose last sentence, from `lead` on, announces nothing: without it, where it tells nothing itself."""
+    if not told.endswith(":"):
+        return told
+    return told.rstrip(":") if _did(told[lead:].lstrip(". ;")) else told[:lead]
 
 
 def tells_done(sentence: str, *, sure: bool = False) -> bool:
@@ -148,7 +159,7 @@ def tells_done(sentence: str, *, sure: bool = False) -> bool:
 def _did(sentence: str) -> bool:
     """Whether it begins with what was done, whatever it says beside."""
     found = _DID.match(sentence)
-    return found is not None and (found["did"] is None or found["did"].lower() in _DONE)
+    return found is not None and (found["did"] is None or found["did"].lower() in _DONE | _ALSO_DONE)
 
 
 def _telling(text: str, *, sure: bool) -> Iterator[tuple[str, bool]]:
@@ -160,12 +171,12 @@ def _telling(text: str, *, sure: bool) -> Iterator[tuple[str, bool]]:
         label = _LABEL.match(line) is not None
         if label:
             past = _OF_BEFORE.match(line) is not None
+            announced = announced and line[0] != "#"
         if not line or past or _OF_BEFORE.match(line) or (label and announced):
-            announced = announced and not past
             continue
         if announced and _POINT.match(line):
             depth = indented if depth < 0 else depth
-            said = next(iter(sentences(line)), "").replace("**", "")
+            said = _point(line)
             if indented > depth:
                 # What a point only names, its own first point tells.
                 if said and bare:
@@ -181,13 +192,25 @@ def _telling(text: str, *, sure: bool) -> Iterator[tuple[str, bool]]:
         if bare:
             yield bare, True
         announced, bare = False, ""
+        # A heading, and a point that nothing announces, are often no sentence.
+        doubtful = sure or label or (_POINT.match(line) is not None and not _SINCE.search(line))
         for sentence in sentences(line):
             sentence = _OPENER.sub("", sentence.replace("**", ""))
-            if tells_done(sentence, sure=sure or label):
+            if tells_done(sentence, sure=doubtful):
                 announced, depth = sentence.endswith(":"), -1
                 yield sentence[0].upper() + sentence[1:], False
     if bare:
         yield bare, True
+
+
+def _point(line: str) -> str:
+    """A point of a list as far as its first sentence that says something."""
+    said = ""
+    for sentence in sentences(line):
+        said = f"{said.rstrip('.:')}: {sentence}" if said else sentence
+        if _says_words(said):
+            break
+    return said.replace("**", "")
 
 
 def _says_words(sentence: str) -> bool:

@@ -223,7 +223,7 @@ class EpisodeSoFar(Signs, kw_only=True):
 
     def _solution(self) -> str:
         if self.changed_at is None:
-            return ""
+            return "; ".join(self.subjects)  # git itself changed what was committed
         told = account_of(self.summary, ACCOUNT)
         # Of what was said later, nothing having been changed, only what it says was done.
         since = self.prompts > self.summary_prompts

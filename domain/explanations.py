@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from memctl.domain.facts import ErrorOccurred
+from memctl.domain.shell_words import words_of
 
 LONGEST, MOST = 1_400, 6
 """Characters and sentences of an explanation."""
@@ -65,8 +66,9 @@ def _names_in(error: ErrorOccurred) -> set[str]:
 
 
 _NAME = re.compile(r"[a-z_][a-z0-9_]{3,}")
-_EVERYBODYS = frozenset(
-    ["this", "that", "with", "from", "error", "failed", "test", "tests", "expected", "have", "could"]
+_EVERYBODYS = words_of(
+    "this that with from error failed test tests expected have could return value values type types function method "
+    "should must when line file"
 )
 _SHORTEST = 16
 """Characters below which a sentence explains nothing ("I see it now!"); ten of Hangul are a sentence."""
@@ -76,8 +78,9 @@ _ANNOUNCES = re.compile(
     _OPENERS + r"(?:(?:let me|let's|i'll|i will|i'm going to|i(?:'m| am) (?:now )?)(?: also| now| first| just)* *"
     r"(?:run|rerun|re-run|check|checking|verify|look|see|read|reading|test|continue|view|examine|find|search)\b|"
     # What says no more than that it will be mended.
-    r"(?:let me|let's|i'll|i will|i need to|we need to)(?: also| now)* (?:fix|address|handle|update|resolve|correct)"
-    r"(?: (?:it|this|that|them|these|those|both|all|the|of|remaining|last|lint|linter|linting|format|formatting|type|"
+    r"(?:let me|let's|i'll|i will|(?:i |we )?need to)(?: also| now)* (?:fix|address|handle|update|resolve|correct)"
+    r"(?: (?:\w+(?= (?:lint|linter|linting|type|error|issue|warning)s?\b)|"
+    r"it|this|that|them|these|those|both|all|the|of|remaining|last|lint|linter|linting|format|formatting|type|"
     r"build|compile|tests?|issues?|errors?|failures?|problems?|warnings?|two|three|few|other|now|too))*[.:!]*$)|"
     r"(?:now|next|then)[,.!]? +(?:run|rerun|re-run|check|verify|test)\b|"
     r"(?:i see|i found|found) (?:the|it|an?) ?(?:issue|problem|bug)?[.!]$",
@@ -98,7 +101,7 @@ _EXPLAINS = re.compile(
     r"때문|원인은|문제는|이유는|해야 (?:합니다|한다)|없어서|누락",
     re.I,
 )  # fmt: skip
-_SENTENCE = re.compile(r"(?<=[.!?。:])\s+(?=[A-Z`\"'(*\d가-힣-])|\n+")
+_SENTENCE = re.compile(r"(?<=[.!?。])\s+(?=[A-Z`\"'(*\d가-힣-])|(?<=:)\s+(?=[A-Z`(*\d가-힣-])|\n+")
 
 
 def sentences(text: str) -> list[str]:

@@ -26,6 +26,15 @@ from memctl.domain.accounts import account_of, gist_of, tells_done
             "The `resume` command now:\n1. **Finds checkpoints** after a merge\n2. Asks before it overwrites a log",
             "The `resume` command now: Finds checkpoints after a merge; Asks before it overwrites a log.",
         ),
+        ("The change is complete — added a sum of all prices.", "Added a sum of all prices."),
+        (
+            "Changed the answer of `add`:\n\n**Before:**\n- It was cut twice\n\n**After:**\n- It sums all prices up",
+            "Changed the answer of `add`: It sums all prices up.",
+        ),
+        (
+            "The file now has one meaningful test:\n\n## Changes\n- Removed the second sum of prices",
+            "Removed the second sum of prices.",
+        ),
         (
             "I made two changes:\n- `cart.py` (new)\n  - removed the second sum of all prices\n- `shop/shop.py`",
             "I made two changes: `cart.py` (new): removed the second sum of all prices; `shop/shop.py`.",
@@ -56,6 +65,12 @@ def test_what_was_done_is_told_in_the_agents_words(said: str, told: str) -> None
         "Now when re-running the command:\n```\nnothing\n```\n",
         "Force-push what is left of it now.",
         "Returned as an error of the hook.",
+        "`danger-full-access` — unrestricted access to all",
+        "It has no built-in feature for this.",
+        "The check shows what is there, but nothing of our new reset command.",
+        "- Branch with most items expanded by default",
+        "**What was wrong:** the total was moved before it was summed.",
+        "Fixed and committed as [21da6a6e](cart.py).",
         "| before | after |\n| --- | --- |\n| set twice here | set once now |",
         "",
     ],

@@ -344,6 +344,14 @@ def test_what_was_committed_is_a_solution_in_its_own_words(repaired: Session) ->
     assert episode.solution == f"{committed} — Fixed: an empty cart now totals 0."
 
 
+def test_what_git_alone_changed_is_told_by_its_commit() -> None:
+    session = Session()
+    session.user("Remove the stray file please")
+    session.runs('git rm stray.txt && git commit -m "Remove a stray file"', "[main 1a2b3c4] Remove a stray file")
+    [episode] = only(facts_of(session.events), Episode)
+    assert episode.solution == "Remove a stray file"
+
+
 def test_a_commit_in_another_repository_tells_nothing_of_the_work(repaired: Session) -> None:
     repaired.runs('cd /tmp/scratch && git commit -am "Try something"', "[main 1a2b3c4] Try something")
     [episode] = only(facts_of(repaired.events), Episode)

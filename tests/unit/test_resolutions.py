@@ -108,6 +108,7 @@ def explained(*said: str) -> str:
         "Let me fix the remaining lint issues.",
         "Now run lint again to verify:",
         "I'll fix both of these errors",
+        "Need to fix the errcheck lint error.",
         "Let me check why this is because",
         "I see the issue!",
     ],
