@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import random
-import threading
 from collections.abc import Callable, Iterator, Sequence
-from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -28,7 +26,6 @@ from memctl.infra.database import Connection, connect
 from memctl.infra.dead_letters import DeadLetter
 from memctl.infra.log import erase
 from memctl.infra.log.append import append
-from memctl.infra.log.mark import move_mark
 from memctl.projections import kernel, stage1
 from memctl.projections.kernel import Changed, Recorded, projection, projections
 from memctl.workers import drain
@@ -744,104 +741,3 @@ def test_what_was_forgotten_leaves_a_row_that_is_parked_over_something_else(
     faults.clear()
     refold(log, letters=letters(log))
     assert digests(log) == elsewhere(SAID[1:])
-
-
-# --- refold ---
-
-
-@pytest.fixture
-def filled(log: Connection, database_url: str) -> Digests:
-    return fold(log, database_url, [event for number in range(6) for event in example(number, day=number + 2)])
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_folding_any_rows_and_streams_anew_changes_nothing(log: Connection, filled: Digests, seed: int) -> None:
-    luck = random.Random(seed)
-    streams, rows = every_key(log)
-    assert len(streams) == 6
-    refold(log, streams=luck.sample(streams, luck.randint(0, 6)), rows=luck.sample(rows, luck.randint(1, len(rows))))
-    assert digests(log) == filled
-
-
-@pytest.mark.parametrize("seed", range(2))
-def test_damaged_rows_that_are_folded_anew_are_those_of_a_rebuild(
-    log: Connection, database_url: str, filled: Digests, seed: int
-) -> None:
-    luck = random.Random(seed)
-    live = generations.live(log)
-    streams, rows = every_key(log)
-    damaged = luck.sample(streams, 2)
-    for _, stream in damaged:
-        log.execute(f"DELETE FROM memctl.episodes_g{live.stage1} WHERE stream = %s", [stream])  # type: ignore[arg-type]
-        log.execute(
-            f"UPDATE memctl.facts_g{live.stage1} SET payload = NULL"  # type: ignore[arg-type]
-            " WHERE stream = %s AND id IN (SELECT id FROM (SELECT id, row_number() OVER () AS n"
-            f" FROM memctl.facts_g{live.stage1} WHERE stream = %s) x WHERE n %% 2 = 0)",
-            [stream, stream],
-        )
-    lost = luck.sample(rows, 12)
-    for name, (_, key) in lost:
-        log.execute(f"DELETE FROM memctl.{name}_g{live.stage2} WHERE key = %s", [key])  # type: ignore[arg-type]
-    assert digests(log) != filled
-    refold(log, streams=damaged, rows=lost)
-    assert digests(log) == filled
-    assert replay(database_url, None, verify=True).equal
-
-
-def every_key(connection: Connection) -> tuple[list[tuple[int, str]], list[tuple[str, tuple[int, str]]]]:
-    live = generations.live(connection)
-    found = connection.execute("SELECT DISTINCT space_id, stream FROM memctl.events ORDER BY 1, 2").fetchall()
-    rows = [
-        (p.name, (space_id, key))
-        for p in projections(2)
-        for space_id, key in connection.execute(
-            f"SELECT space_id, key FROM memctl.{p.name}_g{live.stage2} ORDER BY 1, 2"  # type: ignore[arg-type]
-        ).fetchall()
-    ]
-    return [(row[0], row[1]) for row in found], rows
-
-
-def test_a_refold_waits_for_the_worker_that_has_the_lease_and_moves_no_offset(
-    log: Connection, database_url: str, filled: Digests, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from memctl.workers import refold as refolding
-
-    monkeypatch.setattr(refolding, "PATIENCE_S", 0.2)
-    live = generations.live(log)
-    before = [(o.shard, o.position) for o in generations.offsets(log, live.stage1, live.stage2)]
-    lease = generations.acquire(log, live.stage2, 0, "worker")
-    assert lease is not None
-    streams, _ = every_key(log)
-    with pytest.raises(generations.LeaseHeld):
-        refold(log, streams=streams)
-    generations.release(log, lease)
-    refold(log, streams=streams)
-    assert [(o.shard, o.position) for o in generations.offsets(log, live.stage1, live.stage2)] == before
-    assert [o.owner for o in generations.offsets(log, live.stage1, live.stage2)] == [None] * 5
-
-
-# --- leases ---
-
-
-@one_shard
-def test_a_drain_keeps_its_lease_while_a_batch_takes_longer_than_it_lasts(
-    log: Connection, database_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(generations, "LEASE", timedelta(seconds=0.6))
-    live = generations.live(log)
-    append(log, 1, example(1))
-    move_mark(log)
-    # The batch has to read a table that we hold: it takes as long as we want, with nothing locked of its own.
-    with connect(database_url, autocommit=False) as holder:
-        holder.execute("LOCK TABLE memctl.dead_letters IN ACCESS EXCLUSIVE MODE")
-        drainer = Drainer(database_url)
-        moved: list[bool] = []
-        working = threading.Thread(target=lambda: moved.append(drainer.drain(1, 0)), daemon=True)
-        working.start()
-        until(lambda: bool(log.execute("SELECT 1 FROM memctl.offsets WHERE owner IS NOT NULL").fetchone()))
-        first = log.execute("SELECT lease_until FROM memctl.offsets WHERE owner IS NOT NULL").fetchone()
-        until(lambda: log.execute("SELECT clock_timestamp() > %s + interval '1 second'", first).fetchone() == (True,))
-        assert generations.acquire(log, live.stage1, 0, "thief") is None
-        holder.rollback()
-    working.join(20)
-    assert moved == [True]

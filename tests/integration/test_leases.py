@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import itertools
+import threading
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from histories import example
 from msgspec.structs import replace
+from waiting import PATIENCE_S, until
 
 from memctl.domain.event import Position
 from memctl.infra import generations
-from memctl.infra.database import Connection
+from memctl.infra.database import Connection, connect
 from memctl.infra.generations import Lease, LeaseHeld, LeaseLost
+from memctl.infra.log.append import append
+from memctl.infra.log.mark import move_mark
+from memctl.workers.drain import Drainer
 
 SHARDS = 3
 
@@ -202,3 +209,37 @@ def test_epochs_only_grow(log: Connection) -> None:
         else:
             ends_in(log, "-1 second", f"{turn}")
     assert all(one < other for one, other in itertools.pairwise(epochs))
+
+
+LEASE = timedelta(seconds=3)
+
+
+def lease_ends(log: Connection) -> Any:
+    """When the lease that somebody has ends; `None` where nobody has one."""
+    row = log.execute("SELECT max(lease_until) FROM memctl.offsets WHERE owner IS NOT NULL").fetchone()
+    return row and row[0]
+
+
+@pytest.mark.parametrize("shards", [1])
+def test_a_drain_keeps_its_lease_while_a_batch_takes_longer_than_it_lasts(
+    log: Connection, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(generations, "LEASE", LEASE)
+    live = generations.live(log)
+    append(log, 1, example(1))
+    move_mark(log)
+    # The batch has to read a table that we hold: it takes as long as we want, with nothing locked of its own.
+    with connect(database_url, autocommit=False) as holder:
+        holder.execute("LOCK TABLE memctl.dead_letters IN ACCESS EXCLUSIVE MODE")
+        drainer = Drainer(database_url)
+        moved: list[bool] = []
+        working = threading.Thread(target=lambda: moved.append(drainer.drain(1, 0)), daemon=True)
+        working.start()
+        until(lambda: lease_ends(log))
+        first = lease_ends(log)
+        # Two thirds of a lease later it was renewed twice, and has nearly all of its time before it.
+        until(lambda: lease_ends(log) - first > LEASE / 2)
+        assert generations.acquire(log, live.stage1, 0, "thief") is None
+        holder.rollback()
+    working.join(PATIENCE_S)
+    assert moved == [True]

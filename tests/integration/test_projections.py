@@ -246,15 +246,16 @@ def test_a_held_lease_is_not_given_to_another(database_url: str) -> None:
 
 @one_shard
 def test_a_lease_is_renewed_for_as_long_as_its_batch_takes(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(generations, "LEASE", timedelta(seconds=0.6))
+    monkeypatch.setattr(generations, "LEASE", timedelta(seconds=3))
     with connect(database_url) as connection:
         live = generations.live(connection)
         lease = generations.acquire(connection, live.stage1, 0, "slow")
         assert lease is not None
         ends = connection.execute("SELECT lease_until FROM memctl.offsets WHERE owner = 'slow'").fetchone()
+        renewed = "SELECT lease_until > %s + interval '1.5 seconds' FROM memctl.offsets WHERE owner = 'slow'"
         held = Heartbeat(database_url, lease)
         try:
-            until(lambda: connection.execute("SELECT clock_timestamp() > %s", ends).fetchone() == (True,))
+            until(lambda: connection.execute(renewed, ends).fetchone() == (True,))  # twice, each a second later
             assert generations.acquire(connection, live.stage1, 0, "thief") is None
         finally:
             held.end()

@@ -1,0 +1,108 @@
+"""Rows and streams that are folded anew, one by one, end as a rebuild makes them."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+import pytest
+import servers
+from histories import digests, drained, example
+
+from memctl.infra import generations
+from memctl.infra.database import Connection, connect
+from memctl.infra.log.append import append
+from memctl.projections.kernel import projections
+from memctl.workers.refold import refold
+from memctl.workers.replay import replay
+
+Digests = dict[str, tuple[int, str]]
+
+
+@pytest.fixture(scope="module")
+def folded(postgres_server: str, templates: servers.Templates) -> Iterator[tuple[str, Digests]]:
+    """Name of a database in which six sessions are folded, of which each test takes a copy, and its digests."""
+    with servers.fresh_database(postgres_server, templates.live(4)) as url:
+        with connect(url) as connection:
+            append(connection, 1, [event for number in range(6) for event in example(number, day=number + 2)])
+            drained(url)
+            found = digests(connection)
+        yield urlsplit(url).path.lstrip("/"), found
+
+
+@pytest.fixture
+def database_url(postgres_server: str, folded: tuple[str, Digests]) -> Iterator[str]:
+    with servers.fresh_database(postgres_server, folded[0]) as url:
+        yield url
+
+
+@pytest.fixture
+def filled(folded: tuple[str, Digests]) -> Digests:
+    return folded[1]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_folding_any_rows_and_streams_anew_changes_nothing(log: Connection, filled: Digests, seed: int) -> None:
+    luck = random.Random(seed)
+    streams, rows = every_key(log)
+    assert len(streams) == 6
+    refold(log, streams=luck.sample(streams, luck.randint(0, 6)), rows=luck.sample(rows, luck.randint(1, len(rows))))
+    assert digests(log) == filled
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_damaged_rows_that_are_folded_anew_are_those_of_a_rebuild(
+    log: Connection, database_url: str, filled: Digests, seed: int
+) -> None:
+    luck = random.Random(seed)
+    live = generations.live(log)
+    streams, rows = every_key(log)
+    damaged = luck.sample(streams, 2)
+    for _, stream in damaged:
+        log.execute(f"DELETE FROM memctl.episodes_g{live.stage1} WHERE stream = %s", [stream])  # type: ignore[arg-type]
+        log.execute(
+            f"UPDATE memctl.facts_g{live.stage1} SET payload = NULL"  # type: ignore[arg-type]
+            " WHERE stream = %s AND id IN (SELECT id FROM (SELECT id, row_number() OVER () AS n"
+            f" FROM memctl.facts_g{live.stage1} WHERE stream = %s) x WHERE n %% 2 = 0)",
+            [stream, stream],
+        )
+    lost = luck.sample(rows, 12)
+    for name, (_, key) in lost:
+        log.execute(f"DELETE FROM memctl.{name}_g{live.stage2} WHERE key = %s", [key])  # type: ignore[arg-type]
+    assert digests(log) != filled
+    refold(log, streams=damaged, rows=lost)
+    assert digests(log) == filled
+    assert replay(database_url, None, verify=True).equal
+
+
+def every_key(connection: Connection) -> tuple[list[tuple[int, str]], list[tuple[str, tuple[int, str]]]]:
+    live = generations.live(connection)
+    found = connection.execute("SELECT DISTINCT space_id, stream FROM memctl.events ORDER BY 1, 2").fetchall()
+    rows = [
+        (p.name, (space_id, key))
+        for p in projections(2)
+        for space_id, key in connection.execute(
+            f"SELECT space_id, key FROM memctl.{p.name}_g{live.stage2} ORDER BY 1, 2"  # type: ignore[arg-type]
+        ).fetchall()
+    ]
+    return [(row[0], row[1]) for row in found], rows
+
+
+def test_a_refold_waits_for_the_worker_that_has_the_lease_and_moves_no_offset(
+    log: Connection, database_url: str, filled: Digests, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from memctl.workers import refold as refolding
+
+    monkeypatch.setattr(refolding, "PATIENCE_S", 0.2)
+    live = generations.live(log)
+    before = [(o.shard, o.position) for o in generations.offsets(log, live.stage1, live.stage2)]
+    lease = generations.acquire(log, live.stage2, 0, "worker")
+    assert lease is not None
+    streams, _ = every_key(log)
+    with pytest.raises(generations.LeaseHeld):
+        refold(log, streams=streams)
+    generations.release(log, lease)
+    refold(log, streams=streams)
+    assert [(o.shard, o.position) for o in generations.offsets(log, live.stage1, live.stage2)] == before
+    assert [o.owner for o in generations.offsets(log, live.stage1, live.stage2)] == [None] * 5
