@@ -44,6 +44,11 @@ _CORRECTS = re.compile(
     re.I,
 )
 _ASKS = re.compile(r"\?|https?://|\b(?:should|shall|can|could) (?:we|i|you)\b", re.I)
+_TYPES: dict[str, TaskType] = {
+    "feat": "feature", "fix": "bugfix", "docs": "docs", "refactor": "refactor", "test": "test", "chore": "chore",
+}  # fmt: skip
+_TYPED = re.compile(rf"({'|'.join(_TYPES)})(?:\([^)]*\))?!?: ")
+"""A commit by Conventional Commits."""
 _DOCUMENT = re.compile(r"\.(?:md|mdx|rst|adoc)$", re.I)
 
 
@@ -245,10 +250,16 @@ class EpisodeSoFar(Signs, kw_only=True):
         return " ".join(filter(None, parts))
 
     def _type(self) -> TaskType:
-        """What sort of work it was; work that only touched documents was on them, whatever it was asked for."""
-        if self.task_type in ("feature", "bugfix", "unknown") and self.files and all(map(_DOCUMENT.search, self.files)):
+        """What sort of work it was: what a question led to, as its commit says; documents, where only those changed."""
+        files = [path for path in self.files if "/.claude/plans/" not in path]
+        asked = self.task_type
+        if asked in ("question", "unknown"):
+            told = next((_TYPES[kind[1]] for subject in self.subjects if (kind := _TYPED.match(subject))), None)
+            if told is not None:
+                return told
+        if asked in ("feature", "bugfix", "unknown", "question") and files and all(map(_DOCUMENT.search, files)):
             return "docs"
-        return self.task_type
+        return "unknown" if asked == "question" and files else asked
 
     def _threads(self, outcome: Outcome, why: str) -> tuple[Thread, ...]:
         """What is left open, as long as nobody goes on with something else."""

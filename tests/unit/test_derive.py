@@ -344,6 +344,24 @@ def test_what_was_committed_is_a_solution_in_its_own_words(repaired: Session) ->
     assert episode.solution == f"{committed} — Fixed: an empty cart now totals 0."
 
 
+@pytest.mark.parametrize(
+    ("path", "subject", "task_type"),
+    [
+        ("/work/shop/cart.py", "fix(cart): keep the sign", "bugfix"),
+        ("/work/shop/cart.py", "Keep the sign", "unknown"),
+        ("/work/shop/cart.md", "Keep the sign", "docs"),
+        ("/home/dana/.claude/plans/a-plan.md", "Keep the sign", "question"),
+    ],
+)
+def test_a_question_that_led_to_changes_is_no_question_any_more(path: str, subject: str, task_type: str) -> None:
+    session = Session()
+    session.user("why is the total of the cart negative?")
+    session.uses("Write", {"file_path": path, "content": "total"}, "File created")
+    session.runs(f'git commit -am "{subject}"', f"[main 1a2b3c4] {subject}")
+    [episode] = only(facts_of(session.events), Episode)
+    assert episode.task_type == task_type
+
+
 def test_what_git_alone_changed_is_told_by_its_commit() -> None:
     session = Session()
     session.user("Remove the stray file please")
