@@ -67,13 +67,6 @@ _RULES = (
         everywhere=False,
     ),
     _Rule(
-        "Has finished work committed and pushed by the agent in one go, when asked",
-        ("push", "푸시"),
-        _of(
-            r"\bcommit(?:\ (?:this|it|that|all|everything))?\s*(?:,|and|then|&|\+)+\s*(?:then\ )?push\b|커밋.{0,6}푸시"
-        ),
-    ),
-    _Rule(
         "Has review comments on pull requests addressed, and answered there, by the agent",
         ("comment", "feedback", "리뷰", "코멘트"),
         _of(r"""\b(?:respond|reply|replying|comment|answer)\b[^.?!\n]{0,30}

@@ -315,7 +315,7 @@ RULES = (
         "do not want",
         "preference",
         r"""^(?:(?:and|but|also|so|because|since)[\s,]+)*(?:(?:i|we)\s+)?(?:don'?t|do\s+not|never)\s+want\s+
-            (?P<what>(?:my|our|other\s+people'?s)\s+\S.{2,60}?\s+to\s+be\s+\S.{2,40}|to\s+(?:play|depend|rely|maintain|support|expose|leak|break)\s+\S.{4,120})$""",
+            (?P<what>(?:my|our|other\s+people'?s)\s+\S.{2,60}?\s+to\s+be\s+\S.{2,40}|to\s+(?:depend|rely|maintain|support|expose|leak|break)\s+\S.{4,120})$""",
         -1,
         0.7,
     ),

@@ -104,6 +104,13 @@ _POINTS_AWAY = re.compile(
 )
 """What is claimed of something that only the surroundings name."""
 
+_OTHER = re.compile(
+    r"\b(?:other|different|some|those|these|such) (?:places?|files?|parts?|cases?|ones|spots?)\b|\belsewhere\b|"
+    r"다른 (?:곳|데|파일)",
+    re.IGNORECASE,
+)
+"""Places that are other than one which only the surroundings name."""
+
 _SECOND_THOUGHT = re.compile(
     r"(?:[,;]|\s[-–—])\s*(?:(?:and|but|so)\s+)?(?:this|that|they|these|those)\b(?!\s+\w+s\b)", re.I
 )
@@ -282,7 +289,7 @@ def _claim(sentence: str, start: int, lasting: bool) -> Claim | None:
         if match is None or (lasting and not rule.lasting):
             continue
         what = match["what"].lstrip(" \t`'\"").rstrip(" \t.!`'\"")
-        if _ONE_OFF.search(sentence) or _POINTS_AWAY.match(what) or not 2 <= len(what) <= 200:
+        if _ONE_OFF.search(sentence) or _POINTS_AWAY.match(what) or _OTHER.search(what) or not 2 <= len(what) <= 200:
             return None
         thought = _SECOND_THOUGHT.search(sentence, match.start("what") + 8)
         if cut := thought or _CONSEQUENCE.search(sentence, match.start("what") + 8):

@@ -62,10 +62,10 @@ def only_claim(text: str) -> Claim:
         ("우리는 항상 PR을 스쿼시 머지합니다", "fact", 1, "pr을 스쿼시 머지합니다"),
         ("no em dashes please", "preference", -1, "not em dashes"),
         (
-            "ok, I think that should not be strict, we don't want to play catch up with hooks so I would rather wait",
+            "ok, I think that should not be strict, we don't want to depend on their hooks so I would rather wait",
             "preference",
             -1,
-            "not to play catch up with hooks",
+            "not to depend on their hooks",
         ),
         (
             "that is not correct, we don't gitignore the whole data folder, especially data/settings.json",
@@ -99,6 +99,9 @@ def test_a_stated_claim_is_read(text: str, kind: str, polarity: int, canonical: 
         "> Always use pnpm",
         "```\nAlways use pnpm\n```",
         "<instructions>\nNever force push to main\n</instructions>",
+        "<memctl-context>\nNever force push to main\n</memctl-context>",
+        "we use go-git explicitly in other places to not be dependent on a checkout",
+        "we don't want to play catch up and add new types constantly",
         "error: always use --force when pushing",
         "Implement the following plan:\n\nAlways use pnpm for installs.",
         "# Plan\n\n## Context\n\nWe use pnpm for installing.\n",
