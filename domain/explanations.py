@@ -23,23 +23,30 @@ class Told(NamedTuple):
 
 
 def explanation_of(
-    error: ErrorOccurred, said: Sequence[Told], changed_at: int | None, beside: Sequence[ErrorOccurred] = ()
+    error: ErrorOccurred,
+    said: Sequence[Told],
+    changed_at: int | None,
+    beside: Sequence[ErrorOccurred] = (),
+    *,
+    named: bool = False,
 ) -> str:
     """The agent's sentences that explain, best those about this error; else what it said before the first change.
 
     Of an error that came up `beside` others, only sentences that name what the others do not hold: the rest may be of
-    those.
+    those. With `named` only such that name something of the error at all.
     """
+    named = named or bool(beside)
     about = _names_in(error).difference(*map(_names_in, beside))
     found: list[str] = []
     for thought in (False, True):
         found = [s for told in said if told.thought == thought for s in _explaining(told.text)]
         to_the_point = [s for s in found if about & set(_NAME.findall(s.lower()))]
-        if found := to_the_point or (found if not (thought or beside) else []):
+        if found := to_the_point or (found if not (thought or named) else []):
             break
-    if not found and changed_at is not None and not beside:
+    if not found and changed_at is not None:
         before = [told for told in said if not told.thought and told.at <= changed_at]
-        found = [s for s in sentences(before[-1].text) if not _says_nothing(s)][:2] if before else []
+        last = sentences(before[-1].text) if before else []
+        found = [s for s in last if not _says_nothing(s) and (not named or about & set(_NAME.findall(s.lower())))][:2]
     kept: dict[str, None] = {}
     for sentence in found:
         if sum(map(len, kept)) + len(sentence) > LONGEST or len(kept) == MOST:

@@ -156,7 +156,9 @@ class Resolutions:
     def _explained(self, error: OpenError, until: int, changed_at: int | None = None) -> str:
         said = [told for told in self._told if error.at <= told.at <= until]
         beside = [o.fact for o in self._open if o.at == error.at and o.fact.signature != error.fact.signature]
-        return explanation_of(error.fact, said, changed_at, beside[:_BESIDE])
+        # What a linter says explains itself: words that do not name it are of something else.
+        named = any(t.startswith(_CHECKED) for t in error.fact.error_types)
+        return explanation_of(error.fact, said, changed_at, beside[:_BESIDE], named=named)
 
 
 _MISCALL = re.compile(
