@@ -171,7 +171,23 @@ def plan(desk: Desk) -> Plan:
     changes: list[Change] = []
     for members, pairs in _batches(rows):
         changes += _judged(desk, known, [signed[n] for n in members], pairs)
-    return Plan(of=count, changes=(*changes, *prunes))
+    told = _told_in_sessions(desk, [change.about[0] for change in prunes])
+    return Plan(of=count, changes=(*changes, *(change for change in prunes if change.about[0] not in told)))
+
+
+def _told_in_sessions(desk: Desk, memories: list[str]) -> frozenset[str]:
+    """Those of some memories that an agent was ever told. `regard` learns of it only when the work in which they were
+    told is over, and so does not know yet what was told today."""
+    if not memories:
+        return frozenset()
+    rows = desk.connection.execute(
+        "SELECT DISTINCT told->>'id' FROM memctl.events, jsonb_array_elements("
+        " CASE jsonb_typeof(payload->'memories') WHEN 'array' THEN payload->'memories' ELSE '[]' END) AS told"
+        " WHERE space_id = %s AND type = 'memory.recalled' AND payload->'withheld' IS DISTINCT FROM 'true'"
+        " AND told->>'id' = ANY(%s)",
+        [desk.space_id, memories],
+    )
+    return frozenset(row[0] for row in rows)
 
 
 def _judged(desk: Desk, known: _Known, members: list[_Signed], pairs: list[tuple[int, int]]) -> list[Change]:

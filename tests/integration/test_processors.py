@@ -6,12 +6,14 @@ import threading
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import pytest
-from events import NOON, id_of
+from events import NOON, id_of, observed, prompt
 from histories import digests, drained, example
 from msgspec.structs import replace
+from unit.test_learning import of
 
 from memctl.api import forget, learning
 from memctl.api.deciding import Commands
@@ -22,9 +24,11 @@ from memctl.api.reader import Readers, reader_of
 from memctl.api.staleness import stale
 from memctl.api.standing import consolidation
 from memctl.domain.commanding import read_command
-from memctl.domain.consolidation import MemoriesMerged, UndoConsolidation
+from memctl.domain.consolidation import MemoriesMerged, MemoryPruned, UndoConsolidation
 from memctl.domain.event import Micros, NewEvent
 from memctl.domain.notes import NOTES, MemoryNoted
+from memctl.domain.observations import ResponseReceived
+from memctl.domain.recalled import MemoryRecalled, RecalledMemory
 from memctl.infra import generations, processing
 from memctl.infra.database import Connection, connect
 from memctl.infra.log.append import append
@@ -69,6 +73,10 @@ def told(connection: Connection) -> set[str]:
     return {item["text"] for item in memories(reader_of(connection, "default"), EVERYWHERE, kind="knowledge").items}
 
 
+def turns(connection: Connection) -> list[dict[str, Any]]:
+    return memories(reader_of(connection, "default"), EVERYWHERE, kind="turn").items
+
+
 def filled(desk: Desk, *events: NewEvent) -> None:
     append(desk.connection, 1, list(events))
     drained(desk.settings.require("database_url"))
@@ -94,6 +102,26 @@ def test_what_says_the_same_is_told_once_until_that_is_taken_back_and_not_done_a
     assert change["undone_at"] is not None
     assert learning.changes(reader_of(desk.connection, "default")) == [learning.Changes("merged", 1, 1)]
     readers.close()
+
+
+def test_what_was_never_needed_is_left_out_of_lists_and_what_an_agent_was_just_told_is_not(desk: Desk) -> None:
+    def short(number: int, text: str) -> list[NewEvent]:
+        session = f"short-{number}"
+        answer = ResponseReceived(text="Yes.", line=f"{session}-answer", kind="text")
+        asked = prompt(1, text, session=session)
+        return [asked, observed(answer, session=session, at=9, actor="agent", location=asked.location)]
+
+    filled(desk, *short(1, "is the cart sorted?"), *short(2, "are ledgers empty?"))
+    shown = {item["text"][:3]: item["id"] for item in turns(desk.connection)}
+    assert plan(desk).changes == (), "they are too young"
+    desk.now = lambda: NOON + 100 * DAY
+    recalled = MemoryRecalled(hook="UserPromptSubmit", memories=(RecalledMemory(shown["is "]),))
+    filled(desk, of(recalled, 2))
+    (change,) = plan(desk).changes
+    assert change.payload == MemoryPruned(memory=shown["are"], last_at=change.payload.last_at, importance=0.2)
+    consolidate(desk, force=True)
+    filled(desk)
+    assert {item["id"] for item in turns(desk.connection)} == {shown["is "]}
 
 
 def test_a_merge_holds_no_longer_once_a_text_has_changed(desk: Desk) -> None:
@@ -395,6 +423,18 @@ def test_the_schedule_finds_a_round_due_after_tasks_or_hours(desk: Desk) -> None
     filled(desk, *example())
     assert len(list(Consolidator().find(desk))) == 1
     process(desk, Consolidator())
+    assert list(Consolidator().find(desk)) == []
+
+
+def test_a_round_that_failed_changes_nothing_and_is_due_again(desk: Desk) -> None:
+    filled(desk, *example(), *(noted(f"{NOTE}, says {word}", n) for n, word in enumerate(PEOPLE)))
+    before = told(desk.connection)
+    assert process(desk, Consolidator()) == 0
+    filled(desk)
+    assert told(desk.connection) == before
+    assert process(desk, Consolidator(force=True)) == 0, "it waits before it tries again"
+    due_again(desk.connection)
+    assert process(desk, Consolidator(force=True)) > 0
     assert list(Consolidator().find(desk)) == []
 
 
