@@ -108,27 +108,31 @@ def of_remedy(failed: str, ran: Sequence[str], message: str, shown: str = "") ->
     )
 
 
-def of_check(error_types: Sequence[str], command: str, message: str) -> Lesson | None:
-    """A checker refused what was written: its rule is enforced here, and where a commit ran it, by the commit."""
-    found = next((match for name in error_types if (match := _CHECKERS.fullmatch(name))), None)
-    if found is None:
+def of_refusal(error_types: Sequence[str], command: str) -> Lesson | None:
+    """A checker refused what was to be committed or pushed: that runs it."""
+    checker, _ = _checked(error_types)
+    hook = _hook_of(command) if checker else ""
+    if not hook:
         return None
-    checker, rule = found[1], found[2]
-    hook = _hook_of(command)
-    if hook:
-        return Lesson(
-            key=f"hook:{hook}\n{checker}",
-            title=f"`{hook}` runs {checker} here and refuses what it finds",
-            description=f"Before `{hook}` in this project.",
-            content=f"A hook of `{hook}` runs {checker}: run it and mend what it finds first.",
-            domain="version control",
-            from_failure=True,
-            confidence=0.7,
-        )
+    return Lesson(
+        key=f"hook:{hook}\n{checker}",
+        title=f"`{hook}` runs {checker} here and refuses what it finds",
+        description=f"Before `{hook}` in this project.",
+        content=f"A hook of `{hook}` runs {checker}: run it and mend what it finds first.",
+        domain="version control",
+        from_failure=True,
+        confidence=0.7,
+    )
+
+
+def of_check(error_types: Sequence[str], command: str, message: str) -> Lesson | None:
+    """A checker found something that was then mended: its rule is kept here. (What it finds and nobody mends may have
+    stood there for years. What a commit's hook found is `of_refusal`'s.)"""
+    checker, rule = _checked(error_types)
     said = _said(message)
     if one_of := _ONE_OF.match(said):
         rule = f"{rule}/{one_of[1]}"
-    if _NO_LESSON.search(rule) or len(said) < 12:
+    if not checker or _hook_of(command) or _NO_LESSON.search(rule) or len(said) < 12:
         return None
     return Lesson(
         key=f"check:{checker}/{rule}",
@@ -139,6 +143,12 @@ def of_check(error_types: Sequence[str], command: str, message: str) -> Lesson |
         from_failure=True,
         confidence=0.6,
     )
+
+
+def _checked(error_types: Sequence[str]) -> tuple[str, str]:
+    """The checker, and its rule; empty where no checker found the error."""
+    found = next((match for name in error_types if (match := _CHECKERS.fullmatch(name))), None)
+    return (found[1], found[2]) if found is not None else ("", "")
 
 
 def _names_what_to_drop(message: str, failed: str, works: str) -> bool:

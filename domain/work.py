@@ -35,7 +35,7 @@ from memctl.domain.runners import run_of_tests
 from memctl.domain.shell import changes_of, head_of, heads_of, is_commit, only_reads, proofs_of, proves
 from memctl.domain.signatures import SeenError, errors_in, hides_exit, is_noise
 from memctl.domain.stack import imports_in, manifest_in, subject_of
-from memctl.domain.strategies import of_call, of_check, of_remedy
+from memctl.domain.strategies import of_call, of_check, of_refusal, of_remedy
 from memctl.domain.templates import plain
 from memctl.domain.tools import (
     StepList,
@@ -317,7 +317,7 @@ class Work:
                 checked = any(proves(head) for head in heads_of(command))
                 matters = checked or bool(error.frames)
                 episode.erred(error.signature, error.error_types, error.message, matters=matters)
-                lesson = of_check(error.error_types, command, error.message)
+                lesson = of_refusal(error.error_types, command)
                 self._aftermath.learnt(placed, episode, lesson, *fact.evidence)
         return occurred
 
@@ -365,7 +365,7 @@ class Work:
 def _lesson(resolved: Resolved, command: str) -> Lesson | None:
     error = resolved.error
     if resolved.edits:
-        return None
+        return of_check(error.fact.error_types, error.command, error.fact.message)
     if error.miscalled:
         return of_call(error.command, command, error.fact.message)
     return of_remedy(error.command, resolved.ran, error.fact.message, error.fact.text)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from unit.test_derive import Session, facts_of, only
 from unit.test_learning import EPISODE, WORK, of, read
 
 from memctl.domain.derive import StreamFacts, derive
 from memctl.domain.event import NewEvent
 from memctl.domain.facts import Lesson, StrategyShown, fact_id
 from memctl.domain.learning import StrategyDistilled
-from memctl.domain.strategies import key_of, of_call, of_check, of_remedy
+from memctl.domain.strategies import key_of, of_call, of_check, of_refusal, of_remedy
 from memctl.projections.kernel import Changed
 from memctl.projections.memories import memories
 from memctl.projections.strategies import Strategy, strategies, strategy_id
@@ -85,12 +86,32 @@ def test_a_rule_that_is_many_is_told_by_the_one_that_was_broken() -> None:
 
 
 def test_a_check_that_a_commit_ran_is_the_commits() -> None:
-    lesson = of_check(("biome/lint/style",), "git add . && git commit -m 'x'", "Template literals are preferred.")
+    said, committed = "Template literals are preferred.", "git add . && git commit -m 'x'"
+    lesson = of_refusal(("biome/lint/style",), committed)
     assert lesson is not None
     assert lesson.title == "`git commit` runs biome here and refuses what it finds"
-    asked = of_check(("biome/lint/style",), "bun run lint && git commit -m 'x'", "Template literals are preferred.")
+    assert of_check(("biome/lint/style",), committed, said) is None
+    by_hand = "bun run lint && git commit -m 'x'"
+    assert of_refusal(("biome/lint/style",), by_hand) is None
+    asked = of_check(("biome/lint/style",), by_hand, said)
     assert asked is not None
     assert asked.key == "check:biome/lint/style", "the lint was run by hand"
+
+
+def test_what_a_checker_finds_is_a_lesson_once_it_was_mended_and_what_it_refuses_at_once() -> None:
+    session = Session()
+    session.user("Close the files of the export when it ends.")
+    found = "export.go:12:9: Error return value of `f.Close` is not checked (errcheck)"
+    session.runs("golangci-lint run", found, exit_code=1)
+    assert only(facts_of(session.events), StrategyShown) == []
+    session.edits("/work/shop/export.go", "f.Close()", "return f.Close()")
+    session.runs("golangci-lint run", "0 issues.")
+    (shown,) = only(facts_of(session.events), StrategyShown)
+    assert shown.lesson.key == "check:golangci-lint/errcheck"
+    session.runs("git commit -m 'Close files'", found, exit_code=1)
+    assert {fact.lesson.domain for fact in only(facts_of(session.events), StrategyShown)} == {
+        "code style", "version control",
+    }  # fmt: skip
 
 
 def shown(number: int, lesson: Lesson, made_by: str = "") -> StrategyShown:
