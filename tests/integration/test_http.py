@@ -11,6 +11,7 @@ import stat
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
@@ -21,15 +22,17 @@ import pytest
 from apis import RUN, TOKEN, Api, free_port, problem_of, serving
 from asked import ATLAS, LEDGER, Remembered, remembered
 from click.testing import CliRunner
+from events import observed
 from waiting import until
 
 from memctl.api.client import BadlyAsked, Client, NotThere, Refused, Unreachable
 from memctl.cli.main import memctl as program
 from memctl.cli.undo import NotUndone
 from memctl.domain.errors import MemctlError
-from memctl.domain.observations import CONTEXT_BLOCK_CLOSE, CONTEXT_BLOCK_OPEN
+from memctl.domain.observations import CONTEXT_BLOCK_CLOSE, CONTEXT_BLOCK_OPEN, PromptSubmitted, SessionStarted
 from memctl.infra import hook
 from memctl.infra.database import connect
+from memctl.infra.log.append import append
 from memctl.workers.drain import Drainer, catch_up
 
 
@@ -240,14 +243,27 @@ def test_other_methods_and_broken_bodies_are_problems_too(api: Api) -> None:
 
 
 def test_an_answer_waits_for_what_was_just_written_and_says_how_far_it_is(api: Api, memory: Remembered) -> None:
+    begun = observed(SessionStarted(line="w1", source="startup"), session="waited-for", at=9_999, location=LEDGER)
     with connect(memory.database_url) as connection:
-        row = connection.execute("SELECT max(position) FROM memctl.events").fetchone()
-        assert row is not None
-    status, headers, _ = api.ask("/v1/sessions?min_position=1")
+        (written,) = append(connection, 1, [begun])
+
+    def asked() -> tuple[int, dict[str, str], bytes]:
+        for _ in range(10):  # it may be folded only after all of a request's patience
+            answer = api.ask(f"/v1/sessions?min_position={written.position}")
+            if answer[0] != 503:
+                break
+        return answer
+
+    with ThreadPoolExecutor(1) as asking:
+        answer = asking.submit(asked)
+        with contextlib.closing(Drainer(memory.database_url)) as drainer:
+            catch_up(drainer)
+        status, headers, body = answer.result()
     assert status == 200
-    assert int(headers["memctl-position"]) >= 1
+    assert int(headers["memctl-position"]) >= written.position
+    assert b"waited-for" in body
     assert headers["memctl-dense-waiting"].isdecimal()
-    behind = api.ask(f"/v1/sessions?min_position={row[0] + 1_000_000}")
+    behind = api.ask(f"/v1/sessions?min_position={written.position + 1_000_000}")
     assert problem_of(behind)["status"] == 422
 
 
@@ -451,13 +467,6 @@ def test_an_error_on_stdin_is_looked_up(verb: Any) -> None:
 
 
 def test_stored_escape_sequences_do_not_reach_the_terminal(verb: Any, memory: Remembered) -> None:
-    from events import observed
-
-    from memctl.domain.observations import PromptSubmitted
-    from memctl.infra.database import connect
-    from memctl.infra.log.append import append
-    from memctl.workers.drain import Drainer, catch_up
-
     text = "Rename the fjord layer\x1b]0;owned\x07 and \x1b[2J\u202ereverse\u202c the order of its labels please"
     with connect(memory.database_url) as connection:
         append(connection, 1, [observed(PromptSubmitted(line="evil-1", text=text), session="evil", at=9_000)])
@@ -477,7 +486,7 @@ def test_guidance_comes_with_what_it_rests_on(api: Api) -> None:
         assert told["scope"]["project"] == "ledger"
         assert told["guidance"]["sources"]
         assert told["guidance"]["suggested_approach"] or told["guidance"]["things_to_try"]
-        assert client.guidance("bake bread", here=LEDGER)["guidance"]["sources"] == []
+        assert client.guidance("translate the invoice into French", here=LEDGER)["guidance"]["sources"] == []
     assert problem_of(api.ask("/v1/guidance"))["status"] == 422
 
 
@@ -571,9 +580,13 @@ def test_a_prompt_is_not_answered_with_what_its_own_session_said(api: Api) -> No
         {"hook_event_name": "UserPromptSubmit", "prompt": ["money"]},
         {"hook_event_name": "UserPromptSubmit", "prompt": "we always use Decimal for money", "cwd": "/home/dana/new"},
         {"hook_event_name": "SessionStart", "cwd": "/home/dana/new"},
-        {"hook_event_name": "UserPromptSubmit", "prompt": "Bake bread out of rye flour with caraway seeds"},
+        {"hook_event_name": "UserPromptSubmit", "prompt": "Translate the invoice into French"},
         {"hook_event_name": "PostToolUseFailure", "error": "", "tool_input": None},
-        {"hook_event_name": "PostToolUseFailure", "error": "Exit code 1\nTypeError: decimal expected, got list"},
+        {
+            "hook_event_name": "PostToolUseFailure",
+            "error": "Exit code 1\nTypeError: total() got an unsupported keyword 'decimal'",
+            "tool_input": {"command": "python -m pytest tests/test_totals.py"},
+        },
         {"hook_event_name": "Stop"},
         {"hook_event_name": 1, "cwd": 2},
     ],
