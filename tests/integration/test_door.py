@@ -282,6 +282,8 @@ def test_what_waits_in_the_spool_stays_while_postgres_is_away_and_is_kept_when_i
         spool(place.spool, delivery(number))
     with place.open(NOWHERE):
         until(lambda: "nothing can be kept for now" in place.log)
+        for number in (7, 8):  # by then the door has done with what was in the spool, too
+            assert ask(place.door, delivery(number))["retry"]
         assert [name.endswith(".delivery") for name in place.names()] == [True] * 3
     with place.open(database_url):
         until(lambda: not place.names())
@@ -489,6 +491,26 @@ def test_a_hook_keeps_what_was_said_whatever_it_is_called_with(tmp_path: Path, a
     assert path.read_bytes().endswith(b"\n" + said())
 
 
+@pytest.mark.parametrize(
+    "before",
+    [
+        "exec <&-",
+        "mkdir gone && cd gone && rmdir ../gone && export MEMCTL_DATA_DIR=here",
+        "mkdir memory && touch memory/spool",
+        "mkdir -p memory/spool && chmod 500 memory/spool && ulimit -f 0",
+    ],
+    ids=["no standard input", "no working directory", "no folder for the spool", "no room on disk"],
+)
+def test_a_hook_ends_well_and_says_nothing_whatever_fails(tmp_path: Path, before: str) -> None:
+    command = [sys.executable, "-I", "-S", hooks.__file__, "ingest", "--stdin", "--recall"]
+    done = subprocess.run(
+        ["/bin/sh", "-c", f'{before} && exec "$@"', "sh", *command],
+        cwd=tmp_path, env={"MEMCTL_DATA_DIR": str(tmp_path / "memory")}, input=said(), capture_output=True, timeout=60,
+        check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
 def test_a_hook_waits_for_a_door_that_does_not_answer_only_for_its_patience(tmp_path: Path) -> None:
     path = tmp_path / "door.sock"
     with closing(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)) as listener:
@@ -597,7 +619,7 @@ def test_a_transcript_that_a_hook_names_is_read_from_where_it_was_left(
         subagent.parent.mkdir(parents=True)
         subagent.write_text("".join(lines).replace("3f6f1d52", "77777777"))
         assert ask(place.door, named(3, "PreCompact", transcript))["ok"]
-        until(lambda: told_by(database_url, "transcript") > 2 * first)
+        until(lambda: told_by(database_url, "transcript") > 2 * first and of_session(database_url, "77777777") > 0)
         whole = told_by(database_url, "transcript")
         assert ask(place.door, named(4, "Stop", transcript))["ok"]
         assert ask(place.door, named(5, "Stop", tmp_path / "none.jsonl"))["ok"]
@@ -622,9 +644,15 @@ def test_a_session_that_ended_without_a_word_is_read_when_the_next_one_begins(
     with place.open(database_url):
         assert ask(place.door, named(2, "SessionStart", tmp_path / "new.jsonl", "s2"))["ok"]
         until(lambda: told_by(database_url, "transcript") > first)
+    assert of_session(database_url, "77777777") == 0
+
+
+def of_session(database_url: str, beginning: str) -> int:
     with psycopg.connect(database_url) as connection:
-        strangers = "SELECT count(*) FROM memctl.events WHERE session_id LIKE '77777777%'"
-        assert connection.execute(strangers).fetchone() == (0,)
+        query = "SELECT count(*) FROM memctl.events WHERE starts_with(session_id, %s)"
+        row = connection.execute(query, [beginning]).fetchone()
+        assert row is not None
+        return int(row[0])
 
 
 def told_by(database_url: str, via: str) -> int:
