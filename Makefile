@@ -93,9 +93,9 @@ FUZZ ?= 900
 fuzz: $(VENV)/.installed-dev ## Hostile inputs at every parser, the door and the API (FUZZ=900 of each kind: some 13,000)
 	MEMCTL_TEST_FUZZ=$(FUZZ) $(BIN)/pytest -q tests/unit/test_fuzz.py tests/integration/test_fuzz.py
 
-fuzz-api: $(VENV)/.installed-dev ## Hold every answer of the API against its own description, with schemathesis (EXAMPLES=50)
+fuzz-api: $(VENV)/.installed-dev ## Hold every answer of the API against its own description, with schemathesis (EXAMPLES=50, PASS="what changes")
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'schemathesis>=4.32'
-	$(BIN)/python tests/fuzz_api.py --max-examples $(or $(EXAMPLES),50)
+	$(BIN)/python tests/fuzz_api.py $(if $(PASS),"$(PASS)") --max-examples $(or $(EXAMPLES),50)
 
 audit: $(VENV)/.installed-dev ## Ask PyPI which installed packages have known faults; what it does not know of counts as one
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check pip-audit
