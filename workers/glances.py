@@ -67,7 +67,7 @@ class Glances:
         except Exception as problem:
             scratch.close()
             log.error("memory as of position %d could not be built: %s", glance.position, told(problem))
-            glances.end(connection, glance.id, "failed", str(problem))
+            glances.end(connection, glance.id, "failed", told(problem))
             return
         kept = _Kept(glance, scratch)
         self._kept.append(kept)

@@ -110,3 +110,15 @@ def test_its_tables_go_even_where_nobody_can_be_told_so(log: Connection, databas
         with pytest.raises(psycopg.OperationalError):
             worker._drop(lost, kept)
     assert scratch(log) == 0
+
+
+def test_why_one_could_not_be_built_repeats_nothing_that_a_server_said(
+    log: Connection, database_url: str, live: Live
+) -> None:
+    log.execute("ALTER TABLE memctl.rebuilds ADD CONSTRAINT said_zq7vkx19mw CHECK (purpose <> 'as_of')")
+    asked = glances.ask(log, Position(0), live)
+    Glances(database_url).look(log)
+    found = glances.read(log, asked.id)
+    assert found is not None
+    assert (found.status, found.message.partition(" at ")[0]) == ("failed", "CheckViolation")
+    assert "zq7vkx19mw" not in found.message
