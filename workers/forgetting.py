@@ -285,7 +285,7 @@ def _carry_out(
     # What waits on disk is new, and meets the tombstones where it is not.
     spooled = 0 if plan.scope.rule else _spool_without(settings.data_dir / "spool", plan)
     recorded(connection, space_id, receipt, plan.scope, types.total(), reason)
-    _await_vectors(connection, qdrant, points)
+    _await_vectors(settings, connection, qdrant, points)
     probe = Probe(probing.ids_of(gone), words, tuple(points))
     folders = [settings.data_dir / "spool", settings.data_dir / "log"]
     if left := probing.found_in(connection, space_id, probe, folders, qdrant):
@@ -446,18 +446,23 @@ def store_of(settings: Settings) -> Iterator[QdrantClient | None]:
             client.close()
 
 
-def _await_vectors(connection: Connection, qdrant: QdrantClient | None, points: Sequence[str]) -> None:
+def _await_vectors(
+    settings: Settings, connection: Connection, qdrant: QdrantClient | None, points: Sequence[str]
+) -> None:
     """Have the store let go of the points, by the outbox's writer or in its place."""
     if qdrant is None or not points:
         return
+    from memctl.infra.embedders import load_embedder
     from memctl.workers.outbox import WRITING, Outbox, only_one
 
+    embedder = load_embedder(settings.embedder)
+    model = embedder.name if embedder is not None else ""
     generation = generations.live(connection).stage2
     deadline = time.monotonic() + VECTORS_WITHIN_S
     while queued := _queued(connection, generation, points):
         with only_one(connection, WRITING, generation) as mine:
             if mine:
-                while Outbox(connection, qdrant, generation, "").sync():
+                while Outbox(connection, qdrant, generation, model).sync():
                     pass
         if time.monotonic() > deadline:
             raise VectorsBehind(points=queued)

