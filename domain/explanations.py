@@ -75,7 +75,7 @@ def _names_in(error: ErrorOccurred) -> set[str]:
 _NAME = re.compile(r"[a-z_][a-z0-9_]{3,}")
 _EVERYBODYS = words_of(
     "this that with from error failed test tests expected have could return value values type types function method "
-    "should must when line file"
+    "should must when line file code string make"
 )
 _SHORTEST = 16
 """Characters below which a sentence explains nothing ("I see it now!"); ten of Hangul are a sentence."""
