@@ -28,6 +28,7 @@ from memctl.projections.kernel import Projection, projections  # noqa: E402
 
 RULES: tuple[tuple[Any, str, str], ...] = (
     (episodes, "verdict_of", "verdict by rule"),
+    (work, "of_refusal", "strategies: what a hook refuses"),
     (work, "of_check", "strategies: a checker's rule"),
     (work, "of_call", "strategies: a call that works"),
     (work, "of_remedy", "strategies: what mends an error"),
