@@ -116,13 +116,13 @@ def changes(reader: Reader) -> list[Changes]:
 
 
 def most_told(reader: Reader) -> list[dict[str, Any]]:
-    """The memories that were told in most pieces of work."""
+    """The memories that were told in most pieces of work, without their words: who operates memctl may ask, too."""
     rows = reader.connection.execute(
         sql.SQL(
-            "SELECT r.key, m.row->>'kind', m.row->>'title', (r.row->>'recalls')::bigint FROM {} AS r JOIN {} AS m"
+            "SELECT r.key, m.row->>'kind', (r.row->>'recalls')::bigint FROM {} AS r JOIN {} AS m"
             " ON m.space_id = r.space_id AND m.key = r.key"
-            " WHERE r.space_id = %s AND (r.row->>'recalls')::bigint > 0 ORDER BY 4 DESC, 1 LIMIT %s"
+            " WHERE r.space_id = %s AND (r.row->>'recalls')::bigint > 0 ORDER BY 3 DESC, 1 LIMIT %s"
         ).format(table_of(reader, projection_named("regard")), table_of(reader, projection_named("memories"))),
         [reader.space_id, MOST_TOLD],
     ).fetchall()
-    return [dict(zip(("id", "kind", "title", "recalls"), row, strict=True)) for row in rows]
+    return [dict(zip(("id", "kind", "recalls"), row, strict=True)) for row in rows]

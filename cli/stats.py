@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from memctl.cli.asking import placed, reading, running
+from memctl.cli.asking import SHORT_ID, placed, reading, running
 from memctl.cli.output import Cell, Column, print_json, print_lines, print_table, size, span, tell
 from memctl.cli.read import tell_scope
 
@@ -84,8 +84,8 @@ def _print_learning(found: dict[str, Any]) -> None:
         "processor", [state.replace("_", " ") for state in states],
         [[each["processor"], *(f"{each[state]:,}" for state in states)] for each in found["processors"]],
     )  # fmt: skip
-    for each in found["most_told"]:
-        print_lines(f"told {each['recalls']}×: {each['title']} ({each['kind'].replace('_', ' ')})")
+    most = found["most_told"]
+    table("told most", ["kind", "times"], [[it["id"][:SHORT_ID], it["kind"], f"{it['recalls']:,}"] for it in most])
 
 
 def _numbers(counts: dict[str, int]) -> list[list[Cell | str]]:
