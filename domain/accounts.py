@@ -81,6 +81,12 @@ _CODE_LEADS = re.compile(r"`[^`]+`(?: \([^)]*\))? ?[-—–:=]+ ")
 """A name that is spoken of: "`cart.py` — "."""
 
 _WORD = re.compile(r"[a-z]+")
+_MAY_TELL = re.compile(
+    r"ed\b|\b(?:now|longer|instead|(?:re)?wr[io]t|made|kept|took|put|built|split|set|cut|reset|fix is|change is)|"
+    r"→|->|[가-힣]",
+    re.I,
+)
+"""What is in every line that tells what was done."""
 _REPLIES = re.compile(r"(?:but|however|yes|no|so|which)\b", re.I)
 _FENCED = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _POINT = re.compile(r"(?:[-*•]|\d{1,2}[.)])\s+(?=\S)")
@@ -192,6 +198,8 @@ def _telling(text: str, *, sure: bool) -> Iterator[tuple[str, bool]]:
         if bare:
             yield bare, True
         announced, bare = False, ""
+        if not _MAY_TELL.search(line):
+            continue
         # A heading, and a point that nothing announces, are often no sentence.
         doubtful = sure or label or (_POINT.match(line) is not None and not _SINCE.search(line))
         for sentence in sentences(line):

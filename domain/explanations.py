@@ -66,10 +66,15 @@ def _says_nothing(sentence: str) -> bool:
     return len(sentence) < _SHORTEST or sentence.endswith("?") or _ANNOUNCES.match(sentence) is not None
 
 
-def _names_in(error: ErrorOccurred) -> set[str]:
+def _names_in(error: ErrorOccurred) -> frozenset[str]:
     """The names that an error's message, types, frames and files hold, without everybody's words."""
-    told = " ".join((error.message, *error.error_types, *error.frames, *(f.rpartition("/")[2] for f in error.files)))
-    return set(_NAME.findall(told.lower())) - _EVERYBODYS
+    files = (file.rpartition("/")[2] for file in error.files)
+    return _named(" ".join((error.message, *error.error_types, *error.frames, *files)))
+
+
+@lru_cache(maxsize=256)
+def _named(told: str) -> frozenset[str]:
+    return frozenset(_NAME.findall(told.lower())) - _EVERYBODYS
 
 
 _NAME = re.compile(r"[a-z_][a-z0-9_]{3,}")
