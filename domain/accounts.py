@@ -48,13 +48,13 @@ _PLAIN_WORD = re.compile(r"(?<![\w`./:-])[^\W\d_]{2,}(?![\w`/]|[.:]\w)")
 _DONE = words_of(
     "added removed replaced fixed changed updated moved renamed created implemented extracted refactored introduced "
     "deleted dropped corrected converted simplified merged wrapped passed switched marked enabled disabled restored "
-    " rebased resolved wired expanded adjusted configured migrated cleaned reworked handled skipped reduced "
+    "rebased resolved wired expanded adjusted configured migrated cleaned reworked handled skipped reduced "
     "bumped inlined stored injected guarded covered documented reverted inserted limited clarified normalised "
     "normalized rewrote rewritten wrote written made kept took instead longer now"
 )
 """Words of what was done, or of how things are since ("no longer", "now")."""
-_ALSO_DONE = words_of("set reset put split cut built")
-"""Words that tell it only where somebody did so: they are of the present too."""
+_DONE_BY_ME = _DONE | words_of("set reset put split cut built")
+"""With words that tell it only where somebody did so: they are of the present too."""
 _TELLS_DONE = re.compile(
     r"\bthe (?:fix|change) is an? |`[^`]+` ?(?:→|->) ?`|했습니다|하였습니다|됩니다|변경|추가|수정|제거", re.I
 )
@@ -82,7 +82,7 @@ _CODE_LEADS = re.compile(r"`[^`]+`(?: \([^)]*\))? ?[-—–:=]+ ")
 
 _WORD = re.compile(r"[a-z]+")
 _MAY_TELL = re.compile(
-    r"ed\b|\b(?:now|longer|instead|(?:re)?wr[io]t|made|kept|took|put|built|split|set|cut|reset|fix is|change is)|"
+    r"ed\b|\b(?:now|longer|instead|(?:re)?wr(?:ote|itten)|made|kept|took|put|built|split|set|cut|reset|fix is|change is)|"
     r"→|->|[가-힣]",
     re.I,
 )
@@ -165,7 +165,7 @@ def tells_done(sentence: str, *, sure: bool = False) -> bool:
 def _did(sentence: str) -> bool:
     """Whether it begins with what was done, whatever it says beside."""
     found = _DID.match(sentence)
-    return found is not None and (found["did"] is None or found["did"].lower() in _DONE | _ALSO_DONE)
+    return found is not None and (found["did"] is None or found["did"].lower() in _DONE_BY_ME)
 
 
 def _telling(text: str, *, sure: bool) -> Iterator[tuple[str, bool]]:

@@ -26,6 +26,8 @@ from memctl.domain.accounts import account_of, gist_of, tells_done
             "The `resume` command now:\n1. **Finds checkpoints** after a merge\n2. Asks before it overwrites a log",
             "The `resume` command now: Finds checkpoints after a merge; Asks before it overwrites a log.",
         ),
+        ("I rewrote the sum of all prices.", "I rewrote the sum of all prices."),
+        ("I split the cart into two parts.", "I split the cart into two parts."),
         ("The change is complete — added a sum of all prices.", "Added a sum of all prices."),
         (
             "Changed the answer of `add`:\n\n**Before:**\n- It was cut twice\n\n**After:**\n- It sums all prices up",
