@@ -82,8 +82,8 @@ _CODE_LEADS = re.compile(r"`[^`]+`(?: \([^)]*\))? ?[-—–:=]+ ")
 
 _WORD = re.compile(r"[a-z]+")
 _MAY_TELL = re.compile(
-    r"ed\b|\b(?:now|longer|instead|(?:re)?wr(?:ote|itten)|made|kept|took|put|built|split|set|cut|reset|fix is|change is)|"
-    r"→|->|[가-힣]",
+    r"ed\b|\b(?:now|longer|instead|(?:re)?wr(?:ote|itten)|made|kept|took|put|built|split|set|cut|reset|"
+    r"fix is|change is)|→|->|[가-힣]",
     re.I,
 )
 """What is in every line that tells what was done."""
