@@ -96,7 +96,7 @@ class ClaudeCode:
         }
 
     def __call__(self, prompt: str) -> None:
-        command = [CLIENT, "-p", prompt, "--allowedTools", "Bash,Agent", "--output-format", "json"]
+        command = [str(CLIENT), "-p", prompt, "--allowedTools", "Bash,Agent", "--output-format", "json"]
         command += ["--resume", self.session] if self.session else []
         done = subprocess.run(
             command, cwd=self.project, env=self._environment, capture_output=True, text=True, timeout=120, check=False,
