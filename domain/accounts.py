@@ -91,7 +91,7 @@ _REPLIES = re.compile(r"(?:but|however|yes|no|so|which)\b", re.I)
 _FENCED = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _POINT = re.compile(r"(?:[-*•]|\d{1,2}[.)])\s+(?=\S)")
 _LABEL = re.compile(r"#|\*\*[^*]+\*\*:?$")
-_OF_BEFORE = re.compile(r"(?:#+ *|\*\*)[^*]*?\b(?:before|old|previous(?:ly)?|problems?|cause|why|wrong|issue)\b", re.I)
+_OF_BEFORE = re.compile(r"(?:#++ *|\*\*)[^*]*?\b(?:before|old|previous(?:ly)?|problems?|cause|why|wrong|issue)\b", re.I)
 """A heading of what was there before, or of what was wrong with it."""
 
 

@@ -194,7 +194,8 @@ def _groups_of(
         for group in groups:
             low, high = found.span(group)
             if low < high:
-                begin = at + _bytes_of(text[start:low])
+                # What a look-behind caught stands before the match.
+                begin = at + (_bytes_of(text[start:low]) if low >= start else -_bytes_of(text[low:start]))
                 yield begin, begin + _bytes_of(text[low:high])
 
 

@@ -46,7 +46,7 @@ _REFUSED = re.compile(
     r"Your (?:proposed )?edit (?:has introduced|command|was not applied)|No edit was made|"
     r"No replacement was performed|Usage: |Your command .* blocked"
 )
-_PROMPT = re.compile(r"\s*\(Open file: (?P<file>[^\n]*)\)\n\(Current directory: (?P<folder>[^\n]*)\)\nbash-\$\s*\Z")
+_PROMPT = re.compile(r"\(Open file: (?P<file>[^\n]*)\)\n\(Current directory: (?P<folder>[^\n]*)\)\nbash-\$\s*\Z")
 """Where the shell stands, at the end of an observation of the history."""
 
 _LINES = re.compile(r"edit \d+:\d+\n")
@@ -151,8 +151,8 @@ def _steps_of(history: list[dict[str, Any]]) -> list[dict[str, Any]]:
             observation, state = "", {}
             if answer.get("role") != "assistant":
                 observation = joined(answer.get("content")).replace("\r\n", "\n")
-            if stands := _PROMPT.search(observation):
-                observation = observation[: stands.start()]
+            if stands := _PROMPT.match(observation, max(observation.rfind("(Open file: "), 0)):
+                observation = observation[: stands.start()].rstrip()
                 state = {"open_file": stands["file"], "working_dir": stands["folder"]}
             found.append({"state": state, **message, "observation": observation})
     return found
