@@ -187,9 +187,9 @@ else of the first one told."""
 
 _BEFORE = """(occurred_at < %(until)s AND (occurred_at > timestamptz 'epoch' OR coalesce(
     (SELECT min(l.occurred_at) FROM memctl.events l WHERE l.space_id = events.space_id AND l.stream = events.stream
-     AND l.occurred_at > timestamptz 'epoch'), recorded_at) < %(until)s))"""
+     AND starts_with(events.stream, 'session/') AND l.occurred_at > timestamptz 'epoch'), recorded_at) < %(until)s))"""
 """What bears no time (a title, all that some clients write) happened when its session began, else by the time that it
-was told."""
+was told. (A stream of another kind, as of what was imported, holds much that has nothing to do with each other.)"""
 
 
 def found_by(connection: Connection, space_id: int, scope: Scope) -> set[UUID]:
