@@ -163,7 +163,7 @@ def of_learning(
     lasted = lasting_fixes(totals)
     found += [Sample("fixes", lasted, ("yes",)), Sample("fixes", totals["errors_resolved"] - lasted, ("no",))]
     for use in uses:
-        kind = use.kind or "gone"
+        kind = use.kind or "other"
         found += [
             Sample("recalls", use.recalls, (kind,)),
             Sample("recalls_followed", use.followed, (kind,)),

@@ -19,7 +19,7 @@ from memctl.api.reader import Reader
 from memctl.api.regarded import pinned
 from memctl.api.search import Engine, Question
 from memctl.api.threads import open_threads
-from memctl.domain.memory import day_of
+from memctl.domain.memory import day_of, memory_id
 from memctl.domain.observations import CONTEXT_BLOCK_CLOSE, CONTEXT_BLOCK_OPEN
 from memctl.domain.recalled import RecalledMemory, quoted
 from memctl.domain.text import estimate_tokens
@@ -118,20 +118,23 @@ def _for_start(reader: Reader, stream: str, places: Places) -> list[Line]:
     sources = {each.source.key for each in wanted}
     for row in known:
         if row["id"] not in sources:
-            lines.append(_line(f"{row['last_seen'][:10]} {quoted(row['text'], 300)}", row["id"]))
+            said = f"{row['last_seen'][:10]} {quoted(row['text'], 300)}"
+            lines.append(_line(said, row["id"], memory=row["memory_id"]))
     lines += _overview(reader, places, {row["text"] for row in known})
     for rule in code.rules(reader, places, limit=MOST_RULES).items:
         if rule["state"] != "weak" and (rule["asked_by_user"] or len(rule["sessions"]) > 1):
             where = f"{rule['last_seen'][:10]} in {'/'.join(rule['languages'])}"
-            lines.append(_line(f"{where} {quoted(rule['before'], 80)} became {quoted(rule['after'], 80)}", rule["id"]))
+            said = f"{where} {quoted(rule['before'], 80)} became {quoted(rule['after'], 80)}"
+            lines.append(_line(said, rule["id"], memory=memory_id("code_rule", rule["id"])))
     # A session that is taken up again has its own work before its eyes.
     for row in [each for each in open_threads(reader, places) if each["stream"] != stream][:MOST_THREADS]:
         left = quoted("; ".join(each["text"] for each in row["threads"]), TEXT)
-        lines.append(_line(f"{row['ended_at'][:10]} left open in {quoted(row['description'], 120)}: {left}", row["id"]))
+        said = f"{row['ended_at'][:10]} left open in {quoted(row['description'], 120)}: {left}"
+        lines.append(_line(said, row["id"], memory=memory_id("episode", row["id"])))
     done = work.episodes(reader, places, limit=3 * MOST_EPISODES).items
     for row in [each for each in done if each["stream"] != stream][:MOST_EPISODES]:
         worked = f"{row['ended_at'][:10]} worked on {quoted(row['description'], 200)}: {row['outcome']}"
-        lines.append(_line(worked, row["id"]))
+        lines.append(_line(worked, row["id"], memory=memory_id("episode", row["id"])))
     return lines
 
 
@@ -182,9 +185,11 @@ def _clock(at: int) -> str:
     return f"{datetime.fromtimestamp(at / 1e6, UTC):%Y-%m-%d %H:%M}Z"
 
 
-def _line(told: str, id: str, score: float = 1.0, class_: str = "") -> Line:
+def _line(told: str, id: str, score: float = 1.0, class_: str = "", *, memory: str = "") -> Line:
+    """`id` is what an agent may ask after; `memory` the memory that is made of it, where that is another: it counts as
+    told."""
     sure = f"{class_}; " if class_ else ""
-    return f"{told} ({sure}id {id})", RecalledMemory(id, round(score, 3))
+    return f"{told} ({sure}id {id})", RecalledMemory(memory or id, round(score, 3))
 
 
 def block(heading: str, lines: Sequence[Line]) -> Told:

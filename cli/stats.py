@@ -66,7 +66,7 @@ def _print_learning(found: dict[str, Any]) -> None:
             print_table([Column(first), *(Column(name, "right") for name in names)], rows)
 
     uses = [
-        [use["kind"] or "gone", *(f"{use[name]:,}" for name in ("recalls", "followed")), f"{use['worth']:g}",
+        [use["kind"] or "other", *(f"{use[name]:,}" for name in ("recalls", "followed")), f"{use['worth']:g}",
          *(f"{use[name]:,}" for name in ("ratings", "helpful"))]
         for use in found["uses"]
     ]  # fmt: skip

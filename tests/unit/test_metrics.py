@@ -66,7 +66,7 @@ def test_help_is_told_by_what_was_told_and_how_the_work_went() -> None:
         'memctl_recalls_followed{kind="strategy"} 4',
         'memctl_recalls_worth{kind="strategy"} 2.5',
         'memctl_ratings{kind="strategy",helpful="yes"} 1',
-        'memctl_ratings{kind="gone",helpful="no"} 1',
+        'memctl_ratings{kind="other",helpful="no"} 1',
         'memctl_learnt{what="strategies",state="waiting"} 7',
         'memctl_consolidations{change="merged",state="standing"} 2',
         'memctl_consolidations{change="merged",state="undone"} 1',
