@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from uuid import UUID
 
 from memctl.domain.errors import MemctlError
@@ -15,6 +15,7 @@ class EventSkipped(Payload, frozen=True, kw_only=True, omit_defaults=True):
 
     Without a `projection`, `skipped` is a delivery (`Event.delivery_id`) of the very stream that this one stands in,
     which is no longer part of it, whatever other versions of it came or come: which of them is first depends on order.
+    (Earlier memctls named one version, and that alone is then left out.)
     With one, it is a source of that read model (a fact, a recorded event, a row of another read model), and the row
     `key` is folded without it; where there is no `key`, no row is.
     """
@@ -37,15 +38,19 @@ class UndecodablePayload(MemctlError):
 
 
 def left_out(events: Iterable[Event]) -> frozenset[UUID]:
-    """The ids of deliveries that one of these, all of one stream, says to leave out."""
+    """The ids of deliveries, or of versions, that one of these, all of one stream, says to leave out."""
     found = (event.payload for event in events if isinstance(event.payload, EventSkipped))
     return frozenset(payload.skipped for payload in found if not payload.projection)
 
 
 def remaining(events: Sequence[Event]) -> list[Event]:
     """The events of one stream without those that were left out, and without the events that say so."""
-    gone = left_out(events)
-    return [e for e in events if e.delivery_id not in gone and not isinstance(e.payload, EventSkipped)]
+    return [e for e in without(events, left_out(events)) if not isinstance(e.payload, EventSkipped)]
+
+
+def without(events: Iterable[Event], gone: Collection[UUID]) -> list[Event]:
+    """The events but those of which the delivery, or this version of it, was left out."""
+    return [e for e in events if e.delivery_id not in gone and e.event_id not in gone]
 
 
 def foldable(events: Iterable[Event]) -> list[Event]:

@@ -168,7 +168,7 @@ def skips(connection: Connection, upto: Position) -> list[Skip]:
 
 
 def skipped_events(connection: Connection, upto: Position) -> frozenset[UUID]:
-    """Ids of the deliveries that were dropped from their streams up to a position."""
+    """Ids of the deliveries (or versions) that were dropped from their streams up to a position."""
     found = (event.payload for event in read_skips(connection, upto))
     return frozenset(p.skipped for p in found if isinstance(p, EventSkipped) and not p.projection)
 

@@ -29,6 +29,7 @@ import psycopg
 from memctl.domain.errors import MemctlError
 from memctl.domain.event import Position
 from memctl.domain.facts import FACT_TYPES, Fact
+from memctl.domain.skipping import without
 from memctl.infra import dead_letters, facts, generations, readmodels, rebuilds, rules
 from memctl.infra.database import Connection, connect
 from memctl.infra.dead_letters import LeftOut
@@ -268,7 +269,7 @@ class Worker:
         deltas: list[tuple[int, str, Delta]] = []
         waiting = 0
         for (space_id, stream), events in scan_streams(connection, upto, task.after, task.to):
-            _, delta = fold_whole((space_id, stream), [e for e in events if e.delivery_id not in gone])
+            _, delta = fold_whole((space_id, stream), without(events, gone))
             deltas.append((space_id, stream, delta))
             waiting += len(events)
             if waiting >= CHUNK:

@@ -160,14 +160,14 @@ def test_lines_that_bear_no_time_go_with_what_their_session_began_with(
         return [msgspec.structs.replace(title, occurred_at=Micros(0)), *dated]
 
     told = [*session("old", 1, 2), *session("both", 2, 9), *session("new", 8, 9), *session("no times")]
-    append(log, 1, told)
+    append(log, 1, [*told, *(msgspec.structs.replace(e, stream="knowledge/graph") for e in session("imported", 1))])
     drained(database_url)
     noon = datetime.fromtimestamp(NOON / 1e6 + 5, UTC)
-    assert forgotten(settings, log, before=noon).events == 5
+    assert forgotten(settings, log, before=noon).events == 6
     kept = log.execute(
         "SELECT payload->>'text' FROM memctl.events WHERE payload->>'text' LIKE 'a plum%' ORDER BY position"
     )
-    assert kept.fetchall() == [("a plum, new",), ("a plum, no times",)]
+    assert kept.fetchall() == [("a plum, new",), ("a plum, no times",), ("a plum, imported",)]
     drained(database_url)
     assert holds(database_url, "plum, old") == holds(database_url, "plum, both") == []
     again = [each.status for each in append(log, 1, told)]

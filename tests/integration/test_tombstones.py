@@ -103,6 +103,13 @@ def test_what_bears_no_time_is_kept_out_by_a_time_only_where_all_of_its_session_
     assert told(log, [replace(prompt(20, session=name), occurred_at=Micros(0)) for name in sessions]) == "fnnn"
 
 
+def test_what_bears_no_time_is_not_old_for_what_else_stands_in_a_stream_that_is_no_session(log: Connection) -> None:
+    dated, undated = (replace(prompt(n, session="imported"), stream="knowledge/graph") for n in (1, 20))
+    append(log, 1, [dated])
+    lay(log, Tombstone(kind="before", until=at(5)))
+    assert told(log, [replace(undated, occurred_at=Micros(0))]) == "n"
+
+
 def test_what_lies_under_several_tombstones_is_one_that_is_forgotten(log: Connection) -> None:
     lay(
         log,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from uuid import UUID, uuid4
 
+import msgspec
 import psycopg
 import pytest
 from hypothesis import given
@@ -13,7 +14,7 @@ from psycopg import errors
 
 from memctl.domain.event import Event, FutureSchemaVersion, Micros, Payload, Position, UnknownEventType
 from memctl.domain.observations import PromptSubmitted
-from memctl.domain.skipping import EventSkipped, Undecodable, UndecodablePayload, foldable
+from memctl.domain.skipping import EventSkipped, Undecodable, UndecodablePayload, foldable, remaining
 from memctl.infra.database import DatabaseUnavailable
 from memctl.infra.dead_letters import DeadLetter, Fault, LeftOut, Skip, Target
 from memctl.infra.generations import LeaseLost
@@ -110,6 +111,14 @@ def test_a_stream_without_an_event_is_folded_as_if_it_had_never_come() -> None:
     skipped = [*kept, event(3), event(5, EventSkipped(skipped=UUID(int=3)))]
     assert fold_stream(STREAM, skipped)[1] == fold_stream(STREAM, kept)[1]
     assert fold_stream(STREAM, skipped)[1] != fold_stream(STREAM, [*kept, event(3)])[1]
+
+
+def test_what_is_left_out_is_gone_in_all_its_versions_but_an_earlier_memctl_named_one() -> None:
+    first = event(3)
+    second = msgspec.structs.replace(event(4), event_id=UUID(int=44), variant_of=first.event_id)
+    of_all, of_one = (EventSkipped(skipped=id) for id in (first.event_id, second.event_id))
+    assert remaining([first, second, event(5), event(6, of_all)]) == [event(5)]
+    assert remaining([first, second, event(5), event(6, of_one)]) == [first, event(5)]
 
 
 def test_what_could_not_be_read_is_folded_by_nobody_until_it_is_left_out() -> None:

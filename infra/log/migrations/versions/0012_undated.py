@@ -6,9 +6,10 @@ revision = "0012"
 down_revision = "0011"
 
 # Titles, and all that some clients write, bear no time, which is kept as 0. What is told now of a session that is not
-# known to lie before that time is not what was forgotten. (What was emptied still says when it happened.)
+# known to lie before that time is not what was forgotten, nor what is told of anything else: other streams hold what
+# came from everywhere. (What was emptied still says when it happened.)
 BEFORE = """(CASE WHEN g.at > timestamptz 'epoch' THEN g.at < before
-               ELSE before IS NOT NULL
+               ELSE before IS NOT NULL AND starts_with(g.stream, 'session/')
                     AND (SELECT true FROM memctl.events e WHERE e.space_id = in_space AND e.stream = g.stream
                          AND e.occurred_at > timestamptz 'epoch' AND e.occurred_at < before LIMIT 1)
                     AND (SELECT true FROM memctl.events e WHERE e.space_id = in_space AND e.stream = g.stream
