@@ -23,6 +23,7 @@ from memctl.infra.log.mark import move_mark
 from memctl.infra.log.receipts import RECEIPTS, Recalled, read_receipts, write_receipts
 from memctl.infra.log.spaces import space_id
 from memctl.infra.settings import Settings
+from memctl.workers.erasure import nothing_rebuilt
 
 
 class NoBackup(MemctlError):
@@ -59,12 +60,12 @@ def restore(settings: Settings, connection: Connection, file: Path, receipts: It
 
     Receipts are read from those files, from beside the backup and from the data directory. All of it is one
     transaction; the workers fold it anew. What was redacted since is not yet cut again: see `Restored.redacted`.
-    `connection` is in autocommit mode. Raises: BadBackup, NotEmpty, BadReceipts, DatabaseUnavailable; then nothing was
-    restored.
+    `connection` is in autocommit mode. Raises: BadBackup, NotEmpty, BadReceipts, RebuildAtWork, DatabaseUnavailable;
+    then nothing was restored.
     """
     manifest = archive.check(file)
     told = list(read_receipts([*receipts, file.parent / RECEIPTS, settings.data_dir / RECEIPTS]))
-    with outages():
+    with outages(), nothing_rebuilt(connection):
         with connection.transaction():
             connection.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
             archive.restore(connection, file)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import Annotated, ClassVar
+from uuid import UUID
 
 import msgspec
 
 from memctl.domain.commanding import BadCommand, Command, command
 from memctl.domain.errors import MemctlError
 from memctl.domain.event import Event, Payload, event
+from memctl.domain.ordering import preferred
 
 LONGEST_SECTION = 2_000
 """Characters."""
@@ -80,7 +83,16 @@ class _Edit(Command, frozen=True, kw_only=True):
 
     def repeats(self, history: Sequence[Event]) -> Sequence[Event]:
         """The section's last edit, which repeats the one before, and so on; other sections are none of its business."""
-        return [e for e in history if isinstance(e.payload, Edited) and e.payload.section == self.section][-1:]
+        told: dict[UUID, list[Event]] = defaultdict(list)
+        for e in history:
+            told[e.delivery_id].append(e)
+        # As the read model has it, and not the one that was appended last: an import may bring earlier edits later.
+        edits = [
+            (e.payload.version, e.occurred_at, str(e.delivery_id), e)
+            for e in map(preferred, told.values())
+            if isinstance(e.payload, Edited) and e.payload.section == self.section
+        ]
+        return [max(edits)[-1]] if edits else []
 
     def found(self, history: Sequence[Event]) -> tuple[str, int]:
         """The section's text and version. Raises: SectionChanged where it is not the version that was meant."""

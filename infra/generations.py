@@ -141,18 +141,30 @@ def begin_at(connection: Connection, generation: int, position: Position) -> Non
     )
 
 
-def read_again(connection: Connection, facts_of: int, position: Position) -> None:
-    """Facts of a stage 1 were changed as of a position that others than the live stage 2 may have passed: a generation
-    that is being built over them, or kept, reads from before it again. In the caller's transaction."""
+def begin_anew(connection: Connection) -> None:
+    """Every generation reads from the beginning, and nobody holds a lease, in the caller's transaction."""
     connection.execute(
-        "UPDATE memctl.offsets o SET position = %s FROM memctl.generations g WHERE g.generation = o.generation"
-        " AND g.stage = 2 AND g.facts_of = %s AND g.status IN ('building', 'previous') AND o.position >= %s",
-        [max(position - 1, 0), facts_of, position],
+        "UPDATE memctl.offsets SET position = 0, epoch = epoch + 1, owner = NULL, lease_until = NULL,"
+        " updated_at = clock_timestamp()"
+    )
+
+
+def read_again(connection: Connection, facts_of: int, position: Position) -> None:
+    """Facts of a stage 1 were changed as of a position that others than the live stage 2 may have passed, or be about
+    to: a generation that is being built over them, or kept, reads from before it again. In the caller's transaction.
+
+    Whoever drains such a generation loses its lease: what it has read of this batch may be older than the change.
+    """
+    # The rebuild before its offset, as who leads it takes them.
+    connection.execute(
+        "UPDATE memctl.rebuilds SET upto = least(upto, %s) WHERE status = 'running' AND first_stage = 2 AND stage1 = %s",
+        [max(position - 1, 0), facts_of],
     )
     connection.execute(
-        "UPDATE memctl.rebuilds SET upto = %s"
-        " WHERE status = 'running' AND first_stage = 2 AND stage1 = %s AND upto >= %s",
-        [max(position - 1, 0), facts_of, position],
+        "UPDATE memctl.offsets o SET position = least(o.position, %s), epoch = o.epoch + 1, owner = NULL,"
+        " lease_until = NULL FROM memctl.generations g WHERE g.generation = o.generation"
+        " AND g.stage = 2 AND g.facts_of = %s AND g.status IN ('building', 'previous')",
+        [max(position - 1, 0), facts_of],
     )
 
 

@@ -321,10 +321,13 @@ class _Replay:
             generations.release(self._connection, lease)
 
     def _drain_stage2(self, generation: int, facts_of: int, upto: Position) -> None:
-        lease = self._take(generation, 0)
         stage2 = Stage2()
+        lease = self._take(generation, 0)
         while lease.position < upto:
-            lease = stage2.drain_batch(self._connection, lease, facts_of, upto)
+            try:
+                lease = stage2.drain_batch(self._connection, lease, facts_of, upto)
+            except LeaseLost:  # to whoever changed facts behind it
+                lease = self._take(generation, 0)
         generations.release(self._connection, lease)
 
     def _take(self, generation: int, shard: int) -> Lease:

@@ -21,6 +21,7 @@ import msgspec
 from psycopg import sql
 
 from memctl.domain.errors import MemctlError
+from memctl.infra import generations
 from memctl.infra.database import Connection, snapshot
 from memctl.infra.embedded.places import open_private
 from memctl.infra.log.migrate import revisions
@@ -170,10 +171,15 @@ def restore(connection: Connection, file: Path, progress: Progress = lambda tabl
                 for block in _blocks(file, archive, table):
                     copy.write(block)
                     progress(table, len(block))
+        # A log without events may have handed out positions, to appends that were undone, or to a restore that was:
+        # who has passed them begins anew, and none is handed out again, for somebody may be about to pass it.
         connection.execute(
-            "SELECT setval(pg_get_serial_sequence('memctl.events', 'position'), greatest(max(position), 1),"
-            " max(position) IS NOT NULL) FROM memctl.events"
+            "SELECT setval(sequence, greatest(last, max(position), 1), coalesce(last, max(position)) IS NOT NULL)"
+            " FROM pg_get_serial_sequence('memctl.events', 'position') AS sequence,"
+            " pg_sequence_last_value(sequence::regclass) AS last LEFT JOIN memctl.events ON true GROUP BY sequence, last"
         )
+        connection.execute("UPDATE memctl.mark SET position = 0")
+        generations.begin_anew(connection)
         for table, column in (("spaces", "space_id"), ("llm_calls", "call")):
             connection.execute(
                 sql.SQL("SELECT setval(pg_get_serial_sequence(%s, %s), greatest(max({}), 1)) FROM {}").format(

@@ -13,17 +13,21 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
+import servers
 from events import prompt
+from histories import digests, drained, example
 from waiting import until
 
 from memctl.api import backups
 from memctl.domain.erasing import Scope, Tombstone
-from memctl.infra import keys, processing
+from memctl.infra import generations, keys, processing
 from memctl.infra.backups import backup, kept
 from memctl.infra.database import Connection, connect
+from memctl.infra.generations import LeaseLost
 from memctl.infra.llm import budget
-from memctl.infra.log import erase
+from memctl.infra.log import archive, erase
 from memctl.infra.log.append import append
+from memctl.infra.log.mark import last_position
 from memctl.infra.log.receipts import LOCK, RECEIPTS, read_receipts, write_receipts
 from memctl.infra.settings import Settings, load_settings
 from memctl.workers import backups as making
@@ -106,6 +110,31 @@ def test_what_was_spent_and_done_and_the_keys_come_back(
     assert budget.reserve(elsewhere, limits, purpose, 1, Decimal(0)) > 1
     assert processing.claim(elsewhere, 1, "judge", "e", "d") is None
     assert keys.lock_of(elsewhere, settings.space).opened_by(token) is not None
+
+
+def test_what_is_restored_is_read_from_its_beginning_though_an_earlier_try_was_undone_and_its_positions_passed(
+    settings: Settings, log: Connection, elsewhere: Connection, database_url: str, tmp_path: Path
+) -> None:
+    append(log, 1, example())
+    drained(database_url)
+    file = backup(settings, log, tmp_path / "kept")
+    url = servers.with_database(database_url, elsewhere.info.dbname)
+    generations.ensure_live(elsewhere, 2)
+    with elsewhere.transaction(force_rollback=True):
+        archive.restore(elsewhere, file)
+    drained(url)
+    live = generations.live(elsewhere)
+    passed = generations.lowest_offset(elsewhere, live.stage2)
+    assert passed == last_position(log)  # nothing gives back what a sequence handed out
+    held = generations.take(elsewhere, live.stage2, 0, "a worker that has read nothing and not yet said so", 1)
+
+    backups.restore(settings, elsewhere, file)
+    with pytest.raises(LeaseLost):
+        generations.advance(elsewhere, held, passed)
+    drained(url)
+    assert digests(elsewhere) == digests(log)
+    [new] = append(elsewhere, 1, [prompt(1)])
+    assert new.position > passed
 
 
 def test_a_backup_of_before_they_were_in_it_is_restored_all_the_same(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from uuid import UUID
 
 import psycopg
 import pytest
 from histories import digests, drained, example
+from waiting import until
 
 from memctl.domain.event import Micros, NewEvent
 from memctl.domain.skipping import EventSkipped
@@ -100,6 +102,40 @@ def test_a_refold_reaches_the_stage_two_that_is_kept(filled: tuple[str, Connecti
     assert digests(connection) != before
     replay.rollback(url, None)
     assert replay.replay(url, None, verify=True).equal
+
+
+def waits(connection: Connection, name: str) -> bool:
+    asked = "SELECT FROM pg_stat_activity WHERE application_name = %s AND wait_event_type = 'Lock'"
+    return connection.execute(asked, [name]).fetchone() is not None
+
+
+def test_a_refold_reaches_a_stage_two_that_has_read_and_not_yet_written(filled: tuple[str, Connection]) -> None:
+    url, connection = filled
+    stream = example()[0].stream
+    replay.replay(url, None, first_stage=2, processes=1)
+    [(kept, _, _)] = generations.generations(connection, "previous")
+    append(connection, 1, example(9, day=28))
+    drained(url)
+    made_different(connection, stream)
+
+    def fold_again() -> None:
+        with connect(url, name="refold") as other:
+            refold(other, streams=[(1, stream)])
+
+    going_back = threading.Thread(target=replay.rollback, args=[url, None])
+    folding = threading.Thread(target=fold_again)
+    with connect(url, autocommit=False) as holding:
+        holding.execute(f"LOCK TABLE memctl.routes_g{kept}".encode())
+        going_back.start()
+        until(lambda: waits(connection, "memctl rollback"), "a batch that is read")
+        folding.start()
+        until(lambda: not folding.is_alive() or waits(connection, "refold"), "the refold")
+        holding.rollback()
+    for thread in (folding, going_back):
+        thread.join(60)
+        assert not thread.is_alive()
+    assert generations.live(connection).stage2 == kept
+    assert replay.replay(url, None, verify=True, processes=1).differing == ""
 
 
 def test_a_rebuild_stops_at_an_unknown_event_wherever_it_stands(filled: tuple[str, Connection]) -> None:

@@ -222,6 +222,18 @@ def test_an_edit_repeats_the_one_before_in_its_section_and_nothing_of_other_sect
     assert AppendCoreMemory(section="new", content="x").repeats(history) == []
 
 
+def test_an_edit_goes_on_from_what_stands_whatever_an_import_appended_after_it() -> None:
+    mine = edited(*(AppendCoreMemory(section="user", content=word) for word in ("one", "two", "three")))
+    theirs = edited(AppendCoreMemory(section="user", content="of another log"))
+    shorter = msgspec.structs.replace(
+        mine[2], event_id=derived_id("another telling"), variant_of=mine[2].event_id,
+        payload=msgspec.structs.replace(mine[2].payload, text="three", version=9),
+    )  # fmt: skip
+    for history in permutations([*mine, *theirs, shorter]):
+        edit = AppendCoreMemory(section="user", content="four", version=3).decide(history)
+        assert (edit.text, edit.version) == ("one\ntwo\nthree\nfour", 4)
+
+
 def test_an_edit_meant_for_another_version_or_of_what_is_not_there_is_refused() -> None:
     history = edited(AppendCoreMemory(section="user", content="Jin Jin"))
     with pytest.raises(SectionChanged):
