@@ -157,7 +157,8 @@ def read_again(connection: Connection, facts_of: int, position: Position) -> Non
     """
     # The rebuild before its offset, as who leads it takes them.
     connection.execute(
-        "UPDATE memctl.rebuilds SET upto = least(upto, %s) WHERE status = 'running' AND first_stage = 2 AND stage1 = %s",
+        "UPDATE memctl.rebuilds SET upto = least(upto, %s)"
+        " WHERE status = 'running' AND first_stage = 2 AND stage1 = %s",
         [max(position - 1, 0), facts_of],
     )
     connection.execute(

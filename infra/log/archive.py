@@ -176,7 +176,8 @@ def restore(connection: Connection, file: Path, progress: Progress = lambda tabl
         connection.execute(
             "SELECT setval(sequence, greatest(last, max(position), 1), coalesce(last, max(position)) IS NOT NULL)"
             " FROM pg_get_serial_sequence('memctl.events', 'position') AS sequence,"
-            " pg_sequence_last_value(sequence::regclass) AS last LEFT JOIN memctl.events ON true GROUP BY sequence, last"
+            " pg_sequence_last_value(sequence::regclass) AS last LEFT JOIN memctl.events ON true"
+            " GROUP BY sequence, last"
         )
         connection.execute("UPDATE memctl.mark SET position = 0")
         generations.begin_anew(connection)
