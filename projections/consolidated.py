@@ -1,6 +1,8 @@
 """What was recorded of memories among each other: merged, pruned, superseded, at odds, and taken back.
 
 Reads join it by the memory's id (`memctl.api.standing`): a memory's own row is made anew whenever its source changes.
+A word that takes a change back names that change and may come before it, so each change has a row of its own, where the
+two meet, and memories are folded from those.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ from typing import Literal
 
 import msgspec
 
-from memctl.domain.bounded import Seen, clipped, newest, seen
+from memctl.domain.bounded import clipped, newest
 from memctl.domain.consolidation import (
     MOST_MERGED,
     Consolidating,
@@ -18,10 +20,9 @@ from memctl.domain.consolidation import (
     MemoriesMerged,
     MemoryPruned,
     MemorySuperseded,
-    touched,
 )
 from memctl.domain.event import Event
-from memctl.projections.kernel import Recorded, projection
+from memctl.projections.kernel import Changed, Recorded, projection
 
 Role = Literal["merged", "keeper", "pruned", "superseded", "successor", "conflict"]
 Kind = Literal["merged", "pruned", "superseded", "contradiction"]
@@ -39,7 +40,7 @@ class Party(msgspec.Struct, frozen=True, array_like=True):
 
 class Change(msgspec.Struct, frozen=True, array_like=True):
     """A recorded change. Of a merge the first party is the keeper, of a supersession the successor; of a prune
-    `last_at` is the last sign of life, in microseconds."""
+    `last_at` is the last sign of life, in microseconds. `undone`: it was taken back; only a memory's row tells."""
 
     at: int
     id: str
@@ -47,6 +48,7 @@ class Change(msgspec.Struct, frozen=True, array_like=True):
     parties: tuple[Party, ...]
     why: str = ""
     last_at: int = 0
+    undone: bool = False
 
     def holds_of(self, memory: str, text: str) -> bool:
         """Whether it is still true of a memory whose text has that digest."""
@@ -67,16 +69,14 @@ class Change(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Consolidated(msgspec.Struct, frozen=True, kw_only=True):
-    """What was recorded of one memory, newest first, and which of it was taken back (`undone`, ids of changes)."""
+    """What was recorded of one memory, newest first, what was taken back of it among the rest."""
 
     changes: tuple[Change, ...] = ()
-    undone: tuple[Seen, ...] = ()
 
     @property
     def standing(self) -> tuple[Change, ...]:
         """The changes that were not taken back, newest first."""
-        gone = {each.name for each in self.undone}
-        return tuple(change for change in self.changes if change.id not in gone)
+        return tuple(change for change in self.changes if not change.undone)
 
     def keeper_of(self, memory: str, text: str) -> str:
         """The memory that this one, with a text of this digest, is told as; empty where it is told by itself."""
@@ -127,23 +127,6 @@ Input = (
 )
 
 
-def _memories(item: Input) -> tuple[str, ...]:
-    payload = item.payload
-    found = payload.memories if isinstance(payload, ConsolidationUndone) else touched(payload)
-    return tuple(_id(memory) for memory in found[: MOST_MERGED + 1] if memory)
-
-
-@projection(row=Consolidated, key=_memories)
-def consolidated(row: Consolidated | None, item: Input) -> Consolidated:
-    """How each memory stands to others by recorded changes: merged, pruned, superseded, at odds."""
-    row = row or Consolidated()
-    if isinstance(item.payload, ConsolidationUndone):
-        gone = str(item.payload.change)
-        return msgspec.structs.replace(row, undone=seen(row.undone, gone, int(item.event.occurred_at), KEPT * 2))
-    change = _change(item.event, item.payload)
-    return msgspec.structs.replace(row, changes=newest(row.changes, change, KEPT))
-
-
 def _of_change(item: Input) -> str:
     return str(item.payload.change if isinstance(item.payload, ConsolidationUndone) else item.event.delivery_id)
 
@@ -160,6 +143,21 @@ def consolidation_log(row: Logged | None, item: Input) -> Logged:
         return msgspec.structs.replace(row, undone_at=at, undone_why=why)
     made_by = clipped(item.payload.made_by, 60)
     return msgspec.structs.replace(row, change=_change(item.event, item.payload), made_by=made_by, occurred_at=at)
+
+
+def _memories(item: Changed[Logged]) -> tuple[str, ...]:
+    row = item.row
+    return () if row is None or row.change is None else tuple(each.memory for each in row.change.parties if each.memory)
+
+
+@projection(row=Consolidated, key=_memories)
+def consolidated(row: Consolidated | None, item: Changed[Logged]) -> Consolidated:
+    """How each memory stands to others by recorded changes: merged, pruned, superseded, at odds."""
+    logged = item.row
+    assert logged is not None
+    assert logged.change is not None
+    change = msgspec.structs.replace(logged.change, undone=logged.undone_at is not None)
+    return msgspec.structs.replace(row or Consolidated(), changes=newest(row.changes if row else (), change, KEPT))
 
 
 def _change(event: Event, payload: Consolidating) -> Change:

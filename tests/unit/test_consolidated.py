@@ -24,8 +24,8 @@ from memctl.domain.consolidation import (
 )
 from memctl.domain.event import Event, Micros, NewEvent, Payload
 from memctl.domain.observed import Look, changed_after
-from memctl.projections.consolidated import Consolidated, Logged, consolidated, consolidation_log
-from memctl.projections.kernel import Recorded
+from memctl.projections.consolidated import KEPT, Consolidated, Logged, consolidated, consolidation_log
+from memctl.projections.kernel import Changed, Recorded
 from memctl.workers.consolidator import with_all_they_took_in
 
 A, B, C = Member("a", "1"), Member("b", "2"), Member("c", "3")
@@ -37,10 +37,20 @@ def said(payload: Payload, at: int = 0) -> Event:
     return as_read(new, 1)
 
 
+def log_of(*events: Event) -> dict[str, Logged]:
+    rows: dict[str, Logged] = {}
+    for event in events:
+        told = event.payload
+        key = str(told.change if isinstance(told, ConsolidationUndone) else event.delivery_id)
+        rows[key] = consolidation_log(rows.get(key), Recorded(event, told))  # type: ignore[arg-type]
+    return rows
+
+
 def of(*events: Event) -> Consolidated:
     row: Consolidated | None = None
-    for event in events:
-        row = consolidated(row, Recorded(event, event.payload))  # type: ignore[arg-type]
+    for key, logged in log_of(*events).items():
+        if logged.change is not None:
+            row = consolidated(row, Changed(key, logged))
     assert row is not None
     return row
 
@@ -61,16 +71,22 @@ def test_what_was_taken_back_stands_no_more_whatever_came_first() -> None:
 def test_the_log_tells_a_change_and_that_it_was_taken_back() -> None:
     change = said(MemorySuperseded(memory=B, by=A, why="other numbers"), 1)
     undo = said(ConsolidationUndone(change=change.delivery_id, memories=("a", "b"), why="both hold"), 2)
-    rows = []
-    for order in ((change, undo), (undo, change)):
-        row: Logged | None = None
-        for event in order:
-            row = consolidation_log(row, Recorded(event, event.payload))  # type: ignore[arg-type]
-        rows.append(row)
-    assert rows[0] == rows[1]
-    assert rows[0] is not None
-    assert rows[0].change is not None
-    assert (rows[0].change.why, rows[0].undone_at, rows[0].undone_why) == ("other numbers", NOON + 2, "both hold")
+    rows = log_of(change, undo)
+    assert rows == log_of(undo, change)
+    [row] = rows.values()
+    assert row.change is not None
+    assert (row.change.why, row.undone_at, row.undone_why) == ("other numbers", NOON + 2, "both hold")
+
+
+def test_what_was_taken_back_stays_so_however_much_is_taken_back_after_it() -> None:
+    merges = [said(MemoriesMerged(keeper=A, merged=(B,)), at) for at in range(40)]
+    undos = [
+        said(ConsolidationUndone(change=merge.delivery_id, memories=("a", "b")), 100 - at)
+        for at, merge in enumerate(merges)
+    ]  # the newest change is taken back first
+    for order in ((*merges, *undos), (*undos[::-1], *merges)):
+        assert len(of(*order).changes) == KEPT
+        assert of(*order).standing == ()
 
 
 def test_undoing_names_all_that_the_change_spoke_of() -> None:
