@@ -218,7 +218,7 @@ class Sources:
             hits = store.hybrid_query(client, name, scope, dense=dense, sparse=(indices, weights), limit=CANDIDATES)
             found.add(hits.dense, hits.sparse)
             if scope is not scopes[0]:
-                gathered.timely = {hit.payload["memory_id"] for hit in (*hits.dense, *hits.sparse)}
+                gathered.timely = {hit.memory_id for hit in (*hits.dense, *hits.sparse)}
         if switches.fill:
             beside = found.best(LENDERS) if switches.neighbours else []
             by_meaning, by_words = found.missing(beside)
@@ -297,9 +297,9 @@ class _Found:
         """Take in one scope's ranked lists; a memory that came in already keeps its better rank."""
         for source, hits in self._by_source(dense, sparse):
             for rank, hit in enumerate(hits, 1):
-                id = hit.payload["memory_id"]
+                id = hit.memory_id
                 self.points[id] = hit.id
-                self.before[id] = hit.payload.get("before", "")
+                self.before[id] = hit.before
                 self.scores[source][id] = max(hit.score, self.scores[source].get(id, hit.score))
                 self.ranks[source][id] = min(rank, self.ranks[source].get(id, rank))
 
@@ -321,9 +321,9 @@ class _Found:
         """Take in what was asked for by name: scores, of memories that may be new, but no ranks."""
         for source, hits in self._by_source(dense, sparse):
             for hit in hits:
-                id = hit.payload["memory_id"]
+                id = hit.memory_id
                 self.points[id] = hit.id
-                self.before[id] = hit.payload.get("before", "")
+                self.before[id] = hit.before
                 self.scores[source][id] = hit.score
 
     @staticmethod

@@ -166,7 +166,7 @@ def projections(stage: Stage | None = None) -> tuple[Projection, ...]:
     Raises: ValueError where projections of stage 2 read each other in a circle, or a row type nobody makes.
     """
     _load_all()
-    return tuple(p for p in _in_order(_register.values()) if stage is None or p.stage == stage)
+    return tuple(p for p in _in_order(tuple(_register.values())) if stage is None or p.stage == stage)
 
 
 @functools.cache
@@ -184,7 +184,8 @@ def handed_on() -> frozenset[type[Fact]]:
     return frozenset(fact for p in projections(2) for fact in p.facts)
 
 
-def _in_order(found: Iterable[Projection]) -> list[Projection]:
+@functools.lru_cache(maxsize=8)
+def _in_order(found: tuple[Projection, ...]) -> tuple[Projection, ...]:
     waiting = sorted(found, key=lambda p: (p.stage, p.name))
     makers = {p.row: p.name for p in waiting}
     for p in waiting:
@@ -200,4 +201,4 @@ def _in_order(found: Iterable[Projection]) -> list[Projection]:
         done.append(ready[0])
         names.add(ready[0].name)
         waiting.remove(ready[0])
-    return done
+    return tuple(done)

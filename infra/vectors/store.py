@@ -26,6 +26,7 @@ WRITE_BATCH = (
 SCROLL_PAGE = 1_000
 KEYWORDS = ("space", "location", "bucket", "kind", "before")  # payload fields that filters match
 _KEPT_OPEN, _KEPT_OPEN_S = 8, 4.0  # connections, and seconds: the local server closes those that rest for 5
+_OF_A_HIT = ["memory_id", "before"]  # payload fields that a search reads
 RRF_K = 60  # Cormack, Clarke and Büttcher, SIGIR 2009
 
 
@@ -74,11 +75,13 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A point that was found. `score` is a cosine (dense), a BM25 weight (sparse), or a sum of reciprocal ranks."""
+    """A point that was found. `score` is a cosine (dense), a BM25 weight (sparse), or a sum of reciprocal ranks;
+    `memory_id` and `before` are its payload's, `before` empty on points of an older kind."""
 
     id: str
     score: float
-    payload: Payload
+    memory_id: str
+    before: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,7 +305,7 @@ def hybrid_query(
         vectors[SPARSE] = _sparse(sparse)
     condition = _filter(scope)
     requests = {
-        source: models.QueryRequest(query=vector, using=source, filter=condition, limit=limit, with_payload=True)
+        source: models.QueryRequest(query=vector, using=source, filter=condition, limit=limit, with_payload=_OF_A_HIT)
         for source, vector in vectors.items()
     }
     if rrf_weights is not None and requests:
@@ -314,16 +317,13 @@ def hybrid_query(
             ],
             query=models.RrfQuery(rrf=models.Rrf(k=RRF_K, weights=weights)),
             limit=limit,
-            with_payload=True,
+            with_payload=_OF_A_HIT,
         )
     if not requests:
         return HybridHits([], [], [])
     with _asked("search", name):
         answers = _answers(client, name, list(requests.values()))
-    found = {
-        source: [Hit(str(point.id), point.score, cast("Payload", point.payload)) for point in answer.points]
-        for source, answer in zip(requests, answers, strict=True)
-    }
+    found = {source: _hits(answer) for source, answer in zip(requests, answers, strict=True)}
     return HybridHits(found.get(DENSE, []), found.get(SPARSE, []), found.get("fused", []))
 
 
@@ -372,16 +372,21 @@ def hits_of(
                 using=source,
                 filter=models.Filter(must=within.must, should=any_of),
                 limit=len(those.ids) + 2 * len(those.after),
-                with_payload=True,
+                with_payload=_OF_A_HIT,
             )
         )
     with _asked("search", name):
         answers = _answers(client, name, requests)
-    told = {
-        source: [Hit(str(point.id), point.score, cast("Payload", point.payload)) for point in answer.points]
-        for source, answer in zip(asked, answers, strict=True)
-    }
+    told = {source: _hits(answer) for source, answer in zip(asked, answers, strict=True)}
     return told.get(DENSE, []), told.get(SPARSE, [])
+
+
+def _hits(answer: models.QueryResponse) -> list[Hit]:
+    hits = []
+    for point in answer.points:
+        told = point.payload or {}
+        hits.append(Hit(str(point.id), point.score, told["memory_id"], told.get("before", "")))
+    return hits
 
 
 def _answers(

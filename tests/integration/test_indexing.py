@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 import qdrant_edge as edge
 
-from memctl.infra.vectors import indexing, wire
+from memctl.infra.vectors import indexing, shards, wire
+from memctl.infra.vectors.indexing import Outcome
 from memctl.infra.vectors.shards import SHARD, Collection, Collections
 
 DESCRIPTION = {
@@ -52,7 +53,7 @@ def held(collection: Collection) -> dict[int, list[float]]:
     return {record.payload["number"]: record.vector["dense"] for record in found}
 
 
-async def built_while(collections: Collections, collection: Collection, change: bool) -> bool:
+async def built_while(collections: Collections, collection: Collection, change: bool) -> Outcome:
     build = asyncio.create_task(indexing.build(collections, collection))
     while collection.since is None and not build.done():
         await asyncio.sleep(0.01)
@@ -67,7 +68,7 @@ def test_what_was_written_and_deleted_during_a_build_is_so_after_it(tmp_path: Pa
     with opened(tmp_path) as collections:
         collection = made(collections)
         before = collection.shard
-        assert asyncio.run(built_while(collections, collection, change=True))
+        assert asyncio.run(built_while(collections, collection, change=True)) is Outcome.INDEXED
         assert collection.shard is not before
         after = held(collection)
         assert after.keys() == {*range(1, 210)}
@@ -81,7 +82,7 @@ def test_what_was_written_and_deleted_during_a_build_is_so_after_it(tmp_path: Pa
 
 
 def test_a_build_of_a_collection_that_was_dropped_meanwhile_changes_nothing(tmp_path: Path) -> None:
-    async def dropped(collections: Collections, collection: Collection) -> bool:
+    async def dropped(collections: Collections, collection: Collection) -> Outcome:
         build = asyncio.create_task(indexing.build(collections, collection))
         while collection.since is None:
             await asyncio.sleep(0.01)
@@ -90,8 +91,29 @@ def test_a_build_of_a_collection_that_was_dropped_meanwhile_changes_nothing(tmp_
         return await build
 
     with opened(tmp_path) as collections:
-        assert not asyncio.run(dropped(collections, made(collections)))
+        assert asyncio.run(dropped(collections, made(collections))) is Outcome.DROPPED
         assert collections.names() == []
+
+
+def test_a_build_that_writing_outruns_is_given_up_and_leaves_the_shard_in_service(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shards, "MOST_SINCE", 0)
+    with opened(tmp_path) as collections:
+        collection = made(collections)
+        before = collection.shard
+        assert asyncio.run(built_while(collections, collection, change=True)) is Outcome.OUTRUN
+        assert collection.shard is before
+        assert held(collection).keys() == {*range(1, 210)}
+        assert list((tmp_path / "tmp").iterdir()) == []
+
+
+def test_a_collection_that_doubled_during_a_build_is_indexed_again_at_once(tmp_path: Path) -> None:
+    with opened(tmp_path) as collections:
+        collection = made(collections)
+        assert indexing.pause_after(Outcome.INDEXED, 10.0, collection) == 0, "nothing of it has an index"
+        collection.unindexed = 100
+        assert indexing.pause_after(Outcome.INDEXED, 10.0, collection) == 40
 
 
 @pytest.mark.parametrize("gone", [True, False], ids=["the old shard is gone", "both are there"])
@@ -126,7 +148,7 @@ def test_points_without_a_dense_vector_are_not_indexed_again_and_again(
         collection = collections.create("one", DESCRIPTION, wire.shard_config(DESCRIPTION))
         collection.apply(edge.UpdateOperation.upsert_points(points), len(points))
         assert indexing.due(collection)
-        assert asyncio.run(built_while(collections, collection, change=True))
+        assert asyncio.run(built_while(collections, collection, change=True)) is Outcome.INDEXED
         assert not indexing.due(collection)
     with opened(tmp_path) as collections:
         again = collections.get("one")
@@ -158,7 +180,7 @@ def test_a_child_that_takes_too_long_is_ended(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(indexing, "WITHIN_S", 0.0)
     with opened(tmp_path) as collections:
         collection = made(collections)
-        assert not asyncio.run(built_while(collections, collection, change=False))
+        assert asyncio.run(built_while(collections, collection, change=False)) is Outcome.FAILED
         assert len(held(collection)) == 200
         assert list((tmp_path / "tmp").iterdir()) == []
 

@@ -6,15 +6,11 @@ import pytest
 
 from memctl.api.candidates import _Found
 from memctl.domain.scoring import background_of, word_strength
-from memctl.infra.vectors.store import Hit, Payload
+from memctl.infra.vectors.store import Hit
 
 
 def a_hit(memory: str, score: float, before: str = "") -> Hit:
-    payload: Payload = {
-        "space": "here", "location": [], "bucket": "EPISODIC", "kind": "turn", "memory_id": memory, "text_hash": "",
-        "occurred_at": 0, "before": before,
-    }  # fmt: skip
-    return Hit(f"point of {memory}", score, payload)
+    return Hit(f"point of {memory}", score, memory, before)
 
 
 def test_each_source_is_asked_for_what_only_the_other_found() -> None:
@@ -37,11 +33,3 @@ def test_what_was_found_in_two_scopes_keeps_its_better_rank() -> None:
     found.add([a_hit("a", 0.9), a_hit("b", 0.8)], [])
     found.add([a_hit("b", 0.8)], [])
     assert found.candidate("b", 1.0, 10, background_of([])).ranks == {"dense": 1}
-
-
-def test_a_point_of_an_older_kind_has_no_turn_before_it() -> None:
-    found = _Found()
-    hit = a_hit("a", 0.9)
-    del hit.payload["before"]  # type: ignore[misc]
-    found.add([hit], [])
-    assert found.before == {"a": ""}
