@@ -80,6 +80,26 @@ def append(
     """
     if not events:
         return []
+    alone = connection.autocommit and connection.info.transaction_status == TransactionStatus.IDLE
+    if any(event.sources for event in events):
+        with connection.transaction() if alone else contextlib.nullcontext():
+            return _append_citing(connection, space_id, events, again)
+    return _append(connection, space_id, events, again, alone)
+
+
+def _append_citing(
+    connection: Connection, space_id: int, events: Sequence[NewEvent], again: Redact | None
+) -> list[Appended]:
+    """Append events that name what they rest on, without those that rest on what was forgotten."""
+    gone = _resting_on_what_is_gone(connection, space_id, events)
+    told = [event for n, event in enumerate(events) if n not in gone]
+    rest = iter(_append(connection, space_id, told, again, alone=False) if told else ())
+    return [_NOT_TOLD if n in gone else next(rest) for n in range(len(events))]
+
+
+def _append(
+    connection: Connection, space_id: int, events: Sequence[NewEvent], again: Redact | None, alone: bool
+) -> list[Appended]:
     columns = _columns(space_id, events)
     if len(events) == 1:
         values = [None if column[0] is None else Packed(column[0]) for column in columns]
@@ -89,12 +109,11 @@ def append(
             return [_NOT_TOLD]
         if found[0] is not None:
             return [Appended(Position(found[0]), "new")]
-    alone = connection.autocommit and connection.info.transaction_status == TransactionStatus.IDLE
     with connection.transaction() if alone else contextlib.nullcontext():
         positions, statuses = _put(connection, space_id, columns)
         if _FORGOTTEN in statuses:
             told = [event for event, status in zip(events, statuses, strict=True) if status != _FORGOTTEN]
-            rest = iter(append(connection, space_id, told, again))
+            rest = iter(_append(connection, space_id, told, again, alone=False) if told else ())
             return [_NOT_TOLD if status == _FORGOTTEN else next(rest) for status in statuses]
         appended = [Appended(Position(at), _STATUS[s]) for at, s in zip(positions, statuses, strict=True)]
         others = [n for n, status in enumerate(statuses) if status == _OTHER]
@@ -104,11 +123,49 @@ def append(
         if others:
             positions, statuses = _put(connection, space_id, _variants(space_id, events, columns, others))
             if _FORGOTTEN in statuses:  # by somebody else, since the look above
-                once_more = append(connection, space_id, events, again)
+                once_more = _append(connection, space_id, events, again, alone=False)
                 return [a if a.status == "new" else b for a, b in zip(appended, once_more, strict=True)]
             for n, at, status in zip(others, positions, statuses, strict=True):
                 appended[n] = Appended(Position(at), "variant" if status == _NEW else "duplicate")
     return appended
+
+
+_GONE = """
+    SELECT s.id, coalesce(t.receipt, e.receipt) FROM unnest(%(cited)s::uuid[]) AS s(id)
+    LEFT JOIN LATERAL (
+        SELECT receipt FROM memctl.tombstones
+        WHERE space_id = %(space)s AND kind = 'event' AND stream = '' AND value = s.id::text LIMIT 1) t ON true
+    LEFT JOIN LATERAL (
+        SELECT (SELECT receipt FROM memctl.receipts WHERE erased @> ARRAY[e.event_id] LIMIT 1) FROM memctl.events e
+        WHERE e.space_id = %(space)s AND e.event_id = s.id AND e.payload IS NULL
+            AND NOT EXISTS (SELECT FROM memctl.events v WHERE v.space_id = e.space_id AND v.variant_of = e.event_id
+                            AND v.payload IS NOT NULL)) e ON true
+    WHERE coalesce(t.receipt, e.receipt) IS NOT NULL"""
+
+
+def _resting_on_what_is_gone(connection: Connection, space_id: int, events: Sequence[NewEvent]) -> set[int]:
+    """Indices of the events that cite what was forgotten, or each other as such: an import of what another log learnt
+    from it. Tombstones are laid for them, so that what cites them stays away, too. In a transaction."""
+    # From here on whoever forgets waits for this append, or has been seen by it.
+    (forgets,) = connection.execute("SELECT memctl.begin_append(%s)", [space_id]).fetchone() or (False,)
+    if not forgets:
+        return set()
+    cited = list({source for event in events for source in event.sources})
+    under: dict[UUID, UUID] = dict(connection.execute(_GONE, {"space": space_id, "cited": cited}).fetchall())
+    gone: set[int] = set()
+    while under and (
+        fresh := [n for n, event in enumerate(events) if n not in gone and not under.keys().isdisjoint(event.sources)]
+    ):
+        for n in fresh:
+            own = UUID(bytes=derived_bytes(f"{space_id}:{events[n].dedupe_key}"))
+            under[own] = next(under[source] for source in events[n].sources if source in under)
+            connection.execute(
+                "INSERT INTO memctl.tombstones (space_id, kind, value, receipt) VALUES (%s, 'event', %s, %s)"
+                " ON CONFLICT DO NOTHING",
+                [space_id, str(own), under[own]],
+            )
+        gone.update(fresh)
+    return gone
 
 
 def _as_duplicate(appended: Appended) -> Appended:

@@ -10,9 +10,11 @@ import pytest
 from events import NOON, observed, prompt
 from msgspec.structs import replace
 
+from memctl.domain.consolidation import STREAM as CONSOLIDATION
 from memctl.domain.erasing import ContentErased, Scope, Tombstone
 from memctl.domain.event import Micros, NewEvent, Payload
 from memctl.domain.observations import PromptSubmitted, ToolCalled, ToolReturned, event_id_of
+from memctl.domain.reflections import ReflectionMade
 from memctl.infra.database import Connection, connect
 from memctl.infra.log import erase
 from memctl.infra.log.append import append
@@ -90,6 +92,25 @@ def test_each_kind_of_tombstone_keeps_out_what_it_is_about_and_nothing_else(
 ) -> None:
     lay(log, stone)
     assert told(log, events) == became
+
+
+def test_what_rests_on_what_was_forgotten_is_kept_out_and_so_is_what_rests_on_that(log: Connection) -> None:
+    forgotten, redacted, kept = prompt(1), prompt(2), prompt(3)
+
+    def learnt(name: str, *rests_on: NewEvent) -> NewEvent:
+        payload = ReflectionMade(topic="file:a.go", title="It fails", text=f"As was said: {name}", memories=("a",))
+        sources = tuple(event_id_of(1, event.dedupe_key) for event in rests_on)
+        return replace(prompt(9), stream=CONSOLIDATION, payload=payload, dedupe_key=name, sources=sources)
+
+    append(log, 1, [forgotten, redacted, prompt(2, "without its secret"), kept])
+    ids = [event_id_of(1, event.dedupe_key) for event in (forgotten, redacted)]
+    with log.transaction():
+        lay(log, Tombstone(kind="line", stream=STREAM, value="s1-line-1"))
+        erase.empty(log, 1, RECEIPT, ids, only=ids)
+    gone = learnt("a", kept, forgotten)
+    assert told(log, [gone, learnt("b", gone), learnt("c", redacted), learnt("d", kept)]) == "ffnn"
+    backwards = append(log, 1, [learnt("e", learnt("f", gone)), learnt("f", gone), prompt(4)])
+    assert [answer.status for answer in backwards] == ["forgotten", "forgotten", "new"]
 
 
 def test_what_bears_no_time_is_kept_out_by_a_time_only_where_all_of_its_session_lies_before_it(log: Connection) -> None:
