@@ -65,7 +65,8 @@ lock: $(VENV)/.installed-dev ## Write requirements.lock: the exact versions of e
 	$(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-annotate --no-header \
 		--no-emit-index-url --upgrade --quiet --output-file requirements.lock
 
-test-wheel: $(VENV)/.installed-dev ## Build the wheel, install it into an empty environment and home, and use it there
+test-wheel: $(VENV)/.installed-dev ## Build the wheel, install it by pip, uv and pipx into an empty home, and use it there
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv pipx
 	$(BIN)/pytest -q tests/e2e/installed_wheel.py
 
 test-tutorial: $(VENV)/.installed-dev ## Run every command of docs/tutorial.md, and compare what it prints

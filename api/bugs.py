@@ -8,7 +8,7 @@ import msgspec
 from psycopg import sql
 
 from memctl.api.evidence import events_of, evidence_of
-from memctl.api.pages import Condition, Keyed, all_of, met_in, projection_named, several, table_of, told_to
+from memctl.api.pages import Condition, Keyed, all_of, field_of, met_in, projection_named, several, table_of, told_to
 from memctl.api.places import Places, projects_of
 from memctl.api.reader import Reader
 from memctl.api.regarded import standing
@@ -61,10 +61,9 @@ def known(reader: Reader, places: Places, *, limit: int = 5) -> BugAnswer:
     p = projection_named("bug_patterns")
     where, values = all_of(_there(reader, p, places))
     found = reader.connection.execute(
-        sql.SQL(
-            "SELECT key FROM {} WHERE {}"
-            " ORDER BY (row->>'resolutions')::int DESC, (row->>'last_seen')::bigint DESC, key LIMIT %s"
-        ).format(table_of(reader, p), where),
+        sql.SQL("SELECT key FROM {} WHERE {} ORDER BY {} DESC, {} DESC, key LIMIT %s").format(
+            table_of(reader, p), where, field_of(p, "resolutions"), field_of(p, "last_seen")
+        ),
         [*values, limit],
     ).fetchall()
     patterns = _patterns(reader, [row[0] for row in found])

@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from fastapi import APIRouter, Response
 
 from memctl.api import learning
+from memctl.api.counting import Counted
 from memctl.api.health import Health, health
 from memctl.api.learning import Changes, Learnt, Use
 from memctl.api.places import Places
 from memctl.api.reader import Reader, Readers
-from memctl.api.stats import lasting_fixes, totals_of
+from memctl.api.stats import lasting_fixes, totals_of, version_of
 from memctl.infra import spool
 from memctl.infra.llm import budget
 
@@ -90,13 +91,17 @@ class Sample(NamedTuple):
 
 
 def routes(readers: Readers, timings: Timings, settings: Settings) -> APIRouter:
-    router = APIRouter(tags=["probes"])
+    router, counted = APIRouter(tags=["probes"]), Counted()
 
     @router.get("/metrics", response_class=Response)
     def figures() -> Response:
         """How far everything is, for Prometheus."""
         found, spent, taught = readers.read(
-            lambda reader: (health(reader), budget.spent(reader.connection), _learning(reader))
+            lambda reader: (
+                health(reader),
+                budget.spent(reader.connection),
+                counted.of("learning", version_of(reader), lambda: _learning(reader)),
+            )
         )
         samples = [
             *_of_the_database(found),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import functools
 from typing import Any, Literal
 
 import msgspec
@@ -12,8 +11,8 @@ from memctl.api.reader import Reader
 from memctl.api.views import Scope
 from memctl.domain.bounded import LOCATIONS
 from memctl.domain.limits import Limits
-from memctl.domain.projects import Place, Project, Projects, UnknownProject, Words
-from memctl.infra.places import known_places
+from memctl.domain.projects import Project, Projects, UnknownProject
+from memctl.infra.places import known_places, known_projects
 from memctl.projections.project_words import ProjectWords
 from memctl.projections.regard import Regard
 
@@ -40,16 +39,9 @@ def projects_of(reader: Reader) -> Projects:
         return limits.projects
     known = reader.memo.get("projects")
     if known is None:
-        places, words = known_places(reader.connection, reader.live, reader.space_id)
-        known = reader.memo["projects"] = _made_of(tuple(places), tuple(words))
+        known = reader.memo["projects"] = known_projects(reader.connection, reader.live, reader.space_id)
     assert isinstance(known, Projects)
     return known
-
-
-@functools.lru_cache(maxsize=4)
-def _made_of(places: tuple[Place, ...], words: tuple[Words, ...]) -> Projects:
-    """The same places make the same projects, and most requests find those of the last one."""
-    return Projects(places, words)
 
 
 def limits_of(reader: Reader) -> Limits | None:
@@ -58,8 +50,8 @@ def limits_of(reader: Reader) -> Limits | None:
         return None
     limits = reader.memo.get("limits")
     if limits is None:
-        places, words = known_places(reader.connection, reader.live, reader.space_id)
-        limits = reader.memo["limits"] = Limits(places, words, reader.limited_to)
+        known = known_places(reader.connection, reader.live, reader.space_id)
+        limits = reader.memo["limits"] = Limits(known.places, known.words, reader.limited_to)
     assert isinstance(limits, Limits)
     return limits
 

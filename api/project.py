@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -17,7 +17,7 @@ from memctl.api.reader import Reader
 from memctl.api.threads import open_threads
 from memctl.api.views import BugHit, iso, moment
 from memctl.domain.bounded import one_line
-from memctl.domain.location import project_of
+from memctl.domain.location import above, project_of
 from memctl.domain.projects import Project
 from memctl.domain.stack import case_of, is_config, is_entry, is_library, language_of, test_style_of
 from memctl.domain.tallies import Tallies, Tally
@@ -127,24 +127,31 @@ def _summed(rows: Iterable[SessionKnowledge], table: str, now: int, named: Calla
 
 def _files(rows: Iterable[SessionKnowledge], project: Project, table: str, now: int) -> Sums:
     found: Sums = defaultdict(Sum)
+    tops = tops_of(project)
     for row in rows:
         tallies: Tallies = getattr(row, table)
         for path, tally in tallies.items():
-            if inside := path_in(project, row.location, path):
+            if inside := path_in(tops, row.location, path):
                 found[inside].add(row.stream, tally, now)
     return found
 
 
-def path_in(project: Project, location: str, path: str) -> str:
-    """A file's path from the root of its checkout on; empty for a file that lies outside of the project."""
+def tops_of(project: Project) -> frozenset[str]:
+    """The root and the locations of a project, without a slash at the end."""
+    return frozenset(at.rstrip("/") for at in (project.root, *project.locations))
+
+
+def path_in(tops: Collection[str], location: str, path: str) -> str:
+    """A file's path from the root of its checkout on; empty for a file that lies outside of the project of these
+    `tops`."""
     whole = path if path.startswith("/") or path[1:2] == ":" else f"{location}/{path}"
-    tops = [at for at in (project.root, *project.locations) if whole.startswith(at.rstrip("/") + "/")]
-    # A worktree inside its repository is a root of its own; a folder of a checkout is none.
-    worktrees = [at for at in tops if project_of(at) != at]
-    if not tops:
+    around = [at for at in (*above(whole), "") if at in tops]
+    if not around:
         return ""
-    root = min(worktrees or tops, key=len)
-    inside = whole[len(root.rstrip("/")) + 1 :]
+    # A worktree inside its repository is a root of its own; a folder of a checkout is none.
+    worktrees = [at for at in around if project_of(at) != at]
+    root = min(worktrees or around, key=len)
+    inside = whole[len(root) + 1 :]
     return "" if any(part in f"/{inside}" for part in _ELSEWHERE) else inside
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -27,6 +28,11 @@ def stats(reader: Reader, places: Places) -> dict[str, Any]:
     """Counts by read model and by type of event; totals of what happened and what they say of memory's help,
     for the project asked about; what learning comes to; how far each shard has read; what waits for the vector store;
     sizes."""
+    return {**counts(reader, places), **state(reader)}
+
+
+def counts(reader: Reader, places: Places) -> dict[str, Any]:
+    """The part of `stats` that takes the longer the more there is."""
     connection, space = reader.connection, reader.space_id
     totals, uses = totals_of(reader, places), learning.uses(reader)
     models = {}
@@ -38,10 +44,7 @@ def stats(reader: Reader, places: Places) -> dict[str, Any]:
         ).fetchone()
         assert row is not None
         models[p.name] = row[0]
-    by_type = connection.execute(
-        "SELECT type, count(*) FROM memctl.events WHERE space_id = %s GROUP BY type ORDER BY type", [space]
-    ).fetchall()
-    to_write, to_embed = backlog(connection, reader.live.stage2)
+    by_type = _events_by_type(reader)
     return {
         "scope": {"project": places.project, "chosen": places.chosen, "locations": len(places.locations or ())},
         "totals": totals,
@@ -54,11 +57,49 @@ def stats(reader: Reader, places: Places) -> dict[str, Any]:
             "most_told": learning.most_told(reader),
         },
         "read_models": models,
-        "events": {"total": sum(n for _, n in by_type), "by_type": dict(by_type)},
+        "events": {"total": by_type.total(), "by_type": dict(sorted(by_type.items()))},
+    }
+
+
+def state(reader: Reader) -> dict[str, Any]:
+    """The part of `stats` that is soon told: how far everything is, what waits, and sizes."""
+    to_write, to_embed = backlog(reader.connection, reader.live.stage2)
+    return {
         "log": progress(reader),
         "outbox": {"to_write": to_write, "waiting_for_dense": to_embed},
         "bytes": sizes(reader),
     }
+
+
+AT_ONCE = 2_000_000
+"""Positions of the log that one statement counts: a second's work."""
+
+_counted: dict[tuple[object, ...], tuple[int, Counter[str]]] = {}
+"""By database and space: up to which position events were counted, and how many of each type there are. Below the mark
+none comes and none goes (what is forgotten is emptied), so each is counted once by a process."""
+
+
+def _events_by_type(reader: Reader) -> Counter[str]:
+    info, readable = reader.connection.info, mark(reader.connection)
+    which = (info.host, info.port, info.dbname, reader.space_id)
+    since, counts = _counted.get(which, (0, Counter[str]()))
+    if since > readable:  # another log in the former one's place
+        since, counts = 0, Counter[str]()
+    while since < readable:
+        up_to = min(since + AT_ONCE, readable)
+        counts = counts + _types_between(reader, since, up_to)
+        since = up_to
+        _counted[which] = (since, counts)
+    return counts + _types_between(reader, since, None)
+
+
+def _types_between(reader: Reader, after: int, up_to: int | None) -> Counter[str]:
+    found = reader.connection.execute(
+        "SELECT type, count(*) FROM memctl.events"
+        " WHERE space_id = %s AND position > %s AND position <= coalesce(%s, 9223372036854775807) GROUP BY type",
+        [reader.space_id, after, up_to],
+    )
+    return Counter(dict(found.fetchall()))
 
 
 def catalogue() -> list[dict[str, Any]]:

@@ -73,6 +73,7 @@ def _bounded(path: str) -> str:
     return f"{plain[: LONGEST - 20].decode('utf-8', 'ignore')}~{digest}"
 
 
+@lru_cache(maxsize=16_384)
 def project_of(location: str) -> str:
     """The root path of the project that a normalised location lies in, as far as its text tells.
 

@@ -61,7 +61,7 @@ def _key(item: Input) -> str:
     return item.key if isinstance(item, Changed) else clipped(item.payload.claim, 64)
 
 
-@projection(row=Candidate, key=_key, indexes=(("location", "ready", "last_seen"),))
+@projection(row=Candidate, key=_key, indexes=(("location", "ready", "last_seen"), ("last_seen",)))
 def candidates(
     row: Candidate | None, item: Changed[Insight] | Recorded[KnowledgeVerified] | Recorded[KnowledgeRejected]
 ) -> Candidate | None:

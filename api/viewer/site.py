@@ -19,6 +19,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from memctl.api import bugs, claims, dead_letters, graph, project, queries, stats
+from memctl.api.counting import Counted
 from memctl.api.evidence import field_text, with_evidence
 from memctl.api.explain import explain
 from memctl.api.http_problems import status_of
@@ -39,6 +40,9 @@ log = logging.getLogger("memctl.api")
 
 ANYWHERE = "*"
 """What the project field says where nothing was chosen."""
+
+MOST_PROJECTS = 60
+"""On one page."""
 
 _EPISODES = projection_named("episodes")
 
@@ -159,6 +163,7 @@ class _Pages:
     def __init__(self, readers: Readers, engine: Engine) -> None:
         self._readers = readers
         self._engine = engine
+        self._counted = Counted()
 
     def home(self, request: Request) -> str:
         def look(reader: Reader) -> dict[str, Any]:
@@ -167,8 +172,7 @@ class _Pages:
                 "sessions": queries.sessions(reader, places, limit=6).items,
                 "claims": claims.insights(reader, places, limit=6).items,
                 "bugs": bugs.known(reader, places, limit=4).hits,
-                "totals": stats.stats(reader, places),
-                "days": plots.by_day(_days(reader, places)),
+                **self._figures(reader, places),
             }
 
         return self._shown("home.html", request, look)
@@ -254,9 +258,12 @@ class _Pages:
         return self._shown("knowledge.html", request, look)
 
     def projects(self, request: Request) -> str:
-        return self._shown(
-            "projects.html", request, lambda reader: {"projects": project.listed(projects_of(reader).all)}
-        )
+        def look(reader: Reader) -> dict[str, Any]:
+            known, after = projects_of(reader).all, _number(request, "after")
+            shown = known[after : after + MOST_PROJECTS]
+            return {"projects": project.listed(shown), "count": len(known), "after": after, "next": after + len(shown)}
+
+        return self._shown("projects.html", request, look)
 
     def project(self, request: Request) -> str:
         def look(reader: Reader) -> dict[str, Any]:
@@ -284,16 +291,23 @@ class _Pages:
         def look(reader: Reader) -> dict[str, Any]:
             everywhere = Places(None, "asked", None)
             return {
-                "stats": stats.stats(reader, everywhere),
+                **self._figures(reader, everywhere),
                 "replays": rebuilds.progress(reader.connection, 5),
                 "parked": dead_letters.standing(reader),
                 "missing": self._engine.condition(reader),
-                "days": plots.by_day(_days(reader, everywhere)),
-                "levels": _levels(reader),
             }
 
         name = "engine_live.html" if request.query_params.get("part") == "live" else "engine.html"
         return self._shown(name, request, look)
+
+    def _figures(self, reader: Reader, places: Places) -> dict[str, Any]:
+        """How far everything is, and what there is: that is counted anew now and then."""
+        counts, days, levels = self._counted.of(
+            places,
+            stats.version_of(reader),
+            lambda: (stats.counts(reader, places), plots.by_day(_days(reader, places)), _levels(reader)),
+        )
+        return {"stats": counts | stats.state(reader), "days": days, "levels": levels}
 
     def _shown(self, name: str, request: Request, look: Callable[[Reader], dict[str, Any]]) -> str:
         values = self._readers.read(look)

@@ -47,7 +47,7 @@ RATE, TICK_S, SESSIONS = 500, 0.02, 20
 WARM_UP_S = 5.0
 """How long they arrive before the lag counts: what a worker loads at its first batch is not what is sustained."""
 
-_REPLAY = """
+REPLAY = """
 import json, sys
 from memctl.workers.replay import replay
 done = replay(sys.argv[1], None)
@@ -153,7 +153,7 @@ def measure_replay(sessions: Sequence[Cut], number: int) -> dict[str, Any]:
             connection.execute("CHECKPOINT")
         with Peak(server) as peak:
             ours, postgres = _cpu_of_children(), _cpu_of(server)
-            child = subprocess.Popen([sys.executable, "-c", _REPLAY, url], stdout=subprocess.PIPE)
+            child = subprocess.Popen([sys.executable, "-c", REPLAY, url], stdout=subprocess.PIPE)
             peak.watch(child.pid)
             answer, _ = child.communicate()
             ours, postgres = _cpu_of_children() - ours, _cpu_of(server) - postgres

@@ -1,7 +1,7 @@
 """The wheel, installed into an empty environment and an empty home: does everything that it needs come with it?
 
-`make test-wheel` runs this; the suite does not, since installing takes minutes. Where uv and pipx are on the path, they
-install it their way too.
+`make test-wheel` runs this; the suite does not, since installing takes minutes. Each documented way is tried, and what
+it installed is used; uv and pipx are those beside the Python that runs this, or on the path.
 """
 
 from __future__ import annotations
@@ -35,13 +35,22 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built
 
 
-@pytest.fixture(scope="session")
-def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """`memctl` of an environment of its own, with the very versions of the lock file."""
-    folder = tmp_path_factory.mktemp("venv")
-    run([sys.executable, "-m", "venv", str(folder)], os.environ)
-    run([str(folder / "bin" / "pip"), "install", "--quiet", "--no-deps", str(wheel)], os.environ)
-    run([str(folder / "bin" / "pip"), "install", "--quiet", "--require-hashes", "-r", str(LOCK)], os.environ)
+@pytest.fixture(scope="session", params=["venv", "uv", "pipx"])
+def installed(request: pytest.FixtureRequest, wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """`memctl`, installed in one of the documented ways; into an environment, with the very versions of the lock."""
+    folder = tmp_path_factory.mktemp(request.param)
+    if request.param == "venv":
+        run([sys.executable, "-m", "venv", str(folder)], os.environ)
+        run([str(folder / "bin" / "pip"), "install", "--quiet", "--no-deps", str(wheel)], os.environ)
+        run([str(folder / "bin" / "pip"), "install", "--quiet", "--require-hashes", "-r", str(LOCK)], os.environ)
+        return folder / "bin" / "memctl"
+    program = shutil.which(request.param, path=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+    if program is None:
+        pytest.skip(f"{request.param} is not on this machine")
+    arguments = ["tool", "install"] if request.param == "uv" else ["install"]
+    environment = {**os.environ, "HOME": str(folder), "XDG_DATA_HOME": str(folder / "data"),
+                   "UV_TOOL_BIN_DIR": str(folder / "bin"), "PIPX_BIN_DIR": str(folder / "bin")}  # fmt: skip
+    run([program, *arguments, "--python", sys.executable, str(wheel)], environment)
     return folder / "bin" / "memctl"
 
 
@@ -72,6 +81,7 @@ def test_it_starts_reads_finds_and_shows_in_an_empty_home(installed: Path, home:
     def memctl(*arguments: str) -> str:
         return run([str(installed), *arguments], environment, cwd=folder)
 
+    assert memctl("--version").startswith("memctl, version ")
     try:
         memctl("up")
         account = json.loads(memctl("ingest", "--example", "--wait", "--json"))
@@ -87,18 +97,3 @@ def test_it_starts_reads_finds_and_shows_in_an_empty_home(installed: Path, home:
         memctl("down")
     left = [path for path in folder.iterdir() if path.name not in (".local", ".claude", ".claude.json", ".cache")]
     assert left == []
-
-
-@pytest.mark.parametrize(
-    ("tool", "arguments"),
-    [("uv", ["tool", "install", "--python", sys.executable]), ("pipx", ["install", "--python", sys.executable])],
-)
-def test_tools_for_programs_install_it(tool: str, arguments: list[str], wheel: Path, tmp_path: Path) -> None:
-    program = shutil.which(tool)
-    if program is None:
-        pytest.skip(f"{tool} is not on this machine")
-    environment = {**os.environ, "HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path / "data"),
-                   "UV_TOOL_BIN_DIR": str(tmp_path / "bin"), "PIPX_BIN_DIR": str(tmp_path / "bin")}  # fmt: skip
-    run([program, *arguments, str(wheel)], environment)
-    told = run([str(tmp_path / "bin" / "memctl"), "--version"], {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"})
-    assert told.startswith("memctl, version ")

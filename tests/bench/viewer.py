@@ -1,0 +1,213 @@
+"""The viewer over a large memory: each page's time and size as served, its first paint and requests in a browser.
+
+    python tests/bench/viewer.py [FOLDER] [--events 100000] [--in DIRECTORY] [--turns 5] [--shots DIRECTORY]
+
+Generated events (generated.py) are appended and replayed in a data directory of its own, which `memctl up` then serves:
+what is measured is what a user would open. `--in` names a data directory to keep, or one kept before. Words can be
+searched once the worker has written them to the vector store; embedding is off. The browser is the system's Chromium;
+without it or playwright the pages are timed all the same. `--shots` keeps a picture of each page.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import engine
+import httpx
+from generated import read_sessions
+from hooks import Memory
+
+from memctl.domain.ranking_metrics import percentile
+from memctl.infra import generations
+from memctl.infra.database import connect
+from memctl.infra.embedded.places import Places
+from memctl.infra.embedded.postgres import start_postgres
+from memctl.infra.log.migrate import migrate
+
+OUTBOX_S = 900.0
+"""How long the worker may take to write the words of all memories to the vector store."""
+
+FIXED = {
+    "home": "/",
+    "search": "/search?q=how+did+we+fix+the+failing+test",
+    "sessions": "/sessions",
+    "knowledge": "/knowledge",
+    "bugs": "/bugs",
+    "bugs like an error": "/bugs?q=TypeError%3A+cannot+read+properties+of+undefined",
+    "projects": "/projects",
+    "graph": "/graph",
+    "engine": "/engine",
+    "engine, what is watched live": "/engine?part=live",
+    "forget": "/forget",
+}
+FIGURES = "/metrics"
+"""Not a page, but scraped every few seconds over the same memory."""
+
+_PAINT = """() => {
+  const [page] = performance.getEntriesByType('navigation');
+  const [paint] = performance.getEntriesByName('first-contentful-paint');
+  const parts = performance.getEntriesByType('resource');
+  return {paint: paint ? paint.startTime : 0, loaded: page.loadEventEnd, requests: 1 + parts.length,
+          nodes: document.querySelectorAll('*').length};
+}"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", nargs="?", type=Path)
+    parser.add_argument("--events", type=int, default=100_000)
+    parser.add_argument("--in", dest="directory", type=Path)
+    parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--shots", type=Path)
+    parser.add_argument("--json", type=Path)
+    given = parser.parse_args()
+    with contextlib.ExitStack() as stack:
+        kept = given.directory
+        directory = kept or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="memctl-bench-")))
+        figures: dict[str, Any] = {"machine": engine.machine()}
+        memory = Memory(directory.absolute())
+        memory.environment |= {"MEMCTL_EMBEDDER": "none", "MEMCTL_BACKUP__EVERY_HOURS": "0"}
+        if not Places(memory.data).postgres.exists():
+            fill(memory, given.folder, given.events)
+        stack.callback(memory, "down")
+        memory("up")
+        figures["memory"] = wait_for_words(memory)
+        told = memory("config", "--json")
+        figures["pages"] = measure(told["api_url"], told["api_token"], given.turns, given.shots)
+    print(*table(figures), sep="\n")
+    if given.json:
+        given.json.write_text(json.dumps(figures, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def fill(memory: Memory, folder: Path | None, events: int) -> None:
+    """Append and replay before `up`, by several processes: a worker that folds as they come takes far longer."""
+    places = Places(memory.data)
+    places.make()
+    with start_postgres(places.postgres) as server:
+        migrate(server.url)
+        with connect(server.url) as connection:
+            generations.ensure_live(connection, engine.SHARDS)
+        engine.load(server.url, read_sessions(folder), events)
+        subprocess.run([sys.executable, "-c", engine.REPLAY, server.url], check=True)
+
+
+def wait_for_words(memory: Memory) -> dict[str, int]:
+    """How much there is, once the vector store has it."""
+    deadline = time.monotonic() + OUTBOX_S
+    while True:
+        found = memory("stats", "--project", "*", "--json")
+        if not found["outbox"]["to_write"]:
+            return {"events": found["events"]["total"], **found["read_models"]}
+        if time.monotonic() > deadline:
+            sys.exit(f"{found['outbox']['to_write']} memories are not in the vector store yet")
+        time.sleep(5.0)
+
+
+def measure(url: str, token: str, turns: int, shots: Path | None) -> dict[str, Any]:
+    with httpx.Client(base_url=url, headers={"Authorization": f"Bearer {token}"}, timeout=60) as client:
+        pages = FIXED | dict(of_this_memory(client))
+        found = {name: served(client, path, turns) for name, path in pages.items()}
+        for name, seen in painted(client, pages, turns, shots):
+            found[name] |= seen
+        return found | {f"`{FIGURES}`": served(client, FIGURES, turns)}
+
+
+def of_this_memory(client: httpx.Client) -> Iterator[tuple[str, str]]:
+    """Pages of single things, among them the largest project's; their addresses are found where a person would."""
+    for name, listed, link in (
+        ("second page of sessions", "/sessions", r"/sessions\?[^\"]*cursor=[^\"]+"),
+        ("session", "/sessions", r"/sessions/[^\"?]+"),
+        ("memory", "/knowledge", r"/things/[^\"?]+"),
+        ("entity", "/graph", r"/graph/[^\"?]+"),
+        ("bug", "/bugs", r"/things/[^\"?]+"),
+    ):
+        if links := re.findall(rf'href="({link})"', client.get(listed).text):
+            yield name, links[0].replace("&amp;", "&")
+    projects = client.get("/v1/projects").json()["items"]
+    if projects:
+        largest = max(projects, key=lambda each: len(each["locations"]))["name"]
+        yield "largest project", f"/projects/{quote(largest, safe='')}"
+        yield "home of the largest project", f"/?project={quote(largest, safe='')}"
+        yield "sessions of the largest project", f"/sessions?project={quote(largest, safe='')}"
+
+
+def served(client: httpx.Client, path: str, turns: int) -> dict[str, Any]:
+    """Milliseconds until the whole answer is here, and its size. The first turn, which may find caches cold, is told
+    by itself."""
+    took = []
+    for _ in range(turns):
+        began = time.perf_counter()
+        answer = client.get(path)
+        took.append((time.perf_counter() - began) * 1e3)
+        if answer.status_code != 200:
+            return {"status": answer.status_code, "first (ms)": round(took[0])}
+    again = took[1:] or took
+    return {
+        "first (ms)": round(took[0]),
+        "median (ms)": round(percentile(again, 0.5)),
+        "kB": round(len(answer.content) / 1e3, 1),
+    }
+
+
+def painted(
+    client: httpx.Client, pages: dict[str, str], turns: int, shots: Path | None
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """First paint (ms), requests and nodes, as a new tab of a browser has them; files come from its cache after the
+    first page."""
+    chromium = shutil.which("chromium") or shutil.which("google-chrome")
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        return
+    if chromium is None:
+        return
+    name = str(client.base_url).replace("127.0.0.1", "memctl.localhost").rstrip("/")
+    with sync_playwright() as drivers:
+        browser = drivers.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        context = browser.new_context(viewport={"width": 1280, "height": 800})
+        page = context.new_page()
+        page.goto(name + "/sign-in")
+        page.fill("input[name=token]", client.headers["Authorization"].removeprefix("Bearer "))
+        page.click("form[action='/sign-in'] button")
+        for label, path in pages.items():
+            seen = []
+            for _ in range(turns):
+                page.goto(name + path, wait_until="load")
+                seen.append(page.evaluate(_PAINT))
+            last = seen[-1]
+            if shots is not None:
+                shots.mkdir(parents=True, exist_ok=True)
+                page.screenshot(path=shots / f"{re.sub('[^a-z]+', '-', label)}.png", full_page=True)
+            yield (
+                label,
+                {
+                    "first paint (ms)": round(percentile([each["paint"] for each in seen], 0.5)),
+                    "requests": last["requests"],
+                    "nodes": last["nodes"],
+                },
+            )
+        browser.close()
+
+
+def table(figures: dict[str, Any]) -> Iterator[str]:
+    columns = ("first (ms)", "median (ms)", "kB", "first paint (ms)", "requests", "nodes")
+    yield f"| page over {figures['memory']['events']:,} events | {' | '.join(columns)} |"
+    yield f"| --- |{' ---: |' * len(columns)}"
+    for name, found in figures["pages"].items():
+        yield f"| {name} | {' | '.join(str(found.get(column, '')) for column in columns)} |"
+
+
+if __name__ == "__main__":
+    main()
