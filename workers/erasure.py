@@ -81,17 +81,18 @@ def nothing_rebuilt(connection: Connection, patience_s: float = PATIENCE_S) -> I
             raise RebuildAtWork
         time.sleep(0.1)
     try:
-        _drop_all_but_live(connection)
+        drop_all_but_live(connection)
         yield
     finally:
         try:
             if not connection.closed:
-                _drop_all_but_live(connection)
+                drop_all_but_live(connection)
         finally:
             rebuilds.unlock(connection, 0)
 
 
-def _drop_all_but_live(connection: Connection) -> None:
+def drop_all_but_live(connection: Connection) -> None:
+    """Drop what is being built, what is kept, and every look at the past."""
     for purpose in ("replace", "compare", "as_of"):
         for each in rebuilds.running(connection, purpose):
             rebuilds.end(connection, each.id, "dropped", "something was forgotten")

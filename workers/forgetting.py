@@ -35,7 +35,15 @@ from memctl.infra.redaction import redact, redactor_for
 from memctl.infra.settings import Settings
 from memctl.infra.spool import Delivery, read_spooled
 from memctl.workers import probing
-from memctl.workers.erasure import Consequence, Round, erase_round, lineage, nothing_rebuilt, with_what_cites
+from memctl.workers.erasure import (
+    Consequence,
+    Round,
+    drop_all_but_live,
+    erase_round,
+    lineage,
+    nothing_rebuilt,
+    with_what_cites,
+)
 from memctl.workers.probing import Probe, StillThere
 from memctl.workers.processing import model
 
@@ -260,6 +268,8 @@ def _carry_out(
 ) -> Forgotten:
     if not erase.settled(connection):
         raise StillWriting
+    # A look at the past that was built before the receipt stood is not told of it.
+    drop_all_but_live(connection)
     ids = _ids(connection, space_id, plan, some=False)
     words = () if plan.scope.rule else _words(connection, space_id, ids, plan.text)
     types: Counter[str] = Counter()

@@ -36,7 +36,7 @@ from memctl.domain.statements import Statement
 from memctl.infra import generations, rebuilds
 from memctl.infra.database import Connection, connect
 from memctl.infra.embedders import load_embedder
-from memctl.infra.log import erase
+from memctl.infra.log import erase, receipts
 from memctl.infra.log.append import append
 from memctl.infra.log.audit import hashed, open_guards
 from memctl.infra.log.mark import move_mark
@@ -45,6 +45,7 @@ from memctl.infra.settings import Settings
 from memctl.infra.spool import Delivery
 from memctl.infra.vectors import drift, store
 from memctl.workers import erasure, forgetting
+from memctl.workers.as_of import as_of
 from memctl.workers.outbox import Outbox
 from memctl.workers.probing import BLOCK, StillThere
 from memctl.workers.replay import replay
@@ -570,3 +571,32 @@ def test_points_that_are_told_otherwise_keep_their_meaning(
             assert [part.keys for part in drift.scan(log, qdrant, generation, dense=True) if part.keys] == []
         finally:
             store.drop_collection(qdrant, outbox.collection)
+
+
+def test_a_look_at_the_past_that_was_built_just_before_shows_nothing_of_it_any_more(
+    settings: Settings, log: Connection, database_url: str
+) -> None:
+    append(log, 1, [prompt(1, PHRASE), prompt(2)])
+    drained(database_url)
+    planned = forget.plan(reader_of(log, "default"), id=id_of(prompt(1)))
+
+    def waits_for(kind: str) -> bool:
+        asked = "SELECT FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE NOT granted AND locktype = %s"
+        return log.execute(asked + " AND application_name = 'forgets'", [kind]).fetchone() is not None
+
+    with (
+        ThreadPoolExecutor(1) as pool,
+        connect(database_url, name="forgets") as other,
+        connect(database_url, autocommit=False) as holding,
+    ):
+        holding.execute("LOCK TABLE memctl.receipts IN SHARE ROW EXCLUSIVE MODE")
+        forgetting_it = pool.submit(forget.forget, settings, other, 1, planned, None)
+        until(lambda: waits_for("relation"), "a receipt that is to be opened")
+        log.execute("SELECT pg_advisory_lock(%s)", [receipts.LOCK])
+        with as_of(database_url, move_mark(log), processes=1) as (_, then):
+            assert f"facts_g{then.stage1}" in holds(database_url, PHRASE)
+            holding.rollback()
+            until(lambda: waits_for("advisory"), "the receipt's end")
+            assert holds(database_url, PHRASE) == []
+            log.execute("SELECT pg_advisory_unlock(%s)", [receipts.LOCK])
+            assert forgetting_it.result(60).events == 1
