@@ -22,14 +22,13 @@ from memctl.domain.neighbours import lent
 from memctl.domain.scoring import ORDINARY, USUAL, Background, Candidate, Source, background_of, word_strength
 from memctl.domain.text import sparse_query, tokens
 from memctl.infra.vectors import CollectionMissing, VectorStoreUnavailable
+from memctl.infra.vectors.searches import Hit, Named, Searches
+from memctl.infra.vectors.store import EVERYWHERE, Scope
 from memctl.projections.memory_rows import Memory
 from memctl.projections.vector_points import point_id
 
 if TYPE_CHECKING:
-    from qdrant_client import QdrantClient
-
     from memctl.infra.embedders import Embedder, Vectors
-    from memctl.infra.vectors.store import Hit
 
 log = logging.getLogger("memctl.search")
 
@@ -112,7 +111,7 @@ class Sources:
         self._qdrant = (qdrant_url, qdrant_api_key)
         self._embedder_name = embedder
         self._space = space
-        self._client: QdrantClient | None = None
+        self._searches: Searches | None = None
         self.embedder: Embedder | None = None
         self._ordinary: Vectors | None = None
         self._why_no_client = (
@@ -128,11 +127,9 @@ class Sources:
         """Load the client and the embedder; what fails is told with every answer."""
         with self._loading:
             url, key = self._qdrant
-            if url and self._client is None:
+            if url and self._searches is None:
                 try:
-                    from memctl.infra.vectors import store
-
-                    self._client = store.connect(url, key, timeout=_PATIENCE_S)
+                    self._searches = Searches(url, key, timeout=_PATIENCE_S)
                 except Exception as why:
                     log.exception("the vector store's client could not be loaded")
                     self._why_no_client = f"the vector store's client could not be loaded ({why})"
@@ -151,19 +148,19 @@ class Sources:
                     self._why_no_embedder = f"the embedder could not be loaded ({why})"
 
     def close(self) -> None:
-        if self._client is not None:
-            self._client.close()
+        if self._searches is not None:
+            self._searches.close()
 
     def gather(self, corpus: Corpus, wanted: Wanted, switches: Switches = ALL_ON) -> Gathered:
         """Candidates of every source that can be asked, by memory id."""
         gathered = Gathered()
         vector = self._embedded(wanted.text, gathered) if switches.meaning else None
-        client = self._client
-        if client is None:
+        searches = self._searches
+        if searches is None:
             gathered.degraded.append(WORDS_ONLY + self._why_no_client)
         else:
             try:
-                self._ask_vectors(client, corpus.collection(), wanted, vector, switches, gathered)
+                self._ask_vectors(searches, corpus.collection(), wanted, vector, switches, gathered)
                 return gathered
             except CollectionMissing:
                 gathered.degraded.append(WORDS_ONLY + "the vector collection is not built yet")
@@ -181,29 +178,27 @@ class Sources:
 
     def _ask_vectors(
         self,
-        client: QdrantClient,
+        searches: Searches,
         name: str,
         wanted: Wanted,
         vector: Vectors | None,
         switches: Switches,
         gathered: Gathered,
     ) -> None:
-        from memctl.infra.vectors import store
-
-        look = self._look(client, name)
+        look = self._look(searches, name)
         period = wanted.period if switches.time else None
         # The store keeps milliseconds; the rows that come of it are looked at once more.
         earliest = None if wanted.since is None else wanted.since // 1000
         latest = None if wanted.before is None else -(-wanted.before // 1000)
         places = wanted.places.locations
-        locations = None if places is None else [*places, store.EVERYWHERE]
+        locations = None if places is None else [*places, EVERYWHERE]
         kinds = list(wanted.kinds) or None
-        scopes = [store.Scope(self._space, locations, kinds=kinds, since=earliest, before=latest)]
+        scopes = [Scope(self._space, locations, kinds=kinds, since=earliest, before=latest)]
         if period is not None:
             # A time is a preference, not a filter; but what happened then must be among the candidates.
             since, before = period.since // 1000, period.before // 1000
             scopes.append(
-                store.Scope(
+                Scope(
                     self._space,
                     locations,
                     kinds=kinds,
@@ -212,10 +207,9 @@ class Sources:
                 )
             )
         indices, weights = sparse_query(wanted.text) if switches.words else ([], [])
-        dense = None if vector is None else vector.tolist()
         found = _Found()
         for scope in scopes:
-            hits = store.hybrid_query(client, name, scope, dense=dense, sparse=(indices, weights), limit=CANDIDATES)
+            hits = searches.hybrid(name, scope, dense=vector, sparse=(indices, weights), limit=CANDIDATES)
             found.add(hits.dense, hits.sparse)
             if scope is not scopes[0]:
                 gathered.timely = {hit.memory_id for hit in (*hits.dense, *hits.sparse)}
@@ -223,12 +217,11 @@ class Sources:
             beside = found.best(LENDERS) if switches.neighbours else []
             by_meaning, by_words = found.missing(beside)
             found.fill(
-                *store.hits_of(
-                    client,
+                *searches.of(
                     name,
                     scopes[0],
-                    dense=None if dense is None else (dense, store.Named(by_meaning, beside)),
-                    sparse=((indices, weights), store.Named(by_words, beside)),
+                    dense=None if vector is None else (vector, Named(by_meaning, beside)),
+                    sparse=((indices, weights), Named(by_words, beside)),
                 )
             )
         query = sum(weight * weight for weight in weights)
@@ -247,21 +240,19 @@ class Sources:
         )
         return background_of(remembered, ordinary)
 
-    def _look(self, client: QdrantClient, collection: str) -> _Look:
+    def _look(self, searches: Searches, collection: str) -> _Look:
         """About how many points the collection holds, by which the rarity of words is measured, and some vectors."""
-        from memctl.infra.vectors import store
-
         looked = self._looked
         good_for = _LOOK_FOR_S if looked.documents > _FEW else _LOOK_FEW_FOR_S
         if looked.collection == collection and time.monotonic() - looked.at < good_for:
             return looked
-        documents = store.count(client, collection)
+        documents = searches.count(collection)
         sample = None
         if self.embedder is not None:
             same = looked.collection == collection and documents <= looked.documents * 1.5
             if same and looked.sample is not None and len(looked.sample) == SAMPLE:
                 sample = looked.sample
-            elif vectors := store.sample_dense(client, collection, self._space, SAMPLE):
+            elif vectors := searches.sample(collection, self._space, SAMPLE):
                 import numpy
 
                 sample = numpy.asarray(vectors, dtype=numpy.float32)

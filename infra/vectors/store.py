@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, TypedDict, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, cast
 
 from memctl.infra.vectors import DENSE, SPARSE, CollectionMissing, VectorStoreUnavailable
 
@@ -25,9 +25,8 @@ WRITE_BATCH = (
 )
 SCROLL_PAGE = 1_000
 KEYWORDS = ("space", "location", "bucket", "kind", "before")  # payload fields that filters match
-_KEPT_OPEN, _KEPT_OPEN_S = 8, 4.0  # connections, and seconds: the local server closes those that rest for 5
-_OF_A_HIT = ["memory_id", "before"]  # payload fields that a search reads
-RRF_K = 60  # Cormack, Clarke and Büttcher, SIGIR 2009
+PORT = 6333  # of an address that names none, as the official client takes it
+KEPT_OPEN, KEPT_OPEN_S = 8, 4.0  # connections, and seconds: the local server closes those that rest for 5
 
 
 EVERYWHERE = ""
@@ -72,25 +71,17 @@ class Scope:
     since: int | None = None
     before: int | None = None
 
-
-@dataclass(frozen=True, slots=True)
-class Hit:
-    """A point that was found. `score` is a cosine (dense), a BM25 weight (sparse), or a sum of reciprocal ranks;
-    `memory_id` and `before` are its payload's, `before` empty on points of an older kind."""
-
-    id: str
-    score: float
-    memory_id: str
-    before: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class HybridHits:
-    """One ranked list a source, best first; `fused` only when weights were given."""
-
-    dense: list[Hit]
-    sparse: list[Hit]
-    fused: list[Hit]
+    @property
+    def conditions(self) -> list[dict[str, Any]]:
+        """What must hold of a point, as the REST API takes it."""
+        must: list[dict[str, Any]] = [{"key": "space", "match": {"value": self.space}}]
+        for key, values in (("location", self.locations), ("bucket", self.buckets), ("kind", self.kinds)):
+            if values is not None:
+                must.append({"key": key, "match": {"any": list(values)}})
+        bounds = {name: at for name, at in (("gte", self.since), ("lt", self.before)) if at is not None}
+        if bounds:
+            must.append({"key": "occurred_at", "range": bounds})
+        return must
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +99,7 @@ def connect(url: str, api_key: str | None = None, timeout: int = 10) -> QdrantCl
     from qdrant_client import QdrantClient
 
     # For an address of this machine the client would open a connection for each request.
-    limits = httpx.Limits(max_connections=None, max_keepalive_connections=_KEPT_OPEN, keepalive_expiry=_KEPT_OPEN_S)
+    limits = httpx.Limits(max_connections=None, max_keepalive_connections=KEPT_OPEN, keepalive_expiry=KEPT_OPEN_S)
     with warnings.catch_warnings():
         # On loopback the key goes over plain HTTP; a remote server's URL is the user's choice of scheme.
         warnings.filterwarnings("ignore", message="Api key is used with an insecure connection")
@@ -281,142 +272,6 @@ def _stored(client: QdrantClient, name: str, records: Sequence[models.Record]) -
     ]
 
 
-def hybrid_query(
-    client: QdrantClient,
-    name: str,
-    scope: Scope,
-    *,
-    dense: Sequence[float] | None = None,
-    sparse: tuple[Sequence[int], Sequence[float]] | None = None,
-    limit: int,
-    rrf_weights: tuple[float, float] | None = None,
-) -> HybridHits:
-    """The best `limit` points of the scope by each source, in one round trip.
-
-    The sources come apart, each with its own scores, so that fusion happens, and is explained, in our own rules. With
-    `rrf_weights` (dense, sparse) the server's own reciprocal rank fusion is asked for as well.
-    """
-    from qdrant_client import models
-
-    vectors: dict[str, models.SparseVector | list[float]] = {}
-    if dense is not None:
-        vectors[DENSE] = list(dense)
-    if sparse is not None and sparse[0]:
-        vectors[SPARSE] = _sparse(sparse)
-    condition = _filter(scope)
-    requests = {
-        source: models.QueryRequest(query=vector, using=source, filter=condition, limit=limit, with_payload=_OF_A_HIT)
-        for source, vector in vectors.items()
-    }
-    if rrf_weights is not None and requests:
-        weights = [weight for source, weight in zip((DENSE, SPARSE), rrf_weights, strict=True) if source in vectors]
-        requests["fused"] = models.QueryRequest(
-            prefetch=[
-                models.Prefetch(query=vector, using=source, filter=condition, limit=limit)
-                for source, vector in vectors.items()
-            ],
-            query=models.RrfQuery(rrf=models.Rrf(k=RRF_K, weights=weights)),
-            limit=limit,
-            with_payload=_OF_A_HIT,
-        )
-    if not requests:
-        return HybridHits([], [], [])
-    with _asked("search", name):
-        answers = _answers(client, name, list(requests.values()))
-    found = {source: _hits(answer) for source, answer in zip(requests, answers, strict=True)}
-    return HybridHits(found.get(DENSE, []), found.get(SPARSE, []), found.get("fused", []))
-
-
-@dataclass(frozen=True, slots=True)
-class Named:
-    """Points by name, and those whose `before` is one of the memories `after`."""
-
-    ids: Sequence[str]
-    after: Sequence[str] = ()
-
-    def __bool__(self) -> bool:
-        return bool(self.ids or self.after)
-
-
-def hits_of(
-    client: QdrantClient,
-    name: str,
-    scope: Scope,
-    *,
-    dense: tuple[Sequence[float], Named] | None,
-    sparse: tuple[tuple[Sequence[int], Sequence[float]], Named] | None,
-) -> tuple[list[Hit], list[Hit]]:
-    """What each source says of the points named, as far as they are in the scope: `(vector, points)` each.
-
-    Hits of the dense and of the sparse vectors; a point without such a vector, or without a word of the query, is left
-    out. One round trip, none where there is nothing to ask.
-    """
-    from qdrant_client import models
-
-    asked: dict[str, tuple[models.SparseVector | list[float], Named]] = {}
-    if dense is not None and dense[1]:
-        asked[DENSE] = (list(dense[0]), dense[1])
-    if sparse is not None and sparse[1] and sparse[0][0]:
-        asked[SPARSE] = (_sparse(sparse[0]), sparse[1])
-    if not asked:
-        return [], []
-    within = _filter(scope)
-    requests = []
-    for source, (vector, those) in asked.items():
-        any_of: list[models.Condition] = [models.HasIdCondition(has_id=list(those.ids))] if those.ids else []
-        if those.after:
-            any_of.append(models.FieldCondition(key="before", match=models.MatchAny(any=list(those.after))))
-        requests.append(
-            models.QueryRequest(
-                query=vector,
-                using=source,
-                filter=models.Filter(must=within.must, should=any_of),
-                limit=len(those.ids) + 2 * len(those.after),
-                with_payload=_OF_A_HIT,
-            )
-        )
-    with _asked("search", name):
-        answers = _answers(client, name, requests)
-    told = {source: _hits(answer) for source, answer in zip(asked, answers, strict=True)}
-    return told.get(DENSE, []), told.get(SPARSE, [])
-
-
-def _hits(answer: models.QueryResponse) -> list[Hit]:
-    hits = []
-    for point in answer.points:
-        told = point.payload or {}
-        hits.append(Hit(str(point.id), point.score, told["memory_id"], told.get("before", "")))
-    return hits
-
-
-def _answers(
-    client: QdrantClient, name: str, requests: Sequence[models.QueryRequest]
-) -> Sequence[models.QueryResponse]:
-    """The client's own `query_batch_points` copies every request deeply, in case it holds texts to embed, which took as
-    long as the server's answer."""
-    from qdrant_client import models
-
-    batch = models.QueryRequestBatch(searches=list(requests))
-    return client.http.search_api.query_batch_points(name, query_request_batch=batch).result or []
-
-
-def sample_dense(client: QdrantClient, name: str, space: str, limit: int) -> list[list[float]]:
-    """Dense vectors of some points of a space, as good as drawn by lot: ids are hashes, and these are the first."""
-    from qdrant_client import models
-
-    those = _filter(Scope(space)).must
-    assert isinstance(those, list)
-    with _asked("list its vectors", name):
-        records, _ = client.scroll(
-            name,
-            scroll_filter=models.Filter(must=[*those, models.HasVectorCondition(has_vector=DENSE)]),
-            limit=limit,
-            with_payload=False,
-            with_vectors=[DENSE],
-        )
-    return [cast("list[float]", record.vector[DENSE]) for record in records if isinstance(record.vector, dict)]
-
-
 def _vectors(point: VectorPoint) -> models.VectorStruct:
     vectors: dict[str, models.Vector] = {}
     # A text without a single word has no sparse vector; an empty one is refused by some servers.
@@ -436,14 +291,7 @@ def _sparse(vector: tuple[Sequence[int], Sequence[float]]) -> models.SparseVecto
 def _filter(scope: Scope) -> models.Filter:
     from qdrant_client import models
 
-    must: list[models.Condition] = [models.FieldCondition(key="space", match=models.MatchValue(value=scope.space))]
-    for key, values in (("location", scope.locations), ("bucket", scope.buckets), ("kind", scope.kinds)):
-        if values is not None:
-            must.append(models.FieldCondition(key=key, match=models.MatchAny(any=list(values))))
-    if scope.since is not None or scope.before is not None:
-        moments = models.Range(gte=scope.since, lt=scope.before)
-        must.append(models.FieldCondition(key="occurred_at", range=moments))
-    return models.Filter(must=must)
+    return models.Filter.model_validate({"must": scope.conditions})
 
 
 def _batches(things: Iterable[T]) -> Iterator[list[T]]:
@@ -462,9 +310,13 @@ def _asked(action: str, collection: str | None = None) -> Iterator[None]:
     try:
         yield
     except UnexpectedResponse as why:
-        if why.status_code == 404 and collection is not None and b"doesn't exist" in (why.content or b""):
-            raise CollectionMissing(action=action, reason="it is not there", collection=collection) from why
-        said = (why.content or b"").decode("utf-8", "replace")[:500]
-        raise VectorStoreUnavailable(action=action, reason=f"{why.status_code} {said}") from why
+        raise refused(action, collection, why.status_code or 0, why.content or b"") from why
     except (ApiException, QdrantException, HTTPError, OSError) as why:
         raise VectorStoreUnavailable(action=action, reason=str(why) or type(why).__name__) from why
+
+
+def refused(action: str, collection: str | None, status: int, said: bytes) -> VectorStoreUnavailable:
+    """The error that an answer other than 200 is."""
+    if status == 404 and collection is not None and b"doesn't exist" in said:
+        return CollectionMissing(action=action, reason="it is not there", collection=collection)
+    return VectorStoreUnavailable(action=action, reason=f"{status} {said.decode('utf-8', 'replace')[:500]}")

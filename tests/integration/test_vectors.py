@@ -19,6 +19,7 @@ from vector_server import ServerProcess, die_with_parent, vector_server_process
 from waiting import until
 
 from memctl.infra.vectors import CollectionMissing, VectorStoreUnavailable, store
+from memctl.infra.vectors.searches import HybridHits, Named, Searches
 from memctl.infra.vectors.store import Payload, Scope, VectorPoint
 
 DIMENSIONS = 8
@@ -43,6 +44,13 @@ def client(server: ServerProcess) -> Iterator[QdrantClient]:
     client = store.connect(server.url, server.token)
     yield client
     client.close()
+
+
+@pytest.fixture
+def searches(server: ServerProcess) -> Iterator[Searches]:
+    searches = Searches(server.url, server.token)
+    yield searches
+    searches.close()
 
 
 @pytest.fixture
@@ -96,12 +104,14 @@ def raw(server: ServerProcess, method: str, path: str, body: object = None, **he
 # --- what is found ---
 
 
-def test_a_hybrid_query_ranks_each_source_as_brute_force_does(client: QdrantClient, name: str) -> None:
+def test_a_hybrid_query_ranks_each_source_as_brute_force_does(
+    client: QdrantClient, name: str, searches: Searches
+) -> None:
     points = [a_point(k) for k in range(200)]
     store.upsert(client, name, points)
     dense = [random.Random("query").gauss(0, 1) for _ in range(DIMENSIONS)]
     words = [1, 2, 3]
-    found = store.hybrid_query(client, name, HERE, dense=dense, sparse=(words, [1.0] * 3), limit=10)
+    found = searches.hybrid(name, HERE, dense=dense, sparse=(words, [1.0] * 3), limit=10)
 
     by_cosine = {point.id: cosine(dense, list(point.dense or ())) for point in points}
     best = sorted(by_cosine, key=lambda id: -by_cosine[id])[:10]
@@ -122,33 +132,37 @@ def test_a_hybrid_query_ranks_each_source_as_brute_force_does(client: QdrantClie
     assert found.fused == []
 
 
-def test_the_server_fuses_by_weighted_reciprocal_ranks_when_asked(client: QdrantClient, name: str) -> None:
+def test_the_server_fuses_by_weighted_reciprocal_ranks_when_asked(
+    client: QdrantClient, name: str, searches: Searches
+) -> None:
     store.upsert(client, name, [a_point(k) for k in range(50)])
     query: dict[str, Any] = {"dense": [1.0] * DIMENSIONS, "sparse": ([1, 2, 3], [1.0] * 3), "limit": 20}
-    by_meaning = store.hybrid_query(client, name, HERE, rrf_weights=(1.0, 0.001), **query)
+    by_meaning = searches.hybrid(name, HERE, rrf_weights=(1.0, 0.001), **query)
     assert ids(by_meaning.fused)[:5] == ids(by_meaning.dense)[:5]
-    by_words = store.hybrid_query(client, name, HERE, rrf_weights=(0.001, 1.0), **query)
+    by_words = searches.hybrid(name, HERE, rrf_weights=(0.001, 1.0), **query)
     assert ids(by_words.fused)[:5] == ids(by_words.sparse)[:5]
 
 
-def test_a_query_by_one_source_returns_that_source_only(client: QdrantClient, name: str) -> None:
+def test_a_query_by_one_source_returns_that_source_only(client: QdrantClient, name: str, searches: Searches) -> None:
     point = a_point(1)
     del point.payload["before"]  # type: ignore[misc]  # as an older memctl wrote it
     store.upsert(client, name, [point])
-    found = store.hybrid_query(client, name, HERE, sparse=(list(a_point(1).sparse[0]), [1.0] * 6), limit=5)
+    found = searches.hybrid(name, HERE, sparse=(list(a_point(1).sparse[0]), [1.0] * 6), limit=5)
     assert ([(hit.id, hit.before) for hit in found.sparse], found.dense) == ([(a_point(1).id, "")], [])
-    assert store.hybrid_query(client, name, HERE, limit=5) == store.HybridHits([], [], [])
-    assert store.hybrid_query(client, name, HERE, sparse=([], []), limit=5) == store.HybridHits([], [], [])
+    assert searches.hybrid(name, HERE, limit=5) == HybridHits([], [], [])
+    assert searches.hybrid(name, HERE, sparse=([], []), limit=5) == HybridHits([], [], [])
 
 
-def test_a_point_is_found_by_words_before_it_is_embedded_and_by_meaning_after(client: QdrantClient, name: str) -> None:
+def test_a_point_is_found_by_words_before_it_is_embedded_and_by_meaning_after(
+    client: QdrantClient, name: str, searches: Searches
+) -> None:
     point = a_point(7, dense=False)
     store.upsert(client, name, [point])
     query: dict[str, Any] = {"dense": [1.0] * DIMENSIONS, "sparse": (list(point.sparse[0]), [1.0] * 6), "limit": 5}
-    before = store.hybrid_query(client, name, HERE, **query)
+    before = searches.hybrid(name, HERE, **query)
     assert (ids(before.dense), ids(before.sparse)) == ([], [point.id])
     store.set_dense(client, name, {point.id: [1.0] * DIMENSIONS})
-    after = store.hybrid_query(client, name, HERE, **query)
+    after = searches.hybrid(name, HERE, **query)
     assert (ids(after.dense), ids(after.sparse)) == ([point.id], [point.id])
     assert after.dense[0].score == pytest.approx(1, abs=2e-3)
     assert after.dense[0].memory_id == point.payload["memory_id"]
@@ -180,14 +194,14 @@ def test_a_dense_vector_that_comes_late_does_not_bring_a_deleted_point_back(clie
     ],
 )
 def test_a_scope_lets_only_its_own_points_through(
-    client: QdrantClient, name: str, scope: Scope, expected: set[int]
+    client: QdrantClient, name: str, searches: Searches, scope: Scope, expected: set[int]
 ) -> None:
     given: dict[int, dict[str, Any]] = {2: {"kind": "error"}, 3: {"bucket": "FACT"}, 4: {"space": "there"}}
     points = [a_point(k, **given.get(k, {})) for k in range(5)]
     store.upsert(client, name, points)
     wanted = {points[k].id for k in expected}
     words = (list(range(40)), [1.0] * 40)
-    found = store.hybrid_query(client, name, scope, dense=[1.0] * DIMENSIONS, sparse=words, limit=10)
+    found = searches.hybrid(name, scope, dense=[1.0] * DIMENSIONS, sparse=words, limit=10)
     assert set(ids(found.dense)) == wanted
     assert set(ids(found.sparse)) == wanted
     assert {point.id for point in store.scroll_points(client, name, scope)} == wanted
@@ -354,11 +368,11 @@ def test_concurrent_writes_and_queries_lose_nothing(server: ServerProcess, clien
             mine.close()
 
     def search() -> None:
-        mine = store.connect(server.url, server.token)
+        mine = Searches(server.url, server.token)
         try:
             while not done.is_set():
                 words = (list(range(40)), [1.0] * 40)
-                found = store.hybrid_query(mine, name, HERE, dense=[1.0] * DIMENSIONS, sparse=words, limit=5)
+                found = mine.hybrid(name, HERE, dense=[1.0] * DIMENSIONS, sparse=words, limit=5)
                 assert all(hit.memory_id.startswith("memory ") for hit in [*found.dense, *found.sparse])
         except BaseException as why:
             failures.append(why)
@@ -556,30 +570,28 @@ def test_the_server_also_listens_on_a_unix_socket_of_its_owner(tmp_path: Path) -
     assert not path.exists()
 
 
-def test_what_one_source_found_is_scored_by_the_other_too(client: QdrantClient, name: str) -> None:
+def test_what_one_source_found_is_scored_by_the_other_too(client: QdrantClient, name: str, searches: Searches) -> None:
     points = [a_point(seed) for seed in range(30)]
     store.upsert(client, name, points)
     asked = points[3]
     assert asked.dense is not None
-    both = store.hybrid_query(client, name, HERE, dense=asked.dense, sparse=asked.sparse, limit=30)
-    all_of_them = store.Named([point.id for point in points])
-    dense, sparse = store.hits_of(
-        client, name, HERE, dense=(asked.dense, all_of_them), sparse=(asked.sparse, all_of_them)
-    )
+    both = searches.hybrid(name, HERE, dense=asked.dense, sparse=asked.sparse, limit=30)
+    all_of_them = Named([point.id for point in points])
+    dense, sparse = searches.of(name, HERE, dense=(asked.dense, all_of_them), sparse=(asked.sparse, all_of_them))
     assert {hit.id: hit.score for hit in dense} == pytest.approx({hit.id: hit.score for hit in both.dense}, abs=1e-4)
     assert {hit.id: hit.score for hit in sparse} == pytest.approx({hit.id: hit.score for hit in both.sparse}, abs=1e-4)
-    assert store.hits_of(client, name, HERE, dense=(asked.dense, store.Named([])), sparse=None) == ([], [])
-    assert len(store.sample_dense(client, name, "here", 5)) == 5
-    assert store.sample_dense(client, name, "elsewhere", 5) == []
+    assert searches.of(name, HERE, dense=(asked.dense, Named([])), sparse=None) == ([], [])
+    assert len(searches.sample(name, "here", 5)) == 5
+    assert searches.sample(name, "elsewhere", 5) == []
 
 
-def test_the_turn_after_a_memory_is_found_by_its_name(client: QdrantClient, name: str) -> None:
+def test_the_turn_after_a_memory_is_found_by_its_name(client: QdrantClient, name: str, searches: Searches) -> None:
     first, other = a_point(0), a_point(2)
     followed = a_point(1, before=first.payload["memory_id"])
     store.upsert(client, name, [first, followed, other])
     assert first.dense is not None
-    named = store.Named([first.id], after=[first.payload["memory_id"]])
-    hits, _ = store.hits_of(client, name, HERE, dense=(first.dense, named), sparse=None)
+    named = Named([first.id], after=[first.payload["memory_id"]])
+    hits, _ = searches.of(name, HERE, dense=(first.dense, named), sparse=None)
     assert {hit.id for hit in hits} == {first.id, followed.id}
-    elsewhere = store.Scope("elsewhere")
-    assert store.hits_of(client, name, elsewhere, dense=(first.dense, named), sparse=None) == ([], [])
+    elsewhere = Scope("elsewhere")
+    assert searches.of(name, elsewhere, dense=(first.dense, named), sparse=None) == ([], [])

@@ -6,7 +6,7 @@ import pytest
 
 from memctl.api.candidates import _Found
 from memctl.domain.scoring import background_of, word_strength
-from memctl.infra.vectors.store import Hit
+from memctl.infra.vectors.searches import Hit
 
 
 def a_hit(memory: str, score: float, before: str = "") -> Hit:
