@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 LINKS := .links/memctl
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check bench bench-sessions bench-engine bench-hooks bench-search eval docs lock test-wheel test-tutorial axe
+.PHONY: help run test check bench bench-sessions bench-engine bench-hooks bench-search eval docs lock test-wheel test-deploy test-tutorial axe
 .PHONY: test-client test-external soak planted fuzz fuzz-api audit mutation clean
 
 help: ## List the targets
@@ -68,6 +68,10 @@ lock: $(VENV)/.installed-dev ## Write requirements.lock: the exact versions of e
 test-wheel: $(VENV)/.installed-dev ## Build the wheel, install it by pip, uv and pipx into an empty home, and use it there
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv pipx
 	$(BIN)/pytest -q tests/e2e/installed_wheel.py
+
+test-deploy: $(VENV)/.installed-dev ## Check infra/deploy with each file's own tool, as far as there is one here (promtool, kubectl and systemd are not brought)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check kubernetes-validate compose-spec
+	$(BIN)/pytest -q tests/unit/test_deploy.py
 
 test-tutorial: $(VENV)/.installed-dev ## Run every command of docs/tutorial.md, and compare what it prints
 	$(BIN)/pytest -q tests/e2e/tutorial.py

@@ -185,6 +185,7 @@ def painted(
             seen = []
             for _ in range(turns):
                 page.goto(name + path, wait_until="load")
+                page.wait_for_function("performance.getEntriesByName('first-contentful-paint').length")
                 seen.append(page.evaluate(_PAINT))
             last = seen[-1]
             if shots is not None:
