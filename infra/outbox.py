@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 
 import msgspec
@@ -145,6 +145,26 @@ def requeue_others(connection: Connection, generation: int, written: Sequence[Qu
 def await_dense(connection: Connection, generation: int, written: Sequence[Queued]) -> None:
     """What was written waits for its dense vector now, unless it has changed since."""
     _unchanged(connection, generation, "UPDATE {table} o SET dense = true FROM {keys} WHERE {same}", written)
+
+
+def remember(
+    connection: Connection, generation: int, keys: Sequence[RowKey], model: str, vectors: Mapping[str, bytes]
+) -> None:
+    """Put dense vectors, by dense hash, into the cache: those that one of these points has still. To embed takes a
+    while, in which the text may be forgotten: then its rows are locked, and gone once they are not."""
+    connection.execute(
+        _of(
+            generation,
+            "WITH wanted AS (SELECT decode(p.row->>'dense_hash', 'hex') AS text_hash"
+            f" FROM {table(OUTBOX_OF, generation)} p JOIN unnest(%b::int4[], %b::text[]) AS k(space_id, key)"
+            " USING (space_id, key) FOR SHARE OF p)"
+            " INSERT INTO memctl.embeddings (model, text_hash, vector)"
+            " SELECT %b, text_hash, vector FROM unnest(%b::bytea[], %b::bytea[]) AS e(text_hash, vector)"
+            " WHERE text_hash IN (SELECT text_hash FROM wanted) ON CONFLICT DO NOTHING",
+        ),
+        [[key[0] for key in keys], [key[1] for key in keys], model, [bytes.fromhex(key) for key in vectors],
+         list(vectors.values())],
+    )  # fmt: skip
 
 
 def queue_all(connection: Connection, generation: int) -> int:

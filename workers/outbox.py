@@ -95,11 +95,7 @@ class Outbox:
         if missing:
             vectors = embedder.embed_passages(list(missing.values()))
             fresh = {key: _bytes(vector) for key, vector in zip(missing, vectors, strict=True)}
-            self._connection.execute(
-                "INSERT INTO memctl.embeddings (model, text_hash, vector)"
-                " SELECT %b, h, v FROM unnest(%b::bytea[], %b::bytea[]) AS e(h, v) ON CONFLICT DO NOTHING",
-                [self._model, [bytes.fromhex(key) for key in fresh], list(fresh.values())],
-            )
+            outbox.remember(self._connection, self._generation, list(rows), self._model, fresh)
             cached.update({key: _floats(vector) for key, vector in fresh.items()})
         store.set_dense(self._client, self.collection, {key[1]: cached[row.dense_hash] for key, row in rows.items()})
         # The writer does not wait for the embedder: what it wrote meanwhile, we have just overwritten.

@@ -10,7 +10,7 @@ import unicodedata
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from uuid import uuid4
 
 import msgspec
@@ -35,7 +35,7 @@ from memctl.domain.observations import NoticeReceived, Observation, PromptSubmit
 from memctl.domain.statements import Statement
 from memctl.infra import generations, rebuilds
 from memctl.infra.database import Connection, connect
-from memctl.infra.embedders import load_embedder
+from memctl.infra.embedders import Embedder, load_embedder
 from memctl.infra.log import erase, receipts
 from memctl.infra.log.append import append
 from memctl.infra.log.audit import hashed, open_guards
@@ -547,6 +547,37 @@ def test_vectors_and_their_cache_go_with_what_they_were_made_of_and_a_late_write
             left_cached = {t for (t,) in log.execute("SELECT text_hash FROM memctl.embeddings").fetchall()}
             assert left_cached < cached, "what the text's vector was is not kept"
             assert written() == known - gone
+        finally:
+            store.drop_collection(qdrant, outbox.collection)
+
+
+def test_a_text_that_is_forgotten_while_it_is_embedded_leaves_no_vector_in_the_cache(
+    settings: Settings, log: Connection, database_url: str, vectors: tuple[str, str]
+) -> None:
+    append(
+        log, 1, [prompt(1, f"please remember that {PHRASE} is ours"), prompt(2, "please remember the tea", session="t")]
+    )
+    drained(database_url)
+
+    class Slow:
+        name, dimensions = "slow", 384
+
+        def embed_passages(self, texts: list[str]) -> list[list[float]]:
+            with connect(database_url) as other:
+                planned = forget.plan(reader_of(other, "default"), id=id_of(prompt(1)))
+                forget.forget(settings, other, 1, planned, None)
+            return [[1.0] * self.dimensions for _ in texts]
+
+    with contextlib.closing(store.connect(*vectors)) as qdrant:
+        outbox = Outbox(log, qdrant, generations.live(log).stage2, Slow.name)
+        try:
+            while outbox.sync():
+                pass
+            assert outbox.embed(cast(Embedder, Slow()))
+            cached = {row[0].hex() for row in log.execute("SELECT text_hash FROM memctl.embeddings").fetchall()}
+            points = f"SELECT row->>'dense_hash' FROM memctl.vector_points_g{generations.live(log).stage2}"
+            assert cached == {row[0] for row in log.execute(points.encode()).fetchall()}
+            assert cached
         finally:
             store.drop_collection(qdrant, outbox.collection)
 
