@@ -60,6 +60,12 @@ _TELLING = re.compile(
     r"expect|want|got\b|fail|error|unexpected|should|mismatch|not |nil|panic|missing|wrong|timeout|timed out|differ",
     re.I,
 )
+_LOGGED = re.compile(
+    r"[^\n]*(?:\d\d:\d\d:\d\d\S* +\[?(?:TRACE|DEBUG|INFO|NOTICE|WARN)|\blevel=(?:trace|debug|info|warn))"
+)
+"""A line of a log, which a test prints as it prints its verdict."""
+_CUT = re.compile(r"\[[^\]\n]*\b(?:truncated|omitted)\b[^\]\n]*\]")
+"""Where a client left out the middle of a long output."""
 
 
 def go_tests(text: str) -> Iterator[Shown]:
@@ -78,7 +84,10 @@ def go_tests(text: str) -> Iterator[Shown]:
             start = max(text.rfind(f"=== RUN   {name}", 0, block.start()), found[index - 1].end() if index else 0, 0)
             start = max(start, block.start() - 4_000)
             details = list(_GO_DETAIL.finditer(text, start, block.start()))
-        telling = [d for d in details if _TELLING.search(d["msg"])] or details
+        details = [d for d in details if not _LOGGED.match(d["msg"])]
+        telling = [d for d in details if _TELLING.search(d["msg"])]
+        if not telling and not _CUT.search(text, block.end(), end):
+            telling = details
         # Logs come first: the last telling line is what made the test fail.
         told = telling[-1] if telling else None
         message = told["msg"].strip() if told else f"{name} failed"

@@ -48,6 +48,10 @@ SHAPES: tuple[Shape, ...] = (
     lines("tsc", ("error TS",), r"^(?P<file>[^\s(:][^(:\n]*?)(?:\(\d+,\d+\)|:\d+:\d+)(?: -|:) error "
                                 r"(?P<type>TS\d+): (?P<msg>.+)$"),
     lines("tsc", ("error TS",), r"^error (?P<type>TS\d+): (?P<msg>.+)$"),
+    # What it quotes may hold the end of a line.
+    lines("golangci-lint", (".go:",),
+          r"^(?P<file>(?:[A-Za-z]:)?[\w./\\@+-]+\.go):\d+(?::\d+)?: "
+          r"(?P<msg>[^\n`]*`[^\n`]*(?:\n[^\n`]*){1,3}`[^\n`]*) \((?P<type>[a-z]\w+)\)$", "golangci-lint"),
     lines("golangci-lint", (".go:",),
           r"^(?P<file>(?:[A-Za-z]:)?[\w./\\@+-]+\.go):\d+(?::\d+)?: "
           r"(?P<msg>[^\n]+) \((?P<type>[a-z]\w+)\)$", "golangci-lint"),

@@ -39,14 +39,18 @@ def explanation_of(
     about = _names_in(error).difference(*map(_names_in, beside))
     found: list[str] = []
     for thought in (False, True):
-        found = [s for told in said if told.thought == thought for s in _explaining(told.text)]
+        found = [s for told in said if told.thought == thought for s in _explaining(told.text) if _adds(s, error)]
         to_the_point = [s for s in found if about & set(_NAME.findall(s.lower()))]
         if found := to_the_point or (found if not (thought or named) else []):
             break
     if not found and changed_at is not None:
         before = [told for told in said if not told.thought and told.at <= changed_at]
         last = sentences(before[-1].text) if before else []
-        found = [s for s in last if not _says_nothing(s) and (not named or about & set(_NAME.findall(s.lower())))][:2]
+        found = [
+            s
+            for s in last
+            if not _says_nothing(s) and _adds(s, error) and (not named or about & set(_NAME.findall(s.lower())))
+        ][:2]
     kept: dict[str, None] = {}
     for sentence in found:
         if sum(map(len, kept)) + len(sentence) > LONGEST or len(kept) == MOST:
@@ -66,6 +70,11 @@ def _says_nothing(sentence: str) -> bool:
     return len(sentence) < _SHORTEST or sentence.endswith("?") or _ANNOUNCES.match(sentence) is not None
 
 
+def _adds(sentence: str, error: ErrorOccurred) -> bool:
+    """Whether a sentence says more than that the error came up."""
+    return error.message not in sentence or _EXPLAINS.search(sentence.replace(error.message, "")) is not None
+
+
 def _names_in(error: ErrorOccurred) -> frozenset[str]:
     """The names that an error's message, types, frames and files hold, without everybody's words."""
     files = (file.rpartition("/")[2] for file in error.files)
@@ -80,7 +89,8 @@ def _named(told: str) -> frozenset[str]:
 _NAME = re.compile(r"[a-z_][a-z0-9_]{3,}")
 _EVERYBODYS = words_of(
     "this that with from error failed test tests expected have could return value values type types function method "
-    "should must when line file code string make"
+    "should must when line lines file files code string strings make name names errors issue issues variable variables "
+    "functions methods types linter"
 )
 _SHORTEST = 16
 """Characters below which a sentence explains nothing ("I see it now!"); ten of Hangul are a sentence."""
@@ -91,7 +101,7 @@ _ANNOUNCES = re.compile(
     r"(?:run|rerun|re-run|check|checking|verify|look|see|read|reading|test|continue|view|examine|find|search)\b|"
     # What says no more than that it will be mended.
     r"(?:let me|let's|i'll|i will|(?:i |we )?need to)(?: also| now)* (?:fix|address|handle|update|resolve|correct)"
-    r"(?: (?:\w+(?= (?:lint|linter|linting|type|error|issue|warning)s?\b)|"
+    r"(?: `[^`]*`| (?:\w+(?= (?:lint|linter|linting|type|error|issue|warning)s?\b)|"
     r"it|this|that|them|these|those|both|all|the|of|remaining|last|lint|linter|linting|format|formatting|type|"
     r"build|compile|tests?|issues?|errors?|failures?|problems?|warnings?|two|three|few|other|now|too)\b)*+[.:!]*$)|"
     r"(?:now|next|then)[,.!]? +(?:run|rerun|re-run|check|verify|test)\b|"

@@ -7,6 +7,7 @@ not exist, another folder) is resolved by the right one.
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
@@ -17,6 +18,8 @@ import msgspec
 from memctl.domain.explanations import Told, explanation_of, sentences
 from memctl.domain.facts import Edit, ErrorOccurred
 from memctl.domain.shell import changes_of, heads_of, is_reading, parts_of, proves, runner_of, without_documents
+from memctl.domain.signatures import hides_exit
+from memctl.domain.whereabouts import parts_where
 
 OPEN = 64
 """Errors that stay open at most; of more, the oldest are given up."""
@@ -112,8 +115,8 @@ class Resolutions:
         )
         del self._open[:-OPEN]
 
-    def passed(self, at: int, command: str) -> list[Resolved]:
-        """A command went well: what of the open errors that resolves."""
+    def passed(self, at: int, command: str, location: str) -> list[Resolved]:
+        """A command went well in a directory: what of the open errors that resolves."""
         if not self._open:
             return []
         heads = heads_of(command)
@@ -122,7 +125,7 @@ class Resolutions:
         for error in self._open:
             if at - error.at > REACH:
                 continue
-            resolved = self._resolve(error, at, command, heads)
+            resolved = self._resolve(error, at, command, heads, location)
             if resolved is None:
                 left.append(error)
             else:
@@ -133,7 +136,9 @@ class Resolutions:
             self._told.clear()
         return found
 
-    def _resolve(self, error: OpenError, at: int, command: str, heads: tuple[str, ...]) -> Resolved | None:
+    def _resolve(
+        self, error: OpenError, at: int, command: str, heads: tuple[str, ...], location: str
+    ) -> Resolved | None:
         if error.miscalled and command.strip() != error.command.strip():
             if at - error.at > RETRY_REACH or not set(heads) & set(error.heads):
                 return None
@@ -146,7 +151,11 @@ class Resolutions:
         edits = [step.edit for step in within if step.edit is not None]
         already = changes_of(error.command)
         ran = list(dict.fromkeys(s.ran for s in within if s.ran and s.ran not in already and _matters(s.ran, error)))
+        if not edits and (moved := _moved(error, command, location)):
+            return Resolved(error, (), (command,), self._explained(error, until), moved)
         if not edits and not ran:
+            if error.gone is None and _as_much(command, error):
+                error.gone = at  # by itself: what is changed from here on is for something else
             return None
         chosen = _chosen(_relevant(edits, error), error)
         changed_at = next((step.at for step in within if step.edit is not None or step.ran in ran), None)
@@ -287,6 +296,39 @@ def _includes(command: str, error: OpenError) -> bool:
         return True
     names = " ".join(error.fact.frames)
     return any(name in names for name in narrowed) if names else True
+
+
+def _as_much(command: str, error: OpenError) -> bool:
+    """Whether a run surely looked at all that the failed one did, and tells how it ended."""
+    if hides_exit(command):
+        return False
+    again = {word for part in parts_of(command) for word in part.words}
+    before = {word for part in parts_of(error.command) if part.head in error.culprits for word in part.words}
+    return again.issuperset(word for word in before if "/" in word or "." in word)
+
+
+_NOT_THERE = re.compile(
+    r"[Nn]o such file|[Nn]ot found|[Cc]annot find|[Cc]an't find|unknown revision or path|did not match any file|"
+    r"not a git repository|outside repository|does not exist"
+)
+"""What is said of a path, where the folder may have been the wrong one."""
+
+
+def _moved(error: OpenError, command: str, location: str) -> str:
+    """How in one line, where what was not there was found from another folder; empty where the folder was the same."""
+    if not _NOT_THERE.search(error.fact.message):
+        return ""
+    before, after = _place(error.command, error.fact.location, error), _place(command, location, error)
+    if not before or not after or before == after:
+        return ""
+    shared = posixpath.dirname(posixpath.commonpath((before, after)))
+    there, here = (posixpath.relpath(path, shared) for path in (after, before))
+    return f"ran it in `{there}` instead of `{here}`"[:300]
+
+
+def _place(command: str, location: str, error: OpenError) -> str:
+    """The directory in which a command ran what had failed; empty where that is uncertain."""
+    return next((at for at, part in parts_where(command, location) if part.head in error.culprits), "")
 
 
 def _matters(change: str, error: OpenError) -> bool:

@@ -338,7 +338,7 @@ class Work:
             )
 
     def _resolve(self, placed: Placed, command: str) -> None:
-        for resolved in self._resolutions.passed(self._uses, command):
+        for resolved in self._resolutions.passed(self._uses, command, self._assert.location):
             error = resolved.error.fact
             fact = self._assert.make(
                 ErrorResolved,

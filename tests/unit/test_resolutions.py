@@ -15,12 +15,13 @@ from memctl.domain.signatures import errors_in
 EDIT = Edit("/w/cart.go", "return a", "return b")
 
 
-def occurred(output: str, command: str) -> list[ErrorOccurred]:
+def occurred(output: str, command: str, location: str = "/w/shop") -> list[ErrorOccurred]:
     return [
         ErrorOccurred(
             id=UUID(int=number),
             stream="session/claude-code/s1",
             occurred_at=Micros(1),
+            location=location,
             signature=error.signature,
             error_types=error.error_types,
             message=error.message,
@@ -39,7 +40,7 @@ def fixes(
     resolutions.failed(1, failed, occurred(output, failed))
     resolutions.edited(2, edits)
     resolutions.ran(3, ran)
-    return [resolved.approach for resolved in resolutions.passed(4, passed)]
+    return [resolved.approach for resolved in resolutions.passed(4, passed, "/w/shop")]
 
 
 COMPILE = "# shop\ncart.go:3:2: undefined: total"
@@ -142,7 +143,7 @@ def test_of_errors_that_came_up_together_each_has_the_words_that_name_it() -> No
     resolutions.failed(1, "go build ./...", occurred(output, "go build ./..."))
     resolutions.told(1, "The issue is that `price` was renamed.", thought=False)
     resolutions.edited(2, (EDIT,))
-    told = {each.error.fact.message: each.explanation for each in resolutions.passed(3, "go build ./...")}
+    told = {each.error.fact.message: each.explanation for each in resolutions.passed(3, "go build ./...", "/w/shop")}
     assert told == {"undefined: total": "", "undefined: price": "The issue is that `price` was renamed."}
 
 
@@ -152,5 +153,64 @@ def test_what_a_linter_says_is_explained_by_words_that_name_it_alone() -> None:
     resolutions.failed(1, "golangci-lint run", occurred(output, "golangci-lint run"))
     resolutions.told(1, "The diagnostics are wrong because the server is stale.", thought=False)
     resolutions.edited(2, (EDIT,))
-    [resolved] = resolutions.passed(3, "golangci-lint run")
+    [resolved] = resolutions.passed(3, "golangci-lint run", "/w/shop")
     assert resolved.explanation == ""
+
+
+@pytest.mark.parametrize(
+    ("failed", "passed"),
+    [
+        ("go build ./...", "go build ./..."),
+        ("go build -tags=e2e ./e2e/...", "go test -tags=e2e -c ./e2e/... -o /dev/null"),
+    ],
+)
+def test_what_went_away_by_itself_is_not_resolved_by_later_changes(failed: str, passed: str) -> None:
+    resolutions = Resolutions()
+    resolutions.failed(1, failed, occurred(COMPILE, failed))
+    assert resolutions.passed(2, passed, "/w/shop") == []
+    resolutions.edited(3, (EDIT,))
+    assert resolutions.passed(4, passed, "/w/shop") == []
+
+
+@pytest.mark.parametrize("between", ["go build ./other/...", "go build ./... || true", "go build ./... | tail -3"])
+def test_a_run_of_less_or_one_that_hides_its_end_leaves_an_error_open(between: str) -> None:
+    resolutions = Resolutions()
+    resolutions.failed(1, "go build ./...", occurred(COMPILE, "go build ./..."))
+    assert resolutions.passed(2, between, "/w/shop") == []
+    resolutions.edited(3, (EDIT,))
+    assert len(resolutions.passed(4, "go build ./...", "/w/shop")) == 1
+
+
+AMBIGUOUS = "fatal: ambiguous argument 'cart/a.go': unknown revision or path not in the working tree."
+
+
+@pytest.mark.parametrize(
+    ("location", "command"), [("/w/shop", "git diff cart/a.go"), ("/w/shop/cart", "cd /w/shop && git diff cart/a.go")]
+)
+def test_what_was_not_there_is_resolved_by_the_folder_it_is_in(location: str, command: str) -> None:
+    resolutions = Resolutions()
+    resolutions.failed(1, "git diff cart/a.go", occurred(AMBIGUOUS, "git diff cart/a.go", "/w/shop/cart"))
+    resolutions.ran(2, ["git add cart/a.go"])
+    [resolved] = resolutions.passed(3, command, location)
+    assert resolved.approach == "ran it in `shop` instead of `shop/cart`"
+
+
+def test_an_error_that_names_no_path_is_not_resolved_by_another_folder() -> None:
+    resolutions = Resolutions()
+    resolutions.failed(1, "go build ./...", occurred(COMPILE, "go build ./...", "/w/shop/cart"))
+    assert resolutions.passed(2, "go build ./...", "/w/shop") == []
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        '`TestCart` - fails at line 9 with "got 3, it should be 4"',
+        "Now let me fix the `TestCart` test.",
+        "The linter already handled the errors because `errors.As` is used.",
+    ],
+)
+def test_words_that_only_repeat_the_error_or_announce_explain_nothing(said: str) -> None:
+    [error] = occurred("--- FAIL: TestCart (0.0s)\n    cart_test.go:9: got 3, it should be 4", "go test ./...")
+    assert explanation_of(error, [Told(1, said, False)], 2, named=True) == ""
+    because = '"got 3, it should be 4" comes up in `TestCart` because the price is rounded.'
+    assert explanation_of(error, [Told(1, because, False)], 2, named=True) == because

@@ -26,6 +26,7 @@ SHAPES = [
     ("go test", "go test ./...", "--- FAIL: TestCart (0.00s)\n    cart_test.go:9: got 3, want 4\nFAIL", "test failure", "got 3, want 4"),
     ("go panic", "go run .", "panic: runtime error: index out of range [5] with length 3\n\ngoroutine 1 [running]:\nmain.total(...)\n\t/w/cart.go:9 +0x1d\nmain.main()\n\t/w/main.go:3\n", "panic", "index out of range"),
     ("golangci", "golangci-lint run", "cmd/a.go:19:13: G304: Potential file inclusion via variable (gosec)\n\tx\n1 issues:", "golangci-lint/gosec", "G304"),
+    ("quoted break", "golangci-lint run", "cmd/a.go:9:2: string `export A=b\n` has 3 occurrences, make it a constant (goconst)\n\tx := `export A=b\n\t     ^", "golangci-lint/goconst", "has 3 occurrences"),
     ("mise prefix", "mise run lint", "[lint:go] cmd/a.go:19:13: G104: Errors unhandled (gosec)", "golangci-lint/gosec", "G104"),
     ("rust", "cargo build", "error[E0308]: mismatched types\n  --> src/main.rs:4:18\n   |\n", "E0308", "mismatched types"),
     ("rust panic", "cargo test", "thread 'tests::adds' panicked at src/lib.rs:12:9:\nassertion failed: ok", "panic", "assertion failed"),
@@ -296,3 +297,21 @@ def test_a_long_or_hostile_output_is_read_in_time() -> None:
         began = time.process_time()
         errors_in(output, "make", failed=True, exit_code=2)
         assert time.process_time() - began < 2, output[:40]
+
+
+LOG = "    hooks.go:15: Hook output: 2026/01/13 12:37:08 INFO stop session=s1 error=false"
+
+
+def test_a_log_of_a_go_test_is_not_taken_for_its_verdict() -> None:
+    told = f"--- FAIL: TestCart (0.00s)\n    cart_test.go:9: got 3, want 4\n{LOG}\nFAIL\tshop\t0.1s"
+    [error] = errors_in(told, "go test ./...", failed=True, exit_code=1)
+    assert error.message == "got 3, want 4"
+    for cut in (LOG, f"    cart_test.go:7: First list:\n        a\n\n... [752 characters truncated] ...\n\n{LOG}"):
+        [error] = errors_in(f"--- FAIL: TestCart (0.00s)\n{cut}\nFAIL\tshop\t0.1s", "go test", failed=True, exit_code=1)
+        assert error.message == "TestCart failed"
+    hour = "--- FAIL: TestCart (0.00s)\n    cart_test.go:9: got 12:00:00 in INFO, want 13:00:00\nFAIL\tshop\t0.1s"
+    [error] = errors_in(hour, "go test ./...", failed=True, exit_code=1)
+    assert error.message == "got 12:00:00 in INFO, want 13:00:00"
+    plain = "--- FAIL: TestCart (0.00s)\n    cart_test.go:9: 3 != 4, sadly, in all of the baskets\nFAIL\tshop\t0.1s"
+    [error] = errors_in(plain, "go test ./...", failed=True, exit_code=1)
+    assert error.message == "3 != 4, sadly, in all of the baskets"
