@@ -53,6 +53,9 @@ ASKED = 200
 """Hooks that ask among many memories."""
 
 AT_ONCE = 1_000
+INDEX_WAIT_S = 900
+"""For the graph index of the memories that are asked among; what it covers then is printed."""
+
 KILLED = ("door", "postgres", "worker", "api", "valkey")
 
 ONLY_HOOKS_TELL = {
@@ -316,9 +319,11 @@ def measure_killed(hooks: int, seed: int) -> dict[str, Any]:
         for thread in threads:
             thread.start()
         kills: dict[str, int] = dict.fromkeys(KILLED, 0)
+        bag: list[str] = []
         while any(thread.is_alive() for thread in threads):
             time.sleep(luck.uniform(0.5, 4.0))
-            name = luck.choice(KILLED)
+            bag = bag or luck.sample(KILLED, len(KILLED))  # all are met, however short the run
+            name = bag.pop()
             if pid := one.pids().get(name):
                 os.kill(pid, signal.SIGKILL)
                 kills[name] += 1
@@ -402,6 +407,9 @@ def measure_recall(folder: Path | None, memories: int) -> dict[str, Any]:
         for number in range(search.PROJECTS):  # a project that memory does not know is told nothing
             run(line, prompted(number, "Let us go on with the parser."), one.environment)
         time.sleep(4.0)
+        deadline = time.monotonic() + INDEX_WAIT_S
+        while search.indexed_share(settings) < 0.8 and time.monotonic() < deadline:
+            time.sleep(2.0)
         for number, title in enumerate(random.Random(5).choices(titles, k=ASKED + 10)):
             asked = prompted(search.PROJECTS + number, title)
             for name, command, given in (("python -c pass", bare, b""), ("hook that asks at a prompt", line, asked)):
