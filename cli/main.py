@@ -85,6 +85,7 @@ COMMANDS = {
     "serve": "memctl.cli.processes:serve",
     "door": "memctl.cli.processes:door",
     "relay": "memctl.cli.processes:relay",
+    "traces": "memctl.cli.processes:traces",
 }
 """Where each command lives, in the order in which help lists them."""
 
