@@ -63,8 +63,8 @@ class Aftermath:
                 placed,
                 f"{placed.cite}:{number}",
                 location=self._assert.home_of(placed.event.location),
-                # Its name is its title's: a key is a rule's.
-                lesson=msgspec.structs.replace(kept(lesson), key=""),
+                # Its name is its title's: a key is a rule's, and so is how many sessions it takes.
+                lesson=msgspec.structs.replace(kept(lesson), key="", sessions=1),
                 made_by=seen.made_by or "a model",
             )
 

@@ -116,6 +116,8 @@ class EpisodeSoFar(Signs, kw_only=True):
     """What of memory was told in it."""
     left: bool = False
     """The session ended in it, and may go on with it."""
+    passed: dict[str, None] = msgspec.field(default_factory=dict)
+    """Commands of the project's own that passed since something was changed or committed, the last that did last."""
     lessons: set[str] = msgspec.field(default_factory=set)
     """Keys of what it taught by rule."""
     answered: Span | None = None
@@ -198,6 +200,7 @@ class EpisodeSoFar(Signs, kw_only=True):
     def committed(self, subject: str) -> None:
         """A commit was made, or pushed (then without a subject)."""
         self.committed_at = self.steps
+        self.passed.clear()
         _keep(self.subjects, (clipped(subject, 140),), SUBJECTS)
 
     def decided(self, text: str, rationale: str, *, cause: bool = False) -> None:

@@ -428,7 +428,7 @@ class Lesson(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A strategy as one piece of work teaches it: when it helps (`title`, `description`), and what to do.
 
     `domain` is a kind of work; `from_failure` where it shows what to avoid; `key` is a rule's own name for it, equal
-    for the same lesson of other work.
+    for the same lesson of other work; `sessions` how many must show it before it is told.
     """
 
     title: str
@@ -438,6 +438,7 @@ class Lesson(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     from_failure: bool = False
     confidence: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.7
     key: str = ""
+    sessions: int = 1
 
 
 class StrategyShown(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="strategy_shown"):

@@ -2,25 +2,26 @@
 
 When enough has happened in a project, its memories are grouped by error and by file, and a few insights are recorded,
 each citing the memories that it came from. The rules here count; they claim nothing that is not counted. (Groups by the
-words of titles were tried on real sessions: what came of them was true, and of no use to anybody. So were errors that
-nothing mended twice, and conflicts and checkers' rules, of which each case is mended by itself.)
+words of titles were tried on real sessions: what came of them was true, and of no use to anybody. So were files that
+change together, errors that nothing mended twice, and conflicts and single rules of checkers, of which each case is
+mended by itself.)
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
-from itertools import combinations
 from typing import Literal
 
 import msgspec
 
 from memctl.domain.bounded import one_line
 from memctl.domain.event import Payload, event
+from memctl.domain.strategies import NO_LESSON, OF_CHECKER
 
-RULE = "reflection@2"
+RULE = "reflection@3"
 """The rules' name and version, recorded with what they made."""
 
 ENOUGH_IMPORTANCE = 150.0
@@ -39,9 +40,10 @@ Trigger = Literal["importance", "count", "age", "asked"]
 class ReflectionMade(Payload, frozen=True, kw_only=True, omit_defaults=True):
     """What several memories (`memories`, their ids) show together, of the place where the event says it is.
 
-    `topic` is what they share: `file:<path>`, `pair:<path>`, a line feed and `<path>`, or `error:<signature>`; a later
-    reflection of the same topic and place takes the place of the earlier. `made_by` is a model, or a rule with its
-    version; `prompt` the model's prompt with its version. `tokens` of input and output together.
+    `topic` is what they share: `file:<path>`, `check:<checker>` or `error:<signature>` (earlier rules recorded
+    `pair:<path>`, a line feed and `<path>` as well); a later reflection of the same topic and place takes the place of
+    the earlier. `made_by` is a model, or a rule with its version; `prompt` the model's prompt with its version.
+    `tokens` of input and output together.
     """
 
     topic: str
@@ -97,19 +99,19 @@ class Piece(msgspec.Struct, frozen=True, kw_only=True):
     error_types: tuple[str, ...] = ()
 
 
-Shared = Literal["error", "pair", "file"]
+Shared = Literal["error", "check", "file"]
 
 
 class Cluster(msgspec.Struct, frozen=True, kw_only=True):
-    """Memories that share an error's signature, a file, or two files (`about`), newest first."""
+    """Memories that share an error's signature, a checker or a file (`about`), newest first."""
 
     kind: Shared
-    about: tuple[str, ...]
+    about: str
     pieces: tuple[Piece, ...]
 
     @property
     def topic(self) -> str:
-        return f"{self.kind}:" + "\n".join(self.about)
+        return f"{self.kind}:{self.about}"
 
     @property
     def sessions(self) -> int:
@@ -125,35 +127,33 @@ _BAD = ("failure", "unsolved")
 _OPEN = ("partial", "open", "abandoned")
 _RECURS = 3
 """Episodes that must share something before it is said of them."""
-_SESSIONS: dict[Shared, int] = {"error": 2, "pair": 3, "file": 2}
-"""Sessions that they must be of: two may have worked on one thing."""
+_SESSIONS: dict[Shared, int] = {"error": 2, "check": 3, "file": 2}
+"""Sessions that they must be of."""
 _HELD = re.compile(r"Fix: (.*) \(held (\d+) of (\d+)\)$")
 _EACH_ITS_OWN = re.compile(r"[\w-]+/")
 """Error types whose every case is mended otherwise: conflicts, and rules of checkers (strategies tell those)."""
-_TEST = re.compile(r"[._-](?:test|spec)s?(?=\.)|(?:^|(?<=/))test_")
-_TOGETHER = 0.6
-"""Share of the episodes that changed either of two files in which both were, for them to belong together."""
+_MOST_RULES = 6
+"""Rules of a checker that are told of one."""
 _TROUBLE, _TROUBLED = 3, 0.5
 """Episodes that came to no good end, and their share of a file's, before it is said to be hard to work on."""
 
 
 def clusters(pieces: Sequence[Piece]) -> list[Cluster]:
-    """Episodes grouped by file, by files changed together, and by error, most telling first.
+    """Episodes grouped by file, by checker and by error, most telling first.
 
     Each group has at least three episodes of two sessions, and no two groups have the same episodes.
     """
     episodes = sorted((piece for piece in pieces if piece.kind == "episode"), key=lambda p: (-p.at, p.id))
-    groups: dict[tuple[Shared, tuple[str, ...]], list[Piece]] = defaultdict(list)
+    groups: dict[tuple[Shared, str], list[Piece]] = defaultdict(list)
     for piece in episodes:
-        files = tuple(dict.fromkeys(piece.files))
-        for path in files:
-            groups["file", (path,)].append(piece)
-        for pair in combinations(sorted(files)[:8], 2):
-            groups["pair", pair].append(piece)
+        for path in dict.fromkeys(piece.files):
+            groups["file", path].append(piece)
         for signature in dict.fromkeys(piece.signatures):
-            groups["error", (signature,)].append(piece)
+            groups["error", signature].append(piece)
+        for checker in dict.fromkeys(by[1] for name in piece.error_types if (by := OF_CHECKER.match(name))):
+            groups["check", checker].append(piece)
     found = [Cluster(kind=kind, about=about, pieces=tuple(members)) for (kind, about), members in groups.items()]
-    found = [c for c in found if len(c.pieces) >= _RECURS and c.sessions >= _SESSIONS[c.kind] and _together(c, groups)]
+    found = [c for c in found if len(c.pieces) >= _RECURS and c.sessions >= _SESSIONS[c.kind]]
     found.sort(key=lambda c: (_KINDS.index(c.kind), -c.weight, c.topic))
     told: set[frozenset[str]] = set()
     distinct = []
@@ -165,19 +165,8 @@ def clusters(pieces: Sequence[Piece]) -> list[Cluster]:
     return sorted(distinct, key=lambda c: (-c.weight, c.topic))
 
 
-_KINDS: tuple[Shared, ...] = ("error", "pair", "file")
+_KINDS: tuple[Shared, ...] = ("error", "check", "file")
 """Of groups with the same members, the one that says most."""
-
-
-def _together(cluster: Cluster, groups: Mapping[tuple[Shared, tuple[str, ...]], Sequence[Piece]]) -> bool:
-    """Whether files that were changed together mostly are; of other groups nothing is asked."""
-    if cluster.kind != "pair":
-        return True
-    one, other = (_TEST.sub("", path.rpartition("/")[2]) for path in cluster.about)
-    if one == other:  # a file and its test: nobody needs to be told
-        return False
-    either = {piece.id for path in cluster.about for piece in groups["file", (path,)]}
-    return len(cluster.pieces) >= _TOGETHER * len(either)
 
 
 class Reflected(msgspec.Struct, frozen=True, kw_only=True):
@@ -211,7 +200,7 @@ def by_rule(found: Iterable[Cluster], pieces: Sequence[Piece]) -> list[Reflected
 
 
 def _told(cluster: Cluster, known: dict[str, Piece]) -> Reflected | None:
-    about = cluster.about[0]
+    about = cluster.about
     outcomes = Counter(piece.outcome for piece in cluster.pieces)
     bad = sum(outcomes[each] for each in _BAD)
     unfinished = sum(outcomes[each] for each in _OPEN)
@@ -227,10 +216,14 @@ def _told(cluster: Cluster, known: dict[str, Piece]) -> Reflected | None:
             cited.insert(0, pattern)
             head = f"This error keeps coming back: {one_line(pattern.title, 200)}"
             said = [f"It came up in {seen}, last on {_day(cluster.pieces[0].at)}.", way_out]
-        case "pair":
-            one, other = cluster.about
-            head = f"{_tail(one)} and {_tail(other)} change together"
-            said = [f"Both were changed in {seen}: a change of one most likely asks for a look at the other."]
+        case "check":
+            rules = Counter(rule for p in cluster.pieces for rule in _rules(p, about))
+            often = [(rule, times) for rule, times in rules.most_common() if times >= _RECURS][:_MOST_RULES]
+            if len(often) < 2:
+                return None  # of a single rule a strategy tells
+            head = f"{about} finds the same again and again here: {', '.join(f'`{rule}`' for rule, _ in often)}"
+            told = ", ".join(f"`{rule}` {times}" for rule, times in often)
+            said = [f"It refused work in {seen}: {told}. Look for these before it is run."]
         case "file":
             if bad + unfinished < max(_TROUBLE, _TROUBLED * count):
                 return None
@@ -247,6 +240,12 @@ def _told(cluster: Cluster, known: dict[str, Piece]) -> Reflected | None:
         importance=round(min(0.4 + 0.04 * count + 0.05 * (bad + unfinished), 0.9), 4),
         memories=tuple(piece.id for piece in cited[:MOST_CITED]),
     )
+
+
+def _rules(piece: Piece, checker: str) -> list[str]:
+    """The rules of a checker that a piece of work broke, but for those that every agent keeps."""
+    broken = [name.partition("/")[2] for name in piece.error_types if name.startswith(f"{checker}/")]
+    return [rule for rule in broken if not NO_LESSON.search(rule)]
 
 
 def _way_out(pattern: Piece) -> str:

@@ -30,12 +30,22 @@ from memctl.domain.facts import (
 )
 from memctl.domain.observations import ToolCalled, ToolFailed, ToolOutcome
 from memctl.domain.ordering import Placed
-from memctl.domain.resolutions import Resolutions, Resolved
+from memctl.domain.resolutions import Resolutions, Resolved, filters_of
 from memctl.domain.runners import run_of_tests
 from memctl.domain.shell import changes_of, head_of, heads_of, is_commit, only_reads, proofs_of, proves
 from memctl.domain.signatures import SeenError, errors_in, hides_exit, is_noise
 from memctl.domain.stack import imports_in, manifest_in, subject_of
-from memctl.domain.strategies import of_call, of_check, of_refusal, of_remedy
+from memctl.domain.strategies import (
+    of_call,
+    of_check,
+    of_commit,
+    of_gate,
+    of_machine,
+    of_one_test,
+    of_refusal,
+    of_remedy,
+    steps_of,
+)
 from memctl.domain.templates import plain
 from memctl.domain.tools import (
     StepList,
@@ -267,6 +277,8 @@ class Work:
             self._assert.note(TestsRan, placed, command=short, passed=ok, task=task, **tests._asdict())
             if episode is not None:
                 episode.tests_passed, episode.tested_at = ok, episode.steps
+                if ok and filters_of(command):
+                    self._aftermath.learnt(placed, episode, of_one_test(command), Span(placed.cite))
 
     def _settle(self, use: Use, command: str, output: str, ok: bool, errors: Sequence[ErrorOccurred]) -> None:
         """What a command's end says of the errors that are open."""
@@ -283,7 +295,12 @@ class Work:
         if episode is not None:
             if episode.failed_at is not None and not episode.unresolved:
                 episode.failed_at = None
+            if episode.changed_at is not None:
+                for step in steps_of(command):
+                    episode.passed.pop(step, None)
+                    episode.passed[step] = None
             if committed:
+                self._aftermath.learnt(use.came, episode, of_commit(tuple(episode.passed)), Span(use.came.cite))
                 episode.committed(subject_of(command))
 
     def _erred(
@@ -317,7 +334,7 @@ class Work:
                 checked = any(proves(head) for head in heads_of(command))
                 matters = checked or bool(error.frames)
                 episode.erred(error.signature, error.error_types, error.message, matters=matters)
-                lesson = of_refusal(error.error_types, command)
+                lesson = of_refusal(error.error_types, command) or of_machine(error.error_types, error.message)
                 self._aftermath.learnt(placed, episode, lesson, *fact.evidence)
         return occurred
 
@@ -364,11 +381,14 @@ class Work:
 
 def _lesson(resolved: Resolved, command: str) -> Lesson | None:
     error = resolved.error
+    fact = error.fact
     if resolved.edits:
-        return of_check(error.fact.error_types, error.command, error.fact.message)
+        return of_check(fact.error_types, error.command, fact.message, resolved.edits) or of_gate(
+            fact.error_types, error.command, error.culprits, fact.message
+        )
     if error.miscalled:
-        return of_call(error.command, command, error.fact.message)
-    return of_remedy(error.command, resolved.ran, error.fact.message, error.fact.text)
+        return of_call(error.command, command, fact.message)
+    return of_remedy(error.command, resolved.ran, fact.message, fact.text)
 
 
 def _errors(family: str, command: str, seen: ToolOutcome, failed: bool) -> list[SeenError]:

@@ -7,7 +7,7 @@ import msgspec
 from memctl.domain.bounded import Seen, clipped, newest, seen
 from memctl.domain.facts import Lesson, Span, StrategyShown
 from memctl.domain.graduation import strengthened
-from memctl.domain.strategies import enough_sessions, kept, strategy_id
+from memctl.domain.strategies import kept, strategy_id
 from memctl.projections.kernel import projection
 
 
@@ -40,6 +40,8 @@ class Strategy(msgspec.Struct, frozen=True, kw_only=True):
     """The model that distilled it; empty for a rule."""
     confidence: float = 0.0
     strongest: float = 0.0
+    asked: int = 0
+    """The fewest sessions that a telling asked for."""
     enough: bool = False
     first_seen: int = 0
     last_seen: int = 0
@@ -63,6 +65,7 @@ def strategies(row: Strategy | None, fact: StrategyShown) -> Strategy:
     tellings = newest(row.tellings, telling, 4)
     shown, sessions = tellings[0], seen(row.sessions, fact.stream, at, 32)
     strongest = max(row.strongest, lesson.confidence)
+    asked = min(row.asked or lesson.sessions, lesson.sessions)
     return msgspec.structs.replace(
         row,
         title=shown.lesson.title,
@@ -73,7 +76,8 @@ def strategies(row: Strategy | None, fact: StrategyShown) -> Strategy:
         made_by=shown.made_by,
         confidence=strengthened(strongest, len(sessions)),
         strongest=strongest,
-        enough=len(sessions) >= enough_sessions(shown.lesson),
+        asked=asked,
+        enough=len(sessions) >= asked,
         first_seen=min(row.first_seen, at),
         last_seen=max(row.last_seen, at),
         sessions=sessions,

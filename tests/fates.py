@@ -489,7 +489,7 @@ def words(luck: random.Random, known: Known, count: int) -> list[NewEvent]:
             (
                 CONSOLIDATION,
                 ReflectionMade(
-                    topic=luck.choice(("file:cart.py", "pair:a.py\nb.py")), title=text[:100], text=text,
+                    topic=luck.choice(("file:cart.py", "check:ruff", "pair:a.py\nb.py")), title=text[:100], text=text,
                     memories=(memory, "a-memory"), importance=luck.choice((0.1, 0.6)),
                 ),
             ),

@@ -34,7 +34,7 @@ class Grounds(msgspec.Struct, frozen=True):
 class Reflector:
     """Reflects on each project: when summed importance since the last time passes 150, 20 memories came, or by age."""
 
-    name, version = "reflector", 2
+    name, version = "reflector", 3
 
     def __init__(self, *, asked: bool = False, project: str = "") -> None:
         """`asked`: whether it is time or not; `project` (its anchor) keeps to one."""

@@ -1,10 +1,13 @@
 """Draw what memory says of its own accord, to be read one by one: strategies, and reflections as projects grew.
 
-    python tests/eval/lessons.py [--out FOLDER] [--sessions FOLDER]
+    python tests/eval/lessons.py [--out FOLDER] [--sessions FOLDER] [--draw 60 --seed 8]
 
 Writes `lessons.json` and `lessons.md`: each lesson with what it rests on. Reflections are made as the reflector makes
 them, each time that a project's memories have grown enough; of one topic the last stands. (A project is a folder of the
 data. Of memories only turns, episodes, kinds of errors and strategies are counted.)
+
+With `--draw`, so many are drawn of all that single pieces of work taught (a lesson that 20 of them taught is there 20
+times, each with what that one rests on) and of the reflections.
 
     python tests/eval/lessons.py --against READ.json READ.json
 
@@ -16,6 +19,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import random
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
@@ -25,7 +29,8 @@ from typing import Any
 import msgspec
 from sessions import FOLDER, Data, in_order
 
-from memctl.domain.facts import Episode, Fact, StrategyShown, Turn
+from memctl.domain.bounded import one_line
+from memctl.domain.facts import CommandRan, Episode, ErrorOccurred, ErrorResolved, Fact, StrategyShown, Turn
 from memctl.domain.reflections import Grown, Piece, by_rule, clusters, due
 from memctl.projections.bug_patterns import BugPattern, bug_patterns
 from memctl.projections.kernel import Changed, Projection, projections
@@ -58,7 +63,8 @@ class Lesson(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def id(self) -> str:
-        return hashlib.sha256(f"{self.kind}\n{self.project}\n{self.title}".encode()).hexdigest()[:12]
+        about = self.rests_on[0] if self.kind == "taught" else ""
+        return hashlib.sha256(f"{self.kind}\n{self.project}\n{self.title}{about}".encode()).hexdigest()[:12]
 
 
 def lessons(data: Data) -> list[Lesson]:
@@ -67,6 +73,40 @@ def lessons(data: Data) -> list[Lesson]:
     for project, facts in sorted(_by_project(data).items()):
         found += [*_strategies(project, facts), *_reflections(project, facts)]
     return sorted(found, key=lambda lesson: lesson.id)
+
+
+def taught(data: Data) -> list[Lesson]:
+    """What each piece of work taught that is told by now, with what it rests on in that work; and the reflections."""
+    told = {(each.project, each.title) for each in lessons(data) if each.told}
+    found: list[Lesson] = []
+    for project, facts in sorted(_by_project(data).items()):
+        grounds: dict[Any, dict[str, None]] = defaultdict(dict)
+        for fact in facts:
+            for span in fact.evidence:
+                grounds[fact.stream, span.event].update(dict.fromkeys(_ground(fact)))
+        for fact in facts:
+            if isinstance(fact, StrategyShown) and (project, fact.lesson.title) in told:
+                lines = [line for span in fact.evidence for line in grounds[fact.stream, span.event]]
+                found.append(
+                    Lesson(
+                        kind="taught", project=project, title=fact.lesson.title,
+                        text=f"{fact.lesson.description} {fact.lesson.content}", told=True,
+                        rests_on=[f"{fact.stream} {fact.id}", *lines],
+                    )
+                )  # fmt: skip
+    return [*found, *(each for each in lessons(data) if each.kind.startswith("reflection"))]
+
+
+def _ground(fact: Fact) -> Iterator[str]:
+    match fact:
+        case ErrorOccurred():
+            yield f"`{one_line(fact.command, 160)}` failed: {one_line(fact.message, 200)}"
+        case ErrorResolved():
+            yield f"then `{one_line(fact.command, 160)}` passed: {one_line(fact.approach, 300)}"
+            for edit in fact.edits[:3]:
+                yield f"{edit.path}: {one_line(edit.before, 160)} → {one_line(edit.after, 200)}"
+        case CommandRan():
+            yield f"`{one_line(fact.command, 200)}` {'passed' if fact.ok else 'failed'}"
 
 
 def _by_project(data: Data) -> dict[str, list[Fact]]:
@@ -188,13 +228,20 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=OUT)
     parser.add_argument("--data", type=Path, default=FOLDER)
     parser.add_argument("--sessions", type=Path, help="a folder of transcripts, in place of the data's own")
+    parser.add_argument("--draw", type=int, metavar="N")
+    parser.add_argument("--seed", type=int, default=8)
     parser.add_argument("--against", type=Path, nargs="+", metavar="READ")
     given = parser.parse_args()
     if given.against:
         readings = [json.loads(path.read_text(encoding="utf-8")) for path in given.against]
         print(compared([{each["id"]: each for each in reading} for reading in readings]))
         return
-    found = lessons(Data(given.data, given.sessions))
+    data = Data(given.data, given.sessions)
+    found = lessons(data)
+    if given.draw:
+        all_taught = sorted(taught(data), key=lambda each: each.id)
+        found = random.Random(given.seed).sample(all_taught, min(given.draw, len(all_taught)))
+        print(f"{len(found)} of {len(all_taught)}", file=sys.stderr)
     given.out.mkdir(parents=True, exist_ok=True)
     blank = [{"id": each.id, **msgspec.to_builtins(each), "good": None, "why": ""} for each in found]
     (given.out / "lessons.json").write_text(json.dumps(blank, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

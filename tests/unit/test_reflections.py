@@ -43,12 +43,22 @@ def test_it_is_time_by_importance_by_count_or_by_age() -> None:
     assert due(Grown(memories=STALE_MEMORIES - 1, weight=1.0, days=99)) is None
 
 
-def test_files_changed_together_are_told_with_the_episodes_that_changed_them() -> None:
-    pieces = [episode(n, files=("/w/cart.py", "/w/ledger.py")) for n in range(1, 4)]
+def linted(number: int, *rules: str, **more: Any) -> Piece:
+    return episode(number, error_types=tuple(f"golangci-lint/{rule}" for rule in rules), **more)
+
+
+def test_what_a_checker_keeps_finding_is_told_with_how_often() -> None:
+    pieces = [linted(n, "errcheck", "typecheck", *(("goconst",) if n else ())) for n in range(4)]
     (told,) = by_rule(clusters(pieces), pieces)
-    assert told.topic == "pair:/w/cart.py\n/w/ledger.py"
-    assert told.memories == ("e3", "e2", "e1")
-    assert "3 episodes of 3 sessions" in told.text
+    assert told.topic == "check:golangci-lint"
+    assert told.title == "golangci-lint finds the same again and again here: `errcheck`, `goconst`"
+    assert "4 episodes of 4 sessions: `errcheck` 4, `goconst` 3" in told.text, "what does not compile, everybody sees"
+    assert told.memories == ("e3", "e2", "e1", "e0")
+
+
+def test_a_single_rule_of_a_checker_is_left_to_strategies() -> None:
+    pieces = [linted(n, "errcheck", "unused") for n in range(4)]
+    assert by_rule(clusters(pieces), pieces) == []
 
 
 def test_work_on_a_file_that_failed_is_told_with_what_worked() -> None:
@@ -96,49 +106,32 @@ def test_an_error_is_told_only_with_a_way_out_that_is_no_cases_own(way_out: str,
     assert bool(by_rule(clusters(pieces), pieces)) is told
 
 
-def test_a_file_and_its_test_or_two_sessions_of_one_thing_tell_nothing() -> None:
-    for names in (("cart.test.ts", "cart.ts"), ("test_cart.py", "cart.py"), ("cart_test.go", "cart.go")):
-        pieces = [episode(n, files=tuple(f"/w/{name}" for name in names)) for n in range(1, 5)]
-        assert by_rule(clusters(pieces), pieces) == []
-    pieces = [episode(n, files=("/w/cart.py", "/w/ledger.py"), session=f"s{n % 2}") for n in range(6)]
-    assert by_rule(clusters(pieces), pieces) == []
-
-
 def test_what_one_kind_tells_takes_no_room_from_another() -> None:
     pieces = [
-        *(episode(n, signatures=("x",), files=("/w/cart.py", "/w/ledger.py")) for n in range(3)),
-        episode(3, signatures=("x",)),
+        *(linted(n, "errcheck", "goconst", signatures=("x",)) for n in range(3)),
+        linted(3, "errcheck", "goconst"),
+        episode(4, signatures=("x",)),
         bug("Fix: ran `make fmt` (held 2 of 2)", "usage"),
     ]
-    assert {told.topic.partition(":")[0] for told in by_rule(clusters(pieces), pieces)} == {"error", "pair"}
+    assert {told.topic.partition(":")[0] for told in by_rule(clusters(pieces), pieces)} == {"error", "check"}
 
 
 def test_one_session_or_two_episodes_show_nothing() -> None:
-    same = [episode(n, files=("/w/a.py", "/w/b.py"), session="s") for n in range(9)]
-    assert clusters(same) == []
-    assert clusters([episode(n, files=("/w/a.py", "/w/b.py")) for n in range(2)]) == []
+    assert clusters([episode(n, files=("/w/a.py",), session="s") for n in range(9)]) == []
+    assert clusters([episode(n, files=("/w/a.py",)) for n in range(2)]) == []
 
 
-def test_files_that_mostly_change_alone_do_not_belong_together() -> None:
-    both = [episode(n, files=("/w/a.py", "/w/b.py")) for n in range(3)]
-    alone = [episode(10 + n, files=("/w/a.py",)) for n in range(3)]
-    assert "pair:/w/a.py\n/w/b.py" in [cluster.topic for cluster in clusters([*both, *alone[:2]])]
-    assert "pair:/w/a.py\n/w/b.py" not in [cluster.topic for cluster in clusters([*both, *alone])]
-
-
-def test_files_with_a_plus_in_their_names_are_told_apart() -> None:
-    one, other = "src/routes/+layout.svelte", "src/routes/+page.svelte"
-    both = [episode(n, files=(one, other)) for n in range(3)]
-    told = next(each for each in by_rule(clusters(both), both) if each.topic.startswith("pair:"))
-    assert told.title == "routes/+layout.svelte and routes/+page.svelte change together"
-    assert files_of(told.topic) == (one, other)
-    alone = [episode(10 + n, files=(one,)) for n in range(3)]
-    assert not [cluster for cluster in clusters([*both, *alone]) if cluster.kind == "pair"]
+def test_the_files_of_a_topic_are_those_it_names_also_where_earlier_rules_recorded_two() -> None:
+    assert files_of("file:src/routes/+layout.svelte") == ("src/routes/+layout.svelte",)
+    assert files_of("pair:a.py\nb.py") == ("a.py", "b.py")
+    assert files_of("check:ruff") == ()
 
 
 def test_few_insights_are_made_and_none_of_the_same_episodes_twice() -> None:
     pieces = [
-        episode(10 * group + n, files=(f"/w/{group}a.py", f"/w/{group}b.py")) for group in range(6) for n in range(3)
+        episode(10 * group + n, files=(f"/w/{group}.py", f"/w/{group}b.py"), outcome="failure")
+        for group in range(6)
+        for n in range(3)
     ]
     told = by_rule(clusters(pieces), pieces)
     assert len(told) == MOST_INSIGHTS
@@ -147,5 +140,6 @@ def test_few_insights_are_made_and_none_of_the_same_episodes_twice() -> None:
 
 
 def test_the_same_pieces_in_another_order_give_the_same() -> None:
-    pieces = [episode(n, files=("/w/a.py", "/w/b.py"), title="migrations again") for n in range(6)]
+    pieces = [linted(n, "errcheck", "goconst", files=("/w/a.py",), outcome="failure") for n in range(6)]
+    assert by_rule(clusters(pieces), pieces)
     assert by_rule(clusters(pieces), pieces) == by_rule(clusters(pieces[::-1]), pieces[::-1])

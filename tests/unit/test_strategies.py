@@ -8,9 +8,21 @@ from unit.test_learning import EPISODE, WORK, of, read
 
 from memctl.domain.derive import StreamFacts, derive
 from memctl.domain.event import NewEvent
-from memctl.domain.facts import Lesson, StrategyShown, fact_id
+from memctl.domain.facts import Edit, Lesson, StrategyShown, fact_id
 from memctl.domain.learning import StrategyDistilled
-from memctl.domain.strategies import key_of, of_call, of_check, of_refusal, of_remedy
+from memctl.domain.strategies import (
+    BY_HAND,
+    key_of,
+    of_call,
+    of_check,
+    of_commit,
+    of_gate,
+    of_machine,
+    of_one_test,
+    of_refusal,
+    of_remedy,
+    steps_of,
+)
 from memctl.projections.kernel import Changed
 from memctl.projections.memories import memories
 from memctl.projections.strategies import Strategy, strategies, strategy_id
@@ -134,8 +146,89 @@ def folded(*facts: StrategyShown) -> Strategy:
     return row
 
 
-def test_a_rule_of_a_checker_is_told_once_two_sessions_ran_into_it() -> None:
-    lesson = of_check(("golangci-lint/noctx",), "mise run lint", "use os/exec.CommandContext, not Command")
+NOCTX = "os/exec.Command must not be called. use os/exec.CommandContext"
+
+
+def test_a_rule_of_a_checker_is_told_at_once_where_a_script_of_the_project_runs_it() -> None:
+    own = of_check(("golangci-lint/noctx",), "mise run fmt && mise run lint 2>&1 | tail -5", NOCTX)
+    by_hand = of_check(("golangci-lint/noctx",), "golangci-lint run ./...", NOCTX)
+    assert own is not None
+    assert by_hand is not None
+    assert own.key == by_hand.key
+    assert folded(shown(1, own)).enough
+    assert not folded(shown(1, by_hand)).enough
+    assert folded(shown(2, by_hand), shown(1, own)).enough, "what one session shows stays shown"
+
+
+def test_how_a_rule_of_a_checker_is_excused_is_told_where_the_excuse_is_that_rules() -> None:
+    edit = Edit("a.go", "x := f()", "x := f() //nolint:noctx // a test, which nobody ends\ny()")
+    lesson = of_check(("golangci-lint/noctx",), "mise run lint", NOCTX, [edit])
+    assert lesson is not None
+    assert lesson.content.endswith("it is excused: `//nolint:noctx // a test, which nobody ends`.")
+    for before, after in (("", "x := f() //nolint:gosec // another rule's"), (edit.after, edit.after)):
+        lesson = of_check(("golangci-lint/noctx",), "mise run lint", NOCTX, [Edit("a.go", before, after)])
+        assert lesson is not None
+        assert lesson.content.endswith("Keep to it from the start.")
+
+
+def test_a_check_of_the_project_that_keeps_finding_things_is_run_before_a_change_is_done() -> None:
+    types, command, said = ("golangci-lint/unused",), "mise run fmt && mise run lint", "func findSecrets is unused"
+    lesson = of_gate(types, command, {"mise run lint"}, said)
+    assert lesson is not None
+    assert lesson.title == "Run `mise run lint` before a change is done: it finds what has to be mended"
+    assert [folded(*(shown(n, lesson) for n in range(1, many + 1))).enough for many in (2, 3)] == [False, True]
+    assert of_gate(types, command, {"mise run fmt", "mise run lint"}, said) is None, "nobody knows which"
+    assert of_gate(types, "golangci-lint run", {"golangci-lint run"}, said) is None, "run by hand"
+    for found in (("golangci-lint/typecheck",), ("test failure",)):
+        assert of_gate(found, command, {"mise run lint"}, said) is None, "which everybody runs"
+
+
+def test_what_passes_before_commits_is_told_in_its_order() -> None:
+    session = Session()
+    session.user("Close the files of the export when it ends.")
+    session.runs("npm run lint", "ok")
+    session.edits("/work/shop/export.ts", "close()", "await close()")
+    session.runs("npm run test", "ok")
+    session.runs("npm run lint && npm run test -- --bail", "ok")
+    session.runs("git commit -am 'Close files'", "[main 1a2b3c4] Close files\n 1 file changed")
+    session.runs("git commit -am 'Again'", "[main 1a2b3c5] Again\n 1 file changed")
+    (told,) = only(facts_of(session.events), StrategyShown)
+    assert told.lesson.title == "Before a commit here: `npm run test`, then `npm run lint`"
+    assert told.lesson.sessions > BY_HAND
+    assert of_commit(["make lint"]) is None
+    assert steps_of("cd x && make lint && go test ./... && make run") == ("make lint",)
+
+
+@pytest.mark.parametrize(
+    ("command", "form"),
+    [
+        ("mise run test -- -run TestReset -v ./cmd/...", "mise run test -- -run NAME"),
+        ("cd /w && npm run test -- --grep='a total' 2>&1 | tail -3", "npm run test -- --grep=NAME"),
+        ("pnpm test -t total", "pnpm test -t NAME"),
+        ("mise run test", ""),
+        ("go test ./... -run TestReset", ""),
+        ("pytest -k total", ""),
+        ("npm run lint -- -t x", ""),
+    ],
+)
+def test_how_one_test_alone_runs_is_told_of_scripts_of_the_project(command: str, form: str) -> None:
+    lesson = of_one_test(command)
+    assert (lesson.title if lesson is not None else "") == (f"One test alone runs with `{form}`" if form else "")
+
+
+def test_what_only_this_machines_shell_and_tools_refuse_is_told() -> None:
+    zsh = of_machine(("shell",), "no matches found: repos/x/pulls/1/comments?per_page=100")
+    assert zsh is not None
+    assert zsh.key == "machine:zsh patterns"
+    bsd = of_machine(("usage",), "cat: illegal option -- A")
+    assert bsd is not None
+    assert bsd.title == "The tools here are BSD's (macOS), not GNU's: `cat -A` does not exist"
+    assert of_machine(("usage",), "cat: invalid option -- 'Q'") is None
+    assert of_machine(("shell",), "command not found: rg") is None
+
+
+def test_a_rule_of_a_checker_run_by_hand_is_told_once_two_sessions_ran_into_it() -> None:
+    lesson = of_check(("golangci-lint/noctx",), "golangci-lint run", NOCTX)
     assert lesson is not None
     once, twice = folded(shown(1, lesson)), folded(shown(1, lesson), shown(2, lesson))
     assert (once.enough, twice.enough) == (False, True)
