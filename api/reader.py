@@ -119,7 +119,6 @@ class Readers:
     @contextlib.contextmanager
     def _reader(self) -> Iterator[Reader]:
         with self._connection() as connection, connection.transaction():
-            connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
             yield reader_of(connection, self._space)
 
     @contextlib.contextmanager
@@ -131,6 +130,7 @@ class Readers:
                 connection = self._idle.pop() if self._idle else None
             if connection is None:
                 connection = connect(self._url, name="memctl api", statement_timeout_ms=STATEMENT_MS)
+                connection.isolation_level, connection.read_only = psycopg.IsolationLevel.REPEATABLE_READ, True
             try:
                 yield connection
             finally:
