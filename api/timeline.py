@@ -10,7 +10,8 @@ from memctl.api import queries
 from memctl.api.evidence import origin_of
 from memctl.api.reader import Reader
 from memctl.api.views import Page, iso, moment
-from memctl.infra.log.read import read_events
+from memctl.domain.ordering import preferred
+from memctl.infra.log.read import read_versions
 
 LONGEST_TIMELINE = 200
 """Most events of one page."""
@@ -24,11 +25,15 @@ def timeline(reader: Reader, stream: str, *, after: int = 0, limit: int = 50) ->
     """
     limit = max(1, min(limit, LONGEST_TIMELINE))
     rows = reader.connection.execute(
-        "SELECT event_id, position FROM memctl.events WHERE space_id = %s AND stream = %s AND position > %s"
-        " AND variant_of IS NULL ORDER BY position LIMIT %s",
+        "SELECT coalesce(variant_of, event_id), position FROM memctl.events e WHERE space_id = %s AND stream = %s"
+        " AND position > %s AND (variant_of IS NULL OR NOT EXISTS (SELECT FROM memctl.events f"
+        " WHERE f.space_id = e.space_id AND (f.event_id = e.variant_of OR f.variant_of = e.variant_of)"
+        " AND f.stream = e.stream AND f.position < e.position)) ORDER BY position LIMIT %s",
         [reader.space_id, stream, after, limit + 1],
     ).fetchall()
-    found = read_events(reader.connection, reader.space_id, [id for id, _ in rows[:limit]])
+    told = read_versions(reader.connection, reader.space_id, [id for id, _ in rows[:limit]])
+    here = {id: [each for each in versions if each.stream == stream] for id, versions in told.items()}
+    found = {id: preferred(versions) for id, versions in here.items() if versions}
     items: list[dict[str, Any]] = [
         {
             "id": str(event.event_id),

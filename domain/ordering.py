@@ -348,16 +348,18 @@ def preferred(variants: Iterable[Event]) -> Event:
     return min(variants, key=_version)
 
 
-def _version(event: Event) -> tuple[bool, int, bytes]:
+def _version(event: Event) -> tuple[bool, int, bytes, str, str, str, tuple[UUID, ...]]:
     """Of several versions of one delivery the least counts: one that may show what it tells everywhere, the longest
-    text, then the lowest hash."""
+    text, the lowest hash; of equal words that of the first actor by name, so that nobody's words become the user's."""
     payload, confined = event.payload, getattr(event.payload, "confined", False)
     stored = msgspec.json.encode(
         msgspec.structs.replace(payload, confined=False) if confined else payload, order="sorted"
     )
     text = getattr(payload, "text", None)
     told = b"\0".join((stored, event.type.encode(), str(event.occurred_at).encode(), event.location.encode()))
-    return (confined, -len(text if isinstance(text, str) else stored), hashlib.sha256(told).digest())
+    length = len(text if isinstance(text, str) else stored)
+    who = (event.actor, event.stream, event.session_id, event.sources)
+    return (confined, -length, hashlib.sha256(told).digest(), *who)
 
 
 _OF_ONE_USE = ("call:", "outcome:")

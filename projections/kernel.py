@@ -131,6 +131,7 @@ def projection(
             name, stage, row, key, fold, facts, recorded, upstream, indexes, doc, fold.__module__, at_once, one_to_one
         )
         handed_on.cache_clear()
+        folded_as_recorded.cache_clear()
         return fold
 
     return register
@@ -182,6 +183,13 @@ def handed_on() -> frozenset[type[Fact]]:
     """The facts that stage 2 folds, all `Identified`. Only these are stored: the others live on in the rows of
     stage 1."""
     return frozenset(fact for p in projections(2) for fact in p.facts)
+
+
+@functools.cache
+def folded_as_recorded() -> frozenset[type[Payload]]:
+    """The payloads that stage 2 folds without stage 1. Of several versions of a delivery, one of these counts for all
+    of its read models."""
+    return frozenset(payload for p in projections(2) for payload in p.recorded)
 
 
 @functools.lru_cache(maxsize=8)

@@ -524,15 +524,24 @@ def arriving(luck: random.Random, events: Sequence[NewEvent]) -> list[NewEvent]:
 
 
 def versions(luck: random.Random, events: Sequence[NewEvent]) -> list[NewEvent]:
-    """Other versions of some of these: the same delivery, told with other words, from elsewhere or at another time."""
+    """Other versions of some of these: the same delivery, told with other words, from elsewhere, at another time, by
+    somebody else, in another stream, on other sources, or as something else altogether."""
     found = []
     for event in luck.sample(events, len(events) // 10):
-        how = luck.randint(0, 2)
-        payload = event.payload
+        how = luck.randint(0, 6)
+        payload, other = event.payload, luck.choice(events)
         if how == 0 and hasattr(payload, "text"):
             payload = msgspec.structs.replace(payload, text=luck.choice((*ASKED, *NASTY)))
         elif how == 1:
             event = msgspec.structs.replace(event, location=normalise(luck.choice(PLACES)))
+        elif how == 2:
+            event = msgspec.structs.replace(event, actor=luck.choice(("user", "agent", "tool", "memctl")))
+        elif how == 3:
+            event = msgspec.structs.replace(event, stream=other.stream, session_id=other.session_id)
+        elif how == 4:
+            event = msgspec.structs.replace(event, sources=(event_id_of(1, other.dedupe_key),))
+        elif how == 5:
+            payload = other.payload
         else:
             event = msgspec.structs.replace(event, occurred_at=Micros(max(0, event.occurred_at - 7 * SECOND)))
         found.append(msgspec.structs.replace(event, payload=payload))
@@ -564,12 +573,15 @@ class Log:
 
     def __init__(self) -> None:
         self.events: list[Event] = []
-        self._known: dict[str, set[tuple[bytes, int, str]]] = {}
+        self._known: dict[str, set[tuple[object, ...]]] = {}
 
     def append(self, came: Iterable[NewEvent]) -> list[Event]:
         fresh = []
         for new in came:
-            told = (msgspec.json.encode(new.payload), new.occurred_at, new.location)
+            told = (
+                new.type, msgspec.json.encode(new.payload), new.occurred_at, new.location, new.actor, new.stream,
+                new.session_id, new.sources,
+            )  # fmt: skip
             known = self._known.setdefault(new.dedupe_key, set())
             if told in known:
                 continue
@@ -591,6 +603,7 @@ class Log:
                     session_id=new.session_id,
                     dedupe_key=new.dedupe_key,
                     payload=new.payload,
+                    sources=new.sources,
                 )
             )
         self.events += fresh

@@ -38,6 +38,9 @@ TARGETS: dict[str, tuple[list[str], set[str] | None]] = {
     f"{MIGRATIONS}/0004_append.py": (LOG, {"APPEND"}),
     f"{MIGRATIONS}/0005_mark_history.py": (LOG, {"SET_MARK"}),
     f"{MIGRATIONS}/0006_erasing.py": ([*TOMBSTONES, *LOG], {"TABLES", "ERASING", "CONSULTING", "upgrade"}),
+    f"{MIGRATIONS}/0008_looking_up_tombstones.py": (TOMBSTONES, {"FORGOTTEN"}),
+    f"{MIGRATIONS}/0012_undated.py": (TOMBSTONES, {"BEFORE"}),
+    f"{MIGRATIONS}/0013_who_told_it.py": (LOG, {"WHO"}),
     "infra/generations.py": (LEASES, LEASED),
 }
 """By file: the tests that have to see a change, and the names whose definitions are changed (None: all of it)."""
@@ -47,7 +50,7 @@ COMPARED = {
     ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In,
 }  # fmt: skip
 
-SQL = re.compile(r"\b(SELECT|UPDATE|INSERT|DELETE|FROM|WHERE|TRIGGER|FUNCTION)\b|[<>=] ?%s")
+SQL = re.compile(r"\b(SELECT|UPDATE|INSERT|DELETE|FROM|WHERE|TRIGGER|FUNCTION|AND)\b|[<>=] ?%s")
 IN_SQL = (
     (r"(?<=[\w)]) < (?=[\w(%])", " <= "), (r"(?<=[\w)]) <= (?=[\w(%])", " < "), (r"(?<=[\w)]) > (?=[\w(%])", " >= "),
     (r"(?<=[\w)]) = (?=[\w('%])", " <> "), (r"\bAND\b", "OR"), (r"\bOR\b", "AND"), (r"IS NULL", "IS NOT NULL"),

@@ -17,12 +17,13 @@ from psycopg import sql
 
 from memctl.domain.erasing import Scope, Tombstone, event_tombstones, same_text
 from memctl.domain.errors import MemctlError
-from memctl.domain.event import Event, event_types
+from memctl.domain.event import Event
 from memctl.infra import facts, generations, glances, readmodels, rebuilds
 from memctl.infra.database import Connection
 from memctl.infra.log import erase
+from memctl.infra.log.read import names_of
 from memctl.infra.readmodels import OUTBOX_OF
-from memctl.projections.kernel import projections
+from memctl.projections.kernel import folded_as_recorded, projections
 from memctl.projections.memory_rows import Memory
 from memctl.workers.refold import refold
 
@@ -144,7 +145,9 @@ class _Tellings:
             told = self._by_call[where].get("", set())
             self._texts[where] = list(erase.read(self._connection, self._space_id, told))
         return {
-            e.delivery_id for e in self._texts[where] if e.delivery_id in others and same_text(event.payload, e.payload)
+            e.delivery_id
+            for e in self._texts[where]
+            if e.delivery_id in others and e.stream == event.stream and same_text(event.payload, e.payload)
         }
 
     def _calls(self, stream: str, kind: str) -> dict[str, set[UUID]]:
@@ -222,8 +225,7 @@ def _session_streams(connection: Connection, space_id: int, ids: Iterable[UUID])
 
 def _folded_as_they_are(connection: Connection, space_id: int, ids: Iterable[UUID]) -> list[UUID]:
     """Those of the deliveries that stage 2 folds without stage 1."""
-    taken = {payload for p in projections(2) for payload in p.recorded}
-    names = [name for name, entry in event_types().items() if entry.payload in taken]
+    names = list(names_of(folded_as_recorded()))
     wanted = list(ids)
     rows = connection.execute(
         "SELECT DISTINCT coalesce(variant_of, event_id) FROM memctl.events WHERE space_id = %s AND type = ANY(%s)"

@@ -15,7 +15,7 @@ from memctl.infra.database import Connection
 from memctl.infra.facts import Route, SourceKey
 from memctl.infra.log.read import read_events
 from memctl.infra.readmodels import RowKey
-from memctl.projections.kernel import Changed, Projection, Recorded
+from memctl.projections.kernel import Changed, Projection, Recorded, folded_as_recorded
 from memctl.workers.sources import Item, Register, parts, when
 
 Rows = OrderedDict[tuple[str, RowKey], tuple[Any, bytes]]
@@ -84,8 +84,8 @@ class Members:
         events = [source for source in absent if source not in found]
         for space_id in {source[0] for source in events}:
             ids = [source[1] for source in events if source[0] == space_id]
-            for delivery_id, event in read_events(self._connection, space_id, ids, self._upto).items():
-                found[space_id, delivery_id] = Recorded(event, event.payload)
+            told = read_events(self._connection, space_id, ids, self._upto, folded_as_recorded())
+            found.update(((space_id, id), Recorded(event, event.payload)) for id, event in told.items())
         for name, wanted in rows.items():
             upstream = self._register.by_name[name]
             self.load(upstream, [key for _, key in wanted])

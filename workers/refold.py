@@ -21,7 +21,7 @@ from memctl.infra.facts import SourceKey
 from memctl.infra.generations import Lease
 from memctl.infra.log.read import StreamKey, read_events
 from memctl.infra.readmodels import RowKey
-from memctl.projections.kernel import Recorded
+from memctl.projections.kernel import Recorded, folded_as_recorded
 from memctl.workers.drain import OtherRules
 from memctl.workers.sources import Source, of_fact
 from memctl.workers.stage1 import Stage1
@@ -97,7 +97,7 @@ def _as_they_stand(connection: Connection, recorded: Iterable[SourceKey], upto: 
     for space_id, id in recorded:
         by_space[space_id].add(id)
     for space_id, ids in by_space.items():
-        found = read_events(connection, space_id, ids, upto)
+        found = read_events(connection, space_id, ids, upto, folded_as_recorded())
         for id in ids:
             event = found.get(id)
             yield Source((space_id, id), None if event is None else Recorded(event, event.payload))

@@ -14,9 +14,9 @@ from memctl.domain.facts import Fact
 from memctl.domain.skipping import Undecodable
 from memctl.infra.database import Connection
 from memctl.infra.facts import FactChange, SourceKey
-from memctl.infra.log.read import read_events, read_types
+from memctl.infra.log.read import names_of, read_events, read_types
 from memctl.infra.readmodels import RowKey
-from memctl.projections.kernel import Changed, Projection, Recorded, projections
+from memctl.projections.kernel import Changed, Projection, Recorded, folded_as_recorded, projections
 
 Item = Fact | Recorded[Any] | Changed[Any]
 
@@ -55,20 +55,25 @@ class Register:
 def recorded_sources(
     connection: Connection, payloads: Iterable[type[Payload]], after: Position, upto: Position
 ) -> list[Source]:
-    """Recorded events of some types, one for each delivery: of variants the one that counts."""
-    types = list(payloads)
+    """Recorded events of some types, one for each delivery: of several versions the one that counts, if it is of them.
+
+    Which one counts does not depend on the types asked for: it is the same for all read models.
+    """
+    types = frozenset(payloads)
     if not types:
         return []
     found: dict[SourceKey, Event] = {}
     doubtful: dict[int, set[UUID]] = defaultdict(set)
-    for event in read_types(connection, types, after, upto):
-        key = (event.space_id, event.delivery_id)
-        if key in found or event.variant_of is not None:
+    for event, has_versions in read_types(connection, types, after, upto):
+        if has_versions:
             doubtful[event.space_id].add(event.delivery_id)
-        found[key] = event
+        else:
+            found[event.space_id, event.delivery_id] = event
+    wanted = names_of(types)
     for space_id, ids in doubtful.items():
-        for delivery_id, event in read_events(connection, space_id, ids, upto).items():
-            found[space_id, delivery_id] = event
+        for delivery_id, event in read_events(connection, space_id, ids, upto, folded_as_recorded()).items():
+            if event.type in wanted:
+                found[space_id, delivery_id] = event
     return [Source(key, Recorded(event, event.payload)) for key, event in found.items()]
 
 

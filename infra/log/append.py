@@ -14,7 +14,7 @@ from uuid import UUID
 import msgspec
 from psycopg.pq import TransactionStatus
 
-from memctl.domain.event import NewEvent, Payload, Position, derived_bytes, stream_hash, type_of
+from memctl.domain.event import Event, NewEvent, Payload, Position, derived_bytes, stream_hash, type_of
 from memctl.infra.database import Connection, Packed
 
 Redact = Callable[[Payload, str], tuple[Payload, str]]
@@ -59,7 +59,8 @@ _SALT = 16
 class Appended(msgspec.Struct, frozen=True):
     """Where an event stands in the log: its position, and whether this append put it there.
 
-    A `duplicate` was there already; a `variant` is another payload under a key that was there, kept beside it. What is
+    A `duplicate` was there already; a `variant` is another telling under a key that was there (another payload, time or
+    place, or by somebody else or in another stream), kept beside it. What is
     `forgotten` was erased, and stands there empty, or lies under a tombstone, and has no position (0): it is not kept.
     """
 
@@ -120,13 +121,17 @@ def _append(
         if others and again is not None:
             others = _told_otherwise(connection, space_id, events, columns, others, again)
             appended = [_as_duplicate(a) if a.status == "variant" else a for a in appended]
-        if others:
-            positions, statuses = _put(connection, space_id, _variants(space_id, events, columns, others))
+        for of_whom in (False, True):
+            if not others:
+                break
+            variants = _variants(space_id, events, columns, others, of_whom=of_whom)
+            positions, statuses = _put(connection, space_id, variants)
             if _FORGOTTEN in statuses:  # by somebody else, since the look above
                 once_more = _append(connection, space_id, events, again, alone=False)
                 return [a if a.status == "new" else b for a, b in zip(appended, once_more, strict=True)]
             for n, at, status in zip(others, positions, statuses, strict=True):
                 appended[n] = Appended(Position(at), "variant" if status == _NEW else "duplicate")
+            others = [n for n, status in zip(others, statuses, strict=True) if status == _OTHER]
     return appended
 
 
@@ -189,9 +194,16 @@ def _told_otherwise(
         n
         for n in which
         if (known := stored.get(ids[n])) is None
-        or (known.occurred_at, type(known.payload)) != (events[n].occurred_at, type(events[n].payload))
+        or _envelope(known) != _envelope(events[n])
         or again(known.payload, known.location) != (events[n].payload, events[n].location)
     ]
+
+
+def _envelope(event: Event | NewEvent) -> tuple[object, ...]:
+    """What is told beside the words and the place, which rules of redaction may have changed."""
+    return (
+        type(event.payload), event.occurred_at, event.actor, event.stream, event.session_id, event.sources,
+    )  # fmt: skip
 
 
 def encode_payload(event: NewEvent) -> bytes:
@@ -252,16 +264,21 @@ def _columns(space_id: int, events: Sequence[NewEvent]) -> list[_Column]:
 
 
 def _variants(
-    space_id: int, events: Sequence[NewEvent], columns: Sequence[_Column], which: Sequence[int]
+    space_id: int, events: Sequence[NewEvent], columns: Sequence[_Column], which: Sequence[int], *, of_whom: bool
 ) -> list[_Column]:
-    """The columns of events whose key is taken by another payload, under an id that their own content gives them."""
+    """The columns of events whose key is taken by another telling, under an id that their own content gives them.
+
+    `of_whom`: that id is taken too, by the same words of somebody else or in another stream, and these count as well.
+    """
     variants = [[column[n] for n in which] for column in columns]
     ids, keys = variants[_IDS], variants[_KEYS]
     variants[_VARIANTS_OF] = list(ids)
     for i, n in enumerate(which):
         e = events[n]
-        told = f"{e.type}\0{e.occurred_at}\0{e.location}\0".encode("utf-8", "surrogatepass")
-        digest = hashlib.sha256(told + encode_payload(e)).hexdigest()
+        told = f"{e.type}\0{e.occurred_at}\0{e.location}\0"
+        if of_whom:
+            told += "\0".join((e.actor, e.stream, e.session_id, *map(str, e.sources))) + "\0"
+        digest = hashlib.sha256(told.encode("utf-8", "surrogatepass") + encode_payload(e)).hexdigest()
         ids[i] = own = derived_bytes(f"{space_id}:{e.dedupe_key}#{digest}")
         keys[i] = f"{e.dedupe_key}#{UUID(bytes=own)}".encode()
     return variants

@@ -23,7 +23,7 @@ from memctl.domain.event import Event, Micros, NewEvent, event_types
 from memctl.domain.observations import Observation, event_id_of
 from memctl.infra.database import Connection
 from memctl.infra.log.append import encode_payload
-from memctl.infra.log.read import read_events
+from memctl.infra.log.read import read_versions
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -280,10 +280,11 @@ def observed() -> list[str]:
 
 
 def read(connection: Connection, space_id: int, ids: Iterable[UUID], size: int = 2000) -> Iterator[Event]:
-    """Those of the deliveries that are not erased, of variants the one that counts; in no order."""
+    """Those of the deliveries that are not erased, in all their versions; in no order."""
     wanted = list(ids)
     for start in range(0, len(wanted), size):
-        yield from read_events(connection, space_id, wanted[start : start + size]).values()
+        for versions in read_versions(connection, space_id, wanted[start : start + size]).values():
+            yield from versions
 
 
 def empty(

@@ -31,8 +31,9 @@ _RANGE = f"""SELECT {_COLUMNS} FROM memctl.events
     WHERE position > %s AND position <= %s AND stream_hash BETWEEN %s AND %s AND payload IS NOT NULL
     ORDER BY position LIMIT %s"""
 
-_TYPES = f"""SELECT {_COLUMNS} FROM memctl.events
-    WHERE position > %s AND position <= %s AND type = ANY(%s) ORDER BY position"""
+_TYPES = f"""SELECT {_COLUMNS}, variant_of IS NOT NULL OR EXISTS (
+        SELECT FROM memctl.events v WHERE v.space_id = e.space_id AND v.variant_of = e.event_id)
+    FROM memctl.events e WHERE position > %s AND position <= %s AND type = ANY(%s) ORDER BY position"""
 
 _STREAMS = f"""SELECT {_COLUMNS} FROM memctl.events
     JOIN unnest(%s::int4[], %s::text[], %s::int8[]) AS wanted(space_id, stream, after) USING (space_id, stream)
@@ -100,11 +101,17 @@ def read_stretch(
 
 def read_types(
     connection: Connection, payloads: Iterable[type[Payload]], after: Position, upto: Position
-) -> list[Event]:
-    """Events of those types with `after < position <= upto`, in order of position. Never pass beyond the mark."""
-    names = [name for name, entry in event_types().items() if entry.payload in set(payloads)]
-    rows = connection.execute(_TYPES, [after, upto, names], binary=True)
-    return [_event(row) for row in rows if row[12] is not None]
+) -> list[tuple[Event, bool]]:
+    """Events of those types with `after < position <= upto`, in order of position, and whether there are other versions
+    of the delivery, of whatever type. Never pass beyond the mark."""
+    rows = connection.execute(_TYPES, [after, upto, list(names_of(payloads))], binary=True)
+    return [(_event(row[:-1]), row[-1]) for row in rows if row[12] is not None]
+
+
+def names_of(payloads: Iterable[type[Payload]]) -> frozenset[str]:
+    """The wire names of those payloads."""
+    wanted = frozenset(payloads)
+    return frozenset(name for name, entry in event_types().items() if entry.payload in wanted)
 
 
 def read_streams(
@@ -183,20 +190,38 @@ def scan_streams(
             yield key, events
 
 
-def read_events(connection: Connection, space_id: int, ids: Iterable[UUID], upto: Position = _END) -> dict[UUID, Event]:
-    """Events by delivery id. Of variants of a key, the one that stage 1 takes of those up to a position is returned.
-
-    Who folds gives the position it folds up to: a variant beyond it is of another row, and was not there then.
-    """
-    from memctl.domain.ordering import preferred
-
+def read_versions(
+    connection: Connection, space_id: int, ids: Iterable[UUID], upto: Position = _END
+) -> dict[UUID, list[Event]]:
+    """Every version of deliveries that stands at or before a position, by delivery id."""
     wanted = list(ids)
     by_delivery: dict[UUID, list[Event]] = {}
     for row in connection.execute(_IDS, [space_id, wanted, wanted, upto], binary=True):
         if row[12] is not None:
             event = _event(row)
             by_delivery.setdefault(event.delivery_id, []).append(event)
-    return {key: preferred(variants) for key, variants in by_delivery.items()}
+    return by_delivery
+
+
+def read_events(
+    connection: Connection,
+    space_id: int,
+    ids: Iterable[UUID],
+    upto: Position = _END,
+    payloads: Iterable[type[Payload]] | None = None,
+) -> dict[UUID, Event]:
+    """Events by delivery id: of several versions, of one of those `payloads` where any are named, the one that counts.
+
+    Who folds gives the position it folds up to, and the payloads that it folds: a version beyond it was not there then,
+    and one of another type is for others to fold.
+    """
+    from memctl.domain.ordering import preferred
+
+    found = read_versions(connection, space_id, ids, upto)
+    if payloads is not None:
+        names = names_of(payloads)
+        found = {key: [event for event in versions if event.type in names] for key, versions in found.items()}
+    return {key: preferred(versions) for key, versions in found.items() if versions}
 
 
 def read_headers(connection: Connection, space_id: int, ids: Iterable[UUID]) -> dict[UUID, dict[str, Any]]:

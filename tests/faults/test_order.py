@@ -13,6 +13,7 @@ import fates
 import msgspec
 import pytest
 import servers
+from events import NOON
 from histories import digests, events_of, example, real_sessions
 from hypothesis import HealthCheck, Phase, given
 from hypothesis import settings as limits
@@ -22,7 +23,9 @@ from unit.test_history_laws import history
 
 from memctl.domain.erasing import Scope, Tombstone
 from memctl.domain.event import Micros, NewEvent
-from memctl.domain.observations import Observation, event_id_of, hook_key
+from memctl.domain.observations import Observation, PromptSubmitted, event_id_of, hook_key
+from memctl.domain.projects import ProjectIdentified
+from memctl.domain.verdicts import MemoryRated
 from memctl.infra import dead_letters, generations, readmodels
 from memctl.infra.database import Connection, connect
 from memctl.infra.log import erase
@@ -149,6 +152,33 @@ def test_an_event_that_comes_last_of_all_is_folded_where_it_belongs(
     others = [event for told in sessions for event in told if event not in late]
     expected = folded(*server, [*others, *late], [])
     assert folded(*server, [*others, *late], [len(others)], batch=200) == expected
+
+
+def test_of_what_is_told_under_one_key_the_same_counts_whichever_came_first(server: Server) -> None:
+    """By another actor, in another session, as something that the other stage folds: a relay may send all of it."""
+    said = [event for event in example(0) if isinstance(event.payload, PromptSubmitted)]
+    place = ProjectIdentified(location="/w", remote="github.com/dana/w")
+    told = [
+        *said,
+        *(msgspec.structs.replace(event, actor="agent") for event in said),
+        *(msgspec.structs.replace(event, stream=example(1)[0].stream, session_id="other") for event in said),
+        *(msgspec.structs.replace(event, stream="project/w", payload=place) for event in said),
+        *(
+            NewEvent(stream="project/w", payload=payload, occurred_at=Micros(NOON), dedupe_key="k", actor="user")
+            for payload in (place, MemoryRated(memory="m", value=1.0))
+        ),
+    ]
+    rows = []
+    for order in (told, told[::-1]):
+        with servers.fresh_database(server[0], server[1].live(3)) as url, connect(url) as connection:
+            drainer = Drainer(url)
+            for event in order:
+                append(connection, 1, [event])
+                catch_up(drainer)
+            drainer.close()
+            rows.append(digests(connection))
+            assert replay(url, None, verify=True, processes=1).equal
+    assert rows[0] == rows[1]
 
 
 MEDDLING = ("refold", "forget", "replay", "forget", "rollback", "forget")

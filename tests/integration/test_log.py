@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 import threading
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
@@ -21,6 +22,7 @@ from memctl.domain.event import Micros, NewEvent, Position, stream_hash
 from memctl.domain.observations import PromptSubmitted
 from memctl.infra.database import Connection, connect
 from memctl.infra.log.append import append
+from memctl.infra.log.audit import decoded
 from memctl.infra.log.mark import last_position, mark, move_mark, position_at, slow_writers
 from memctl.infra.log.migrate import migrate
 from memctl.infra.log.read import read_events, read_stretch
@@ -129,6 +131,28 @@ def test_whichever_variant_came_first_reading_by_id_gives_the_same_one(log: Conn
         ]
         texts += [e.payload.text for e in read_events(log, space, ids[:1]).values()]  # type: ignore[attr-defined]
     assert texts == ["the longer telling", "the longer telling"]
+
+
+def test_who_told_it_where_and_on_what_grounds_is_told_with_it_and_each_is_kept_once(log: Connection) -> None:
+    told = [
+        replace(prompt(1, text), **said)
+        for text in ("one", "one, grown")
+        for said in (
+            {}, {"actor": "agent"}, {"stream": "session/claude-code/s2"}, {"session_id": "s2"},
+            {"sources": (UUID(int=1),)}, {"sources": (UUID(int=1), UUID(int=2))},
+        )
+    ]  # fmt: skip
+    done = append(log, 1, told)
+    assert [entry.status for entry in done] == ["new", *["variant"] * 11]
+    assert len({entry.position for entry in done}) == len(told)
+    for again in (append(log, 1, told), [append(log, 1, [event])[0] for event in told]):
+        assert [(entry.status, entry.position) for entry in again] == [("duplicate", e.position) for e in done]
+    read = read_stretch(log, Position(0), move_mark(log), limit=100).events
+    assert {e.delivery_id for e in read} == {UUID(id_of(told[0]))}
+    assert Counter((e.actor, e.stream, e.session_id, e.sources) for e in read) == Counter(
+        (e.actor, e.stream, e.session_id, e.sources) for e in told
+    )
+    assert not decoded(log, move_mark(log)).misnamed.count
 
 
 def test_spaces_do_not_see_each_others_keys(log: Connection) -> None:

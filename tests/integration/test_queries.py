@@ -16,6 +16,7 @@ from memctl.api.places import Places, UnknownProject, places_of
 from memctl.api.queries import Ambiguous, NotFound
 from memctl.api.reader import BeingBuilt, Reader, Readers, TooBusy
 from memctl.api.search import Engine, Question, UnknownProfile
+from memctl.api.timeline import timeline
 from memctl.api.views import Found, SearchAnswer
 from memctl.api.work import Wanted
 from memctl.domain.scoring import PROFILES
@@ -462,19 +463,24 @@ def test_an_event_is_shown_as_stage_1_takes_it_with_its_variants_counted(
 
     first = example()[0]
     longer = msgspec.structs.replace(first, payload=msgspec.structs.replace(first.payload, text="longer " * 40))
+    elsewhere = msgspec.structs.replace(first, stream="session/claude-code/elsewhere")
     with connect(database_url) as connection:
         from memctl.infra import generations
 
         generations.ensure_live(connection, 1)
         append(connection, 1, [first])
         append(connection, 1, [longer])
+        append(connection, 1, [elsewhere])
         ids = [row[0] for row in connection.execute("SELECT event_id FROM memctl.events ORDER BY position")]
     readers = Readers(database_url, "default")
     for id in ids:
         found = readers.read(lambda reader, id=id: queries.event(reader, str(id)))
         assert found["delivery_id"] == str(ids[0])
-        assert found["variants"] == 2
+        assert found["variants"] == 3
         assert found["payload"]["text"].startswith("longer")
+    for stream, telling in ((first.stream, longer), (elsewhere.stream, elsewhere)):
+        (shown,) = readers.read(lambda reader, stream=stream: timeline(reader, stream)).items
+        assert shown["payload"]["text"] == telling.payload.text
     readers.close()
 
 
