@@ -42,6 +42,7 @@ from memctl.workers.erasure import (
     erase_round,
     lineage,
     nothing_rebuilt,
+    with_twins,
     with_what_cites,
 )
 from memctl.workers.probing import Probe, StillThere
@@ -270,6 +271,8 @@ def _carry_out(
         raise StillWriting
     # A look at the past that was built before the receipt stood is not told of it.
     drop_all_but_live(connection)
+    if plan.scope.kind in ("id", "match"):
+        plan = _with_what_came(connection, space_id, receipt, plan)
     ids = _ids(connection, space_id, plan, some=False)
     words = () if plan.scope.rule else _words(connection, space_id, ids, plan.text)
     types: Counter[str] = Counter()
@@ -317,6 +320,16 @@ def _carry_out(
     erase.finish(connection, receipt, msgspec.to_builtins(done))
     write_receipts(connection, settings.data_dir)
     return done
+
+
+def _with_what_came(connection: Connection, space_id: int, receipt: UUID, plan: Plan) -> Plan:
+    """The plan with what was still being told when it was made: other tellings of the same, and more that holds the
+    text. Its own tombstones are laid."""
+    ids = set(plan.ids) | (erase.holding(connection, space_id, plan.text) if plan.text else set())
+    ids, stones = with_twins(connection, space_id, ids)
+    with connection.transaction():
+        erase.lay(connection, space_id, receipt, stones)
+    return msgspec.structs.replace(plan, ids=frozenset(ids))
 
 
 def _said_about(connection: Connection, space_id: int, found: Round) -> set[UUID]:

@@ -275,16 +275,22 @@ def test_a_text_is_found_in_other_letters_than_ascii_in_any_case_and_composed_or
             assert len(forget.plan(reader, match=asked).ids) == len(said) + 1
 
 
-@pytest.mark.parametrize("first", ["hook", "transcript"])
-def test_what_hook_and_transcript_both_told_is_forgotten_together_whichever_comes_later(
-    settings: Settings, log: Connection, database_url: str, first: str
-) -> None:
+def told_twice() -> tuple[NewEvent, NewEvent]:
+    """A prompt, by its line and by a hook."""
     by_line = prompt(1, f"note {PHRASE}", session="a")
     by_hook = NewEvent(
         stream=by_line.stream, payload=PromptSubmitted(via="hook", text=f"note {PHRASE}"),
         occurred_at=Micros(by_line.occurred_at + 900_000), dedupe_key=hook_key("0" * 32), actor="user",
         location=by_line.location, session_id="a",
     )  # fmt: skip
+    return by_line, by_hook
+
+
+@pytest.mark.parametrize("first", ["hook", "transcript"])
+def test_what_hook_and_transcript_both_told_is_forgotten_together_whichever_comes_later(
+    settings: Settings, log: Connection, database_url: str, first: str
+) -> None:
+    by_line, by_hook = told_twice()
     one, other = (by_hook, by_line) if first == "hook" else (by_line, by_hook)
     append(log, 1, [one, prompt(9, "something else", session="a")])
     drained(database_url)
@@ -297,14 +303,31 @@ def test_what_hook_and_transcript_both_told_is_forgotten_together_whichever_come
     assert holds(database_url, "zq7vkx19mw") == []
 
 
+@pytest.mark.parametrize("asked", ["id", "match"])
+def test_what_was_still_being_told_when_it_was_looked_up_goes_along(
+    settings: Settings, log: Connection, database_url: str, asked: str
+) -> None:
+    by_line, by_hook = told_twice()
+    append(log, 1, [by_line])
+    drained(database_url)
+    planned = forget.plan(reader_of(log, "default"), **{asked: id_of(by_line) if asked == "id" else PHRASE})
+    append(log, 1, [by_hook])
+    drained(database_url)
+    forget.forget(settings, log, 1, planned, None)
+    assert holds(database_url, "zq7vkx19mw") == []
+    assert append(log, 1, [by_hook])[0].status == "forgotten"
+
+
 def test_a_better_parser_that_reads_more_of_a_forgotten_line_brings_nothing_back(
     settings: Settings, log: Connection, database_url: str
 ) -> None:
-    append(log, 1, [prompt(1, PHRASE)])
+    elsewhere = msgspec.structs.replace(prompt(1, "told elsewhere"), stream=prompt(1, session="s2").stream)
+    append(log, 1, [prompt(1, PHRASE), elsewhere])
     drained(database_url)
     forgotten(settings, log, id=id_of(prompt(1)))
     more = observed(PromptSubmitted(line="s1-line-1", block=1, text=PHRASE))
-    assert append(log, 1, [more])[0].status == "forgotten"
+    there = msgspec.structs.replace(more, stream=elsewhere.stream, dedupe_key="there")
+    assert [each.status for each in append(log, 1, [more, there])] == ["forgotten", "forgotten"]
     assert append(log, 1, [more, prompt(2, "another line")])[1].status == "new"
 
 
