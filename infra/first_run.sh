@@ -1,7 +1,16 @@
 # What `make run` does once memctl is installed: start it, read sessions, show what was learnt.
 set -eu
 
-step() { printf '\n$ %s\n' "$*"; "$@"; }
+# Show a command as it can be typed, then run it.
+step() {
+    shown=
+    for word; do
+        case $word in *[!A-Za-z0-9_./-]*) word="'$word'" ;; esac
+        shown="$shown $word"
+    done
+    printf '\n$%s\n' "$shown"
+    "$@"
+}
 
 step memctl up
 code=0
@@ -15,7 +24,7 @@ elif [ "$code" -ne 0 ]; then
 else
     asked="how did we fix the failing test"
 fi
-step memctl stats --project '*'
 step memctl search --project '*' --limit 2 "$asked" || true
+step memctl insights --project '*' --limit 3 || true
 step memctl bugs --project '*' --limit 1 || true
 printf '\nmemctl runs. It stops with:  %s down\n' "$(command -v memctl)"
