@@ -147,15 +147,16 @@ def remote_of(url: str) -> str:
 
 
 class Place(msgspec.Struct, frozen=True):
-    """What is known of one location. `inside` are locations around it that a session showed to be the same checkout's;
-    `last_seen` in microseconds. `claims` are remotes that it has by the word of keys limited to projects; it is `free`
-    once anybody else told of it, and then those count for nothing."""
+    """What is known of one location. `inside` are locations around it that a session showed to be the same checkout's,
+    `modules` Go modules that were tested there; `last_seen` in microseconds. `claims` are remotes that it has by the
+    word of keys limited to projects; it is `free` once anybody else told of it, and then those count for nothing."""
 
     location: str
     root: str = ""
     repository: str = ""
     remotes: tuple[str, ...] = ()
     inside: tuple[str, ...] = ()
+    modules: tuple[str, ...] = ()
     last_seen: int = 0
     claims: tuple[str, ...] = ()
     free: bool = True
@@ -495,12 +496,33 @@ class Projects:
 
 
 def settled(places: Iterable[Place]) -> list[Place]:
-    """Places, of which a claim counts for nothing where others name that path as a checkout of theirs."""
-    found = list(places)
+    """Places, of which a claim counts for nothing where others name that path as a checkout of theirs, and one whose
+    remote nothing showed has that of its Go module."""
+    found = _by_modules(list(places))
     named = {path for p in found if p.free for path in (p.root, p.repository, project_of(p.location))}
     return [
         msgspec.structs.replace(p, claims=()) if p.claims and not p.free and p.location in named else p for p in found
     ]
+
+
+def _by_modules(places: list[Place]) -> list[Place]:
+    """Places, of which one without a remote has the one that others have who test the same module, or else the module.
+
+    A fork tests the module of what it was forked from: where the others have several remotes, it has none of them.
+    """
+    remotes: dict[str, set[str]] = defaultdict(set)
+    for place in places:
+        if place.free:
+            for name in (*place.remotes, *place.modules):
+                remotes[name].update(place.remotes[:1])
+    found = []
+    for place in places:
+        if place.free and place.modules and not place.remotes:
+            known = set().union(*(remotes[module] for module in place.modules)) or {*place.modules}
+            if len(known) == 1:
+                place = msgspec.structs.replace(place, remotes=(*known,))
+        found.append(place)
+    return found
 
 
 def standing(words: Iterable[Words]) -> list[Link]:

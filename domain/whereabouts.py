@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from memctl.domain.asserting import Assertions
 from memctl.domain.facts import PlaceSeen
@@ -23,9 +23,12 @@ _LISTED = re.compile(r"^origin\t(\S+) \(fetch\)", re.MULTILINE)
 _GO_PACKAGE = re.compile(
     r"(?:ok  |FAIL|\?   )\t((?:github\.com|gitlab\.com|bitbucket\.org|codeberg\.org)/[\w.-]+/[\w.-]+)(?:/\S*)?[\t\n]"
 )
+_PACKAGE = re.compile(r"(?:ok  |FAIL|\?   )\t([A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+/[^\s]+)")
 _HOSTS = ("\tgithub.com/", "\tgitlab.com/", "\tbitbucket.org/", "\tcodeberg.org/")
 _MOST_TESTED = 20_000
 """Characters of a run's output in which its packages are looked for."""
+
+_GO_TEST = "go test"
 
 _PULL_REQUEST = re.compile(r"^(https://[a-z0-9.-]+/[\w.-]+/[\w.-]+)/pull/\d+\s*$", re.MULTILINE)
 _UNCERTAIN = re.compile(r"[$`~*(]|^-$")
@@ -72,11 +75,10 @@ class Whereabouts:
             self._tell(placed, self._assert.location, remote=remote)
 
     def ran(self, placed: Placed, command: str, text: str) -> None:
-        """A command ended well; git's answer may name the remote, or the root, and a run of Go's tests the repository
-        of its packages, where they are named after it."""
+        """A command ended well; git's answer may name the remote, or the root, and a run of Go's tests the module."""
         if self._assert.confined:
             return  # words alone would join its places to any other
-        if "test" in command and mentions(text, _HOSTS):
+        if "test" in command and (_GO_TEST in command or mentions(text, _HOSTS)):
             self._tested(placed, command, text)
         if not mentions(command, _HINTS):
             return
@@ -92,18 +94,54 @@ class Whereabouts:
 
     def _tested(self, placed: Placed, command: str, text: str) -> None:
         here = self._assert.base
-        repositories = {found[1].lower() for found in _GO_PACKAGE.finditer(text, 0, _MOST_TESTED)}
-        if len(repositories) == 1 and all(inside(at, here) for at, _ in parts_where(command, self._assert.location)):
-            self._tell(placed, here, remote=repositories.pop())
+        modules = {found[1].lower() for found in _GO_PACKAGE.finditer(text, 0, _MOST_TESTED)}
+        if not modules and _GO_TEST not in command:
+            return
+        parts = list(parts_where(command, self._assert.location))
+        if not all(inside(at, here) for at, _ in parts):
+            return
+        modules = modules or _modules_of(parts, here, text)
+        if len(modules) == 1:
+            self._tell(placed, here, module=modules.pop())
 
-    def _tell(self, placed: Placed, place: str, *, root: str = "", remote: str = "", around: str = "") -> None:
+    def _tell(
+        self, placed: Placed, place: str, *, root: str = "", remote: str = "", around: str = "", module: str = ""
+    ) -> None:
         confined = self._assert.confined
-        about = f"{place}\n{root}\n{remote}\n{around}" + "\nconfined" * confined
+        about = "\n".join((place, root, remote, around, *((module,) if module else ()))) + "\nconfined" * confined
         if about not in self._told and len(self._told) < 2 * PLACES:
             self._told.add(about)
             self._assert.make(
-                PlaceSeen, placed, about, place=place, root=root, remote=remote, around=around, confined=confined
+                PlaceSeen,
+                placed,
+                about,
+                place=place,
+                root=root,
+                remote=remote,
+                around=around,
+                module=module,
+                confined=confined,
             )
+
+
+def _modules_of(parts: Iterable[tuple[str, Part]], here: str, text: str) -> set[str]:
+    """The modules of which packages were tested that a run of Go's tests named by their folders below `here`.
+
+    `go test ./cart/...` that prints `shop.example/store/cart` is of `shop.example/store`. A name that is not after a
+    host of repositories tells by itself not where the module ends.
+    """
+    found: set[str] = set()
+    for at, part in parts:
+        for word in part.words if part.head == _GO_TEST else ():
+            folder = joined(at, word.removesuffix("...")) if at and word.startswith("./") else ""
+            if not folder.startswith(here + "/"):
+                continue
+            below = folder[len(here) :].lower() + "/"
+            for package in _PACKAGE.finditer(text, 0, _MOST_TESTED):
+                module, inner, _ = (package[1].lower() + "/").partition(below)
+                if inner and "/" in module:
+                    found.add(module)
+    return found
 
 
 def _telling_parts(command: str, location: str) -> Iterator[tuple[str, Part]]:

@@ -89,6 +89,7 @@ def _read(connection: Connection, live: Live, space_id: int) -> tuple[list[Place
             repository=row.roots[0].repository if row.roots else "",
             remotes=names(row.remotes),
             inside=names(row.around),
+            modules=names(row.modules),
             last_seen=row.last_seen,
             claims=names(row.claims),
             free=row.free,

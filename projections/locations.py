@@ -42,6 +42,8 @@ class Location(msgspec.Struct, frozen=True, kw_only=True):
     """Those that were recorded first, each kind newest first."""
     remotes: tuple[Seen, ...] = ()
     around: tuple[Seen, ...] = ()
+    modules: tuple[Seen, ...] = ()
+    """Go modules that were tested there."""
     claims: tuple[Seen, ...] = ()
     """Remotes that keys limited to projects said it has."""
     free: bool = True
@@ -62,8 +64,8 @@ def locations(row: Location | None, item: PlaceSeen | Recorded[ProjectIdentified
     if isinstance(item, PlaceSeen):
         told: PlaceSeen | ProjectIdentified = item
         at, id, recorded, around, remote = int(item.occurred_at), str(item.id), False, item.around, item.remote
-        root = Root(at, id, item.root)
-        worked = not (item.root or item.remote or item.around)
+        root, module = Root(at, id, item.root), item.module
+        worked = not (item.root or item.remote or item.around or item.module)
     else:
         told, at, id, recorded, around = (
             item.payload,
@@ -73,6 +75,7 @@ def locations(row: Location | None, item: PlaceSeen | Recorded[ProjectIdentified
             "",
         )
         root, remote, worked = Root(at, id, told.root, told.repository, recorded), told.remote, True
+        module = ""
     row = row or Location(location=_key(item) or "", first_seen=at, last_seen=at, free=False)
     row = msgspec.structs.replace(
         row, first_seen=min(row.first_seen, at), last_seen=max(row.last_seen, at), worked=row.worked or worked
@@ -89,5 +92,6 @@ def locations(row: Location | None, item: PlaceSeen | Recorded[ProjectIdentified
         roots=roots,
         remotes=seen(row.remotes, remote, at, REMOTES, 300),
         around=seen(row.around, around, at, AROUND, LONGEST),
+        modules=seen(row.modules, module, at, REMOTES, 300),
         free=True,
     )

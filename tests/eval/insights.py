@@ -85,7 +85,13 @@ def learnt(data: Data) -> list[Learnt]:
             places[fact.place] = locations(places.get(fact.place), fact) or places[fact.place]
     standing = _standing(rows)
     projects = Projects(
-        Place(p.location, root=p.roots[0].root if p.roots else "", remotes=names(p.remotes), inside=names(p.around))
+        Place(
+            p.location,
+            root=p.roots[0].root if p.roots else "",
+            remotes=names(p.remotes),
+            inside=names(p.around),
+            modules=names(p.modules),
+        )
         for p in places.values()
         if p.worked
     )

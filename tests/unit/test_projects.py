@@ -90,6 +90,26 @@ def test_a_repository_inside_another_stays_its_own() -> None:
     assert len(Projects([outer, own_root, Place("/w/env/lib/src")]).all) == 2
 
 
+FORK = "github.com/dana/cli"
+
+
+def test_a_clone_whose_remote_nobody_saw_belongs_to_those_that_test_the_same_module() -> None:
+    seen = Place("/w/cli", remotes=(CLI,), modules=("example.org/cli",))
+    unseen = Place("/w/try-it", modules=("example.org/cli",))
+    assert len(Projects([seen, unseen, Place("/w/other", modules=("example.org/lib",))]).all) == 2
+    assert Projects([seen, unseen]).one(CLI).locations == ("/w/cli", "/w/try-it")
+    assert len(Projects([Place("/w/cli", remotes=(CLI,)), Place("/w/b", modules=(CLI,))]).all) == 1
+    assert len(Projects([unseen, Place("/w/third", modules=("example.org/cli",))]).all) == 1
+
+
+def test_a_fork_that_tests_the_module_of_its_parent_stays_its_own() -> None:
+    parent = Place("/w/cli", remotes=(CLI,), modules=(CLI,))
+    fork = Place("/w/mine", remotes=(FORK,), modules=(CLI,))
+    assert len(Projects([parent, fork]).all) == 2
+    # One of which nobody knows whether it is of the one or of the other is of neither.
+    assert grouped(Projects([parent, fork, Place("/w/x", modules=(CLI,))])) == [{"/w/cli"}, {"/w/mine"}, {"/w/x"}]
+
+
 def test_two_projects_of_one_name_are_told_apart_by_path_and_id() -> None:
     projects = Projects([Place("/a/api"), Place("/b/api")])
     assert len(projects.named("API")) == 2

@@ -51,13 +51,6 @@ PUSHED = "To github.com:Acme/cli.git\n   1c2..3d4  main -> main\n"
             "github.com/acme/cli",
         ),
         ("git remote get-url origin", "https://github.com/acme/cli.git\n", HERE, "github.com/acme/cli"),
-        (
-            "cd cmd && go test ./... 2>&1",
-            "ok  \tgithub.com/Acme/cli/cmd\t0.2s\n?   \tgithub.com/acme/cli\t[no test files]\n",
-            HERE,
-            "github.com/acme/cli",
-        ),
-        ("mise run test", "[test] ok  \tgithub.com/acme/cli/cmd\t(cached)\n", HERE, "github.com/acme/cli"),
         ("gh pr create --fill", "Creating…\nhttps://github.com/acme/cli/pull/12\n", HERE, "github.com/acme/cli"),
     ],
 )
@@ -76,6 +69,9 @@ def test_git_tells_the_remote_of_where_it_ran(command: str, text: str, place: st
         ("bash -lc 'cd /srv/lib && git push'", PUSHED),
         ("cat push.log", PUSHED),
         ("go test ./...", "ok  \texample.org/cli/cmd\t0.2s\n"),
+        ("go test ./cmd", "ok  \tshop/cmd\t0.2s\n"),
+        ("go test ./lib/...", "ok  \texample.org/cli/cmd\t0.2s\n"),
+        ("cd /srv/lib && go test ./cmd/...", "ok  \texample.org/cli/cmd\t0.2s\n"),
         ("cd /srv/lib && go test ./...", "ok  \tgithub.com/acme/lib\t0.2s\n"),
         ("go test ./...", "ok  \tgithub.com/acme/lib\t0.2s\nok  \tgithub.com/other/cli\t0.2s\n"),
         ("git rev-parse --show-toplevel", "/somewhere/else\n"),
@@ -83,6 +79,27 @@ def test_git_tells_the_remote_of_where_it_ran(command: str, text: str, place: st
 )
 def test_what_may_be_about_another_repository_tells_nothing(command: str, text: str) -> None:
     assert shown(command, text) == []
+
+
+@pytest.mark.parametrize(
+    ("command", "text", "module"),
+    [
+        (
+            "cd cmd && go test ./... 2>&1",
+            "ok  \tgithub.com/Acme/cli/cmd\t0.2s\n?   \tgithub.com/acme/cli\t[no test files]\n",
+            "github.com/acme/cli",
+        ),
+        ("mise run test", "[test] ok  \tgithub.com/acme/cli/cmd\t(cached)\n", "github.com/acme/cli"),
+        ("go test -v ./cmd/...", "ok  \texample.org/tools/cli/cmd/serve\t0.2s\n", "example.org/tools/cli"),
+        ("cd cmd && go test ./serve", "ok  \tExample.org/cli/cmd/serve\t0.2s\n", "example.org/cli"),
+    ],
+)
+def test_a_run_of_go_tests_tells_the_module_of_where_it_ran(command: str, text: str, module: str) -> None:
+    assertions = Assertions("session/claude-code/s1")
+    assertions.moved(HERE)
+    Whereabouts(assertions).ran(placed(), command, text)
+    [told] = [fact for fact in assertions.drain() if isinstance(fact, PlaceSeen)]
+    assert (told.place, told.module, told.remote) == (HERE, module, "")
 
 
 def test_git_tells_the_root_of_where_it_ran() -> None:
