@@ -23,7 +23,7 @@ from memctl.domain.observations import PromptSubmitted
 from memctl.infra.database import Connection, connect
 from memctl.infra.log.append import append
 from memctl.infra.log.audit import decoded
-from memctl.infra.log.mark import last_position, mark, move_mark, position_at, slow_writers
+from memctl.infra.log.mark import last_position, mark, mark_age, move_mark, position_at, slow_writers
 from memctl.infra.log.migrate import migrate
 from memctl.infra.log.read import read_events, read_stretch
 from memctl.infra.log.spaces import space_id
@@ -195,6 +195,13 @@ def test_a_rolled_back_append_was_never_there(log: Connection) -> None:
 
 def test_the_mark_of_an_empty_log_is_nought(log: Connection) -> None:
     assert move_mark(log) == mark(log) == 0
+
+
+def test_the_mark_is_as_old_as_the_first_event_above_it(log: Connection) -> None:
+    append(log, 1, [prompt(1)])
+    assert mark_age(log) > 0
+    move_mark(log)
+    assert mark_age(log) == 0
 
 
 def test_the_mark_waits_for_a_writer_that_has_a_position_but_no_commit(database_url: str, log: Connection) -> None:
