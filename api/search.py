@@ -310,6 +310,8 @@ def _known(
         in_period=in_period,
         uses=len(said.ratings),
         usefulness=said.usefulness,
+        told=said.recalls,
+        reliability=said.reliability,
         pinned=said.pinned,
     )
     return Known(candidate, standing)
@@ -426,6 +428,8 @@ def _said_of(standing: Standing) -> list[str]:
     told = ["pinned"] if standing.pinned else []
     if standing.uses:
         told.append(f"rated {standing.usefulness:.2f}")
+    elif standing.reliability < _UNSAID.reliability and not standing.confirmed:
+        told.append(f"work that was told it ended badly ({standing.reliability:.2f})")
     return told
 
 

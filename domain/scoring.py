@@ -55,8 +55,9 @@ class Candidate(msgspec.Struct, frozen=True):
 class Standing(msgspec.Struct, frozen=True, kw_only=True):
     """What speaks for a memory whatever was asked, and how it fits what was.
 
-    `confirmed`: by a person, a run that passed, or L3. `uses` counts ratings, `usefulness` is what they
-    come to; `pinned`: somebody wants it to come first.
+    `confirmed`: by a person, a run that passed, or L3. `uses` counts ratings, `usefulness` is what they come to; `told`
+    counts the pieces of work in which an agent was told it, `reliability` is what came of those whose end is known;
+    `pinned`: somebody wants it to come first.
     """
 
     age_days: float
@@ -66,6 +67,8 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     conflicted: bool = False
     uses: int = 0
     usefulness: float = 0.5
+    told: int = 0
+    reliability: float = 0.5
     pinned: bool = False
     preferred: bool = True
     """Its bucket is one that the query's intent is answered from."""
@@ -360,7 +363,7 @@ def _reasoningbank(known: Known, redundancy: float) -> dict[str, float]:
     return {
         "similarity": n.similarity * relevance(known.candidate),
         "freshness": n.freshness * math.exp(-standing.age_days / n.decay_days),
-        "proof": n.proof * min(standing.confidence * math.sqrt(standing.uses / n.enough_uses), 1.0),
+        "proof": n.proof * min(standing.confidence * math.sqrt((standing.uses + standing.told) / n.enough_uses), 1.0),
         "redundancy": -n.redundancy * redundancy,
     }
 
@@ -416,12 +419,16 @@ def _bounded(known: Known, _: float) -> dict[str, float]:
 
 
 def _worth(standing: Standing) -> float:
-    """0 to 1, 0.5 being neutral: what people said of a memory goes before how sure it is by itself."""
+    """0 to 1, 0.5 being neutral: what people said of a memory goes before how sure it is by itself.
+
+    Of a memory that nobody spoke of, bad ends of the work it was told in count, and good ones do not: most work ends
+    well, whatever was told in it, so those would only lift what is told because it was told.
+    """
     if standing.pinned:
         return 1.0
     if standing.uses:
         return standing.usefulness
-    return standing.confidence if standing.confirmed else 0.5
+    return standing.confidence if standing.confirmed else min(standing.reliability, 0.5)
 
 
 PROFILES: dict[str, Profile] = {
