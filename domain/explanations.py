@@ -66,8 +66,13 @@ def _explaining(text: str) -> tuple[str, ...]:
 
 
 def _says_nothing(sentence: str) -> bool:
-    """Whether a sentence only announces, asks or rejoices."""
-    return len(sentence) < _SHORTEST or sentence.endswith("?") or _ANNOUNCES.match(sentence) is not None
+    """Whether a sentence only announces, asks, guesses or rejoices."""
+    return (
+        len(sentence) < _SHORTEST
+        or sentence.endswith("?")
+        or _ANNOUNCES.match(sentence) is not None
+        or _GUESSES.search(sentence) is not None
+    )
 
 
 def _adds(sentence: str, error: ErrorOccurred) -> bool:
@@ -108,6 +113,7 @@ _ANNOUNCES = re.compile(
     r"(?:i see|i found|found) (?:the|it|an?) ?(?:issue|problem|bug)?[.!]$",
     re.I,
 )
+_GUESSES = re.compile(r"\b(?:maybe|perhaps|let me try)\b", re.I)
 _EXPLAINS = re.compile(
     # The first letters, looked for ahead, save two thirds of the time.
     r"\b(?=[abcdfhinrstw])"

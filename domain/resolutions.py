@@ -106,8 +106,12 @@ class Resolutions:
         """A command failed and showed these errors: what it no longer shows is gone, though not proved."""
         heads = heads_of(command)
         shown = {error.signature for error in errors}
+        tests = {frame for error in errors if _is_test(error) for frame in error.frames}
         for known in self._open:
-            if known.gone is None and known.fact.signature not in shown and not known.culprits.isdisjoint(heads):
+            if known.gone is not None or known.fact.signature in shown or known.culprits.isdisjoint(heads):
+                continue
+            # A test that fails in other words, or of which nothing is told, for nothing was built, is not in order.
+            if not _is_test(known.fact) or (tests and tests.isdisjoint(known.fact.frames)):
                 known.gone = at
         self._open.extend(
             OpenError(error, command, heads, _culprits(heads, error.error_types), at, is_miscall(error))
@@ -184,6 +188,10 @@ def is_miscall(error: ErrorOccurred) -> bool:
     return "usage" in error.error_types or _MISCALL.search(error.message) is not None
 
 
+def _is_test(error: ErrorOccurred) -> bool:
+    return "test failure" in error.error_types
+
+
 def _culprits(heads: tuple[str, ...], types: tuple[str, ...]) -> frozenset[str]:
     """Which heads of a failed command may have printed an error of these types."""
     heads = tuple(head for head in heads if not is_reading(head)) or heads
@@ -219,16 +227,22 @@ _SCRIPTS = (
 )
 
 
+_SKIPS = re.compile(r"(?:^|\s)(?:--no-verify|HUSKY=0|SKIP=\S+|git commit -n)(?=\s|$)")
+"""What leaves out the checks that failed."""
+
+
 def covers(command: str, heads: tuple[str, ...], error: OpenError) -> bool:
     """Whether a passing run of `command` shows that what printed the error is in order."""
     culprits = error.culprits
     types = error.fact.error_types
+    if _SKIPS.search(command) and not _SKIPS.search(error.command):
+        return False
     if all(is_reading(head) for head in error.heads):
         return _bare(command) == _bare(error.command)
     if _SHELLS_OWN.match(error.fact.message):
         return _bare(command) == _bare(error.command)
     shared = culprits.intersection(heads)
-    if "test failure" in types:
+    if _is_test(error.fact):
         if not shared and not (
             any(runner_of(h) and h.startswith(_SCRIPTS) for h in heads) and "" not in map(runner_of, culprits)
         ):

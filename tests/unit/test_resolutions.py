@@ -181,6 +181,24 @@ def test_a_run_of_less_or_one_that_hides_its_end_leaves_an_error_open(between: s
     assert len(resolutions.passed(4, "go build ./...", "/w/shop")) == 1
 
 
+def test_a_commit_that_leaves_out_the_checks_mends_none_of_what_they_found() -> None:
+    hook = f"{COMPILE}\nhusky - pre-commit script failed (code 1)"
+    assert fixes(hook, "git commit -m x", "git commit --no-verify -m x", edits=(EDIT,)) == []
+    assert fixes(hook, "git commit -m x", "git commit -m x", edits=(EDIT,)) == ["edited cart.go"]
+
+
+@pytest.mark.parametrize("then", ["--- FAIL: TestCart (0.1s)\n    cart_test.go:12: got nothing, want 4", COMPILE])
+def test_a_test_that_fails_in_other_words_or_is_not_run_is_not_mended_by_what_came_before(then: str) -> None:
+    resolutions = Resolutions()
+    failed = occurred("--- FAIL: TestCart (0.1s)\n    cart_test.go:9: got 3, want 4", "go test ./...")
+    resolutions.failed(1, "go test ./...", failed)
+    resolutions.edited(2, (Edit("/w/cart.go", "wait 5", "wait 10"),))
+    resolutions.failed(3, "go test ./...", occurred(then, "go test ./..."))
+    resolutions.edited(4, (EDIT,))
+    found = {each.error.at: each.edits for each in resolutions.passed(5, "go test ./...", "/w/shop")}
+    assert EDIT in found[1]
+
+
 AMBIGUOUS = "fatal: ambiguous argument 'cart/a.go': unknown revision or path not in the working tree."
 
 
@@ -206,6 +224,7 @@ def test_an_error_that_names_no_path_is_not_resolved_by_another_folder() -> None
     [
         '`TestCart` - fails at line 9 with "got 3, it should be 4"',
         "Now let me fix the `TestCart` test.",
+        "Maybe `TestCart` fails because of the clock.",
         "The linter already handled the errors because `errors.As` is used.",
     ],
 )
