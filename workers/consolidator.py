@@ -177,7 +177,7 @@ def plan(desk: Desk) -> Plan:
 
 def _told_in_sessions(desk: Desk, memories: list[str]) -> frozenset[str]:
     """Those of some memories that an agent was ever told. `regard` learns of it only when the work in which they were
-    told is over, and so does not know yet what was told today."""
+    told is over, and so does not know yet what was told today. (An index holds the recalls alone.)"""
     if not memories:
         return frozenset()
     rows = desk.connection.execute(
