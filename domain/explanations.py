@@ -108,7 +108,7 @@ _ANNOUNCES = re.compile(
     r"(?:let me|let's|i'll|i will|(?:i |we )?need to)(?: also| now)* (?:fix|address|handle|update|resolve|correct)"
     r"(?: `[^`]*`| (?:\w+(?= (?:lint|linter|linting|type|error|issue|warning)s?\b)|"
     r"it|this|that|them|these|those|both|all|the|of|remaining|last|lint|linter|linting|format|formatting|type|"
-    r"build|compile|tests?|issues?|errors?|failures?|problems?|warnings?|two|three|few|other|now|too)\b)*+[.:!]*$)|"
+    r"build|compile|tests?|files?|issues?|errors?|failures?|problems?|warnings?|two|three|few|other|now|too)\b)*+[.:!]*$)|"
     r"(?:now|next|then)[,.!]? +(?:run|rerun|re-run|check|verify|test)\b|"
     r"(?:i see|i found|found) (?:the|it|an?) ?(?:issue|problem|bug)?[.!]$",
     re.I,
