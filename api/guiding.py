@@ -15,11 +15,13 @@ from memctl.api.places import Places, projects_of
 from memctl.api.queries import session_streams
 from memctl.api.reader import Reader
 from memctl.api.search import Engine, Question
+from memctl.api.strategies import strategies
 from memctl.api.views import BugHit, Found, Scope
 from memctl.domain.certainty import SUGGESTED
 from memctl.domain.guidance import Course, Guidance, KnownBug, Precedent, Taught, course, synthesised
 from memctl.domain.projects import Project
 from memctl.domain.signatures import signature_of
+from memctl.domain.strategies import VERIFICATION
 from memctl.projections.episodes import EpisodeRow
 from memctl.projections.strategies import Strategy
 
@@ -194,14 +196,21 @@ def guidance(reader: Reader, engine: Engine, task: str, places: Places, now: dat
 
 
 def _strategies(reader: Reader, engine: Engine, task: str, places: Places, now: datetime) -> list[Taught]:
-    """Strategies of the project that bear on the task, as far as memory is sure."""
+    """Strategies of the project that bear on the task, as far as memory is sure, and on whatever is changed there."""
     asked = Question(query=task, places=places, now=now, limit=PRECEDENTS, kinds=("strategy",))
     like = [each for each in engine.search(reader, asked).results if each.class_ != "none"]
     rows: dict[str, Strategy] = several(reader, projection_named("strategies"), [each.source.key for each in like])
-    return [
+    taught = [
         Taught(memory=each.id, content=row.content, from_failure=row.from_failure)
         for each in like
         if (row := rows.get(each.source.key)) is not None
+    ]
+    known = {each.memory for each in taught}
+    always = strategies(reader, places, domain=VERIFICATION, limit=PRECEDENTS).items if places.project else []
+    return taught + [
+        Taught(memory=each["memory_id"], content=each["content"], from_failure=each["from_failure"])
+        for each in always
+        if each["memory_id"] not in known
     ]
 
 

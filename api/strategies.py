@@ -28,7 +28,7 @@ def strategies(
 ) -> Page:
     """Lessons that enough sessions have taught, the newest first; `waiting`: those that lack sessions instead.
 
-    `domain` is commands, code style, version control, or what a model called it.
+    `domain` is commands, code style, version control, verification, or what a model called it.
     """
     conditions = [Condition(sql.SQL("row->'enough' = %s::jsonb"), ("false" if waiting else "true",))]
     if places.locations is not None:

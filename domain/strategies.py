@@ -23,6 +23,9 @@ from memctl.domain.ways import Way, way_of
 MOST = 3
 """Strategies that rules read out of one trajectory, at most; as many again may be recorded of it."""
 
+VERIFICATION = "verification"
+"""The domain of what bears on every change of a project, whatever the task."""
+
 MOST_STEPS = 5
 """Commands that are told as what comes before a commit."""
 
@@ -179,9 +182,8 @@ def of_gate(error_types: Sequence[str], command: str, culprits: Collection[str],
         key=f"gate:{found[0]}",
         title=f"Run `{found[0]}` before a change is done: it finds what has to be mended",
         description="Before saying that a change to this project is finished.",
-        content=f"`{found[0]}` has refused finished changes here, the last time for “{said}”.",
-        domain="verification",
-        from_failure=True,
+        content=f"Run `{found[0]}` before a change is done: it has refused some here, the last time for “{said}”.",
+        domain=VERIFICATION,
         confidence=0.6,
         sessions=A_HABIT,
     )
@@ -196,8 +198,8 @@ def of_commit(passed: Sequence[str]) -> Lesson | None:
         key="before a commit",
         title=f"Before a commit here: {first}, then {', '.join(rest)}",
         description="Before committing or pushing a change to this project.",
-        content=f"The last change that was committed had passed {first}, then {', '.join(rest)}.",
-        domain="verification",
+        content=f"Before a commit run {first}, then {', '.join(rest)}: the last change committed had passed these.",
+        domain=VERIFICATION,
         confidence=0.6,
         sessions=A_HABIT,
     )

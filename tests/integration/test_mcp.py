@@ -58,9 +58,10 @@ def said(result: Any) -> str:
 
 def test_over_stdio_every_tool_is_there_and_answers_in_words(api: Api, memory: Remembered) -> None:
     lesson = Lesson(title="Start the cache first", content="The tests wait for the cache.", domain="commands")
+    checked = Lesson(title="Check last", content="`make check` finds what is left to mend.", domain="verification")
     strategy = memory_id("strategy", strategy_id(LEDGER, lesson))
     was_told = MemoryRecalled(hook="UserPromptSubmit", memories=(RecalledMemory(strategy),))
-    taught_of = StrategyDistilled(episode=EPISODE, strategies=(lesson,))
+    taught_of = StrategyDistilled(episode=EPISODE, strategies=(lesson, checked))
     with connect(memory.database_url) as connection:
         append(connection, 1, [*WORK, of(was_told, 2), of(taught_of, 200)])
     drained(memory.database_url)
@@ -82,6 +83,7 @@ def test_over_stdio_every_tool_is_there_and_answers_in_words(api: Api, memory: R
         task = "Invoice totals are off by a cent for some customers. Find out why the rounding test fails, and fix it."
         advice = said(await client.call_tool("guidance", {"task": task, "project": LEDGER}))
         assert "confidence" in advice
+        assert "`make check` finds what is left to mend." in advice, "it bears on every change"
         assert "(from " in advice
         case = advice.partition("like it: ")[2].partition("[id ")[2].partition("]")[0]
         assert json.loads(said(await client.call_tool("get", {"id": case})))["kind"] == "memory"
@@ -100,7 +102,7 @@ def test_over_stdio_every_tool_is_there_and_answers_in_words(api: Api, memory: R
     assert use == {"kind": "strategy", "recalls": 1, "followed": 1, "worth": 1.0, "ratings": 1, "helpful": 1}
     figures = api.ask("/metrics")[2].decode().splitlines()
     assert 'memctl_ratings{kind="strategy",helpful="yes"} 1' in figures
-    assert 'memctl_learnt{what="strategies",state="told"} 1' in figures
+    assert 'memctl_learnt{what="strategies",state="told"} 2' in figures
 
 
 def test_what_an_agent_says_is_kept_as_its_word(api: Api) -> None:
