@@ -16,9 +16,10 @@ from memctl.api.views import Page, iso, moment, shown
 from memctl.domain.core_memory import CORE, CoreMemoryAppended, CoreMemoryReplaced
 from memctl.domain.memory import memory_id
 from memctl.domain.preferences import Group
+from memctl.domain.projects import Projects
 from memctl.infra.log.read import read_stream
 from memctl.projections.candidates import Candidate
-from memctl.projections.insights import Insight
+from memctl.projections.insights import Insight, insight_id
 from memctl.projections.resolutions import effective
 from memctl.projections.verified_knowledge import knowledge_id
 
@@ -89,13 +90,30 @@ def knowledge(
     limit: int = 50,
     cursor: str | None = None,
 ) -> Page:
-    """What is held true, by subject: claims that stand, what they replaced, and the words they rest on."""
+    """What is held true, by subject: claims that stand, what they replaced, and the words they rest on. `sessions` are
+    those of the whole project that show what stands first, where each claim has those of one clone."""
     p = projection_named("verified_knowledge")
     conditions = [*within(p, places, or_everywhere=True), *equal(p, "kind", kind), *equal(p, "status", status)]
     rows, after = page(reader, p, "last_seen", conditions, limit=limit, cursor=cursor)
     projects = projects_of(reader)
-    items = [{**item, "project": projects.name_of(item["location"])} for item in known(reader, rows)]
+    sessions = _sessions_of_projects(reader, projects, rows)
+    items = [
+        {**item, "project": projects.name_of(item["location"]), "sessions": sessions[item["id"]]}
+        for item in known(reader, rows)
+    ]
     return Page(_one_each(items, ("subject", "text", "status")), after, places.scope)
+
+
+def _sessions_of_projects(reader: Reader, projects: Projects, rows: Sequence[Keyed]) -> dict[str, int]:
+    """In how many sessions of its project the first claim of each subject was seen, up to 32 of each clone."""
+    everywhere: dict[str, list[str]] = {}
+    for keyed in rows:
+        claim, project = keyed.row.claims[0], projects.of(keyed.row.location)
+        others = project.locations if project is not None and not keyed.row.everywhere else ()
+        made = (insight_id(claim.kind, claim.canonical, claim.polarity, place) for place in others)
+        everywhere[keyed.key] = list(dict.fromkeys((claim.id, *made)))
+    found = several(reader, projection_named("candidates"), [id for ids in everywhere.values() for id in ids])
+    return {key: sum(found[id].sessions for id in ids if id in found) for key, ids in everywhere.items()}
 
 
 def known(reader: Reader, rows: Sequence[Keyed]) -> list[dict[str, Any]]:

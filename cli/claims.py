@@ -73,14 +73,17 @@ def knowledge(
 
 def _print_subject(item: dict[str, Any]) -> None:
     for claim in item["claims"]:
-        stands = not claim["superseded_by"]
-        mark = click.style(item["id"][:SHORT_ID], fg="cyan") if claim is item["claims"][0] else " " * SHORT_ID
+        stands, first = not claim["superseded_by"], claim is item["claims"][0]
+        mark = click.style(item["id"][:SHORT_ID], fg="cyan") if first else " " * SHORT_ID
         dates = f"since {claim['valid_from'][:10]}" if stands else f"until {(claim['valid_until'] or '')[:10]}"
         stale = "; its file changed since" if claim.get("stale") else ""
+        clones = f", {item['sessions']} with its clones" if first and item["sessions"] > claim["sessions"] else ""
         text = line(claim["text"]) if stands else click.style(f"before: {line(claim['text'])}", dim=True)
         click.echo(f"{mark}  {text}")
         click.echo(
-            click.style(f"{'':<{SHORT_ID}}  {claim['kind']}, {line(claim['warrant'])}, {dates}{stale}", dim=True)
+            click.style(
+                f"{'':<{SHORT_ID}}  {claim['kind']}, {line(claim['warrant'])}{clones}, {dates}{stale}", dim=True
+            )
         )
 
 

@@ -421,6 +421,7 @@ def test_knowledge_shows_its_claims_with_their_quotes(read: Read) -> None:
     items = read(lambda reader: claims.knowledge(reader, EVERYWHERE)).items
     quotes = [each["quote"] for item in items for claim in item["claims"] for each in claim["evidence"]]
     assert any("Decimal" in quote for quote in quotes)
+    assert all(item["sessions"] >= item["claims"][0]["sessions"] > 0 for item in items)
 
 
 # --- single things ---
