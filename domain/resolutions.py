@@ -335,8 +335,10 @@ def _moved(error: OpenError, command: str, location: str) -> str:
     before, after = _place(error.command, error.fact.location, error), _place(command, location, error)
     if not before or not after or before == after:
         return ""
+    if before.startswith("/") != after.startswith("/"):
+        return ""  # `C:/shop` is `/c/shop` to Git for Windows
     shared = posixpath.dirname(posixpath.commonpath((before, after)))
-    there, here = (posixpath.relpath(path, shared) for path in (after, before))
+    there, here = (path[len(shared) :].lstrip("/") or path for path in (after, before))
     return f"ran it in `{there}` instead of `{here}`"[:300]
 
 

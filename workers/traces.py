@@ -88,18 +88,20 @@ class Timeline:
     """When each position was passed, as looks tell."""
 
     def __init__(self) -> None:
-        self._looks: deque[Look] = deque(maxlen=MOST_LOOKS)
+        self._reached: tuple[deque[tuple[int, int]], ...] = tuple(deque(maxlen=MOST_LOOKS) for _ in STEPS)
+        """For each step the positions that it was seen to reach, each with when (ns), ascending."""
 
     def add(self, look: Look) -> None:
-        """Looks come in order of time; one that tells nothing new is left out."""
-        if not self._looks or self._looks[-1].positions != look.positions:
-            self._looks.append(look)
+        """Looks come in order of time; what one tells that is not new is left out."""
+        for reached, position in zip(self._reached, look.positions, strict=True):
+            if not reached or reached[-1][0] < position:
+                reached.append((position, look.at))
 
     def passed(self, position: int) -> tuple[int, ...] | None:
         """When each of `STEPS` had passed a position (ns); None where one has not."""
         found = []
-        for step in range(len(STEPS)):
-            at = next((look.at for look in self._looks if look.positions[step] >= position), None)
+        for reached in self._reached:
+            at = next((at for until, at in reached if until >= position), None)
             if at is None:
                 return None
             found.append(at)
@@ -107,8 +109,9 @@ class Timeline:
 
     def forget(self, position: int) -> None:
         """Nothing at or before a position is asked for any more."""
-        while len(self._looks) > 1 and self._looks[1].positions[-1] <= position:
-            self._looks.popleft()
+        for reached in self._reached:
+            while reached and reached[0][0] <= position:
+                reached.popleft()
 
 
 def spans_of(event: Appended, passed: Sequence[int], resource: Resource) -> list[ReadableSpan]:

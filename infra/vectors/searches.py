@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from urllib.parse import urlsplit
 
 import msgspec
 import orjson
@@ -104,9 +105,8 @@ class Searches:
     def __init__(self, url: str, api_key: str | None = None, timeout: float = 10) -> None:
         import httpx
 
-        address = httpx.URL(url)
         self._client = httpx.Client(
-            base_url=address if address.port else address.copy_with(port=PORT),
+            base_url=address_of(url),
             headers={"Content-Type": "application/json", **({"api-key": api_key} if api_key else {})},
             timeout=timeout,
             limits=httpx.Limits(max_keepalive_connections=KEPT_OPEN, keepalive_expiry=KEPT_OPEN_S),
@@ -204,6 +204,12 @@ class Searches:
             return decoder.decode(answer.content).result
         except (httpx.HTTPError, msgspec.MsgspecError, OSError) as why:
             raise VectorStoreUnavailable(action=action, reason=str(why) or type(why).__name__) from why
+
+
+def address_of(url: str) -> str:
+    """The address with the port that the official client would take. (`httpx` does not tell 443 of https from none.)"""
+    parts = urlsplit(url)
+    return url if parts.port is not None else parts._replace(netloc=f"{parts.netloc.rstrip(':')}:{PORT}").geturl()
 
 
 def _vectors(dense: Vectors | Sequence[float] | None, sparse: Sparse | None) -> dict[str, Any]:

@@ -213,6 +213,20 @@ def test_what_was_not_there_is_resolved_by_the_folder_it_is_in(location: str, co
     assert resolved.approach == "ran it in `shop` instead of `shop/cart`"
 
 
+@pytest.mark.parametrize(
+    ("command", "found"),
+    [
+        ("cd /c/w/shop && git diff cart/a.go", []),  # what Git for Windows calls the same drive
+        ("cd C:/w/shop && git diff cart/a.go", ["ran it in `shop` instead of `shop/cart`"]),
+        ("cd D:/shop && git diff cart/a.go", ["ran it in `D:/shop` instead of `C:/w/shop/cart`"]),
+    ],
+)
+def test_folders_of_windows_are_compared_as_far_as_they_can_be(command: str, found: list[str]) -> None:
+    resolutions = Resolutions()
+    resolutions.failed(1, "git diff cart/a.go", occurred(AMBIGUOUS, "git diff cart/a.go", "C:/w/shop/cart"))
+    assert [each.approach for each in resolutions.passed(2, command, "C:/w/shop/cart")] == found
+
+
 def test_an_error_that_names_no_path_is_not_resolved_by_another_folder() -> None:
     resolutions = Resolutions()
     resolutions.failed(1, "go build ./...", occurred(COMPILE, "go build ./...", "/w/shop/cart"))

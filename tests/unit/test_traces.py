@@ -100,6 +100,17 @@ def test_a_position_was_passed_when_a_look_first_found_it_so(steps: list[tuple[i
     assert timeline.passed(at[2] + 1) is None
 
 
+def test_what_stage_2_comes_to_late_was_readable_when_it_was_and_not_when_the_last_was_told() -> None:
+    timeline = Timeline()
+    told = 0
+    for at, folded, known in ((1, 0, 0), (2, 60, 0), (3, 100, 50), (4, 100, 100)):
+        timeline.forget(told)
+        timeline.add(Look(at, (100, folded, known)))
+        told = known
+    assert timeline.passed(60) == (1, 2, 4)
+    assert timeline.passed(100) == (1, 3, 4)
+
+
 def test_whole_sessions_are_traced_or_not() -> None:
     streams = [f"session/claude-code/{n}" for n in range(4_000)]
     assert 0.08 < sum(is_traced(stream, 0.1) for stream in streams) / len(streams) < 0.12
