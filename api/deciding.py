@@ -203,7 +203,7 @@ def _event(asked: Command, key: str, history: list[Event]) -> NewEvent:
         actor=asked.by,
         location=asked.location,
         session_id=asked.stream.split("/", 2)[2] if asked.stream.startswith("session/") else "",
-        sources=tuple(event.event_id for event in asked.repeats(history)),
+        sources=tuple(event.delivery_id for event in asked.repeats(history)),  # a version's own id is this log's alone
     )
 
 

@@ -70,6 +70,10 @@ class Appended(msgspec.Struct, frozen=True):
 
 _NOT_TOLD = Appended(Position(0), "forgotten")
 
+_CITED = "cited"
+"""`stream` of the tombstones of what rested on what was forgotten. They keep out what cites it, and not other tellings
+under its key: these may rest on something else, and the order of arrival would decide whether one stands."""
+
 
 def append(
     connection: Connection, space_id: int, events: Sequence[NewEvent], again: Redact | None = None
@@ -139,7 +143,8 @@ _GONE = """
     SELECT s.id, coalesce(t.receipt, e.receipt) FROM unnest(%(cited)s::uuid[]) AS s(id)
     LEFT JOIN LATERAL (
         SELECT receipt FROM memctl.tombstones
-        WHERE space_id = %(space)s AND kind = 'event' AND stream = '' AND value = s.id::text LIMIT 1) t ON true
+        WHERE space_id = %(space)s AND kind = 'event' AND stream IN ('', %(cited_only)s) AND value = s.id::text
+        LIMIT 1) t ON true
     LEFT JOIN LATERAL (
         SELECT (SELECT receipt FROM memctl.receipts WHERE erased @> ARRAY[e.event_id] LIMIT 1) FROM memctl.events e
         WHERE e.space_id = %(space)s AND e.event_id = s.id AND e.payload IS NULL
@@ -156,7 +161,9 @@ def _resting_on_what_is_gone(connection: Connection, space_id: int, events: Sequ
     if not forgets:
         return set()
     cited = list({source for event in events for source in event.sources})
-    under: dict[UUID, UUID] = dict(connection.execute(_GONE, {"space": space_id, "cited": cited}).fetchall())
+    under: dict[UUID, UUID] = dict(
+        connection.execute(_GONE, {"space": space_id, "cited": cited, "cited_only": _CITED}).fetchall()
+    )
     gone: set[int] = set()
     while under and (
         fresh := [n for n, event in enumerate(events) if n not in gone and not under.keys().isdisjoint(event.sources)]
@@ -165,9 +172,9 @@ def _resting_on_what_is_gone(connection: Connection, space_id: int, events: Sequ
             own = UUID(bytes=derived_bytes(f"{space_id}:{events[n].dedupe_key}"))
             under[own] = next(under[source] for source in events[n].sources if source in under)
             connection.execute(
-                "INSERT INTO memctl.tombstones (space_id, kind, value, receipt) VALUES (%s, 'event', %s, %s)"
-                " ON CONFLICT DO NOTHING",
-                [space_id, str(own), under[own]],
+                "INSERT INTO memctl.tombstones (space_id, kind, stream, value, receipt)"
+                " VALUES (%s, 'event', %s, %s, %s) ON CONFLICT DO NOTHING",
+                [space_id, _CITED, str(own), under[own]],
             )
         gone.update(fresh)
     return gone

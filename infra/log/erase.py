@@ -165,7 +165,7 @@ def settled(connection: Connection, patience_s: float = 90.0) -> bool:
 
 
 def forgotten(connection: Connection, space_id: int, events: Sequence[NewEvent]) -> set[int]:
-    """Indices of the events that lie under a tombstone: an append would not keep them."""
+    """Indices of the events that lie under a tombstone: an append would not keep them, nor what cites what is gone."""
     (found,) = connection.execute(
         "SELECT memctl.forgotten(%s, %s::uuid[], %s::text[], %s::text[], %s::int8[], %s::text[], %s::uuid[],"
         " %s::text[])",

@@ -38,7 +38,7 @@ def told(log: Connection, events: Sequence[NewEvent]) -> str:
     found = append(log, 1, events)
     assert [answer.status[0] for answer in found] == alone
     assert all((answer.position == 0) == (answer.status == "forgotten") for answer in found)
-    indices = {n for n, status in enumerate(alone) if status == "f"}
+    indices = {n for n, status in enumerate(alone) if status == "f" and not events[n].sources}
     assert erase.forgotten(log, 1, events) == indices
     return "".join(alone)
 
@@ -111,6 +111,25 @@ def test_what_rests_on_what_was_forgotten_is_kept_out_and_so_is_what_rests_on_th
     assert told(log, [gone, learnt("b", gone), learnt("c", redacted), learnt("d", kept)]) == "ffnn"
     backwards = append(log, 1, [learnt("e", learnt("f", gone)), learnt("f", gone), prompt(4)])
     assert [answer.status for answer in backwards] == ["forgotten", "forgotten", "new"]
+
+
+def test_of_two_tellings_under_a_key_the_one_that_rests_on_what_was_forgotten_stays_out_in_any_order(
+    log: Connection,
+) -> None:
+    forgotten, kept = prompt(1), prompt(2)
+    append(log, 1, [kept])
+    lay(log, Tombstone(kind="event", value=str(event_id_of(1, forgotten.dedupe_key))))
+    rests, other = (
+        replace(prompt(9), stream=CONSOLIDATION, sources=(event_id_of(1, event.dedupe_key),))
+        for event in (forgotten, kept)
+    )
+    assert told(log, [rests, other]) == "fn"
+    for order in ([[rests], [other]], [[other], [rests]], [[other, rests]]):
+        with log.transaction(force_rollback=True):
+            answers = [answer.status for batch in order for answer in append(log, 1, batch)]
+            assert sorted(answers) == ["duplicate", "forgotten"]
+            stands = log.execute("SELECT sources FROM memctl.events WHERE stream = %s", [CONSOLIDATION]).fetchall()
+            assert stands == [(list(other.sources),)]
 
 
 def test_what_bears_no_time_is_kept_out_by_a_time_only_where_all_of_its_session_lies_before_it(log: Connection) -> None:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memctl.api.deciding import _event as new_event
 from memctl.domain.bounded import Seen
 from memctl.domain.commanding import BadCommand
 from memctl.domain.core_memory import (
@@ -232,6 +233,18 @@ def test_an_edit_goes_on_from_what_stands_whatever_an_import_appended_after_it()
     for history in permutations([*mine, *theirs, shorter]):
         edit = AppendCoreMemory(section="user", content="four", version=3).decide(history)
         assert (edit.text, edit.version) == ("one\ntwo\nthree\nfour", 4)
+
+
+def test_an_edit_cites_the_delivery_that_it_repeats_and_not_the_version_of_it_that_counts_here() -> None:
+    """In a log that the versions reach in another order, that one is the delivery's first and has its id."""
+    [first] = edited(AppendCoreMemory(section="user", content="one"))
+    longer = msgspec.structs.replace(
+        first, event_id=derived_id("another telling"), variant_of=first.event_id,
+        payload=msgspec.structs.replace(first.payload, text="one of another log"),
+    )  # fmt: skip
+    edit = new_event(AppendCoreMemory(section="user", content="two"), "key", [first, longer])
+    assert isinstance(edit.payload, CoreMemoryAppended)
+    assert (edit.payload.text, edit.sources) == ("one of another log\ntwo", (first.event_id,))
 
 
 def test_an_edit_meant_for_another_version_or_of_what_is_not_there_is_refused() -> None:
