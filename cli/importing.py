@@ -66,7 +66,8 @@ def _exports(paths: list[Path], wait: bool) -> Account:
     from memctl.infra.settings import load_settings
 
     whole = Account()
-    with Intake(load_settings()) as intake:
+    # What was exported may have happened elsewhere, at paths that lie here as well.
+    with Intake(load_settings(), identify=False) as intake:
         for path in paths:
             account = import_export(intake, path)
             for name in ("files", "lines", "read_bytes", "with_events", "new", "duplicate", "variant", "forgotten"):

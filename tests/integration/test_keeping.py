@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import msgspec
 import pytest
 import servers
+from click.testing import CliRunner
 from events import id_of, prompt
 from histories import digests, drained, everything, example
 
@@ -20,6 +21,7 @@ from memctl.api.commands import Intake
 from memctl.api.ingest import ingest
 from memctl.api.reader import reader_of
 from memctl.api.redacting import redact_past
+from memctl.cli.importing import import_legacy
 from memctl.infra import generations
 from memctl.infra.backups import NoRoom, backup, before_upgrade, every, kept
 from memctl.infra.database import Connection, connect
@@ -149,6 +151,23 @@ def test_an_export_is_taken_back_once_and_without_what_was_forgotten(
         file.write_bytes(b"".join(broken))
         with Intake(load_settings()) as intake, pytest.raises(exporting.NotAnExport):
             exporting.import_export(intake, file)
+
+
+def test_an_import_does_not_ask_this_machine_what_lies_at_a_place_of_another(
+    log: Connection, settings: Settings, tmp_path: Path
+) -> None:
+    git, file = tmp_path / "shop" / ".git", tmp_path / "log.jsonl"
+    git.mkdir(parents=True)
+    (git / "HEAD").write_text("ref: refs/heads/main\n")
+    (git / "config").write_text('[remote "origin"]\n\turl = git@github.com:lee/ledger.git\n')
+    append(log, 1, [msgspec.structs.replace(prompt(1), location=str(git.parent))])
+    with open(file, "wb") as out:
+        move_mark(log)
+        assert exporting.export(log, "default", out.write) == 1
+    before = events(log)
+    done = CliRunner().invoke(import_legacy, [str(file)])
+    assert "0 new, 1 duplicate" in done.output
+    assert (done.exit_code, events(log)) == (0, before)
 
 
 def test_rules_that_came_later_cut_the_past_and_the_same_transcript_brings_nothing_twice(
