@@ -89,7 +89,8 @@ def _events_by_type(reader: Reader) -> Counter[str]:
         up_to = min(since + AT_ONCE, readable)
         counts = counts + _types_between(reader, since, up_to)
         since = up_to
-        _counted[which] = (since, counts)
+        if counts:  # what is restored into a log without events may stand below a mark that was reached before
+            _counted[which] = (since, counts)
     return counts + _types_between(reader, since, None)
 
 

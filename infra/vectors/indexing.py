@@ -76,7 +76,8 @@ async def when_due(collections: Collections) -> None:
     while True:
         await asyncio.sleep(LOOK_S)
         for collection in collections:
-            if not due(collection):
+            # Some may have been dropped while others were built.
+            if collections.get(collection.name) is not collection or not due(collection):
                 continue
             began, ended = time.monotonic(), Outcome.FAILED
             try:
@@ -84,6 +85,8 @@ async def when_due(collections: Collections) -> None:
             except Exception:
                 log.exception("collection %s got no index; it is searched without", collection.name)
             took = time.monotonic() - began
+            if collections.get(collection.name) is not collection:
+                ended = Outcome.DROPPED
             log.info("the index of collection %s: %s in %.0f s", collection.name, ended.value, took)
             await asyncio.sleep(pause_after(ended, took, collection))
 

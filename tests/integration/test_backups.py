@@ -18,7 +18,9 @@ from events import prompt
 from histories import digests, drained, example
 from waiting import until
 
-from memctl.api import backups
+from memctl.api import backups, stats
+from memctl.api.places import Places
+from memctl.api.reader import reader_of
 from memctl.domain.erasing import Scope, Tombstone
 from memctl.infra import generations, keys, processing
 from memctl.infra.backups import backup, kept
@@ -126,6 +128,8 @@ def test_what_is_restored_is_read_from_its_beginning_though_an_earlier_try_was_u
     live = generations.live(elsewhere)
     passed = generations.lowest_offset(elsewhere, live.stage2)
     assert passed == last_position(log)  # nothing gives back what a sequence handed out
+    everywhere = Places(None, "everywhere", None)
+    assert stats.counts(reader_of(elsewhere, "default"), everywhere)["events"]["total"] == 0
     held = generations.take(elsewhere, live.stage2, 0, "a worker that has read nothing and not yet said so", 1)
 
     backups.restore(settings, elsewhere, file)
@@ -133,6 +137,8 @@ def test_what_is_restored_is_read_from_its_beginning_though_an_earlier_try_was_u
         generations.advance(elsewhere, held, passed)
     drained(url)
     assert digests(elsewhere) == digests(log)
+    told, kept_there = (stats.counts(reader_of(each, "default"), everywhere)["events"] for each in (elsewhere, log))
+    assert told == kept_there
     [new] = append(elsewhere, 1, [prompt(1)])
     assert new.position > passed
 

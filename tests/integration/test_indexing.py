@@ -6,7 +6,7 @@ import asyncio
 import random
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -106,6 +106,31 @@ def test_a_build_that_writing_outruns_is_given_up_and_leaves_the_shard_in_servic
         assert collection.shard is before
         assert held(collection).keys() == {*range(1, 210)}
         assert list((tmp_path / "tmp").iterdir()) == []
+
+
+def test_a_collection_that_is_dropped_while_another_is_built_ends_nothing_but_its_own_turn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("LOOK_S", "PAUSE_S", "WITHIN_S"):
+        monkeypatch.setattr(indexing, name, 0.0)
+    monkeypatch.setattr(indexing, "LEAST", 1)
+
+    async def dropped_beside(collections: Collections, one: Collection, other: Collection) -> None:
+        building = asyncio.create_task(indexing.when_due(collections))
+        for begun in (True, False, True):  # and one is built once more
+            while (one.since is not None) is not begun:
+                assert not building.done(), building.exception()
+                await asyncio.sleep(0.001)
+            if collections.get(other.name) is other:
+                collections.remove(other.name)
+        building.cancel()
+        with suppress(asyncio.CancelledError):
+            await building
+
+    with opened(tmp_path) as collections:
+        one, other = made(collections), collections.create("other", DESCRIPTION, wire.shard_config(DESCRIPTION))
+        other.apply(edge.UpdateOperation.upsert_points([a_point(1)]))
+        asyncio.run(dropped_beside(collections, one, other))
 
 
 def test_a_collection_that_doubled_during_a_build_is_indexed_again_at_once(tmp_path: Path) -> None:
