@@ -64,7 +64,7 @@ _LOGGED = re.compile(
     r"[^\n]*(?:\d\d:\d\d:\d\d\S* +\[?(?:TRACE|DEBUG|INFO|NOTICE|WARN)|\blevel=(?:trace|debug|info|warn))"
 )
 """A line of a log, which a test prints as it prints its verdict."""
-_CUT = re.compile(r"\[[^\]\n]*\b(?:truncated|omitted)\b[^\]\n]*\]")
+_CUT = re.compile(r"\[[^\[\]\n]{0,100}\b(?:truncated|omitted)\b[^\[\]\n]{0,100}\]")
 """Where a client left out the middle of a long output."""
 
 

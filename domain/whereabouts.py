@@ -131,14 +131,15 @@ def _modules_of(parts: Iterable[tuple[str, Part]], here: str, text: str) -> set[
     host of repositories tells by itself not where the module ends.
     """
     found: set[str] = set()
+    packages = {match[1].lower() + "/" for match in _PACKAGE.finditer(text, 0, _MOST_TESTED)}
     for at, part in parts:
         for word in part.words if part.head == _GO_TEST else ():
             folder = joined(at, word.removesuffix("...")) if at and word.startswith("./") else ""
             if not folder.startswith(here + "/"):
                 continue
             below = folder[len(here) :].lower() + "/"
-            for package in _PACKAGE.finditer(text, 0, _MOST_TESTED):
-                module, inner, _ = (package[1].lower() + "/").partition(below)
+            for package in packages:
+                module, inner, _ = package.partition(below)
                 if inner and "/" in module:
                     found.add(module)
     return found

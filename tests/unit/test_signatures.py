@@ -292,7 +292,8 @@ def test_a_long_or_hostile_output_is_read_in_time() -> None:
     import time
 
     outputs = ["\n" * 16_000, "a" * 16_000, "error: " * 2_300, "at " * 5_000, "(" * 16_000, "'" * 16_000, "x:1:" * 4_000,
-               "Traceback (most recent call last):\n" * 440, "--- FAIL: T (1s)\n" * 900, "  × x\n━━ ━━\n" * 1_000]  # fmt: skip
+               "Traceback (most recent call last):\n" * 440, "--- FAIL: T (1s)\n" * 900,
+               f"--- FAIL: T (1s)\n{'[' * 15_900}\n--- FAIL: U (1s)\n", "  × x\n━━ ━━\n" * 1_000]  # fmt: skip
     for output in outputs:
         began = time.process_time()
         errors_in(output, "make", failed=True, exit_code=2)
