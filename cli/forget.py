@@ -194,13 +194,14 @@ def _show(seen: Preview) -> None:
     if seen.first_at:
         lines.append(f"from {when(seen.first_at)} to {when(seen.last_at)}, in {seen.sessions:,} sessions")
     if seen.statements_about:
-        lines.append(f"with {seen.statements_about:,} statements about what would be gone")
+        at_least = "" if seen.exact else "at least "
+        lines.append(f"with {at_least}{seen.statements_about:,} statements about what would be gone")
     print_lines(*lines)
     if seen.consequences:
         columns = [
             Column("what was learnt from it", give=True),
-            Column("goes", "right"),
-            Column("is told without", "right"),
+            Column("goes" if seen.exact else "goes, at least", "right"),
+            Column("is told without" if seen.exact else "or is told without, at most", "right"),
         ]
         rows = [[each.read_model, f"{each.dropped:,}", f"{each.changed:,}"] for each in seen.consequences]
         print_table(columns, rows)

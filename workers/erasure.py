@@ -10,6 +10,7 @@ import contextlib
 import time
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
+from datetime import datetime
 from uuid import UUID
 
 import msgspec
@@ -52,6 +53,8 @@ class Round(msgspec.Struct):
 
     types: Counter[str] = msgspec.field(default_factory=Counter)
     streams: set[str] = msgspec.field(default_factory=set)
+    first_at: datetime | None = None
+    last_at: datetime | None = None
     consequences: list[Consequence] = msgspec.field(default_factory=list)
     dropped: list[str] = msgspec.field(default_factory=list)
     """Keys of rows, and ids of facts, that stand no more."""
@@ -63,6 +66,13 @@ class Round(msgspec.Struct):
     @property
     def events(self) -> int:
         return self.types.total()
+
+    def count(self, stream: str, kind: str, events: int, first_at: datetime, last_at: datetime) -> None:
+        """Take in events of one stream and type, which happened between those times."""
+        self.types[kind] += events
+        self.streams.add(stream)
+        self.first_at = min(self.first_at or first_at, first_at)
+        self.last_at = max(self.last_at or last_at, last_at)
 
 
 class _Undone(Exception):
@@ -186,8 +196,7 @@ def erase_round(
             erase.begin(connection, space_id, receipt, Scope(kind="id"), "")
         _remember(connection, space_id, live, wanted, streams)
         for gone in erase.empty(connection, space_id, receipt, wanted, only):
-            result.types[gone.type] += 1
-            result.streams.add(gone.stream)
+            result.count(gone.stream, gone.type, 1, gone.occurred_at, gone.occurred_at)
 
     def last() -> None:
         _compare(connection, space_id, live, result)

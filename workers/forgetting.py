@@ -45,6 +45,7 @@ from memctl.workers.erasure import (
     with_twins,
     with_what_cites,
 )
+from memctl.workers.foreseeing import foreseen
 from memctl.workers.probing import Probe, StillThere
 from memctl.workers.processing import model
 
@@ -53,6 +54,9 @@ if TYPE_CHECKING:
 
 VECTORS_WITHIN_S = 60.0
 MOST_ROUNDS = 20
+MOST_TRIED = 2_000
+"""Deliveries whose erasing a preview tries out, which keeps workers waiting meanwhile; of more it counts."""
+
 SAMPLED = 300
 """Events whose words are looked for afterwards."""
 
@@ -86,7 +90,12 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Preview(msgspec.Struct, frozen=True, kw_only=True):
-    """What would go: events by type, sessions, and what becomes of the rows that rest on them."""
+    """What would go: events by type, sessions, and what becomes of the rows that rest on them.
+
+    Not `exact`, as of more than some thousands of events: events and sessions are exact all the same, but of the rows
+    at least those that are `dropped` go, no others than those and the `changed` ones are touched, and there are at
+    least as many `statements_about`.
+    """
 
     what: str
     events: int
@@ -96,6 +105,7 @@ class Preview(msgspec.Struct, frozen=True, kw_only=True):
     last_at: str
     statements_about: int
     """Statements about things that would be gone, which go with them."""
+    exact: bool
     consequences: list[Consequence]
 
 
@@ -115,23 +125,23 @@ class Forgotten(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def preview(connection: Connection, space_id: int, plan: Plan) -> Preview:
-    """What would follow, worked out by doing it and undoing it. Raises: NothingToForget, as `erase_round`."""
+    """What would follow, worked out by doing it and undoing it, or counted where that is much.
+
+    Raises: NothingToForget, as `erase_round`.
+    """
     ids = _ids(connection, space_id, plan)
-    found = erase_round(connection, space_id, uuid4(), ids, dry=True)
+    exact = len(ids) <= MOST_TRIED
+    found = erase_round(connection, space_id, uuid4(), ids, dry=True) if exact else foreseen(connection, space_id, ids)
     about = _said_about(connection, space_id, found) - ids
-    times = connection.execute(
-        "SELECT min(occurred_at), max(occurred_at) FROM memctl.events WHERE space_id = %s AND event_id = ANY(%s)",
-        [space_id, list(ids)],
-    ).fetchone()
-    first, last = times or (None, None)
     return Preview(
         what=plan.what,
         events=found.events,
         types=dict(found.types.most_common()),
         sessions=sum(stream.startswith("session/") for stream in found.streams),
-        first_at=first.isoformat() if first else "",
-        last_at=last.isoformat() if last else "",
+        first_at=found.first_at.isoformat() if found.first_at else "",
+        last_at=found.last_at.isoformat() if found.last_at else "",
         statements_about=len(about),
+        exact=exact,
         consequences=found.consequences,
     )
 

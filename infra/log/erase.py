@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import time
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any, NamedTuple, cast
@@ -20,6 +20,7 @@ from psycopg.types.json import Jsonb
 
 from memctl.domain.erasing import Scope, Tombstone
 from memctl.domain.event import Event, Micros, NewEvent, event_types
+from memctl.domain.location import above
 from memctl.domain.observations import Observation, event_id_of
 from memctl.infra.database import Connection
 from memctl.infra.log.append import encode_payload
@@ -29,6 +30,9 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 RECORDS = ("event.skipped", "content.erased")
 """What memctl records about leaving out and forgetting: it holds ids, and is never erased."""
+
+MANY = 2_000
+"""So many ids are not sent to be looked up one by one."""
 
 _SURE = re.compile(r"[A-Za-z0-9\u1100-\u11ff\u3040-\u9fff\uac00-\ud7a3]+")
 """Letters of which every server knows the case, or that have none."""
@@ -51,11 +55,12 @@ class Receipt(msgspec.Struct, frozen=True):
 
 
 class Emptied(NamedTuple):
-    """An event that was emptied: where it stood and of what kind it was."""
+    """An event that was emptied: where it stood, of what kind it was, and when it happened."""
 
     id: UUID
     stream: str
     type: str
+    occurred_at: datetime
 
 
 def begin(
@@ -177,10 +182,10 @@ def forgotten(connection: Connection, space_id: int, events: Sequence[NewEvent])
 
 
 _UNPLACED = """(location = '' AND type = ANY(%(observed)s) AND coalesce(
-    (SELECT {held} FROM memctl.events l WHERE l.space_id = events.space_id AND l.stream = events.stream
+    (SELECT l.location FROM memctl.events l WHERE l.space_id = events.space_id AND l.stream = events.stream
      AND l.location <> '' AND l.position < events.position ORDER BY l.position DESC LIMIT 1),
-    (SELECT {held} FROM memctl.events l WHERE l.space_id = events.space_id AND l.stream = events.stream
-     AND l.location <> '' AND l.position > events.position ORDER BY l.position LIMIT 1)))"""
+    (SELECT l.location FROM memctl.events l WHERE l.space_id = events.space_id AND l.stream = events.stream
+     AND l.location <> '' AND l.position > events.position ORDER BY l.position LIMIT 1)) = ANY(%(held)s))"""
 """What was observed in a session and tells no place (a title, a prompt that waits) is of the place told last before it,
 else of the first one told."""
 
@@ -194,21 +199,31 @@ was told. (A stream of another kind, as of what was imported, holds much that ha
 
 def found_by(connection: Connection, space_id: int, scope: Scope) -> set[UUID]:
     """The deliveries that a scope of streams, places or time holds."""
-    places = "{of}location = ANY(%(places)s) OR {of}location LIKE ANY(%(inside)s)"
-    unplaced = _UNPLACED.format(held=places.format(of="l."))
+    held = _places_within(connection, space_id, scope.locations)
     where = {
         "session": "stream = ANY(%(streams)s) AND occurred_at <= %(until)s"
         " AND (%(rule)s = '' OR type = ANY(%(observed)s))",
         # What git said of a place is recorded elsewhere, and names it.
-        "project": f"({places.format(of='')} OR payload->>'location' = ANY(%(places)s) OR {unplaced})"
-        " AND occurred_at <= %(until)s",
+        "project": "(location = ANY(%(held)s) OR type = ANY(%(naming)s) AND payload->>'location' = ANY(%(places)s)"
+        f" OR {_UNPLACED}) AND occurred_at <= %(until)s",
         "before": _BEFORE,
     }[scope.kind]
-    inside = [place.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "/%" for place in scope.locations]
     return _ids(
-        connection, where, space=space_id, streams=list(scope.streams), places=list(scope.locations), inside=inside,
-        until=_moment(scope.until), rule=scope.rule, observed=observed(),
+        connection, where, space=space_id, streams=list(scope.streams), places=list(scope.locations), held=held,
+        naming=naming_places(), until=_moment(scope.until), rule=scope.rule, observed=observed(),
     )  # fmt: skip
+
+
+def _places_within(connection: Connection, space_id: int, places: Sequence[str]) -> list[str]:
+    """Every place ever told that is one of these or lies inside one.
+
+    Asked of the places that there are: a thousand patterns held against each of a million events take a minute.
+    """
+    if not places:
+        return []
+    wanted = frozenset(places)
+    told = connection.execute("SELECT DISTINCT location FROM memctl.events WHERE space_id = %s", [space_id])
+    return [place for (place,) in told if not wanted.isdisjoint((place, *above(place)))]
 
 
 def holding(connection: Connection, space_id: int, text: str) -> set[UUID]:
@@ -244,6 +259,8 @@ def citing(connection: Connection, space_id: int, ids: Iterable[UUID]) -> set[UU
     A source is an event's own id, a variant's too.
     """
     known, fresh = set(ids), set(ids)
+    if len(fresh) > MANY:
+        return _citing_many(connection, space_id, fresh)
     while fresh:
         variants = connection.execute(
             "SELECT event_id FROM memctl.events WHERE space_id = %s AND variant_of = ANY(%s)", [space_id, list(fresh)]
@@ -252,6 +269,28 @@ def citing(connection: Connection, space_id: int, ids: Iterable[UUID]) -> set[UU
         fresh = _ids(connection, "sources && %(cited)s::uuid[]", space=space_id, cited=cited) - known
         known |= fresh
     return known - set(ids)
+
+
+def _citing_many(connection: Connection, space_id: int, ids: Set[UUID]) -> set[UUID]:
+    """As `citing`, from everything that cites: most events do not, and a list this long takes seconds to send."""
+    variants = connection.execute(
+        "SELECT variant_of, event_id FROM memctl.events WHERE space_id = %s AND variant_of IS NOT NULL", [space_id]
+    )
+    delivery_of = {event: delivery for delivery, event in variants}
+    cited_by: dict[UUID, set[UUID]] = {}
+    for delivery, sources in connection.execute(
+        "SELECT coalesce(variant_of, event_id), sources FROM memctl.events WHERE space_id = %s"
+        " AND sources IS NOT NULL AND payload IS NOT NULL AND type <> ALL(%s)",
+        [space_id, list(RECORDS)],
+    ):
+        for source in sources:
+            cited_by.setdefault(delivery_of.get(source, source), set()).add(delivery)
+    found: set[UUID] = set()
+    fresh = set().union(*(citing for cited, citing in cited_by.items() if cited in ids)) - ids
+    while fresh:
+        found |= fresh
+        fresh = set().union(*(cited_by.get(each, set()) for each in fresh)) - found - ids
+    return found
 
 
 def naming(connection: Connection, space_id: int, keys: Sequence[str]) -> set[UUID]:
@@ -277,6 +316,12 @@ def observed() -> list[str]:
         *(name for name, entry in event_types().items() if issubclass(entry.payload, Observation)),
         "memory.recalled",
     ]
+
+
+@cache
+def naming_places() -> list[str]:
+    """The types of recorded events that name in their payload the place that they are about."""
+    return [name for name, entry in event_types().items() if "location" in entry.payload.__struct_fields__]
 
 
 def read(connection: Connection, space_id: int, ids: Iterable[UUID], size: int = 2000) -> Iterator[Event]:
@@ -312,7 +357,8 @@ def empty(
         " WHERE space_id = %(space)s AND payload IS NOT NULL AND type <> ALL(%(records)s)"
         " AND (event_id = ANY(%(ids)s) OR variant_of = ANY(%(ids)s))"
         " AND (%(only)s::uuid[] IS NULL OR event_id = ANY(%(only)s)) FOR UPDATE) n"
-        " WHERE e.position = n.position RETURNING coalesce(e.variant_of, e.event_id), e.stream, e.type",
+        " WHERE e.position = n.position RETURNING coalesce(e.variant_of, e.event_id), e.stream, e.type,"
+        " e.occurred_at",
         {"space": space_id, "ids": wanted, "records": list(RECORDS), "only": None if only is None else list(only)},
     ).fetchall()
     emptied = [Emptied(*row) for row in rows]

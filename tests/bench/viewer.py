@@ -176,7 +176,7 @@ def painted(
     name = str(client.base_url).replace("127.0.0.1", "memctl.localhost").rstrip("/")
     with sync_playwright() as drivers:
         browser = drivers.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        context = browser.new_context(viewport={"width": 1280, "height": 800})
+        context = browser.new_context(viewport={"width": 1280, "height": 800}, bypass_csp=True)
         page = context.new_page()
         page.goto(name + "/sign-in")
         page.fill("input[name=token]", client.headers["Authorization"].removeprefix("Bearer "))

@@ -31,7 +31,15 @@ from memctl.domain.commanding import KeyReused
 from memctl.domain.core_memory import CoreMemoryAppended
 from memctl.domain.erasing import NothingToForget, Scope, Tombstone, TooShort
 from memctl.domain.event import Micros, NewEvent, event_types
-from memctl.domain.observations import NoticeReceived, Observation, PromptSubmitted, ToolCalled, ToolReturned, hook_key
+from memctl.domain.observations import (
+    NoticeReceived,
+    Observation,
+    PromptSubmitted,
+    ToolCalled,
+    ToolReturned,
+    event_id_of,
+    hook_key,
+)
 from memctl.domain.statements import Statement
 from memctl.infra import generations, rebuilds
 from memctl.infra.database import Connection, connect
@@ -120,6 +128,22 @@ def test_live_equals_rebuilt_after_forgetting_in_each_way(
     found = replay(database_url, None, verify=True)
     assert [c.name for c in found.compared if not c.equal] == []
     assert digests(log) == left
+
+
+def test_what_cites_much_is_found_as_what_cites_little_is(log: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    said, other = prompt(1), prompt(2)
+    variant = msgspec.structs.replace(said, payload=msgspec.structs.replace(said.payload, text="something else"))
+    append(log, 1, [said])
+    append(log, 1, [variant])
+    ((its_id, delivery),) = log.execute("SELECT event_id, variant_of FROM memctl.events WHERE variant_of IS NOT NULL")
+    citing = msgspec.structs.replace(prompt(3), sources=(its_id,))
+    again = msgspec.structs.replace(prompt(4), sources=(event_id_of(1, citing.dedupe_key),))
+    apart = msgspec.structs.replace(prompt(5), sources=(event_id_of(1, other.dedupe_key),))
+    append(log, 1, [other, citing, again, apart])
+    wanted = {event_id_of(1, citing.dedupe_key), event_id_of(1, again.dedupe_key)}
+    for many in (2_000, 0):
+        monkeypatch.setattr(erase, "MANY", many)
+        assert erase.citing(log, 1, {delivery}) == wanted
 
 
 def test_lines_that_tell_no_place_go_with_the_place_they_were_said_at(
@@ -405,11 +429,37 @@ def test_a_command_sent_again_after_what_it_became_was_forgotten_brings_nothing_
 
 
 @pytest.mark.filled
-def test_a_preview_changes_nothing(settings: Settings, log: Connection, database_url: str) -> None:
+def test_a_preview_changes_nothing_and_what_is_counted_bounds_what_would_be(
+    settings: Settings, log: Connection, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     before = digests(log)
-    told = forget.preview(log, 1, forget.plan(reader_of(log, "default"), match="invoice"))
+    reader = reader_of(log, "default")
+    told = forget.preview(log, 1, forget.plan(reader, match="invoice"))
     assert told.events > 0
     assert any(each.dropped for each in told.consequences)
+    assert digests(log) == before
+    stream = example(2)[0].stream
+    some_of_each = [p for n, (p,) in enumerate(log.execute("SELECT event_id FROM memctl.events ORDER BY 1")) if n % 3]
+    for plan, is_whole in (
+        (forget.plan(reader, session=stream.split("/", 2)[2]), True),
+        (forget.Plan(scope=Scope(kind="id"), what="some of each", ids=frozenset(some_of_each)), False),
+    ):
+        tried = forget.preview(log, 1, plan)
+        with monkeypatch.context() as patched:
+            patched.setattr(forgetting, "MOST_TRIED", 0)
+            patched.setattr(erase, "MANY", 0)
+            counted = forget.preview(log, 1, plan)
+        as_it_is = msgspec.structs.replace(
+            counted, exact=True, consequences=tried.consequences, statements_about=tried.statements_about
+        )
+        assert as_it_is == tried
+        assert counted.statements_about <= tried.statements_about
+        bounds = {each.read_model: each for each in counted.consequences}
+        for each in tried.consequences:
+            bound = bounds[each.read_model]
+            assert bound.dropped == each.dropped if is_whole else bound.dropped <= each.dropped
+            assert each.dropped + each.changed <= bound.dropped + bound.changed
+        assert any(each.dropped for each in counted.consequences)
     assert digests(log) == before
     assert holds(database_url, "invoice")
     assert log.execute("SELECT count(*) FROM memctl.receipts").fetchone() == (0,)
