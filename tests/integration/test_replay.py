@@ -268,8 +268,14 @@ def test_no_look_at_the_past_shows_what_is_forgotten_while_it_is_built(filled: t
     with as_of(url, position, processes=1):
         pass
     erase.begin(connection, 1, UUID(int=8), Scope(kind="id"), "")  # and it is not finished
-    with pytest.raises(ForgottenMeanwhile), as_of(url, position, processes=1):
+    built: list[str] = []
+    with (
+        pytest.raises(ForgottenMeanwhile),
+        as_of(url, position, processes=1, progress=lambda what, done, of: built.append(what)),
+    ):
         raise AssertionError("shown")
+    assert built == [], "whoever forgets would find there what was erased"
+    erase.finish(connection, UUID(int=8), {})
 
     def drop_it(what: str, done: int, of: int) -> None:
         with connect(url) as other, nothing_rebuilt(other):
