@@ -61,6 +61,8 @@ class OpenError(msgspec.Struct):
     at: int
     """Uses of tools before it."""
     miscalled: bool
+    began: str = ""
+    """The directory in which the command began; empty where nothing told."""
     gone: int | None = None
     """When a further run of its command no longer showed it."""
 
@@ -102,8 +104,9 @@ class Resolutions:
     def is_open(self, signature: str) -> bool:
         return any(error.fact.signature == signature for error in self._open)
 
-    def failed(self, at: int, command: str, errors: Sequence[ErrorOccurred]) -> None:
-        """A command failed and showed these errors: what it no longer shows is gone, though not proved."""
+    def failed(self, at: int, command: str, errors: Sequence[ErrorOccurred], began: str = "") -> None:
+        """A command failed and showed these errors: what it no longer shows is gone, though not proved. `began` is the
+        directory in which it began; a `cd` in it may have led elsewhere by its end."""
         heads = heads_of(command)
         shown = {error.signature for error in errors}
         tests = {frame for error in errors if _is_test(error) for frame in error.frames}
@@ -114,13 +117,13 @@ class Resolutions:
             if not _is_test(known.fact) or (tests and tests.isdisjoint(known.fact.frames)):
                 known.gone = at
         self._open.extend(
-            OpenError(error, command, heads, _culprits(heads, error.error_types), at, is_miscall(error))
+            OpenError(error, command, heads, _culprits(heads, error.error_types), at, is_miscall(error), began)
             for error in errors
         )
         del self._open[:-OPEN]
 
-    def passed(self, at: int, command: str, location: str) -> list[Resolved]:
-        """A command went well in a directory: what of the open errors that resolves."""
+    def passed(self, at: int, command: str, began: str) -> list[Resolved]:
+        """A command that began in a directory went well: what of the open errors that resolves."""
         if not self._open:
             return []
         heads = heads_of(command)
@@ -129,7 +132,7 @@ class Resolutions:
         for error in self._open:
             if at - error.at > REACH:
                 continue
-            resolved = self._resolve(error, at, command, heads, location)
+            resolved = self._resolve(error, at, command, heads, began)
             if resolved is None:
                 left.append(error)
             else:
@@ -140,9 +143,7 @@ class Resolutions:
             self._told.clear()
         return found
 
-    def _resolve(
-        self, error: OpenError, at: int, command: str, heads: tuple[str, ...], location: str
-    ) -> Resolved | None:
+    def _resolve(self, error: OpenError, at: int, command: str, heads: tuple[str, ...], began: str) -> Resolved | None:
         if error.miscalled and command.strip() != error.command.strip():
             if at - error.at > RETRY_REACH or not set(heads) & set(error.heads):
                 return None
@@ -155,7 +156,7 @@ class Resolutions:
         edits = [step.edit for step in within if step.edit is not None]
         already = changes_of(error.command)
         ran = list(dict.fromkeys(s.ran for s in within if s.ran and s.ran not in already and _matters(s.ran, error)))
-        if not edits and (moved := _moved(error, command, location)):
+        if not edits and (moved := _moved(error, command, began)):
             return Resolved(error, (), (command,), self._explained(error, until), moved)
         if not edits and not ran:
             if error.gone is None and _as_much(command, error):
@@ -328,11 +329,11 @@ _NOT_THERE = re.compile(
 """What is said of a path, where the folder may have been the wrong one."""
 
 
-def _moved(error: OpenError, command: str, location: str) -> str:
+def _moved(error: OpenError, command: str, began: str) -> str:
     """How in one line, where what was not there was found from another folder; empty where the folder was the same."""
     if not _NOT_THERE.search(error.fact.message):
         return ""
-    before, after = _place(error.command, error.fact.location, error), _place(command, location, error)
+    before, after = _place(error.command, error.began, error), _place(command, began, error)
     if not before or not after or before == after:
         return ""
     if before.startswith("/") != after.startswith("/"):
@@ -342,9 +343,9 @@ def _moved(error: OpenError, command: str, location: str) -> str:
     return f"ran it in `{there}` instead of `{here}`"[:300]
 
 
-def _place(command: str, location: str, error: OpenError) -> str:
+def _place(command: str, began: str, error: OpenError) -> str:
     """The directory in which a command ran what had failed; empty where that is uncertain."""
-    return next((at for at, part in parts_where(command, location) if part.head in error.culprits), "")
+    return next((at for at, part in parts_where(command, began) if part.head in error.culprits), "")
 
 
 def _matters(change: str, error: OpenError) -> bool:

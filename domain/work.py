@@ -283,15 +283,17 @@ class Work:
     def _settle(self, use: Use, command: str, output: str, ok: bool, errors: Sequence[ErrorOccurred]) -> None:
         """What a command's end says of the errors that are open."""
         episode = self._talk.episode
+        # What came back is told in the directory that the command ended in.
+        began = use.called.event.location if use.called is not None else ""
         if not ok:
-            self._resolutions.failed(self._uses, command, errors)
+            self._resolutions.failed(self._uses, command, errors, began)
             if episode is not None and any(error.signature in episode.unresolved for error in errors):
                 episode.failed_at = episode.steps
             return
         committed = is_commit(command) and git_stays_in(command, self._assert.location, self._assert.base)
         self._craft.ran(use, command, output, committed=committed)
         self._resolutions.ran(self._uses, changes_of(command))
-        self._resolve(use.came, command)
+        self._resolve(use.came, command, began)
         if episode is not None:
             if episode.failed_at is not None and not episode.unresolved:
                 episode.failed_at = None
@@ -354,8 +356,8 @@ class Work:
                 signature=error.signature,
             )
 
-    def _resolve(self, placed: Placed, command: str) -> None:
-        for resolved in self._resolutions.passed(self._uses, command, self._assert.location):
+    def _resolve(self, placed: Placed, command: str, began: str) -> None:
+        for resolved in self._resolutions.passed(self._uses, command, began):
             error = resolved.error.fact
             fact = self._assert.make(
                 ErrorResolved,

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from uuid import UUID
 
+import msgspec
 import pytest
+from unit.test_derive import Session, facts_of, only
 
 from memctl.domain.event import Micros
 from memctl.domain.explanations import Told, explanation_of
-from memctl.domain.facts import Edit, ErrorOccurred
+from memctl.domain.facts import Edit, ErrorOccurred, ErrorResolved
 from memctl.domain.resolutions import Resolutions
 from memctl.domain.signatures import errors_in
 
@@ -207,10 +209,21 @@ AMBIGUOUS = "fatal: ambiguous argument 'cart/a.go': unknown revision or path not
 )
 def test_what_was_not_there_is_resolved_by_the_folder_it_is_in(location: str, command: str) -> None:
     resolutions = Resolutions()
-    resolutions.failed(1, "git diff cart/a.go", occurred(AMBIGUOUS, "git diff cart/a.go", "/w/shop/cart"))
+    resolutions.failed(1, "git diff cart/a.go", occurred(AMBIGUOUS, "git diff cart/a.go"), "/w/shop/cart")
     resolutions.ran(2, ["git add cart/a.go"])
     [resolved] = resolutions.passed(3, command, location)
     assert resolved.approach == "ran it in `shop` instead of `shop/cart`"
+
+
+def test_a_folder_that_a_command_led_into_is_not_entered_twice() -> None:
+    """What comes back tells where the command ended."""
+    session = Session()
+    session.user("What changed in the total?")
+    session.runs("git diff total.go", AMBIGUOUS.replace("cart/a.go", "total.go"), exit_code=128)
+    ended = session.runs("cd cart && git diff total.go", "-return a\n+return b")
+    moved = msgspec.structs.replace(ended, location="/work/shop/cart")
+    [resolved] = only(facts_of([*(e for e in session.events if e is not ended), moved]), ErrorResolved)
+    assert resolved.approach == "ran it in `shop/cart` instead of `shop`"
 
 
 @pytest.mark.parametrize(
@@ -223,13 +236,13 @@ def test_what_was_not_there_is_resolved_by_the_folder_it_is_in(location: str, co
 )
 def test_folders_of_windows_are_compared_as_far_as_they_can_be(command: str, found: list[str]) -> None:
     resolutions = Resolutions()
-    resolutions.failed(1, "git diff cart/a.go", occurred(AMBIGUOUS, "git diff cart/a.go", "C:/w/shop/cart"))
+    resolutions.failed(1, "git diff cart/a.go", occurred(AMBIGUOUS, "git diff cart/a.go"), "C:/w/shop/cart")
     assert [each.approach for each in resolutions.passed(2, command, "C:/w/shop/cart")] == found
 
 
 def test_an_error_that_names_no_path_is_not_resolved_by_another_folder() -> None:
     resolutions = Resolutions()
-    resolutions.failed(1, "go build ./...", occurred(COMPILE, "go build ./...", "/w/shop/cart"))
+    resolutions.failed(1, "go build ./...", occurred(COMPILE, "go build ./..."), "/w/shop/cart")
     assert resolutions.passed(2, "go build ./...", "/w/shop") == []
 
 
