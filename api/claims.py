@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Sequence, Set
 from typing import Any, get_args
 
 import msgspec
+from psycopg import sql
 
 from memctl.api.evidence import events_of, evidence_of, with_evidence
-from memctl.api.pages import Keyed, above, equal, one, page, projection_named, several, within
+from memctl.api.pages import Keyed, above, equal, field_of, one, page, projection_named, several, table_of, within
 from memctl.api.places import Places, projects_of
 from memctl.api.reader import Reader
 from memctl.api.staleness import changed_since
@@ -19,7 +21,8 @@ from memctl.domain.preferences import Group
 from memctl.domain.projects import Projects
 from memctl.infra.log.read import read_stream
 from memctl.projections.candidates import Candidate
-from memctl.projections.insights import Insight, insight_id
+from memctl.projections.insights import Insight
+from memctl.projections.kernel import Projection
 from memctl.projections.resolutions import effective
 from memctl.projections.verified_knowledge import knowledge_id
 
@@ -106,14 +109,37 @@ def knowledge(
 
 def _sessions_of_projects(reader: Reader, projects: Projects, rows: Sequence[Keyed]) -> dict[str, int]:
     """In how many sessions of its project the first claim of each subject was seen, up to 32 of each clone."""
-    everywhere: dict[str, list[str]] = {}
+    p, firsts = projection_named("candidates"), {keyed.key: keyed.row.claims[0] for keyed in rows}
+    places: dict[str, frozenset[str]] = {}
     for keyed in rows:
-        claim, project = keyed.row.claims[0], projects.of(keyed.row.location)
-        others = project.locations if project is not None and not keyed.row.everywhere else ()
-        made = (insight_id(claim.kind, claim.canonical, claim.polarity, place) for place in others)
-        everywhere[keyed.key] = list(dict.fromkeys((claim.id, *made)))
-    found = several(reader, projection_named("candidates"), [id for ids in everywhere.values() for id in ids])
-    return {key: sum(found[id].sessions for id in ids if id in found) for key, ids in everywhere.items()}
+        project = projects.of(keyed.row.location)
+        places[keyed.key] = frozenset(() if project is None or keyed.row.everywhere else project.locations)
+    alike = _keys_alike(reader, p, {claim.canonical for claim in firsts.values()}, frozenset().union(*places.values()))
+    found: dict[str, Candidate] = several(reader, p, [*alike, *(claim.id for claim in firsts.values())])
+    made: dict[tuple[str, str, int], list[Candidate]] = defaultdict(list)
+    for each in found.values():
+        made[each.kind, each.canonical, each.polarity].append(each)
+    return {
+        key: sum(
+            each.sessions
+            for each in made[claim.kind, claim.canonical, claim.polarity]
+            if each.id == claim.id or (each.location in places[key] and not each.everywhere)
+        )
+        for key, claim in firsts.items()
+    }
+
+
+def _keys_alike(reader: Reader, p: Projection, canonicals: Set[str], locations: Set[str]) -> list[str]:
+    """Keys of the claims of these canonical texts at these locations: a project may have a thousand of them."""
+    if not locations:
+        return []
+    found = reader.connection.execute(
+        sql.SQL(
+            "SELECT key FROM {} WHERE space_id = %s AND {} = ANY(%s::text[]) AND row->>'canonical' = ANY(%s::text[])"
+        ).format(table_of(reader, p), field_of(p, "location")),
+        [reader.space_id, list(locations), list(canonicals)],
+    )
+    return [key for (key,) in found]
 
 
 def known(reader: Reader, rows: Sequence[Keyed]) -> list[dict[str, Any]]:

@@ -352,8 +352,7 @@ def _statistics(reader: Reader, places: Places) -> dict[str, Any]:
     (inside,) = within(p, places)
     rows = reader.connection.execute(
         sql.SQL(
-            "SELECT row->>'task_type', row->>'outcome', count(*), count(DISTINCT row->>'stream') FROM {}"
-            " WHERE space_id = %s AND {} GROUP BY 1, 2"
+            "SELECT row->>'task_type', row->>'outcome', count(*) FROM {} WHERE space_id = %s AND {} GROUP BY 1, 2"
         ).format(table_of(reader, p), inside.clause),
         [reader.space_id, *inside.values],
     ).fetchall()
@@ -364,7 +363,7 @@ def _statistics(reader: Reader, places: Places) -> dict[str, Any]:
         [reader.space_id, *at.values],
     ).fetchone()
     types, outcomes = Counter[str](), Counter[str]()
-    for kind, outcome, n, _ in rows:
+    for kind, outcome, n in rows:
         types[kind] += n
         outcomes[outcome] += n
     judged = outcomes["success"] + outcomes["failure"] + outcomes["partial"]

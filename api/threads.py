@@ -7,7 +7,7 @@ from typing import Any
 from psycopg import sql
 
 from memctl.api.evidence import with_evidence
-from memctl.api.pages import Condition, page, projection_named, several, within
+from memctl.api.pages import Condition, field_of, page, projection_named, several, within
 from memctl.api.places import Places
 from memctl.api.reader import Reader
 from memctl.api.regarded import standing
@@ -28,11 +28,12 @@ def open_threads(reader: Reader, places: Places, *, limit: int = 5) -> list[dict
     task is done, and once another session has taken the task up: then that session's own end tells.
     """
     p = projection_named("episodes")
-    left = Condition(sql.SQL("row->>'closed' = 'false' AND jsonb_array_length(row->'threads') > 0"))
-    rows, _ = page(reader, p, "started_at", [*within(p, places), left], limit=_LOOKED_AT)
     newest, _ = page(reader, p, "started_at", within(p, places), limit=1)
     since = newest[0].row.started_at - LATELY_US if newest else 0
-    rows = standing(reader, "episode", [keyed for keyed in rows if keyed.row.started_at >= since])
+    lately = Condition(sql.SQL("{} >= %s").format(field_of(p, "started_at")), (since,))
+    left = Condition(sql.SQL("row->>'closed' = 'false' AND jsonb_array_length(row->'threads') > 0"))
+    rows, _ = page(reader, p, "started_at", [*within(p, places), lately, left], limit=_LOOKED_AT)
+    rows = standing(reader, "episode", rows)
     settled = several(reader, projection_named("resolutions"), [keyed.key for keyed in rows])
     tasks: dict[str, Task] = several(reader, projection_named("tasks"), [_task_of(keyed.row) for keyed in rows])
     kept = [
