@@ -52,6 +52,8 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=SEED)
     given = parser.parse_args()
     settings = load_settings()
+    if settings.database_url is None:
+        parser.error("no memctl runs here: `memctl up`, then `memctl ingest` the sessions")
     readers = Readers(settings.database_url, settings.space)
     engine = Engine(settings.qdrant_url, settings.qdrant_api_key, settings.embedder, settings.space)
     engine.warm_up()
