@@ -19,7 +19,7 @@ import pytest
 from events import NOON, id_of, observed, prompt
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
-from histories import digests, drained, everything, example, rebuilt
+from histories import digests, drained, everything, example, rebuilt, workshop
 from hostile import Values
 from waiting import until
 
@@ -41,7 +41,8 @@ from memctl.domain.observations import (
     hook_key,
 )
 from memctl.domain.statements import Statement
-from memctl.infra import generations, rebuilds
+from memctl.domain.verdicts import MemoryRated
+from memctl.infra import generations, readmodels, rebuilds
 from memctl.infra.database import Connection, connect
 from memctl.infra.embedders import Embedder, load_embedder
 from memctl.infra.log import erase, receipts
@@ -54,8 +55,10 @@ from memctl.infra.spool import Delivery
 from memctl.infra.vectors import drift, store
 from memctl.workers import erasure, forgetting
 from memctl.workers.as_of import as_of
+from memctl.workers.drain import Drainer
 from memctl.workers.outbox import Outbox
 from memctl.workers.probing import BLOCK, StillThere
+from memctl.workers.processing import model
 from memctl.workers.replay import replay
 
 SECRET = "AKIA" + "DEADBEEFDEADBEEF"
@@ -387,6 +390,27 @@ def test_the_log_lets_nobody_change_anything_and_empty_nothing_without_an_open_r
             log.execute("SELECT set_config('memctl.receipt', %s, false)", [receipt])
             with pytest.raises(psycopg.errors.RestrictViolation):
                 log.execute(f"UPDATE memctl.events SET {change} WHERE event_id = %s", [id_of(prompt(2))])
+
+
+def test_what_follows_goes_along_where_stage_two_has_yet_to_read_what_stage_one_read(
+    settings: Settings, log: Connection, database_url: str
+) -> None:
+    session = workshop(0)
+    append(log, 1, session)
+    drained(database_url)
+    [memory, *_] = [key for key, _ in readmodels.all_rows(log, model("memories"), generations.live(log).stage2)]
+    rated = MemoryRated(memory=memory, value=1.0, why="Dana said so there")
+    rating = msgspec.structs.replace(prompt(1), stream="knowledge/verdicts", payload=rated, actor="user")
+    append(log, 1, [rating])
+    drained(database_url)
+    append(log, 1, [prompt(1, session="later")])
+    with contextlib.closing(Drainer(database_url)) as drainer:
+        for _, shard in drainer.behind():
+            drainer.drain(1, shard)
+    done = forget.forget(settings, log, 1, forget.plan(reader_of(log, "default"), session=session[0].stream), None)
+    assert done.types["memory.rated"] == 1
+    drained(database_url)
+    assert replay(database_url, None, verify=True).equal
 
 
 def test_a_forgetting_that_was_killed_half_way_is_taken_up_again(
