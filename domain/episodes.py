@@ -197,6 +197,13 @@ class EpisodeSoFar(Signs, kw_only=True):
                 _keep(self.accounts, (account_of(self.summary, LATER),), LINES)
             self.summary, self.summary_at, self.summary_prompts = text[:2_000], self.steps, self.prompts
 
+    def went_through(self, step: str) -> None:
+        """A command of the project's own passed."""
+        self.passed.pop(step, None)
+        self.passed[step] = None
+        if len(self.passed) > NAMES:
+            del self.passed[next(iter(self.passed))]
+
     def committed(self, subject: str) -> None:
         """A commit was made, or pushed (then without a subject)."""
         self.committed_at = self.steps

@@ -287,6 +287,9 @@ class Work:
         began = use.called.event.location if use.called is not None else ""
         if not ok:
             self._resolutions.failed(self._uses, command, errors, began)
+            if episode is not None and episode.passed:
+                for step in steps_of(command):
+                    episode.passed.pop(step, None)
             if episode is not None and any(error.signature in episode.unresolved for error in errors):
                 episode.failed_at = episode.steps
             return
@@ -299,8 +302,7 @@ class Work:
                 episode.failed_at = None
             if episode.changed_at is not None:
                 for step in steps_of(command):
-                    episode.passed.pop(step, None)
-                    episode.passed[step] = None
+                    episode.went_through(step)
             if committed:
                 self._aftermath.learnt(use.came, episode, of_commit(tuple(episode.passed)), Span(use.came.cite))
                 episode.committed(subject_of(command))

@@ -157,7 +157,7 @@ def remember(
             generation,
             "WITH wanted AS (SELECT decode(p.row->>'dense_hash', 'hex') AS text_hash"
             f" FROM {table(OUTBOX_OF, generation)} p JOIN unnest(%b::int4[], %b::text[]) AS k(space_id, key)"
-            " USING (space_id, key) FOR SHARE OF p)"
+            " USING (space_id, key) ORDER BY p.space_id, p.key FOR SHARE OF p)"
             " INSERT INTO memctl.embeddings (model, text_hash, vector)"
             " SELECT %b, text_hash, vector FROM unnest(%b::bytea[], %b::bytea[]) AS e(text_hash, vector)"
             " WHERE text_hash IN (SELECT text_hash FROM wanted) ON CONFLICT DO NOTHING",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.api.counting import KEPT, SHARE, Counted
+from memctl.api.counting import GOOD_FOR_S, KEPT, SHARE, Counted
 
 
 class Clock:
@@ -38,6 +38,8 @@ def test_the_same_memory_is_counted_once_and_another_again_after_a_while() -> No
     assert counted.of("a", "1", count, clock) == 1  # nothing is new
     assert counted.of("a", "2", count, clock) == 2
     assert counted.of("b", "2", count, clock) == 3
+    clock.at += GOOD_FOR_S
+    assert counted.of("b", "2", count, clock) == 4  # days pass
 
 
 @given(st.lists(st.floats(0.001, 5), min_size=1, max_size=60), st.floats(0.01, 2))

@@ -196,6 +196,21 @@ def test_what_passes_before_commits_is_told_in_its_order() -> None:
     assert told.lesson.title == "Before a commit here: `npm run test`, then `npm run lint`"
     assert told.lesson.sessions > BY_HAND
     assert of_commit(["make lint"]) is None
+
+
+def test_what_failed_after_it_had_passed_is_not_among_what_passed_before_a_commit() -> None:
+    session = Session()
+    session.user("Close the files of the export when it ends.")
+    session.edits("/work/shop/export.ts", "close()", "await close()")
+    for command in ("npm run lint", "npm run test", "npm run build"):
+        session.runs(command, "ok")
+    session.runs("npm run lint", "export.ts: 1 error", exit_code=1)
+    session.runs("git commit -am 'Close files'", "[main 1a2b3c4] Close files\n 1 file changed")
+    (told,) = only(facts_of(session.events), StrategyShown)
+    assert told.lesson.title == "Before a commit here: `npm run test`, then `npm run build`"
+
+
+def test_the_steps_of_a_commit_are_told_by_their_names() -> None:
     assert steps_of("cd x && make lint && go test ./... && make run") == ("make lint",)
 
 
