@@ -198,7 +198,7 @@ def of_commit(passed: Sequence[str]) -> Lesson | None:
         key="before a commit",
         title=f"Before a commit here: {first}, then {', '.join(rest)}",
         description="Before committing or pushing a change to this project.",
-        content=f"Before a commit run {first}, then {', '.join(rest)}: these passed on the way to the last change that was committed.",
+        content=f"Before a commit run {first}, then {', '.join(rest)}: on the way to the last one these passed.",
         domain=VERIFICATION,
         confidence=0.6,
         sessions=A_HABIT,
