@@ -192,17 +192,20 @@ def _told_otherwise(
     which: Sequence[int],
     again: Redact,
 ) -> list[int]:
-    """Those of the events that differ from what is stored under their keys by more than rules that came since."""
-    from memctl.infra.log.read import read_events
+    """Those of the events that differ from all that is stored under their keys by more than rules that came since."""
+    from memctl.infra.log.read import read_versions
 
+    # All versions: the id of one is of the text that came, which jsonb may have laid out otherwise.
     ids = {n: UUID(bytes=key) for n in which if (key := columns[_IDS][n]) is not None}
-    stored = read_events(connection, space_id, ids.values())
+    stored = read_versions(connection, space_id, ids.values())
     return [
         n
         for n in which
-        if (known := stored.get(ids[n])) is None
-        or _envelope(known) != _envelope(events[n])
-        or again(known.payload, known.location) != (events[n].payload, events[n].location)
+        if not any(
+            _envelope(known) == _envelope(events[n])
+            and again(known.payload, known.location) == (events[n].payload, events[n].location)
+            for known in stored.get(ids[n], ())
+        )
     ]
 
 

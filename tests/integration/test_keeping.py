@@ -13,7 +13,7 @@ import msgspec
 import pytest
 import servers
 from click.testing import CliRunner
-from events import id_of, prompt
+from events import id_of, observed, prompt
 from histories import digests, drained, everything, example
 
 from memctl.api import backups, exporting, forget, redacting
@@ -22,6 +22,7 @@ from memctl.api.ingest import ingest
 from memctl.api.reader import reader_of
 from memctl.api.redacting import redact_past
 from memctl.cli.importing import import_legacy
+from memctl.domain.observations import ToolCalled
 from memctl.infra import generations
 from memctl.infra.backups import NoRoom, backup, before_upgrade, every, kept
 from memctl.infra.database import Connection, connect
@@ -125,6 +126,10 @@ def test_an_export_is_taken_back_once_and_without_what_was_forgotten(
     told = [*everything(), prompt(1, PHRASE, session="a")]
     append(log, 1, told)
     append(log, 1, [prompt(1, PHRASE + ", told otherwise", session="a")])
+    # In jsonb the shorter key stands first: an export tells its text otherwise than it came.
+    for given in ({"the first": "and longest"}, {"longer": 1, "b": 2}):
+        call = ToolCalled(line="call", tool="Bash", call="c", input=given)
+        append(log, 1, [observed(call, session="b")])
     drained(database_url)
     file = tmp_path / "log.jsonl"
     with open(file, "wb") as out:
@@ -137,7 +142,7 @@ def test_an_export_is_taken_back_once_and_without_what_was_forgotten(
     monkeypatch.setenv("MEMCTL_DATABASE_URL", url_of(elsewhere, database_url))
     with Intake(load_settings()) as intake:
         account = exporting.import_export(intake, file)
-        assert (account.new, account.variant) == (written - 1, 1)
+        assert (account.new, account.variant) == (written - 2, 2)
         account = exporting.import_export(intake, file)
         assert (account.new, account.variant, account.duplicate) == (0, 0, written)
     assert decoded(elsewhere, move_mark(elsewhere)).misnamed.count == 0
