@@ -62,6 +62,8 @@ class Round(msgspec.Struct):
     """Ids of memories that stand otherwise."""
     points: list[str] = msgspec.field(default_factory=list)
     """Ids of vector points that stand no more, or otherwise."""
+    about: set[UUID] = msgspec.field(default_factory=set)
+    """What was recorded about things that are gone, or told what they no longer tell: to be erased next."""
 
     @property
     def events(self) -> int:
@@ -208,6 +210,10 @@ def erase_round(
             ).format(g=sql.SQL(str(live.stage1))),
             [space_id, streams, live.stage2],
         )
+        if only is None:
+            # Nobody can ask for it again: what names it is named by nothing that is left.
+            result.about = said_about(connection, space_id, result)
+            erase.to_come(connection, receipt, result.about)
         if dry:
             raise _Undone
 
@@ -220,6 +226,12 @@ def erase_round(
             last=last,
         )
     return result
+
+
+def said_about(connection: Connection, space_id: int, found: Round) -> set[UUID]:
+    """What was recorded about things that are gone, or told what they no longer tell."""
+    said = erase.naming(connection, space_id, found.dropped)
+    return said | erase.reflecting(connection, space_id, [*found.dropped, *found.retold])
 
 
 def _session_streams(connection: Connection, space_id: int, ids: Iterable[UUID]) -> list[str]:

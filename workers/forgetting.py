@@ -37,11 +37,11 @@ from memctl.infra.spool import Delivery, read_spooled
 from memctl.workers import probing
 from memctl.workers.erasure import (
     Consequence,
-    Round,
     drop_all_but_live,
     erase_round,
     lineage,
     nothing_rebuilt,
+    said_about,
     with_twins,
     with_what_cites,
 )
@@ -80,13 +80,15 @@ class VectorsBehind(MemctlError):
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """What is meant: a scope, and of an id or a text the deliveries that it led to. `text` is never stored."""
+    """What is meant: a scope, and of an id or a text the deliveries that it led to. `text` is never stored. One that
+    was `begun` before has as ids all that was erased by then, or was to be."""
 
     scope: Scope
     what: str
     ids: frozenset[UUID] = frozenset()
     stones: tuple[Tombstone, ...] = ()
     text: str = ""
+    begun: bool = False
 
 
 class Preview(msgspec.Struct, frozen=True, kw_only=True):
@@ -132,7 +134,7 @@ def preview(connection: Connection, space_id: int, plan: Plan) -> Preview:
     ids = _ids(connection, space_id, plan)
     exact = len(ids) <= MOST_TRIED
     found = erase_round(connection, space_id, uuid4(), ids, dry=True) if exact else foreseen(connection, space_id, ids)
-    about = _said_about(connection, space_id, found) - ids
+    about = (found.about if exact else said_about(connection, space_id, found)) - ids
     return Preview(
         what=plan.what,
         events=found.events,
@@ -227,7 +229,7 @@ def _begin(settings: Settings, connection: Connection, space_id: int, receipt: U
 
 
 def _taken_up(receipt: Receipt) -> Plan:
-    return Plan(scope=receipt.scope, what=_in_words(receipt.scope), ids=frozenset(receipt.erased))
+    return Plan(scope=receipt.scope, what=_in_words(receipt.scope), ids=frozenset(receipt.erased), begun=True)
 
 
 def begun_under(connection: Connection, space_id: int, key: str) -> Receipt | None:
@@ -301,14 +303,15 @@ def _carry_out(
         for each in found.consequences:
             told[each.read_model, "dropped"] += each.dropped
             told[each.read_model, "changed"] += each.changed
-        about = _said_about(connection, space_id, found)
+        about = set(found.about)
         if plan.scope.id:
             about |= of_thing(connection, space_id, plan.scope.id)
         ids = with_what_cites(connection, space_id, about) - gone if about else set()
     # What waits on disk is new, and meets the tombstones where it is not.
     spooled = 0 if plan.scope.rule else _spool_without(settings.data_dir / "spool", plan)
     recorded(connection, space_id, receipt, plan.scope, types.total(), reason)
-    _await_vectors(settings, connection, qdrant, points)
+    # Which points went in rounds of before, nothing tells: all that is queued is waited for.
+    _await_vectors(settings, connection, qdrant, None if plan.begun else points)
     probe = Probe(probing.ids_of(gone), words, tuple(points))
     folders = [settings.data_dir / "spool", settings.data_dir / "log"]
     if left := probing.found_in(connection, space_id, probe, folders, qdrant):
@@ -342,12 +345,6 @@ def _with_what_came(connection: Connection, space_id: int, receipt: UUID, plan: 
     return msgspec.structs.replace(plan, ids=frozenset(ids))
 
 
-def _said_about(connection: Connection, space_id: int, found: Round) -> set[UUID]:
-    """What was recorded about things that are gone, or told what they no longer tell."""
-    said = erase.naming(connection, space_id, found.dropped)
-    return said | erase.reflecting(connection, space_id, [*found.dropped, *found.retold])
-
-
 def _words(connection: Connection, space_id: int, ids: set[UUID], text: str) -> tuple[str, ...]:
     """The words to look for afterwards."""
     events = erase.read(connection, space_id, sorted(ids)[:SAMPLED])
@@ -359,7 +356,8 @@ def _words(connection: Connection, space_id: int, ids: set[UUID], text: str) -> 
 
 def _ids(connection: Connection, space_id: int, plan: Plan, *, some: bool = True) -> set[UUID]:
     by_ids = plan.scope.kind in ("id", "match")
-    found = set(plan.ids) if by_ids else erase.found_by(connection, space_id, plan.scope)
+    # What was begun names by id what its rounds have found to follow.
+    found = set(plan.ids) | (set() if by_ids else erase.found_by(connection, space_id, plan.scope))
     if some and not found:
         raise NothingToForget(what=plan.what)
     return with_what_cites(connection, space_id, found)
@@ -480,10 +478,10 @@ def store_of(settings: Settings) -> Iterator[QdrantClient | None]:
 
 
 def _await_vectors(
-    settings: Settings, connection: Connection, qdrant: QdrantClient | None, points: Sequence[str]
+    settings: Settings, connection: Connection, qdrant: QdrantClient | None, points: Sequence[str] | None
 ) -> None:
-    """Have the store let go of the points, by the outbox's writer or in its place."""
-    if qdrant is None or not points:
+    """Have the store let go of the points (of all that are queued, without), by the outbox's writer or in its place."""
+    if qdrant is None or points == []:
         return
     from memctl.infra.embedders import load_embedder
     from memctl.workers.outbox import WRITING, Outbox, only_one
@@ -506,12 +504,10 @@ def _await_vectors(
         store.drop_collection(qdrant, outbox.collection_of(connection, each))
 
 
-def _queued(connection: Connection, generation: int, points: Sequence[str]) -> int:
+def _queued(connection: Connection, generation: int, points: Sequence[str] | None) -> int:
+    among = sql.SQL("") if points is None else sql.SQL(" AND key = ANY({})").format(list(points))
     row = connection.execute(
-        sql.SQL("SELECT count(*) FROM memctl.outbox_g{} WHERE NOT dense AND key = ANY(%s)").format(
-            sql.SQL(str(generation))
-        ),
-        [list(points)],
+        sql.SQL("SELECT count(*) FROM memctl.outbox_g{} WHERE NOT dense{}").format(sql.SQL(str(generation)), among)
     ).fetchone()
     assert row is not None
     return int(row[0])

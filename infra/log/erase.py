@@ -63,6 +63,11 @@ class Emptied(NamedTuple):
     occurred_at: datetime
 
 
+_MORE = b"""
+UPDATE memctl.receipts SET erased = ARRAY(SELECT DISTINCT id FROM unnest(erased || %s::uuid[]) AS e(id))
+WHERE receipt = %s"""
+
+
 def begin(
     connection: Connection, space_id: int, receipt: UUID, scope: Scope, reason: str, ids: Iterable[UUID] = ()
 ) -> None:
@@ -72,6 +77,11 @@ def begin(
         " ON CONFLICT (receipt) DO NOTHING",  # one that was begun and not finished
         [receipt, space_id, Jsonb(scope, msgspec.json.encode), reason, list(ids)],
     )
+
+
+def to_come(connection: Connection, receipt: UUID, ids: Iterable[UUID]) -> None:
+    """Note more that is to be emptied under a receipt, in the caller's transaction."""
+    connection.execute(_MORE, [list(ids), receipt])
 
 
 def finish(connection: Connection, receipt: UUID, outcome: dict[str, Any]) -> None:
@@ -362,11 +372,7 @@ def empty(
         {"space": space_id, "ids": wanted, "records": list(RECORDS), "only": None if only is None else list(only)},
     ).fetchall()
     emptied = [Emptied(*row) for row in rows]
-    connection.execute(
-        "UPDATE memctl.receipts SET erased = ARRAY(SELECT DISTINCT id FROM unnest(erased || %s::uuid[]) AS e(id))"
-        " WHERE receipt = %s",
-        [[each.id for each in emptied], receipt],
-    )
+    to_come(connection, receipt, (each.id for each in emptied))
     return emptied
 
 

@@ -413,6 +413,31 @@ def test_what_follows_goes_along_where_stage_two_has_yet_to_read_what_stage_one_
     assert replay(database_url, None, verify=True).equal
 
 
+def test_what_was_said_about_what_is_gone_goes_also_where_a_forgetting_was_killed_between(
+    settings: Settings, log: Connection, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = workshop(0)
+    append(log, 1, session)
+    drained(database_url)
+    [memory, *_] = [key for key, _ in readmodels.all_rows(log, model("memories"), generations.live(log).stage2)]
+    rated = MemoryRated(memory=memory, value=1.0, why="Dana said so there")
+    append(log, 1, [msgspec.structs.replace(prompt(1), stream="knowledge/verdicts", payload=rated, actor="user")])
+    drained(database_url)
+
+    def killed_after(*given: Any, **named: Any) -> None:
+        erasure.erase_round(*given, **named)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(forgetting, "erase_round", killed_after)
+    with pytest.raises(KeyboardInterrupt):
+        forget.forget(settings, log, 1, forget.plan(reader_of(log, "default"), session=session[0].stream), None)
+    monkeypatch.setattr(forgetting, "erase_round", erasure.erase_round)
+    assert holds(database_url, "Dana said so")
+    (done,) = forget.resume(settings, log, 1, None)
+    assert done.types == {"memory.rated": 1}
+    assert not holds(database_url, "Dana said so")
+
+
 def test_a_forgetting_that_was_killed_half_way_is_taken_up_again(
     settings: Settings, log: Connection, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
