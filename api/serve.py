@@ -14,6 +14,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from memctl.domain.errors import MemctlError
+from memctl.infra.listening import tcp_listener
 from memctl.infra.settings import Settings
 
 log = logging.getLogger("memctl.api")
@@ -102,13 +103,11 @@ def _end(*_: object) -> None:
 def _tcp(url: str) -> Iterator[socket.socket]:
     parts = urlsplit(url)
     host, port = parts.hostname or "127.0.0.1", parts.port or 80
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        listener = socket.create_server((host, port), family=family, backlog=128)
+        listener = tcp_listener(host, port)
     except OSError as why:
         raise CannotListen(where=f"{host}:{port}", why=why.strerror or str(why)) from why
     with listener:
-        listener.setblocking(False)
         yield listener
 
 

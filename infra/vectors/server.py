@@ -39,6 +39,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from memctl.domain.errors import MemctlError
 from memctl.infra import logs
+from memctl.infra.listening import tcp_listener
 from memctl.infra.vectors import calls, indexing, wire
 from memctl.infra.vectors.shards import NAME, Collection, Collections
 
@@ -285,7 +286,7 @@ async def _flush_when_quiet(collections: Collections) -> None:
 def serve(folder: Path, token: str, *, port: int = 0, uds: Path | None = None) -> None:
     """Serve `folder` until SIGTERM or SIGINT; everything is flushed and closed then."""
     collections = Collections(folder)
-    listener = _listen_unix(uds) if uds else _listen_loopback(port)
+    listener = _listen_unix(uds) if uds else tcp_listener("127.0.0.1", port)
     port = 0 if uds else listener.getsockname()[1]
     names = ["localhost", "127.0.0.1"]
     hosts = frozenset([*names, *(f"{name}:{port}" for name in names)])
@@ -306,12 +307,6 @@ def serve(folder: Path, token: str, *, port: int = 0, uds: Path | None = None) -
         announcement.unlink(missing_ok=True)
         if uds:
             uds.unlink(missing_ok=True)
-
-
-def _listen_loopback(port: int) -> socket.socket:
-    listener = socket.create_server(("127.0.0.1", port))
-    listener.setblocking(False)
-    return listener
 
 
 def _listen_unix(path: Path) -> socket.socket:
