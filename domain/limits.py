@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 
-from memctl.domain.location import above, normalise, project_of
+from memctl.domain.location import above, is_absolute, normalise, project_of
 from memctl.domain.projects import HOME, REMOTES, Place, Project, Projects, Words, settled
 
 
@@ -23,7 +23,7 @@ class Limits:
     def __init__(self, places: Collection[Place], words: Iterable[Words], given: Iterable[str]) -> None:
         self.given = frozenset(given)
         places, words = settled(places), list(words)
-        self._own = {each for each in self.given if _is_path(each)}
+        self._own = {each for each in self.given if is_absolute(each)}
         self._apart = {said.anchor for said in words if said.split_at and said.anchor in self._own}
         """What somebody said is a project of its own, whatever repository it lies in."""
         self._elsewhere: set[str] = set()
@@ -105,7 +105,3 @@ class Limits:
 def around(path: str) -> Iterator[str]:
     """A normalised path, the repository whose worktree its text says it is, and what holds it, innermost first."""
     return (at for at in (path, project_of(path), *above(path)) if at)
-
-
-def _is_path(text: str) -> bool:
-    return text.startswith("/") or text[1:3] == ":/"

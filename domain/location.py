@@ -103,6 +103,11 @@ def inside(path: str, location: str) -> bool:
     return bool(location) and (path == location or path.startswith(location + "/"))
 
 
+def is_absolute(path: str) -> bool:
+    """Whether a normalised path begins at a root: `/`, or a drive's."""
+    return path.startswith("/") or path[1:3] == ":/"
+
+
 def joined(location: str, path: str) -> str:
     """A path as a command at that location means it, normalised."""
     path = path.replace("\\", "/")

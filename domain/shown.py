@@ -26,6 +26,7 @@ from memctl.domain.shell import Part, heads_of, is_reading, parts_of, proves
 from memctl.domain.signatures import is_noise
 from memctl.domain.stack import is_conventional, subject_of
 from memctl.domain.text import canonical
+from memctl.domain.tools import directory_of
 from memctl.domain.ways import PROGRAMS, Way, is_there, way_of
 from memctl.domain.whereabouts import git_stays_in, parts_where
 
@@ -82,6 +83,8 @@ class _Command(NamedTuple):
     field: str
     offset: int = 0
     """Where the text begins in that field."""
+    began: str = ""
+    """The directory that it begins in."""
 
 
 class Shown:
@@ -112,7 +115,8 @@ class Shown:
         if seen.tool == "Skill":
             self._used(placed, given.get("skill", command))
         elif isinstance(command, str):
-            self._commands[seen.call] = _Command(command, placed.event, field)
+            began = directory_of(given, self._assert.location)
+            self._commands[seen.call] = _Command(command, placed.event, field, began=began)
 
     def _used(self, placed: Placed, skill: object) -> None:
         """The agent took up a skill, which the user may have asked for by name."""
@@ -142,7 +146,7 @@ class Shown:
         if not any(part.head.partition(" ")[0] in _SHOWING for part in parts_of(command.text)):
             return
         base, there = self._assert.base, None
-        parts = list(parts_where(command.text, self._assert.location))
+        parts = list(parts_where(command.text, command.began))
         proved = passed and all(part.after in ("", "&&") for _, part in parts)
         for at, part in parts:
             if part.after in ("|", "||") or not inside(at, base):
@@ -216,7 +220,7 @@ class Shown:
 
     def _committed(self, placed: Placed, command: _Command) -> None:
         """The forms of commits and branches that a command made."""
-        if not git_stays_in(command.text, self._assert.location, self._assert.base):
+        if not git_stays_in(command.text, command.began, self._assert.base):
             return
         subject = subject_of(command.text)
         if len(subject) >= SHORTEST_SUBJECT:

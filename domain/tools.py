@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from memctl.domain.location import is_absolute, joined, normalise
 from memctl.domain.observations import Hunk
 from memctl.domain.shell import written_by
 
@@ -33,6 +34,7 @@ _MAIN = (
     "command", "cmd", "file_path", "notebook_path", "pattern", "query", "url", "path", "description", "prompt",
     "subject", "skill", "input", "chars",
 )  # fmt: skip
+_DIRECTORIES = ("workdir", "dir_path", "directory", "cwd")
 _PATHS = ("file_path", "path", "notebook_path", "filename", "absolute_path", "target_file")
 
 
@@ -70,6 +72,18 @@ def command_of(tool_input: Mapping[str, Any]) -> str:
             # An argument vector; a shell's own `-c` script says it better.
             return given[2] if len(given) == 3 and given[1] in ("-c", "-lc") else " ".join(given)
     return ""
+
+
+def directory_of(tool_input: Mapping[str, Any], location: str) -> str:
+    """The directory that a tool of family `run`, used by a session at a location, was told to begin its command in.
+
+    It is the location where none was named, and empty where one was named relative to an unknown location.
+    """
+    for name in _DIRECTORIES:
+        given = tool_input.get(name)
+        if isinstance(given, str) and (path := normalise(given)):
+            return joined(location, path) if location or is_absolute(path) else ""
+    return location
 
 
 def summary_of(tool_input: Mapping[str, Any]) -> str:

@@ -21,6 +21,9 @@ class Use(NamedTuple):
 
     came: Placed
     called: Placed | None = None
+    began: str = ""
+    """The directory that its command began in; empty where its call was not seen. What came back is told in the one
+    that a `cd` in it led to."""
 
     def quote(self, *words: str) -> Span:
         """Where the first of these words that is found stands: in what came back, its patch, or what was passed.

@@ -74,15 +74,18 @@ class Whereabouts:
         if (remote := remote_of(repository)) and self._assert.location:
             self._tell(placed, self._assert.location, remote=remote)
 
-    def ran(self, placed: Placed, command: str, text: str) -> None:
-        """A command ended well; git's answer may name the remote, or the root, and a run of Go's tests the module."""
+    def ran(self, placed: Placed, command: str, text: str, began: str) -> None:
+        """A command that began in a directory ended well.
+
+        Git's answer may name the remote, or the root, and a run of Go's tests the module.
+        """
         if self._assert.confined:
             return  # words alone would join its places to any other
         if "test" in command and (_GO_TEST in command or mentions(text, _HOSTS)):
-            self._tested(placed, command, text)
+            self._tested(placed, command, text, began)
         if not mentions(command, _HINTS):
             return
-        telling = list(_telling_parts(command, self._assert.location))
+        telling = list(_telling_parts(command, began))
         if not telling or len({at for at, _ in telling}) > 1:
             return
         for at, part in telling:
@@ -92,12 +95,12 @@ class Whereabouts:
             if root or remote:
                 self._tell(placed, at, root=root, remote=remote)
 
-    def _tested(self, placed: Placed, command: str, text: str) -> None:
+    def _tested(self, placed: Placed, command: str, text: str, began: str) -> None:
         here = self._assert.base
         modules = {found[1].lower() for found in _GO_PACKAGE.finditer(text, 0, _MOST_TESTED)}
         if not modules and _GO_TEST not in command:
             return
-        parts = list(parts_where(command, self._assert.location))
+        parts = list(parts_where(command, began))
         if not all(inside(at, here) for at, _ in parts):
             return
         modules = modules or _modules_of(parts, here, text)
@@ -145,32 +148,32 @@ def _modules_of(parts: Iterable[tuple[str, Part]], here: str, text: str) -> set[
     return found
 
 
-def _telling_parts(command: str, location: str) -> Iterator[tuple[str, Part]]:
+def _telling_parts(command: str, began: str) -> Iterator[tuple[str, Part]]:
     """The parts of a command that tell something, each with where it ran; an empty path where that is uncertain.
 
     What a shell was handed to run (`sh -c "cd lib && git push"`) has the head of what it does, which may be elsewhere.
     """
     return (
         (at, part)
-        for at, part in parts_where(command, location)
+        for at, part in parts_where(command, began)
         if part.head in _TELLING and {*part.head.split()[1:]}.issubset(map(_bare, part.words))
     )
 
 
-def git_stays_in(command: str, location: str, base: str) -> bool:
-    """Whether nothing tells that git works elsewhere than below `base` in a command run at a location.
+def git_stays_in(command: str, began: str, base: str) -> bool:
+    """Whether nothing tells that git works elsewhere than below `base` in a command that began in a directory.
 
     Where the directory is uncertain (`cd "$REPO"`), or none is known of the session, it most likely does not.
     """
     if not base:
         return True
-    at_git = (at for at, part in parts_where(command, location) if part.words[:1] == ("git",))
+    at_git = (at for at, part in parts_where(command, began) if part.words[:1] == ("git",))
     return all(not at or inside(at, base) for at in at_git)
 
 
-def parts_where(command: str, location: str) -> Iterator[tuple[str, Part]]:
-    """The parts of a command, each with the directory that it ran in; an empty path where that is uncertain."""
-    at = location
+def parts_where(command: str, began: str) -> Iterator[tuple[str, Part]]:
+    """The parts of a command that began in a directory, each with the one it ran in; empty where that is uncertain."""
+    at = began
     for part in parts_of(command):
         if part.head in ("cd", "pushd"):
             target = _bare(part.words[1]) if len(part.words) > 1 else "~"

@@ -51,6 +51,7 @@ from memctl.domain.tools import (
     StepList,
     changes_of_use,
     command_of,
+    directory_of,
     family_of,
     files_of,
     summary_of,
@@ -86,10 +87,11 @@ class Work:
         self._talk = conversation
         self._aftermath = aftermath
         self._where = whereabouts
-        self._calls: dict[str, Placed] = {}
+        self._calls: dict[str, tuple[Placed, str]] = {}
+        """Calls without an outcome yet, each with where the session was."""
         self._uses = 0
-        self._running: dict[str, str] = {}
-        """Commands that go on in the background, by the client's id of the process."""
+        self._running: dict[str, tuple[str, str]] = {}
+        """Commands that go on in the background and where they began, by the client's id of the process."""
         self._steps = StepList()
         self._resolutions = Resolutions()
         self._resolved: dict[str, tuple[ErrorResolved, int]] = {}
@@ -99,7 +101,7 @@ class Work:
 
     def called(self, placed: Placed, seen: ToolCalled) -> None:
         if seen.call:
-            self._calls[seen.call] = placed
+            self._calls[seen.call] = placed, self._assert.location
 
     def told(self, text: str, *, thought: bool) -> None:
         self._resolutions.told(self._uses, text, thought=thought)
@@ -109,15 +111,16 @@ class Work:
         self._uses += 1
         if seen.subagent:
             self._subagents.add(seen.subagent)
-        use = Use(placed, self._calls.pop(seen.call, None))
-        call = use.called.payload if use.called is not None else None
+        called, location = self._calls.pop(seen.call, (None, ""))
+        call = called.payload if called is not None else None
         assert call is None or isinstance(call, ToolCalled)
         tool = seen.tool or (call.tool if call is not None else "")
         given: dict[str, Any] = call.input if call is not None else {}
         about = seen.call or str(placed.cite)
         family = family_of(tool)
         failed = isinstance(seen, ToolFailed)
-        command = self._command(tool, given, seen) if family == "run" else ""
+        command, began = self._command(given, location) if family == "run" else ("", "")
+        use = Use(placed, called, began)
         noise = failed and (is_noise(seen.text) or seen.interrupted)
         errors = [] if noise else _errors(family, command, seen, failed)
         # Exit 1 of what looks for something is an answer.
@@ -156,9 +159,9 @@ class Work:
             if not seen.subagent:  # its list of steps is not the task's
                 self._planned(placed, tool, given, seen)
             self._built(placed, family, files, given, seen, command)
-        ended = bool(command) and not self._goes_on(seen, given, command)
+        ended = bool(command) and not self._goes_on(seen, given, command, began)
         if ended:
-            self._ran(placed, command, seen, ok, errors)
+            self._ran(use, command, seen, ok, errors)
         occurred = self._erred(placed, about, tool, command, seen.text, errors)
         if ended:
             self._settle(use, command, seen.text, ok, occurred)
@@ -178,16 +181,17 @@ class Work:
             duration_ms=seen.duration_ms,
         )
 
-    def _command(self, tool: str, given: dict[str, Any], seen: ToolOutcome) -> str:
+    def _command(self, given: dict[str, Any], location: str) -> tuple[str, str]:
+        """The command that a use began, or went on with, and the directory it began in."""
         process = given.get("session_id", given.get("bash_id", given.get("shellId")))
         if process is not None and str(process) in self._running:
             return self._running[str(process)]
-        return command_of(given)
+        return command_of(given), directory_of(given, location)
 
-    def _goes_on(self, seen: ToolOutcome, given: dict[str, Any], command: str) -> bool:
+    def _goes_on(self, seen: ToolOutcome, given: dict[str, Any], command: str, began: str) -> bool:
         """Whether the command has not ended: then what it printed proves nothing yet."""
         if running := _STILL_RUNNING.search(seen.text[:300]):
-            self._running[running[1]] = command
+            self._running[running[1]] = command, began
             return True
         return given.get("run_in_background") is True or _IN_BACKGROUND.match(seen.text) is not None
 
@@ -256,12 +260,13 @@ class Work:
 
     # --- commands, errors, fixes ---
 
-    def _ran(self, placed: Placed, command: str, seen: ToolOutcome, ok: bool, errors: Sequence[SeenError]) -> None:
+    def _ran(self, use: Use, command: str, seen: ToolOutcome, ok: bool, errors: Sequence[SeenError]) -> None:
+        placed = use.came
         task, episode = self._talk.task, self._talk.episode
         short = command[:LONGEST_COMMAND]
         head = head_of(command)
         if ok:
-            self._where.ran(placed, command, seen.text)
+            self._where.ran(placed, command, seen.text, use.began)
         self._assert.note(
             CommandRan,
             placed,
@@ -283,20 +288,18 @@ class Work:
     def _settle(self, use: Use, command: str, output: str, ok: bool, errors: Sequence[ErrorOccurred]) -> None:
         """What a command's end says of the errors that are open."""
         episode = self._talk.episode
-        # What came back is told in the directory that the command ended in.
-        began = use.called.event.location if use.called is not None else ""
         if not ok:
-            self._resolutions.failed(self._uses, command, errors, began)
+            self._resolutions.failed(self._uses, command, errors, use.began)
             if episode is not None and episode.passed:
                 for step in steps_of(command):
                     episode.passed.pop(step, None)
             if episode is not None and any(error.signature in episode.unresolved for error in errors):
                 episode.failed_at = episode.steps
             return
-        committed = is_commit(command) and git_stays_in(command, self._assert.location, self._assert.base)
+        committed = is_commit(command) and git_stays_in(command, use.began, self._assert.base)
         self._craft.ran(use, command, output, committed=committed)
         self._resolutions.ran(self._uses, changes_of(command))
-        self._resolve(use.came, command, began)
+        self._resolve(use.came, command, use.began)
         if episode is not None:
             if episode.failed_at is not None and not episode.unresolved:
                 episode.failed_at = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
 import pytest
 from events import as_read
 
@@ -75,6 +76,15 @@ def test_a_command_that_passed_proves_how_a_project_is_worked_on_in_its_own_char
     assert span.field == "input.command"
     assert command[span.start : span.end].startswith("mise run test:ci")
     assert span.quote_hash == quote_hash(command[span.start : span.end])
+
+
+def test_the_folder_of_a_command_is_counted_from_where_it_began() -> None:
+    """What comes back tells where the command ended: here, in the folder that it entered."""
+    called, back = events(*run("cd web && make test && git commit -m 'feat: add a total to carts'"))
+    facts = derive(STREAM, [called, msgspec.structs.replace(back, location="/home/dana/ledger/web")]).drain()
+    found = {fact.text for fact in facts if isinstance(fact, InsightFound)}
+    assert "The tests run with `make test`, in `web`" in found
+    assert any("Conventional Commits" in text for text in found)
 
 
 @pytest.mark.parametrize(

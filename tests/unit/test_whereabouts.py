@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
+from unit.test_derive import Session, facts_of, only
 
 from memctl.domain.asserting import Assertions
 from memctl.domain.event import Event, Micros, Position
@@ -28,7 +30,7 @@ def placed(branch: str = "") -> Placed:
 def shown(command: str, text: str) -> list[tuple[str, str, str]]:
     assertions = Assertions("session/claude-code/s1")
     assertions.moved(HERE)
-    Whereabouts(assertions).ran(placed(), command, text)
+    Whereabouts(assertions).ran(placed(), command, text, HERE)
     return [(f.place, f.root, f.remote) for f in assertions.drain() if isinstance(f, PlaceSeen)]
 
 
@@ -97,9 +99,30 @@ def test_what_may_be_about_another_repository_tells_nothing(command: str, text: 
 def test_a_run_of_go_tests_tells_the_module_of_where_it_ran(command: str, text: str, module: str) -> None:
     assertions = Assertions("session/claude-code/s1")
     assertions.moved(HERE)
-    Whereabouts(assertions).ran(placed(), command, text)
+    Whereabouts(assertions).ran(placed(), command, text, HERE)
     [told] = [fact for fact in assertions.drain() if isinstance(fact, PlaceSeen)]
     assert (told.place, told.module, told.remote) == (HERE, module, "")
+
+
+@pytest.mark.parametrize(
+    ("given", "ended", "place"),
+    [
+        ({"command": "cd lib && git push"}, "/work/shop/lib", "/work/shop/lib"),
+        ({"command": "cd lib && git push"}, "/work/shop", "/work/shop/lib"),
+        ({"command": "cd ../site && git push"}, "/work/site", "/work/site"),
+        ({"cmd": "git push", "workdir": "/work/site"}, "/work/shop", "/work/site"),
+        ({"command": "git push", "dir_path": "lib"}, "/work/shop", "/work/shop/lib"),
+        ({"command": "git push", "dir_path": " "}, "/work/shop", "/work/shop"),
+    ],
+)
+def test_a_command_is_where_it_began_and_was_led_from_there(given: dict[str, str], ended: str, place: str) -> None:
+    """What comes back tells where the command ended."""
+    session = Session()
+    session.user("Push it.")
+    came = session.uses("Bash", given, PUSHED)
+    session.events[-1] = msgspec.structs.replace(came, location=ended)
+    told = only(facts_of(session.events), PlaceSeen)
+    assert [fact.place for fact in told if fact.remote] == [place]
 
 
 def test_git_tells_the_root_of_where_it_ran() -> None:
@@ -127,7 +150,7 @@ def test_what_is_told_under_a_limited_key_says_that_the_session_was_there_and_no
         ("git rev-parse --show-toplevel", f"{HERE}\n"),
         ("go test ./...", "ok  \tgithub.com/Acme/cli/cmd\t0.2s\n"),
     ):
-        where.ran(placed(), command, text)
+        where.ran(placed(), command, text, HERE)
     for location in (HERE, f"{HERE}/cmd"):
         where.came(placed("main"), location)
     told = [f for f in assertions.drain() if isinstance(f, PlaceSeen)]
