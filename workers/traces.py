@@ -44,12 +44,20 @@ LATE_S = 60.0
 """What was recorded longer after it happened was read from a file: how long that lay there is nobody's delay."""
 
 MOST_LINKS = 16
+"""Of what an event rests on."""
+
 MOST_LOOKS = 20_000
 """Looks that are kept while stage 2 is behind: a quarter of an hour. Beyond that, the oldest stand for all before."""
 
-_EVENTS = """SELECT position, event_id, type, stream, actor, (extract(epoch FROM occurred_at) * 1000000)::bigint,
-    (extract(epoch FROM recorded_at) * 1000000)::bigint, causation_id, correlation_id, sources
-    FROM memctl.events WHERE position > %s AND position <= %s AND space_id = %s ORDER BY position LIMIT %s"""
+_EVENTS = """SELECT e.position, e.event_id, e.type, e.stream, e.actor,
+    (extract(epoch FROM e.occurred_at) * 1000000)::bigint, (extract(epoch FROM e.recorded_at) * 1000000)::bigint,
+    e.causation_id, e.correlation_id, coalesce(e.sources[:%(links)s], '{}'),
+    ARRAY(SELECT coalesce(s.correlation_id, s.causation_id, cited.id)
+          FROM unnest(e.sources[:%(links)s]) WITH ORDINALITY AS cited(id, n)
+          LEFT JOIN memctl.events s ON s.space_id = e.space_id AND s.event_id = cited.id ORDER BY cited.n)
+    FROM memctl.events e WHERE e.position > %(after)s AND e.position <= %(upto)s AND e.space_id = %(space)s
+    ORDER BY e.position LIMIT %(most)s"""
+"""The traces of what an event rests on are named as `spans_of` names its own."""
 
 
 class NoExporter(MemctlError):
@@ -59,7 +67,8 @@ class NoExporter(MemctlError):
 
 
 class Appended(NamedTuple):
-    """An event without what was said in it. Times in microseconds."""
+    """An event without what was said in it. Times in microseconds; `traces_of_sources` are named as the sources' own
+    spans name them, one for each of `sources`."""
 
     position: int
     event_id: UUID
@@ -70,7 +79,8 @@ class Appended(NamedTuple):
     recorded_at: int
     causation_id: UUID | None = None
     correlation_id: UUID | None = None
-    sources: Sequence[UUID] | None = None
+    sources: Sequence[UUID] = ()
+    traces_of_sources: Sequence[UUID] = ()
 
 
 class Look(NamedTuple):
@@ -132,7 +142,8 @@ def spans_of(event: Appended, passed: Sequence[int], resource: Resource) -> list
     if not 0 <= recorded - began <= LATE_S * 1e9:
         began = recorded
     ended = max(recorded, *passed)
-    links = [Link(_context(each.int, each, "event")) for each in (event.sources or ())[:MOST_LINKS]]
+    cited = zip(event.traces_of_sources, event.sources, strict=True)
+    links = [Link(_context(of.int, each, "event")) for of, each in cited]
     told: dict[str, str | int] = {
         "memctl.position": event.position,
         "memctl.type": event.type,
@@ -196,9 +207,8 @@ class Follower:
         self._timeline.add(look)
         count = 0
         while self._told < look.positions[-1]:
-            found = self._connection.execute(
-                _EVENTS, [self._told, look.positions[-1], self._space_id, AT_ONCE]
-            ).fetchall()
+            wanted = {"after": self._told, "upto": look.positions[-1], "space": self._space_id}
+            found = self._connection.execute(_EVENTS, {**wanted, "most": AT_ONCE, "links": MOST_LINKS})
             events = [Appended(*row) for row in found]
             self._export(events)
             count += len(events)
@@ -215,14 +225,22 @@ class Follower:
         return Look(time.time_ns(), (readable, folded, known))
 
     def _export(self, events: Iterable[Appended]) -> None:
-        from opentelemetry.sdk.trace.export import SpanExportResult
-
         spans: list[ReadableSpan] = []
         for event in events:
             if is_traced(event.stream, self._share) and (passed := self._timeline.passed(event.position)) is not None:
                 spans += spans_of(event, passed, self._resource)
-        if spans and self._exporter.export(spans) is not SpanExportResult.SUCCESS:
-            log.warning("%d spans were not taken: traces have a gap, memory has none", len(spans))
+        if spans and (why := self._refused(spans)):
+            log.warning("%d spans were not taken (%s): traces have a gap, memory has none", len(spans), why)
+
+    def _refused(self, spans: Sequence[ReadableSpan]) -> str:
+        """Send spans; returns why they were not taken, empty where they were."""
+        from opentelemetry.sdk.trace.export import SpanExportResult
+
+        try:
+            ended = self._exporter.export(spans)
+        except Exception as why:  # exporters differ in what they do where nobody answers
+            return type(why).__name__
+        return "" if ended is SpanExportResult.SUCCESS else "refused"
 
 
 def follow(settings: Settings, share: float, stop: threading.Event) -> None:

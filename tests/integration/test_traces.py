@@ -2,37 +2,89 @@
 
 from __future__ import annotations
 
-import pytest
-from events import observed
+from collections.abc import Iterator, Sequence
+from uuid import UUID, uuid4
 
-from memctl.domain.observations import PromptSubmitted
+import msgspec
+import pytest
+from events import id_of, prompt
+
 from memctl.infra import generations
 from memctl.infra.database import Connection, connect
 from memctl.infra.log.append import append
 from memctl.workers.drain import Drainer, catch_up
-from memctl.workers.traces import STEPS, Follower
+from memctl.workers.traces import MOST_LINKS, STEPS, Follower
 
 pytest.importorskip("opentelemetry.sdk", reason="the extra otel is not installed")
+from opentelemetry.sdk.trace import ReadableSpan
+from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 
-def test_each_event_is_told_once_when_every_read_model_has_it(database_url: str, log: Connection) -> None:
+@pytest.fixture
+def drainer(database_url: str, log: Connection) -> Iterator[Drainer]:
     generations.ensure_live(log, 1)
-    append(log, 1, [observed(PromptSubmitted(line="p0", text="before anybody looked"), session="s1", at=1)])
-    drainer, exporter = Drainer(database_url), InMemorySpanExporter()
-    catch_up(drainer)
-    with connect(database_url) as connection:
-        follower = Follower(connection, 1, exporter)
-        assert follower.step() == 0
-        said = [observed(PromptSubmitted(line=f"p{n}", text="a secret plan"), session="s1", at=n) for n in (2, 3)]
-        positions = [entry.position for entry in append(log, 1, said)]
-        assert follower.step() == 0  # nothing knows them yet
-        catch_up(drainer)
-        assert follower.step() == 2
-        assert follower.step() == 0
+    drainer = Drainer(database_url)
+    yield drainer
     drainer.close()
+
+
+@pytest.fixture
+def beside(database_url: str) -> Iterator[Connection]:
+    with connect(database_url) as connection:
+        yield connection
+
+
+def test_each_event_is_told_once_when_every_read_model_has_it(
+    log: Connection, beside: Connection, drainer: Drainer
+) -> None:
+    append(log, 1, [prompt(1, "before anybody looked")])
+    catch_up(drainer)
+    exporter = InMemorySpanExporter()
+    follower = Follower(beside, 1, exporter)
+    assert follower.step() == 0
+    positions = [entry.position for entry in append(log, 1, [prompt(n, "a secret plan") for n in (2, 3)])]
+    assert follower.step() == 0  # nothing knows them yet
+    catch_up(drainer)
+    assert follower.step() == 2
+    assert follower.step() == 0
     spans = exporter.get_finished_spans()
     assert len(spans) == 2 * (len(STEPS) + 2)
     assert [s.attributes["memctl.position"] for s in spans if s.attributes] == positions
     assert all(span.end_time >= span.start_time for span in spans if span.start_time and span.end_time)
     assert "secret" not in "".join(span.to_json() for span in spans)
+
+
+def test_what_an_event_rests_on_is_linked_where_its_own_trace_has_it(
+    log: Connection, beside: Connection, drainer: Drainer
+) -> None:
+    exporter = InMemorySpanExporter()
+    follower = Follower(beside, 1, exporter)
+    correlated = msgspec.structs.replace(prompt(1), correlation_id=uuid4())
+    caused = msgspec.structs.replace(prompt(2), causation_id=uuid4())
+    cited = [*(UUID(id_of(each)) for each in (correlated, caused, prompt(3))), *(uuid4() for _ in range(MOST_LINKS))]
+    append(log, 1, [correlated, caused, prompt(3), msgspec.structs.replace(prompt(4), sources=tuple(cited))])
+    catch_up(drainer)
+    assert follower.step() == 4
+    events = [span for span in exporter.get_finished_spans() if span.attributes]
+    *rested_on, cites = events
+    links = [link.context for link in cites.links]
+    assert links[:3] == [span.context for span in rested_on]
+    assert [link.trace_id for link in links[3:]] == [each.int for each in cited[3:MOST_LINKS]]
+
+
+class Unreachable(SpanExporter):
+    """Raises, as OTLP's does in some versions where nobody listens."""
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        raise ConnectionError("nobody listens")
+
+
+def test_who_does_not_listen_has_a_gap_and_ends_nothing(
+    log: Connection, beside: Connection, drainer: Drainer, caplog: pytest.LogCaptureFixture
+) -> None:
+    follower = Follower(beside, 1, Unreachable())
+    append(log, 1, [prompt(1)])
+    catch_up(drainer)
+    assert follower.step() == 1
+    assert "5 spans were not taken (ConnectionError)" in caplog.text

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memctl.domain.event import event_types
-from memctl.workers.traces import LATE_S, MOST_LINKS, STEPS, Appended, Look, Timeline, is_traced, spans_of
+from memctl.workers.traces import LATE_S, STEPS, Appended, Look, Timeline, is_traced, spans_of
 
 pytest.importorskip("opentelemetry.sdk", reason="the extra otel is not installed")
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
@@ -71,9 +71,15 @@ def test_a_chain_of_causes_is_one_trace_where_it_has_a_correlation() -> None:
 
 
 def test_what_an_event_rests_on_is_linked() -> None:
-    sources = [uuid5(BASE, str(n)) for n in range(MOST_LINKS + 5)]
-    span = spans_of(appended(sources=sources), [2_000 * MS] * 3, RESOURCE)[0]
-    assert [link.context.trace_id for link in span.links] == [each.int for each in sources[:MOST_LINKS]]
+    correlated, alone = appended("first", correlation_id=uuid5(BASE, "all of it")), appended("second")
+    rested_on = [spans_of(each, [2_000 * MS] * 3, RESOURCE)[0].context for each in (correlated, alone)]
+    cites = appended(
+        "third",
+        sources=[correlated.event_id, alone.event_id],
+        traces_of_sources=[correlated.correlation_id, alone.event_id],
+    )
+    span = spans_of(cites, [2_000 * MS] * 3, RESOURCE)[0]
+    assert [link.context for link in span.links] == rested_on
 
 
 def test_spans_hold_nothing_that_a_payload_may_hold() -> None:
