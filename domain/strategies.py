@@ -31,6 +31,9 @@ MOST_STEPS = 5
 
 LONGEST_COMMAND, LONGEST_MESSAGE = 60, 140
 
+SHORTEST_MESSAGE = 12
+"""Characters of an error's first line below which it tells nobody what was wrong."""
+
 BY_HAND, A_HABIT = 2, 3
 """Sessions that must show a checker's rule where nothing of the project's own ran the checker, and what is a habit."""
 
@@ -115,7 +118,13 @@ def of_remedy(failed: str, ran: Sequence[str], message: str, shown: str = "") ->
     says so itself."""
     failed, remedies = _head(failed), [_bare(each) for each in ran]
     said = _said(message)
-    if len(remedies) != 1 or not _general(remedies[0]) or not failed or len(said) < 12 or remedies[0] in shown:
+    if (
+        len(remedies) != 1
+        or not _general(remedies[0])
+        or not failed
+        or len(said) < SHORTEST_MESSAGE
+        or remedies[0] in shown
+    ):
         return None
     return Lesson(
         key=f"remedy:{failed}\n{remedies[0]}",
@@ -154,7 +163,7 @@ def of_check(error_types: Sequence[str], command: str, message: str, edits: Sequ
     said = _said(message)
     if one_of := _ONE_OF.match(said):
         rule = f"{rule}/{one_of[1]}"
-    if not checker or _hook_of(command) or NO_LESSON.search(rule) or len(said) < 12:
+    if not checker or _hook_of(command) or NO_LESSON.search(rule) or len(said) < SHORTEST_MESSAGE:
         return None
     return Lesson(
         key=f"check:{checker}/{rule}",
@@ -176,7 +185,7 @@ def of_gate(error_types: Sequence[str], command: str, culprits: Collection[str],
         return None
     found = [way.command for head, way in _own_checks(command) if head in culprits and proves(head) == "check"]
     said = _said(message)
-    if len(found) != 1 or len(said) < 12:
+    if len(found) != 1 or len(said) < SHORTEST_MESSAGE:
         return None
     return Lesson(
         key=f"gate:{found[0]}",
