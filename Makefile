@@ -71,7 +71,7 @@ test-wheel: $(VENV)/.installed-dev ## Build the wheel, install it by pip, uv and
 
 test-deploy: $(VENV)/.installed-dev ## Check infra/deploy with each file's own tool, as far as there is one here (promtool, kubectl and systemd are not brought)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check kubernetes-validate compose-spec
-	$(BIN)/pytest -q tests/unit/test_deploy.py
+	$(BIN)/pytest -q tests/unit/test_deploy.py tests/integration/test_deploy_read.py
 
 test-tutorial: $(VENV)/.installed-dev ## Run every command of docs/tutorial.md, and compare what it prints
 	$(BIN)/pytest -q tests/e2e/tutorial.py
