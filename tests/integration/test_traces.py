@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Sequence
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from uuid import UUID, uuid4
 
 import msgspec
@@ -16,6 +18,8 @@ from memctl.workers.drain import Drainer, catch_up
 from memctl.workers.traces import MOST_LINKS, STEPS, Follower
 
 pytest.importorskip("opentelemetry.sdk", reason="the extra otel is not installed")
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
@@ -88,3 +92,37 @@ def test_who_does_not_listen_has_a_gap_and_ends_nothing(
     catch_up(drainer)
     assert follower.step() == 1
     assert "5 spans were not taken (ConnectionError)" in caplog.text
+
+
+def test_a_receiver_of_otlp_gets_what_was_sent(log: Connection, beside: Connection, drainer: Drainer) -> None:
+    received = []
+
+    class Receiver(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            if self.path == "/v1/traces":
+                received.append(ExportTraceServiceRequest.FromString(body))
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None: ...
+
+    with HTTPServer(("127.0.0.1", 0), Receiver) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        exporter = OTLPSpanExporter(f"http://127.0.0.1:{server.server_port}/v1/traces")
+        follower = Follower(beside, 1, exporter)
+        append(log, 1, [prompt(1)])
+        catch_up(drainer)
+        follower.step()
+        exporter.shutdown()
+        server.shutdown()
+        thread.join()
+    (request,) = received
+    (of_memctl,) = request.resource_spans
+    named = {a.key: a.value.string_value for a in of_memctl.resource.attributes}
+    assert named["service.name"] == "memctl"
+    sent = [span for scope in of_memctl.scope_spans for span in scope.spans]
+    assert [span.name for span in sent] == ["prompt.submitted", "delivery", *STEPS]
+    assert {span.trace_id for span in sent} == {UUID(id_of(prompt(1))).bytes}
+    assert {span.parent_span_id for span in sent[1:]} == {sent[0].span_id}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from uuid import UUID, uuid5
 
 import msgspec
@@ -12,13 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memctl.domain.event import event_types
-from memctl.workers.traces import LATE_S, STEPS, Appended, Look, Timeline, is_traced, spans_of
+from memctl.workers.traces import LATE_S, Appended, Look, Timeline, is_traced, spans_of
 
 pytest.importorskip("opentelemetry.sdk", reason="the extra otel is not installed")
-from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.sdk.resources import Resource
-from opentelemetry.sdk.trace.export import SpanExportResult
 
 RESOURCE = Resource({"service.name": "memctl"})
 BASE = UUID("7d444840-9dc0-11d1-b245-5ffdce74fad2")
@@ -123,34 +118,3 @@ def test_whole_sessions_are_traced_or_not() -> None:
     assert all(is_traced(stream, 0.5) for stream in streams if is_traced(stream, 0.1))
     assert all(is_traced(stream, 1.0) for stream in streams)
     assert not any(is_traced(stream, 0.0) for stream in streams)
-
-
-def test_a_receiver_of_otlp_gets_what_was_sent() -> None:
-    received = []
-
-    class Receiver(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["Content-Length"]))
-            if self.path == "/v1/traces":
-                received.append(ExportTraceServiceRequest.FromString(body))
-            self.send_response(200)
-            self.end_headers()
-
-        def log_message(self, *_: object) -> None: ...
-
-    with HTTPServer(("127.0.0.1", 0), Receiver) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        exporter = OTLPSpanExporter(f"http://127.0.0.1:{server.server_port}/v1/traces")
-        spans = spans_of(appended(), [1_020 * MS, 1_050 * MS, 1_080 * MS], RESOURCE)
-        assert exporter.export(spans) is SpanExportResult.SUCCESS
-        exporter.shutdown()
-        server.shutdown()
-        thread.join()
-    (request,) = received
-    (of_memctl,) = request.resource_spans
-    assert {a.key: a.value.string_value for a in of_memctl.resource.attributes} == {"service.name": "memctl"}
-    sent = [span for scope in of_memctl.scope_spans for span in scope.spans]
-    assert [span.name for span in sent] == ["prompt.submitted", "delivery", *STEPS]
-    assert {span.trace_id for span in sent} == {appended().event_id.bytes}
-    assert sent[1].parent_span_id == sent[0].span_id
