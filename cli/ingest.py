@@ -73,12 +73,17 @@ def ingest(
         if not os.access(path.expanduser(), os.R_OK):
             raise click.UsageError(f"{path} may not be read")
     sources = [EXAMPLE] if example else list(paths) or default_sources(agent=agent)
-    files = list(discover(sources, agent))
-    strangers = [path for path in paths if path.is_file() and path not in files]
+    unread: dict[Path, OSError] = {}
+    files = list(discover(sources, agent, refused=unread.__setitem__))
+    for path, why in unread.items():
+        click.echo(f"{path} could not be read ({why.strerror or why}): passed over", err=True)
+    strangers = [path for path in paths if path.is_file() and path not in unread and not any(discover([path], agent))]
     for path in strangers:
-        click.echo(f"{path} is no transcript {f'of {agent}' if agent else 'that memctl knows'}: passed over", err=True)
+        click.echo(f"{path} is {_what_else(path, agent)}", err=True)
     if not files and not follow:
-        click.echo(f"no sessions{f' of {agent}' if agent else ''} found: name a file or folder", err=True)
+        if not paths or len(strangers) < len(paths):
+            where = f" in {', '.join(map(str, paths))}" if paths else ": name a file or folder"
+            click.echo(f"no sessions{f' of {agent}' if agent else ''} found{where}", err=True)
         raise click.exceptions.Exit(3)
     account = Account()
     with Intake(load_settings()) as intake:
@@ -103,6 +108,17 @@ def ingest(
             if not follow:
                 raise
     print_account(account, as_json)
+
+
+def _what_else(path: Path, agent: str) -> str:
+    """What a file is that was named and is no transcript."""
+    from memctl.infra.transcripts.sniff import is_archive
+
+    if path.stat().st_size == 0:
+        return "empty: passed over"
+    if is_archive(path):
+        return "packed: unpack it, and name what comes of it"
+    return f"no transcript {f'of {agent}' if agent else 'that memctl knows'}: passed over"
 
 
 def _asked_to_stop() -> threading.Event:

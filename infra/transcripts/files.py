@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from memctl.infra.transcripts.sniff import sniff
+
+Refused = Callable[[Path, OSError], None]
 
 _SUFFIXES = (".jsonl", ".json", ".ndjson", ".md", ".traj")
 
@@ -33,12 +35,12 @@ def default_sources(home: Path | None = None, agent: str = "") -> list[Path]:
     return [folder for folder in wanted if folder.is_dir()]
 
 
-def discover(paths: Iterable[Path], agent: str = "") -> Iterator[Path]:
+def discover(paths: Iterable[Path], agent: str = "", refused: Refused = lambda path, why: None) -> Iterator[Path]:
     """Transcripts among files and, recursively, folders: each real file once, in order of path within a folder.
 
     A file that is named is given if it is a transcript whatever its name; in folders only files with the suffixes that
     clients use are looked at. With `agent`, only that client's. Links are followed, and loops of them end; archives are
-    not opened; what may not be read is passed over.
+    not opened; what cannot be read is passed over, and `refused` is told of it.
 
     Raises: FileNotFoundError for a named path that is not there.
     """
@@ -47,13 +49,13 @@ def discover(paths: Iterable[Path], agent: str = "") -> Iterator[Path]:
         path = path.expanduser()
         status = path.stat()
         if path.is_dir():
-            yield from _walk(path, agent, seen)
-        elif path.is_file() and (status.st_dev, status.st_ino) not in seen and _is_transcript(path, agent):
+            yield from _walk(path, agent, seen, refused)
+        elif path.is_file() and (status.st_dev, status.st_ino) not in seen and _is_transcript(path, agent, refused):
             seen.add((status.st_dev, status.st_ino))
             yield path
 
 
-def _walk(root: Path, agent: str, seen: set[tuple[int, int]]) -> Iterator[Path]:
+def _walk(root: Path, agent: str, seen: set[tuple[int, int]], refused: Refused) -> Iterator[Path]:
     pending = [root]
     while pending:
         folder = pending.pop()
@@ -63,7 +65,8 @@ def _walk(root: Path, agent: str, seen: set[tuple[int, int]]) -> Iterator[Path]:
                 continue
             seen.add((status.st_dev, status.st_ino))
             entries = sorted(folder.iterdir(), key=lambda entry: entry.name)
-        except OSError:
+        except OSError as why:
+            refused(folder, why)
             continue
         folders = []
         for entry in entries:
@@ -72,17 +75,18 @@ def _walk(root: Path, agent: str, seen: set[tuple[int, int]]) -> Iterator[Path]:
                     folders.append(entry)
                 elif entry.suffix.lower() in _SUFFIXES and entry.is_file():
                     status = entry.stat()
-                    if (status.st_dev, status.st_ino) not in seen and _is_transcript(entry, agent):
+                    if (status.st_dev, status.st_ino) not in seen and _is_transcript(entry, agent, refused):
                         seen.add((status.st_dev, status.st_ino))
                         yield entry
-            except OSError:
-                continue
+            except OSError as why:
+                refused(entry, why)
         pending.extend(reversed(folders))
 
 
-def _is_transcript(path: Path, agent: str) -> bool:
+def _is_transcript(path: Path, agent: str, refused: Refused) -> bool:
     try:
         found = sniff(path)
-    except OSError:
+    except OSError as why:
+        refused(path, why)
         return False
     return found is not None and agent in ("", found.agent)

@@ -45,6 +45,20 @@ _STEPS = re.compile(rb'"(?:trajectory|history)"\s*:\s*\[')
 _STEP = re.compile(rb'"(?:action|thought|message_type)"\s*:')
 
 
+_ARCHIVES = (b"\xfd7zXZ\0", b"\x1f\x8b", b"BZh", b"(\xb5/\xfd", b"PK\x03\x04", b"7z\xbc\xaf'\x1c")
+"""How files begin that xz, gzip, bzip2, zstd, zip and 7z write."""
+
+
+def is_archive(path: Path) -> bool:
+    """Whether a file is packed, so that what is in it cannot be told.
+
+    Raises: OSError.
+    """
+    with path.open("rb") as file:
+        head = file.read(262)
+    return head.startswith(_ARCHIVES) or head[257:] == b"ustar"
+
+
 def sniff(path: Path) -> Reader | None:
     """The format's reader class, or None for what is no transcript (or has no whole line yet).
 

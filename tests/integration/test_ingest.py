@@ -6,11 +6,14 @@ import errno
 import json
 import os
 import random
-from collections.abc import Iterator
+import shutil
+import tarfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from client_sessions import OPENCODE_MESSAGES, SAMPLES, opencode
 from histories import EXAMPLE, digests, real_sessions
 
@@ -18,11 +21,12 @@ from memctl.api.accounting import account as account_of_log
 from memctl.api.commands import Intake
 from memctl.api.importing import import_stores
 from memctl.api.ingest import Account, ingest
+from memctl.cli.ingest import ingest as ingest_verb
 from memctl.domain.event import Position
-from memctl.infra.database import connect
+from memctl.infra.database import Connection, connect
 from memctl.infra.log.mark import move_mark
 from memctl.infra.log.read import read_stretch
-from memctl.infra.settings import load_settings
+from memctl.infra.settings import Settings, load_settings
 from memctl.workers.drain import Drainer, catch_up
 from memctl.workers.replay import replay
 
@@ -139,6 +143,54 @@ def test_what_cannot_be_read_is_named_with_file_line_and_reason(intake: Intake, 
     assert [(bad.line, Path(bad.file).name) for bad in account.bad] == [(n, "one.jsonl") for n in (2, 5, 6)]
     assert all(bad.why for bad in account.bad)
     assert (account.lines, account.with_events, account.blank) == (7, 3, 1)
+
+
+PACKED = {
+    "w:gz": "sessions.tar.gz", "w:bz2": "sessions.tar.bz2", "w:xz": "sessions.tar.xz", "w": "sessions.tar",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("how", [*PACKED, "zip"])
+def test_of_what_is_packed_it_is_said_what_to_do_and_nothing_is_kept(
+    settings: Settings, log: Connection, sessions: Path, how: Any
+) -> None:
+    file = sessions.parent / PACKED.get(how, "sessions.zip")
+    if how == "zip":
+        shutil.make_archive(str(file.with_suffix("")), "zip", sessions)
+    else:
+        with tarfile.open(file, how) as packing:
+            packing.add(sessions)
+    told = CliRunner().invoke(ingest_verb, [str(file)])
+    assert (told.exit_code, told.stdout) == (3, "")
+    assert told.stderr == f"{file} is packed: unpack it, and name what comes of it\n"
+    assert move_mark(log) == 0
+
+
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        (Path.mkdir, "no sessions found in {}"),
+        (Path.touch, "{} is empty: passed over"),
+        (lambda path: path.write_bytes(bytes(range(256)) * 20), "{} is no transcript that memctl knows: passed over"),
+        (lambda path: path.write_text("hello\n"), "{} is no transcript that memctl knows: passed over"),
+        (os.mkfifo, "no sessions found in {}"),
+    ],
+    ids=["folder", "empty", "binary", "text", "pipe"],
+)
+def test_what_is_no_transcript_is_named_and_what_is_one_is_read_beside_it(
+    settings: Settings, log: Connection, sessions: Path, made: Callable[[Path], Any], said: str
+) -> None:
+    other = sessions.parent / "other.jsonl"
+    made(other)
+    told = CliRunner().invoke(ingest_verb, [str(other)])
+    assert (told.exit_code, told.stderr) == (3, said.format(other) + "\n")
+    assert move_mark(log) == 0
+    again = sessions.parent / "again.jsonl"
+    again.symlink_to(sessions / "one.jsonl")
+    told = CliRunner().invoke(ingest_verb, [str(other), str(sessions), str(again)])
+    assert told.exit_code == 0
+    assert told.stderr == ("" if said.startswith("no sessions") else said.format(other) + "\n")
+    assert move_mark(log) > 0
 
 
 def test_a_line_of_two_objects_run_together_gives_both(intake: Intake, sessions: Path) -> None:

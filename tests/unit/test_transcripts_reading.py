@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 from pathlib import Path
@@ -213,6 +214,24 @@ def test_transcripts_are_found_by_content_and_links_end(tmp_path: Path) -> None:
     assert sniff(tmp_path / "a" / "b" / "two.jsonl") is Codex
     with pytest.raises(FileNotFoundError):
         list(discover([tmp_path / "nowhere"]))
+
+
+def test_what_cannot_be_read_is_told_and_the_rest_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("a", "b", "c"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "one.jsonl").write_bytes(prompt(name) + b"\n")
+    listed, opened = Path.iterdir, Path.open
+
+    def denied(path: Path, *given: Any, **more: Any) -> Any:
+        if path in (tmp_path / "a", tmp_path / "b" / "one.jsonl"):
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return (opened if path.is_file() else listed)(path, *given, **more)
+
+    monkeypatch.setattr(Path, "iterdir", denied)
+    monkeypatch.setattr(Path, "open", denied)
+    refused: dict[Path, OSError] = {}
+    assert list(discover([tmp_path], refused=refused.__setitem__)) == [tmp_path / "c" / "one.jsonl"]
+    assert list(refused) == [tmp_path / "a", tmp_path / "b" / "one.jsonl"]
 
 
 def test_default_sources_are_the_folders_that_exist(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
