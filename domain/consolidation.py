@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
 from typing import Annotated, ClassVar, Literal
 from uuid import UUID
 
@@ -165,7 +166,7 @@ class Supersede(Command, frozen=True, kw_only=True):
         )
 
 
-class Side(msgspec.Struct, frozen=True, kw_only=True):
+class Side(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """What the rules look at of a memory. Times in microseconds; `weight` says which of two is kept, the higher."""
 
     id: str
@@ -174,6 +175,15 @@ class Side(msgspec.Struct, frozen=True, kw_only=True):
     text: str
     last_at: int
     weight: tuple[float, ...] = ()
+
+    @cached_property
+    def numbers(self) -> frozenset[str]:
+        """Read once, however many are like it."""
+        return numbers(self.text)
+
+    @cached_property
+    def turns(self) -> tuple[str, ...]:
+        return turns(self.text)
 
 
 Relation = Literal["same", "newer", "contrary"]
@@ -187,8 +197,8 @@ def relation_of(one: Side, other: Side, alike: float) -> Relation | None:
     """
     if one.kind != other.kind or one.kind not in MERGEABLE or one.location != other.location:
         return None
-    counted = numbers(one.text) == numbers(other.text)
-    turned = turns(one.text) == turns(other.text)
+    counted = one.numbers == other.numbers
+    turned = one.turns == other.turns
     if counted and turned:
         return "same" if alike > ALIKE else None
     if one.kind != "knowledge":
