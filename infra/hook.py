@@ -14,6 +14,10 @@ import os
 import sys
 import time
 
+TYPE_CHECKING = False  # as typing has it
+if TYPE_CHECKING:
+    import _socket
+
 VERSION = 1
 MAX_PAYLOAD = 64 * 1024 * 1024
 MOST_FILES = 10_000
@@ -27,7 +31,7 @@ ACKNOWLEDGED = b'{"ok": true'
 """How the door's answer begins once a delivery is durable."""
 
 RECALL_PATIENCE_S = 2.0
-"""How long an answer may take; a hook that waits for one has said what it had to say."""
+"""How long an answer may take from when it was asked for, which is before the delivery is durable."""
 
 MOST_ASKED = 1 << 20
 """Bytes of a payload that memory is asked about."""
@@ -113,12 +117,15 @@ def _deliver(asked: dict[str, str]) -> None:
     user = _user_settings()
     data_dir = asked["--data-dir"] or _named("data_dir", user) or _home("XDG_DATA_HOME", "~/.local/share")
     door = _door(data_dir, user)
+    # Memory looks while the door makes the delivery durable.
+    asks = "--recall" in asked and off != "recall" and len(payload) <= MOST_ASKED
+    asking = _ask(data_dir, asked, identifier, payload) if asks else None
     waits = off != "save" and (len(payload) > MAX_PAYLOAD or not _through_door(door, delivery))
     lost = waits and not _left(data_dir + "/spool", identifier, at, delivery)
     if off != "save" and not lost:
         _has_room_again(data_dir)
-    if "--recall" in asked and off != "recall" and len(payload) <= MOST_ASKED:
-        told = _recalled(data_dir, asked, identifier, payload)
+    if asks:
+        told = _answer(*asking) if asking else b""
         os.write(1, told or (_trouble(data_dir, door, asked, payload, lost) if waits else b""))
 
 
@@ -167,30 +174,47 @@ def _through_door(door: str, delivery: bytes) -> bool:
         return False
 
 
-def _recalled(data_dir: str, asked: dict[str, str], identifier: str, payload: bytes) -> bytes:
-    """What memory has to tell at this hook, in the client's own form; nothing where it has nothing or is not there."""
+def _ask(
+    data_dir: str, asked: dict[str, str], identifier: str, payload: bytes
+) -> tuple[_socket.socket, bytes, float] | None:
+    """Ask what memory has to tell at this hook, without waiting for anything.
+
+    Returns the connection on which it answers, what is still to be sent on it, and until when it may take; None where
+    memory is not there.
+    """
     import _socket
 
     deadline = time.monotonic() + RECALL_PATIENCE_S
     agent, event = asked["--agent"], asked["--event"]
     if not (agent + event).replace("-", "").isalnum():
-        return b""
+        return None
     try:
         with open(f"{data_dir}/run/{API_FILE}", encoding="utf-8") as file:
             path, token = file.read().split()
         client = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
-        client.settimeout(RECALL_PATIENCE_S)
+        client.setblocking(False)
         client.connect(path)
         head = (
             f"POST /v1/hooks/{agent}?event={event} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\n"
             f"Memctl-Delivery: {identifier}\r\nContent-Length: {len(payload)}\r\nConnection: close\r\n\r\n"
         )
-        client.sendall(head.encode() + payload)
-        answer = b""
+        request = head.encode() + payload
+        return client, request[client.send(request) :], deadline
+    except (OSError, ValueError):
+        return None
+
+
+def _answer(client: _socket.socket, unsent: bytes, deadline: float) -> bytes:
+    """What memory has to tell, in the client's own form; nothing where it has nothing, or takes too long."""
+    answer = b""
+    try:
+        client.settimeout(max(0.01, deadline - time.monotonic()))
+        if unsent:  # who has answered may have hung up, and to send even nothing there fails
+            client.sendall(unsent)
         while more := client.recv(1 << 16):
             answer += more
             client.settimeout(max(0.01, deadline - time.monotonic()))
-    except (OSError, ValueError):
+    except OSError:
         return b""
     head_, _, body = answer.partition(b"\r\n\r\n")
     return body if head_.startswith(b"HTTP/1.1 200 ") and body.endswith(b"}") else b""
