@@ -39,6 +39,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from memctl.domain.errors import MemctlError
 from memctl.infra import logs
+from memctl.infra.heap import give_back
 from memctl.infra.listening import tcp_listener
 from memctl.infra.vectors import calls, indexing, wire
 from memctl.infra.vectors.shards import NAME, Collection, Collections
@@ -266,9 +267,10 @@ async def _serving(collections: Collections) -> AsyncIterator[None]:
 
 async def _flush_when_quiet(collections: Collections) -> None:
     """Flush collections that rest after writes. A flush holds the loop (30 ms after a few points, 250 ms after 20,000),
-    so it waits for a pause in the writing, but not for ever."""
+    so it waits for a pause in the writing, but not for ever. Then what the writing took is given back."""
     while True:
         await asyncio.sleep(FLUSH_LOOK_S)
+        flushed = False
         for collection in collections:
             quiet = time.monotonic() - collection.written_at >= FLUSH_AFTER_QUIET_S
             if collection.unflushed and (quiet or collection.unflushed >= FLUSH_AT_POINTS):
@@ -277,10 +279,13 @@ async def _flush_when_quiet(collections: Collections) -> None:
                         continue
                     try:
                         collection.flush()
+                        flushed = True
                     except Exception:
                         # The log still holds everything; the next look tries again.
                         collection.unflushed += 1
                         log.exception("collection %s was not flushed", collection.name)
+        if flushed:
+            await asyncio.to_thread(give_back)
 
 
 def serve(folder: Path, token: str, *, port: int = 0, uds: Path | None = None) -> None:
