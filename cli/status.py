@@ -405,6 +405,7 @@ def _as_json(look: Look, needs_a_person: bool) -> dict[str, Any]:
             "lag": health.lag,
         },
         "vectors": None if health is None else {"to_write": health.to_write, "to_embed": health.to_embed},
+        "processors": None if health is None else [msgspec.to_builtins(each) for each in health.processors],
         "replay": None if health is None or health.replay is None else msgspec.to_builtins(health.replay),
         "backups": None if look.kept is None else _kept_as_json(look.kept),
         "bytes": None if health is None else health.sizes,

@@ -54,7 +54,7 @@ ASKED = 200
 
 AT_ONCE = 1_000
 INDEX_WAIT_S = 900
-"""For the graph index of the memories that are asked among; what it covers then is printed."""
+"""For the graph index of the memories that are asked among, and for rest; how far it came is printed."""
 
 KILLED = ("door", "postgres", "worker", "api", "valkey")
 
@@ -406,9 +406,8 @@ def measure_recall(folder: Path | None, memories: int) -> dict[str, Any]:
         said = 0
         for number in range(search.PROJECTS):  # a project that memory does not know is told nothing
             run(line, prompted(number, "Let us go on with the parser."), one.environment)
-        time.sleep(4.0)
         deadline = time.monotonic() + INDEX_WAIT_S
-        while search.indexed_share(settings) < 0.8 and time.monotonic() < deadline:
+        while (search.indexed_share(settings) < 0.8 or not at_rest(one)) and time.monotonic() < deadline:
             time.sleep(2.0)
         for number, title in enumerate(random.Random(5).choices(titles, k=ASKED + 10)):
             asked = prompted(search.PROJECTS + number, title)
@@ -422,6 +421,7 @@ def measure_recall(folder: Path | None, memories: int) -> dict[str, Any]:
             "memories": memories,
             "answered": f"{said} of {ASKED + 10}",
             "graph index covers": round(search.indexed_share(settings), 2),
+            "all is embedded, no processor at work": at_rest(one),
             **{
                 name: {
                     "median (ms)": round(percentile(each[10:], 0.50) * 1000, 1),
@@ -431,6 +431,13 @@ def measure_recall(folder: Path | None, memories: int) -> dict[str, Any]:
             },
             **{f"resident: {name} (MB)": size for name, size in proportional(one).items()},
         }
+
+
+def at_rest(one: Memory) -> bool:
+    """Whether all is folded, written and embedded, and no processor is at work: as a machine is most of the time."""
+    told = one("status", "--json", check=False)
+    left = (told["log"]["lag"], *told["vectors"].values(), *(each["working"] for each in told["processors"]))
+    return not any(left)
 
 
 def deliver(day: Memory, sent: Sequence[Sent]) -> None:
