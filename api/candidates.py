@@ -210,9 +210,9 @@ class Sources:
         found = _Found()
         for scope in scopes:
             hits = searches.hybrid(name, scope, dense=vector, sparse=(indices, weights), limit=CANDIDATES)
-            found.add(hits.dense, hits.sparse)
+            found.add(*hits)
             if scope is not scopes[0]:
-                gathered.timely = {hit.memory_id for hit in (*hits.dense, *hits.sparse)}
+                gathered.timely = {hit.memory_id for of_source in hits for hit in of_source}
         if switches.fill:
             beside = found.best(LENDERS) if switches.neighbours else []
             by_meaning, by_words = found.missing(beside)

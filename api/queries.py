@@ -42,7 +42,6 @@ from memctl.domain.errors import MemctlError
 from memctl.domain.event import Event
 from memctl.domain.memory import MemoryKind, memory_id
 from memctl.infra.log.read import read_events
-from memctl.projections.memory_rows import Memory
 from memctl.projections.sessions import Session
 
 _HEX = re.compile(r"[0-9a-f-]+", re.IGNORECASE)
@@ -111,11 +110,6 @@ def memory(reader: Reader, wanted: str) -> dict[str, Any]:
     """One memory, by id or by the unambiguous beginning of one. Raises: NotFound, Ambiguous."""
     p = projection_named("memories")
     return with_evidence(reader, [Keyed(*_by_prefix(reader, "memories", wanted, one(reader, p, wanted)))])[0]
-
-
-def memories_by_id(reader: Reader, ids: Sequence[str]) -> dict[str, Memory]:
-    """Memories by id; those that are gone are left out."""
-    return several(reader, projection_named("memories"), ids)
 
 
 # --- sessions ---

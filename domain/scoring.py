@@ -22,9 +22,6 @@ LEAST = 0.028
 SAME = 8.0
 """Standard deviations above the background at which two texts say the same."""
 
-RRF_K = 60
-"""Cormack, Clarke and Büttcher, SIGIR 2009."""
-
 
 # --- what is known of a candidate ---
 
@@ -229,17 +226,6 @@ def relevance(candidate: Candidate, calibration: Calibration = CALIBRATION) -> f
 def worth_showing(candidate: Candidate, in_period: bool | None = None) -> bool:
     """Whether a candidate has anything to do with the query: its words, its meaning, or the time it says."""
     return bool(in_period) or candidate.words > 0 or relevance(candidate) >= LEAST
-
-
-# --- fusion ---
-
-
-def reciprocal_ranks(candidate: Candidate, weights: Mapping[str, float], k: int = RRF_K) -> float:
-    """Weighted reciprocal rank fusion, as a share of what the first of every source would get (0 to 1)."""
-    best = sum(weights.values()) / (k + 1)
-    return (
-        sum(weights.get(source, 0.0) / (k + rank) for source, rank in candidate.ranks.items()) / best if best else 0.0
-    )
 
 
 # --- profiles ---

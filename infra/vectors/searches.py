@@ -22,29 +22,18 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-RRF_K = 60  # Cormack, Clarke and Büttcher, SIGIR 2009
-
 Sparse = tuple[Sequence[int], Sequence[float]]
 """Indices of words, and their weights."""
 
 
 class Hit(msgspec.Struct, frozen=True):
-    """A point that was found. `score` is a cosine (dense), a BM25 weight (sparse), or a sum of reciprocal ranks;
-    `before` is the memory of the turn before it, empty for none and on points of an older kind."""
+    """A point that was found. `score` is a cosine (dense) or a BM25 weight (sparse); `before` is the memory of the turn
+    before it, empty for none and on points of an older kind."""
 
     id: str
     score: float
     memory_id: str
     before: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class HybridHits:
-    """One ranked list a source, best first; `fused` only when weights were given."""
-
-    dense: list[Hit]
-    sparse: list[Hit]
-    fused: list[Hit]
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,22 +112,20 @@ class Searches:
         dense: Vectors | Sequence[float] | None = None,
         sparse: Sparse | None = None,
         limit: int,
-        rrf_weights: tuple[float, float] | None = None,
-    ) -> HybridHits:
-        """The best `limit` points of the scope by each source, in one round trip.
+    ) -> tuple[list[Hit], list[Hit]]:
+        """The best `limit` points of the scope by the dense and by the sparse vectors, each list best first, in one
+        round trip.
 
-        The sources come apart, each with its own scores, so that fusion happens, and is explained, in our own rules.
-        With `rrf_weights` (dense, sparse) the server's own reciprocal rank fusion is asked for as well.
+        The sources come apart, each with its own scores, so that they are weighed, and explained, in our own rules.
         """
-        vectors = _vectors(dense, sparse)
         within = {"filter": {"must": scope.conditions}, "limit": limit}
-        requests = {source: {"query": vector, "using": source, **within} for source, vector in vectors.items()}
-        if rrf_weights is not None and requests:
-            weights = [weight for source, weight in zip((DENSE, SPARSE), rrf_weights, strict=True) if source in vectors]
-            fused = {"prefetch": list(requests.values()), "query": {"rrf": {"k": RRF_K, "weights": weights}}}
-            requests["fused"] = {**fused, "limit": limit}
-        found = self._ask(name, requests)
-        return HybridHits(found.get(DENSE, []), found.get(SPARSE, []), found.get("fused", []))
+        return self._ask(
+            name,
+            {
+                source: {"query": vector, "using": source, **within}
+                for source, vector in _vectors(dense, sparse).items()
+            },
+        )
 
     def of(
         self,
@@ -168,8 +155,7 @@ class Searches:
                 "filter": {"must": scope.conditions, "should": any_of},
                 "limit": len(those.ids) + 2 * len(those.after),
             }
-        found = self._ask(name, requests)
-        return found.get(DENSE, []), found.get(SPARSE, [])
+        return self._ask(name, requests)
 
     def count(self, name: str) -> int:
         """How many points there are, of all spaces."""
@@ -182,15 +168,17 @@ class Searches:
         found = self._post("list its vectors", name, "scroll", asked, _drawn)
         return [record.vector[DENSE] for record in found.points]
 
-    def _ask(self, name: str, requests: Mapping[str, dict[str, Any]]) -> dict[str, list[Hit]]:
+    def _ask(self, name: str, requests: Mapping[str, dict[str, Any]]) -> tuple[list[Hit], list[Hit]]:
+        """What requests by source find: hits of the dense and of the sparse vectors, none where nothing was asked."""
         if not requests:
-            return {}
+            return [], []
         searches = [{**request, "with_payload": _TOLD} for request in requests.values()]
         answers = self._post("search", name, "query/batch", {"searches": searches}, _answers)
-        return {
+        hits = {
             source: [Hit(str(p.id), p.score, p.payload.memory_id, p.payload.before) for p in found.points]
             for source, found in zip(requests, answers, strict=True)
         }
+        return hits.get(DENSE, []), hits.get(SPARSE, [])
 
     def _post(self, action: str, name: str, path: str, body: object, decoder: msgspec.json.Decoder[_Result[T]]) -> T:
         import httpx

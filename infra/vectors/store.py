@@ -208,14 +208,6 @@ def delete(client: QdrantClient, name: str, ids: Iterable[str]) -> None:
             client.delete(name, models.PointIdsList(points=list(batch)), wait=True)
 
 
-def delete_in(client: QdrantClient, name: str, scope: Scope) -> None:
-    """Delete every point of the scope."""
-    from qdrant_client import models
-
-    with _asked("delete points", name):
-        client.delete(name, models.FilterSelector(filter=_filter(scope)), wait=True)
-
-
 def count(client: QdrantClient, name: str, scope: Scope | None = None) -> int:
     with _asked("count points", name):
         return client.count(name, count_filter=_filter(scope) if scope else None, exact=True).count

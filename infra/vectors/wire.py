@@ -19,7 +19,6 @@ _U32_MAX = 0xFFFF_FFFF
 _MAX_LIMIT = 100_000
 _MAX_DEPTH = 16
 _FULL_SCAN_KB = 5_000  # vectors of a segment, or of what a filter leaves, that are looked through one by one
-_RRF_K = 2  # Qdrant's default
 _DISTANCES = {kind: getattr(edge.Distance, kind) for kind in ("Cosine", "Euclid", "Dot", "Manhattan")}
 _DATATYPES = {"float32": "Float32", "float16": "Float16", "uint8": "Uint8"}
 _INDEXES: dict[str, Callable[..., Any]] = {
@@ -389,39 +388,25 @@ def vector_selector(value: object) -> bool | list[str]:
     return [_text(name, "with_vector") for name in items(value, "with_vector")]
 
 
-_STAGE = ("prefetch", "query", "using", "filter", "params", "score_threshold", "limit")
+_OF_QUERY = (
+    "query", "using", "filter", "params", "score_threshold", "limit", "offset", "with_vector", "with_payload",
+)  # fmt: skip
 
 
 def query_request(body: object, dense: Mapping[str, int]) -> edge.QueryRequest:
-    fields = take(body, "query", optional=(*_STAGE, "offset", "with_vector", "with_payload"))
+    fields = take(body, "query", optional=_OF_QUERY)
+    threshold = fields["score_threshold"]
     return _refusing(  # type: ignore[no-any-return]
         edge.QueryRequest,
         limit=integer(fields["limit"], "limit", 10),
         offset=integer(fields["offset"], "offset", 0),
         with_vector=vector_selector(fields["with_vector"]),
         with_payload=selector(fields["with_payload"]) or False,
-        **_stage(fields, dense, 0),
+        query=_scoring(fields["query"], fields["using"], dense),
+        filter=condition_filter(fields["filter"]),
+        score_threshold=None if threshold is None else _number(threshold, "score_threshold"),
+        params=_search_params(fields["params"]),
     )
-
-
-def _stage(fields: JsonObject, dense: Mapping[str, int], depth: int) -> JsonObject:
-    """What a query and a prefetch have in common."""
-    if depth > _MAX_DEPTH:
-        raise BadRequest(f"prefetches nest at most {_MAX_DEPTH} deep")
-    listed = fields["prefetch"] or []
-    prefetches = []
-    for inner in listed if isinstance(listed, list) else [listed]:
-        given = take(inner, "prefetch", optional=_STAGE)
-        limit = integer(given["limit"], "limit", 10)
-        prefetches.append(_refusing(edge.Prefetch, limit=limit, **_stage(given, dense, depth + 1)))
-    threshold = fields["score_threshold"]
-    return {
-        "prefetches": prefetches or None,
-        "query": _scoring(fields["query"], fields["using"], dense),
-        "filter": condition_filter(fields["filter"]),
-        "score_threshold": None if threshold is None else _number(threshold, "score_threshold"),
-        "params": _search_params(fields["params"]),
-    }
 
 
 def _scoring(value: object, using: object, dense: Mapping[str, int]) -> Any:
@@ -436,17 +421,6 @@ def _scoring(value: object, using: object, dense: Mapping[str, int]) -> Any:
         return _scoring(take(value, "query", ("nearest",))["nearest"], using, dense)
     if "indices" in value:
         return edge.Query.Nearest(sparse_vector(value, "query"), using=name or None)
-    if "fusion" in value:
-        kind = take(value, "query", ("fusion",))["fusion"]
-        if kind not in ("rrf", "dbsf"):
-            raise BadRequest("fusion must be rrf or dbsf")
-        return edge.Fusion.Rrf(_RRF_K) if kind == "rrf" else edge.Fusion.Dbsf()
-    if "rrf" in value:
-        given = take(take(value, "query", ("rrf",))["rrf"], "rrf", optional=("k", "weights"))
-        weights = None
-        if given["weights"] is not None:
-            weights = [_number(weight, "weights") for weight in items(given["weights"], "weights")]
-        return edge.Fusion.Rrf(integer(given["k"], "k", _RRF_K, low=1), weights)
     raise BadRequest(f"this kind of query is not supported by this server: {', '.join(sorted(value))}")
 
 

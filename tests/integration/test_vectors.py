@@ -19,7 +19,7 @@ from vector_server import ServerProcess, die_with_parent, vector_server_process
 from waiting import until
 
 from memctl.infra.vectors import CollectionMissing, VectorStoreUnavailable, store
-from memctl.infra.vectors.searches import HybridHits, Named, Searches
+from memctl.infra.vectors.searches import Hit, Named, Searches
 from memctl.infra.vectors.store import Payload, Scope, VectorPoint
 
 DIMENSIONS = 8
@@ -87,7 +87,7 @@ def cosine(one: list[float], other: list[float]) -> float:
     return sum(a * b for a, b in zip(one, other, strict=True)) / (math.hypot(*one) * math.hypot(*other))
 
 
-def ids(hits: list[store.Hit]) -> list[str]:
+def ids(hits: list[Hit]) -> list[str]:
     return [hit.id for hit in hits]
 
 
@@ -111,12 +111,12 @@ def test_a_hybrid_query_ranks_each_source_as_brute_force_does(
     store.upsert(client, name, points)
     dense = [random.Random("query").gauss(0, 1) for _ in range(DIMENSIONS)]
     words = [1, 2, 3]
-    found = searches.hybrid(name, HERE, dense=dense, sparse=(words, [1.0] * 3), limit=10)
+    by_meaning, found = searches.hybrid(name, HERE, dense=dense, sparse=(words, [1.0] * 3), limit=10)
 
     by_cosine = {point.id: cosine(dense, list(point.dense or ())) for point in points}
     best = sorted(by_cosine, key=lambda id: -by_cosine[id])[:10]
-    assert [hit.score for hit in found.dense] == pytest.approx([by_cosine[id] for id in best], abs=2e-3)
-    assert [by_cosine[hit.id] for hit in found.dense] == pytest.approx([hit.score for hit in found.dense], abs=2e-3)
+    assert [hit.score for hit in by_meaning] == pytest.approx([by_cosine[id] for id in best], abs=2e-3)
+    assert [by_cosine[hit.id] for hit in by_meaning] == pytest.approx([hit.score for hit in by_meaning], abs=2e-3)
 
     holding = {word: sum(word in point.sparse[0] for point in points) for word in words}
     idf = {word: math.log((200 - n + 0.5) / (n + 0.5) + 1) for word, n in holding.items()}
@@ -125,32 +125,20 @@ def test_a_hybrid_query_ranks_each_source_as_brute_force_does(
         for point in points
     }
     best = sorted(by_words, key=lambda id: -by_words[id])[:10]
-    assert ids(found.sparse) == best
-    assert [hit.score for hit in found.sparse] == pytest.approx([by_words[id] for id in best], rel=1e-4)
+    assert ids(found) == best
+    assert [hit.score for hit in found] == pytest.approx([by_words[id] for id in best], rel=1e-4)
     payload = next(point.payload for point in points if point.id == best[0])
-    assert (found.sparse[0].memory_id, found.sparse[0].before) == (payload["memory_id"], payload["before"])
-    assert found.fused == []
-
-
-def test_the_server_fuses_by_weighted_reciprocal_ranks_when_asked(
-    client: QdrantClient, name: str, searches: Searches
-) -> None:
-    store.upsert(client, name, [a_point(k) for k in range(50)])
-    query: dict[str, Any] = {"dense": [1.0] * DIMENSIONS, "sparse": ([1, 2, 3], [1.0] * 3), "limit": 20}
-    by_meaning = searches.hybrid(name, HERE, rrf_weights=(1.0, 0.001), **query)
-    assert ids(by_meaning.fused)[:5] == ids(by_meaning.dense)[:5]
-    by_words = searches.hybrid(name, HERE, rrf_weights=(0.001, 1.0), **query)
-    assert ids(by_words.fused)[:5] == ids(by_words.sparse)[:5]
+    assert (found[0].memory_id, found[0].before) == (payload["memory_id"], payload["before"])
 
 
 def test_a_query_by_one_source_returns_that_source_only(client: QdrantClient, name: str, searches: Searches) -> None:
     point = a_point(1)
     del point.payload["before"]  # type: ignore[misc]  # as an older memctl wrote it
     store.upsert(client, name, [point])
-    found = searches.hybrid(name, HERE, sparse=(list(a_point(1).sparse[0]), [1.0] * 6), limit=5)
-    assert ([(hit.id, hit.before) for hit in found.sparse], found.dense) == ([(a_point(1).id, "")], [])
-    assert searches.hybrid(name, HERE, limit=5) == HybridHits([], [], [])
-    assert searches.hybrid(name, HERE, sparse=([], []), limit=5) == HybridHits([], [], [])
+    dense, sparse = searches.hybrid(name, HERE, sparse=(list(a_point(1).sparse[0]), [1.0] * 6), limit=5)
+    assert ([(hit.id, hit.before) for hit in sparse], dense) == ([(a_point(1).id, "")], [])
+    assert searches.hybrid(name, HERE, limit=5) == ([], [])
+    assert searches.hybrid(name, HERE, sparse=([], []), limit=5) == ([], [])
 
 
 def test_a_point_is_found_by_words_before_it_is_embedded_and_by_meaning_after(
@@ -159,13 +147,40 @@ def test_a_point_is_found_by_words_before_it_is_embedded_and_by_meaning_after(
     point = a_point(7, dense=False)
     store.upsert(client, name, [point])
     query: dict[str, Any] = {"dense": [1.0] * DIMENSIONS, "sparse": (list(point.sparse[0]), [1.0] * 6), "limit": 5}
-    before = searches.hybrid(name, HERE, **query)
-    assert (ids(before.dense), ids(before.sparse)) == ([], [point.id])
+    dense, sparse = searches.hybrid(name, HERE, **query)
+    assert (ids(dense), ids(sparse)) == ([], [point.id])
     store.set_dense(client, name, {point.id: [1.0] * DIMENSIONS})
-    after = searches.hybrid(name, HERE, **query)
-    assert (ids(after.dense), ids(after.sparse)) == ([point.id], [point.id])
-    assert after.dense[0].score == pytest.approx(1, abs=2e-3)
-    assert after.dense[0].memory_id == point.payload["memory_id"]
+    dense, sparse = searches.hybrid(name, HERE, **query)
+    assert (ids(dense), ids(sparse)) == ([point.id], [point.id])
+    assert dense[0].score == pytest.approx(1, abs=2e-3)
+    assert dense[0].memory_id == point.payload["memory_id"]
+
+
+def test_what_one_source_found_is_scored_by_the_other_too(client: QdrantClient, name: str, searches: Searches) -> None:
+    points = [a_point(seed) for seed in range(30)]
+    store.upsert(client, name, points)
+    asked = points[3]
+    assert asked.dense is not None
+    by_meaning, by_words = searches.hybrid(name, HERE, dense=asked.dense, sparse=asked.sparse, limit=30)
+    all_of_them = Named([point.id for point in points])
+    dense, sparse = searches.of(name, HERE, dense=(asked.dense, all_of_them), sparse=(asked.sparse, all_of_them))
+    assert {hit.id: hit.score for hit in dense} == pytest.approx({hit.id: hit.score for hit in by_meaning}, abs=1e-4)
+    assert {hit.id: hit.score for hit in sparse} == pytest.approx({hit.id: hit.score for hit in by_words}, abs=1e-4)
+    assert searches.of(name, HERE, dense=(asked.dense, Named([])), sparse=None) == ([], [])
+    assert len(searches.sample(name, "here", 5)) == 5
+    assert searches.sample(name, "elsewhere", 5) == []
+
+
+def test_the_turn_after_a_memory_is_found_by_its_name(client: QdrantClient, name: str, searches: Searches) -> None:
+    first, other = a_point(0), a_point(2)
+    followed = a_point(1, before=first.payload["memory_id"])
+    store.upsert(client, name, [first, followed, other])
+    assert first.dense is not None
+    named = Named([first.id], after=[first.payload["memory_id"]])
+    hits, _ = searches.of(name, HERE, dense=(first.dense, named), sparse=None)
+    assert {hit.id for hit in hits} == {first.id, followed.id}
+    elsewhere = Scope("elsewhere")
+    assert searches.of(name, elsewhere, dense=(first.dense, named), sparse=None) == ([], [])
 
 
 def test_a_dense_vector_that_comes_late_does_not_bring_a_deleted_point_back(client: QdrantClient, name: str) -> None:
@@ -202,8 +217,7 @@ def test_a_scope_lets_only_its_own_points_through(
     wanted = {points[k].id for k in expected}
     words = (list(range(40)), [1.0] * 40)
     found = searches.hybrid(name, scope, dense=[1.0] * DIMENSIONS, sparse=words, limit=10)
-    assert set(ids(found.dense)) == wanted
-    assert set(ids(found.sparse)) == wanted
+    assert [set(ids(hits)) for hits in found] == [wanted, wanted]
     assert {point.id for point in store.scroll_points(client, name, scope)} == wanted
     assert store.count(client, name, scope) == len(wanted)
 
@@ -223,7 +237,8 @@ def test_should_must_not_and_ids_combine(client: QdrantClient, name: str) -> Non
 
 def test_deleting_a_scope_deletes_nothing_else(client: QdrantClient, name: str) -> None:
     store.upsert(client, name, [a_point(k) for k in range(9)])
-    store.delete_in(client, name, Scope("here", locations=["place 1"]))
+    those = models.Filter.model_validate({"must": Scope("here", locations=["place 1"]).conditions})
+    client.delete(name, models.FilterSelector(filter=those), wait=True)
     assert {point.id for point in store.scroll_points(client, name)} == {a_point(k).id for k in range(9) if k % 3 != 1}
 
 
@@ -310,6 +325,8 @@ def test_a_request_under_another_host_name_is_refused(server: ServerProcess) -> 
         ("POST", "/points/query", {"query": [1.0], "using": "dense"}, 400),
         ("POST", "/points/query", {"query": [1.0], "using": "other"}, 400),
         ("POST", "/points/query", {"query": "8f5b8a4e-0000-4000-8000-000000000000"}, 400),
+        ("POST", "/points/query", {"prefetch": [{"query": [1.0] * DIMENSIONS}], "query": {"fusion": "rrf"}}, 400),
+        ("POST", "/points/query", {"query": {"fusion": "rrf"}}, 400),
         ("POST", "/points/query", {"limit": -1}, 400),
         ("POST", "/points/query", {"filter": {"must": [{"key": "a", "match": {"text": "b"}}]}}, 400),
         ("POST", "/points/query", {"filter": {"must": [{"key": "a"}]}}, 400),
@@ -373,7 +390,7 @@ def test_concurrent_writes_and_queries_lose_nothing(server: ServerProcess, clien
             while not done.is_set():
                 words = (list(range(40)), [1.0] * 40)
                 found = mine.hybrid(name, HERE, dense=[1.0] * DIMENSIONS, sparse=words, limit=5)
-                assert all(hit.memory_id.startswith("memory ") for hit in [*found.dense, *found.sparse])
+                assert all(hit.memory_id.startswith("memory ") for hits in found for hit in hits)
         except BaseException as why:
             failures.append(why)
         finally:
@@ -568,30 +585,3 @@ def test_the_server_also_listens_on_a_unix_socket_of_its_owner(tmp_path: Path) -
         child.terminate()
         child.wait(20)
     assert not path.exists()
-
-
-def test_what_one_source_found_is_scored_by_the_other_too(client: QdrantClient, name: str, searches: Searches) -> None:
-    points = [a_point(seed) for seed in range(30)]
-    store.upsert(client, name, points)
-    asked = points[3]
-    assert asked.dense is not None
-    both = searches.hybrid(name, HERE, dense=asked.dense, sparse=asked.sparse, limit=30)
-    all_of_them = Named([point.id for point in points])
-    dense, sparse = searches.of(name, HERE, dense=(asked.dense, all_of_them), sparse=(asked.sparse, all_of_them))
-    assert {hit.id: hit.score for hit in dense} == pytest.approx({hit.id: hit.score for hit in both.dense}, abs=1e-4)
-    assert {hit.id: hit.score for hit in sparse} == pytest.approx({hit.id: hit.score for hit in both.sparse}, abs=1e-4)
-    assert searches.of(name, HERE, dense=(asked.dense, Named([])), sparse=None) == ([], [])
-    assert len(searches.sample(name, "here", 5)) == 5
-    assert searches.sample(name, "elsewhere", 5) == []
-
-
-def test_the_turn_after_a_memory_is_found_by_its_name(client: QdrantClient, name: str, searches: Searches) -> None:
-    first, other = a_point(0), a_point(2)
-    followed = a_point(1, before=first.payload["memory_id"])
-    store.upsert(client, name, [first, followed, other])
-    assert first.dense is not None
-    named = Named([first.id], after=[first.payload["memory_id"]])
-    hits, _ = searches.of(name, HERE, dense=(first.dense, named), sparse=None)
-    assert {hit.id for hit in hits} == {first.id, followed.id}
-    elsewhere = Scope("elsewhere")
-    assert searches.of(name, elsewhere, dense=(first.dense, named), sparse=None) == ([], [])

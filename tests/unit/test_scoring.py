@@ -199,14 +199,7 @@ def test_strength_of_words_is_never_negative_and_never_fails(bm25: float, words:
     assert word_strength(bm25, words, documents) >= 0
 
 
-# --- fusion ---
-
-
-def test_the_first_of_every_source_gets_the_whole_of_the_reciprocal_ranks() -> None:
-    first = Candidate("a").seen("dense", 1, 0.9).seen("sparse", 1, 12.0)
-    assert scoring.reciprocal_ranks(first, {"dense": 0.5, "sparse": 0.5}) == pytest.approx(1.0)
-    second = Candidate("b").seen("dense", 1, 0.9)
-    assert scoring.reciprocal_ranks(second, {"dense": 0.5, "sparse": 0.5}) == pytest.approx(0.5)
+# --- ranks ---
 
 
 def test_of_two_findings_by_one_source_the_better_rank_stands() -> None:
