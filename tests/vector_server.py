@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import http.client
 import json
 import secrets
 import signal
@@ -88,3 +89,14 @@ def vector_server(folder: Path) -> Iterator[tuple[str, str]]:
     """A running server that keeps its files under `folder`: its URL and its token."""
     with vector_server_process(folder) as server:
         yield server.url, server.token
+
+
+def raw(server: ServerProcess, method: str, path: str, body: object = None, **headers: str) -> tuple[int, str]:
+    """Status and body of an answer to a plain request; a body that is not bytes is sent as JSON."""
+    connection = http.client.HTTPConnection(server.url.removeprefix("http://"), timeout=10)
+    sent = body if isinstance(body, bytes) else json.dumps(body)
+    connection.request(method, path, sent if body is not None else None, {"api-key": server.token, **headers})
+    response = connection.getresponse()
+    answer = response.status, response.read().decode()
+    connection.close()
+    return answer
