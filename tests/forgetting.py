@@ -1,0 +1,35 @@
+"""Forgetting in tests: a phrase that stands nowhere else, and looking for what is left of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from memctl.api import forget
+from memctl.api.reader import reader_of
+from memctl.infra.database import Connection, connect
+from memctl.infra.settings import Settings
+
+PHRASE = "the zq7vkx19mw harbour protocol"
+
+
+def forgotten(settings: Settings, log: Connection, **asked: Any) -> forget.Forgotten:
+    """What came of forgetting, which its preview had told no less of."""
+    planned = forget.plan(reader_of(log, "default"), **asked)
+    told = forget.preview(log, 1, planned)
+    done = forget.forget(settings, log, 1, planned, None)
+    assert told.events <= done.events
+    return done
+
+
+def holds(url: str, text: str) -> list[str]:
+    """The tables of memctl's in which a text stands, in any case."""
+    found = []
+    with connect(url) as connection:
+        names = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'memctl'").fetchall()
+        for (name,) in names:
+            rows = connection.execute(
+                f"SELECT count(*) FROM memctl.{name} t WHERE strpos(lower(t::text), lower(%s)) > 0", [text]
+            ).fetchone()
+            if rows and rows[0]:
+                found.append(name)
+    return found
