@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from unit.test_derive import Session, facts_of, only
+from telling import Session, facts_of, only
 
 from memctl.domain.code_rules import (
     ChangeUndone,

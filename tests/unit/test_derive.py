@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
-from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import msgspec
-import published
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from telling import SECOND, START, STREAM, TRACEBACK, Session, event, facts_of, hooks_of, only
 
 from memctl.api.evidence import field_text
-from memctl.domain.derive import StreamFacts, derive
-from memctl.domain.event import Event, Micros, Payload, Position, type_of
+from memctl.domain.derive import derive
 from memctl.domain.facts import (
     Answered,
     CommandRan,
@@ -27,7 +21,6 @@ from memctl.domain.facts import (
     Fact,
     FileChanged,
     FileTouched,
-    Identified,
     InsightFound,
     MoodShown,
     PlaceSeen,
@@ -36,7 +29,6 @@ from memctl.domain.facts import (
     ResolutionRefuted,
     SessionOpened,
     SessionTitled,
-    Span,
     SubagentAsked,
     TaskClosed,
     TaskOpened,
@@ -47,106 +39,14 @@ from memctl.domain.facts import (
 )
 from memctl.domain.facts import TestsRan as RanTests  # pytest takes what begins with Test for its own
 from memctl.domain.observations import (
-    Hunk,
     NoticeReceived,
     PromptSubmitted,
     ResponseReceived,
     SessionStarted,
     ToolCalled,
-    ToolFailed,
     ToolReturned,
-    capped,
     event_id_of,
-    hook_key,
-    transcript_key,
 )
-
-STREAM = "session/claude-code/s1"
-START = 1_760_000_000_000_000
-SECOND = 1_000_000
-
-
-class Session:
-    """Writes a session's events, one second apart, each line under the one before."""
-
-    def __init__(self) -> None:
-        self.events: list[Event] = []
-        self._line = ""
-
-    def tell(self, payload: Payload, actor: str = "agent", *, after: float = 1, hook: str = "") -> Event:
-        number = len(self.events) + 1
-        when = Micros((self.events[-1].occurred_at if self.events else START) + int(after * SECOND))
-        if hook:
-            key = hook_key(hook)
-            payload = msgspec.structs.replace(payload, via="hook")
-        else:
-            line = f"line-{number:03}"
-            key = transcript_key("claude-code", "s1", line, 0)
-            payload = msgspec.structs.replace(payload, line=line, parent=self._line)
-            self._line = line
-        told = event(payload, key, when, number, actor)
-        self.events.append(told)
-        return told
-
-    def user(self, text: str, **fields: Any) -> Event:
-        return self.tell(PromptSubmitted(text=text, **fields), "user")
-
-    def says(self, text: str, **fields: Any) -> Event:
-        return self.tell(ResponseReceived(text=text, **fields))
-
-    def runs(self, command: str, output: str = "", exit_code: int = 0) -> Event:
-        return self.uses("Bash", {"command": command}, output, failed=exit_code != 0, exit_code=exit_code or None)
-
-    def edits(self, path: str, old: str, new: str) -> Event:
-        hunk = Hunk(1, 1, (*(f"-{line}" for line in old.split("\n")), *(f"+{line}" for line in new.split("\n"))))
-        given = {"file_path": path, "old_string": old, "new_string": new}
-        return self.uses("Edit", given, "updated", file=path, patch=(hunk,))
-
-    def uses(self, tool: str, given: dict[str, Any], output: str, *, failed: bool = False, **outcome: Any) -> Event:
-        call = f"call-{len(self.events) + 1}"
-        self.tell(ToolCalled(tool=tool, call=call, input=given))
-        came = ToolFailed if failed else ToolReturned
-        return self.tell(came(text=output, call=call, **outcome), "tool")
-
-
-def event(payload: Payload, key: str, when: int, position: int = 1, actor: str = "agent", **more: Any) -> Event:
-    return Event(
-        position=Position(position),
-        event_id=more.pop("event_id", event_id_of(1, key)),
-        space_id=1,
-        stream=STREAM,
-        type=type_of(payload).name,
-        occurred_at=Micros(when),
-        recorded_at=Micros(when),
-        actor=actor,
-        location="/work/shop",
-        session_id="s1",
-        dedupe_key=key,
-        payload=payload,
-        **more,
-    )
-
-
-def facts_of(events: Sequence[Event]) -> list[Fact]:
-    return derive(STREAM, events).drain()
-
-
-def only(facts: Sequence[Fact], *kinds: type[Fact]) -> list[Any]:
-    return [fact for fact in facts if isinstance(fact, kinds)]
-
-
-TRACEBACK = """Exit code 1
-F                                                                    [100%]
-=================================== FAILURES ===================================
-____________________________ test_total_of_empty_cart __________________________
-    def test_total_of_empty_cart():
->       assert Cart().total() == 0
-E       TypeError: unsupported operand type(s) for +: 'NoneType' and 'int'
-tests/test_cart.py:12: TypeError
-=========================== short test summary info ============================
-FAILED tests/test_cart.py::test_total_of_empty_cart - TypeError: unsupported operand type(s) for +: 'NoneType' and 'int'
-1 failed, 11 passed in 0.41s
-"""
 
 
 @pytest.fixture
@@ -527,22 +427,6 @@ def test_claims_and_decisions_are_quoted_from_the_prompt() -> None:
 # --- one telling in several events ---
 
 
-def hooks_of(events: Sequence[Event]) -> list[Event]:
-    """What hooks would have delivered of these events, a little later than the transcript says."""
-    told = []
-    for number, each in enumerate(events):
-        payload = each.payload
-        if isinstance(payload, (PromptSubmitted, ToolCalled, ToolReturned, ToolFailed, SessionStarted)) or (
-            isinstance(payload, ResponseReceived) and payload.kind == "text"
-        ):
-            payload = msgspec.structs.replace(payload, via="hook", line="", parent="", block=0)
-            if isinstance(payload, (ToolReturned, ToolFailed)):
-                payload = msgspec.structs.replace(payload, duration_ms=1_234)
-            key = hook_key(f"{number:032x}")
-            told.append(event(payload, key, each.occurred_at + 100_000, 1_000 + number, each.actor))
-    return told
-
-
 def bare(facts: Sequence[Fact]) -> list[dict[str, Any]]:
     """Facts without their evidence and times: what they say."""
     said = []
@@ -611,188 +495,3 @@ def test_of_two_versions_the_longest_text_counts_and_then_the_lowest_hash() -> N
         assert prompt.evidence[0].event == first.event_id
     state = derive(STREAM, [first])
     assert not state.extend([longer])
-
-
-# --- the laws ---
-
-
-def final(facts: Sequence[Fact]) -> dict[Any, Fact]:
-    """The last version of each fact, by its id or as the k-th of its type."""
-    counts: Counter[type[Fact]] = Counter()
-    found: dict[Any, Fact] = {}
-    for fact in facts:
-        if isinstance(fact, Identified):
-            found[fact.id] = fact
-        else:
-            counts[type(fact)] += 1
-            found[type(fact), counts[type(fact)]] = fact
-    return found
-
-
-def fed(events: Sequence[Event], cuts: Sequence[int]) -> dict[Any, Fact]:
-    """The facts after feeding the events in these batches, deriving anew whenever that is asked for."""
-    state = StreamFacts(STREAM)
-    told: list[Fact] = []
-    borders = sorted({0, len(events), *(cut % (len(events) + 1) for cut in cuts)})
-    for start, end in pairwise(borders):
-        if not state.extend(events[start:end]):
-            state, told = derive(STREAM, events[:end]), []
-        told += state.drain()
-    return final(told)
-
-
-TEXTS = st.sampled_from(
-    [
-        "Fix the login please, it fails",
-        "commit",
-        "thanks",
-        "no, that's wrong",
-        "Implement the following plan:\n# Plan: B",
-        "<system-reminder>x</system-reminder>",
-        "고마워",
-        "always use tabs",
-        "",
-    ]
-)
-OUTPUTS = st.sampled_from(
-    [
-        "",
-        "ok",
-        TRACEBACK,
-        "3 passed in 0.1s",
-        "Exit code 1\nerror: bad thing",
-        "The user doesn't want to proceed",
-        "a.go:1:2: undefined: x",
-    ]
-)
-COMMANDS = st.sampled_from(
-    ["pytest -q", "go build ./...", "git commit -m x", "cat a | head", "npm install", "", "rm -rf x &&"]
-)
-
-
-@st.composite
-def histories(draw: st.DrawFn) -> list[Event]:
-    """Events of a session: clocks that lie, parents that are missing or run in circles, hooks, ordinals, duplicates."""
-    events: list[Event] = []
-    for number in range(draw(st.integers(1, 14))):
-        when = START + draw(st.integers(-3, 12)) * SECOND
-        shape = draw(st.sampled_from(["uuid", "uuid", "ordinal", "hook"]))
-        line = {"uuid": f"u{number}", "ordinal": f"#{number + 1}", "hook": ""}[shape]
-        parent = f"u{draw(st.integers(0, 14))}" if shape == "uuid" and draw(st.booleans()) else ""
-        base: dict[str, Any] = {
-            "via": "hook" if shape == "hook" else "transcript",
-            "line": line,
-            "parent": parent,
-            "block": draw(st.integers(0, 1)),
-            "subagent": draw(st.sampled_from(["", "", "", "a1"])),
-        }
-        call = f"c{draw(st.integers(0, 4))}" if draw(st.integers(0, 5)) else ""
-        kind = draw(st.sampled_from(["prompt", "says", "called", "returned", "failed", "started", "title"]))
-        payload: Payload
-        if kind == "prompt":
-            payload = PromptSubmitted(text=draw(TEXTS), **base)
-        elif kind == "says":
-            payload = ResponseReceived(
-                text=draw(TEXTS), message=draw(st.sampled_from(["", "m1"])), tokens_out=number, **base
-            )
-        elif kind == "called":
-            payload = ToolCalled(
-                tool=draw(st.sampled_from(["Bash", "Edit"])),
-                call=call,
-                input={"command": draw(COMMANDS), "file_path": "a.py"},
-                **base,
-            )
-        elif kind == "started":
-            payload = SessionStarted(source=draw(st.sampled_from(["startup", "resume"])), **base)
-        elif kind == "title":
-            payload, when = NoticeReceived(kind="title", text=draw(TEXTS), **base), draw(st.sampled_from([0, when]))
-        else:
-            payload = (ToolReturned if kind == "returned" else ToolFailed)(text=draw(OUTPUTS), call=call, **base)
-        key = hook_key(f"{number}") if shape == "hook" else transcript_key("claude-code", "s1", line, base["block"])
-        events.append(event(payload, key, when, number))
-        if draw(st.integers(0, 6)) == 0 and hasattr(payload, "text"):
-            other = msgspec.structs.replace(payload, text=draw(TEXTS))
-            variant = {"event_id": event_id_of(1, f"{key}~{number}"), "variant_of": events[-1].event_id}
-            events.append(event(other, key, when, number, **variant))
-        elif when == 0 and shape == "ordinal":
-            events[-1] = msgspec.structs.replace(events[-1], location="")
-    return events
-
-
-@settings(max_examples=120, deadline=None)
-@given(histories(), st.randoms(use_true_random=False), st.lists(st.integers(0, 20), max_size=6))
-def test_facts_are_a_function_of_the_set_of_events(events: list[Event], random: Any, cuts: list[int]) -> None:
-    facts = facts_of(events)
-    whole = final(facts)
-    assert len(whole) == len(facts), "each id once"
-    moments = [fact.occurred_at for fact in facts if not isinstance(fact, (Turn, Episode))]
-    assert moments == sorted(moments)
-    shuffled = [*events, *random.choices(events, k=3)]
-    random.shuffle(shuffled)
-    assert final(facts_of(shuffled)) == whole
-    assert fed(shuffled, cuts) == whole
-    assert fed(events, range(len(events))) == whole
-
-
-@pytest.fixture(scope="module")
-def real_sessions() -> dict[str, list[Event]]:
-    if not published.SESSIONS.exists():
-        pytest.skip(published.lacking(published.SESSIONS))
-    with published.sessions() as folder:
-        return _read(folder)
-
-
-def _read(folder: Path) -> dict[str, list[Event]]:
-    from memctl.infra.transcripts.reading import parse_file
-    from memctl.infra.transcripts.sniff import format_of
-
-    streams: dict[str, list[Event]] = {}
-    seen = set()
-    # A few of each project, smaller ones: the whole takes long on a busy machine.
-    for path in [path for path in sorted(folder.rglob("*.jsonl")) if path.stat().st_size < 250_000][::4]:
-        format = format_of(path)
-        if format is None:
-            continue
-        for parsed in parse_file(path, format):
-            for new in parsed.events:
-                if new.dedupe_key in seen:
-                    continue
-                seen.add(new.dedupe_key)
-                payload = new.payload
-                if isinstance(text := getattr(payload, "text", None), str):
-                    payload = msgspec.structs.replace(payload, text=capped(text)[0])
-                told = event(payload, new.dedupe_key, new.occurred_at, len(seen), new.actor)
-                streams.setdefault(new.stream, []).append(msgspec.structs.replace(told, stream=new.stream))
-    return streams
-
-
-def test_real_sessions_keep_the_laws(real_sessions: dict[str, list[Event]]) -> None:
-    assert len(real_sessions) > 10
-    for stream, events in real_sessions.items():
-        facts = derive(stream, events).drain()
-        whole = final(facts)
-        assert len(whole) == len(facts)
-        assert final(derive(stream, events[::-1]).drain()) == whole
-        state, told = StreamFacts(stream), list[Fact]()
-        for start in range(0, len(events), 7):
-            if not state.extend(events[start : start + 7]):
-                state, told = derive(stream, events[: start + 7]), []
-            told += state.drain()
-        assert final(told) == whole
-        with_hooks = [*hooks_of(events), *events]
-        assert set(final(derive(stream, with_hooks).drain())) == set(whole)
-
-
-def test_spans_of_real_sessions_quote_their_events(real_sessions: dict[str, list[Event]]) -> None:
-    checked = 0
-    for stream, events in real_sessions.items():
-        told = {each.delivery_id: each.payload for each in events}
-        spans: list[Span] = [
-            span for fact in derive(stream, events).drain() for span in fact.evidence if span.quote_hash
-        ]
-        for span in spans:
-            text = field_text(told[span.event], span.field)
-            assert text is not None
-            assert quote_hash(text[span.start : span.end]) == span.quote_hash
-        checked += len(spans)
-    assert checked > 200

@@ -12,7 +12,7 @@ import pytest
 from histories import example
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from unit.test_derive import SECOND, START, Session, event, histories, hooks_of
+from telling import SECOND, START, Session, event, histories, hooks_of
 
 from memctl.domain.event import Event, Micros, NewEvent, Payload, Position
 from memctl.domain.facts import Fact, PlaceSeen

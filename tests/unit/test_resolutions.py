@@ -6,7 +6,7 @@ from uuid import UUID
 
 import msgspec
 import pytest
-from unit.test_derive import Session, facts_of, only
+from telling import Session, facts_of, only
 
 from memctl.domain.event import Micros
 from memctl.domain.explanations import Told, explanation_of

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from unit.test_derive import Session, facts_of, only
+from telling import Session, facts_of, only
 from unit.test_learning import EPISODE, WORK, of, read
 
 from memctl.domain.derive import StreamFacts, derive
