@@ -6,7 +6,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 T = TypeVar("T")
 
@@ -22,27 +22,40 @@ KEPT = 64
 """Figures that are kept at most, those asked for last."""
 
 
+class _Figure(NamedTuple):
+    """What was counted when memory was of a version, how long that took, and when it was done, in seconds."""
+
+    value: Any
+    version: str
+    took: float
+    ended: float
+
+    def holds(self, version: str, now: float) -> bool:
+        good_for = GOOD_FOR_S if version == self.version else 0.0
+        return now < self.ended + max(SHARE * self.took, good_for)
+
+
 class Counted:
     """What was counted last, until something is new and counting it again is worth it. For any number of threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._found: OrderedDict[object, tuple[str, float, float, Any]] = OrderedDict()
+        self._found: OrderedDict[object, _Figure] = OrderedDict()
 
     def of(self, key: object, version: str, count: Callable[[], T], now: Callable[[], float] = time.monotonic) -> T:
         """What `count` answers, or answered for this key when memory was of this version, or a short while ago."""
         with self._lock:
-            version_then, ended, took, former = self._found.get(key, ("", 0.0, 0.0, None))
-            good_for = max(SHARE * took, GOOD_FOR_S if version_then == version else 0.0)
-            if version_then and now() < ended + good_for:
+            former = self._found.get(key)
+            if former is not None and former.holds(version, now()):
                 self._found.move_to_end(key)
-                return former  # type: ignore[no-any-return]
+                kept: T = former.value
+                return kept
         began = now()
-        found = count()
+        value = count()
         ended = now()
         with self._lock:
-            self._found[key] = (version, ended, ended - began, found)
+            self._found[key] = _Figure(value, version, ended - began, ended)
             self._found.move_to_end(key)
             while len(self._found) > KEPT:
                 self._found.popitem(last=False)
-        return found
+        return value
