@@ -30,7 +30,7 @@ from memctl.cli.main import memctl as program
 from memctl.cli.undo import NotUndone
 from memctl.domain.errors import MemctlError
 from memctl.domain.observations import CONTEXT_BLOCK_CLOSE, CONTEXT_BLOCK_OPEN, PromptSubmitted, SessionStarted
-from memctl.infra import hook
+from memctl.infra import generations, hook
 from memctl.infra.database import connect
 from memctl.infra.log.append import append
 from memctl.workers.drain import Drainer, catch_up
@@ -515,16 +515,24 @@ def test_a_session_begins_with_what_memory_holds_of_its_project_and_that_it_was_
     assert '"In this project we always use Decimal for money, never float."' in told
     assert "worked on" in told
 
-    def recorded() -> int | None:
-        with connect(memory.database_url) as connection:
-            row = connection.execute(
-                "SELECT jsonb_array_length(payload->'memories') FROM memctl.events"
-                " WHERE type = 'memory.recalled' AND stream = 'session/claude-code/now'"
-            ).fetchone()
-            return None if row is None else int(row[0])
+    with connect(memory.database_url) as connection:
 
-    until(lambda: recorded() is not None, "the record of what was recalled")
-    assert recorded() == told.count("\n- ")
+        def recorded() -> list[str]:
+            rows = connection.execute(
+                "SELECT jsonb_array_elements(payload->'memories')->>'id' FROM memctl.events"
+                " WHERE type = 'memory.recalled' AND stream = 'session/claude-code/now'"
+            )
+            return [id for (id,) in rows]
+
+        until(recorded, "the record of what was recalled")
+        assert len(recorded()) == told.count("\n- ")
+        # What is told of a claim or a piece of work counts for the memory that is made of it: figures, retention and
+        # pruning know no other ids.
+        (known,) = connection.execute(
+            f"SELECT count(*) FROM memctl.memories_g{generations.live(connection).stage2} WHERE key = ANY(%s)".encode(),
+            [recorded()],
+        ).fetchone() or (0,)
+        assert known == len(recorded())
 
 
 def test_an_error_that_was_fixed_before_comes_with_its_fix(api: Api) -> None:

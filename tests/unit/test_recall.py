@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memctl.api.recall import MOST_TOKENS, Told, _line, block, survivors
+from memctl.api.recall import MOST_TOKENS, Told, block, survivors
 from memctl.domain.recalled import RecalledMemory
 from memctl.projections.working_memory import (
     ActiveFile,
@@ -71,8 +71,3 @@ def test_what_is_told_has_room_in_a_hook_and_the_first_of_it_is_kept(text: str) 
 
 def test_where_not_even_the_first_has_room_nothing_is_told() -> None:
     assert block("What memory holds:", [("x" * 9_000, RecalledMemory("m", 1.0))]) == Told()
-
-
-def test_what_is_told_of_a_record_counts_as_told_for_the_memory_that_is_made_of_it() -> None:
-    assert _line("worked on the cart", "e1", memory="m1") == ("worked on the cart (id e1)", RecalledMemory("m1", 1.0))
-    assert _line("worked on the cart", "m1")[1] == RecalledMemory("m1", 1.0)
