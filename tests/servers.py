@@ -83,9 +83,9 @@ def redis_server() -> Iterator[str]:
 
 
 @contextlib.contextmanager
-def fresh_database(server: str, template: str = "template1") -> Iterator[str]:
+def fresh_database(server: str, template: str = "template1", name: str = "") -> Iterator[str]:
     """URL of a new database made from `template`, dropped on leaving, whoever is still connected to it."""
-    name = f"memctl_test_{uuid4().hex}"
+    name = name or f"memctl_test_{uuid4().hex}"
     made = sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(sql.Identifier(name), sql.Identifier(template))
     with psycopg.connect(server, autocommit=True) as connection:
         if connection.execute("SHOW fsync").fetchone() == ("off",):

@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
+from uuid import uuid4
 
 import pytest
+import servers
 from asked import ATLAS, LEDGER, Remembered, remembered
+from events import prompt
 from histories import example
 
 from memctl.api import bugs, claims, guiding, queries, stats, work
 from memctl.api.pages import BadCursor
 from memctl.api.places import Places, UnknownProject, places_of
 from memctl.api.queries import Ambiguous, NotFound
-from memctl.api.reader import BeingBuilt, Reader, Readers, TooBusy
+from memctl.api.reader import BeingBuilt, Reader, Readers, TooBusy, reader_of
 from memctl.api.search import Engine, Question, UnknownProfile
 from memctl.api.timeline import timeline
 from memctl.api.views import Found, SearchAnswer
@@ -23,6 +26,7 @@ from memctl.domain.scoring import PROFILES
 from memctl.infra import generations, readmodels
 from memctl.infra.database import connect
 from memctl.infra.log.append import append
+from memctl.infra.log.mark import move_mark
 from memctl.infra.vectors import store
 from memctl.workers.drain import Drainer, catch_up
 
@@ -539,6 +543,19 @@ def test_a_read_model_that_is_not_built_yet_is_told_as_such_and_the_others_answe
                 read(claims.core_memory)
         finally:
             connection.execute(f"ALTER TABLE memctl.away RENAME TO {name.removeprefix('memctl.')}")
+
+
+def test_a_log_that_takes_the_place_of_another_is_counted_from_its_beginning(
+    postgres_server: str, migrated_template: str
+) -> None:
+    name = f"memctl_test_{uuid4().hex}"
+    for events in (3, 1):
+        with servers.fresh_database(postgres_server, migrated_template, name) as url, connect(url) as connection:
+            generations.ensure_live(connection, 1)
+            append(connection, 1, [prompt(number) for number in range(events)])
+            move_mark(connection)
+            told = stats.counts(reader_of(connection, "default"), EVERYWHERE)["events"]
+            assert told == {"total": events, "by_type": {"prompt.submitted": events}}
 
 
 def test_stats_of_one_project_leave_the_others_out(read: Read) -> None:
