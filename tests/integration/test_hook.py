@@ -1,0 +1,230 @@
+"""The hook as a client runs it: what was said is kept, and the agent notices nothing, whatever fails."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+from contextlib import closing
+from pathlib import Path
+
+import psycopg
+import pytest
+from knocking import NOWHERE, Place, ask, delivery, kept, said
+from waiting import seconds, until
+
+from memctl.domain.observations import CONTEXT_BLOCK_OPEN
+from memctl.infra import hook as hooks
+from memctl.infra.hook import MAX_PAYLOAD
+from memctl.infra.spool import refusals
+
+
+@pytest.fixture
+def shards() -> int:
+    return 1
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
+
+
+def hook(
+    folder: Path, *python: str, payload: bytes | None = None, **environment: str
+) -> subprocess.CompletedProcess[bytes]:
+    """`memctl ingest --stdin` as a client runs it, in `folder`, which is the user's home as well."""
+    inherited = {
+        name: value for name, value in os.environ.items() if not name.startswith(("MEMCTL_", "XDG_", "PYTHON"))
+    }
+    return subprocess.run(
+        [sys.executable, *python, "-m", "memctl.cli", "ingest", "--stdin"],
+        cwd=folder,
+        env={**inherited, "HOME": str(folder), **environment},
+        input=said() if payload is None else payload,
+        capture_output=True,
+        timeout=60,
+        check=True,
+    )
+
+
+def test_a_hook_keeps_what_was_said_whatever_is_wrong_with_the_settings(tmp_path: Path) -> None:
+    (tmp_path / ".memctl.toml").write_text('database_url = "x"\n')
+    done = hook(tmp_path, MEMCTL_STAGE1_SHARDS="many", MEMCTL_DATA_DIR=str(tmp_path / "memory"))
+    assert (done.stdout, done.stderr) == (b"", b"")
+    [path] = (tmp_path / "memory" / "spool").iterdir()
+    assert path.read_bytes().endswith(b"\n" + said())
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the folders are those of Linux")
+def test_a_hook_finds_the_data_directory_where_the_settings_do(tmp_path: Path) -> None:
+    hook(tmp_path)
+    assert len(list((tmp_path / ".local/share/memctl/spool").iterdir())) == 1
+    hook(tmp_path, XDG_DATA_HOME=str(tmp_path / "xdg"))
+    assert len(list((tmp_path / "xdg/memctl/spool").iterdir())) == 1
+    config = tmp_path / ".config" / "memctl" / "config.toml"
+    config.parent.mkdir(parents=True)
+    config.write_text('data_dir = "~/named"\nspace = [1, 2]\n')
+    hook(tmp_path)
+    assert len(list((tmp_path / "named/spool").iterdir())) == 1
+    config.write_text("data_dir = \n")
+    hook(tmp_path)
+    assert len(list((tmp_path / ".local/share/memctl/spool").iterdir())) == 2
+
+
+def test_a_hook_finds_the_door(tmp_path: Path, place: Place, database_url: str) -> None:
+    run = place.data / "run"
+    (run / "sockets").mkdir(parents=True)
+    usual = run / "sockets" / "door.sock"
+    with place.open(database_url):
+        until(lambda: ask(place.door, delivery(1))["ok"])  # from here on it answers within a hook's patience
+        hook(tmp_path, MEMCTL_DATA_DIR=str(place.data), MEMCTL_DOOR_SOCKET=str(place.door))
+        (run / "door").write_text(f"{place.door}\n")
+        hook(tmp_path, MEMCTL_DATA_DIR=str(place.data))
+        (run / "door").unlink()
+        usual.symlink_to(place.door)
+        hook(tmp_path, MEMCTL_DATA_DIR=str(place.data))
+        assert not place.spool.exists()
+    assert kept(database_url) == 4
+
+
+def test_a_hook_spools_what_the_door_has_no_room_for_or_cannot_keep(tmp_path: Path, place: Place) -> None:
+    with place.open(NOWHERE):
+        hook(tmp_path, **place.environment)
+        assert len(list(place.spool.glob("*.delivery"))) == 1
+
+
+def test_a_payload_longer_than_any_is_counted_and_not_kept(tmp_path: Path) -> None:
+    hook(tmp_path, payload=bytes(MAX_PAYLOAD + 1), MEMCTL_DATA_DIR=str(tmp_path / "memory"))
+    told = refusals(tmp_path / "memory" / "spool")
+    assert told is not None
+    assert told.deliveries == 1
+    assert os.listdir(tmp_path / "memory" / "spool") == ["refused"]
+
+
+def test_a_hook_that_runs_as_a_plain_file_imports_next_to_nothing(tmp_path: Path, place: Place) -> None:
+    command = [sys.executable, "-I", "-S", "-X", "importtime", hooks.__file__, "ingest"]
+    done = subprocess.run(
+        [*command, "--stdin"], env=place.environment, input=said(), capture_output=True, timeout=60, check=True
+    )
+    imported = {line.rpartition(b"|")[2].strip().decode() for line in done.stderr.splitlines()}
+    assert not imported & {"json", "re", "typing", "pathlib", "socket", "contextlib", "site", "memctl"}
+    assert len(list(place.spool.glob("*.delivery"))) == 1
+
+
+@pytest.mark.parametrize("arguments", [["--new-option", "x"], ["--agent"], ["--agent=codex", "--event", "Stop"]])
+def test_a_hook_keeps_what_was_said_whatever_it_is_called_with(tmp_path: Path, arguments: list[str]) -> None:
+    command = [sys.executable, "-I", "-S", hooks.__file__, "ingest", "--stdin", *arguments]
+    done = subprocess.run(
+        command, env={"MEMCTL_DATA_DIR": str(tmp_path)}, input=said(), capture_output=True, timeout=60, check=True
+    )
+    assert (done.stdout, done.stderr) == (b"", b"")
+    [path] = (tmp_path / "spool").iterdir()
+    assert path.read_bytes().endswith(b"\n" + said())
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "exec <&-",
+        "mkdir gone && cd gone && rmdir ../gone && export MEMCTL_DATA_DIR=here",
+        "mkdir memory && touch memory/spool",
+        "mkdir -p memory/spool && chmod 500 memory/spool && ulimit -f 0",
+    ],
+    ids=["no standard input", "no working directory", "no folder for the spool", "no room on disk"],
+)
+def test_a_hook_ends_well_and_says_nothing_whatever_fails(tmp_path: Path, before: str) -> None:
+    command = [sys.executable, "-I", "-S", hooks.__file__, "ingest", "--stdin", "--recall"]
+    done = subprocess.run(
+        ["/bin/sh", "-c", f'{before} && exec "$@"', "sh", *command],
+        cwd=tmp_path, env={"MEMCTL_DATA_DIR": str(tmp_path / "memory")}, input=said(), capture_output=True, timeout=60,
+        check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+def test_a_hook_waits_for_a_door_that_does_not_answer_only_for_its_patience(tmp_path: Path) -> None:
+    path = tmp_path / "door.sock"
+    with closing(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)) as listener:
+        listener.bind(str(path))
+        listener.listen()
+        spool = tmp_path / "memory" / "spool"
+
+        def waits() -> float:
+            before = len(list(spool.iterdir())) if spool.exists() else 0
+            took = seconds(
+                lambda: hook(tmp_path, MEMCTL_DATA_DIR=str(tmp_path / "memory"), MEMCTL_DOOR_SOCKET=str(path))
+            )
+            assert took >= hooks.PATIENCE_S
+            assert len(list(spool.iterdir())) == before + 1
+            return took
+
+        until(lambda: waits() < 1.5 * hooks.PATIENCE_S, "a hook that waits for its patience alone")
+
+
+def test_that_nobody_listens_is_said_once_at_the_start_of_a_session(place: Place, database_url: str) -> None:
+    begins = {"hook_event_name": "SessionStart", "session_id": "s1", "cwd": "/x", "source": "startup"}
+
+    def told(payload: bytes, *options: str) -> bytes:
+        command = [sys.executable, "-I", "-S", hooks.__file__, "ingest", "--stdin", "--recall", *options]
+        done = subprocess.run(
+            command, env=place.environment, input=payload, capture_output=True, timeout=60, check=True
+        )
+        assert done.stderr == b""
+        return done.stdout
+
+    start = json.dumps(begins).encode()
+    assert told(start) == b"", "memctl never ran here"
+    run = place.data / "run"
+    run.mkdir()
+    assert told(said("the word SessionStart")) == b""
+    answer = json.loads(told(start))["hookSpecificOutput"]
+    assert answer["hookEventName"] == "SessionStart"
+    assert answer["additionalContext"].startswith(CONTEXT_BLOCK_OPEN)
+    assert "`memctl up`" in answer["additionalContext"]
+    assert told(start) == b""
+    with place.open(database_url):
+        until(lambda: not (run / hooks.DOWN_FILE).exists())
+        assert told(start) == b""
+    (place.data / hooks.OFF_FILE).write_text("{}")
+    assert told(start) == b""
+    (place.data / hooks.OFF_FILE).unlink()
+    place.spool.joinpath("huge.delivery").touch()
+    os.truncate(place.spool / "huge.delivery", hooks.MOST_BYTES)
+    cursor = json.dumps({**begins, "hook_event_name": "sessionStart"}).encode()
+    (run / hooks.DOWN_FILE).touch()
+    for _ in range(2):
+        assert "not kept" in json.loads(told(cursor, "--agent", "cursor"))["additional_context"]
+        assert told(cursor, "--agent", "cursor") == b"", "it is said once"
+        os.truncate(place.spool / "huge.delivery", 0)
+        assert told(cursor, "--agent", "cursor") == b"", "that nobody listens was said"
+        os.truncate(place.spool / "huge.delivery", hooks.MOST_BYTES)
+
+
+def test_hooks_lose_and_double_nothing_while_their_door_is_killed_again_and_again(
+    place: Place, database_url: str
+) -> None:
+    hooks_run, numbers, said_something = 48, iter(range(48)), []
+
+    def tell() -> None:
+        for number in numbers:  # an iterator hands each number to one thread
+            command = [sys.executable, "-I", "-S", hooks.__file__, "ingest", "--stdin"]
+            given = {"env": place.environment, "input": said(f"these are words number {number}")}
+            done = subprocess.run(command, capture_output=True, timeout=60, check=True, **given)  # type: ignore[call-overload]
+            said_something.append(done.stdout + done.stderr)
+
+    telling = [threading.Thread(target=tell) for _ in range(3)]
+    for thread in telling:
+        thread.start()
+    while any(thread.is_alive() for thread in telling):
+        enough = kept(database_url) + 6
+        with place.open(database_url):  # killed on leaving
+            until(lambda e=enough: kept(database_url) >= e or not any(thread.is_alive() for thread in telling))  # type: ignore[misc]
+    with place.open(database_url):
+        until(lambda: not place.spool.exists() or not place.names())
+    with psycopg.connect(database_url) as connection:
+        row = connection.execute("SELECT count(*), count(DISTINCT payload->>'text') FROM memctl.events").fetchone()
+    assert row == (hooks_run, hooks_run)
+    assert set(said_something) == {b""}
