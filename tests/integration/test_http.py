@@ -166,6 +166,12 @@ def test_a_search_answers_with_its_scope_and_results(api: Api) -> None:
     assert found["explain"]["ranks"]
 
 
+def test_search_takes_a_time_in_the_query(api: Api) -> None:
+    for since, found in (("2026-03-01", True), ("2126-03-01T00:00Z", False)):
+        status, _, body = api.ask(f"/v1/search?q=Decimal&since={since}&before=2127-01-01")
+        assert (status, bool(json.loads(body)["results"])) == (200, found)
+
+
 def test_things_are_found_by_id_over_http(api: Api) -> None:
     with api.client() as client:
         for what in PAGES:
@@ -508,7 +514,7 @@ def told_at(api: Api, agent: str = "claude-code", **payload: Any) -> tuple[int, 
 def test_a_session_begins_with_what_memory_holds_of_its_project_and_that_it_was_told_is_recorded(
     api: Api, memory: Remembered
 ) -> None:
-    status, told = told_at(api, hook_event_name="SessionStart", source="startup")
+    status, told = told_at(api, hook_event_name="SessionStart", source="startup", session_id="begins")
     assert status == 200
     assert told.startswith(CONTEXT_BLOCK_OPEN)
     assert told.endswith(CONTEXT_BLOCK_CLOSE)
@@ -520,7 +526,7 @@ def test_a_session_begins_with_what_memory_holds_of_its_project_and_that_it_was_
         def recorded() -> list[str]:
             rows = connection.execute(
                 "SELECT jsonb_array_elements(payload->'memories')->>'id' FROM memctl.events"
-                " WHERE type = 'memory.recalled' AND stream = 'session/claude-code/now'"
+                " WHERE type = 'memory.recalled' AND stream = 'session/claude-code/begins'"
             )
             return [id for (id,) in rows]
 
@@ -607,12 +613,6 @@ def test_a_hook_of_a_stranger_or_of_no_sense_is_told_nothing(api: Api) -> None:
     assert told_at(api, agent="someone", hook_event_name="SessionStart") == (204, "")
     assert api.ask("/v1/hooks/codex", method="POST", body=b"{not json")[0] == 204
     assert api.ask("/v1/hooks/codex", method="POST", body=b"{}", headers={"Authorization": ""})[0] == 401
-
-
-def test_search_takes_a_time_in_the_query(api: Api) -> None:
-    for since, found in (("2026-03-01", True), ("2126-03-01T00:00Z", False)):
-        status, _, body = api.ask(f"/v1/search?q=Decimal&since={since}&before=2127-01-01")
-        assert (status, bool(json.loads(body)["results"])) == (200, found)
 
 
 def test_a_hook_that_asks_prints_what_its_client_is_to_read_and_nothing_else(api: Api, tmp_path: Path) -> None:
