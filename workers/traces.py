@@ -244,7 +244,7 @@ class Follower:
 
 
 def follow(settings: Settings, share: float, stop: threading.Event) -> None:
-    """Tell of events until `stop` is set. Raises: NoExporter, DatabaseUnavailable at the start."""
+    """Tell of events until `stop` is set, whoever is away meanwhile. Raises: NoExporter, NotRunning, NewerSchema."""
     try:
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
     except ImportError:
