@@ -7,11 +7,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 from uuid import uuid4
 
+import msgspec
 import pytest
 import servers
 from asked import ATLAS, LEDGER, Remembered, remembered
 from events import prompt
-from histories import example
+from histories import drained, example
 
 from memctl.api import bugs, claims, guiding, queries, stats, work
 from memctl.api.pages import BadCursor
@@ -22,9 +23,10 @@ from memctl.api.search import Engine, Question, UnknownProfile
 from memctl.api.timeline import timeline
 from memctl.api.views import Found, SearchAnswer
 from memctl.api.work import Wanted
+from memctl.domain.projects import ProjectIdentified
 from memctl.domain.scoring import PROFILES
 from memctl.infra import generations, readmodels
-from memctl.infra.database import connect
+from memctl.infra.database import Connection, connect
 from memctl.infra.log.append import append
 from memctl.infra.log.mark import move_mark
 from memctl.infra.vectors import store
@@ -543,6 +545,36 @@ def test_a_read_model_that_is_not_built_yet_is_told_as_such_and_the_others_answe
                 read(claims.core_memory)
         finally:
             connection.execute(f"ALTER TABLE memctl.away RENAME TO {name.removeprefix('memctl.')}")
+
+
+def test_what_was_learnt_in_clones_of_a_project_adds_up_where_it_is_listed(log: Connection, database_url: str) -> None:
+    generations.ensure_live(log, 1)
+    ours, theirs = "github.com/dana/ledger", "github.com/kim/x"
+    worked = ((LEDGER, ours), (LEDGER, ours), ("/work/ledger", ours), ("/work/fork", theirs))
+    for number, (place, remote) in enumerate(worked):
+        append(log, 1, [msgspec.structs.replace(event, location=place) for event in example(number, day=number + 2)])
+        found = ProjectIdentified(location=place, remote=remote)
+        append(log, 1, [msgspec.structs.replace(prompt(number), stream="project/x", payload=found, location="")])
+    drained(database_url)
+
+    reader = reader_of(log, "default")
+
+    def listed(limit: int) -> dict[tuple[str, str], tuple[int, int]]:
+        """Sessions of the project, and of the clone, by both; from pages of so many."""
+        shown = claims.knowledge(reader, EVERYWHERE, limit=limit)
+        items = [*shown.items]
+        while shown.next is not None:
+            shown = claims.knowledge(reader, EVERYWHERE, limit=limit, cursor=shown.next)
+            items += shown.items
+        return {
+            (item["project"], item["location"]): (item["sessions"], item["claims"][0]["sessions"])
+            for item in items
+            if "Decimal" in item["claims"][0]["text"]
+        }
+
+    newest = {("ledger", "/work/ledger"): (3, 1), ("x", "/work/fork"): (1, 1)}
+    assert listed(50) == newest, "the same of two clones is told once"
+    assert listed(1) == {**newest, ("ledger", LEDGER): (3, 2)}
 
 
 def test_a_log_that_takes_the_place_of_another_is_counted_from_its_beginning(

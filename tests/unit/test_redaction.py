@@ -420,6 +420,7 @@ def test_what_a_user_wants_cut_is_cut_also_by_patterns_that_hyperscan_does_not_t
         (r"\b홍길동\b", "é홍길동 홍길동 님", "é홍길동 [redacted:excluded] 님"),
         ("[À-ÿ]{2,}", "naïïve 한글", "na[redacted:excluded]ve 한글"),
         (r"이름: (\S+)(?= 님)", "이름: 홍길동 님", "이름: [redacted:excluded] 님"),
+        (r"(?<=(홍길동) )님", "é 홍길동 님", "é [redacted:excluded] 님"),
     ],
 )
 @pytest.mark.parametrize("hyperscan", [True, False])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from telling import Session, facts_of, only
 from unit.test_learning import EPISODE, WORK, of, read
@@ -273,3 +274,8 @@ def test_at_most_three_are_taken_of_what_a_model_distilled_and_its_newest_word_c
     events = read(*WORK, distilled(*many), distilled(LESSON, at=300))
     assert state.extend(events[:4])
     assert not state.extend(events[4:]), "what it said before has to be taken back"
+
+
+def test_a_models_lesson_has_no_key_of_a_rule_and_is_told_from_one_piece_of_work() -> None:
+    (fact,) = told(distilled(msgspec.structs.replace(LESSON, key="before a commit", sessions=9)))
+    assert fact.lesson == LESSON
