@@ -1,0 +1,83 @@
+"""What a session is told as it begins: what was left open, and rules of code, under the ids by which memory counts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+import msgspec
+from events import observed
+from histories import drained, workshop
+
+from memctl.api.places import places_of
+from memctl.api.reader import Reader, reader_of
+from memctl.api.recall import Told, recall
+from memctl.api.search import Engine
+from memctl.api.threads import LATELY_US, open_threads
+from memctl.domain.event import NewEvent
+from memctl.domain.observations import PromptSubmitted, ResponseReceived, ToolCalled, ToolReturned
+from memctl.infra import generations, readmodels
+from memctl.infra.database import Connection
+from memctl.infra.log.append import append
+from memctl.workers.processing import model
+
+SHOP = "/home/dana/shop"
+DAY = 86_400
+NOW = datetime(2026, 3, 10, tzinfo=UTC)
+
+
+def begun(reader: Reader) -> Told:
+    """What a new session in the shop is told."""
+    nothing = Engine(None, None, "none", "default")
+    places = places_of(reader, None, SHOP)
+    return recall(reader, nothing, "SessionStart", {"source": "startup"}, "session/claude-code/new", places, NOW)
+
+
+def are_memories(log: Connection, reader: Reader, told: Told) -> bool:
+    """Whether all that is recorded as told is known by its id."""
+    known = {key for key, _ in readmodels.all_rows(log, model("memories"), reader.live.stage2)}
+    return {each.id for each in told.memories} <= known
+
+
+def remembered(log: Connection, url: str, events: Sequence[NewEvent]) -> Reader:
+    generations.ensure_live(log, 1)
+    append(log, 1, [msgspec.structs.replace(event, location=SHOP) for event in events])
+    drained(url)
+    return reader_of(log, "default")
+
+
+def left_open(name: str, at: int) -> list[NewEvent]:
+    """A session that ends with an offer nobody took up."""
+    told = [
+        (PromptSubmitted(line="1", text=f"please mend the {name} of the shop"), "user"),
+        (ToolCalled(line="2", tool="Edit", call="a", input={"file_path": f"{SHOP}/{name}.go"}), "agent"),
+        (ToolReturned(line="3", call="a", text="updated", file=f"{SHOP}/{name}.go"), "tool"),
+        (ResponseReceived(line="4", text=f"The {name} is mended. Want me to commit this?"), "agent"),
+    ]
+    return [
+        observed(payload, session=name, at=at + number, actor=actor) for number, (payload, actor) in enumerate(told)
+    ]
+
+
+def test_what_was_left_open_is_told_until_it_lies_two_months_before_the_last_work(
+    log: Connection, database_url: str
+) -> None:
+    days = LATELY_US // 1_000_000 // DAY
+    sessions = (("cart", 0), ("price", -(days - 1) * DAY), ("stock", -(days + 1) * DAY))
+    reader = remembered(log, database_url, [event for name, at in sessions for event in left_open(name, at)])
+    threads = open_threads(reader, places_of(reader, None, SHOP))
+    assert [each["description"] for each in threads] == ["mend the cart of the shop", "mend the price of the shop"]
+    told = begun(reader)
+    assert told.text.count("left open in") == 2
+    assert 'left open in "mend the cart of the shop": "Want me to commit this?"' in told.text
+    assert are_memories(log, reader, told)
+
+
+def test_whatever_is_told_of_code_and_work_is_recorded_by_the_memory_that_is_made_of_it(
+    log: Connection, database_url: str
+) -> None:
+    reader = remembered(log, database_url, [*workshop(0), *workshop(1)])
+    told = begun(reader)
+    assert '" became "' in told.text
+    assert "worked on" in told.text
+    assert are_memories(log, reader, told)
