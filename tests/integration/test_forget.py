@@ -119,6 +119,23 @@ def test_what_cites_much_is_found_as_what_cites_little_is(log: Connection, monke
         assert erase.citing(log, 1, {delivery}) == wanted
 
 
+def test_a_project_holds_what_was_told_in_folders_inside_its_places_and_not_beside_them(log: Connection) -> None:
+    places = ("/w/shop", "/w/shop/cart", "/w/shop/cart/web", "/w/shopping", "/w/100%", "/w/100_/a", "/w", "")
+    told = [
+        msgspec.structs.replace(prompt(number), location=place, stream=f"session/claude-code/{number}")
+        for number, place in enumerate(places)
+    ]
+    append(log, 1, told)
+    for asked, held in (
+        (["/w/shop"], {0, 1, 2}),
+        (["/w/shop/cart"], {1, 2}),
+        (["/w/100%", "/w/100_"], {4, 5}),
+        ([], set()),
+    ):
+        scope = Scope(kind="project", locations=tuple(asked), until=Micros(NOON + 60_000_000))
+        assert erase.found_by(log, 1, scope) == {event_id_of(1, told[number].dedupe_key) for number in held}
+
+
 def test_lines_that_tell_no_place_go_with_the_place_they_were_said_at(
     settings: Settings, log: Connection, database_url: str
 ) -> None:

@@ -26,6 +26,7 @@ from memctl.api.delivering import Deliveries
 from memctl.api.http import application
 from memctl.api.reader import Readers
 from memctl.api.search import Engine
+from memctl.api.viewer import site
 from memctl.api.viewer.sign_in import COOKIE, Browsers
 from memctl.domain.observations import PromptSubmitted
 from memctl.infra.database import connect
@@ -111,6 +112,21 @@ def test_whoever_is_not_signed_in_is_led_to_the_door_and_told_nothing(viewer: Vi
         assert "ledger" not in stranger.get("/sign-in").text
         assert stranger.get("/v1/stats").status_code == 401
         assert stranger.post("/sign-in", data={"token": "guess"}).status_code == 403
+
+
+def test_many_projects_stand_on_several_pages_each_on_one(viewer: Viewer, monkeypatch: pytest.MonkeyPatch) -> None:
+    with viewer.signed_in() as browser:
+        named = re.compile(r'<a href="/projects/[^"]+">([^<]+)</a>')
+        everything = named.findall(browser.get("/projects").text)
+        assert len(everything) > 1
+        monkeypatch.setattr(site, "MOST_PROJECTS", 1)
+        found, path = [], "/projects"
+        while path:
+            page = browser.get(path).text
+            found.append(named.findall(page))
+            onward = re.search(r'<a href="(/projects\?after=\d+)">Earlier ones</a>', page)
+            path = onward[1] if onward else ""
+        assert found == [[name] for name in everything]
 
 
 def test_the_token_signs_in_and_signing_out_ends_it(viewer: Viewer) -> None:

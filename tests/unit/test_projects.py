@@ -102,6 +102,13 @@ def test_a_clone_whose_remote_nobody_saw_belongs_to_those_that_test_the_same_mod
     assert len(Projects([unseen, Place("/w/third", modules=("example.org/cli",))]).all) == 1
 
 
+def test_a_place_that_only_a_limited_key_told_of_joins_nothing_by_its_module_and_parts_nothing() -> None:
+    seen, unseen = Place("/w/cli", remotes=(CLI,)), Place("/w/try-it", modules=(CLI,))
+    told = Place("/w/theirs", remotes=(FORK,), modules=(CLI,), free=False)
+    assert grouped(Projects([seen, unseen, told])) == [{"/w/cli", "/w/try-it"}, {"/w/theirs"}]
+    assert grouped(Projects([seen, Place("/w/theirs", modules=(CLI,), free=False)])) == [{"/w/cli"}, {"/w/theirs"}]
+
+
 def test_a_fork_that_tests_the_module_of_its_parent_stays_its_own() -> None:
     parent = Place("/w/cli", remotes=(CLI,), modules=(CLI,))
     fork = Place("/w/mine", remotes=(FORK,), modules=(CLI,))

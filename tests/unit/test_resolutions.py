@@ -172,6 +172,7 @@ def test_what_went_away_by_itself_is_not_resolved_by_later_changes(failed: str, 
     assert resolutions.passed(2, passed, "/w/shop") == []
     resolutions.edited(3, (EDIT,))
     assert resolutions.passed(4, passed, "/w/shop") == []
+    assert resolutions.passed(5, passed, "/w/shop") == [], "it went away before"
 
 
 @pytest.mark.parametrize("between", ["go build ./other/...", "go build ./... || true", "go build ./... | tail -3"])

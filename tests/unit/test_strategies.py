@@ -13,6 +13,7 @@ from memctl.domain.facts import Edit, Lesson, StrategyShown, fact_id
 from memctl.domain.learning import StrategyDistilled
 from memctl.domain.strategies import (
     BY_HAND,
+    MOST_STEPS,
     key_of,
     of_call,
     of_check,
@@ -197,6 +198,9 @@ def test_what_passes_before_commits_is_told_in_its_order() -> None:
     assert told.lesson.title == "Before a commit here: `npm run test`, then `npm run lint`"
     assert told.lesson.sessions > BY_HAND
     assert of_commit(["make lint"]) is None
+    last = of_commit([f"make part{number}" for number in range(MOST_STEPS + 2)])
+    assert last is not None
+    assert last.title.startswith("Before a commit here: `make part2`, then `make part3`, `make part4`")
 
 
 def test_what_failed_after_it_had_passed_is_not_among_what_passed_before_a_commit() -> None:
