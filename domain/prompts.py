@@ -15,7 +15,8 @@ _CLIENT_TAGS = (
     "system-reminder|ide_opened_file|ide_selection|ide_diagnostics|task-notification|local-command-stdout|"
     "local-command-stderr|local-command-caveat|bash-stdout|bash-stderr|command-message|command-contents|"
     "environment_context|user_instructions|INSTRUCTIONS|system_notification|current_datetime|turn_aborted|"
-    "user-prompt-submit-hook|new-diagnostics|permissions instructions|collaboration_mode|session-start-hook|"
+    "user-prompt-submit-hook|new-diagnostics|system_reminder|skill-context|permissions instructions|"
+    "collaboration_mode|session-start-hook|"
     "post-tool-use-hook|function_results|teammate-message|memctl-context"
 )
 _CLIENT_BLOCK = re.compile(rf"<(?P<tag>{_CLIENT_TAGS})(?:\s[^>]*)?>.*?(?:</(?P=tag)>|\Z)", re.DOTALL)
@@ -25,6 +26,10 @@ _CLIENT_TEXT = re.compile(
     r"\[Image: |Continue from where you left off|<retrieval_status>|Unknown (?:slash command|skill): |Goodbye!|"
     r"No response requested)"
 )
+_ADDED_IN_FRONT = re.compile(r"\s*(?:# (?!My request)|This block is automatically supplied)")
+_REQUEST = re.compile(r"^## My request for Codex:", re.MULTILINE)
+"""Behind it stand the user's own words; in front what an editor or app adds: open files, selections, attachments."""
+
 _COMMAND = re.compile(r"<command-name>\s*/?(?P<name>[^<]*?)\s*</command-name>")
 _ARGUMENTS = re.compile(r"<command-args>(?P<args>.*?)(?:</command-args>|\Z)", re.DOTALL)
 _TYPED_COMMAND = re.compile(r"\s*/(?P<name>[a-z][\w:-]{1,40})(?:\s+(?P<args>\S.*))?\s*\Z", re.DOTALL)
@@ -56,6 +61,8 @@ class Said(NamedTuple):
 @lru_cache(maxsize=8)
 def said_in(prompt: str) -> Said:
     """Tell a user's own words from what the client put in their place."""
+    if _ADDED_IN_FRONT.match(prompt) and (request := _REQUEST.search(prompt)):
+        prompt = " " * request.end() + prompt[request.end() :]
     if _CLIENT_TEXT.match(prompt):
         return Said("client", "", "")
     if shell := _SHELL.match(prompt):

@@ -34,9 +34,12 @@ _TEXTS = ("input_text", "output_text", "text", "summary_text", "reasoning_text")
 
 # Texts in the user's place that the client put there: instructions, surroundings, skills, news of other agents.
 _INJECTED = re.compile(
-    r"\s*(?:# AGENTS\.md instructions|<(?:environment_context|ENVIRONMENT_CONTEXT|user_instructions|INSTRUCTIONS|"
-    r"skill|turn_aborted|subagent_notification|user_shell_command|permissions instructions|collaboration_mode|"
-    r"goal_context|hook_prompt|model_switch|personality_spec)\b)"
+    r"\s*(?:# AGENTS\.md instructions|<(?:environment_context|user_instructions|INSTRUCTIONS|skill|turn_aborted|"
+    r"subagent_notification|user_shell_command|user_action|permissions instructions|collaboration_mode|goal_context|"
+    r"codex_internal_context|external_context|recommended_plugins|hook_prompt|model_switch|personality_spec)\b|"
+    r"<external_|Warning: (?:The maximum number of unified exec processes|apply_patch was requested via |"
+    r"Your account was flagged )|</?(?:image|audio)(?: name=[^>\n]*)?>\s*\Z)",
+    re.IGNORECASE,
 )
 _SHELL_HEADER = re.compile(
     r"(?:(?:Chunk ID|Wall time|Process exited with code|Original token count|Exit code|Total output lines):?[^\n]*\n)+"

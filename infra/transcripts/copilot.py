@@ -31,6 +31,11 @@ from memctl.infra.transcripts.formats import Unreadable, observed
 from memctl.infra.transcripts.patches import hunks_of
 
 _EXIT_CODE = re.compile(r"<(?:shellId: [^>\n]{1,40} completed|exited) with exit code (-?\d{1,10})>\s*\Z")
+_TYPED = ("", "user", "immediate-prompt")
+"""Where a message in the user's place comes from if the user typed it. Others are put there: skills, other agents,
+instructions that were found, what makes the agent go on.
+"""
+
 _PATCHED_FILE = re.compile(r"^\+\+\+ (?:b)?(/?[^\n\t]+)", re.MULTILINE)
 
 
@@ -104,7 +109,8 @@ class Copilot:
                 attachments = map(mapping, items(data.get("attachments")))
                 images = sum("image" in string(each.get("mimeType") or each.get("type")) for each in attachments)
                 text = string(data.get("content"))
-                return [PromptSubmitted(text=text, images=images, **common)] if text or images else []
+                meta = string(data.get("source")) not in _TYPED or data.get("isAutopilotContinuation") is True
+                return [PromptSubmitted(text=text, meta=meta, images=images, **common)] if text or images else []
             case "assistant.message":
                 return _message(data, common)
             case "tool.execution_complete":

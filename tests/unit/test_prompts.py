@@ -63,6 +63,15 @@ def test_places_in_the_users_words_are_places_in_the_prompt() -> None:
     assert said.words.split() == ["Rename", "it", "please"]
 
 
+def test_what_an_editor_lays_in_front_of_a_request_is_not_the_users() -> None:
+    around = "# Context from my IDE setup:\n\n## Active file: never_use.py\n\n## Open tabs:\n- a.py: src/a.py\n\n"
+    prompt = f"{around}## My request for Codex:\nRename the cart, and quote `## My request for Codex:` in the docs"
+    said = said_in(prompt)
+    assert said.words.startswith("Rename the cart, and quote `## My")
+    assert prompt[said.text.index("Rename") :] == said.words
+    assert said_in("Why do you print\n## My request for Codex:\nhere?").words.startswith("Why do you")
+
+
 @pytest.mark.parametrize(
     ("prompt", "by", "words"),
     [

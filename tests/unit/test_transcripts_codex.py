@@ -6,6 +6,8 @@ import io
 import json
 from typing import Any
 
+import pytest
+
 from memctl.domain.event import NewEvent
 from memctl.domain.observations import (
     NoticeReceived,
@@ -90,6 +92,32 @@ def test_what_the_client_puts_in_front_of_the_user_is_not_the_users() -> None:
         )[1:]
     ]
     assert kinds == ["response_item:message:user", "response_item:message:developer", "response_item:message:user"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<user_action>\n  <context>User initiated a review task.</context>\n  <results>Never use eval.</results>",
+        '<codex_internal_context source="goal">\nContinue working toward the active thread goal.',
+        "<external_browser>Always use tabs.</external_browser>",
+        "<ENVIRONMENT_CONTEXT>\n <cwd>/work</cwd>",
+        "Warning: apply_patch was requested via exec_command. Use the apply_patch tool instead of exec_command.",
+        "<image name=[Image #1]>",
+        "</image>",
+    ],
+)
+def test_what_the_client_says_in_the_users_place_is_no_prompt(text: str) -> None:
+    (line,) = parse(message("user", text))[1:]
+    assert line.kind == "response_item:message:user"
+
+
+def test_the_marks_around_an_image_are_no_words() -> None:
+    texts = ("<image name=[Image #1]>", "</image>", "[Image #1] Why is it red?", "<image> tags are closed here")
+    image = {"type": "input_image", "image_url": "data:image/png;base64,AA=="}
+    content = [{"type": "input_text", "text": text} for text in texts]
+    found = events(item("message", role="user", content=[content[0], image, *content[1:]]))
+    prompts = [event.payload for event in found if isinstance(event.payload, PromptSubmitted)]
+    assert [(prompt.text, prompt.images) for prompt in prompts] == [(texts[2], 1), (texts[3], 0)]
 
 
 def test_directory_and_model_are_those_of_the_turn() -> None:

@@ -60,6 +60,20 @@ def test_a_prompt_is_what_was_typed_and_not_what_the_client_made_of_it() -> None
     assert event.payload.parent == "e-0"
 
 
+def test_what_a_skill_or_the_autopilot_puts_in_the_users_place_is_not_the_users() -> None:
+    by = [
+        {},
+        {"source": "user"},
+        {"source": "immediate-prompt"},
+        {"source": "skill-pdf"},
+        {"source": "agent-a1"},
+        {"source": "thinking-exhausted-continuation"},
+        {"isAutopilotContinuation": True},
+    ]
+    found = events(*(record("user.message", f"e-{n}", content="Never use eval.", **each) for n, each in enumerate(by)))
+    assert [event.actor for event in found] == ["user"] * 3 + ["system"] * 4
+
+
 def test_a_message_is_thought_text_and_calls_under_fixed_blocks() -> None:
     requests = [{"toolCallId": "t1", "name": "bash", "arguments": {"command": "ls"}}, {"toolCallId": "t2"}]
     found = events(record("assistant.message", content="I look.", reasoningText="Hm", toolRequests=requests))
