@@ -69,7 +69,7 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     resolved_to: str = ""
 
 
-_TEXTS = ("text", "description", "message", "title", "summary", "name", "variant")
+_TEXTS = ("text", "title", "description", "message", "summary", "name", "variant")
 """Fields that say what a record is, the most telling first."""
 
 
@@ -205,13 +205,11 @@ def _conflicts(known: VerifiedKnowledge | None, claim: str) -> list[dict[str, An
 
 def _record(reader: Reader, kind: str, item: Mapping[str, Any]) -> Explanation:
     """A record stands on its sources, and is at most suggested until a person confirms it: no levels lie between."""
-    told = [e for e in item.get("evidence", ()) if isinstance(e, dict) and "quote" in e]
-    kept = [(msgspec.convert(e, Evidence), "", "") for e in told]
+    level, memory = _of_record(reader, kind, item)
+    told = [e for each in (item, memory) for e in each.get("evidence", ()) if isinstance(e, dict) and "quote" in e]
+    kept = [(msgspec.convert(e, Evidence), "", "") for n, e in enumerate(told) if e not in told[:n]]
     quoted = _in_place(kept, _events_at(reader, [evidence.event_id for evidence, _, _ in kept]))
-    active = kind == "memory"
-    source = item.get("source", {})
-    why = f"folded from {source['projection']} {source['key']}" if source else f"a record of what happened ({kind})"
-    level = Level(level=4 if active else 1, name="active memory" if active else "record", reached=True, why=why)
+    places = f"{len(quoted)} places in the log" if quoted else "no place in the log is kept for the whole of it"
     text = next((str(item[name]) for name in _TEXTS if item.get(name)), "")
     if kind == "rule":
         text = f"{item['before']} → {item['after']}"
@@ -221,9 +219,22 @@ def _record(reader: Reader, kind: str, item: Mapping[str, Any]) -> Explanation:
         text=text,
         project=str(item.get("project", "")),
         level=level.level,
-        levels=[level, Level(level=0, name="events", reached=True, why=f"{len(quoted)} places in the log")],
+        levels=[level, Level(level=0, name="events", reached=bool(quoted), why=places)],
         evidence=quoted,
     )
+
+
+def _of_record(reader: Reader, kind: str, item: Mapping[str, Any]) -> tuple[Level, Mapping[str, Any]]:
+    """How far a record came, and the active memory that it is or was made into; empty where it is none."""
+    if kind == "memory":
+        source = item["source"]
+        why = f"folded from {source['projection']} {source['key']}"
+        return Level(level=4, name="active memory", reached=True, why=why), {}
+    memory = queries.memory_of_record(reader, kind, str(item["id"]))
+    if memory is None:
+        return Level(level=1, name="record", reached=True, why=f"a record of what happened ({kind})"), {}
+    why = f"this {kind} is found by search"
+    return Level(level=4, name="active memory", reached=True, why=why, id=str(memory["id"])), memory
 
 
 def _events_at(reader: Reader, ids: Sequence[UUID]) -> dict[UUID, Event]:

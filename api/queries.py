@@ -112,6 +112,14 @@ def memory(reader: Reader, wanted: str) -> dict[str, Any]:
     return with_evidence(reader, [Keyed(*_by_prefix(reader, "memories", wanted, one(reader, p, wanted)))])[0]
 
 
+def memory_of_record(reader: Reader, kind: str, key: str) -> dict[str, Any] | None:
+    """The active memory that was made of a record; None where none was. `kind` as in `thing`."""
+    made = _REMEMBERED.get(kind)
+    id = memory_id(made, key) if made is not None else ""
+    row = one(reader, projection_named("memories"), id) if id else None
+    return None if row is None else with_evidence(reader, [Keyed(id, row)])[0]
+
+
 # --- sessions ---
 
 

@@ -134,7 +134,8 @@ def explain(id: str, as_json: bool) -> None:
         return
     click.echo(click.style(line(found["text"])[:400], bold=True))
     place = f" · {found['project']}" if found["project"] else ""
-    click.echo(click.style(f"{found['kind']} {found['id'][:SHORT_ID]}{place} · level {found['level']}", dim=True))
+    short = found["id"].rpartition("/")[2][:SHORT_ID]
+    click.echo(click.style(f"{found['kind']} {short}{place} · level {found['level']}", dim=True))
     for level in found["levels"]:
         mark = click.style("✓", fg="green") if level["reached"] else click.style("·", dim=True)
         at = f" {level['id'][:SHORT_ID]}" if level["id"] else ""

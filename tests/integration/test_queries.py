@@ -15,6 +15,7 @@ from events import prompt
 from histories import drained, example
 
 from memctl.api import bugs, claims, guiding, queries, stats, work
+from memctl.api.explain import explain
 from memctl.api.pages import BadCursor
 from memctl.api.places import Places, UnknownProject, places_of
 from memctl.api.queries import Ambiguous, NotFound
@@ -115,6 +116,26 @@ def test_evidence_is_cut_from_the_events_and_holds(read: Read, engine: Engine) -
         assert each.source.session
         event = read(lambda reader, id=str(each.event_id): queries.event(reader, id))
         assert event["payload"]["text"][each.start : each.end] == each.quote
+
+
+@pytest.mark.parametrize("projection", ["episodes", "bug_patterns"])
+def test_a_record_is_explained_by_the_memory_that_was_made_of_it(read: Read, projection: str) -> None:
+    listed = read(lambda reader: queries.memories(reader, EVERYWHERE, limit=200)).items
+    records = [each for each in listed if each["source"]["projection"] == projection]
+    assert records
+    for made in records:
+        told = read(lambda reader, key=made["source"]["key"]: explain(reader, key))
+        active, events = told["levels"]
+        assert (active["level"], active["id"], told["level"]) == (4, made["id"], 4)
+        assert [quoted["evidence"] for quoted in told["evidence"]]
+        assert all(quoted["evidence"]["holds"] for quoted in told["evidence"])
+        assert events["reached"]
+
+
+def test_what_no_memory_was_made_of_says_that_it_has_no_place(read: Read) -> None:
+    (session, *_) = read(lambda reader: queries.sessions(reader, EVERYWHERE)).items
+    told = read(lambda reader: explain(reader, session["id"]))
+    assert [(level["level"], level["reached"]) for level in told["levels"]] == [(1, True), (0, False)]
 
 
 def test_what_the_user_said_can_be_a_high_answer_and_a_record_cannot(read: Read, engine: Engine) -> None:
