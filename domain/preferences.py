@@ -25,7 +25,7 @@ def _of(pattern: str) -> re.Pattern[str]:
 
 
 class _Aspect(NamedTuple):
-    """Words that speak of an aspect, and its value where a claim affirms or denies them."""
+    """Words that speak of an aspect, and its value where a claim affirms or denies them (empty: none)."""
 
     group: Group
     name: str
@@ -36,8 +36,32 @@ class _Aspect(NamedTuple):
 
 _CODING, _INTERACTION, _TOOLS = get_args(Group)[:3]
 _NAMES = r"(?:variable )?names?\b"
+_COMMENTS = r"(?:code )?(?:comments?|docstrings?)\b"
+_NO_TALK = (
+    r"(?!.*(?:\bcommit|\bpull requests?\b|\bprs?\b|\bissues?\b|\bchangelog|\breadme|\bdocs?\b|"
+    r"커밋|함수|메서드|변수|문서))"
+)
+"""What is to be brief or told in detail there is not an answer to the user."""
 _ASPECTS = (
-    _Aspect(_CODING, "comment_style", _of(r"\b(?:comments?|docstrings?)\b|주석|독스트링"), "extensive", "minimal"),
+    _Aspect(
+        _CODING,
+        "comment_style",
+        _of(rf"\b(?:no|without|fewer|few|minimal|unnecessary|needless|obvious|redundant) {_COMMENTS}|불필요한 주석"),
+        "minimal",
+        "minimal",
+    ),
+    _Aspect(
+        _CODING,
+        "comment_style",
+        _of(
+            # How many there are; not in which language, and not those of a review.
+            rf"\b(?:add|write|leave|put|many|more|detailed|extensive|thorough) (?:more |detailed )?{_COMMENTS}"
+            r"(?! (?:in (?!(?:the |this |your |my )?code\b)|on\b|to\b(?! (?:the |your )?code\b)|from\b|about\b|as\b))|"
+            r"주석(?:을|은|도)? ?(?:많이|자세|꼭|달|추가|넣|남)"
+        ),
+        "extensive",
+        "minimal",
+    ),
     _Aspect(_CODING, "verbosity", _of(r"\b(?:concise|compact|terse) code\b|간결한 코드"), "minimal", "detailed"),
     _Aspect(_CODING, "variable_naming", _of(rf"\b(?:descriptive|meaningful) {_NAMES}"), "descriptive", "short"),
     _Aspect(_CODING, "variable_naming", _of(rf"\bshort {_NAMES}"), "short", "descriptive"),
@@ -46,7 +70,8 @@ _ASPECTS = (
         _INTERACTION,
         "explanation_depth",
         _of(
-            r"texts and answers short|\b(?:brief|short|concise) (?:answers?|repl(?:y|ies)|explanations?)\b|짧게|간단히"
+            r"texts and answers short|\b(?:brief|short|concise) (?:answers?|repl(?:y|ies)|explanations?)\b|"
+            rf"\A{_NO_TALK}.*(?:짧게|간단히)"
         ),
         "brief",
         "thorough",
@@ -54,17 +79,25 @@ _ASPECTS = (
     _Aspect(
         _INTERACTION,
         "explanation_depth",
-        _of(r"explanation of the code|\b(?:explain|detailed answers?|in detail)\b|자세히|설명해"),
+        _of(rf"explanation of the code|\A{_NO_TALK}.*(?:\b(?:explain|detailed answers?|in detail)\b|자세히|설명해)"),
         "thorough",
         "brief",
     ),
     _Aspect(
         _INTERACTION,
         "confirmation_frequency",
-        _of(r"\bwithout (?:asking|my (?:ok|approval|permission))\b|\bask (?:me )?(?:first|before)\b|물어보고|허락"),
+        _of(r"\b(?:nothing|no|never|not|n't)\b.*\bwithout (?:asking|my (?:ok|approval|permission))\b|물어보고|허락"),
         "always",
         "always",
     ),
+    _Aspect(
+        _INTERACTION,
+        "confirmation_frequency",
+        _of(r"\bwithout (?:asking|my (?:ok|approval|permission))\b"),
+        "rarely",
+        "always",
+    ),
+    _Aspect(_INTERACTION, "confirmation_frequency", _of(r"\bask (?:me )?(?:first|before)\b"), "always", "rarely"),
     _Aspect(_INTERACTION, "confirmation_frequency", _of(r"\bask(?:ing)? me\b"), "always", "rarely"),
     _Aspect(
         _INTERACTION,
@@ -85,7 +118,14 @@ _ASPECTS = (
         "minimal",
         "comprehensive",
     ),
-    _Aspect(_TOOLS, "refactoring_aggressiveness", _of(r"\brefactor"), "aggressive", "conservative"),
+    _Aspect(
+        _TOOLS,
+        "refactoring_aggressiveness",
+        _of(r"\b(?:freely|aggressively|feel free to) refactor|\brefactor (?:freely|aggressively|boldly)\b"),
+        "aggressive",
+        "conservative",
+    ),
+    _Aspect(_TOOLS, "refactoring_aggressiveness", _of(r"\brefactor"), "", "conservative"),
 )
 _SHORTCUT = _of(r"^works with the (?:skill\b|`/)")
 
@@ -97,7 +137,7 @@ def leaning_of(kind: str, text: str, polarity: int) -> Leaning | None:
     if _SHORTCUT.search(text):
         return Leaning("shortcuts")
     for aspect in _ASPECTS:
-        if aspect.words.search(text):
-            return Leaning(aspect.group, aspect.name, aspect.denied if polarity < 0 else aspect.affirmed)
+        if (value := aspect.denied if polarity < 0 else aspect.affirmed) and aspect.words.search(text):
+            return Leaning(aspect.group, aspect.name, value)
     refused = polarity < 0 or text.startswith("Did not let the agent")
     return Leaning("rejected" if refused else "accepted")

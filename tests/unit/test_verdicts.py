@@ -24,6 +24,7 @@ from memctl.domain.core_memory import (
 )
 from memctl.domain.event import Event, Micros, Payload, Position, derived_id, type_of
 from memctl.domain.facts import InsightFound, quote
+from memctl.domain.preferences import leaning_of
 from memctl.domain.verdicts import (
     ConditionResolved,
     KnowledgeRejected,
@@ -273,6 +274,37 @@ def test_what_was_said_of_an_aspect_beats_what_is_shown_and_the_later_word_wins(
             row = user_preferences(row, change)
         assert row is not None
         assert (row.name, row.value, row.said) == ("preferred_test_approach", "tdd", True)
+
+
+@pytest.mark.parametrize(
+    ("text", "polarity", "value"),
+    [
+        ("add comments to the code", 1, "extensive"),
+        ("not add comments to the code", -1, "minimal"),
+        ("write docstrings for public functions", 1, "extensive"),
+        ("leave out obvious comments", 1, "minimal"),
+        ("주석을 자세히 달아줘", 1, "extensive"),
+        ("Has review comments on pull requests addressed, and answered there, by the agent", 1, ""),
+        ("write comments in Korean", 1, ""),
+        ("add comments on the PR when you are done", 1, ""),
+        ("wrap lines of comments at 80", 1, ""),
+        ("주석은 한국어로 작성", 1, ""),
+        ("commit messages explain why", 1, ""),
+        ("커밋 메시지는 짧게", 1, ""),
+        ("답은 짧게", 1, "brief"),
+        ("explain every step in detail", 1, "thorough"),
+        ("commit without asking", 1, "rarely"),
+        ("push without asking", -1, "always"),
+        ("nothing is pushed without my approval", 1, "always"),
+        ("ask first", -1, "rarely"),
+        ("keep refactoring in a commit of its own", 1, ""),
+        ("refactor what was not asked for", -1, "conservative"),
+    ],
+)
+def test_an_aspect_is_told_only_by_words_that_speak_of_it(text: str, polarity: int, value: str) -> None:
+    leaning = leaning_of("preference", text, polarity)
+    assert leaning is not None
+    assert leaning.value == value
 
 
 def test_what_sessions_showed_the_contrary_of_is_no_preference() -> None:
