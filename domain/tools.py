@@ -267,11 +267,14 @@ _SYMBOL = re.compile(
     r"^[ \t]*(?:export |default |public |private |protected |static |async |pub(?:\([a-z]+\))? |final |abstract )*"
     r"(?:def|func(?: \([^)]*\))?|function\*?|class|interface|struct|enum|trait|fn|type|impl|module|const(?= \w+ = "
     r"(?:async )?\())\s+"
-    r"([A-Za-z_]\w{2,})",
+    r"([A-Za-z_]\w{2,})(?=\W)",  # at the end of an excerpt a name may be cut
     re.MULTILINE,
 )
+_PROSE = (".md", ".mdx", ".markdown", ".rst", ".adoc", ".txt", ".log")
 
 
-def symbols_in(*texts: str) -> tuple[str, ...]:
-    """Names of functions and types that a text defines."""
-    return tuple(dict.fromkeys(name for text in texts for name in _SYMBOL.findall(text)))[:20]
+def symbols_in(path: str, text: str) -> tuple[str, ...]:
+    """Names of functions and types that an excerpt of a file defines; none of prose, where these words mean nothing."""
+    if path.lower().endswith(_PROSE):
+        return ()
+    return tuple(dict.fromkeys(_SYMBOL.findall(text)))[:20]

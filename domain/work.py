@@ -208,7 +208,7 @@ class Work:
             for path in files_of(family, given, seen.file):
                 self._craft.read(use, path, seen.text)
         for change in changes:
-            names = symbols_in(change.after)
+            names = symbols_in(change.path, change.after)
             self._assert.note(FileChanged, placed, task=self._talk.task, symbols=names, **change._asdict())
             edits.append(Edit(change.path, change.before, change.after))
             self._talk.worked_on(change.path)

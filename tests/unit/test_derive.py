@@ -262,6 +262,16 @@ def test_a_question_that_led_to_changes_is_no_question_any_more(path: str, subje
     assert episode.task_type == task_type
 
 
+def test_symbols_are_those_that_code_defines_whole() -> None:
+    session = Session()
+    session.user("Rename the total")
+    session.edits("/work/shop/docs/types.md", "a", "pick one\ntype instead of a class\n")
+    session.edits(
+        "/work/shop/cart.py", "a", "def total(cart):\n    return 1\n" + "# x\n" * 139 + "def discounted_total(cart):"
+    )
+    assert [fact.symbols for fact in only(facts_of(session.events), FileChanged)] == [(), ("total",)]
+
+
 def test_what_git_alone_changed_is_told_by_its_commit() -> None:
     session = Session()
     session.user("Remove the stray file please")
