@@ -21,6 +21,9 @@ from memctl.domain.observations import (
 )
 from memctl.infra.transcripts.fields import shallow
 
+BOM = b"\xef\xbb\xbf"
+"""What some editors and shells of Windows write in front of UTF-8."""
+
 
 class Format(Protocol):
     """A client's transcript format. One instance reads one file, from its start."""

@@ -21,7 +21,7 @@ import orjson
 
 from memctl.domain.event import NewEvent
 from memctl.infra.transcripts.fields import shallow
-from memctl.infra.transcripts.formats import Document, Format, Unfinished, Unreadable
+from memctl.infra.transcripts.formats import BOM, Document, Format, Unfinished, Unreadable
 
 MAX_LINE = 64 * 1024 * 1024
 """Bytes of the longest line that is parsed. Longer ones are passed over without being loaded, and count as bad."""
@@ -280,7 +280,7 @@ def _digest(offset: int, head: bytes, tail: bytes) -> str:
 
 def _parse(line: RawLine, format: Format) -> Parsed:
     at = (line.number, line.offset, line.end, line.whole)
-    data = line.data
+    data = line.data.removeprefix(BOM) if line.data is not None and line.number == 1 else line.data
     if data is None:
         if not line.whole:
             return Parsed(*at, "incomplete")

@@ -12,7 +12,7 @@ from memctl.infra.transcripts.aider import Aider
 from memctl.infra.transcripts.claude import Claude
 from memctl.infra.transcripts.codex import Codex
 from memctl.infra.transcripts.copilot import Copilot
-from memctl.infra.transcripts.formats import Document, Format
+from memctl.infra.transcripts.formats import BOM, Document, Format
 from memctl.infra.transcripts.gemini import GeminiDocument, GeminiLines
 from memctl.infra.transcripts.opencode import OpenCode
 from memctl.infra.transcripts.specstory import SpecStory
@@ -82,7 +82,7 @@ def sniff_head(file: BinaryIO) -> Reader | None:
     file.seek(0)
     head = file.read(_HEAD)
     file.seek(0)
-    return _document(head.removeprefix(b"\xef\xbb\xbf")) or _lines(file)
+    return _document(head.removeprefix(BOM)) or _lines(file)
 
 
 def _document(head: bytes) -> Documents | None:
@@ -102,7 +102,7 @@ def _lines(file: BinaryIO) -> Lines | None:
         if b"\0" in line[:1024]:
             return None  # some binary file
         try:
-            record = orjson.loads(line)
+            record = orjson.loads(line.removeprefix(BOM))
         except orjson.JSONDecodeError:
             continue
         if isinstance(record, dict) and (found := _of(record)):

@@ -75,6 +75,15 @@ def test_reading_twice_or_under_another_name_tells_the_same(reader: Reader, path
 
 
 @every_reader
+def test_ends_of_lines_and_a_byte_order_mark_change_nothing(reader: Reader, path: Path) -> None:
+    first = read(reader, SAMPLES[reader], path)
+    told = read(reader, b"\xef\xbb\xbf" + SAMPLES[reader].replace(b"\n", b"\r\n"), path)
+    assert sniff(path) is reader
+    assert events_of(told) == events_of(first)
+    assert [(line.outcome, line.why) for line in told] == [(line.outcome, line.why) for line in first]
+
+
+@every_reader
 def test_each_event_names_a_line_and_block_of_its_own(reader: Reader, path: Path) -> None:
     for event in events_of(read(reader, SAMPLES[reader], path)):
         assert isinstance(event.payload, Observation)
