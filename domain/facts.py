@@ -214,7 +214,9 @@ class CommandRan(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="comma
     exit_code: int | None = None
     task: str = ""
     proofs: tuple[tuple[Proof, str], ...] = ()
-    """The parts of it that test, check or build, as (test, check or build; as it was written)."""
+    """The parts of it that test, check or build where the session works, as (which of these; as it was written)."""
+    elsewhere: bool = False
+    """Git worked in another place than the session: its commit says nothing of the project."""
 
 
 class TestsRan(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="tests_ran"):
@@ -226,6 +228,8 @@ class TestsRan(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="tests_r
     count_passed: int | None = None
     count_failed: int | None = None
     task: str = ""
+    elsewhere: bool = False
+    """It ran in another place than the session works in."""
 
 
 class FileChanged(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="file_changed"):

@@ -14,6 +14,8 @@ _BLANK, _QUOTE = 0x20, 0x22
 """Characters below the one, and the other, cost up to six bytes in JSON."""
 
 _DRIVE = re.compile(r"([A-Za-z]):(?=/|$)")
+_MOUNTED = re.compile(r"(?:/cygdrive)?/([A-Za-z])(?=/|$)")
+"""A drive as the shells of Git for Windows and Cygwin call it."""
 
 # Beside the project, by habit: `<project>.worktrees/<name>`, also with `__`, `_` or `-` for the dot.
 _BESIDE = re.compile(r"(.+/[^/]*[^/._-])(?:\.|-|__?)worktrees/[^/]+(?:/.*)?")
@@ -103,6 +105,13 @@ def inside(path: str, location: str) -> bool:
     return bool(location) and (path == location or path.startswith(location + "/"))
 
 
+def belongs(path: str, location: str) -> bool:
+    """Whether a path is of the same project as a location, as far as their texts tell: in it, in its repository, or in
+    another worktree of that."""
+    home = project_of(location)
+    return inside(path, location) or inside(path, home) or (bool(home) and project_of(path) == home)
+
+
 def is_absolute(path: str) -> bool:
     """Whether a normalised path begins at a root: `/`, or a drive's."""
     return path.startswith("/") or path[1:3] == ":/"
@@ -111,6 +120,8 @@ def is_absolute(path: str) -> bool:
 def joined(location: str, path: str) -> str:
     """A path as a command at that location means it, normalised."""
     path = path.replace("\\", "/")
+    if _DRIVE.match(location) and (drive := _MOUNTED.match(path)):
+        path = f"{drive[1]}:{path[drive.end() :] or '/'}"
     return normalise(path if path.startswith("/") or _DRIVE.match(path) else f"{location}/{path}")
 
 

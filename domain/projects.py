@@ -418,16 +418,20 @@ class Projects:
         return known is not None and bool(place.remotes and known.remotes) and not {*place.remotes} & {*known.remotes}
 
     def _anchored(self) -> dict[str, str]:
+        """The remote that most places of a group have now, or else its shallowest path; of two, the one seen later."""
         remotes: dict[str, Counter[str]] = defaultdict(Counter)
+        later: dict[str, int] = defaultdict(int)
         paths: dict[str, list[str]] = defaultdict(list)
         for location, base in self._bases.items():
             place = self._places[location]
             if not self._home(location):
-                remotes[base].update(place.known_remotes)
+                for remote in place.known_remotes[:1]:
+                    remotes[base][remote] += 1
+                    later[remote] = max(later[remote], place.last_seen)
             path = self._path_of(place)
             paths[base].append(path if self._home(path) == self._home(location) else location)
         return {
-            base: min(remotes[base], key=lambda r: (-remotes[base][r], r))
+            base: min(remotes[base], key=lambda r: (-remotes[base][r], -later[r], r))
             if remotes[base]
             else min(found, key=_shallow)
             for base, found in paths.items()

@@ -7,6 +7,7 @@ A head is program and subcommand without paths and options: `go test`, `npm run 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
@@ -257,9 +258,14 @@ _PASSING_BY = re.compile(r"^(?:git|command|which|entire|memctl) |--help|--versio
 
 @lru_cache(maxsize=1024)
 def proofs_of(command: str) -> tuple[tuple[Literal["test", "check", "build"], str], ...]:
-    """The parts of a command that test, check or build, as they were written, where that may be a habit."""
+    """`proofs_in` of all parts of a command."""
+    return proofs_in(parts_of(command))
+
+
+def proofs_in(parts: Iterable[Part]) -> tuple[tuple[Literal["test", "check", "build"], str], ...]:
+    """The parts that test, check or build, as they were written, where that may be a habit."""
     found: dict[tuple[Literal["test", "check", "build"], str], None] = {}
-    for part in parts_of(command):
+    for part in parts:
         kind = proves(part.head)
         if not kind or not (runner_of(part.head) or _PROVING.search(part.head)):
             continue

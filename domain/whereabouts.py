@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from memctl.domain.asserting import Assertions
 from memctl.domain.facts import PlaceSeen
 from memctl.domain.literals import mentions
-from memctl.domain.location import above, inside, joined, normalise
+from memctl.domain.location import above, belongs, inside, joined, normalise
 from memctl.domain.ordering import Placed
 from memctl.domain.projects import remote_of
 from memctl.domain.shell import Part, parts_of
@@ -161,14 +161,23 @@ def _telling_parts(command: str, began: str) -> Iterator[tuple[str, Part]]:
 
 
 def git_stays_in(command: str, began: str, base: str) -> bool:
-    """Whether nothing tells that git works elsewhere than below `base` in a command that began in a directory.
+    """Whether nothing tells that git works elsewhere than in the project of `base` in a command that began somewhere.
 
     Where the directory is uncertain (`cd "$REPO"`), or none is known of the session, it most likely does not.
     """
     if not base:
         return True
     at_git = (at for at, part in parts_where(command, began) if part.words[:1] == ("git",))
-    return all(not at or inside(at, base) for at in at_git)
+    return all(not at or belongs(at, base) for at in at_git)
+
+
+def parted(command: str, began: str, base: str) -> tuple[list[Part], list[Part]]:
+    """The parts of a command that ran in the project of `base`, or most likely so, and those that ran elsewhere."""
+    within: list[Part] = []
+    elsewhere: list[Part] = []
+    for at, part in parts_where(command, began):
+        (within if not base or not at or belongs(at, base) else elsewhere).append(part)
+    return within, elsewhere
 
 
 def parts_where(command: str, began: str) -> Iterator[tuple[str, Part]]:

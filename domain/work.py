@@ -28,11 +28,22 @@ from memctl.domain.facts import (
     TestsRan,
     ToolUsed,
 )
+from memctl.domain.location import belongs, joined
 from memctl.domain.observations import ToolCalled, ToolFailed, ToolOutcome
 from memctl.domain.ordering import Placed
 from memctl.domain.resolutions import Resolutions, Resolved, filters_of
 from memctl.domain.runners import run_of_tests
-from memctl.domain.shell import changes_of, head_of, heads_of, is_commit, only_reads, proofs_of, proves
+from memctl.domain.shell import (
+    changes_of,
+    head_of,
+    heads_of,
+    is_commit,
+    only_reads,
+    proofs_in,
+    proofs_of,
+    proves,
+    runner_of,
+)
 from memctl.domain.signatures import SeenError, errors_in, hides_exit, is_noise
 from memctl.domain.stack import imports_in, manifest_in, subject_of
 from memctl.domain.strategies import (
@@ -58,7 +69,7 @@ from memctl.domain.tools import (
     symbols_in,
 )
 from memctl.domain.uses import Use
-from memctl.domain.whereabouts import Whereabouts, git_stays_in
+from memctl.domain.whereabouts import Whereabouts, git_stays_in, parted
 
 REFUTED_STEPS, REFUTED_WITHIN = 60, 2 * 3_600_000_000
 """An error that comes back within so many uses of tools and microseconds was not resolved after all."""
@@ -231,7 +242,7 @@ class Work:
             text = next((new for name in _WRITTEN if isinstance(new := given.get(name), str)), "")
         elif command.startswith("cat ") and not set(command) & set("|;&>\n"):
             path = command[4:].strip().strip("'\"")
-        if not path or not text:
+        if not path or not text or self._lies_elsewhere(path):
             return
         manifest = manifest_in(path, text)
         imports = imports_in(path, text)
@@ -247,6 +258,11 @@ class Work:
             )
         elif imports:
             self._assert.note(StackShown, placed, path=path, imports=imports)
+
+    def _lies_elsewhere(self, path: str) -> bool:
+        """Whether a file lies in another place than the session works in: a library's source, another project's."""
+        base = self._assert.base
+        return bool(base) and not belongs(joined(base, path), base)
 
     def _planned(self, placed: Placed, tool: str, given: dict[str, Any], seen: ToolOutcome) -> None:
         steps = self._steps.after(tool, given, seen.text)
@@ -265,6 +281,7 @@ class Work:
         task, episode = self._talk.task, self._talk.episode
         short = command[:LONGEST_COMMAND]
         head = head_of(command)
+        within, elsewhere = parted(command, use.began, self._assert.base)
         if ok:
             self._where.ran(placed, command, seen.text, use.began)
         self._assert.note(
@@ -275,11 +292,13 @@ class Work:
             ok=ok,
             exit_code=seen.exit_code,
             task=task,
-            proofs=proofs_of(command),
+            proofs=proofs_in(within) if elsewhere else proofs_of(command),
+            elsewhere=any(part.words[:1] == ("git",) for part in elsewhere),
         )
         tests = run_of_tests(command, seen.text)
         if tests is not None and (ok or any("test failure" in error.error_types for error in errors) or not errors):
-            self._assert.note(TestsRan, placed, command=short, passed=ok, task=task, **tests._asdict())
+            away = any(runner_of(part.head) for part in elsewhere) and not any(runner_of(part.head) for part in within)
+            self._assert.note(TestsRan, placed, command=short, passed=ok, task=task, elsewhere=away, **tests._asdict())
             if episode is not None:
                 episode.tests_passed, episode.tested_at = ok, episode.steps
                 if ok and filters_of(command):

@@ -107,8 +107,10 @@ def _count(row: SessionKnowledge, fact: Told) -> None:
             tables = {"test": row.tests, "check": row.checks, "build": row.builds}
             for kind, form in fact.proofs:
                 count(tables[kind], form, at, event, FEW, ok=fact.ok)
-            if fact.ok and "git" in fact.command and (subject := subject_of(fact.command)):
+            if fact.ok and not fact.elsewhere and "git" in fact.command and (subject := subject_of(fact.command)):
                 count(row.commits, commit_style_of(subject), at, event, FEW)
+        case TestsRan(elsewhere=True):
+            pass
         case TestsRan():
             count(row.runners, fact.runner, at, event, FEW, ok=fact.passed)
         case ErrorResolved():

@@ -333,6 +333,8 @@ def _take(row: WorkingMemory, fact: Other) -> None:
             row.hypotheses = _held(row.hypotheses, fact)
         case DecisionTaken():
             row.decisions = _decided(row, fact)
+        case InsightFound(denied=True):
+            pass  # it showed the contrary
         case Discovered() | InsightFound():
             row.discoveries = _found(row, at, fact.kind, fact.text)
         case Answered():

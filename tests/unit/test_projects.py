@@ -75,6 +75,21 @@ def test_worktrees_clones_and_folders_of_one_repository_are_one_project() -> Non
     assert projects.one("copy") == projects.one("CLI")
 
 
+def test_a_repository_that_was_renamed_is_one_project_under_the_name_it_has_now() -> None:
+    old, new = "github.com/acme/a-tool", "github.com/acme/tool"
+    places = [
+        Place("/w/tool", remotes=(new, old), last_seen=3),
+        Place("/w/clone", remotes=(old,), last_seen=1),
+    ]
+    for order in (places, places[::-1]):
+        (project,) = Projects(order).all
+        assert (project.name, project.anchor) == ("tool", new)
+        assert Projects(order).one("a-tool") == project
+    words = [Words(old, (Merging(2, "m", "/w/other"),))]  # said when it had its former name
+    (project,) = Projects([*places, Place("/w/other", last_seen=2)], words).all
+    assert project.parts == ("/w/other", new)
+
+
 def test_a_folder_under_another_is_a_project_of_its_own_unless_something_shows_otherwise() -> None:
     assert len(Projects([Place("/home/dana"), Place("/home/dana/cli")]).all) == 2
     assert len(Projects([Place("/w/cli"), Place("/w/cli/cmd", inside=("/w/cli",))]).all) == 1

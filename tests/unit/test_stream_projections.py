@@ -17,6 +17,7 @@ from memctl.domain.facts import (
     Fact,
     FileChanged,
     Identified,
+    InsightFound,
     PlanChanged,
     Prompted,
     SessionClosed,
@@ -159,6 +160,15 @@ def test_ring_buffers_keep_the_latest() -> None:
     assert [error.message for error in row.errors] == [f"m{i}" for i in range(4, 9)]
     assert row.errors[-1].resolution == "edited a.py"
     assert [noted.text for noted in row.discoveries] == ["edited a.py"]
+
+
+def test_what_a_session_showed_the_contrary_of_is_no_discovery() -> None:
+    fields = {"kind": "pattern", "canonical": "conventional commits"}
+    row = memory_after(
+        told(InsightFound, text="Commit messages follow Conventional Commits", denied=True, **fields),
+        told(InsightFound, text="Commit messages are plain sentences", **fields),
+    )
+    assert [noted.text for noted in row.discoveries] == ["Commit messages are plain sentences"]
 
 
 def test_a_decision_keeps_what_was_at_hand() -> None:

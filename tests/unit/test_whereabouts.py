@@ -8,10 +8,13 @@ from unit.test_derive import Session, facts_of, only
 
 from memctl.domain.asserting import Assertions
 from memctl.domain.event import Event, Micros, Position
-from memctl.domain.facts import PlaceSeen
+from memctl.domain.facts import CommandRan, PlaceSeen, StackShown
+from memctl.domain.facts import TestsRan as RanTests
+from memctl.domain.location import joined
 from memctl.domain.observations import SessionStarted, ToolReturned, event_id_of
 from memctl.domain.ordering import Placed
 from memctl.domain.whereabouts import Whereabouts
+from memctl.projections.project_knowledge import project_knowledge
 
 HERE = "/home/dana/cli"
 
@@ -158,3 +161,32 @@ def test_what_is_told_under_a_limited_key_says_that_the_session_was_there_and_no
         (HERE, "", "", "", True),
         (f"{HERE}/cmd", "", "", "", True),
     ]
+
+
+RUST, JEST = "test result: ok. 12 passed; 0 failed", "Tests:       3 passed, 3 total"
+
+
+def test_what_is_done_in_another_repository_tells_nothing_of_the_one_that_the_session_is_in() -> None:
+    session = Session()
+    session.user("Bump the client in both repositories")
+    session.runs("cd /work/other && cargo test", RUST)
+    session.runs("npm test && cd ../other && cargo test", f"{JEST}\n{RUST}")
+    session.runs("cd /work/shop.worktrees/fix && npm test", JEST)
+    session.runs("cd /work/other && git commit -m 'feat: bump'", "[main 1a2b3c4] feat: bump")
+    session.uses("Read", {"file_path": "/work/other/src/lib.ts"}, "import { z } from 'zod'\n")
+    session.uses("Read", {"file_path": "/work/shop/src/lib.ts"}, "import { z } from 'yup'\n")
+    facts = facts_of(session.events)
+    assert [run.elsewhere for run in only(facts, RanTests)] == [True, False, False]
+    assert [ran.proofs for ran in only(facts, CommandRan)] == [(), (("test", "npm test"),), (("test", "npm test"),), ()]
+    assert [ran.elsewhere for ran in only(facts, CommandRan)] == [False, False, False, True]
+    assert [stack.imports for stack in only(facts, StackShown)] == [("yup",)]
+    [row] = [project_knowledge(None, [f for f in facts if isinstance(f, CommandRan | RanTests | StackShown)])]
+    assert ([*row.tests], row.commits, [*row.imports]) == (["npm test"], {}, ["yup"])
+
+
+def test_a_drive_has_one_name_in_every_shell() -> None:
+    assert joined("D:/w/shop", "/d/w/shop/api") == "D:/w/shop/api"
+    assert joined("D:/w/shop", "/cygdrive/d/w") == "D:/w"
+    assert joined("D:/w/shop", "/d") == "D:/"
+    assert joined("D:/w/shop", "/dev/null") == "/dev/null"
+    assert joined("/w/shop", "/d/w") == "/d/w"
