@@ -67,6 +67,8 @@ _LANGUAGES = {
 _LANGUAGE = re.compile(r"^(?:answer|reply|respond|speak|talk|write)\b.* in (\w+)$|^(한국어|한글|영어|일본어)로")
 
 _FENCE = re.compile(r"^(?:```|~~~).*?^(?:```|~~~)[^\n]*$|^(?:```|~~~).*\Z", re.DOTALL | re.MULTILINE)
+_QUOTED = re.compile(r"\"[^\"]+\"|“[^”]+”|「[^」]+」|«[^»]+»|(?<!\w)'[^'\n]+'(?!\w)|‘[^’\n]+’(?!\w)")
+_SENTENCE_WITHIN = re.compile(r"[.!?。]\s+\S")
 _TAGGED = re.compile(r"<([A-Za-z][\w-]*)\b[^<>\n]*>.*?</\1>", re.DOTALL)
 _PASTED_LINE = re.compile(
     r"""^(?:\s*(?:>|\||\$\s|❯|➜|%\s|\#{1,6}\s|at\s+\S+\(|\+{1,3}\s|-{3}|@@|\d+[:→|]\s?|\[\d{2,4}[-:/]|\d{4}-\d\d-\d\d
@@ -76,7 +78,10 @@ _PASTED_LINE = re.compile(
 )
 _HEADING = re.compile(r"\s{0,3}#{1,6}\s\S")
 _BULLET = re.compile(r"\s*(?:[-*•]|\d+[.)])\s")
-_HEAD = re.compile(r"[\s\-*•(\[\"'“‘]*(?:\d+[.)]\s+)?")
+_HEAD = re.compile(
+    r"[\s\-*•(\[\"'“‘]*(?:\d+[.)]\s+)?"
+    r"(?:(?:(?:아|음|네|응|그리고|그럼|그러면|근데|그런데|그래서|또|또한|참고로|추가로|단|제발|부탁인데)[\s,]+){1,3}(?=\S))?"
+)
 _HANGUL = re.compile(r"[가-힣]")
 _SENTENCE = re.compile(r"[^.!?\n;。]+(?:[.!?](?![\s)\"'”’]|$)[^.!?\n;。]*)*[.!?。]*")
 _ASKS = re.compile(
@@ -242,8 +247,17 @@ def _blanked(text: str) -> str:
     if "```" in text or "~~~" in text:
         text = _FENCE.sub(blank, text)
     text = _TAGGED.sub(blank, text)
+    # A line that is in quotes, and sentences that are, are somebody else's; a word in quotes belongs to its sentence.
+    text = _QUOTED.sub(lambda quote: blank(quote) if _is_quotation(quote) else quote[0], text)
     lines = text.split("\n")
     return "\n".join(" " * len(line) if _PASTED_LINE.match(line) else line for line in lines)
+
+
+def _is_quotation(quote: re.Match[str]) -> bool:
+    whole = quote.string
+    before, after = whole[: quote.start()].rpartition("\n")[2], whole[quote.end() :].partition("\n")[0]
+    alone = not before.strip(" \t-*•>(") and not after.strip(" \t.,!)")
+    return alone or _SENTENCE_WITHIN.search(quote[0]) is not None
 
 
 def _sentences(text: str) -> Iterator[tuple[int, int]]:

@@ -97,6 +97,11 @@ def test_a_stated_claim_is_read(text: str, kind: str, polarity: int, canonical: 
         "we use this in the next step",
         "use the second one instead of the first",
         "> Always use pnpm",
+        '"We always use Svelte for new pages."',
+        "- “Always use Haskell for scripts”",
+        'The README says "Always use npm. Never use yarn." and so on',
+        'Look at this quote:\n"We always write tests first.\nNever push to main."\nIs it any good',
+        '슬랙에서 온 메시지야:\n"우리는 항상 스벨트를 씁니다"',
         "```\nAlways use pnpm\n```",
         "<instructions>\nNever force push to main\n</instructions>",
         "<memctl-context>\nNever force push to main\n</memctl-context>",
@@ -223,3 +228,16 @@ def test_any_text_is_read_without_failing_and_quotes_stay_inside_it(text: str) -
     for claim in claims_in(text, said_by="user"):
         assert 0 <= claim.start < claim.end <= len(text)
         assert " ".join(text[claim.start : claim.end].split()) == claim.text
+
+
+@pytest.mark.parametrize("lead", ["그리고 앞으로 ", "아 그리고 ", "참고로 ", "그럼 "])
+def test_a_word_that_leads_in_is_no_part_of_a_claim(lead: str) -> None:
+    text = f"합계가 틀렸어. {lead}항상 pnpm을 써줘."
+    (claim,) = claims_in(text, said_by="user")
+    assert claim.text == f"{'앞으로 ' if '앞으로' in lead else ''}항상 pnpm을 써줘."
+    assert text[claim.start : claim.end] == claim.text
+
+
+def test_words_in_quotes_belong_to_their_sentence() -> None:
+    claims = claims_in("don't ever use 'any'. always use \"unknown\"", said_by="user")
+    assert [claim.text for claim in claims] == ["don't ever use 'any'.", 'always use "unknown"']

@@ -163,7 +163,7 @@ def test_ring_buffers_keep_the_latest() -> None:
 
 
 def test_what_a_session_showed_the_contrary_of_is_no_discovery() -> None:
-    fields = {"kind": "pattern", "canonical": "conventional commits"}
+    fields = {"kind": "pattern", "canonical": "c", "subject": "c", "confidence": 0.7, "said_by": "tool"}
     row = memory_after(
         told(InsightFound, text="Commit messages follow Conventional Commits", denied=True, **fields),
         told(InsightFound, text="Commit messages are plain sentences", **fields),
