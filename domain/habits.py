@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from memctl.domain.facts import InsightKind
+from memctl.domain.insights import own_prose
 from memctl.domain.prompts import Said
 from memctl.domain.shell_words import words_of
 
@@ -40,6 +41,8 @@ class _Rule(NamedTuple):
     """One of these is in every prompt, in lower case, that the pattern finds something in."""
     pattern: re.Pattern[str]
     everywhere: bool = True
+    either_way: bool = False
+    """A `not` in front turns nothing around: what is found fault with is not wanted."""
 
 
 def _of(pattern: str) -> re.Pattern[str]:
@@ -82,6 +85,7 @@ _RULES = (
             |\bduplicat(?:e[ds]?|ing|ion)\b[^\n]{0,60}\b(?:code|tests?|logic|functions?|helpers?)\b
             |\b(?:tests?|functions?|code|logic|helpers?)\b[^.\n]{0,40}\bduplicat(?:ed|ion)\b
             |(?:코드|로직|테스트|함수).{0,8}중복|중복.{0,4}(?:코드|로직|테스트|함수)"""),
+        either_way=True,
     ),
     _Rule(
         "Hands parts of the work, such as reviews, to subagents",
@@ -95,6 +99,7 @@ _RULES = (
         _of(r"""\b(?:too|quite|so|very|overly)\ (?:verbose|wordy)\b
             |\b(?:be|keep\ (?:it|this|that|answers))\ (?:brief|short|concise)\b
             |간단(?:히|하게)\s*(?:답|설명|말|정리|요약)|짧게\s*(?:답|설명|말|정리|요약)|간결하게"""),
+        either_way=True,
     ),
     _Rule(
         "Wants the documentation kept in step with the code",
@@ -104,6 +109,11 @@ _RULES = (
             |\bupdate\ (?:the\ )?(?:docs|documentation|readme)\b|문서.{0,6}(?:업데이트|갱신|맞춰)"""),
     ),
 )
+_NOT = re.compile(
+    r"(?:\b(?:not|never|no|without|stop|avoid|skip)\b|n['’]t\b|\bdont\b)[^.?!,;:\n]{0,40}\Z", re.IGNORECASE
+)
+_NOT_SO = re.compile(r"[^.?!,;:\n]{0,12}?(?:지\s*(?:마|말|않)|필요\s*없|하지\s*말|빼고|없이)")
+"""What turns words around: in front of them in English, behind them in Korean."""
 _PLAN = re.compile(r"\s*implement the following plan", re.IGNORECASE)
 _REVIEWERS = re.compile(r"\b(coderabbit|copilot|bugbot|greptile|sourcery|codecov|sonarqube)\b", re.IGNORECASE)
 _REVIEWING = re.compile(r"\b(?:comment|review|feedback|pr\b|pull request|issue)", re.IGNORECASE)
@@ -135,9 +145,10 @@ def habits_in(said: Said) -> Iterator[Habit]:
         return
     if len(said.words) > LONGEST:
         return
+    text = own_prose(text)
     lowered = text.lower()
     for rule in _RULES:
-        if any(hint in lowered for hint in rule.hints) and (found := rule.pattern.search(text)):
+        if any(hint in lowered for hint in rule.hints) and (found := _asked(rule, text)):
             yield Habit(rule.text, "pattern", rule.everywhere, *found.span())
     if (found := _REVIEWERS.search(text)) and _REVIEWING.search(text):
         name = _NAMES[found[1].lower()]
@@ -147,6 +158,16 @@ def habits_in(said: Said) -> Iterator[Habit]:
         yield Habit(f"Issues are kept in {tracker}", "fact", False, *found.span())
     if found := _FILED.search(text):
         yield Habit(f"New issues are filed under the project {found[1]}", "fact", False, *found.span())
+
+
+def _asked(rule: _Rule, text: str) -> re.Match[str] | None:
+    """The first place that shows it, and is not turned around."""
+    for found in rule.pattern.finditer(text):
+        if rule.either_way:
+            return found
+        if not _NOT.search(text, max(found.start() - 60, 0), found.start()) and not _NOT_SO.match(text, found.end()):
+            return found
+    return None
 
 
 def named_skill(said: Said) -> tuple[int, int] | None:

@@ -146,7 +146,7 @@ def claims_in(text: str, *, said_by: Literal["user", "agent"], lasting: bool = F
         return []
     found: list[Claim] = []
     known: set[str] = set()
-    for start, end in _sentences(_blanked(text)):
+    for start, end in _sentences(own_prose(text)):
         claim = _claim(text[start:end], start, lasting)
         if (
             claim is None
@@ -238,7 +238,7 @@ def _is_document(text: str) -> bool:
     return headings >= 2 or bullets >= 6 or text.lstrip()[:40].lower().startswith("implement the following plan")
 
 
-def _blanked(text: str) -> str:
+def own_prose(text: str) -> str:
     """The text with all that is not the speaker's own prose turned into blanks, offsets kept."""
 
     def blank(match: re.Match[str]) -> str:
