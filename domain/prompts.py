@@ -30,6 +30,9 @@ _ADDED_IN_FRONT = re.compile(r"\s*(?:# (?!My request)|This block is automaticall
 _REQUEST = re.compile(r"^## My request for Codex:", re.MULTILINE)
 """Behind it stand the user's own words; in front what an editor or app adds: open files, selections, attachments."""
 
+_BLANK = "\N{EM SPACE}"
+"""What stands for words that are not the user's: white, but no indentation, which would make code of the rest."""
+
 _COMMAND = re.compile(r"<command-name>\s*/?(?P<name>[^<]*?)\s*</command-name>")
 _ARGUMENTS = re.compile(r"<command-args>(?P<args>.*?)(?:</command-args>|\Z)", re.DOTALL)
 _TYPED_COMMAND = re.compile(r"\s*/(?P<name>[a-z][\w:-]{1,40})(?:\s+(?P<args>\S.*))?\s*\Z", re.DOTALL)
@@ -62,7 +65,7 @@ class Said(NamedTuple):
 def said_in(prompt: str) -> Said:
     """Tell a user's own words from what the client put in their place."""
     if _ADDED_IN_FRONT.match(prompt) and (request := _REQUEST.search(prompt)):
-        prompt = " " * request.end() + prompt[request.end() :]
+        prompt = _BLANK * request.end() + prompt[request.end() :]
     if _CLIENT_TEXT.match(prompt):
         return Said("client", "", "")
     if shell := _SHELL.match(prompt):
@@ -73,7 +76,7 @@ def said_in(prompt: str) -> Said:
         return _command(prompt, named["name"], given.span("args") if given else (0, 0))
     if prompt.lstrip()[:1] == "/" and (typed := _TYPED_COMMAND.match(prompt)):
         return _command(prompt, typed["name"], typed.span("args") if typed["args"] else (0, 0))
-    text = _CLIENT_BLOCK.sub(lambda block: " " * len(block[0]), prompt) if "<" in prompt else prompt
+    text = _CLIENT_BLOCK.sub(lambda block: _BLANK * len(block[0]), prompt) if "<" in prompt else prompt
     words = text.strip()
     return Said("user", text, words) if words else Said("client", "", "")
 
@@ -84,7 +87,8 @@ def _command(prompt: str, name: str, args: tuple[int, int]) -> Said:
     words = f"/{name} {given}".strip()
     if name.split(":")[-1] in _BUILT_IN:
         return Said("command", "", words, name)
-    return Said("user", " " * start + prompt[start:end] + " " * (len(prompt) - end), words, name)
+    text = _BLANK * start + prompt[start:end] + _BLANK * (len(prompt) - end)
+    return Said("user", text, words, name)
 
 
 _THANKS = re.compile(

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memctl.domain.insights import Claim, claims_in
+from memctl.domain.prompts import said_in
 
 
 def only_claim(text: str) -> Claim:
@@ -241,3 +242,8 @@ def test_a_word_that_leads_in_is_no_part_of_a_claim(lead: str) -> None:
 def test_words_in_quotes_belong_to_their_sentence() -> None:
     claims = claims_in("don't ever use 'any'. always use \"unknown\"", said_by="user")
     assert [claim.text for claim in claims] == ["don't ever use 'any'.", 'always use "unknown"']
+
+
+def test_what_a_client_lays_in_front_makes_no_code_of_what_was_said() -> None:
+    said = said_in("<ide_opened_file>cart.py</ide_opened_file>Always use pnpm for installs")
+    assert [claim.text for claim in claims_in(said.text, said_by="user")] == ["Always use pnpm for installs"]
