@@ -126,7 +126,7 @@ _TRACKERS = re.compile(
 )
 _FILED = re.compile(r"\b(?:log|file|create|open|add)\b[^?!\n]{0,60}\bproject:\s*([\w-]+)", re.IGNORECASE)
 _SKILL = re.compile(r"\bus(?:e|ing) (?:the |your |my )?([\w][\w -]{2,40}?) skills?\b", re.IGNORECASE)
-_EVERYBODYS = words_of("review init security-review pr-comments simplify batch debug loop")
+_EVERYBODYS = words_of("review init security-review pr-comments simplify batch debug loop ask code architect goal")
 """Commands that the clients bring along and that ask for work."""
 
 

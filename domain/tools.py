@@ -31,11 +31,11 @@ _FAMILIES = {
 }
 _FAMILY = {name: family for family, names in _FAMILIES.items() for name in names.split()}
 _MAIN = (
-    "command", "cmd", "file_path", "notebook_path", "pattern", "query", "url", "path", "description", "prompt",
-    "subject", "skill", "input", "chars",
+    "command", "cmd", "file_path", "filePath", "notebook_path", "pattern", "query", "url", "path", "description",
+    "prompt", "subject", "skill", "input", "chars",
 )  # fmt: skip
 _DIRECTORIES = ("workdir", "dir_path", "directory", "cwd")
-_PATHS = ("file_path", "path", "notebook_path", "filename", "absolute_path", "target_file")
+_PATHS = ("file_path", "filePath", "path", "notebook_path", "filename", "absolute_path", "target_file")
 
 
 class Change(NamedTuple):
@@ -177,9 +177,10 @@ def _of_edit(tool: str, tool_input: Mapping[str, Any], patch: Sequence[Hunk], fi
         return [Change(path, len(plus), len(minus), False, before[:EXCERPT], after[:EXCERPT])]
     edits = tool_input.get("edits")
     pairs = [edit for edit in edits if isinstance(edit, dict)] if isinstance(edits, list) else [tool_input]
-    before = "\n".join(_text(pair, "old_string", "old_str") for pair in pairs)
+    before = "\n".join(_text(pair, "old_string", "old_str", "oldString") for pair in pairs)
     after = "\n".join(
-        _text(pair, "new_string", "new_str", "content", "file_text", "new_source", "insert_text") for pair in pairs
+        _text(pair, "new_string", "new_str", "newString", "content", "file_text", "new_source", "insert_text")
+        for pair in pairs
     )
     added, removed = counted(before, after)
     created = not before and tool.lower() in ("write", "create", "write_file", "create_file")

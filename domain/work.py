@@ -77,7 +77,7 @@ REFUTED_STEPS, REFUTED_WITHIN = 60, 2 * 3_600_000_000
 LONGEST_COMMAND = 2_000
 """Characters of a command that a fact keeps; the event has the rest."""
 
-_WRITTEN = ("content", "file_text", "new_string", "new_str")
+_WRITTEN = ("content", "file_text", "new_string", "new_str", "newString")
 """Fields of an edit that hold the new text; the first two the whole of it."""
 
 _STILL_RUNNING = re.compile(r"Process running with session ID (\d+)")

@@ -505,3 +505,15 @@ def test_of_two_versions_the_longest_text_counts_and_then_the_lowest_hash() -> N
         assert prompt.evidence[0].event == first.event_id
     state = derive(STREAM, [first])
     assert not state.extend([longer])
+
+
+def test_an_edit_that_only_opencodes_hook_told_has_its_file_and_its_lines() -> None:
+    given = {"filePath": "/work/shop/cart.py", "oldString": "a = 1", "newString": "a = 2\nb = 3"}
+    session = Session()
+    session.user("Fix the cart")
+    session.uses("edit", given, "Edit applied successfully.")
+    facts = facts_of(session.events)
+    [change] = only(facts, FileChanged)
+    assert (change.path, change.added, change.removed, change.after) == ("/work/shop/cart.py", 2, 1, "a = 2\nb = 3")
+    [used] = only(facts, ToolUsed)
+    assert used.summary == "/work/shop/cart.py"

@@ -275,6 +275,7 @@ def test_a_habit_shows_in_what_is_asked(text: str, habit: str) -> None:
         ("This session is being continued from a previous conversation. Always use pnpm. Add a test.", {}),
         ("[Request interrupted by user for tool use]", {}),
         ("/review 12", {}),
+        ("/ask why is it red", {}),
         ("please push directly to main", {}),
         ("yes, then commit, push", {}),
         ("please make sure the docs are consistent", {}),
