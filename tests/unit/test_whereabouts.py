@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from unit.test_derive import Session, facts_of, only
+from telling import Session, facts_of, only
 
 from memctl.domain.asserting import Assertions
 from memctl.domain.event import Event, Micros, Position
