@@ -44,6 +44,8 @@ def plan(
     """What one of these means. Raises: NothingToForget, TooShort, NotFound, Ambiguous, UnknownProject."""
     now = Micros(time.time_ns() // 1000)
     connection, space_id = reader.connection, reader.space_id
+    if "\0" in id + session + project + match:
+        raise NothingToForget(what="what holds NUL", hint="no text in memory does")
     if session:
         streams = _streams(reader, session)
         return Plan(scope=Scope(kind="session", streams=streams, until=now), what=f"session {streams[0]}")

@@ -53,6 +53,16 @@ Number = Annotated[int, BeforeValidator(_a_number)]
 Flag = StrictBool
 """A whole number, and a truth value, of a body: a text that reads as one is none."""
 
+
+def _in_digits(given: object) -> object:
+    if isinstance(given, str) and not (given.isascii() and given.isdigit()):
+        raise ValueError("a whole number is wanted, in digits")
+    return given
+
+
+Whole = Annotated[int, BeforeValidator(_in_digits)]
+"""A whole number of a query or a path: `5.0` and `1_000` are none."""
+
 Project = Annotated[
     str | None,
     Query(
@@ -68,7 +78,7 @@ Here = Annotated[
         description="Where the caller stands, used where no project is named: an absolute path.",
     ),
 ]
-Limit = Annotated[int, Query(ge=1, le=LONGEST_PAGE, description="Most items of the answer.")]
+Limit = Annotated[Whole, Query(ge=1, le=LONGEST_PAGE, description="Most items of the answer.")]
 Cursor = Annotated[str | None, Query(max_length=1024, description="`next` of the page before.")]
 Moment = Annotated[Iso, Query(description="ISO 8601; UTC where no zone is given.", examples=["2026-03-01"])]
 

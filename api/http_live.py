@@ -14,6 +14,7 @@ from fastapi.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
 
 from memctl.api import stats
+from memctl.api.http_asked import Whole
 from memctl.api.reader import Reader, Readers, TooBusy
 from memctl.domain.errors import MemctlError
 from memctl.infra import outbox, rebuilds
@@ -65,7 +66,7 @@ def caught_up(readers: Readers) -> Callable[..., Awaitable[None]]:
     async def wait(
         request: Request,
         min_position: Annotated[
-            int | None,
+            Whole | None,
             Query(ge=0, le=2**63 - 1, description="Wait until everything up to this position of the log can be read."),
         ] = None,
     ) -> None:
@@ -130,7 +131,7 @@ def tails(readers: Readers) -> APIRouter:
     async def events(
         request: Request,
         after: Annotated[
-            int | None, Query(ge=0, le=2**63 - 1, description="A position; by default the log's end.")
+            Whole | None, Query(ge=0, le=2**63 - 1, description="A position; by default the log's end.")
         ] = None,
         last: Annotated[str, Header(alias="Last-Event-ID", max_length=20)] = "",
     ) -> Response:

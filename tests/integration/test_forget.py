@@ -515,6 +515,9 @@ def test_over_http_it_is_shown_first_and_done_once_for_each_key(
     assert client.post("/v1/forget", json={"match": PHRASE}).status_code == 422, "it needs a key"
     both = client.post("/v1/forget/preview", json={"match": PHRASE, "id": "x"})
     assert both.status_code == 422
+    for name in ("id", "session", "project", "match"):
+        nothing = client.post("/v1/forget/preview", json={name: "such a thing\0"})
+        assert (name, nothing.status_code) == (name, 404)
     first = client.post("/v1/forget", json={"match": PHRASE}, headers={"Idempotency-Key": "k"})
     again = client.post("/v1/forget", json={"match": PHRASE}, headers={"Idempotency-Key": "k"})
     assert (first.status_code, first.json()["events"]) == (200, 1)
