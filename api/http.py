@@ -38,7 +38,19 @@ from memctl.api.access import CALLER
 from memctl.api.deciding import Commands
 from memctl.api.delivering import Deliveries
 from memctl.api.explain import explain
-from memctl.api.http_asked import LONGEST_PLACE, Cursor, Flag, Here, Iso, Limit, Moment, Number, Project, Whole, micros
+from memctl.api.http_asked import (
+    IN_DIGITS,
+    LONGEST_PLACE,
+    Cursor,
+    Flag,
+    Here,
+    Iso,
+    Limit,
+    Moment,
+    Number,
+    Project,
+    micros,
+)
 from memctl.api.places import Places, places_of
 from memctl.api.reader import AS_OF, Reader, Readers
 from memctl.api.search import MOST_RESULTS, Engine, Question
@@ -207,7 +219,7 @@ def _routes(readers: Readers, engine: Engine, llm: Llm) -> APIRouter:
         ],
         project: Project = None,
         here: Here = None,
-        limit: Annotated[Whole, Query(ge=1, le=MOST_RESULTS)] = 5,
+        limit: Annotated[int, Query(ge=1, le=MOST_RESULTS), IN_DIGITS] = 5,
         profile: Annotated[Literal[*PROFILES], Query(description="How results are scored.")] = "bounded",  # type: ignore[valid-type]
         explain: bool = False,
         kind: Annotated[list[MemoryKind] | None, Query(description="Only memories of these kinds.")] = None,
@@ -389,7 +401,7 @@ def _routes(readers: Readers, engine: Engine, llm: Llm) -> APIRouter:
         project: Project = None,
         here: Here = None,
         command: Annotated[str, Query(max_length=LONGEST_PLACE)] = "",
-        limit: Annotated[Whole, Query(ge=1, le=50)] = 5,
+        limit: Annotated[int, Query(ge=1, le=50), IN_DIGITS] = 5,
     ) -> Response:
         """Known errors like `q`, with what resolved them; without `q`, those that were resolved most often."""
         if q is None:
@@ -447,7 +459,7 @@ def _routes(readers: Readers, engine: Engine, llm: Llm) -> APIRouter:
         return json_of(readers.read(dead_letters.standing))
 
     @router.get("/replays", tags=["log"])
-    def replays(limit: Annotated[Whole, Query(ge=1, le=100)] = 10) -> Response:
+    def replays(limit: Annotated[int, Query(ge=1, le=100), IN_DIGITS] = 10) -> Response:
         """How far rebuilds of the read models are, with rate and time left, or how they ended; newest first."""
         found = readers.read(lambda reader: rebuilds.progress(reader.connection, limit))
         return json_of({"replays": [msgspec.to_builtins(progress) for progress in found]})

@@ -12,7 +12,7 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import PlainValidator, WithJsonSchema
 
 from memctl.api.access import CALLER
-from memctl.api.http_asked import Whole
+from memctl.api.http_asked import IN_DIGITS
 from memctl.api.reader import AS_OF, Then
 from memctl.domain.errors import MemctlError
 from memctl.domain.event import Position
@@ -112,7 +112,7 @@ def jobs(settings: Settings) -> APIRouter:
     router = APIRouter(tags=["log"])
 
     @router.get("/jobs/{id}")
-    def job(id: Annotated[Whole, Path(ge=1, le=_LATEST)]) -> Response:
+    def job(id: Annotated[int, Path(ge=1, le=_LATEST), IN_DIGITS]) -> Response:
         """A job that a read with `as_of` was answered with: asked, building, ready (ask again now), failed, dropped."""
         with outages(), connect(settings.require("database_url"), name="memctl as of") as connection:
             found = glances.read(connection, id)

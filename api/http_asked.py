@@ -60,8 +60,8 @@ def _in_digits(given: object) -> object:
     return given
 
 
-Whole = Annotated[int, BeforeValidator(_in_digits)]
-"""A whole number of a query or a path: `5.0` and `1_000` are none."""
+IN_DIGITS = BeforeValidator(_in_digits)
+"""Of a whole number of a query or a path: `5.0` and `1_000` are none. It stands last, behind the bounds."""
 
 Project = Annotated[
     str | None,
@@ -78,7 +78,7 @@ Here = Annotated[
         description="Where the caller stands, used where no project is named: an absolute path.",
     ),
 ]
-Limit = Annotated[Whole, Query(ge=1, le=LONGEST_PAGE, description="Most items of the answer.")]
+Limit = Annotated[int, Query(ge=1, le=LONGEST_PAGE, description="Most items of the answer."), IN_DIGITS]
 Cursor = Annotated[str | None, Query(max_length=1024, description="`next` of the page before.")]
 Moment = Annotated[Iso, Query(description="ISO 8601; UTC where no zone is given.", examples=["2026-03-01"])]
 

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Path, Query, Request, Response
 
 from memctl.api import code, graph
 from memctl.api import strategies as learnt
-from memctl.api.http_asked import Cursor, Here, Limit, Project, Whole
+from memctl.api.http_asked import IN_DIGITS, Cursor, Here, Limit, Project
 from memctl.api.places import places_of
 from memctl.api.reader import Reader
 from memctl.domain.code_changes import Category
@@ -105,7 +105,7 @@ def routes(found: Found) -> APIRouter:
         name: Name,
         project: Project = None,
         here: Here = None,
-        hops: Annotated[Whole, Query(ge=1, le=graph.MOST_HOPS)] = 1,
+        hops: Annotated[int, Query(ge=1, le=graph.MOST_HOPS), IN_DIGITS] = 1,
     ) -> Response:
         """What lies within one or two hops of an entity or file."""
         return found(request, lambda reader: graph.graph(reader, places_of(reader, project, here), name, hops=hops))

@@ -14,7 +14,7 @@ from fastapi.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
 
 from memctl.api import stats
-from memctl.api.http_asked import Whole
+from memctl.api.http_asked import IN_DIGITS
 from memctl.api.reader import Reader, Readers, TooBusy
 from memctl.domain.errors import MemctlError
 from memctl.infra import outbox, rebuilds
@@ -66,8 +66,9 @@ def caught_up(readers: Readers) -> Callable[..., Awaitable[None]]:
     async def wait(
         request: Request,
         min_position: Annotated[
-            Whole | None,
+            int | None,
             Query(ge=0, le=2**63 - 1, description="Wait until everything up to this position of the log can be read."),
+            IN_DIGITS,
         ] = None,
     ) -> None:
         if min_position is None:
@@ -131,7 +132,9 @@ def tails(readers: Readers) -> APIRouter:
     async def events(
         request: Request,
         after: Annotated[
-            Whole | None, Query(ge=0, le=2**63 - 1, description="A position; by default the log's end.")
+            int | None,
+            Query(ge=0, le=2**63 - 1, description="A position; by default the log's end."),
+            IN_DIGITS,
         ] = None,
         last: Annotated[str, Header(alias="Last-Event-ID", max_length=20)] = "",
     ) -> Response:
