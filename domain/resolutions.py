@@ -391,6 +391,15 @@ def _approach(explanation: str, edits: Sequence[Edit], ran: Sequence[str]) -> st
     return (f"{why[0][:200].rstrip('.: ')} ({done})" if why else done)[:300]
 
 
+_GOES_ON = ("&&", "|", ";", " do", " then")
+"""How a line ends that the next one belongs to, beside a backslash."""
+
+
 def _short(command: str) -> str:
-    line = " ".join(without_documents(command).split())
+    """A command on one line, without the bodies of its here-documents."""
+    line = ""
+    for each in without_documents(command).splitlines():
+        if words := " ".join(each.split()):
+            between = "; " if line and not line.endswith(_GOES_ON) else " "
+            line = line[:-1] + words if line.endswith("\\") else (line + between + words).strip()
     return line if len(line) <= 80 else line[:79] + "…"

@@ -75,7 +75,7 @@ def test_what_was_run_instead_is_told_without_the_documents_that_it_wrote() -> N
     [approach] = fixes(
         "go: cannot find main module", "go run .", "cat > a.go <<'EOF'\npackage main\nEOF\ncd shop && go run ."
     )
-    assert approach == "ran `cat > a.go cd shop && go run .` instead of `go run .`"
+    assert approach == "ran `cat > a.go; cd shop && go run .` instead of `go run .`"
 
 
 def test_a_wrong_call_that_goes_well_later_was_mended_by_what_lay_between() -> None:
