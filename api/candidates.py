@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 import msgspec
@@ -25,7 +25,6 @@ from memctl.infra.vectors import CollectionMissing, VectorStoreUnavailable
 from memctl.infra.vectors.searches import Hit, Named, Searches
 from memctl.infra.vectors.store import EVERYWHERE, Scope
 from memctl.projections.memory_rows import Memory
-from memctl.projections.vector_points import point_id
 
 if TYPE_CHECKING:
     from memctl.infra.embedders import Embedder, Vectors
@@ -83,6 +82,9 @@ class Corpus(Protocol):
 
     def collection(self) -> str:
         """Name of their collection in the vector store."""
+
+    def point(self, memory: str) -> str:
+        """Id of a memory's point in it."""
 
     def rows(self, ids: Sequence[str]) -> dict[str, Memory]:
         """Memories by id; those that are gone are left out."""
@@ -160,7 +162,7 @@ class Sources:
             gathered.degraded.append(WORDS_ONLY + self._why_no_client)
         else:
             try:
-                self._ask_vectors(searches, corpus.collection(), wanted, vector, switches, gathered)
+                self._ask_vectors(searches, corpus, wanted, vector, switches, gathered)
                 return gathered
             except CollectionMissing:
                 gathered.degraded.append(WORDS_ONLY + "the vector collection is not built yet")
@@ -179,12 +181,13 @@ class Sources:
     def _ask_vectors(
         self,
         searches: Searches,
-        name: str,
+        corpus: Corpus,
         wanted: Wanted,
         vector: Vectors | None,
         switches: Switches,
         gathered: Gathered,
     ) -> None:
+        name = corpus.collection()
         look = self._look(searches, name)
         period = wanted.period if switches.time else None
         # The store keeps milliseconds; the rows that come of it are looked at once more.
@@ -215,7 +218,7 @@ class Sources:
                 gathered.timely = {hit.memory_id for of_source in hits for hit in of_source}
         if switches.fill:
             beside = found.best(LENDERS) if switches.neighbours else []
-            by_meaning, by_words = found.missing(beside)
+            by_meaning, by_words = found.missing(beside, corpus.point)
             found.fill(
                 *searches.of(
                     name,
@@ -298,13 +301,13 @@ class _Found:
         """The first memories of each source's list."""
         return [id for id in self.points if any(ranks.get(id, most + 1) <= most for ranks in self.ranks.values())]
 
-    def missing(self, beside: Sequence[str]) -> tuple[list[str], list[str]]:
+    def missing(self, beside: Sequence[str], point: Callable[[str], str]) -> tuple[list[str], list[str]]:
         """Points whose score by meaning is not known, and whose score by words is not: those found, and those that came
         before the memories `beside`."""
         wanted = dict(self.points)
-        wanted |= {id: point_id(id) for each in beside if (id := self.before[each]) and id not in wanted}
+        wanted |= {id: point(id) for each in beside if (id := self.before[each]) and id not in wanted}
         one, other = (
-            [point for id, point in wanted.items() if id not in self.scores[source]] for source in self.scores
+            [named for id, named in wanted.items() if id not in self.scores[source]] for source in self.scores
         )
         return one, other
 

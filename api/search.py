@@ -45,9 +45,10 @@ from memctl.domain.scoring import (
 )
 from memctl.domain.signatures import errors_in
 from memctl.domain.text import tokens
-from memctl.infra.outbox import backlog, collection_of
+from memctl.infra.outbox import backlog, collection_of, stored_id
 from memctl.projections.memory_rows import Memory
 from memctl.projections.regard import Regard
+from memctl.projections.vector_points import point_id
 
 MOST_RESULTS = 50
 
@@ -210,6 +211,9 @@ class _Live:
 
     def collection(self) -> str:
         return collection_of(self._reader.connection, self._reader.live.stage2)
+
+    def point(self, memory: str) -> str:
+        return stored_id((self._reader.space_id, point_id(memory)))
 
     def rows(self, ids: Sequence[str]) -> dict[str, Memory]:
         return several(self._reader, projection_named("memories"), ids)

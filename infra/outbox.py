@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
+from uuid import UUID
 
 import msgspec
 from psycopg import sql
@@ -46,6 +47,20 @@ def collection_of(connection: Connection, generation: int) -> str:
     return f"memctl-{installation(connection)}-g{generation}"
 
 
+def stored_id(key: RowKey) -> str:
+    """Id in the store of the point that a row stands for, where a collection holds those of all spaces.
+
+    Two spaces that hold the same session have rows of one key. In the first space the id is the row's; in the others it
+    differs from it in its last bits, so that ids are in the order of the keys.
+    """
+    return str(UUID(int=UUID(key[1]).int ^ max(key[0] - 1, 0)))
+
+
+def key_of(space_id: int, stored: str) -> RowKey:
+    """The row whose point has that id in the store."""
+    return space_id, stored_id((space_id, stored))
+
+
 def backlog(connection: Connection, generation: int) -> tuple[int, int]:
     """Points to be written, and points that wait for their dense vector."""
     row = connection.execute(
@@ -69,8 +84,9 @@ def take(connection: Connection, generation: int, *, dense: bool, limit: int) ->
 
 
 def awaiting_dense(connection: Connection, generation: int) -> list[str]:
-    """Ids of the points that wait for their dense vector."""
-    return [row[0] for row in connection.execute(_of(generation, "SELECT key FROM {table} WHERE dense"))]
+    """Ids in the store of the points that wait for their dense vector."""
+    found = connection.execute(_of(generation, "SELECT space_id, key FROM {table} WHERE dense"))
+    return [stored_id((row[0], row[1])) for row in found]
 
 
 def payload_of(row: VectorPoint, space: str) -> Payload:
@@ -88,7 +104,7 @@ def payload_of(row: VectorPoint, space: str) -> Payload:
 
 
 def wanted(connection: Connection, generation: int, space_id: int) -> Iterator[tuple[RowKey, VectorPoint]]:
-    """What a space's points should be, in order of id, page by page: `(space, id)` and row."""
+    """What a space's points should be, in order of key, page by page: `(space, id)` and row."""
     statement = f"SELECT key, row FROM {table(OUTBOX_OF, generation)} WHERE space_id = %s AND key > %s"
     last = ""
     while True:

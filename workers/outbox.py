@@ -74,9 +74,12 @@ class Outbox:
         store.upsert(
             self._client,
             self.collection,
-            [_point(row, names[key[0]], cached.get(row.dense_hash)) for key, row in rows.items()],
+            [
+                _point(outbox.stored_id(key), row, names[key[0]], cached.get(row.dense_hash))
+                for key, row in rows.items()
+            ],
         )
-        gone = [key[1] for key in keys if key not in rows]
+        gone = [outbox.stored_id(key) for key in keys if key not in rows]
         if gone:
             store.delete(self._client, self.collection, gone)
         waits = [q for q in queued if q.key in rows and self._model and rows[q.key].dense_hash not in cached]
@@ -97,7 +100,8 @@ class Outbox:
             fresh = {key: _bytes(vector) for key, vector in zip(missing, vectors, strict=True)}
             outbox.remember(self._connection, self._generation, list(rows), self._model, fresh)
             cached.update({key: _floats(vector) for key, vector in fresh.items()})
-        store.set_dense(self._client, self.collection, {key[1]: cached[row.dense_hash] for key, row in rows.items()})
+        dense = {outbox.stored_id(key): cached[row.dense_hash] for key, row in rows.items()}
+        store.set_dense(self._client, self.collection, dense)
         # The writer does not wait for the embedder: what it wrote meanwhile, we have just overwritten.
         outbox.requeue_others(self._connection, self._generation, queued)
         outbox.done(self._connection, self._generation, queued)
@@ -292,9 +296,9 @@ class OutboxLoop:
         return embedder.name if embedder is not None else ""
 
 
-def _point(row: VectorPoint, space: str, dense: list[float] | None) -> store.VectorPoint:
+def _point(id: str, row: VectorPoint, space: str, dense: list[float] | None) -> store.VectorPoint:
     return store.VectorPoint(
-        id=row.id,
+        id=id,
         payload=outbox.payload_of(row, space),
         sparse=sparse(row.sparse_text),
         dense=dense,

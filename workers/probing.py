@@ -19,7 +19,7 @@ from memctl.domain.errors import MemctlError
 from memctl.domain.event import Payload
 from memctl.infra import generations, rules
 from memctl.infra.database import Connection
-from memctl.infra.outbox import collection_of
+from memctl.infra.outbox import collection_of, stored_id
 from memctl.infra.redaction.scanner import scanner
 
 if TYPE_CHECKING:
@@ -77,23 +77,23 @@ def found_in(
         from memctl.infra.vectors import store
 
         live = generations.live(connection).stage2
-        wanted = _undesired(connection, live, probe.points)
+        wanted = _undesired(connection, space_id, live, probe.points)
         present = store.retrieve_present(qdrant, collection_of(connection, live), wanted) if wanted else set()
         if present:
             places.append(f"{len(present)} points of the vector store")
     return places
 
 
-def _undesired(connection: Connection, generation: int, points: Collection[str]) -> list[str]:
-    """Those of the points that should not be in the store."""
+def _undesired(connection: Connection, space_id: int, generation: int, points: Collection[str]) -> list[str]:
+    """Ids in the store of those of the points that should not be in it."""
     rows = connection.execute(
         sql.SQL(
             "SELECT k FROM unnest(%s::text[]) AS k WHERE NOT EXISTS"
-            " (SELECT FROM memctl.vector_points_g{} p WHERE p.key = k)"
+            " (SELECT FROM memctl.vector_points_g{} p WHERE p.space_id = %s AND p.key = k)"
         ).format(sql.SQL(str(generation))),
-        [list(points)[:MOST_POINTS]],
+        [list(points)[:MOST_POINTS], space_id],
     )
-    return [row[0] for row in rows]
+    return [stored_id((space_id, row[0])) for row in rows]
 
 
 def _in_tables(connection: Connection, probe: Probe) -> dict[str, set[str]]:

@@ -33,7 +33,7 @@ from memctl.domain.text import sparse
 from memctl.projections.memories import of_turn
 from memctl.projections.memory_rows import Memory
 from memctl.projections.regard import Regard
-from memctl.projections.vector_points import VectorPoint, of_memory
+from memctl.projections.vector_points import VectorPoint, of_memory, point_id
 
 if TYPE_CHECKING:
     from memctl.infra.embedders import Embedder, Vectors
@@ -71,6 +71,9 @@ class Bench:
 
     def collection(self) -> str:
         return COLLECTION
+
+    def point(self, memory: str) -> str:
+        return point_id(memory)
 
     def rows(self, ids: Sequence[str]) -> dict[str, Memory]:
         return {id: self._memories[id] for id in ids if id in self._memories and id not in self.hidden}

@@ -78,7 +78,7 @@ def scan(connection: Connection, client: QdrantClient, generation: int, *, dense
             report.stored += 1
         if row is None:
             assert point is not None
-            suspects.append((numbers.get(point.payload.get("space", ""), _NO_SPACE), point.id))
+            suspects.append(outbox.key_of(numbers.get(point.payload.get("space", ""), _NO_SPACE), point.id))
         elif point is None or point.payload != outbox.payload_of(row[1], names[key[0]]) or dense > point.has_dense:
             suspects.append(key)
         if report.wanted >= STRIDE or report.stored >= STRIDE:
@@ -109,10 +109,10 @@ def _confirm(
     if not suspects:
         return
     before = outbox.states(connection, generation, suspects)
-    there = store.look_up(client, collection, [key[1] for key in suspects])
+    there = store.look_up(client, collection, [outbox.stored_id(key) for key in suspects])
     after = outbox.states(connection, generation, suspects)
     for key in suspects:
-        state, point = after[key], there.get(key[1])
+        state, point = after[key], there.get(outbox.stored_id(key))
         if state != before[key] or state.queued:
             report.queued += 1
         elif state.row is None:
@@ -132,10 +132,14 @@ def _confirm(
 Row = tuple[RowKey, VectorPoint]
 
 
+def _stored_id(row: Row) -> str:
+    return outbox.stored_id(row[0])
+
+
 def _merged_wanted(connection: Connection, generation: int, spaces: list[int]) -> Iterator[Row]:
     from heapq import merge
 
-    yield from merge(*(outbox.wanted(connection, generation, space) for space in spaces), key=lambda row: row[0][1])
+    yield from merge(*(outbox.wanted(connection, generation, space) for space in spaces), key=_stored_id)
 
 
 def _side_by_side(
@@ -144,10 +148,10 @@ def _side_by_side(
     """Two sequences in order of id, matched."""
     row, point = next(wanted, None), next(stored, None)
     while row is not None or point is not None:
-        if point is None or (row is not None and row[0][1] < point.id):
+        if point is None or (row is not None and _stored_id(row) < point.id):
             yield row, None
             row = next(wanted, None)
-        elif row is None or point.id < row[0][1]:
+        elif row is None or point.id < _stored_id(row):
             yield None, point
             point = next(stored, None)
         else:

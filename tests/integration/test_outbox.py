@@ -15,15 +15,17 @@ import msgspec
 import numpy
 import pytest
 from click.testing import CliRunner
-from histories import example
+from histories import drained, example
 from qdrant_client import QdrantClient
 
 from memctl.cli.reindex import reindex
 from memctl.infra import generations, outbox, readmodels
 from memctl.infra.database import Connection, connect
 from memctl.infra.log.append import append
-from memctl.infra.vectors import VectorStoreUnavailable, store
+from memctl.infra.log.spaces import space_id
+from memctl.infra.vectors import VectorStoreUnavailable, drift, store
 from memctl.infra.vectors.digests import point_digests
+from memctl.infra.vectors.store import Scope
 from memctl.projections.vector_points import VectorPoint
 from memctl.workers.drain import Drainer, catch_up
 from memctl.workers.outbox import WRITING, Outbox, drop_leftovers, only_one
@@ -275,3 +277,44 @@ def test_collections_of_dropped_generations_are_dropped_and_no_others(
     there = store.list_collections(client)
     assert outbox.collection_of(connection, leftover) not in there
     assert outbox.collection_of(connection, generation) in there
+
+
+def test_two_spaces_that_hold_the_same_session_have_a_point_each(
+    memory: tuple[Connection, int], client: QdrantClient, database_url: str
+) -> None:
+    connection, generation = memory
+    other = space_id(connection, "other")
+    append(connection, other, example())
+    drained(database_url)
+    points = Outbox(connection, client, generation, "signs")
+    own = list(rows(connection, generation))
+
+    def all_agree() -> bool:
+        """Both spaces have all their points, as they should be."""
+        while points.sync() or points.embed(Signs()):
+            pass
+        counts = [store.count(client, points.collection, Scope(name)) for name in ("default", "other")]
+        drifted = [part.keys for part in drift.scan(connection, client, generation, dense=True) if part.keys]
+        return counts == [len(own)] * 2 and drifted == []
+
+    assert all_agree()
+    # As spaces were stored before: under the row's own id, for whichever wrote last.
+    theirs = [(other, key) for key in own]
+    store.delete(client, points.collection, [outbox.stored_id(key) for key in theirs])
+    kept = readmodels.load(connection, outbox.points(), generation, theirs)
+    store.upsert(
+        client,
+        points.collection,
+        [store.VectorPoint(row.id, outbox.payload_of(row, "other"), ([1], [1.0])) for row in kept.values()],
+    )
+    for part in drift.scan(connection, client, generation, dense=True):
+        drift.queue(connection, generation, part)
+    assert all_agree()
+    # What one of them forgets, the other one keeps.
+    for key in own:
+        readmodels.save(connection, outbox.points(), generation, {(other, key): None})
+        readmodels.queue_points(connection, generation, [(other, key)])
+    while points.sync():
+        pass
+    assert store.retrieve_present(client, points.collection, own) == set(own)
+    assert store.count(client, points.collection) == len(own)
