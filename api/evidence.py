@@ -14,7 +14,8 @@ from memctl.api.reader import Reader
 from memctl.api.views import Evidence, Origin, shown
 from memctl.domain.event import Event
 from memctl.domain.facts import Span, quote_hash
-from memctl.infra.log.read import read_events
+from memctl.domain.ordering import preferred
+from memctl.infra.log.read import read_versions
 
 MOST_CHECKED = 2_000
 """Subjects whose quotes one check looks up."""
@@ -26,11 +27,25 @@ _KEPT = ("evidence", "sightings", "mentions", "examples")
 
 def events_of(reader: Reader, spans: Iterable[Span]) -> dict[UUID, Event]:
     """The events that those spans quote, in one look-up; left out are erased ones, and what a limited caller may not
-    see: another payload under the same key may have been told elsewhere."""
-    wanted = list(dict.fromkeys(span.event for span in spans))
-    found = read_events(reader.connection, reader.space_id, wanted) if wanted else {}
+    see: another payload under the same key may have been told elsewhere.
+
+    Of several versions the one that counts, or one that says what is quoted: each stage folds events of its own types.
+    """
+    quoting: dict[UUID, list[Span]] = {}
+    for span in spans:
+        quoting.setdefault(span.event, []).append(span)
+    found = read_versions(reader.connection, reader.space_id, quoting) if quoting else {}
     limits = limits_of(reader)
-    return found if limits is None else {id: each for id, each in found.items() if limits.tells_of(each.location)}
+    if limits is not None:
+        found = {id: [each for each in versions if limits.tells_of(each.location)] for id, versions in found.items()}
+    return {id: _quoted(versions, quoting[id]) for id, versions in found.items() if versions}
+
+
+def _quoted(versions: Sequence[Event], spans: Sequence[Span]) -> Event:
+    counts = preferred(versions)
+    if len(versions) == 1:
+        return counts
+    return next((each for each in (counts, *versions) if any(_cut(span, each).holds for span in spans)), counts)
 
 
 def evidence_of(spans: Sequence[Span], events: Mapping[UUID, Event]) -> list[Evidence]:

@@ -16,7 +16,7 @@ from memctl.api.reader import Reader
 from memctl.api.staleness import changed_since
 from memctl.api.views import Evidence, iso, moment, shown
 from memctl.domain.event import Event
-from memctl.domain.facts import Span
+from memctl.domain.facts import Span, quote_hash
 from memctl.domain.graduation import TIER_NAMES
 from memctl.domain.memory import memory_id
 from memctl.projections.candidates import Candidate
@@ -112,7 +112,7 @@ def _claim(reader: Reader, kind: str, id: str, claim: str) -> Explanation:
         _insight(insight),
     ]
     sayings = [saying for saying in insight.evidence if saying.span is not None]
-    events = _events_at(reader, [saying.span.event for saying in sayings if saying.span is not None])
+    events = events_of(reader, [saying.span for saying in sayings if saying.span is not None])
     told = [(evidence_of([s.span], events)[0], s.said_by, s.rule) for s in sayings if s.span is not None]
     quoted = _in_place(told, events)
     levels.append(_events(quoted, insight))
@@ -208,7 +208,7 @@ def _record(reader: Reader, kind: str, item: Mapping[str, Any]) -> Explanation:
     level, memory = _of_record(reader, kind, item)
     told = [e for each in (item, memory) for e in each.get("evidence", ()) if isinstance(e, dict) and "quote" in e]
     kept = [(msgspec.convert(e, Evidence), "", "") for n, e in enumerate(told) if e not in told[:n]]
-    quoted = _in_place(kept, _events_at(reader, [evidence.event_id for evidence, _, _ in kept]))
+    quoted = _in_place(kept, events_of(reader, [_span(evidence) for evidence, _, _ in kept]))
     places = f"{len(quoted)} places in the log" if quoted else "no place in the log is kept for the whole of it"
     text = next((str(item[name]) for name in _TEXTS if item.get(name)), "")
     if kind == "rule":
@@ -237,8 +237,8 @@ def _of_record(reader: Reader, kind: str, item: Mapping[str, Any]) -> tuple[Leve
     return Level(level=4, name="active memory", reached=True, why=why, id=str(memory["id"])), memory
 
 
-def _events_at(reader: Reader, ids: Sequence[UUID]) -> dict[UUID, Event]:
-    return events_of(reader, [Span(id) for id in ids])
+def _span(evidence: Evidence) -> Span:
+    return Span(evidence.event_id, evidence.start, evidence.end, evidence.field, quote_hash(evidence.quote))
 
 
 def _in_place(told: Sequence[tuple[Evidence, str, str]], events: Mapping[UUID, Event]) -> list[Quoted]:

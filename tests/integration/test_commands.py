@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
+import msgspec
 import pytest
 from doors import Door, door_to
 from events import NOON, observed
@@ -19,7 +20,7 @@ from memctl.api.explain import explain
 from memctl.api.places import Places
 from memctl.domain.commanding import BadCommand, KeyReused
 from memctl.domain.core_memory import SectionChanged
-from memctl.domain.observations import PromptSubmitted, ToolCalled, ToolReturned
+from memctl.domain.observations import NoticeReceived, PromptSubmitted, ToolCalled, ToolReturned
 from memctl.domain.work_commands import NothingOpen
 from memctl.infra.log.append import append
 
@@ -156,6 +157,21 @@ def test_a_quote_whose_source_was_altered_or_erased_is_shown_as_broken(door: Doo
         door.connection.execute("UPDATE memctl.events SET payload = NULL WHERE event_id = %s", [done.event_id])
         (why,) = [why for why in broken_quotes(reader)[1] if "Invoices" in why]
         assert "was erased" in why
+
+
+def test_a_quote_holds_though_something_else_was_told_under_the_key_of_its_source(door: Door) -> None:
+    """The other is longer, and what reads that key would take it; what folds the note never saw it."""
+    done = door.say("note", "shared", text="Backups are made on Sundays")
+    key, stream = door.connection.execute(
+        "SELECT dedupe_key, stream FROM memctl.events WHERE event_id = %s", [done.event_id]
+    ).fetchone() or ("", "")
+    title = observed(NoticeReceived(line="1", kind="title", text="please write the changelog for the next release"))
+    append(door.connection, 1, [msgspec.structs.replace(title, dedupe_key=key, stream=stream)])
+    reader = door.known()
+    (insight,) = [i for i in claims.insights(reader, EVERYWHERE, limit=200).items if "Sundays" in i["text"]]
+    (quoted,) = explain(reader, insight["id"])["evidence"]
+    assert (quoted["evidence"]["quote"], quoted["evidence"]["holds"]) == ("Backups are made on Sundays", True)
+    assert not [why for why in broken_quotes(reader)[1] if "Sundays" in why]
 
 
 def test_what_a_person_rejects_leaves_what_is_known_and_comes_back_by_their_word(door: Door) -> None:
