@@ -39,6 +39,9 @@ if TYPE_CHECKING:
 PATIENCE_S = 60.0
 """How long to wait for the leases of the live generations."""
 
+MEETINGS = 3
+"""How often the live offsets are held to switch, where their leases are taken away."""
+
 NAMED = 20
 """How many differing rows are named."""
 
@@ -203,8 +206,7 @@ class _Replay:
                     result.events = step.of
             result.facts = sum(facts.count_facts(connection, rebuild.stage1, rebuild.upto).values())
             built = Live(rebuild.stage1, rebuild.stage2)
-            self._catch_up(built, first_stage)
-            self._switch(live, built, result, first_stage, verify, switch)
+            self._switch_over(live, built, result, first_stage, verify, switch)
         except (RebuildStopped, CannotFold) as stopped:
             rebuilds.end(connection, rebuild.id, "failed", str(stopped))
             self._discard(rebuild)
@@ -232,11 +234,10 @@ class _Replay:
                 hint="install the memctl that made it, then roll back",
             )
         first_stage: Literal[1, 2] = 1 if former.stage1 != live.stage1 else 2
-        self._catch_up(former, first_stage)
         result = Replayed(generations.lowest_offset(connection, former.stage2))
         outdated = generations.stale(connection)
         result.outdated = outdated
-        self._switch(live, former, result, first_stage, verify=False, switch=True)
+        self._switch_over(live, former, result, first_stage, verify=False, switch=True)
         return result
 
     def _begin(self, first_stage: Literal[1, 2], shards: int | None, purpose: Literal["replace", "compare"]) -> Rebuild:
@@ -289,6 +290,19 @@ class _Replay:
         self._drain_stage2(built.stage2, built.stage1, generations.lowest_offset(connection, built.stage1))
         if self._qdrant is not None:
             self._write_points(self._qdrant, built.stage2)
+
+    def _switch_over(
+        self, live: Live, built: Live, result: Replayed, first_stage: Literal[1, 2], verify: bool, switch: bool
+    ) -> None:
+        """Catch up, and switch; once more where somebody took a lease in between, who may have changed what is live."""
+        for _ in range(MEETINGS - 1):
+            self._catch_up(built, first_stage)
+            try:
+                return self._switch(live, built, result, first_stage, verify, switch)
+            except LeaseLost as lost:
+                log.info("catching up once more: %s", lost)
+        self._catch_up(built, first_stage)
+        return self._switch(live, built, result, first_stage, verify, switch)
 
     def _switch(
         self, live: Live, built: Live, result: Replayed, first_stage: Literal[1, 2], verify: bool, switch: bool
@@ -465,5 +479,4 @@ def _clear(
         if stage == 2 and qdrant is not None:
             with suppress(VectorStoreUnavailable):  # the outbox drops what is left over
                 store.drop_collection(qdrant, collection_of(connection, generation))
-        with connection.transaction():
-            generations.drop(connection, generation)
+        generations.drop_alone(connection, generation)

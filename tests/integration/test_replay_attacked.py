@@ -55,6 +55,30 @@ def test_a_switch_and_the_end_of_its_rebuild_are_one(filled: tuple[str, Connecti
     assert [p.status for p in rebuilds.progress(connection, 5)] == ["done"]
 
 
+def test_a_lease_that_is_taken_before_the_switch_costs_another_look_and_no_replay(
+    filled: tuple[str, Connection],
+) -> None:
+    """As by `dlq retry`, where the machine slept for longer than a lease lasts."""
+    url, connection = filled
+    live, before = generations.live(connection), digests(connection)
+    ended: list[replay.Replayed] = []
+    replaying = threading.Thread(target=lambda: ended.append(replay.replay(url, None, verify=True, processes=1)))
+    table = f"memctl.tasks_g{live.stage2}"
+    waits = "SELECT FROM pg_locks WHERE NOT granted AND relation = %s::regclass"
+    with connect(url, autocommit=False) as locking:
+        locking.execute(f"LOCK TABLE {table}")
+        replaying.start()
+        until(lambda: connection.execute(waits, [table]).fetchone() is not None, "who compares")
+        thief = "UPDATE memctl.offsets SET epoch = epoch + 1, lease_until = '-infinity' WHERE generation = %s"
+        connection.execute(thief, [live.stage2])
+        locking.rollback()
+    replaying.join(60)
+    assert not replaying.is_alive()
+    assert [each.former for each in ended] == [live]
+    assert ended[0].equal
+    assert digests(connection) == before
+
+
 def test_a_rebuild_whose_generation_has_gone_live_is_not_gone_on_with(filled: tuple[str, Connection]) -> None:
     url, connection = filled
     replay.replay(url, None)
