@@ -16,7 +16,7 @@ from memctl.api.identify import Identifier
 from memctl.domain.errors import MemctlError
 from memctl.domain.event import Micros, NewEvent, Payload
 from memctl.infra import generations, queue
-from memctl.infra.database import Connection, Locked, connect, outages
+from memctl.infra.database import Connection, connect, outages, past_deadlocks
 from memctl.infra.log import checkpoints
 from memctl.infra.log.append import Appended, append
 from memctl.infra.log.spaces import installation, space_id
@@ -25,9 +25,6 @@ from memctl.infra.settings import Settings
 from memctl.infra.transcripts.reading import Checkpoint
 
 log = logging.getLogger("memctl.commands")
-
-DEADLOCKS = 10
-"""Attempts at a batch that others append at the same time."""
 
 _REFUSALS = (
     psycopg.DataError, errors.CheckViolation, errors.NotNullViolation, errors.ProgramLimitExceeded,
@@ -163,23 +160,21 @@ class Intake:
         given = len(events)
         if self._identifier is not None:
             events = [*events, *self.prepare(self._identifier.about(events)).events]
-        for attempt in range(1, DEADLOCKS + 1):
-            try:
-                with outages():
-                    if not reached:
-                        return append(self.connection, self.space_id, events, self._by_todays_rules)[:given]
-                    with self.connection.transaction():
-                        appended = append(self.connection, self.space_id, events, self._by_todays_rules)
-                        checkpoints.save(self.connection, self.space_id, reached)
-                    return appended[:given]
-            except Locked as problem:
-                # Somebody appends the same keys in another order; one of us has to begin again.
-                retried = isinstance(problem.__cause__, errors.DeadlockDetected | errors.SerializationFailure)
-                if not retried or attempt == DEADLOCKS:
-                    raise
-            except _REFUSALS as problem:
-                raise EventsRefused(why=_reason(problem)) from problem
-        raise AssertionError("unreachable")
+
+        def kept() -> list[Appended]:
+            if not reached:
+                return append(self.connection, self.space_id, events, self._by_todays_rules)
+            with self.connection.transaction():
+                appended = append(self.connection, self.space_id, events, self._by_todays_rules)
+                checkpoints.save(self.connection, self.space_id, reached)
+            return appended
+
+        try:
+            with outages():
+                # Somebody may append the same keys in another order: one of us has to begin again.
+                return past_deadlocks(kept)[:given]
+        except _REFUSALS as problem:
+            raise EventsRefused(why=_reason(problem)) from problem
 
     def _by_todays_rules(self, payload: Payload, location: str) -> tuple[Payload, str]:
         event = NewEvent(stream="", payload=payload, occurred_at=Micros(0), dedupe_key="", actor="", location=location)

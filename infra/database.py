@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
 
 import psycopg
 from psycopg.adapt import Buffer, Dumper, Loader
@@ -15,9 +15,14 @@ from memctl.domain.errors import MemctlError
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 
+T = TypeVar("T")
+
 
 LOCK_TIMEOUT_S = 30.0
 """How long a statement waits for a lock that another holds."""
+
+DEADLOCKS = 10
+"""Attempts at a transaction that others keep from ending, as they want the same in another order."""
 
 
 class DatabaseUnavailable(MemctlError):
@@ -190,6 +195,14 @@ def _told(kind: type[DatabaseUnavailable], problem: psycopg.Error) -> str:
     what = "Postgres went away" if kind is DatabaseUnavailable else (kind.__doc__ or "").rstrip(".")
     said = problem.diag.message_primary or " ".join(str(problem).split())
     return f"{what}: {said}" if said else what
+
+
+def past_deadlocks(act: Callable[[], T]) -> T:
+    """What `act` answers. It is one transaction, and carried out again where Postgres ended it in favour of others."""
+    for _ in range(DEADLOCKS - 1):
+        with contextlib.suppress(psycopg.errors.DeadlockDetected, psycopg.errors.SerializationFailure):
+            return act()
+    return act()
 
 
 @contextlib.contextmanager

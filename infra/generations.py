@@ -17,7 +17,7 @@ import msgspec
 from memctl.domain.errors import MemctlError
 from memctl.domain.event import Position
 from memctl.infra import readmodels, rules
-from memctl.infra.database import Connection
+from memctl.infra.database import Connection, past_deadlocks
 
 Status = Literal["building", "live", "previous", "scratch", "dropped"]
 
@@ -184,6 +184,16 @@ def drop(connection: Connection, generation: int) -> None:
     connection.execute("DELETE FROM memctl.dead_letters WHERE generation = %s", [generation])
     connection.execute("DELETE FROM memctl.halts WHERE generation = %s", [generation])
     connection.execute("UPDATE memctl.generations SET status = 'dropped' WHERE generation = %s", [generation])
+
+
+def drop_alone(connection: Connection, generation: int) -> None:
+    """Drop a generation in a transaction of its own: whoever is at it still may hold its tables in another order."""
+
+    def dropped() -> None:
+        with connection.transaction():
+            drop(connection, generation)
+
+    past_deadlocks(dropped)
 
 
 def generations(connection: Connection, status: Status) -> list[tuple[int, int, int | None]]:

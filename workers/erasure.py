@@ -11,6 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from datetime import datetime
+from functools import partial
 from uuid import UUID
 
 import msgspec
@@ -20,7 +21,7 @@ from memctl.domain.erasing import Scope, Tombstone, event_tombstones, same_text
 from memctl.domain.errors import MemctlError
 from memctl.domain.event import Event
 from memctl.infra import facts, generations, glances, readmodels, rebuilds
-from memctl.infra.database import Connection
+from memctl.infra.database import Connection, past_deadlocks
 from memctl.infra.log import erase
 from memctl.infra.log.read import names_of
 from memctl.infra.readmodels import OUTBOX_OF
@@ -111,8 +112,7 @@ def drop_all_but_live(connection: Connection) -> None:
             rebuilds.end(connection, each.id, "dropped", "something was forgotten")
     for status in ("scratch", "building", "previous"):
         for generation, _, _ in reversed(generations.generations(connection, status)):
-            with connection.transaction():
-                generations.drop(connection, generation)
+            generations.drop_alone(connection, generation)
     glances.drop_all(connection)
 
 
@@ -188,10 +188,23 @@ def erase_round(
 
     Of a dry round the receipt need not be there. Raises: OtherRules, LeaseHeld, LiveChanged, LeaseLost.
     """
+    return past_deadlocks(partial(_erased, connection, space_id, receipt, ids, dry=dry, only=only))
+
+
+def _erased(
+    connection: Connection,
+    space_id: int,
+    receipt: UUID,
+    ids: Collection[UUID],
+    *,
+    dry: bool,
+    only: Collection[UUID] | None,
+) -> Round:
     result = Round()
     live = generations.live(connection)
     wanted = list(ids)
     streams = _session_streams(connection, space_id, wanted)
+    events = {*wanted, *erase.versions(connection, space_id, wanted)}
 
     def first() -> None:
         if dry:
@@ -212,7 +225,7 @@ def erase_round(
         )
         if only is None:
             # Nobody can ask for it again: what names it is named by nothing that is left.
-            result.about = said_about(connection, space_id, result)
+            result.about = said_about(connection, space_id, result, events)
             erase.to_come(connection, receipt, result.about)
         if dry:
             raise _Undone
@@ -228,9 +241,9 @@ def erase_round(
     return result
 
 
-def said_about(connection: Connection, space_id: int, found: Round) -> set[UUID]:
-    """What was recorded about things that are gone, or told what they no longer tell."""
-    said = erase.naming(connection, space_id, found.dropped)
+def said_about(connection: Connection, space_id: int, found: Round, events: Iterable[UUID]) -> set[UUID]:
+    """What was recorded about things that are gone, these events among them, or told what they no longer tell."""
+    said = erase.naming(connection, space_id, [*found.dropped, *map(str, events)])
     return said | erase.reflecting(connection, space_id, [*found.dropped, *found.retold])
 
 

@@ -134,7 +134,7 @@ def preview(connection: Connection, space_id: int, plan: Plan) -> Preview:
     ids = _ids(connection, space_id, plan)
     exact = len(ids) <= MOST_TRIED
     found = erase_round(connection, space_id, uuid4(), ids, dry=True) if exact else foreseen(connection, space_id, ids)
-    about = (found.about if exact else said_about(connection, space_id, found)) - ids
+    about = (found.about if exact else said_about(connection, space_id, found, ids)) - ids
     return Preview(
         what=plan.what,
         events=found.events,

@@ -6,6 +6,7 @@ and that neither another event nor memctl's own rules say. Whoever erases draws 
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import msgspec
+import psycopg
 from psycopg import sql
 
 from memctl.domain.errors import MemctlError
@@ -102,8 +104,9 @@ def _in_tables(connection: Connection, probe: Probe) -> dict[str, set[str]]:
     found = {}
     for table in _tables(connection):
         rows = _copied(connection, sql.SQL("SELECT t.* FROM memctl.{} t").format(sql.Identifier(table)))
-        if hits := hits_of(rows, look):
-            found[f"the table {table}"] = hits
+        with contextlib.suppress(psycopg.errors.UndefinedTable):  # of a look at the past that has just ended
+            if hits := hits_of(rows, look):
+                found[f"the table {table}"] = hits
     return found
 
 

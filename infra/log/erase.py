@@ -272,13 +272,18 @@ def citing(connection: Connection, space_id: int, ids: Iterable[UUID]) -> set[UU
     if len(fresh) > MANY:
         return _citing_many(connection, space_id, fresh)
     while fresh:
-        variants = connection.execute(
-            "SELECT event_id FROM memctl.events WHERE space_id = %s AND variant_of = ANY(%s)", [space_id, list(fresh)]
-        )
-        cited = [*fresh, *(row[0] for row in variants)]
+        cited = [*fresh, *versions(connection, space_id, fresh)]
         fresh = _ids(connection, "sources && %(cited)s::uuid[]", space=space_id, cited=cited) - known
         known |= fresh
     return known - set(ids)
+
+
+def versions(connection: Connection, space_id: int, ids: Iterable[UUID]) -> set[UUID]:
+    """The own ids of the further versions of these deliveries."""
+    found = connection.execute(
+        "SELECT event_id FROM memctl.events WHERE space_id = %s AND variant_of = ANY(%s)", [space_id, list(ids)]
+    )
+    return {row[0] for row in found}
 
 
 def _citing_many(connection: Connection, space_id: int, ids: Set[UUID]) -> set[UUID]:

@@ -10,16 +10,20 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
+from uuid import UUID
 
 import pytest
 from events import NOON, id_of, prompt
 from forgetting import PHRASE, forgotten, holds
-from histories import drained, example
+from histories import drained, example, workshop
 from qdrant_client import QdrantClient
 from waiting import until
 
 from memctl.api import forget
 from memctl.api.reader import reader_of
+from memctl.domain.code_rules import RULES, ChangeUndone
+from memctl.domain.event import Micros, NewEvent
+from memctl.domain.observations import ToolCalled
 from memctl.infra import generations
 from memctl.infra.database import Connection, connect
 from memctl.infra.embedders import Embedder, load_embedder
@@ -32,7 +36,7 @@ from memctl.infra.spool import Delivery
 from memctl.infra.vectors import drift, store
 from memctl.workers.as_of import as_of
 from memctl.workers.outbox import Outbox
-from memctl.workers.probing import BLOCK, StillThere
+from memctl.workers.probing import BLOCK, Probe, StillThere, found_in
 from memctl.workers.replay import replay
 
 
@@ -84,6 +88,45 @@ def test_a_receipt_stays_open_while_something_of_it_is_found_in_a_log_file(
     file.unlink()
     assert len(forget.resume(settings, log, 1, None)) == 1
     assert (settings.data_dir / RECEIPTS).exists()
+
+
+def test_what_was_said_of_an_event_by_its_id_goes_with_it_though_it_cites_nothing(
+    settings: Settings, log: Connection, database_url: str
+) -> None:
+    shop = [*workshop(0), *workshop(1)]
+    edit = next(e for e in shop if isinstance(e.payload, ToolCalled) and e.payload.tool == "Edit")
+    append(log, 1, shop)
+    drained(database_url)
+    ((pattern,), *_) = log.execute(f"SELECT key FROM memctl.code_patterns_g{generations.live(log).stage2}").fetchall()
+    undone = ChangeUndone(change=UUID(id_of(edit)), patterns=(pattern,))
+    append(
+        log, 1,
+        [NewEvent(stream=RULES, payload=undone, occurred_at=Micros(NOON), dedupe_key="undone", actor="user")],
+    )  # fmt: skip
+    drained(database_url)
+    planned = forget.plan(reader_of(log, "default"), id=id_of(edit))
+    assert forget.preview(log, 1, planned).statements_about == 1
+    assert forget.forget(settings, log, 1, planned, None).types["change.undone"] == 1
+    assert holds(database_url, id_of(edit)) == ["events", "receipts"]
+    assert replay(database_url, None, verify=True, processes=1).equal
+
+
+def test_tables_that_are_dropped_while_they_are_looked_through_hold_nothing(log: Connection, database_url: str) -> None:
+    """A look at the past that began while something is forgotten ends itself."""
+    log.execute("CREATE TABLE memctl.tasks_g99 AS SELECT %s::text AS row", [PHRASE])
+    probe = Probe(words=("zq7vkx19mw",))
+    assert found_in(log, 1, probe, [], None) == ["1 ids and words in the table tasks_g99"]
+    waiting = "SELECT FROM pg_locks WHERE relation = 'memctl.tasks_g99'::regclass AND NOT granted"
+    with (
+        ThreadPoolExecutor(1) as pool,
+        connect(database_url) as other,
+        connect(database_url, autocommit=False) as dropping,
+    ):
+        dropping.execute("DROP TABLE memctl.tasks_g99")
+        looking = pool.submit(found_in, log, 1, probe, [], None)
+        until(lambda: other.execute(waiting).fetchone() is not None, "who looks the table through")
+        dropping.commit()
+        assert looking.result(60) == []
 
 
 def test_generations_that_are_not_live_go_whole(settings: Settings, log: Connection, database_url: str) -> None:

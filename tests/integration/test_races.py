@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+from uuid import UUID, uuid4
 
+import psycopg
 import pytest
+from events import id_of
 from histories import digests, example
 from waiting import until
 
+from memctl.domain.erasing import Scope
 from memctl.domain.event import stream_hash
-from memctl.infra import generations, rebuilds
+from memctl.infra import generations, readmodels, rebuilds
 from memctl.infra.database import Connection, connect
+from memctl.infra.log import erase
 from memctl.infra.log.append import append
 from memctl.infra.log.mark import mark, move_mark
+from memctl.workers.erasure import erase_round
 from memctl.workers.refold import LiveChanged, refold
 from memctl.workers.replay import replay
+
+T = TypeVar("T")
 
 
 @pytest.fixture
@@ -127,3 +139,45 @@ def test_shards_are_told_alike_by_who_drains_and_who_folds_again() -> None:
             stream = f"session/claude-code/{number}"
             low, high = generations.hashes_of(_shard_of(stream, shards), shards)
             assert low <= stream_hash(stream) <= high
+
+
+def in_a_deadlock(url: str, act: Callable[[Connection], T], first: str, second: str) -> T:
+    """What is answered by who waits for the first lock, held by another who then waits for the second one, and whom
+    Postgres ends in favour of that other."""
+    waits = "SELECT FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE application_name = 'victim' AND NOT granted"
+    with (
+        ThreadPoolExecutor(1) as pool,
+        connect(url, name="victim") as victim,
+        connect(url, autocommit=False) as other,
+        connect(url) as watching,
+    ):
+        other.execute(first)
+        acting = pool.submit(act, victim)
+        until(lambda: watching.execute(waits).fetchone() is not None, "who waits")
+        # Postgres looks a second after somebody began to wait: on a busy machine it may end this one.
+        with contextlib.suppress(psycopg.errors.DeadlockDetected):
+            other.execute(second)
+        other.rollback()
+        return acting.result(60)
+
+
+def test_a_generation_is_dropped_though_somebody_is_at_it_still(database_url: str, log: Connection) -> None:
+    scratch = generations.create(log, 1, status="scratch")
+    tables = sorted(readmodels.tables(1))
+    first, second = (f"SELECT FROM memctl.{name}_g{scratch}" for name in (tables[-1], tables[0]))
+    in_a_deadlock(database_url, lambda victim: generations.drop_alone(victim, scratch), first, second)
+    assert generations.generations(log, "scratch") == []
+
+
+@pytest.mark.filled
+def test_what_is_to_be_forgotten_goes_though_somebody_wants_the_same_in_another_order(
+    database_url: str, log: Connection
+) -> None:
+    delivery = example()[0]
+    first = f"SELECT FROM memctl.events WHERE event_id = '{id_of(delivery)}' FOR SHARE"
+    second = "SELECT FROM memctl.offsets FOR UPDATE"
+    receipt, ids = uuid4(), [UUID(id_of(delivery))]
+    erase.begin(log, 1, receipt, Scope(kind="id"), "")
+    done = in_a_deadlock(database_url, lambda victim: erase_round(victim, 1, receipt, ids), first, second)
+    assert (done.events, done.types.total()) == (1, 1)
+    assert replay(database_url, None, verify=True, processes=1).equal
