@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import random
-from typing import Literal
+from typing import Any, Literal
 from uuid import UUID
 
 import fates
@@ -31,6 +31,7 @@ from memctl.infra.database import Connection, connect
 from memctl.infra.log import erase
 from memctl.infra.log.append import append
 from memctl.infra.log.mark import move_mark
+from memctl.infra.log.spaces import space_id
 from memctl.infra.redaction import prepare
 from memctl.projections import stage1
 from memctl.projections.kernel import projections
@@ -179,6 +180,51 @@ def test_of_what_is_told_under_one_key_the_same_counts_whichever_came_first(serv
             rows.append(digests(connection))
             assert replay(url, None, verify=True, processes=1).equal
     assert rows[0] == rows[1]
+
+
+@orders
+@given(seed=st.integers(0, 2**32))
+def test_what_one_space_is_told_changes_nothing_in_another(server: Server, seed: int) -> None:
+    """The same sessions in both, in which rows and facts have the same keys."""
+    luck = random.Random(seed)
+    own = [prepare(event) for event in fates.arriving(luck, history(luck, 40))]
+
+    def rows(told: list[tuple[int, NewEvent]], shards: int) -> list[list[tuple[Any, ...]]]:
+        """Of the first space, once all that was told is folded, some of it anew and something forgotten elsewhere."""
+        with servers.fresh_database(server[0], server[1].live(shards)) as url, connect(url) as connection:
+            assert space_id(connection, "other") == 2
+            drainer = Drainer(url, luck.choice((7, 2000)))
+            for number, (space, event) in enumerate(told):
+                append(connection, space, [event])
+                if number % 40 == 0:
+                    catch_up(drainer)
+            catch_up(drainer)
+            drainer.close()
+            live = generations.live(connection)
+            if any(space == 2 for space, _ in told):
+                streams = connection.execute(
+                    "SELECT DISTINCT stream FROM memctl.events WHERE space_id = 2 AND stream ~ '^session/' ORDER BY 1"
+                ).fetchall()
+                refold(connection, streams=[(2, row[0]) for row in streams[:2]])
+                there = connection.execute(
+                    "SELECT event_id FROM memctl.events WHERE space_id = 2 ORDER BY 1"
+                ).fetchall()
+                with nothing_rebuilt(connection):
+                    erase.begin(connection, 2, UUID(int=1), Scope(kind="id"), "")
+                    erase_round(connection, 2, UUID(int=1), {row[0] for row in luck.sample(there, 5)})
+            names = [(p.name, live.stage1 if p.stage == 1 else live.stage2) for p in projections()]
+            return [
+                connection.execute(
+                    f"SELECT key, row FROM memctl.{name}_g{generation} WHERE space_id = 1 ORDER BY key".encode()
+                ).fetchall()
+                for name, generation in names
+            ]
+
+    told = [(1, event) for event in own]
+    for event in own:
+        told.insert(luck.randint(0, len(told)), (2, event))
+    first = [each for each in told if each[0] == 1]
+    assert rows(told, luck.choice((1, 3))) == rows(first, 1)
 
 
 MEDDLING = ("refold", "forget", "replay", "forget", "rollback", "forget")
