@@ -71,7 +71,7 @@ def found_in(
     connection: Connection, space_id: int, probe: Probe, folders: Iterable[Path], qdrant: QdrantClient | None
 ) -> list[str]:
     """Where something of it is still found, in words that do not repeat it; empty where it is gone."""
-    seen = {**_in_tables(connection, probe), **_in_files(folders, probe)}
+    seen = {**_in_tables(connection, space_id, probe), **_in_files(folders, probe)}
     words = set().union(*seen.values()) & set(probe.words)
     innocent = _said_elsewhere(connection, words)
     places = [f"{len(left)} ids and words in {where}" for where, hits in seen.items() if (left := hits - innocent)]
@@ -98,15 +98,17 @@ def _undesired(connection: Connection, space_id: int, generation: int, points: C
     return [stored_id((space_id, row[0])) for row in rows]
 
 
-def _in_tables(connection: Connection, probe: Probe) -> dict[str, set[str]]:
-    """What of it stands in which table."""
-    look = (*probe.ids, *probe.words)
-    found = {}
+def _in_tables(connection: Connection, space_id: int, probe: Probe) -> dict[str, set[str]]:
+    """What of it stands in which table. What another space was told may name an id by itself, as an import does."""
+    found: dict[str, set[str]] = {}
     for table in _tables(connection):
-        rows = _copied(connection, sql.SQL("SELECT t.* FROM memctl.{} t").format(sql.Identifier(table)))
-        with contextlib.suppress(psycopg.errors.UndefinedTable):  # of a look at the past that has just ended
-            if hits := hits_of(rows, look):
-                found[f"the table {table}"] = hits
+        for whose, look in (("=", (*probe.ids, *probe.words)), ("<>", probe.words)):
+            query = sql.SQL("SELECT t.* FROM memctl.{} t WHERE space_id {} {}").format(
+                sql.Identifier(table), sql.SQL(whose), sql.Literal(space_id)
+            )
+            with contextlib.suppress(psycopg.errors.UndefinedTable):  # of a look at the past that has just ended
+                if hits := hits_of(_copied(connection, query), look):
+                    found.setdefault(f"the table {table}", set()).update(hits)
     return found
 
 

@@ -22,6 +22,8 @@ from waiting import until
 from memctl.api import forget
 from memctl.api.reader import reader_of
 from memctl.domain.code_rules import RULES, ChangeUndone
+from memctl.domain.consolidation import STREAM as CONSOLIDATION
+from memctl.domain.consolidation import ConsolidationUndone
 from memctl.domain.event import Micros, NewEvent
 from memctl.domain.observations import ToolCalled
 from memctl.infra import generations
@@ -31,6 +33,7 @@ from memctl.infra.log import receipts
 from memctl.infra.log.append import append
 from memctl.infra.log.mark import move_mark
 from memctl.infra.log.receipts import RECEIPTS
+from memctl.infra.log.spaces import space_id
 from memctl.infra.settings import Settings
 from memctl.infra.spool import Delivery
 from memctl.infra.vectors import drift, store
@@ -111,9 +114,31 @@ def test_what_was_said_of_an_event_by_its_id_goes_with_it_though_it_cites_nothin
     assert replay(database_url, None, verify=True, processes=1).equal
 
 
+def test_what_another_space_was_told_may_name_what_is_forgotten(
+    settings: Settings, log: Connection, database_url: str
+) -> None:
+    """As an import of an export does: ids within payloads are of the space that they were made in."""
+    shop = [*workshop(0), *workshop(1)]
+    edit = next(e for e in shop if isinstance(e.payload, ToolCalled) and e.payload.tool == "Edit")
+    other = space_id(log, "other")
+    append(log, 1, shop)
+    append(log, other, shop)
+    undone = ConsolidationUndone(change=UUID(id_of(edit)), memories=("a-memory",))
+    append(
+        log, other,
+        [NewEvent(stream=CONSOLIDATION, payload=undone, occurred_at=Micros(NOON), dedupe_key="undone", actor="user")],
+    )  # fmt: skip
+    drained(database_url)
+    name = f"consolidation_log_g{generations.live(log).stage2}"
+    assert name in holds(database_url, id_of(edit))
+    assert forgotten(settings, log, id=id_of(edit)).events == 1
+    assert name in holds(database_url, id_of(edit))
+    assert replay(database_url, None, verify=True, processes=1).equal
+
+
 def test_tables_that_are_dropped_while_they_are_looked_through_hold_nothing(log: Connection, database_url: str) -> None:
     """A look at the past that began while something is forgotten ends itself."""
-    log.execute("CREATE TABLE memctl.tasks_g99 AS SELECT %s::text AS row", [PHRASE])
+    log.execute("CREATE TABLE memctl.tasks_g99 AS SELECT 1 AS space_id, %s::text AS row", [PHRASE])
     probe = Probe(words=("zq7vkx19mw",))
     assert found_in(log, 1, probe, [], None) == ["1 ids and words in the table tasks_g99"]
     waiting = "SELECT FROM pg_locks WHERE relation = 'memctl.tasks_g99'::regclass AND NOT granted"
