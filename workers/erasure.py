@@ -361,7 +361,7 @@ def _forget_vectors(connection: Connection, live: generations.Live) -> None:
 
 
 def lineage(connection: Connection, space_id: int, projection: str, key: str) -> set[UUID]:
-    """The events that a row of stage 2 rests on, through facts and the rows of other read models."""
+    """The deliveries that a row of stage 2 rests on and that stand, through facts and the rows of other read models."""
     live = generations.live(connection)
     found: set[UUID] = set()
     waiting, seen = [(projection, key)], set()
@@ -383,4 +383,5 @@ def lineage(connection: Connection, space_id: int, projection: str, key: str) ->
         for source in sources:
             fact = known.get(source)
             found |= {source[1]} if fact is None else {span.event for span in fact.evidence}
-    return found
+    # A fact that was retracted since the row was folded is no event, nor is what another log calls one.
+    return {event.delivery_id for event in erase.read(connection, space_id, found)}

@@ -24,8 +24,10 @@ from memctl.api.reader import reader_of
 from memctl.domain.code_rules import RULES, ChangeUndone
 from memctl.domain.consolidation import STREAM as CONSOLIDATION
 from memctl.domain.consolidation import ConsolidationUndone
+from memctl.domain.erasing import NothingToForget
 from memctl.domain.event import Micros, NewEvent
 from memctl.domain.observations import ToolCalled
+from memctl.domain.skipping import EventSkipped
 from memctl.infra import generations
 from memctl.infra.database import Connection, connect
 from memctl.infra.embedders import Embedder, load_embedder
@@ -38,6 +40,7 @@ from memctl.infra.settings import Settings
 from memctl.infra.spool import Delivery
 from memctl.infra.vectors import drift, store
 from memctl.workers.as_of import as_of
+from memctl.workers.drain import Drainer
 from memctl.workers.outbox import Outbox
 from memctl.workers.probing import BLOCK, Probe, StillThere, found_in
 from memctl.workers.replay import replay
@@ -134,6 +137,25 @@ def test_what_another_space_was_told_may_name_what_is_forgotten(
     assert forgotten(settings, log, id=id_of(edit)).events == 1
     assert name in holds(database_url, id_of(edit))
     assert replay(database_url, None, verify=True, processes=1).equal
+
+
+def test_what_a_row_no_longer_rests_on_is_no_event(log: Connection, database_url: str) -> None:
+    """Stage 2 is behind: the row still stands, and what it was folded from is retracted."""
+    asked = prompt(1, "Fix the total of an empty cart: it crashes.")
+    append(log, 1, [asked])
+    drained(database_url)
+    ((task,),) = log.execute(f"SELECT key FROM memctl.tasks_g{generations.live(log).stage2}").fetchall()
+    reader = reader_of(log, "default")
+    assert forget.plan(reader, id=task).ids == {UUID(id_of(asked))}
+    skip = EventSkipped(skipped=UUID(id_of(asked)))
+    append(
+        log, 1,
+        [NewEvent(stream=asked.stream, payload=skip, occurred_at=Micros(NOON), dedupe_key="skip", actor="user")],
+    )  # fmt: skip
+    with contextlib.closing(Drainer(database_url)) as drainer:
+        drainer.drain(1, 0)
+    with pytest.raises(NothingToForget):
+        forget.plan(reader, id=task)
 
 
 def test_tables_that_are_dropped_while_they_are_looked_through_hold_nothing(log: Connection, database_url: str) -> None:
