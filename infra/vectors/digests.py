@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from memctl.infra.vectors import DENSE, SPARSE
+from memctl.infra.vectors.store import asked
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient
@@ -16,13 +17,17 @@ PAGE = 500
 
 
 def point_digests(client: QdrantClient, collection: str, without_dense: frozenset[str] = frozenset()) -> dict[str, str]:
-    """By point id, a digest over its payload and vectors; dense vectors of the points named are left out."""
+    """By point id, a digest over its payload and vectors; dense vectors of the points named are left out.
+
+    Raises: VectorStoreUnavailable.
+    """
     found: dict[str, str] = {}
     offset: Any = None
     while True:
-        records, offset = client.scroll(
-            collection, limit=PAGE, offset=offset, with_payload=True, with_vectors=[DENSE, SPARSE]
-        )
+        with asked("list its points", collection):
+            records, offset = client.scroll(
+                collection, limit=PAGE, offset=offset, with_payload=True, with_vectors=[DENSE, SPARSE]
+            )
         for record in records:
             identifier = str(record.id)
             vectors: Any = record.vector or {}

@@ -110,7 +110,7 @@ def connect(url: str, api_key: str | None = None, timeout: int = 10) -> QdrantCl
 
 def server_version(client: QdrantClient) -> str:
     """What answers there, and its version."""
-    with _asked("tell its version"):
+    with asked("tell its version"):
         told = client.info()
         return f"{told.title} {told.version}"
 
@@ -123,7 +123,7 @@ def ensure_collection(client: QdrantClient, name: str, dimensions: int) -> bool:
     """
     from qdrant_client import models
 
-    with _asked("make the collection", name):
+    with asked("make the collection", name):
         made = not client.collection_exists(name)
         if made:
             try:
@@ -157,14 +157,14 @@ def ensure_collection(client: QdrantClient, name: str, dimensions: int) -> bool:
 
 
 def list_collections(client: QdrantClient, prefix: str = "") -> list[str]:
-    with _asked("list its collections"):
+    with asked("list its collections"):
         names = (collection.name for collection in client.get_collections().collections)
         return sorted(name for name in names if name.startswith(prefix))
 
 
 def drop_collection(client: QdrantClient, name: str) -> bool:
     """False when there was none."""
-    with _asked("drop the collection", name):
+    with asked("drop the collection", name):
         return client.delete_collection(name)
 
 
@@ -177,7 +177,7 @@ def upsert(client: QdrantClient, name: str, points: Iterable[VectorPoint]) -> No
             models.PointStruct(id=point.id, vector=_vectors(point), payload=cast("dict[str, object]", point.payload))
             for point in batch
         ]
-        with _asked("write points", name):
+        with asked("write points", name):
             client.upsert(name, structs, wait=True)
 
 
@@ -188,7 +188,7 @@ def set_dense(client: QdrantClient, name: str, dense: Mapping[str, Sequence[floa
 
     for batch in _batches(dense.items()):
         rows = [models.PointVectors(id=id, vector={DENSE: list(vector)}) for id, vector in batch]
-        with _asked("write vectors", name):
+        with asked("write vectors", name):
             try:
                 client.update_vectors(name, rows, wait=True)
             except UnexpectedResponse as why:
@@ -204,18 +204,18 @@ def delete(client: QdrantClient, name: str, ids: Iterable[str]) -> None:
     from qdrant_client import models
 
     for batch in _batches(ids):
-        with _asked("delete points", name):
+        with asked("delete points", name):
             client.delete(name, models.PointIdsList(points=list(batch)), wait=True)
 
 
 def count(client: QdrantClient, name: str, scope: Scope | None = None) -> int:
-    with _asked("count points", name):
+    with asked("count points", name):
         return client.count(name, count_filter=_filter(scope) if scope else None, exact=True).count
 
 
 def retrieve_present(client: QdrantClient, name: str, ids: Sequence[str]) -> set[str]:
     """Those of the ids that the store holds: the probe after an erasure."""
-    with _asked("look points up", name):
+    with asked("look points up", name):
         found = client.retrieve(name, ids=list(ids), with_payload=False, with_vectors=False)
         return {str(record.id) for record in found}
 
@@ -225,7 +225,7 @@ def scroll_points(client: QdrantClient, name: str, scope: Scope | None = None) -
     request a page, where the vectors themselves would cost 8 KB a point."""
     offset: models.ExtendedPointId | None = None
     while True:
-        with _asked("list its points", name):
+        with asked("list its points", name):
             records, offset = client.scroll(
                 name,
                 scroll_filter=_filter(scope) if scope else None,
@@ -240,7 +240,7 @@ def scroll_points(client: QdrantClient, name: str, scope: Scope | None = None) -
 
 def look_up(client: QdrantClient, name: str, ids: Sequence[str]) -> dict[str, StoredPoint]:
     """Those of the points that the store holds, by id."""
-    with _asked("look points up", name):
+    with asked("look points up", name):
         records = client.retrieve(name, ids=list(ids), with_payload=True, with_vectors=False)
     return {point.id: point for point in _stored(client, name, records)}
 
@@ -254,7 +254,7 @@ def _stored(client: QdrantClient, name: str, records: Sequence[models.Record]) -
         models.HasIdCondition(has_id=[record.id for record in records]),
         models.HasVectorCondition(has_vector=DENSE),
     ]
-    with _asked("list its points", name):
+    with asked("list its points", name):
         embedded, _ = client.scroll(
             name, scroll_filter=models.Filter(must=those), limit=len(records), with_payload=False
         )
@@ -293,7 +293,7 @@ def _batches(things: Iterable[T]) -> Iterator[list[T]]:
 
 
 @contextlib.contextmanager
-def _asked(action: str, collection: str | None = None) -> Iterator[None]:
+def asked(action: str, collection: str | None = None) -> Iterator[None]:
     """Whatever the client raises becomes one of our errors, saying what was asked."""
     from httpx import HTTPError
     from qdrant_client.common.client_exceptions import QdrantException

@@ -318,3 +318,8 @@ def test_two_spaces_that_hold_the_same_session_have_a_point_each(
         pass
     assert store.retrieve_present(client, points.collection, own) == set(own)
     assert store.count(client, points.collection) == len(own)
+
+
+def test_digests_of_a_store_that_is_away_tell_so() -> None:
+    with contextlib.closing(store.connect("http://127.0.0.1:1")) as away, pytest.raises(VectorStoreUnavailable):
+        point_digests(away, "any")
