@@ -29,6 +29,7 @@ from memctl.infra.spool import (
     MAX_HEADER,
     BadDelivery,
     Delivery,
+    NewerDelivery,
     decode_header,
     read_spooled,
     set_aside,
@@ -319,8 +320,8 @@ async def drain(committer: Committer, folder: Path, told: set[str]) -> bool:
                     return False
                 group, size = [], 0
             continue
-        trouble: OSError | None
-        if isinstance(found, BadDelivery):
+        trouble: OSError | NewerDelivery | None
+        if isinstance(found, BadDelivery) and not isinstance(found, NewerDelivery):
             log.error("spool file %s is damaged: %s", path.name, found)
             trouble = _out_of_the_way(path, "damaged")
         else:
@@ -358,7 +359,7 @@ def _out_of_the_way(path: Path, why: str) -> OSError | None:
     return None
 
 
-def _tell_trouble(path: Path, problem: OSError, told: set[str]) -> None:
+def _tell_trouble(path: Path, problem: OSError | NewerDelivery, told: set[str]) -> None:
     if path.name not in told:
         told.add(path.name)
         log.error("spool file %s cannot be drained: %s", path.name, problem)

@@ -55,12 +55,21 @@ class BadDelivery(MemctlError):
     why: str
 
 
+class NewerDelivery(BadDelivery):
+    """A delivery of a newer memctl, which will know what to do with it: {why}"""
+
+
 def decode_header(line: bytes) -> tuple[Delivery, int]:
-    """The delivery of a header line, its payload still empty, and the payload's size in bytes. Raises: BadDelivery."""
+    """The delivery of a header line, its payload still empty, and the payload's size in bytes.
+
+    Raises: BadDelivery; NewerDelivery where a memctl that was upgraded under the running one may know better.
+    """
     if len(line) > MAX_HEADER:
         raise BadDelivery(why=f"a header of {len(line)} bytes; the most is {MAX_HEADER}")
     try:
         header = json.loads(line)
+        if type(header["v"]) is int and header["v"] > hook.VERSION:
+            raise NewerDelivery(why=f"the memctl that runs knows version {hook.VERSION}")
         version, size, identifier, at = header["v"], header["size"], str(header["id"]), header["at"]
         agent, event = str(header["agent"]), str(header.get("event", ""))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as problem:
