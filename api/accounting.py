@@ -11,6 +11,7 @@ import msgspec
 from memctl.domain.observations import event_id_of
 from memctl.infra.database import Connection
 from memctl.infra.log import checkpoints, erase
+from memctl.infra.silence import PassedOver, Spans
 from memctl.infra.transcripts.files import discover
 from memctl.infra.transcripts.reading import START, Checkpoint, Parsed, Transcript
 from memctl.infra.transcripts.sniff import sniff_head
@@ -49,6 +50,8 @@ class Ledger(msgspec.Struct):
     unread: int = 0
     """Lines with events that are not in the log, behind the place up to which their file has been read."""
     unread_files: int = 0
+    passed_over: int = 0
+    """Lines with events that are not to be in the log: saving was off where they were said, when they were read."""
     forgotten: int = 0
     """Lines with events that were forgotten, and are not to be in the log."""
     missing: int = 0
@@ -72,6 +75,7 @@ def account(
     space_id: int,
     named: Iterable[Path] = (),
     *,
+    passed_over: PassedOver | None = None,
     keep: int = 20,
     progress: Progress = lambda path, size: None,
 ) -> Ledger:
@@ -93,7 +97,8 @@ def account(
                 if transcript.identity in seen:
                     continue
                 seen.add(transcript.identity)
-                _read(path, transcript, checkpoint, looking, progress)
+                spans = passed_over.of(checkpoints.name_of(path)) if passed_over is not None else []
+                _read(path, transcript, checkpoint, spans, looking, progress)
         except OSError as problem:
             ledger.gone.append(Line(str(path), 0, problem.strerror or str(problem)))
     looking.settle()
@@ -111,7 +116,12 @@ def _known_files(known: dict[str, Checkpoint], ledger: Ledger) -> list[tuple[Pat
 
 
 def _read(
-    path: Path, transcript: Transcript, checkpoint: Checkpoint | None, looking: _LookUp, progress: Progress
+    path: Path,
+    transcript: Transcript,
+    checkpoint: Checkpoint | None,
+    passed_over: Spans,
+    looking: _LookUp,
+    progress: Progress,
 ) -> None:
     reader = sniff_head(transcript.file)
     if reader is None:
@@ -124,7 +134,8 @@ def _read(
     unread = looking.ledger.unread
     for parsed in transcript.parse(format, START):
         progress(path, parsed.end - parsed.offset)
-        looking.add(path, parsed, must=upto is None or parsed.end <= upto)
+        off = any(at <= parsed.offset and parsed.end <= to for at, to in passed_over)
+        looking.add(path, parsed, must=upto is None or parsed.end <= upto, passed_over=off)
     looking.settle()
     looking.ledger.unread_files += looking.ledger.unread > unread
 
@@ -136,12 +147,12 @@ class _LookUp:
         self._connection = connection
         self._space_id = space_id
         self._keep = keep
-        self._waiting: list[tuple[Path, Parsed, bool]] = []
+        self._waiting: list[tuple[Path, Parsed, bool, bool]] = []
         self._events = 0
         self.ledger = ledger
 
-    def add(self, path: Path, parsed: Parsed, *, must: bool) -> None:
-        """Count a line. `must`: its events have to be in the log."""
+    def add(self, path: Path, parsed: Parsed, *, must: bool, passed_over: bool) -> None:
+        """Count a line. `must`: its events have to be in the log, unless it was passed over when it was read."""
         ledger = self.ledger
         if parsed.outcome == "incomplete":
             return
@@ -153,7 +164,7 @@ class _LookUp:
             return
         ledger.with_events += 1
         ledger.events += len(parsed.events)
-        self._waiting.append((path, parsed, must))
+        self._waiting.append((path, parsed, must, passed_over))
         self._events += len(parsed.events)
         if self._events >= LOOKED_UP:
             self.settle()
@@ -161,7 +172,7 @@ class _LookUp:
     def settle(self) -> None:
         """Look up what waits, and name what is not there."""
         waiting, self._waiting, self._events = self._waiting, [], 0
-        ids = [[event_id_of(self._space_id, event.dedupe_key) for event in parsed.events] for _, parsed, _ in waiting]
+        ids = [[event_id_of(self._space_id, event.dedupe_key) for event in parsed.events] for _, parsed, *_ in waiting]
         there = {
             row[0]
             for row in self._connection.execute(
@@ -170,7 +181,7 @@ class _LookUp:
                 binary=True,
             )
         }
-        for (path, parsed, must), wanted in zip(waiting, ids, strict=True):
+        for (path, parsed, must, passed_over), wanted in zip(waiting, ids, strict=True):
             absent = [event for event, one in zip(parsed.events, wanted, strict=True) if one not in there]
             if not absent:
                 continue
@@ -181,6 +192,9 @@ class _LookUp:
                 continue
             if not must:
                 self.ledger.unread += 1
+                continue
+            if passed_over:
+                self.ledger.passed_over += 1
                 continue
             self.ledger.missing += 1
             if len(self.ledger.missing_named) < self._keep:

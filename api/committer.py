@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, cast, get_args
 
+import msgspec
 import psycopg
 
 from memctl.api.commands import Away, Intake, Recording
@@ -221,10 +222,11 @@ def parse(delivery: Delivery) -> ParsedHook:
 
 
 def heard(parsed: ParsedHook, silence: Silence) -> ParsedHook:
-    """Nothing of what was told where saving is off."""
+    """Nothing of what was told where saving is off. A transcript that it names is read all the same, which passes over
+    what was said there (`memctl.api.ingest`): later it would be read from where it was left before."""
     if not any(silence.off("save", event.session_id, event.location) for event in parsed.events):
         return parsed
-    return ParsedHook(kind="off")
+    return msgspec.structs.replace(parsed, events=(), kind="off")
 
 
 def _settle(future: asyncio.Future[Answer], answer: Answer) -> None:

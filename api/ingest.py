@@ -20,7 +20,7 @@ from memctl.api.commands import Recorded, Recording
 from memctl.domain.event import NewEvent
 from memctl.infra.log import checkpoints
 from memctl.infra.log.append import Appended
-from memctl.infra.silence import Silence
+from memctl.infra.silence import Silence, Spans
 from memctl.infra.transcripts.files import discover
 from memctl.infra.transcripts.reading import START, Checkpoint, Parsed, Transcript
 from memctl.infra.transcripts.sniff import sniff_head
@@ -278,8 +278,11 @@ class Batches:
 def _read(reading: _Reading, path: Path, batches: Batches, progress: Progress) -> None:
     """Read a file on from where it was left, into batches; however it ends, what was read whole is noted."""
     last: tuple[Transcript, Parsed] | None = None
+    off = _Off()
 
     def note() -> None:
+        if reading.silence is not None:
+            reading.silence.passed_over(checkpoints.name_of(path), off.taken())
         if last is not None:
             transcript, parsed = last
             batches.reached(path, transcript.checkpoint(parsed))
@@ -288,8 +291,10 @@ def _read(reading: _Reading, path: Path, batches: Batches, progress: Progress) -
         try:
             for transcript, parsed in lines:
                 progress(path, parsed.end - parsed.offset)
-                if reading.silence is not None and parsed.events:
-                    parsed = _heard(parsed, reading.silence)
+                if reading.silence is not None:
+                    heard = _heard(parsed, reading.silence)
+                    off.add(parsed, passed_over=heard is not parsed)
+                    parsed = heard
                 count(reading.account, path, parsed)
                 full = batches.add(path, parsed)
                 if not parsed.whole:  # its newline will come: until then it is read again each time
@@ -322,6 +327,25 @@ def _lines(reading: _Reading, path: Path) -> Generator[tuple[Transcript, Parsed]
                 yield transcript, parsed
     except OSError as problem:
         reading.account.bad.append(BadLine(str(path), 0, _reason(problem)))
+
+
+class _Off:
+    """Bytes of a file that were passed over since they were last taken: runs of lines, with those between them of which
+    nothing would have been kept."""
+
+    def __init__(self) -> None:
+        self._spans: Spans = []
+        self._goes_on = False
+
+    def add(self, parsed: Parsed, *, passed_over: bool) -> None:
+        if passed_over:
+            at = self._spans.pop()[0] if self._goes_on else parsed.offset
+            self._spans.append((at, parsed.end))
+        self._goes_on = bool(self._spans) and (passed_over or (self._goes_on and not parsed.events))
+
+    def taken(self) -> Spans:
+        taken, self._spans, self._goes_on = self._spans, [], False
+        return taken
 
 
 def _heard(parsed: Parsed, silence: Silence) -> Parsed:

@@ -97,10 +97,11 @@ def _told_to_hooks(places: Places, door: Path, api: Path) -> Iterator[str]:
 class Spooling:
     """Makes deliveries durable on this disk, and has them sent on."""
 
-    def __init__(self, settings: Settings, folder: Path, wake: asyncio.Event) -> None:
+    def __init__(self, settings: Settings, folder: Path, wake: asyncio.Event, reader: TranscriptReader) -> None:
         self._folder = folder
         self._wake = wake
         self._silence = Silence(settings)
+        self._reader = reader
         self._writing = ThreadPoolExecutor(2, thread_name_prefix="spool")
 
     async def commit(
@@ -120,6 +121,8 @@ class Spooling:
     def _keep(self, delivery: Delivery) -> Answer:
         told = heard(parse(delivery), self._silence)
         if told.kind == "off":
+            for file in told.transcripts:
+                self._reader.read(file)
             return {"ok": True, "new": 0, "duplicate": 0, "ignored": told.kind}
         try:
             os.makedirs(self._folder, mode=0o700, exist_ok=True)
@@ -147,7 +150,7 @@ class _Relay:
         reader.start()
         asking = Asking(self._settings, self._notes, token)
         async with await _listen(asking, api):
-            keeper = Spooling(self._settings, self._places.spool, wake)
+            keeper = Spooling(self._settings, self._places.spool, wake, reader)
             deadline = await serve(door, Door(keeper), self._forward(committer, wake))
         api.unlink(missing_ok=True)
         await ended(committer, reader, deadline)

@@ -46,7 +46,6 @@ class TranscriptReader(threading.Thread):
         super().__init__(name="transcripts", daemon=True)
         self._settings = settings
         self._open_intake = open_intake
-        self._silence = Silence(settings)
         self._changed = threading.Condition()
         self._due: list[tuple[float, str, bool]] = []
         """A heap: when, which file, and whether its neighbours are to be read, too."""
@@ -101,8 +100,10 @@ class TranscriptReader(threading.Thread):
         if neighbours:
             known = self._intake.known()
             paths += [other for other in _beside(path) if _grown(other, known)]
+        # As it is now: what is passed over is not read again.
+        silence = Silence(self._settings)
         account = ingest(
-            self._intake, [each for each in paths if each.is_file()], progress=self._go_on, silence=self._silence
+            self._intake, [each for each in paths if each.is_file()], progress=self._go_on, silence=silence
         )
         for bad in account.bad:
             log.warning("line %d of transcript %s: %s", bad.line, Path(bad.file).name, bad.why)

@@ -22,6 +22,7 @@ from memctl.infra.database import Connection, connect, outages
 from memctl.infra.log import audit, erase
 from memctl.infra.log.mark import move_mark
 from memctl.infra.log.spaces import space_names
+from memctl.infra.silence import PassedOver
 from memctl.infra.vectors import CollectionMissing, drift, store
 from memctl.infra.vectors.drift import Drift
 from memctl.workers.audit import audit as audit_rows
@@ -266,7 +267,8 @@ class Verification:
             done += size
             self.progress("reading transcripts", done, 0)
 
-        ledger = accounting.account(connection, space, self.paths, progress=progress)
+        passed_over = PassedOver(self.settings.data_dir)
+        ledger = accounting.account(connection, space, self.paths, passed_over=passed_over, progress=progress)
         if not ledger.files and not ledger.gone:
             yield skipped("transcripts", "lines", "no transcript has been read yet")
             return
@@ -274,6 +276,7 @@ class Verification:
         for count, word in ((ledger.blank, "blank"), (ledger.bad, "bad")):
             counted += f" + {count:,} {word}" if count else ""
         counted += f"; {ledger.forgotten:,} of them forgotten" if ledger.forgotten else ""
+        counted += f"; {ledger.passed_over:,} of them told while saving was off" if ledger.passed_over else ""
         yield check(
             "transcripts", "lines", counted,
             [f"{line}: not in the log" for line in ledger.missing_named],

@@ -121,6 +121,8 @@ def _deliver(asked: dict[str, str]) -> None:
     asks = "--recall" in asked and off != "recall" and len(payload) <= MOST_ASKED
     asking = _ask(data_dir, asked, identifier, payload) if asks else None
     waits = off != "save" and (len(payload) > MAX_PAYLOAD or not _through_door(door, delivery))
+    if waits and _is_off(data_dir, payload):  # the door would drop it; by the time that it is drained it may be on
+        off, waits = "save", False
     lost = waits and not _left(data_dir + "/spool", identifier, at, delivery)
     if off != "save" and not lost:
         _has_room_again(data_dir)
@@ -218,6 +220,40 @@ def _answer(client: _socket.socket, unsent: bytes, deadline: float) -> bytes:
         return b""
     head_, _, body = answer.partition(b"\r\n\r\n")
     return body if head_.startswith(b"HTTP/1.1 200 ") and body.endswith(b"}") else b""
+
+
+def _is_off(data_dir: str, payload: bytes) -> bool:
+    """Whether saving was switched off here by `memctl off`, as `memctl.infra.silence` reads it: also where that file
+    cannot be read. Every name that a client has for a session and a place is looked at."""
+    try:
+        with open(f"{data_dir}/{OFF_FILE}", "rb") as file:
+            text = file.read()
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    import json
+
+    try:
+        off = json.loads(text)
+        if "save" in off.get("everywhere", ()):
+            return True
+        sessions = {name for name, what in off.get("sessions", {}).items() if "save" in what}
+        projects = [path for path, what in off.get("projects", {}).items() if "save" in what]
+    except (ValueError, AttributeError, TypeError, RecursionError):
+        return True
+    if not sessions and not projects:
+        return False
+    try:
+        told = json.loads(payload)
+        places = [told.get("cwd"), *(told.get("workspace_roots") or ())]
+        named = [told.get("session_id"), told.get("conversation_id")]
+    except (ValueError, AttributeError, TypeError, RecursionError):  # the door tells what is wrong with it
+        return False
+    inside = (os.path.normpath(place) + "/" for place in places if isinstance(place, str) and place)
+    return any(isinstance(name, str) and name in sessions for name in named) or any(
+        place.startswith(path.rstrip("/") + "/") for place in inside for path in projects
+    )
 
 
 def _trouble(data_dir: str, door: str, asked: dict[str, str], payload: bytes, lost: bool) -> bytes:

@@ -8,6 +8,7 @@ unless a person reads that transcript on purpose (`memctl ingest --again`).
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
 import stat
@@ -35,6 +36,13 @@ PROJECT_FILE = ".memctl.toml"
 LONGEST_PROJECT_FILE = 1 << 16
 FRESH_S = 2.0
 """For how long what a file said is believed."""
+
+PASSED_FILE = "passed-over.jsonl"
+"""In the data directory: which bytes of which transcripts were read while saving was off there, so that nobody looks
+for them in the log. A line names a file by a digest of what its checkpoint is noted under."""
+
+Spans = list[tuple[int, int]]
+"""Bytes of a file, from and up to, in the order in which they were read."""
 
 
 class OffUnreadable(MemctlError):
@@ -119,11 +127,43 @@ class Silence:
             return True
         return any(what in self._said_by(folder) for folder in _upward(location))
 
+    def passed_over(self, name: str, spans: Spans) -> None:
+        """Note that those bytes of a transcript are not to be kept. `name` is what its checkpoint is noted under."""
+        if not spans:
+            return
+        self._data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+        line = json.dumps({"file": _digest(name), "spans": spans}) + "\n"
+        handle = os.open(self._data_dir / PASSED_FILE, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        try:
+            os.write(handle, line.encode())
+        finally:
+            os.close(handle)
+
     def _said_by(self, folder: str) -> frozenset[str]:
         known = self._projects.get(folder)
         if known is None:
             known = self._projects[folder] = _project_off(Path(folder) / PROJECT_FILE)
         return known
+
+
+class PassedOver:
+    """What was read of transcripts while saving was off."""
+
+    def __init__(self, data_dir: Path) -> None:
+        self._spans: dict[str, Spans] = {}
+        with contextlib.suppress(FileNotFoundError):
+            for line in (data_dir / PASSED_FILE).read_text(encoding="utf-8", errors="replace").splitlines():
+                with contextlib.suppress(ValueError, KeyError, TypeError):  # torn
+                    noted = json.loads(line)
+                    self._spans.setdefault(noted["file"], []).extend((at, to) for at, to in noted["spans"])
+
+    def of(self, name: str) -> Spans:
+        """Bytes of a file, by what its checkpoint is noted under."""
+        return self._spans.get(_digest(name), [])
+
+
+def _digest(name: str) -> str:
+    return hashlib.blake2b(name.encode(), digest_size=16).hexdigest()
 
 
 def _project_off(file: Path) -> frozenset[str]:

@@ -26,6 +26,7 @@ from memctl.api.reader import reader_of
 from memctl.infra import generations
 from memctl.infra.database import connect
 from memctl.infra.hook import MAX_PAYLOAD
+from memctl.infra.log import checkpoints
 from memctl.infra.spool import Delivery, spool
 
 BIG = 8_000_000
@@ -82,6 +83,38 @@ def test_what_is_off_is_taken_and_not_kept(place: Place, database_url: str, tmp_
             assert answer == {"ok": True, "new": 0, "duplicate": 0, "ignored": "off"}
         assert ask(place.door, delivery(9, said(session="deaf")))["new"] == 1
     assert kept(database_url) == 1
+
+
+def test_what_a_transcript_told_while_saving_was_off_is_not_read_once_it_is_on(
+    tmp_path: Path, place: Place, database_url: str
+) -> None:
+    lines = EXAMPLE.read_text().splitlines(keepends=True)
+    transcript = tmp_path / "a.jsonl"
+    transcript.write_text("".join(lines[:10]))
+    (place.data / "off.json").write_text(json.dumps({"everywhere": ["save"]}))
+
+    def read_up_to_its_end() -> bool:
+        with connect(database_url) as connection:
+            at = checkpoints.load_all(connection, 1).get(checkpoints.name_of(transcript))
+        return at is not None and at.offset == transcript.stat().st_size
+
+    with place.open(database_url):
+        assert ask(place.door, named(1, "SessionStart", transcript))["ignored"] == "off"
+        until(read_up_to_its_end, "the transcript to be passed over")
+        (place.data / "off.json").unlink()
+        numbers = iter(range(100, 10_000))
+        until(lambda: "ignored" not in ask(place.door, delivery(next(numbers))), "saving")
+        with transcript.open("a") as file:
+            file.write("".join(lines[10:]))
+        assert ask(place.door, named(2, "Stop", transcript))["ok"]
+        until(read_up_to_its_end)
+    told = {uuid for uuid in (json.loads(line).get("uuid") for line in lines[:10]) if uuid}
+    with psycopg.connect(database_url) as connection:
+        kept_of = connection.execute("SELECT payload->>'line' FROM memctl.events WHERE payload->>'line' <> ''")
+        found = {line.partition("#")[0] for (line,) in kept_of}
+    assert told
+    assert found
+    assert not found & told
 
 
 def test_what_waits_for_a_stuck_postgres_is_bounded_and_left_behind_makes_room(place: Place, database_url: str) -> None:
@@ -184,6 +217,21 @@ def test_what_cannot_be_drained_holds_nothing_up(place: Place, database_url: str
         until(lambda: kept(database_url) == 4)
     assert [name.rpartition(".")[2] for name in place.names()] == ["damaged", "delivery", "refused"]
     assert place.log.count("x.delivery cannot be drained") == 1
+
+
+def test_what_a_newer_memctls_hook_left_waits_for_a_door_that_knows_it(place: Place, database_url: str) -> None:
+    newer = delivery(1).encode().replace(b'{"v": 1,', b'{"v": 2, "new": [],')
+    place.spool.mkdir()
+    (place.spool / "00000000000000000000-newer.delivery").write_bytes(newer)
+    with place.open(database_url), closing(Client(place.door)) as client:
+        client.socket.sendall(newer)
+        assert client.answer()["ok"] is False  # so that its hook spools it
+        spool(place.spool, delivery(2))
+        until(lambda: kept(database_url) == 1)
+        spool(place.spool, delivery(3))
+        until(lambda: kept(database_url) == 2)  # the drain has been through twice
+    assert place.names() == ["00000000000000000000-newer.delivery"]
+    assert place.log.count("newer.delivery cannot be drained") == 1
 
 
 def test_what_waits_in_the_spool_stays_while_postgres_is_away_and_is_kept_when_it_is_back(

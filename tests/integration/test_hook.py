@@ -104,6 +104,33 @@ def test_a_payload_longer_than_any_is_counted_and_not_kept(tmp_path: Path) -> No
     assert os.listdir(tmp_path / "memory" / "spool") == ["refused"]
 
 
+@pytest.mark.parametrize(
+    ("off", "payload", "waits"),
+    [
+        ({"everywhere": ["save"]}, said(), False),
+        ({"everywhere": ["recall"]}, said(), True),
+        ({"sessions": {"s1": ["save"]}}, said(), False),
+        ({"sessions": {"s2": ["save"], "s1": ["recall"]}}, said(), True),
+        ({"projects": {"/x/shop": ["save", "recall"]}}, said(cwd="/x/shop/../shop/api/"), False),
+        ({"projects": {"/x/shop": ["save"]}}, said(cwd="/x/shopping"), True),
+        ({"projects": {"/x": ["save"]}}, b'{"workspace_roots": ["/x"], "session_id": ["s"]}', False),
+        ({"sessions": {"s1": ["save"]}}, b"no JSON", True),
+        ({"sessions": []}, said(), False),
+        ("{", said(), False),
+    ],
+)
+def test_what_is_said_while_saving_is_off_and_memctl_is_down_does_not_wait_in_the_spool(
+    off: object, payload: bytes, waits: bool, tmp_path: Path
+) -> None:
+    (tmp_path / hooks.OFF_FILE).write_text(off if isinstance(off, str) else json.dumps(off))
+    command = [sys.executable, "-I", "-S", hooks.__file__, "ingest", "--stdin"]
+    done = subprocess.run(
+        command, env={"MEMCTL_DATA_DIR": str(tmp_path)}, input=payload, capture_output=True, timeout=60, check=True
+    )
+    assert (done.stdout, done.stderr) == (b"", b"")
+    assert (tmp_path / "spool").exists() is waits
+
+
 def test_a_hook_that_runs_as_a_plain_file_imports_next_to_nothing(tmp_path: Path, place: Place) -> None:
     command = [sys.executable, "-I", "-S", "-X", "importtime", hooks.__file__, "ingest"]
     done = subprocess.run(

@@ -28,7 +28,8 @@ from memctl.cli.verify import doctor
 from memctl.infra import hook, keys
 from memctl.infra.database import Connection, connect
 from memctl.infra.embedded.places import Places
-from memctl.infra.relayed import relay_seen
+from memctl.infra.log.checkpoints import name_of
+from memctl.infra.relayed import Checkpoints, relay_seen
 from memctl.infra.settings import SettingsInvalid, load_settings
 
 RUN = """
@@ -406,6 +407,36 @@ def test_what_is_off_here_never_leaves_this_machine(relay: Relay, line: Line, lo
     relay.hook(prompt("loud", "for all"))
     until(lambda: kept(log, "loud") == ["for all"])
     assert kept(log, "quiet") == []
+
+
+def test_what_a_transcript_told_while_saving_was_off_here_is_not_sent_once_it_is_on(
+    relay: Relay, log: Connection, tmp_path: Path
+) -> None:
+    transcript = tmp_path / "hushed.jsonl"
+    stop = {"session_id": "hushed", "cwd": LEDGER, "hook_event_name": "Stop", "transcript_path": str(transcript)}
+
+    def say(text: str) -> None:
+        line = {"type": "user", "uuid": uuid4().hex, "sessionId": "hushed", "cwd": LEDGER, "message": {"content": text}}
+        with transcript.open("a") as file:
+            file.write(json.dumps(line) + "\n")
+        relay.hook({**stop, "last_assistant_message": "Done."})
+
+    def read() -> bool:
+        with contextlib.closing(Checkpoints(relay.data / "relay.sqlite3")) as noted:
+            at = noted.known().get(name_of(transcript))
+        return at is not None and at.offset == transcript.stat().st_size
+
+    relay.kill()
+    (relay.data / "off.json").write_text(json.dumps({"sessions": {"hushed": ["save"]}}))
+    relay.start()
+    say("between us")
+    until(read, "the transcript to be passed over")
+    (relay.data / "off.json").unlink()
+    relay.kill()
+    relay.start()
+    say("for all")
+    until(lambda: kept(log, "hushed"))
+    assert kept(log, "hushed") == ["for all"]
 
 
 def test_it_ends_when_told_and_leaves_nothing_but_what_waits(relay: Relay, line: Line) -> None:

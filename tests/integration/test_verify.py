@@ -29,6 +29,7 @@ from memctl.infra.log import audit
 from memctl.infra.log.append import append
 from memctl.infra.log.mark import last_position, move_mark
 from memctl.infra.settings import Settings, load_settings
+from memctl.infra.silence import Silence, switch
 from memctl.infra.vectors import drift, store
 from memctl.workers.drain import Drainer, catch_up
 from memctl.workers.outbox import Outbox, OutboxLoop, Scrub
@@ -397,6 +398,29 @@ def test_a_file_that_has_grown_is_behind_and_no_gap_unless_it_is_named(
     assert found["transcripts: lines"].numbers["unread"] == 1
     (told,) = gaps(settings, grown)["transcripts: lines"]
     assert told.startswith(f"{grown}:{end + 1}  ")
+
+
+def test_what_was_told_while_saving_was_off_is_not_missed_and_whatever_else_is_gone_is(
+    settings: Settings, memory: Connection, sessions: Path
+) -> None:
+    lines = EXAMPLE.read_text(encoding="utf-8").replace("3f6f1d52", "99999999").splitlines(keepends=True)
+    hushed = sessions / "hushed.jsonl"
+
+    def read(text: str, mode: str) -> None:
+        with hushed.open(mode, encoding="utf-8") as file:
+            file.write(text)
+        with Intake(settings) as intake:
+            ingest(intake, [hushed], silence=Silence(settings))
+
+    switch(settings.data_dir, False, ["save"])
+    read("".join(lines[:10]), "w")
+    switch(settings.data_dir, True)
+    read("".join(lines[10:]), "a")
+    for found in (verified(settings), verified(settings, hushed)):
+        assert found["transcripts: lines"].result == "ok"
+        assert "told while saving was off" in found["transcripts: lines"].counted
+    tamper(memory, "DELETE FROM memctl.events WHERE starts_with(session_id, '99999999')")
+    assert len(gaps(settings, hushed)["transcripts: lines"]) > 1
 
 
 def test_a_file_that_is_gone_is_told_and_its_events_are_not_missed(
