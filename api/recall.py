@@ -59,10 +59,16 @@ Line = tuple[str, RecalledMemory]
 def recall(
     reader: Reader, engine: Engine, hook: str, payload: dict[str, Any], stream: str, places: Places, now: datetime
 ) -> Told:
-    """What to tell the session of that stream at a hook, from its payload in Claude Code's words. Nothing where memory
-    knows no project: what was said in others is none of this one's business."""
+    """What to tell the session of that stream at a hook, from its payload in Claude Code's words. Where memory knows no
+    project only what holds everywhere, at its start: what was said in others is none of this one's business."""
+    if hook == "SessionStart" and places.project is None:
+        places = Places(None, "here", ())
     if hook == "SessionStart" and payload.get("source") == "compact":
-        return block("What this session was at before its context was shortened:", _for_the_rest(reader, stream))
+        always, rest = _always(reader, places)[0], _for_the_rest(reader, stream)
+        told = "what this session was at before its context was shortened:"
+        return block(f"What always holds, and {told}" if always else f"W{told[1:]}", [*always, *rest])
+    if hook == "SessionStart" and places.project is None:
+        return block("What memory holds whatever the project:", _known(reader, places)[0])
     if places.project is None:
         return Told()
     if hook == "UserPromptSubmit":
@@ -105,7 +111,8 @@ def _for_error(reader: Reader, payload: dict[str, Any], places: Places) -> list[
     return []
 
 
-def _for_start(reader: Reader, stream: str, places: Places) -> list[Line]:
+def _always(reader: Reader, places: Places) -> tuple[list[Line], set[str]]:
+    """Core memory and what is pinned, with the keys of what that was made of."""
     lines = [
         _line(f"{_day_of(row)} {row['section']}: {quoted(row['text'], TEXT)}", f"core/{row['section']}")
         for row in claims.core_memory(reader)[:MOST_SECTIONS]
@@ -114,13 +121,23 @@ def _for_start(reader: Reader, stream: str, places: Places) -> list[Line]:
     lines += [
         _line(f"{day_of(each.last_at)[:10]} {quoted(each.text, TEXT)}", each.id, class_="pinned") for each in wanted
     ]
+    return lines, {each.source.key for each in wanted}
+
+
+def _known(reader: Reader, places: Places) -> tuple[list[Line], set[str]]:
+    """The same and what is verified, with the texts of that."""
+    lines, sources = _always(reader, places)
     known = claims.knowledge(reader, places, status="verified", limit=8).items
-    sources = {each.source.key for each in wanted}
     for row in known:
         if row["id"] not in sources:
             said = f"{row['last_seen'][:10]} {quoted(row['text'], 300)}"
             lines.append(_line(said, row["id"], memory=row["memory_id"]))
-    lines += _overview(reader, places, {row["text"] for row in known})
+    return lines, {row["text"] for row in known}
+
+
+def _for_start(reader: Reader, stream: str, places: Places) -> list[Line]:
+    lines, texts = _known(reader, places)
+    lines += _overview(reader, places, texts)
     for rule in code.rules(reader, places, limit=MOST_RULES).items:
         if rule["state"] != "weak" and (rule["asked_by_user"] or len(rule["sessions"]) > 1):
             where = f"{rule['last_seen'][:10]} in {'/'.join(rule['languages'])}"

@@ -641,5 +641,25 @@ def test_core_memory_stands_at_the_start_of_every_session(api: Api, memory: Reme
         client.command("core-append", "core-1", section="persona", content="Answers in one paragraph.")
     with contextlib.closing(Drainer(memory.database_url)) as drainer:
         catch_up(drainer)
-    told = told_at(api, hook_event_name="SessionStart", source="startup", session_id="another")[1]
-    assert 'persona: "Answers in one paragraph."' in told.splitlines()[2]
+    starts = {"hook_event_name": "SessionStart", "source": "startup", "session_id": "another"}
+    for begins in (starts, {**starts, "cwd": "/home/dana/new"}, {**starts, "source": "compact"}):
+        assert 'persona: "Answers in one paragraph."' in told_at(api, **begins)[1].splitlines()[2]
+    told = told_at(api, **{**starts, "session_id": "atlas1", "cwd": ATLAS, "source": "compact"})[1]
+    assert "persona:" in told
+    assert "the user's last words:" in told
+
+
+def test_what_holds_everywhere_is_told_where_memory_knows_no_project_and_nothing_else(
+    api: Api, memory: Remembered
+) -> None:
+    new = {"hook_event_name": "SessionStart", "source": "startup", "session_id": "new", "cwd": "/home/dana/new"}
+    with api.client() as client:
+        for text, everywhere in (("Tabs are four blanks wide", True), ("Maps are drawn at night", False)):
+            noted = {"text": text, "everywhere": everywhere, "kind": "preference", "location": ATLAS}
+            client.command("note", f"note-{everywhere}", **noted)
+    with contextlib.closing(Drainer(memory.database_url)) as drainer:
+        catch_up(drainer)
+    told = told_at(api, **new)[1]
+    assert "Tabs are four blanks wide" in told
+    for text in ("Maps are drawn at night", "Decimal", "worked on"):
+        assert text not in told
