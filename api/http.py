@@ -127,7 +127,7 @@ def application(
     app.include_router(http_hooks.routes(readers, engine, doors, Silence(doors.settings)), prefix="/v1")
     app.include_router(_callers(), prefix="/v1")
     app.include_router(_tickets(browsers), prefix="/v1")
-    app.router.routes.extend(site(readers, engine, browsers, doors.settings))
+    app.router.routes.extend(site(readers, engine, browsers, doors.settings, timings))
     app.openapi = lambda: http_openapi.document(app)  # type: ignore[method-assign]
     return app
 

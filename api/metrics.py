@@ -10,6 +10,7 @@ import time
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from fastapi import APIRouter, Response
@@ -193,6 +194,16 @@ def _of_the_spool(folder: Path) -> list[Sample]:
     ]
 
 
+class Took(NamedTuple):
+    """How long answers of one route took: percentiles in seconds, as exact as `BOUNDS`."""
+
+    method: str
+    route: str
+    answers: int
+    p50: float
+    p95: float
+
+
 class Timings:
     """How long requests took, by method, route and class of status: a histogram for each, since this process began."""
 
@@ -206,6 +217,17 @@ class Timings:
             self._counts.setdefault(labels, Counter())[bisect_left(BOUNDS, seconds)] += 1
             self._sums[labels] = self._sums.get(labels, 0.0) + seconds
 
+    def by_route(self) -> list[Took]:
+        """Every route that was asked, whatever the status, those asked most first."""
+        merged: dict[tuple[str, str], Counter[int]] = {}
+        with self._lock:
+            for (method, route, _), counts in self._counts.items():
+                merged.setdefault((method, route), Counter()).update(counts)
+        found = [
+            Took(*at, counts.total(), _within(counts, 0.5), _within(counts, 0.95)) for at, counts in merged.items()
+        ]
+        return sorted(found, key=lambda took: (-took.answers, took.route, took.method))
+
     def lines(self, metric: Metric) -> Iterator[str]:
         with self._lock:
             counted = [(labels, Counter(counts), self._sums[labels]) for labels, counts in self._counts.items()]
@@ -217,6 +239,17 @@ class Timings:
                 yield f'memctl_{metric.name}_bucket{{{named},le="{bound}"}} {so_far}'
             yield f"memctl_{metric.name}_sum{{{named}}} {total:.6f}"
             yield f"memctl_{metric.name}_count{{{named}}} {so_far}"
+
+
+def _within(counts: Counter[int], share: float) -> float:
+    """Seconds within which that share of the answers came, taken to lie evenly between two bounds; the last bound where
+    more took longer than any."""
+    wanted, below = share * counts.total(), 0
+    for at, (least, most) in enumerate(pairwise((0.0, *BOUNDS))):
+        if below + counts[at] >= wanted:
+            return least + (most - least) * (wanted - below) / counts[at]
+        below += counts[at]
+    return BOUNDS[-1]
 
 
 class Timed:

@@ -16,13 +16,15 @@ from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
-from starlette.routing import Route
+from starlette.routing import Match, Route
+from starlette.types import Scope
 
 from memctl.api import bugs, claims, dead_letters, graph, project, queries, stats
 from memctl.api.counting import Counted
 from memctl.api.evidence import field_text, with_evidence
 from memctl.api.explain import explain
 from memctl.api.http_problems import status_of
+from memctl.api.metrics import Timings
 from memctl.api.pages import equal, projection_named, table_of, within
 from memctl.api.pages import page as rows_of
 from memctl.api.places import Places, places_of, project_asked, projects_of
@@ -44,6 +46,11 @@ ANYWHERE = "*"
 MOST_PROJECTS = 60
 """On one page."""
 
+MOST_ROUTES = 15
+"""Of the API and the viewer, whose times are shown."""
+
+LEVELS = ("L1 read out of what was said", "L2 passed its checks", "L3 verified", "L4 found by search")
+
 _EPISODES = projection_named("episodes")
 
 _TYPES = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
@@ -56,9 +63,17 @@ Show = Callable[[Request], str | Answer]
 T = TypeVar("T")
 
 
-def site(readers: Readers, engine: Engine, browsers: Browsers, settings: Settings) -> list[Route]:
-    """The viewer's routes, for an application beside the API's."""
-    pages, forgetting = _Pages(readers, engine), Forgetting(settings)
+class Page(Route):
+    """A route that is measured under its own path (`metrics.Timed`), as those of the API are."""
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        match, found = super().matches(scope)
+        return match, found if match is Match.NONE else {**found, "route": self}
+
+
+def site(readers: Readers, engine: Engine, browsers: Browsers, settings: Settings, timings: Timings) -> list[Route]:
+    """The viewer's routes, for an application beside the API's, whose answers `timings` measures."""
+    pages, forgetting = _Pages(readers, engine, timings), Forgetting(settings)
     shown: dict[str, Show] = {
         "/": pages.home,
         "/search": pages.search,
@@ -77,15 +92,16 @@ def site(readers: Readers, engine: Engine, browsers: Browsers, settings: Setting
     }
     doors = _Doors(browsers)
     return [
-        *(Route(path, _page(show)) for path, show in shown.items()),
-        Route("/forget", _form(forgetting.do), methods=["POST"]),
-        Route("/static/{name}", _static),
+        *(Page(path, _page(show)) for path, show in shown.items()),
+        Page("/bugs", _form(pages.like_an_error), methods=["POST"]),
+        Page("/forget", _form(forgetting.do), methods=["POST"]),
+        Page("/static/{name}", _static),
         # What a browser asks for of its own accord, where a page names no icon.
-        Route("/favicon.ico", lambda _: RedirectResponse("/static/icon.svg", 308)),
-        Route("/sign-in", doors.ask),
-        Route("/sign-in", doors.by_token, methods=["POST"]),
-        Route("/sign-in/{ticket}", doors.by_ticket),
-        Route("/sign-out", doors.leave, methods=["POST"]),
+        Page("/favicon.ico", lambda _: RedirectResponse("/static/icon.svg", 308)),
+        Page("/sign-in", doors.ask),
+        Page("/sign-in", doors.by_token, methods=["POST"]),
+        Page("/sign-in/{ticket}", doors.by_ticket),
+        Page("/sign-out", doors.leave, methods=["POST"]),
     ]
 
 
@@ -96,7 +112,7 @@ def _page(show: Show) -> Callable[[Request], Any]:
     return answer
 
 
-def _form(do: Callable[[Mapping[str, Any]], Answer]) -> Callable[[Request], Any]:
+def _form(do: Callable[[Mapping[str, Any]], str | Answer]) -> Callable[[Request], Any]:
     async def answer(request: Request) -> Response:
         async with request.form(max_files=0, max_fields=8) as form:
             given = dict(form)
@@ -160,9 +176,10 @@ def _signed_in(cookie: str) -> Response:
 
 
 class _Pages:
-    def __init__(self, readers: Readers, engine: Engine) -> None:
+    def __init__(self, readers: Readers, engine: Engine, timings: Timings) -> None:
         self._readers = readers
         self._engine = engine
+        self._timings = timings
         self._counted = Counted()
 
     def home(self, request: Request) -> str:
@@ -239,16 +256,21 @@ class _Pages:
         return self._shown("event.html", request, look)
 
     def bugs(self, request: Request) -> str:
-        text = request.query_params.get("q", "").strip()[:20_000]
+        return self.like_an_error(request.query_params)
+
+    def like_an_error(self, given: Mapping[str, Any]) -> str:
+        """`given` has `q`, the error, and `project`. A form posts it: an error is long, has lines, and is nobody's whom
+        a browser's history tells it."""
+        text, project = str(given.get("q", "")).strip()[:20_000], _named(given)
 
         def look(reader: Reader) -> dict[str, Any]:
-            places = _places(reader, request)
+            places = places_of(reader, project)
             if not text:
                 return {"q": "", "answer": bugs.known(reader, places, limit=40)}
             told = self._engine.bugs_like(reader, text, places)
             return {"q": text, "answer": bugs.bugs(reader, text, places, told=told, limit=20)}
 
-        return self._shown("bugs.html", request, look)
+        return render.page("bugs.html", **self._readers.read(look), at="bugs", project=project)
 
     def knowledge(self, request: Request) -> str:
         def look(reader: Reader) -> dict[str, Any]:
@@ -295,6 +317,7 @@ class _Pages:
                 "replays": rebuilds.progress(reader.connection, 5),
                 "parked": dead_letters.standing(reader),
                 "missing": self._engine.condition(reader),
+                "took": self._timings.by_route()[:MOST_ROUTES],
             }
 
         name = "engine_live.html" if request.query_params.get("part") == "live" else "engine.html"
@@ -302,12 +325,17 @@ class _Pages:
 
     def _figures(self, reader: Reader, places: Places) -> dict[str, Any]:
         """How far everything is, and what there is: that is counted anew now and then."""
-        counts, days, levels = self._counted.of(
+        counts, days, kinds, levels = self._counted.of(
             places,
             stats.version_of(reader),
-            lambda: (stats.counts(reader, places), plots.by_day(_days(reader, places)), _levels(reader)),
+            lambda: (
+                stats.counts(reader, places),
+                plots.by_day(_days(reader, places)),
+                _kinds(reader),
+                _levels(reader),
+            ),
         )
-        return {"stats": counts | stats.state(reader), "days": days, "levels": levels}
+        return {"stats": counts | stats.state(reader), "days": days, "kinds": kinds, "levels": levels}
 
     def _shown(self, name: str, request: Request, look: Callable[[Reader], dict[str, Any]]) -> str:
         values = self._readers.read(look)
@@ -315,7 +343,12 @@ class _Pages:
 
 
 def _project(request: Request) -> str:
-    return request.query_params.get("project", "").strip()[:4096] or ANYWHERE
+    return _named(request.query_params)
+
+
+def _named(given: Mapping[str, Any]) -> str:
+    """The project that is asked about."""
+    return str(given.get("project", "")).strip()[:4096] or ANYWHERE
 
 
 def _places(reader: Reader, request: Request) -> Places:
@@ -342,6 +375,23 @@ def _days(reader: Reader, places: Places) -> dict[date, int]:
 
 
 def _levels(reader: Reader) -> list[tuple[str, int]]:
+    """What each level of a claim is, and how many claims have reached it, the first one first; of the last one, the
+    memories that they became: claims of one subject are one."""
+    row = reader.connection.execute(
+        sql.SQL(
+            "SELECT count(*),"
+            " count(*) FILTER (WHERE NOT jsonb_path_exists(row->'checks', '$[*] ? (@.passed == false)')),"
+            " count(*) FILTER (WHERE (row->>'ready')::boolean),"
+            " (SELECT count(*) FROM {} WHERE space_id = %(space)s AND row->>'kind' = 'knowledge')"
+            " FROM {} WHERE space_id = %(space)s AND (row->>'sessions')::bigint > 0"
+        ).format(table_of(reader, projection_named("memories")), table_of(reader, projection_named("candidates"))),
+        {"space": reader.space_id},
+    ).fetchone()
+    assert row is not None
+    return list(zip(LEVELS, row, strict=True))
+
+
+def _kinds(reader: Reader) -> list[tuple[str, int]]:
     """Memories by kind, most first."""
     memories = table_of(reader, projection_named("memories"))
     return reader.connection.execute(

@@ -9,7 +9,9 @@ import shutil
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
+from datetime import datetime
+from typing import Any, Literal
+from zoneinfo import ZoneInfo
 
 import httpx
 import pytest
@@ -17,6 +19,7 @@ import uvicorn
 from asked import Remembered, remembered
 from data_dirs import used
 from events import observed
+from histories import workshop
 from waiting import until
 
 from memctl.api.auth import Guard, names_of
@@ -73,6 +76,7 @@ def memory(postgres_server: str, migrated_template: str, vectors: tuple[str, str
         with connect(found.database_url) as connection:
             payload = PromptSubmitted(line="h1", text=HOSTILE)
             append(connection, 1, [observed(payload, session="hostile", at=90_000, location="/home/dana/<b>bold")])
+            append(connection, 1, workshop())
         drainer = Drainer(found.database_url)
         catch_up(drainer)
         drainer.close()
@@ -102,6 +106,23 @@ def viewer(memory: Remembered, tmp_path_factory: pytest.TempPathFactory) -> Iter
         until(lambda: server.started, "the viewer")
         port = server.servers[0].sockets[0].getsockname()[1]
         yield Viewer(f"http://127.0.0.1:{port}", browsers)
+
+
+def linked(browser: httpx.Client) -> list[str]:
+    """A page of each kind of single thing, as the lists lead to them: bug, claim, project, entity, session, event."""
+    found = []
+    for listed, leads in (
+        ("/bugs", r"/things/[^\"?]+"),
+        ("/knowledge", r"/things/[^\"?]+"),
+        ("/projects", r"/projects/[^\"?]+"),
+        ("/graph", r"/graph/[^\"?]+"),
+        ("/sessions", r"/sessions/(?!hostile|workshop)[^\"?]+"),
+    ):
+        (first, *_) = re.findall(rf'href="({leads})"', browser.get(listed).text)
+        found.append(first)
+    for page in tuple(found):
+        found += re.findall(r'href="(/events/[^"]+|/things/[^"]+)"', browser.get(page).text)[:1]
+    return [path.replace("&amp;", "&") for path in dict.fromkeys(found)]
 
 
 def test_whoever_is_not_signed_in_is_led_to_the_door_and_told_nothing(viewer: Viewer) -> None:
@@ -159,16 +180,18 @@ def test_another_page_can_use_the_cookie_for_nothing(viewer: Viewer) -> None:
         assert browser.get("/", headers={"Host": "evil.example"}).status_code == 403
 
 
-@pytest.mark.parametrize("path", PAGES)
-def test_every_page_is_made_and_loads_nothing_from_elsewhere(viewer: Viewer, path: str) -> None:
+def test_every_page_is_made_and_loads_nothing_from_elsewhere(viewer: Viewer) -> None:
     with viewer.signed_in() as browser:
-        answer = browser.get(path)
-        assert answer.status_code == 200
-        policy = answer.headers["content-security-policy"]
-        assert "default-src 'none'" in policy
-        assert "unsafe" not in policy
-        for word in ("http://", "https://", "<style", " style=", " onclick="):
-            assert word not in answer.text
+        singles = linked(browser)
+        assert {path.split("/")[1] for path in singles} == {"things", "events", "projects", "graph", "sessions"}
+        for path in (*PAGES, *singles):
+            answer = browser.get(path)
+            assert answer.status_code == 200, path
+            policy = answer.headers["content-security-policy"]
+            assert "default-src 'none'" in policy
+            assert "unsafe" not in policy
+            for word in ("http://", "https://", "<style", " style=", " onclick="):
+                assert word not in answer.text, path
 
 
 def test_what_memory_holds_stays_text_on_every_page(viewer: Viewer) -> None:
@@ -180,6 +203,7 @@ def test_what_memory_holds_stays_text_on_every_page(viewer: Viewer) -> None:
             "/search?q=%3Cscript%3Ex&part=results",
             "/sessions/hostile",
             "/bugs?q=%3Cimg%3E",
+            *linked(browser),
         ):
             text = browser.get(path).text
             assert "<script>document" not in text
@@ -254,20 +278,34 @@ def test_forgetting_shows_what_would_go_then_does_it_once_and_shows_the_receipt(
             assert connection.execute("SELECT count(*) FROM memctl.receipts").fetchone() == (1,)
 
 
-def test_a_real_browser_walks_every_page(viewer: Viewer) -> None:
+@contextlib.contextmanager
+def chromium_page(**context: Any) -> Iterator[Any]:
+    """A page of the system's Chromium; the test is skipped where there is none."""
     sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    chromium = shutil.which("chromium") or shutil.which("google-chrome")
-    if chromium is None:
+    found = shutil.which("chromium") or shutil.which("google-chrome")
+    if found is None:
         pytest.skip("no Chromium on this machine")
-    name = viewer.url.replace("127.0.0.1", "memctl.localhost")
     with sync_api.sync_playwright() as drivers:
-        browser = drivers.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        page = browser.new_page(viewport={"width": 360, "height": 740})
-        complaints: list[str] = []
+        browser = drivers.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        yield browser.new_context(**context).new_page()
+        browser.close()
+
+
+def by_name(viewer: Viewer) -> str:
+    """Its address as `memctl view` tells it."""
+    return viewer.url.replace("127.0.0.1", "memctl.localhost")
+
+
+def test_a_real_browser_walks_every_page(viewer: Viewer) -> None:
+    name = by_name(viewer)
+    with viewer.signed_in() as client:
+        singles = linked(client)
+    complaints: list[str] = []
+    with chromium_page(viewport={"width": 360, "height": 740}) as page:
         page.on("console", lambda said: complaints.append(said.text))
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.goto(f"{name}/sign-in/{viewer.browsers.ticket()}")
-        for path in (*PAGES, "/sessions/hostile"):
+        for path in (*PAGES, *singles, "/sessions/hostile"):
             page.goto(name + path)
             assert page.evaluate("document.documentElement.scrollWidth") <= 360, f"{path} is wider than a phone"
             assert page.title() != "pwned"
@@ -276,11 +314,66 @@ def test_a_real_browser_walks_every_page(viewer: Viewer) -> None:
         page.keyboard.type("coastline")
         page.wait_for_selector("#results li a")
         assert "q=coastline" in page.url
+        page.fill("#q", "지도 색상")
+        page.wait_for_selector("#results li a:has-text('지도')")
         page.click("text=Sign out")
         page.wait_for_url("**/sign-in")
         assert not [name for name in page.context.cookies() if name["name"] == COOKIE]
-        browser.close()
     assert complaints == []
+
+
+def test_the_engine_shows_levels_that_add_up_and_how_long_answers_took(viewer: Viewer) -> None:
+    with viewer.signed_in() as browser:
+        browser.get("/search", params={"q": "decimal"})
+        page = browser.get("/engine").text
+    figure = r'<td class="number">([\d,]+)(?: ms)?</td>'
+    reached = [int(found) for found in re.findall(rf">L\d [^<]+</th>{figure}", page)]
+    assert len(reached) == len(site.LEVELS)
+    assert reached[0] >= reached[1] >= reached[2] >= reached[3] > 0
+    (asked, half, nearly_all) = re.findall(rf"GET /search</code></th>{figure * 3}", page)[0]
+    assert int(asked) >= 1
+    assert 0 <= int(half) <= int(nearly_all)
+
+
+def test_an_error_is_posted_with_all_its_lines_by_pages_of_ours_alone(viewer: Viewer) -> None:
+    error = "Traceback:\r\n  in total\r\nTypeError: unsupported operand type(s) for *: 'float' and 'decimal.Decimal'"
+    ours = {"Origin": viewer.url}
+    with viewer.signed_in() as browser:
+        page = browser.post("/bugs", data={"q": error}, headers=ours).text
+        assert re.search(r'href="/things/[^"]+"><code>[^<]*unsupported operand', page)
+        assert "Traceback:\r\n  in total\r\n" in page  # it stands in the field as it was pasted
+        assert browser.post("/bugs", data={"q": error * 900}, headers=ours).status_code == 200
+        assert browser.post("/bugs", data={"q": error}).status_code == 401
+
+
+def test_times_are_those_of_where_the_browser_is(viewer: Viewer) -> None:
+    with chromium_page(timezone_id="Asia/Seoul") as page:
+        page.goto(f"{by_name(viewer)}/sign-in/{viewer.browsers.ticket()}")
+        shown, exact = page.eval_on_selector("time", "time => [time.textContent, time.dateTime]")
+        there = datetime.fromisoformat(exact).astimezone(ZoneInfo("Asia/Seoul"))
+        assert shown == f"{there:%-d %b %Y %H:%M}"
+        assert page.inner_text("#zone") == "Asia/Seoul"
+
+
+def test_what_is_watched_live_says_when_it_is_not_any_more(viewer: Viewer) -> None:
+    live = "document.querySelector('[data-live]')"
+    with chromium_page() as page:
+        page.clock.install()
+        page.goto(f"{by_name(viewer)}/sign-in/{viewer.browsers.ticket()}")
+        page.goto(f"{by_name(viewer)}/engine")
+        page.evaluate(f"{live}.textContent = 'as it was'")
+        page.clock.run_for(2_000)
+        page.wait_for_function(f"{live}.textContent !== 'as it was'")
+        assert page.is_hidden("#unanswered")
+        page.route("**/engine?part=live", lambda route: route.abort())
+        page.clock.run_for(2_000)
+        page.wait_for_selector("#unanswered:visible")
+        page.unroute("**/engine?part=live")
+        page.clock.run_for(2_000)
+        page.wait_for_selector("#unanswered", state="hidden")
+        page.context.clear_cookies()
+        page.clock.run_for(2_000)
+        page.wait_for_url("**/sign-in")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -288,21 +381,14 @@ def test_axe_finds_nothing_on_any_page(viewer: Viewer, scheme: Literal["light", 
     axe = os.environ.get("MEMCTL_TEST_AXE")
     if axe is None:
         pytest.skip("MEMCTL_TEST_AXE names no axe.min.js; `make axe` brings one")
-    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    chromium = shutil.which("chromium") or shutil.which("google-chrome")
-    if chromium is None:
-        pytest.skip("no Chromium on this machine")
-    name = viewer.url.replace("127.0.0.1", "memctl.localhost")
+    with viewer.signed_in() as client:
+        singles = linked(client)
     found = {}
-    with sync_api.sync_playwright() as drivers:
-        browser = drivers.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        page = browser.new_context(bypass_csp=True, color_scheme=scheme).new_page()
-        page.goto(f"{name}/sign-in")
-        pages = ["/sign-in", *PAGES, "/sessions/hostile", "/search?q=nothing+like+it"]
-        for path in pages:
+    with chromium_page(bypass_csp=True, color_scheme=scheme) as page:
+        for path in ("/sign-in", *PAGES, *singles, "/sessions/hostile", "/search?q=nothing+like+it"):
             if path == PAGES[0]:
-                page.goto(f"{name}/sign-in/{viewer.browsers.ticket()}")
-            page.goto(name + path)
+                page.goto(f"{by_name(viewer)}/sign-in/{viewer.browsers.ticket()}")
+            page.goto(by_name(viewer) + path)
             page.add_script_tag(path=axe)
             told = page.evaluate("axe.run()")
             found[path] = [
@@ -310,5 +396,4 @@ def test_axe_finds_nothing_on_any_page(viewer: Viewer, scheme: Literal["light", 
                 for each in told["violations"]
                 if "part=" not in path
             ]
-        browser.close()
     assert {path: violations for path, violations in found.items() if violations} == {}

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from decimal import Decimal
+from math import ceil
 
 import pytest
 from hypothesis import given
@@ -108,6 +110,18 @@ def test_a_histogram_counts_each_answer_in_every_bucket_that_holds_it(seconds: l
     assert buckets == [sum(each <= bound for each in seconds) for bound in BOUNDS] + [len(seconds)]
     assert lines[-1].endswith(f" {len(seconds)}")
     assert float(lines[-2].rsplit(" ", 1)[1]) == pytest.approx(sum(seconds), abs=1e-5)
+
+
+@given(st.lists(st.floats(0, 9.9), min_size=1, max_size=60))
+def test_what_half_and_nearly_all_took_lies_between_the_bounds_that_hold_it(seconds: list[float]) -> None:
+    timings = Timings()
+    for number, each in enumerate(seconds):
+        timings.took(each, "GET", "/v1/search", ("2xx", "4xx")[number % 2])
+    (took,) = timings.by_route()
+    assert (took.method, took.route, took.answers) == ("GET", "/v1/search", len(seconds))
+    for share, told in ((0.5, took.p50), (0.95, took.p95)):
+        at = bisect_left(BOUNDS, sorted(seconds)[ceil(share * len(seconds)) - 1])
+        assert (0.0, *BOUNDS)[at] <= told <= (*BOUNDS, BOUNDS[-1])[at]
 
 
 @pytest.mark.anyio

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memctl.api.learning import Use
 from memctl.api.viewer import plots, render
 from memctl.api.viewer.sign_in import SIGNED_IN_S, TICKET_S, Browsers
 
@@ -87,6 +88,16 @@ def test_a_hostile_title_is_text_on_the_page() -> None:
     page = render.page("refused.html", title="<script>alert(1)</script>", told='"><img src=x>', hint="", at="")
     assert "<script>alert" not in page
     assert "<img" not in page
+
+
+def test_what_was_told_is_shown_by_how_the_work_went() -> None:
+    told = render.environment().get_template("macros.html").module.told  # type: ignore[attr-defined]
+    shown = str(told([Use(kind="bug_pattern", recalls=9, followed=4, worth=3.0, ratings=2, helpful=1), Use(kind="")]))
+    assert '<progress aria-label="share of bug_pattern whose work went well" max="4" value="3.0">' in shown
+    assert "75 %" in shown
+    assert "1 of 2" in shown
+    assert shown.count("<progress") == 1  # of the other nothing is known
+    assert "Nothing was told" in str(told([]))
 
 
 @given(st.dictionaries(st.dates(date(2000, 1, 1), date(2030, 1, 1)), st.integers(0, 10**9), max_size=90))

@@ -1,8 +1,33 @@
-// Search as you type, keys, and what is watched live. Every page works without it.
+// Search as you type, keys, what is watched live, and times of where you are. Every page works without it.
 "use strict";
 
 const results = document.getElementById("results");
 const field = document.getElementById("q");
+
+// A part of a page as it is now; null where there is none, which is said on the page until there is one again.
+async function fetched(url) {
+  const answer = await fetch(url).catch(() => null);
+  if (answer && answer.status === 401) location.assign("/sign-in"); // signed in too long ago
+  document.getElementById("unanswered").hidden = Boolean(answer && answer.ok);
+  return answer && answer.ok ? answer.text() : null;
+}
+
+// The text is rendered by memctl, every value in it escaped.
+function put(part, text) {
+  part.innerHTML = text;
+  here(part);
+}
+
+const zoned = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit" });
+
+function here(part) {
+  for (const time of part.querySelectorAll("time")) {
+    time.textContent = zoned.format(new Date(time.dateTime)).replace(",", "");
+  }
+}
+
+here(document);
+for (const zone of document.querySelectorAll("#zone")) zone.textContent = zoned.resolvedOptions().timeZone;
 
 if (results && field) {
   let waiting = 0;
@@ -17,15 +42,15 @@ if (results && field) {
     const query = new URLSearchParams(new FormData(field.form));
     const shown = "?" + query;
     query.set("part", "results");
-    const answer = await fetch("/search?" + query);
-    if (!answer.ok || mine !== asked) return; // a later question was asked meanwhile
-    results.innerHTML = await answer.text(); // rendered by memctl, every value escaped
+    const text = await fetched("/search?" + query);
+    if (text === null || mine !== asked) return; // a later question was asked meanwhile
+    put(results, text);
     history.replaceState(null, "", shown);
   }
 }
 
 document.addEventListener("keydown", (event) => {
-  if (event.key === "/" && field && !/^(INPUT|TEXTAREA)$/.test(document.activeElement.tagName)) {
+  if (event.key === "/" && field && !/^(INPUT|TEXTAREA|SELECT)$/.test(document.activeElement.tagName)) {
     event.preventDefault();
     field.focus();
     field.select();
@@ -35,7 +60,7 @@ document.addEventListener("keydown", (event) => {
 for (const part of document.querySelectorAll("[data-live]")) {
   setInterval(async () => {
     if (document.hidden) return;
-    const answer = await fetch(part.dataset.live).catch(() => null);
-    if (answer && answer.ok) part.innerHTML = await answer.text();
+    const text = await fetched(part.dataset.live);
+    if (text !== null) put(part, text);
   }, 2000);
 }
