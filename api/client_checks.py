@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import shutil
 import subprocess
 import time
 import uuid
@@ -11,8 +12,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from memctl.api.checks import Check, check, number, skipped
-from memctl.infra.clients import CLIENTS, Client, installed
-from memctl.infra.settings import default_data_dir
+from memctl.infra import hook
+from memctl.infra.client_files import SettingsUnreadable
+from memctl.infra.clients import CLIENTS, NAME, Client, installed, plugin_commands, plugin_enabled
 from memctl.infra.spool import spooled
 
 PART = "clients"
@@ -22,18 +24,36 @@ SLOW_S = 1.0
 
 
 def clients() -> Iterator[Check]:
-    """One check for each client whose settings call memctl. Raises: SettingsUnreadable."""
+    """One check for each client whose settings call memctl, or seem to and cannot be read."""
     any_installed = False
     for client in CLIENTS.values():
-        if lines := installed(client):
-            any_installed = True
-            yield _tried(client, lines)
+        try:
+            lines, plugin = installed(client), client.name == "claude-code" and plugin_enabled()
+        except SettingsUnreadable as why:
+            if not _mentions_memctl(client.hooks_file()):  # others read more than JSON: comments, for one
+                continue
+            lines, plugin = [], False
+            yield check(PART, client.name, "could not be looked at", [why], advice=why.hint or "")
+        any_installed = any_installed or plugin or bool(lines)
+        if lines or plugin:
+            yield _tried(client, lines, plugin)
     if not any_installed:
         yield skipped(PART, "hooks", "no client calls memctl; `memctl install` makes one do so")
 
 
-def _tried(client: Client, lines: list[str]) -> Check:
+def _mentions_memctl(file: Path) -> bool:
+    try:
+        return b"memctl" in file.read_bytes()
+    except OSError:
+        return True
+
+
+def _tried(client: Client, lines: list[str], plugin: bool) -> Check:
     wrong: list[str] = []
+    if plugin:
+        lines = list(dict.fromkeys([*lines, *plugin_commands()]))
+        if shutil.which(NAME) is None:
+            wrong.append("memctl is not on the PATH: the hooks of its plugin do nothing")
     slowest = 0.0
     for line in lines:
         began = time.monotonic()
@@ -71,7 +91,9 @@ def _trouble(client: Client, line: str) -> str:
 
 def _data_dir(line: str) -> Path:
     words = shlex.split(line)
-    return Path(words[words.index("--data-dir") + 1]) if "--data-dir" in words[:-1] else default_data_dir()
+    if "--data-dir" in words[:-1]:
+        return Path(words[words.index("--data-dir") + 1])
+    return Path(hook.data_directory(hook.user_settings()))
 
 
 def _holds(path: Path, mark: str) -> bool:

@@ -114,7 +114,7 @@ def apply(change: Change) -> None:
 def _write(path: Path, text: str, like: Path) -> None:
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
@@ -132,17 +132,22 @@ def _copy_of(path: Path) -> Path:
 
 def _was(path: Path) -> str | None:
     with contextlib.suppress(OSError, ValueError):
-        return _copy_of(path).read_text(encoding="utf-8")
+        return _read(_copy_of(path))
     return None
 
 
 def _text(path: Path) -> str | None:
     try:
-        return path.read_text(encoding="utf-8")
+        return _read(path)
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as problem:
         raise SettingsUnreadable(path, getattr(problem, "strerror", None) or str(problem)) from problem
+
+
+def _read(path: Path) -> str:
+    with path.open(encoding="utf-8", newline="") as file:  # line ends as they are
+        return file.read()
 
 
 def read_json(path: Path) -> Settings:

@@ -32,6 +32,7 @@ NAME = "memctl"
 """Of the MCP server, in every client."""
 
 OPENCODE_PLUGIN = Path(__file__).parent / "deploy" / "opencode" / "memctl.js"
+CLAUDE_PLUGIN = Path(__file__).parent / "deploy" / "claude-code"
 _COMMAND_OF_PLUGIN = "/* command */ []"
 
 
@@ -124,6 +125,11 @@ def plugin_enabled() -> bool:
     """Whether Claude Code has memctl's plugin switched on, which brings the same hooks. Raises: SettingsUnreadable."""
     enabled = read_json(CLIENTS["claude-code"].hooks_file()).get("enabledPlugins")
     return isinstance(enabled, dict) and any(name.startswith(f"{NAME}@") and on for name, on in enabled.items())
+
+
+def plugin_commands() -> list[str]:
+    """The hook commands of Claude Code's plugin, each once."""
+    return list(dict.fromkeys(line for _, line in _commands(read_json(CLAUDE_PLUGIN / "hooks" / "hooks.json"))))
 
 
 # --- Codex ---

@@ -114,8 +114,8 @@ def _deliver(asked: dict[str, str]) -> None:
     payload = _payload(asked)
     identifier, at = os.urandom(16).hex(), time.time_ns() // 1000
     delivery = header(identifier, at, asked["--agent"], asked["--event"], len(payload)) + payload
-    user = _user_settings()
-    data_dir = asked["--data-dir"] or _named("data_dir", user) or _home("XDG_DATA_HOME", "~/.local/share")
+    user = user_settings()
+    data_dir = asked["--data-dir"] or data_directory(user)
     door = _door(data_dir, user)
     # Memory looks while the door makes the delivery durable.
     asks = "--recall" in asked and off != "recall" and len(payload) <= MOST_ASKED
@@ -409,13 +409,18 @@ def _door(data_dir: str, user: dict[str, object]) -> str:
         return f"{data_dir}/run/sockets/door.sock"
 
 
+def data_directory(user: dict[str, object]) -> str:
+    """The data directory of a hook that is not told another."""
+    return _named("data_dir", user) or _home("XDG_DATA_HOME", "~/.local/share")
+
+
 def _named(name: str, user: dict[str, object]) -> str:
     """A path that the environment or else the user's `config.toml` names."""
     value = os.environ.get(f"MEMCTL_{name.upper()}") or user.get(name)
     return os.path.abspath(os.path.expanduser(value)) if value and isinstance(value, str) else ""
 
 
-def _user_settings() -> dict[str, object]:
+def user_settings() -> dict[str, object]:
     """What the user's own configuration says; nothing where it cannot be read, or holds nothing for a hook."""
     folder = _home("XDG_CONFIG_HOME", "~/.config")
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import sys
 from pathlib import Path
 
 import pytest
@@ -59,3 +60,29 @@ def test_a_hook_that_is_let_down_by_its_python_is_told(home: Path) -> None:
     words = shlex.split(command(CLIENTS["claude-code"], "Stop", home))
     set_to(shlex.join([words[0], "-c", "raise SystemExit(3)", *words[3:]]), home)
     assert "it ended with 3" in next(iter(clients())).found[0]
+
+
+def test_settings_that_cannot_be_read_hide_no_other_client_and_are_told_where_they_call_memctl(home: Path) -> None:
+    for change in installing(CLIENTS["cursor"], home / "data"):
+        apply(change)
+    gemini = CLIENTS["gemini-cli"].hooks_file()
+    gemini.parent.mkdir()
+    gemini.write_text('// mine\n{"theme": "dark"}')
+    assert [found.name for found in clients()] == ["cursor"]
+    gemini.write_text('// memctl\n{"theme": "dark"}')
+    told, cursor = clients()
+    assert (told.name, told.result, cursor.name) == ("gemini-cli", "gap", "cursor")
+    assert str(gemini) in told.found[0]
+
+
+def test_a_plugin_whose_hooks_find_no_memctl_is_told(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = CLIENTS["claude-code"].hooks_file()
+    file.parent.mkdir()
+    file.write_text('{"enabledPlugins": {"memctl@memctl": true}}')
+    monkeypatch.setenv("PATH", "/bin")
+    (found,) = clients()
+    assert found.found == ("memctl is not on the PATH: the hooks of its plugin do nothing",)
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:/bin")
+    monkeypatch.setenv("MEMCTL_DATA_DIR", str(home / "data"))
+    (found,) = clients()
+    assert found.found == ("nobody took it at the door: what hooks tell waits in the spool",)

@@ -29,11 +29,14 @@ THEIRS: dict[str, Any] = {
     "permissions": {"allow": ["Bash(ls:*)"]},
 }
 BEFORE = {
-    "settings.json": ['{"model":"opus"}', json.dumps(THEIRS, indent=4), "{}\n", "", '{"hooks": {}}', None],
+    "settings.json": [
+        *('{"model":"opus"}', json.dumps(THEIRS, indent=4), '{\r\n  "a": 1\r\n}\r\n', "", '{"hooks": {}}'),
+        None,
+    ],
     "hooks.json": ['{"version": 1, "hooks": {"stop": [{"command": "theirs"}]}}', "{}", None],
     ".claude.json": ['{"numStartups": 3, "mcpServers": {"other": {"command": "x"}}}', '{"a": 1}', None],
     "mcp.json": ['{"mcpServers": {"other": {"command": "x"}}}', None],
-    "config.toml": ['model = "o3"\n\n[mcp_servers.other]\ncommand = "x"\n', "# mine\n", "", None],
+    "config.toml": ['model = "o3"\n\n[mcp_servers.other]\ncommand = "x"\n', "# mine\r\nmodel = 'o3'\r\n", "", None],
     "opencode.json": ['{"$schema": "x", "mcp": {"other": {"type": "remote"}}}', None],
     "memctl.js": [None],
 }
@@ -62,7 +65,7 @@ def put(changes: list[Change]) -> None:
 
 
 def files_in(folder: Path) -> dict[str, str]:
-    return {str(path.relative_to(folder)): path.read_text() for path in folder.rglob("*") if path.is_file()}
+    return {str(path.relative_to(folder)): path.read_bytes().decode() for path in folder.rglob("*") if path.is_file()}
 
 
 @pytest.mark.parametrize("name", ["claude-code", "codex", "gemini-cli"])
