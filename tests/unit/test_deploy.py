@@ -65,6 +65,20 @@ def test_compose_asks_for_every_secret_that_its_example_names() -> None:
     assert set(asked) == set(re.findall(r"^(\w+)=", example, re.MULTILINE))
 
 
+def test_the_image_holds_the_locked_versions_and_no_secrets_of_whoever_builds_it() -> None:
+    steps = (DEPLOY / "compose" / "Dockerfile").read_text(encoding="utf-8")
+    assert re.search(
+        r"pip install .*--require-hashes -r requirements\.lock.*\n(?s:.*)pip install .*--no-deps \.", steps
+    )
+    ignored = (DEPLOY.parents[1] / ".dockerignore").read_text(encoding="utf-8").splitlines()
+    assert {".git", ".venv", ".scratch", "**/.env"} <= set(ignored)
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=named)
+def test_a_unit_refers_to_no_page_of_the_manual_since_there_is_none(unit: Path) -> None:
+    assert "man:" not in unit.read_text(encoding="utf-8")
+
+
 def exposed() -> set[str]:
     """Every time series that /metrics may have."""
     ends = {"histogram": ("_bucket", "_sum", "_count")}
