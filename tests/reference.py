@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import click
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
 
 PAGES = Path(__file__).parents[1] / "docs" / "reference"
 
@@ -90,9 +92,25 @@ def _settings() -> Iterator[str]:
     yield "instance, defaults. `memctl config` shows each value in force and where it came from. A checkout's"
     yield f"`.memctl.toml` may only set {', '.join(f'`{name}`' for name in sorted(PROJECT_MAY_SET))}.\n"
     yield "| setting | environment | default | |\n| --- | --- | --- | --- |"
+    nested = {}
     for name, field in Settings.model_fields.items():
-        default = "" if field.is_required() or field.default_factory or field.default is None else f"`{field.default}`"
-        yield f"| `{name}` | `MEMCTL_{name.upper()}` | {_cell(default)} | {_cell(field.description or '')} |"
+        if isinstance(field.default, BaseModel):
+            nested[name] = field
+        else:
+            yield _setting(name, f"MEMCTL_{name.upper()}", field)
+    for name, group in nested.items():
+        yield f"\n## `[{name}]`\n"
+        yield f"{(group.description or '').capitalize()}.\n"
+        yield "| setting | environment | default | |\n| --- | --- | --- | --- |"
+        for inner, field in type(group.default).model_fields.items():
+            yield _setting(f"{name}.{inner}", f"MEMCTL_{name.upper()}__{inner.upper()}", field)
+
+
+def _setting(name: str, environment: str, field: FieldInfo) -> str:
+    default = (
+        "" if field.is_required() or field.default_factory or field.default in (None, "") else f"`{field.default}`"
+    )
+    return f"| `{name}` | `{environment}` | {_cell(default)} | {_cell(field.description or '')} |"
 
 
 # --- the log and what is folded from it ---
