@@ -109,7 +109,10 @@ TARGETS = (
     Target("search of 100,000 memories, p50 (ms)", "≤", 10, _at("search", "one project, 50 points/s written", "p50")),
     Target("search of 100,000 memories, p95 (ms)", "≤", 25, _at("search", "one project, 50 points/s written", "p95")),
     Target("vector server at 100,000 memories (MB)", "≤", 500, _at("search", "vector server (MB)")),
-    Target("API with its embedder (MB)", "≤", 300, _at("search", "API (MB)")),
+    Target("API with its embedder, 100,000 memories (MB)", "≤", 300, _at("hooks", "recall", "resident: api (MB)")),
+    Target("`memctl --help` (ms)", "≤", 150, _at("starts", "memctl --help (ms)")),
+    Target("`memctl up` from nothing (s)", "≤", 5, _at("starts", "memctl up from nothing (s)")),
+    Target("`memctl up` again (s)", "≤", 2, _at("starts", "memctl up again (s)")),
 )  # fmt: skip
 
 
@@ -140,11 +143,12 @@ def main() -> None:
     parser.add_argument("folder", nargs="?")
     parser.add_argument("--events", type=int, default=100_000, help="of the largest replay")
     parser.add_argument("--hooks", type=int, default=1_000, help="under which services are killed")
-    parser.add_argument("--only", default="sessions,engine,hooks,search")
+    parser.add_argument("--only", default="starts,sessions,engine,hooks,search")
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
     real = [given.folder] if given.folder else []
     parts = {
+        "starts": [str(HERE / "starts.py")],
         "sessions": [str(HERE / "real_sessions.py"), *real],
         "engine": [str(HERE / "engine.py"), *real, "--events", f"{given.events // 10},{given.events}"],
         "hooks": [str(HERE / "hooks.py"), *real, "--hooks", str(given.hooks)],

@@ -47,6 +47,11 @@ def test_memory_is_not_held_against_that_of_another_million() -> None:
     assert "not measured" in row(figures, "its memory")
 
 
+def test_the_apis_memory_is_told_of_one_that_has_its_embedder() -> None:
+    figures = {"search": {"API (MB)": 95}, "hooks": {"recall": {"resident: api (MB)": 122}}}
+    assert row(figures, "API with its embedder").split("|")[2].strip() == "122"
+
+
 def test_what_was_not_measured_is_told_and_never_held() -> None:
     lines = list(table({}))
     assert len(lines) == 2 + len(TARGETS)
