@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from memctl.infra.clients import ALIASES, CLIENTS
 
+if TYPE_CHECKING:
+    from memctl.infra.client_files import Change
+
+AUTOSTART = "autostart"
+
 
 @click.command()
-@click.argument("client", type=click.Choice([*CLIENTS, *ALIASES]))
+@click.argument("client", type=click.Choice([*CLIENTS, *ALIASES, AUTOSTART]))
 @click.option("--uninstall", is_flag=True, help="Take memctl out again; what others put there stays.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option("--dry-run", is_flag=True, help="Only show the change.")
@@ -19,36 +26,59 @@ def install(client: str, uninstall: bool, yes: bool, dry_run: bool) -> None:
     and doing it again changes nothing. The hooks keep what is said and done; they print nothing of their own troubles,
     and end with 0 whatever happens. `memctl doctor` tries them.
 
+    Hooks start nothing: `autostart` in a client's place is a unit of your own systemd that has memctl up after each
+    login.
+
     \b
     memctl install claude-code --dry-run   # only show the change
     memctl install claude-code
     memctl install codex --uninstall
+    memctl install autostart
     """
-    import difflib
-
-    from memctl.infra import client_files, clients
+    from memctl.infra import clients
     from memctl.infra.settings import default_data_dir, load_settings
 
-    known = CLIENTS[ALIASES.get(client, client)]
     settings = load_settings()
     elsewhere = settings.data_dir if settings.data_dir != default_data_dir() else None
+    if client == AUTOSTART:
+        if _written(
+            [clients.autostart(not uninstall, elsewhere)],
+            f"systemd {'does not start' if uninstall else 'starts'} memctl",
+            yes,
+            dry_run,
+        ):
+            then = "disable memctl" if uninstall else "enable --now memctl"
+            click.echo(f"now: systemctl --user daemon-reload; systemctl --user {then}", err=True)
+        return
+    known = CLIENTS[ALIASES.get(client, client)]
     changes = clients.removing(known) if uninstall else clients.installing(known, elsewhere)
-    changes = [change for change in changes if change.before != change.after]
-    if not changes:
-        click.echo(f"nothing to do: {known.title} {'does not call' if uninstall else 'calls'} memctl", err=True)
+    if not _written(changes, f"{known.title} {'does not call' if uninstall else 'calls'} memctl", yes, dry_run):
         return
-    for change in changes:
-        before, after = ((text or "").splitlines(keepends=True) for text in (change.before, change.after))
-        click.echo("".join(difflib.unified_diff(before, after, str(change.path), str(change.path))).rstrip())
-    if dry_run:
-        return
-    if not yes:
-        click.confirm(f"Write {' and '.join(str(change.path) for change in changes)}?", abort=True, err=True)
-    for change in changes:
-        client_files.apply(change)
     told = "no longer calls memctl" if uninstall else "calls memctl from its next session on"
     click.echo(f"{known.title} {told}", err=True)
     if known.note and not uninstall:
         click.echo(known.note, err=True)
     if known.name == "claude-code" and not uninstall and clients.plugin_enabled():
         click.echo("memctl's plugin is switched on, too, and brings the same hooks: keep one of the two", err=True)
+
+
+def _written(changes: list[Change], already: str, yes: bool, dry_run: bool) -> bool:
+    """Show changes, ask, and write them. False where nothing was written: `already` says what is so."""
+    import difflib
+
+    from memctl.infra import client_files
+
+    changes = [change for change in changes if change.before != change.after]
+    if not changes:
+        click.echo(f"nothing to do: {already}", err=True)
+        return False
+    for change in changes:
+        before, after = ((text or "").splitlines(keepends=True) for text in (change.before, change.after))
+        click.echo("".join(difflib.unified_diff(before, after, str(change.path), str(change.path))).rstrip())
+    if dry_run:
+        return False
+    if not yes:
+        click.confirm(f"Write {' and '.join(str(change.path) for change in changes)}?", abort=True, err=True)
+    for change in changes:
+        client_files.apply(change)
+    return True

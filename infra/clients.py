@@ -32,6 +32,7 @@ NAME = "memctl"
 """Of the MCP server, in every client."""
 
 OPENCODE_PLUGIN = Path(__file__).parent / "deploy" / "opencode" / "memctl.js"
+USER_UNIT = Path(__file__).parent / "deploy" / "systemd" / "memctl-user.service"
 CLAUDE_PLUGIN = Path(__file__).parent / "deploy" / "claude-code"
 _COMMAND_OF_PLUGIN = "/* command */ []"
 
@@ -66,6 +67,27 @@ def mcp_command() -> list[str]:
     """How a client starts the MCP server."""
     script = Path(sys.executable).with_name(NAME)
     return [str(script), "mcp"] if script.exists() else [sys.executable, "-m", "memctl.cli", "mcp"]
+
+
+def autostart(wanted: bool, data_dir: Path | None = None) -> Change:
+    """The change that has systemd start memctl at each login of this user (True), or no more. Raises:
+    SettingsUnreadable."""
+    unit = None
+    if wanted:
+        command = " ".join(_of_systemd(word) for word in mcp_command()[:-1])
+        unit = USER_UNIT.read_text(encoding="utf-8").replace("%h/.local/bin/memctl", command)
+        # The comments in front of it say how it is put there by hand.
+        unit = unit[unit.index("[Unit]") :]
+        if data_dir:
+            variable = _of_systemd(f"MEMCTL_DATA_DIR={data_dir}")
+            unit = unit.replace("[Service]\n", f"[Service]\nEnvironment={variable}\n")
+    return changed_file(_home("XDG_CONFIG_HOME", "~/.config") / "systemd" / "user" / "memctl.service", unit)
+
+
+def _of_systemd(word: str) -> str:
+    """A word as systemd's unit files quote it."""
+    escaped = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
+    return f'"{escaped}"'
 
 
 def installing(client: Client, data_dir: Path | None = None) -> list[Change]:
