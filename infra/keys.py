@@ -11,13 +11,14 @@ import secrets
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from hashlib import sha256
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 import msgspec
-from psycopg.rows import dict_row
 
 from memctl.domain.errors import MemctlError
-from memctl.infra.database import Connection
+
+if TYPE_CHECKING:
+    from memctl.infra.database import Connection
 
 Scope = Literal["read", "write", "ingest", "erase", "operate"]
 """What a key may do: ask memory (and be told by hooks); state and command; deliver what hooks and transcripts tell;
@@ -130,6 +131,8 @@ def lock_of(connection: Connection, space: str) -> Lock:
 
 
 def _all(connection: Connection, space: str) -> Iterator[tuple[Key, bytes]]:
+    from psycopg.rows import dict_row
+
     rows = connection.cursor(row_factory=dict_row).execute(_ALL, [space])
     for row in rows:
         hash = row.pop("hash")

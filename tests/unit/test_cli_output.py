@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
+import subprocess
 import sys
 from datetime import datetime
 
@@ -19,6 +20,24 @@ from memctl.cli.main import memctl
 from memctl.cli.output import Cell, Column
 
 STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+HEAVY = {"psycopg", "sqlalchemy", "pydantic", "fastapi", "httpx", "asyncio", "numpy", "redis", "qdrant_client", "rich"}
+"""What commands need once they do something."""
+
+
+def test_help_imports_nothing_that_only_commands_need() -> None:
+    """It asks each command for its line, so each one's module is imported."""
+    told = (
+        "import atexit, sys; atexit.register(lambda: print(*sys.modules, file=sys.stderr)); sys.argv[1:] = ['--help']"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", f"{told}; from memctl.cli.__main__ import run; run()"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    imported = set(done.stderr.split())
+    assert "memctl.cli.keys" in imported
+    assert imported & HEAVY == set()
 
 
 KOREAN = "결제 모듈의 반올림 오류를 고치고 테스트를 추가했다 "
