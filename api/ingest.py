@@ -349,8 +349,13 @@ class _Off:
 
 
 def _heard(parsed: Parsed, silence: Silence) -> Parsed:
-    """A line without what was said where saving is off."""
-    kept = tuple(e for e in parsed.events if not silence.off("save", e.session_id, e.location))
+    """A line without what was said where saving is off, or was when it was said."""
+    kept = tuple(
+        event
+        for event in parsed.events
+        if not silence.off("save", event.session_id, event.location)
+        and not silence.was_off(event.session_id, event.location, event.occurred_at)
+    )
     if len(kept) == len(parsed.events):
         return parsed
     if kept or parsed.why:

@@ -1,8 +1,9 @@
 """Where memory is switched off: for everything, a session or a project; for saving, for recall, or for both.
 
 `memctl off` writes `off.json` in the data directory; a project's own `.memctl.toml` says `save = false` or
-`recall = false` for what lies below it. What happens while saving is off is not kept, and is not read later either,
-unless a person reads that transcript on purpose (`memctl ingest --again`).
+`recall = false` for what lies below it. What happens while saving is off is not kept, and is not read later either (by
+when `memctl off` held, and by what of a transcript was passed over meanwhile), unless a person reads that transcript on
+purpose (`memctl ingest --again`).
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ BOTH: tuple[What, ...] = ("save", "recall")
 FILE = OFF_FILE
 PROJECT_FILE = ".memctl.toml"
 LONGEST_PROJECT_FILE = 1 << 16
+MOST_PAST = 200
+
 FRESH_S = 2.0
 """For how long what a file said is believed."""
 
@@ -51,12 +54,34 @@ class OffUnreadable(MemctlError):
     hint = "mend it or delete it; until then nothing is kept and nothing is told"
 
 
+class Past(msgspec.Struct, frozen=True):
+    """From when until when saving was off, in microseconds since 1970: for a session, a project, or else everywhere."""
+
+    since: int
+    until: int
+    session: str = ""
+    project: str = ""
+
+
 class Off(msgspec.Struct, frozen=True):
-    """What is off. `sessions` by id, `projects` by absolute path, with all that lies below it."""
+    """What is off. `sessions` by id, `projects` by absolute path, with all that lies below it. `past`: when saving was
+    off before, the latest last, for transcripts tell of that later."""
 
     everywhere: frozenset[What] = frozenset()
     sessions: dict[str, frozenset[What]] = {}
     projects: dict[str, frozenset[What]] = {}
+    since: dict[str, int] = {}
+    """When saving went off: of sessions and projects by their names, of everywhere by none."""
+    past: tuple[Past, ...] = ()
+
+    def was(self, session: str, location: str, at: int) -> bool:
+        """Whether saving was off then, in microseconds since 1970, and is on again."""
+        return any(
+            each.since <= at < each.until
+            and (not each.session or each.session == session)
+            and (not each.project or each.project in _upward(location))
+            for each in self.past
+        )
 
     def has(self, what: What, session: str, location: str) -> bool:
         if what in self.everywhere or what in self.sessions.get(session, ()):
@@ -94,8 +119,24 @@ def switch(data_dir: Path, on: bool, what: Iterable[What] = BOTH, *, session: st
         off = msgspec.structs.replace(off, projects=entered(off.projects, normalise(project)))
     else:
         off = msgspec.structs.replace(off, everywhere=turned(off.everywhere))
+    off = _timed(
+        off, on and "save" in named, not on and "save" in named, session, normalise(project) if project else ""
+    )
     _write(data_dir / FILE, off)
     return off
+
+
+def _timed(off: Off, on: bool, turned_off: bool, session: str, project: str) -> Off:
+    """With when saving went off there, or was off, as it is switched now."""
+    key, now = session or project, time.time_ns() // 1000
+    since = dict(off.since)
+    if turned_off:
+        since.setdefault(key, now)
+        return msgspec.structs.replace(off, since=since)
+    if not on or key not in since:
+        return off
+    past = Past(since.pop(key), now, session, "" if session else project)
+    return msgspec.structs.replace(off, since=since, past=(*off.past, past)[-MOST_PAST:])
 
 
 class Silence:
@@ -115,6 +156,17 @@ class Silence:
         """Whether saving or recall is off for that session at that place (an absolute path)."""
         if what in self._everywhere:
             return True
+        self._look()
+        if self._off.has(what, session, location):
+            return True
+        return any(what in self._said_by(folder) for folder in _upward(location))
+
+    def was_off(self, session: str, location: str, at: int) -> bool:
+        """Whether `memctl off` kept saving off then (microseconds since 1970), for that session at that place."""
+        self._look()
+        return self._off.was(session, location, at)
+
+    def _look(self) -> None:
         now = time.monotonic()
         if now - self._read_at > FRESH_S:
             self._read_at = now
@@ -123,9 +175,6 @@ class Silence:
                 self._off = read_off(self._data_dir)
             except OffUnreadable:
                 self._off = Off(everywhere=frozenset(BOTH))
-        if self._off.has(what, session, location):
-            return True
-        return any(what in self._said_by(folder) for folder in _upward(location))
 
     def passed_over(self, name: str, spans: Spans) -> None:
         """Note that those bytes of a transcript are not to be kept. `name` is what its checkpoint is noted under."""

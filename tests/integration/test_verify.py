@@ -7,6 +7,7 @@ import random
 import re
 import uuid
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -421,6 +422,29 @@ def test_what_was_told_while_saving_was_off_is_not_missed_and_whatever_else_is_g
         assert "told while saving was off" in found["transcripts: lines"].counted
     tamper(memory, "DELETE FROM memctl.events WHERE starts_with(session_id, '99999999')")
     assert len(gaps(settings, hushed)["transcripts: lines"]) > 1
+
+
+def test_what_was_said_while_saving_was_off_and_nobody_read_it_is_not_kept_nor_missed(
+    settings: Settings, memory: Connection, sessions: Path
+) -> None:
+    file = sessions / "down.jsonl"
+
+    def say(text: str) -> None:
+        now = datetime.now(UTC).isoformat()
+        line = {"type": "user", "uuid": text, "sessionId": "down", "timestamp": now, "message": {"content": text}}
+        with file.open("a", encoding="utf-8") as more:
+            more.write(json.dumps(line) + "\n")
+
+    say("said before it was off")
+    switch(settings.data_dir, False, session="down")
+    say("said while it was off")
+    switch(settings.data_dir, True, session="down")
+    say("said once it was on")
+    with Intake(settings) as intake:
+        ingest(intake, [file], silence=Silence(settings))
+    rows = memory.execute("SELECT payload->>'text' FROM memctl.events WHERE session_id = 'down' ORDER BY position")
+    assert [text for (text,) in rows] == ["said before it was off", "said once it was on"]
+    assert verified(settings, file)["transcripts: lines"].result == "ok"
 
 
 def test_a_file_that_is_gone_is_told_and_its_events_are_not_missed(

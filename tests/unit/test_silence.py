@@ -86,3 +86,20 @@ def test_a_switch_is_seen_by_a_process_that_runs(settings: Settings, monkeypatch
     switch(settings.data_dir, False)
     now[0] += FRESH_S + 1
     assert silence.off("save", "s", "/w")
+
+
+def test_when_saving_was_off_is_known_once_it_is_on_again(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [10]
+    monkeypatch.setattr("memctl.infra.silence.time.time_ns", lambda: now[0] * 1000)
+    for on, at in ((False, 10), (False, 15), (True, 20), (True, 30)):
+        for where in ({}, {"session": "s"}, {"project": "/w/shop"}):
+            now[0] = at + (100 if "session" in where else 200 if where else 0)
+            switch(settings.data_dir, on, **where)
+    switch(settings.data_dir, False, ["recall"], session="t")
+    switch(settings.data_dir, True, session="t")
+    silence = Silence(settings)
+    assert not silence.off("save", "s", "/w/shop")
+    everywhere, session, project = ("x", "/y"), ("s", "/y"), ("x", "/w/shop/api")
+    assert [at for at in range(400) if silence.was_off(*everywhere, at)] == list(range(10, 20))
+    assert [at for at in range(20, 400) if silence.was_off(*session, at)] == list(range(110, 120))
+    assert [at for at in range(20, 400) if silence.was_off(*project, at)] == list(range(210, 220))
