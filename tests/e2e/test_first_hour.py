@@ -222,6 +222,29 @@ def test_every_example_in_the_help_of_a_command_that_only_reads_finds_something_
     assert ran == set(READS)
 
 
+LOOKS = {("forget", "--dry-run"), ("prune", "--dry-run"), ("import", "--dry-run"), ("replay", "--status")}
+"""Commands that change something, and the option with which they only look."""
+
+
+def test_every_command_on_a_page_that_only_looks_finds_something_or_nothing(memctl: Memctl) -> None:
+    from click.testing import CliRunner
+    from documents import PAGES, commands
+
+    from memctl.cli.main import memctl as all_commands
+
+    run, ran = CliRunner(env=memctl.environment), 0
+    for page in PAGES:
+        for words in commands(page):
+            looks = any(words[0] == verb and option in words for verb, option in LOOKS)
+            if "…" in words or not (looks or words[0] in READS or " ".join(words[:2]) in READS):
+                continue
+            done = run.invoke(all_commands, words, input="TypeError: unsupported operand type(s) for *")
+            code = getattr(done.exception, "exit_code", done.exit_code)
+            assert code in (0, 3), f"{page.name}: memctl {' '.join(words)}: {done.exception!r}"
+            ran += 1
+    assert ran > 20
+
+
 def test_a_command_that_is_not_there_is_a_usage_error(memctl: Memctl) -> None:
     memctl("frobnicate", code=2)
 
