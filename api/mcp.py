@@ -44,6 +44,9 @@ MOST_LOOKED_AT = 30
 WHOLE = 12_000
 """Characters of an answer at most."""
 
+_SHORTER = ((2_000, 50), (500, 20), (200, 8), (100, 3))
+"""Characters of a text and items of a list that are left of what is longer than an answer may be, until it fits."""
+
 Query = Annotated[str, Field(max_length=4000)]
 Project = Annotated[str | None, Field(description="A project's name or path, '*' for all; the one here by default.")]
 Limit = Annotated[int, Field(ge=1, le=20)]
@@ -110,20 +113,20 @@ def server(connect: Callable[[], Client], here: str | None = None) -> MCPServer:
         """Everything about one thing that another tool named by its id, with the words it rests on."""
         with connect() as client:
             thing = client.thing(id)
-        return json.dumps(thing, ensure_ascii=False, indent=1)
+        return _json(thing)
 
     def explain(id: Id) -> str:
         """Why memory holds something: the words of the session it rests on, and what it still lacks."""
         with connect() as client:
             found = client.explain(id)
-        return json.dumps(found, ensure_ascii=False, indent=1)
+        return _json(found)
 
     def context(session: Annotated[str, Field(max_length=300)] = "") -> str:
         """What a session is at: its task, plan, decisions, open hypotheses, errors and files. The latest one of this
         project where none is named."""
         with connect() as client:
             found = client.get("/v1/context", {"session": session} if session else where(None))
-        return json.dumps(found, ensure_ascii=False, indent=1)
+        return _json(found)
 
     def guidance(
         task: Annotated[str, Field(min_length=1, max_length=4000, description="What you are about to do.")],
@@ -244,7 +247,7 @@ def server(connect: Callable[[], Client], here: str | None = None) -> MCPServer:
                 told = client.post("/v1/forget", {"id": id, "reason": reason}, key=uuid.uuid4().hex)
             else:
                 told = client.post("/v1/forget/preview", {"id": id})
-        return json.dumps(told, ensure_ascii=False, indent=1)
+        return _json(told)
 
     mcp.tool(annotations=_ERASES, structured_output=False)(_told(forget))
     return mcp
@@ -323,6 +326,28 @@ def _here() -> str:
         return os.getcwd()
     except FileNotFoundError:
         return ""
+
+
+def _json(thing: dict[str, Any]) -> str:
+    """A thing as JSON, also where its texts and lists have to be shortened to be no longer than `WHOLE`."""
+    told = json.dumps(thing, ensure_ascii=False, indent=1)
+    for text, items in _SHORTER:
+        if len(told) <= WHOLE:
+            break
+        why = f"texts to {text:,} characters and lists to {items} items; memctl's command line has it whole"
+        told = json.dumps({"shortened": why, **_shortened(thing, text, items)}, ensure_ascii=False, indent=1)
+    return told
+
+
+def _shortened(value: Any, text: int, items: int) -> Any:
+    if isinstance(value, str):
+        return value if len(value) <= text else value[:text] + "…"
+    if isinstance(value, dict):
+        return {name: _shortened(each, text, items) for name, each in value.items()}
+    if isinstance(value, list):
+        left = [_shortened(each, text, items) for each in value[:items]]
+        return left if len(value) <= items else [*left, f"… and {len(value) - items:,} more"]
+    return value
 
 
 def _listed(items: list[str], otherwise: str) -> str:

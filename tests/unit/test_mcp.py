@@ -1,0 +1,35 @@
+"""Answers for agents: small, and JSON whatever is in them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from memctl.api.mcp import WHOLE, _json
+
+
+@pytest.mark.parametrize(
+    "thing",
+    [
+        {"text": "값" * 100_000},
+        {"evidence": [{"quote": f"line {number} " * 60} for number in range(400)]},
+        {"item": {"title": "a fix", "steps": [["x" * 5_000] * 300, {"deep": [{"er": "y" * 90_000}]}]}},
+    ],
+)
+def test_what_is_too_long_is_shortened_within_and_stays_json(thing: dict[str, object]) -> None:
+    told = _json(thing)
+    assert len(told) <= WHOLE
+    found = json.loads(told)
+    assert found.pop("shortened").startswith("texts to ")
+    assert found.keys() == thing.keys()
+
+
+def test_what_fits_is_told_whole() -> None:
+    thing = {"text": "t" * 9_000, "items": list(range(60))}
+    assert json.loads(_json(thing)) == thing
+
+
+def test_a_list_says_how_much_was_left_out() -> None:
+    items = json.loads(_json({"items": ["w" * 100] * 1_000}))["items"]
+    assert items[-1] == f"… and {1_000 - len(items) + 1:,} more"
