@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+import orjson
 
 from memctl.api.access import is_open, rule_of
 from memctl.api.explain import Explanation
@@ -72,7 +75,7 @@ def search() -> Responses:
 
 
 def bugs() -> Responses:
-    return _answers({"$ref": "#/components/schemas/BugAnswer"})
+    return _answers({"$ref": "#/components/schemas/BugAnswer"}, _examples()["BugAnswer"])
 
 
 def page(of: str) -> Responses:
@@ -87,11 +90,20 @@ def page(of: str) -> Responses:
             "scope": {"$ref": "#/components/schemas/Scope"},
         },
     }
-    return {**_answers(schema), 304: {"description": "The caller has it already (`If-None-Match`)."}}
+    example = {"items": [_examples()[of]], "next": "MjAyNi0wMy0wMg", "scope": _SEARCHED["scope"]}
+    return {**_answers(schema, example), 304: {"description": "The caller has it already (`If-None-Match`)."}}
 
 
 def one(of: str) -> Responses:
-    return {**_answers({"$ref": f"#/components/schemas/{of}"}), 404: described("Nothing has that id.")}
+    answers = _answers({"$ref": f"#/components/schemas/{of}"}, _examples()[of])
+    return {**answers, 404: described("Nothing has that id.")}
+
+
+@cache
+def _examples() -> dict[str, Any]:
+    """An answer for each schema, as the packaged example gives it; long texts are cut, and lists have one item."""
+    found: dict[str, Any] = orjson.loads(Path(__file__).with_name("openapi_examples.json").read_bytes())
+    return found
 
 
 def document(app: FastAPI) -> dict[str, Any]:

@@ -142,7 +142,8 @@ def _read_models() -> Iterator[str]:
 # --- the API ---
 
 
-def _api() -> Iterator[str]:
+def described_api() -> dict[str, Any]:
+    """The description of the whole API, which nothing serves."""
     from memctl.api.deciding import Commands
     from memctl.api.delivering import Deliveries
     from memctl.api.http import application
@@ -155,10 +156,15 @@ def _api() -> Iterator[str]:
     engine, settings = Engine("", "", "none", "default"), load_settings()
     doors, deliveries = Commands(settings, readers), Deliveries(settings, readers)
     app = application(readers, engine, doors, Browsers("none"), deliveries)
+    found: dict[str, Any] = app.openapi()
+    return found
+
+
+def _api() -> Iterator[str]:
     yield "# API\n"
     yield "Under the API's address (`memctl config`), with `Authorization: Bearer TOKEN`. The whole description, with"
     yield "schemas and examples, is at `/v1/openapi.json`. Errors are problem documents (RFC 9457).\n"
-    for path, operations in sorted(app.openapi()["paths"].items()):
+    for path, operations in sorted(described_api()["paths"].items()):
         for method, operation in operations.items():
             yield f"## `{method.upper()} {path}`\n"
             yield str(operation.get("description", "")).strip() + "\n"

@@ -7,17 +7,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from reference import described_api
 
 from memctl.api.access import OWNER, RULES, Caller, is_open, refused, rule_of
-from memctl.api.deciding import Commands
-from memctl.api.delivering import Deliveries
-from memctl.api.http import application
-from memctl.api.reader import Readers
-from memctl.api.search import Engine
-from memctl.api.viewer.sign_in import Browsers
 from memctl.infra import keys
 from memctl.infra.keys import SCOPES, Key, Lock
-from memctl.infra.settings import load_settings
 
 VIEWER = (
     "/", "/search", "/sessions", "/sessions/x", "/things/x", "/events/x", "/bugs", "/knowledge", "/projects",
@@ -27,11 +21,8 @@ VIEWER = (
 
 def routes() -> list[tuple[str, str]]:
     """Method and path of every route of the API, with a word for each parameter."""
-    readers = Readers("postgresql://nobody@127.0.0.1:1/none", "default")
-    engine, settings = Engine(None, None, "none", "default"), load_settings()
-    doors, deliveries = Commands(settings, readers), Deliveries(settings, readers)
-    app = application(readers, engine, doors, Browsers("token"), deliveries)
-    return [(method.upper(), path) for path, methods in app.openapi()["paths"].items() for method in methods]
+    paths = described_api()["paths"]
+    return [(method.upper(), path) for path, methods in paths.items() for method in methods]
 
 
 ROUTES = routes()
