@@ -356,14 +356,13 @@ def test_times_are_those_of_where_the_browser_is(viewer: Viewer) -> None:
 
 
 def test_what_is_watched_live_says_when_it_is_not_any_more(viewer: Viewer) -> None:
-    live = "document.querySelector('[data-live]')"
     with chromium_page() as page:
         page.clock.install()
         page.goto(f"{by_name(viewer)}/sign-in/{viewer.browsers.ticket()}")
         page.goto(f"{by_name(viewer)}/engine")
-        page.evaluate(f"{live}.textContent = 'as it was'")
+        page.evaluate("document.querySelector('[data-live]').textContent = 'as it was'")
         page.clock.run_for(2_000)
-        page.wait_for_function(f"{live}.textContent !== 'as it was'")
+        page.get_by_text("as it was", exact=True).wait_for(state="detached")
         assert page.is_hidden("#unanswered")
         page.route("**/engine?part=live", lambda route: route.abort())
         page.clock.run_for(2_000)

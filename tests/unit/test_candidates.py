@@ -9,15 +9,19 @@ from memctl.domain.scoring import background_of, word_strength
 from memctl.infra.vectors.searches import Hit
 
 
+def point(memory: str) -> str:
+    return f"point of {memory}"
+
+
 def a_hit(memory: str, score: float, before: str = "") -> Hit:
-    return Hit(f"point of {memory}", score, memory, before)
+    return Hit(point(memory), score, memory, before)
 
 
 def test_each_source_is_asked_for_what_only_the_other_found() -> None:
     found = _Found()
     found.add([a_hit("a", 0.9), a_hit("b", 0.8)], [a_hit("b", 7.0, before="a"), a_hit("c", 5.0)])
-    assert found.missing(()) == (["point of c"], ["point of a"])
-    assert found.missing(("b",)) == (["point of c"], ["point of a"])
+    assert found.missing((), point) == (["point of c"], ["point of a"])
+    assert found.missing(("b",), point) == (["point of c"], ["point of a"])
     found.fill([a_hit("c", 0.7)], [])
     background = background_of([0.5] * 400)
     made = {id: found.candidate(id, 4.0, 100, background) for id in "abc"}
