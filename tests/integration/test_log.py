@@ -20,7 +20,7 @@ from waiting import until
 
 from memctl.domain.event import Micros, NewEvent, Position, stream_hash
 from memctl.domain.observations import PromptSubmitted
-from memctl.infra.database import Connection, connect
+from memctl.infra.database import Connection, connect, past_deadlocks
 from memctl.infra.log.append import append
 from memctl.infra.log.audit import decoded
 from memctl.infra.log.mark import last_position, mark, mark_age, move_mark, position_at, slow_writers
@@ -385,12 +385,7 @@ def test_two_appends_of_the_same_keys_at_once_store_each_once(database_url: str,
         mine = list(events)
         random.Random(order).shuffle(mine)
         with connect(database_url) as connection:
-            for _ in range(20):
-                try:
-                    return sum(entry.status == "new" for entry in append(connection, 1, mine))
-                except psycopg.errors.DeadlockDetected:
-                    continue
-        raise AssertionError("twenty deadlocks in a row")
+            return sum(entry.status == "new" for entry in past_deadlocks(lambda: append(connection, 1, mine)))
 
     with ThreadPoolExecutor(4) as pool:
         assert sum(pool.map(put, range(4))) == len(events)
