@@ -85,8 +85,8 @@ def autostart(wanted: bool, data_dir: Path | None = None) -> Change:
 
 
 def _of_systemd(word: str) -> str:
-    """A word as systemd's unit files quote it."""
-    escaped = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
+    """A word as systemd's unit files quote it in `Environment`, or as a program's path: in both, `$` is no variable."""
+    escaped = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
     return f'"{escaped}"'
 
 

@@ -221,16 +221,16 @@ def test_a_write_that_fails_leaves_the_settings_whole(file: Path, monkeypatch: p
 
 
 def test_a_unit_starts_this_memctl_at_each_login_and_goes_again(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "executable", "/home/a b/50%/bin/python")
-    put([clients.autostart(True, Path("/data dir"))])
+    monkeypatch.setattr(sys, "executable", "/home/a b/50%/$1/bin/python")
+    put([clients.autostart(True, Path("/data $dir"))])
     (name,) = files_in(home)
     assert name == ".config/systemd/user/memctl.service"
     lines = files_in(home)[name].splitlines()
     assert lines[0] == "[Unit]"
-    assert 'ExecStart="/home/a b/50%%/bin/python" "-m" "memctl.cli" up' in lines
-    assert 'ExecStop="/home/a b/50%%/bin/python" "-m" "memctl.cli" down' in lines
-    assert lines[lines.index("[Service]") + 1] == 'Environment="MEMCTL_DATA_DIR=/data dir"'
-    again = clients.autostart(True, Path("/data dir"))
+    assert 'ExecStart="/home/a b/50%%/$1/bin/python" "-m" "memctl.cli" up' in lines
+    assert 'ExecStop="/home/a b/50%%/$1/bin/python" "-m" "memctl.cli" down' in lines
+    assert lines[lines.index("[Service]") + 1] == 'Environment="MEMCTL_DATA_DIR=/data $dir"'
+    again = clients.autostart(True, Path("/data $dir"))
     assert again.before == again.after
     put([clients.autostart(False)])
     assert files_in(home) == {}
