@@ -314,6 +314,7 @@ class _Pages:
             everywhere = Places(None, "asked", None)
             return {
                 **self._figures(reader, everywhere),
+                **self._by_kind(reader),
                 "replays": rebuilds.progress(reader.connection, 5),
                 "parked": dead_letters.standing(reader),
                 "missing": self._engine.condition(reader),
@@ -325,17 +326,18 @@ class _Pages:
 
     def _figures(self, reader: Reader, places: Places) -> dict[str, Any]:
         """How far everything is, and what there is: that is counted anew now and then."""
-        counts, days, kinds, levels = self._counted.of(
+        counts, days = self._counted.of(
             places,
             stats.version_of(reader),
-            lambda: (
-                stats.counts(reader, places),
-                plots.by_day(_days(reader, places)),
-                _kinds(reader),
-                _levels(reader),
-            ),
+            lambda: (stats.counts(reader, places), plots.by_day(_days(reader, places))),
         )
-        return {"stats": counts | stats.state(reader), "days": days, "kinds": kinds, "levels": levels}
+        return {"stats": counts | stats.state(reader), "days": days}
+
+    def _by_kind(self, reader: Reader) -> dict[str, Any]:
+        """Of what kinds memories are, and how far claims have come, everywhere: counted as `_figures` are."""
+        return self._counted.of(
+            "by kind", stats.version_of(reader), lambda: {"kinds": _kinds(reader), "levels": _levels(reader)}
+        )
 
     def _shown(self, name: str, request: Request, look: Callable[[Reader], dict[str, Any]]) -> str:
         values = self._readers.read(look)
