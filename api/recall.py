@@ -64,9 +64,11 @@ def recall(
     if hook == "SessionStart" and places.project is None:
         places = Places(None, "here", ())
     if hook == "SessionStart" and payload.get("source") == "compact":
-        always, rest = _always(reader, places)[0], _for_the_rest(reader, stream)
-        told = "what this session was at before its context was shortened:"
-        return block(f"What always holds, and {told}" if always else f"W{told[1:]}", [*always, *rest])
+        always, _ = _always(reader, places)
+        what = "What always holds, and what" if always else "What"
+        return block(
+            f"{what} this session was at before its context was shortened:", [*always, *_for_the_rest(reader, stream)]
+        )
     if hook == "SessionStart" and places.project is None:
         return block("What memory holds whatever the project:", _known(reader, places)[0])
     if places.project is None:

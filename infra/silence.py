@@ -106,6 +106,7 @@ def switch(data_dir: Path, on: bool, what: Iterable[What] = BOTH, *, session: st
     Returns what is off from now on. Raises: OffUnreadable, OSError.
     """
     off, named = read_off(data_dir), frozenset(what)
+    project = normalise(project) if project else ""
 
     def turned(was: frozenset[What]) -> frozenset[What]:
         return was - named if on else was | named
@@ -116,24 +117,23 @@ def switch(data_dir: Path, on: bool, what: Iterable[What] = BOTH, *, session: st
     if session:
         off = msgspec.structs.replace(off, sessions=entered(off.sessions, session))
     elif project:
-        off = msgspec.structs.replace(off, projects=entered(off.projects, normalise(project)))
+        off = msgspec.structs.replace(off, projects=entered(off.projects, project))
     else:
         off = msgspec.structs.replace(off, everywhere=turned(off.everywhere))
-    off = _timed(
-        off, on and "save" in named, not on and "save" in named, session, normalise(project) if project else ""
-    )
+    if "save" in named:
+        off = _timed(off, on, session, project)
     _write(data_dir / FILE, off)
     return off
 
 
-def _timed(off: Off, on: bool, turned_off: bool, session: str, project: str) -> Off:
-    """With when saving went off there, or was off, as it is switched now."""
+def _timed(off: Off, on: bool, session: str, project: str) -> Off:
+    """With when saving went off there, or was off, as it is switched off or on now."""
     key, now = session or project, time.time_ns() // 1000
     since = dict(off.since)
-    if turned_off:
+    if not on:
         since.setdefault(key, now)
         return msgspec.structs.replace(off, since=since)
-    if not on or key not in since:
+    if key not in since:
         return off
     past = Past(since.pop(key), now, session, "" if session else project)
     return msgspec.structs.replace(off, since=since, past=(*off.past, past)[-MOST_PAST:])

@@ -295,14 +295,15 @@ class _Replay:
         self, live: Live, built: Live, result: Replayed, first_stage: Literal[1, 2], verify: bool, switch: bool
     ) -> None:
         """Catch up, and switch; once more where somebody took a lease in between, who may have changed what is live."""
-        for _ in range(MEETINGS - 1):
+        for left in reversed(range(MEETINGS)):
             self._catch_up(built, first_stage)
             try:
-                return self._switch(live, built, result, first_stage, verify, switch)
+                self._switch(live, built, result, first_stage, verify, switch)
+                return
             except LeaseLost as lost:
+                if not left:
+                    raise
                 log.info("catching up once more: %s", lost)
-        self._catch_up(built, first_stage)
-        return self._switch(live, built, result, first_stage, verify, switch)
 
     def _switch(
         self, live: Live, built: Live, result: Replayed, first_stage: Literal[1, 2], verify: bool, switch: bool
