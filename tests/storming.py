@@ -14,6 +14,7 @@ import socket
 import threading
 import time
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -195,6 +196,14 @@ class Storm:
 
     def count(self, what: str) -> None:
         self.done[what] += 1
+
+    def account(self) -> Iterator[str]:
+        """What was done, what came out wrong, and which errors the processes logged."""
+        yield str(dict(sorted(self.done.items())))
+        yield from self.wrong
+        for each in self.processes:
+            errors = [line for line in each.log.splitlines() if "Traceback" in line or "ERROR" in line]
+            yield "\n".join((each.name, *errors))[-3000:]
 
     # telling
 

@@ -18,7 +18,6 @@ import os
 import random
 import re
 import signal
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -29,7 +28,7 @@ import msgspec
 import pytest
 import servers
 from histories import digests, drained, example
-from soak import FACTOR
+from soak import seeded
 from storming import LOST, ROOT, SPACES, Storm
 from unit.test_history_laws import history
 from vector_server import ServerProcess, vector_server_process
@@ -184,9 +183,6 @@ class Commands:
 def settle(storm: Storm, log: Connection) -> None:
     """Take up what was left half done, and wait until all is folded."""
     storm.sick.unlink(missing_ok=True)
-    with contextlib.suppress(Exception):
-        if not storm.redis.server.alive():
-            storm.start_redis()
     for each in storm.processes:
         each.again()
     log.execute("UPDATE memctl.offsets SET lease_until = '-infinity' WHERE lease_until IS NOT NULL")
@@ -242,9 +238,6 @@ def told_elsewhere(storm: Storm, server: str, template: str, log: Connection) ->
         return digests(other)
 
 
-GIVEN = [int(each) for each in os.environ.get("MEMCTL_TEST_STORM", "").split(",") if each]
-"""Seeds to try again, as a failure tells them: MEMCTL_TEST_STORM=seed,seed."""
-
 SECONDS = float(os.environ.get("MEMCTL_TEST_STORM_S", "40"))
 
 
@@ -259,18 +252,15 @@ def own_vectors(tmp_path: Path) -> Iterator[ServerProcess]:
         yield server
 
 
-@pytest.mark.skipif(not (FACTOR or GIVEN), reason="two minutes each: tried by `make soak`")
-@pytest.mark.parametrize("turn", range(len(GIVEN) or FACTOR or 1))
+@seeded("MEMCTL_TEST_STORM", "two minutes")
 def test_whatever_processes_and_commands_meet_no_read_model_skips_repeats_or_differs(
-    turn: int,
+    seed: int,
     database_url: str,
     own_vectors: ServerProcess,
     postgres_server: str,
     templates: servers.Templates,
     tmp_path: Path,
 ) -> None:
-    seed = GIVEN[turn] if GIVEN else time.time_ns()
-    print("seed", seed)
     luck = random.Random(seed)
     told = [prepare(event) for event in fates.arriving(luck, history(luck, 40) + history(luck, 40))]
     # Spans name events, of which each space has its own, and which `history` takes from a log in memory.
@@ -286,9 +276,12 @@ def test_whatever_processes_and_commands_meet_no_read_model_skips_repeats_or_dif
         (transcripts / f"{number}.jsonl").write_text(text.replace("3f6f1d52", f"{number:08d}"))
     storm = Storm(luck, tmp_path, database_url, own_vectors, crosses=crosses)
     commands = Commands(storm)
+
+    def draw() -> random.Random:
+        return random.Random(luck.random())
+
     try:
         with ThreadPoolExecutor(8) as pool:
-            draw = lambda: random.Random(luck.random())  # noqa: E731
             telling = [pool.submit(storm.append, told[n::2], draw()) for n in range(2)]
             others = [
                 pool.submit(each, draw())
@@ -304,17 +297,8 @@ def test_whatever_processes_and_commands_meet_no_read_model_skips_repeats_or_dif
                 each.result(400)
         with connect(database_url) as log:
             check(storm, log, postgres_server, templates)
-    except BaseException:
-        for each in storm.processes:
-            print(
-                "---",
-                each.name,
-                "\n".join(x for x in each.log.splitlines() if "Traceback" in x or "ERROR" in x)[-3000:],
-            )
-        raise
     finally:
-        print(dict(sorted(storm.done.items())))
-        print(*storm.wrong, sep="\n=====\n")
+        print(*storm.account(), sep="\n---\n")  # shown where it fails
         storm.close()
     assert not storm.wrong
 

@@ -12,12 +12,10 @@ interleaving.
 from __future__ import annotations
 
 import contextlib
-import os
 import random
 import signal
 import subprocess
 import threading
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -32,7 +30,7 @@ import servers
 from faults.test_order import folded, forgotten
 from histories import digests
 from processes import memctl
-from soak import FACTOR
+from soak import seeded
 from unit.test_history_laws import history
 from waiting import until
 from working import caught_up, prove, run_out
@@ -310,22 +308,15 @@ def standing(log: Connection) -> object:
     )
 
 
-GIVEN = [int(each) for each in os.environ.get("MEMCTL_TEST_TURMOIL", "").split(",") if each]
-"""Seeds to try again, as a failure tells them: MEMCTL_TEST_TURMOIL=seed,seed."""
-
-
-@pytest.mark.skipif(not (FACTOR or GIVEN), reason="a minute each: tried by `make soak`")
-@pytest.mark.parametrize("turn", range(len(GIVEN) or FACTOR or 1))
+@seeded("MEMCTL_TEST_TURMOIL", "a minute")
 def test_whatever_is_done_at_once_no_read_model_skips_repeats_or_differs(
-    turn: int,
+    seed: int,
     environment: dict[str, str],
     workers: Callable[[random.Random], Workers],
     postgres_server: str,
     templates: servers.Templates,
     tmp_path: Path,
 ) -> None:
-    seed = GIVEN[turn] if GIVEN else time.time_ns()
-    print("seed", seed)
     luck = random.Random(seed)
     told = [event for _ in range(HISTORIES) for event in history(luck, STEPS)]
     events = [prepare(event) for event in fates.arriving(luck, told)]
