@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memctl.domain.event import Event, Micros, NewEvent, Position
+from memctl.domain.event import Event, Micros, NewEvent, Payload, Position
 from memctl.domain.observations import Observation, PromptSubmitted, event_id_of, session_stream, transcript_key
 
 AGENT = "claude-code"
@@ -30,6 +30,12 @@ def prompt(number: int, text: str | None = None, *, session: str = "s1", at: int
     said = f"please look into number {number} of the list" if text is None else text
     payload = PromptSubmitted(line=f"{session}-line-{number}", text=said)
     return observed(payload, session=session, at=number if at is None else at)
+
+
+def stated(stream: str, payload: Payload, key: str = "stated", *, at: int = 0) -> NewEvent:
+    """What the user states in a stream, `at` seconds past noon."""
+    occurred_at = Micros(NOON + at * 1_000_000)
+    return NewEvent(stream=stream, payload=payload, occurred_at=occurred_at, dedupe_key=key, actor="user")
 
 
 def id_of(event: NewEvent, space_id: int = 1) -> str:

