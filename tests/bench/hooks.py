@@ -64,9 +64,10 @@ ONLY_HOOKS_TELL = {
     "stats": ("sessions_opened",),
     "locations": ("first_seen", "last_seen", "evidence"),
 }
+"""Left out where a day is compared; see tests/unit/test_day_replayed.py."""
+
 CONSOLIDATED = {"consolidation_log", "consolidated", "reflections", "memories", "vector_points"}
 """Read models that show what a round of consolidation recorded. One runs when the clock says so."""
-"""Left out where a day is compared; see tests/unit/test_day_replayed.py."""
 
 
 class Memory:

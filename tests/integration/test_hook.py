@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import psycopg
@@ -238,17 +239,24 @@ def test_hooks_lose_and_double_nothing_while_their_door_is_killed_again_and_agai
     def tell() -> None:
         for number in numbers:  # an iterator hands each number to one thread
             command = [sys.executable, "-I", "-S", hooks.__file__, "ingest", "--stdin"]
-            given = {"env": place.environment, "input": said(f"these are words number {number}")}
-            done = subprocess.run(command, capture_output=True, timeout=60, check=True, **given)  # type: ignore[call-overload]
+            words = said(f"these are words number {number}")
+            done = subprocess.run(
+                command, env=place.environment, input=words, capture_output=True, timeout=60, check=True
+            )
             said_something.append(done.stdout + done.stderr)
 
     telling = [threading.Thread(target=tell) for _ in range(3)]
     for thread in telling:
         thread.start()
+
+    def told(enough: int) -> bool:
+        """Whether so many are kept, or nobody tells any more."""
+        return not any(thread.is_alive() for thread in telling) or kept(database_url) >= enough
+
     while any(thread.is_alive() for thread in telling):
         enough = kept(database_url) + 6
         with place.open(database_url):  # killed on leaving
-            until(lambda e=enough: kept(database_url) >= e or not any(thread.is_alive() for thread in telling))  # type: ignore[misc]
+            until(partial(told, enough))
     with place.open(database_url):
         until(lambda: not place.spool.exists() or not place.names())
     with psycopg.connect(database_url) as connection:
