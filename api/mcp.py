@@ -47,6 +47,9 @@ WHOLE = 12_000
 _SHORTER = ((2_000, 50), (500, 20), (200, 8), (100, 3))
 """Characters of a text and items of a list that are left of what is longer than an answer may be, until it fits."""
 
+FIELDS = 20
+"""Times as many fields of an object are left as items of a list."""
+
 Query = Annotated[str, Field(max_length=4000)]
 Project = Annotated[str | None, Field(description="A project's name or path, '*' for all; the one here by default.")]
 Limit = Annotated[int, Field(ge=1, le=20)]
@@ -333,17 +336,19 @@ def _json(thing: dict[str, Any]) -> str:
     told = json.dumps(thing, ensure_ascii=False, indent=1)
     for text, items in _SHORTER:
         if len(told) <= WHOLE:
-            break
+            return told
         why = f"texts to {text:,} characters and lists to {items} items; memctl's command line has it whole"
         told = json.dumps({"shortened": why, **_shortened(thing, text, items)}, ensure_ascii=False, indent=1)
-    return told
+    return told if len(told) <= WHOLE else json.dumps({"shortened": "to nothing; memctl's command line has it whole"})
 
 
 def _shortened(value: Any, text: int, items: int) -> Any:
     if isinstance(value, str):
         return value if len(value) <= text else value[:text] + "…"
     if isinstance(value, dict):
-        return {name: _shortened(each, text, items) for name, each in value.items()}
+        most = FIELDS * items  # a record has fewer; what a tool was given may have any number
+        fields = {_shortened(name, text, 0): _shortened(value[name], text, items) for name in list(value)[:most]}
+        return fields if len(value) <= most else {**fields, "…": f"and {len(value) - most:,} more"}
     if isinstance(value, list):
         left = [_shortened(each, text, items) for each in value[:items]]
         return left if len(value) <= items else [*left, f"… and {len(value) - items:,} more"]

@@ -246,7 +246,8 @@ def _is_off(data_dir: str, payload: bytes) -> bool:
         return False
     try:
         told = json.loads(payload)
-        places = [told.get("cwd"), *(told.get("workspace_roots") or ())]
+        roots = told.get("workspace_roots")
+        places = [told.get("cwd"), *(roots if isinstance(roots, list) else ())]
         named = [told.get("session_id"), told.get("conversation_id")]
     except (ValueError, AttributeError, TypeError, RecursionError):  # the door tells what is wrong with it
         return False

@@ -115,6 +115,7 @@ def test_a_payload_longer_than_any_is_counted_and_not_kept(tmp_path: Path) -> No
         ({"projects": {"/x/shop": ["save", "recall"]}}, said(cwd="/x/shop/../shop/api/"), False),
         ({"projects": {"/x/shop": ["save"]}}, said(cwd="/x/shopping"), True),
         ({"projects": {"/x": ["save"]}}, b'{"workspace_roots": ["/x"], "session_id": ["s"]}', False),
+        ({"sessions": {"s1": ["save"]}}, b'{"session_id": "s1", "workspace_roots": 5}', False),
         ({"sessions": {"s1": ["save"]}}, b"no JSON", True),
         ({"sessions": []}, said(), False),
         ("{", said(), False),

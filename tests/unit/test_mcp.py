@@ -14,6 +14,7 @@ from memctl.api.mcp import WHOLE, _json
     [
         {"text": "값" * 100_000},
         {"evidence": [{"quote": f"line {number} " * 60} for number in range(400)]},
+        {"item": {"input": {f"{number} {'k' * 300}": number for number in range(9_000)}}},
         {"item": {"title": "a fix", "steps": [["x" * 5_000] * 300, {"deep": [{"er": "y" * 90_000}]}]}},
     ],
 )
@@ -23,6 +24,13 @@ def test_what_is_too_long_is_shortened_within_and_stays_json(thing: dict[str, ob
     found = json.loads(told)
     assert found.pop("shortened").startswith("texts to ")
     assert found.keys() == thing.keys()
+
+
+def test_what_is_too_long_in_whatever_form_is_json_too() -> None:
+    wide = {str(number): {str(other): {"deep": "w" * 90} for other in range(50)} for number in range(50)}
+    told = _json({"item": wide})
+    assert len(told) <= WHOLE
+    assert list(json.loads(told)) == ["shortened"]
 
 
 def test_what_fits_is_told_whole() -> None:
