@@ -310,7 +310,7 @@ def _carry_out(
     # What waits on disk is new, and meets the tombstones where it is not.
     spooled = 0 if plan.scope.rule else _spool_without(settings.data_dir / "spool", plan)
     recorded(connection, space_id, receipt, plan.scope, types.total(), reason)
-    # Which points went in rounds of before, nothing tells: all that is queued is waited for.
+    # Which points went in rounds of before, nothing tells: all that is queued by now is waited for.
     _await_vectors(settings, connection, qdrant, None if plan.begun else points)
     probe = Probe(probing.ids_of(gone), words, tuple(points))
     folders = [settings.data_dir / "spool", settings.data_dir / "log"]
@@ -480,15 +480,20 @@ def store_of(settings: Settings) -> Iterator[QdrantClient | None]:
 def _await_vectors(
     settings: Settings, connection: Connection, qdrant: QdrantClient | None, points: Sequence[str] | None
 ) -> None:
-    """Have the store let go of the points (of all that are queued, without), by the outbox's writer or in its place."""
-    if qdrant is None or points == []:
+    """Have the store let go of the points (of all that are queued by now, without), by the outbox's writer or in its
+    place."""
+    if qdrant is None:
+        return
+    generation = generations.live(connection).stage2
+    if points is None:
+        points = _all_queued(connection, generation)
+    if not points:
         return
     from memctl.infra.embedders import load_embedder
     from memctl.workers.outbox import WRITING, Outbox, only_one
 
     embedder = load_embedder(settings.embedder)
     model = embedder.name if embedder is not None else ""
-    generation = generations.live(connection).stage2
     deadline = time.monotonic() + VECTORS_WITHIN_S
     while queued := _queued(connection, generation, points):
         with only_one(connection, WRITING, generation) as mine:
@@ -504,10 +509,17 @@ def _await_vectors(
         store.drop_collection(qdrant, outbox.collection_of(connection, each))
 
 
-def _queued(connection: Connection, generation: int, points: Sequence[str] | None) -> int:
-    among = sql.SQL("") if points is None else sql.SQL(" AND key = ANY({})").format(list(points))
+def _all_queued(connection: Connection, generation: int) -> list[str]:
+    queue = sql.SQL("SELECT key FROM memctl.outbox_g{} WHERE NOT dense").format(sql.SQL(str(generation)))
+    return [key for (key,) in connection.execute(queue)]
+
+
+def _queued(connection: Connection, generation: int, points: Sequence[str]) -> int:
     row = connection.execute(
-        sql.SQL("SELECT count(*) FROM memctl.outbox_g{} WHERE NOT dense{}").format(sql.SQL(str(generation)), among)
+        sql.SQL("SELECT count(*) FROM memctl.outbox_g{} WHERE NOT dense AND key = ANY(%s)").format(
+            sql.SQL(str(generation))
+        ),
+        [list(points)],
     ).fetchone()
     assert row is not None
     return int(row[0])

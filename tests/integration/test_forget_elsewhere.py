@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 from events import NOON, id_of, prompt, stated
@@ -24,13 +24,13 @@ from memctl.api.reader import reader_of
 from memctl.domain.code_rules import RULES, ChangeUndone
 from memctl.domain.consolidation import STREAM as CONSOLIDATION
 from memctl.domain.consolidation import ConsolidationUndone
-from memctl.domain.erasing import NothingToForget
+from memctl.domain.erasing import NothingToForget, Scope
 from memctl.domain.observations import ToolCalled
 from memctl.domain.skipping import EventSkipped
 from memctl.infra import generations
 from memctl.infra.database import Connection, connect
 from memctl.infra.embedders import Embedder, load_embedder
-from memctl.infra.log import receipts
+from memctl.infra.log import erase, receipts
 from memctl.infra.log.append import append
 from memctl.infra.log.mark import move_mark
 from memctl.infra.log.receipts import RECEIPTS
@@ -38,9 +38,10 @@ from memctl.infra.log.spaces import space_id
 from memctl.infra.settings import Settings
 from memctl.infra.spool import Delivery
 from memctl.infra.vectors import drift, store
+from memctl.workers import forgetting
 from memctl.workers.as_of import as_of
 from memctl.workers.drain import Drainer
-from memctl.workers.outbox import Outbox
+from memctl.workers.outbox import WRITING, Outbox, only_one
 from memctl.workers.probing import BLOCK, Probe, StillThere, found_in
 from memctl.workers.replay import replay
 
@@ -248,6 +249,34 @@ def test_a_text_that_is_forgotten_while_it_is_embedded_leaves_no_vector_in_the_c
         wanted = f"SELECT row->>'dense_hash' FROM memctl.vector_points_g{generations.live(log).stage2}"
         assert {digest.hex() for digest in cached(log)} == {row[0] for row in log.execute(wanted.encode()).fetchall()}
         assert cached(log)
+
+
+def test_a_forgetting_that_is_taken_up_waits_for_what_was_queued_by_then_and_for_nothing_that_comes(
+    settings: Settings, log: Connection, database_url: str, vectors: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(forgetting, "VECTORS_WITHIN_S", 0.0)  # as it is written at once
+    append(log, 1, REMEMBERED)
+    drained(database_url)
+    erase.begin(log, 1, uuid4(), Scope(kind="id"), "", [UUID(id_of(REMEMBERED[0]))])
+    queue = f"memctl.outbox_g{generations.live(log).stage2}"
+    with (
+        written(log, vectors, "none") as (qdrant, outbox),
+        only_one(log, WRITING, generations.live(log).stage2) as mine,
+    ):
+        assert mine
+
+        def meanwhile(name: str) -> Embedder | None:
+            """What was queued is written as the wait for it begins, and something else is queued at once."""
+            with log.transaction():
+                while outbox.sync():
+                    pass
+                log.execute(f"INSERT INTO {queue} (space_id, key) VALUES (1, %s)".encode(), [str(uuid4())])
+            return load_embedder(name)
+
+        monkeypatch.setattr("memctl.infra.embedders.load_embedder", meanwhile)
+        with connect(database_url) as other:
+            (done,) = forget.resume(settings, other, 1, qdrant)
+        assert done.events == 1
 
 
 def test_points_that_are_told_otherwise_keep_their_meaning(
