@@ -30,10 +30,10 @@ def clients() -> Iterator[Check]:
         try:
             lines, plugin = installed(client), client.name == "claude-code" and plugin_enabled()
         except SettingsUnreadable as why:
-            if not _mentions_memctl(client.hooks_file()):  # others read more than JSON: comments, for one
-                continue
-            lines, plugin = [], False
-            yield check(PART, client.name, "could not be looked at", [why], advice=why.hint or "")
+            if _mentions_memctl(client.hooks_file()):  # others read more than JSON: comments, for one
+                any_installed = True
+                yield check(PART, client.name, "could not be looked at", [why], advice=why.hint or "")
+            continue
         any_installed = any_installed or plugin or bool(lines)
         if lines or plugin:
             yield _tried(client, lines, plugin)
@@ -50,6 +50,9 @@ def _mentions_memctl(file: Path) -> bool:
 
 def _tried(client: Client, lines: list[str], plugin: bool) -> Check:
     wrong: list[str] = []
+    mend = (
+        f"`memctl install {client.name}` writes them anew" if lines else "those of the plugin call memctl on the PATH"
+    )
     if plugin:
         lines = list(dict.fromkeys([*lines, *plugin_commands()]))
         if shutil.which(NAME) is None:
@@ -65,7 +68,7 @@ def _tried(client: Client, lines: list[str], plugin: bool) -> Check:
         wrong.append(f"a hook took {slowest:.1f} s")
     return check(
         PART, client.name, f"{number(len(lines), 'hook')} tried, {slowest * 1000:.0f} ms at most", wrong,
-        advice=f"`memctl install {client.name}` writes them anew; start memctl with `memctl up`",
+        advice=f"{mend}; start memctl with `memctl up`",
     )  # fmt: skip
 
 

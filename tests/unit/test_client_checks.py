@@ -11,7 +11,7 @@ import pytest
 
 from memctl.api.client_checks import clients
 from memctl.infra.client_files import apply
-from memctl.infra.clients import CLIENTS, command, installing
+from memctl.infra.clients import CLIENTS, command, installing, removing
 
 
 @pytest.fixture(autouse=True)
@@ -73,6 +73,9 @@ def test_settings_that_cannot_be_read_hide_no_other_client_and_are_told_where_th
     told, cursor = clients()
     assert (told.name, told.result, cursor.name) == ("gemini-cli", "gap", "cursor")
     assert str(gemini) in told.found[0]
+    for change in removing(CLIENTS["cursor"]):
+        apply(change)
+    assert [found.name for found in clients()] == ["gemini-cli"]
 
 
 def test_a_plugin_whose_hooks_find_no_memctl_is_told(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -82,6 +85,7 @@ def test_a_plugin_whose_hooks_find_no_memctl_is_told(home: Path, monkeypatch: py
     monkeypatch.setenv("PATH", "/bin")
     (found,) = clients()
     assert found.found == ("memctl is not on the PATH: the hooks of its plugin do nothing",)
+    assert "memctl install" not in found.advice  # which would have them run twice
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:/bin")
     monkeypatch.setenv("MEMCTL_DATA_DIR", str(home / "data"))
     (found,) = clients()
