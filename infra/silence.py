@@ -36,6 +36,7 @@ FILE = OFF_FILE
 PROJECT_FILE = ".memctl.toml"
 LONGEST_PROJECT_FILE = 1 << 16
 MOST_PAST = 200
+"""Times for which it is known that saving was off, the latest; what was said in earlier ones is read like anything."""
 
 FRESH_S = 2.0
 """For how long what a file said is believed."""
