@@ -89,10 +89,16 @@ def changed_toml(path: Path, table: str, body: str | None) -> Change:
     return Change(path, text, after, ours, True)
 
 
-def changed_file(path: Path, body: str | None) -> Change:
-    """A file that is memctl's own, or is to go."""
+def changed_file(path: Path, mark: str, body: str | None) -> Change:
+    """A file that is memctl's own, or is no more. One without `mark` is somebody else's, which comes back then.
+
+    Raises: SettingsUnreadable.
+    """
     text = _text(path)
-    return Change(path, text, body, text is not None, body is not None)
+    ours = text is not None and mark in text
+    if body is None:
+        return Change(path, text, _was(path) if ours else text, ours, False)
+    return Change(path, text, body, ours, True)
 
 
 def apply(change: Change) -> None:

@@ -35,6 +35,8 @@ OPENCODE_PLUGIN = Path(__file__).parent / "deploy" / "opencode" / "memctl.js"
 USER_UNIT = Path(__file__).parent / "deploy" / "systemd" / "memctl-user.service"
 CLAUDE_PLUGIN = Path(__file__).parent / "deploy" / "claude-code"
 _COMMAND_OF_PLUGIN = "/* command */ []"
+_BY_US = "Written by `memctl install "
+"""In the first lines of files that are memctl's own."""
 
 
 class Client(NamedTuple):
@@ -77,11 +79,12 @@ def autostart(wanted: bool, data_dir: Path | None = None) -> Change:
         command = " ".join(_of_systemd(word) for word in mcp_command()[:-1])
         unit = USER_UNIT.read_text(encoding="utf-8").replace("%h/.local/bin/memctl", command)
         # The comments in front of it say how it is put there by hand.
-        unit = unit[unit.index("[Unit]") :]
+        unit = f"# {_BY_US}autostart`; with `--uninstall` it takes it away.\n\n{unit[unit.index('[Unit]') :]}"
         if data_dir:
             variable = _of_systemd(f"MEMCTL_DATA_DIR={data_dir}")
             unit = unit.replace("[Service]\n", f"[Service]\nEnvironment={variable}\n")
-    return changed_file(_home("XDG_CONFIG_HOME", "~/.config") / "systemd" / "user" / "memctl.service", unit)
+    file = _home("XDG_CONFIG_HOME", "~/.config") / "systemd" / "user" / "memctl.service"
+    return changed_file(file, _BY_US, unit)
 
 
 def _of_systemd(word: str) -> str:
@@ -231,7 +234,7 @@ def _opencode(client: Client, data_dir: Path | None, wanted: bool) -> list[Chang
         plugin = OPENCODE_PLUGIN.read_text(encoding="utf-8").replace(_COMMAND_OF_PLUGIN, words)
     servers = client.hooks_file().parent.with_name("opencode.json")
     return [
-        changed_file(client.hooks_file(), plugin),
+        changed_file(client.hooks_file(), _BY_US, plugin),
         changed_json(servers, partial(_strip_server, "mcp"), partial(_lay_server, "mcp", server) if wanted else None),
     ]
 

@@ -7,6 +7,7 @@ import os
 import shlex
 import sys
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -226,7 +227,6 @@ def test_a_unit_starts_this_memctl_at_each_login_and_goes_again(home: Path, monk
     (name,) = files_in(home)
     assert name == ".config/systemd/user/memctl.service"
     lines = files_in(home)[name].splitlines()
-    assert lines[0] == "[Unit]"
     assert 'ExecStart="/home/a b/50%%/$1/bin/python" "-m" "memctl.cli" up' in lines
     assert 'ExecStop="/home/a b/50%%/$1/bin/python" "-m" "memctl.cli" down' in lines
     assert lines[lines.index("[Service]") + 1] == 'Environment="MEMCTL_DATA_DIR=/data $dir"'
@@ -234,6 +234,31 @@ def test_a_unit_starts_this_memctl_at_each_login_and_goes_again(home: Path, monk
     assert again.before == again.after
     put([clients.autostart(False)])
     assert files_in(home) == {}
+
+
+@pytest.mark.parametrize(
+    ("file", "make"),
+    [
+        (".config/systemd/user/memctl.service", lambda wanted: [clients.autostart(wanted)]),
+        (
+            ".config/opencode/plugins/memctl.js",
+            lambda wanted: (installing if wanted else removing)(CLIENTS["opencode"]),
+        ),
+    ],
+)
+def test_a_file_of_somebody_elses_under_our_name_comes_back(
+    file: str, make: Callable[[bool], list[Change]], home: Path
+) -> None:
+    (home / file).parent.mkdir(parents=True)
+    (home / file).write_text("theirs\n")
+    before = files_in(home)
+    put(make(False))
+    assert files_in(home) == before
+    put(make(True))
+    put(make(True))
+    assert files_in(home)[file] != "theirs\n"
+    put(make(False))
+    assert files_in(home) == before
 
 
 def test_a_plugin_that_is_switched_on_is_seen(file: Path) -> None:
