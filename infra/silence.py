@@ -228,10 +228,10 @@ def _project_off(file: Path) -> frozenset[str]:
 
 
 def _upward(location: str) -> tuple[str, ...]:
-    """A place and those around it."""
+    """A place and those around it, the root too."""
     if not location.startswith("/"):
         return (location,) if location else ()
-    return (location, *above(location))
+    return (location, *above(location), "/")
 
 
 def _write(path: Path, off: Off) -> None:

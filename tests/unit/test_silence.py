@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import tempfile
 from pathlib import Path
 
+import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from memctl.domain.location import normalise
+from memctl.infra import hook
 from memctl.infra.settings_model import Settings
-from memctl.infra.silence import FRESH_S, OffUnreadable, Silence, read_off, switch
+from memctl.infra.silence import BOTH, FRESH_S, OffUnreadable, Silence, What, read_off, switch
 
 
 @pytest.fixture
@@ -103,3 +110,24 @@ def test_when_saving_was_off_is_known_once_it_is_on_again(settings: Settings, mo
     assert [at for at in range(400) if silence.was_off(*everywhere, at)] == list(range(10, 20))
     assert [at for at in range(20, 400) if silence.was_off(*session, at)] == list(range(110, 120))
     assert [at for at in range(20, 400) if silence.was_off(*project, at)] == list(range(210, 220))
+
+
+WHATS = st.sets(st.sampled_from(BOTH), min_size=1)
+
+
+@given(
+    everywhere=st.sets(st.sampled_from(["recall"])),
+    sessions=st.dictionaries(st.sampled_from(["s1", "s2"]), WHATS),
+    projects=st.dictionaries(st.sampled_from(["/", "/w", "/w/shop", "/w/shop/api", "//w"]), WHATS),
+    session=st.sampled_from(["s1", "s2", "s3"]),
+    place=st.sampled_from(["/w/shop", "/w/shop/", "/w//shop/./api", "/w/shop/../x", "/w/shopping", "/", "//w/shop"]),
+)
+def test_a_hook_that_reaches_nobody_reads_the_list_as_the_door_does(
+    everywhere: set[What], sessions: dict[str, set[What]], projects: dict[str, set[What]], session: str, place: str
+) -> None:
+    off = {"everywhere": everywhere, "sessions": sessions, "projects": projects}
+    payload = json.dumps({"session_id": session, "cwd": place}).encode()
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "off.json").write_bytes(msgspec.json.encode(off))
+        by_door = Silence(Settings(data_dir=Path(folder))).off("save", session, normalise(place))
+        assert hook._is_off(folder, payload) == by_door
