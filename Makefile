@@ -6,7 +6,7 @@ LINKS := .links/memctl
 
 .DEFAULT_GOAL := help
 .PHONY: help run test check bench bench-sessions bench-engine bench-hooks bench-search eval docs lock test-wheel test-deploy test-tutorial axe
-.PHONY: test-client test-external soak planted fuzz fuzz-api audit mutation clean
+.PHONY: test-howtos test-client test-external soak planted fuzz fuzz-api audit mutation clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | expand -t 16
@@ -75,6 +75,9 @@ test-deploy: $(VENV)/.installed-dev ## Check infra/deploy with each file's own t
 
 test-tutorial: $(VENV)/.installed-dev ## Run every command of docs/tutorial.md, and compare what it prints
 	$(BIN)/pytest -q tests/e2e/tutorial.py
+
+test-howtos: $(VENV)/.installed-dev ## Run every command of docs/how-to, page by page, in homes of their own
+	$(BIN)/pytest -q -n 2 tests/e2e/howtos.py
 
 test-client: $(VENV)/.installed-dev ## Drive the real Claude Code (npm) with memctl installed, in a network that ends at this machine (CLAUDE=2.1.330)
 	@mkdir -p .scratch/claude-code && cd .scratch/claude-code && npm install --silent --no-fund --no-audit @anthropic-ai/claude-code@$(or $(CLAUDE),2.1.330)

@@ -103,9 +103,10 @@ def _open_to_others(folder: Path) -> Iterator[str]:
 
 
 def _programs(settings: Settings, found: Status) -> Iterator[Check]:
-    if not any(program.state != "ELSEWHERE" for program in found.programs):
-        yield skipped("programs", "supervisor", "every server is one of your own")
-    elif not found.running:
+    if found.elsewhere:
+        yield skipped("programs", "supervisor", "every server is one of your own; what works on them runs by itself")
+        return
+    if not found.running:
         yield check("programs", "supervisor", "down", ["memctl is not running"], advice=_UP)
         return
     log = settings.data_dir / "log"

@@ -22,7 +22,7 @@ from typing import Any, Protocol, cast
 from memctl.api.committer import BUSY, Answer, Committer
 from memctl.api.transcripts import TranscriptReader
 from memctl.domain.errors import MemctlError
-from memctl.infra.embedded.places import Places
+from memctl.infra.embedded.places import Places, write_private
 from memctl.infra.hook import DOWN_FILE, MAX_PAYLOAD
 from memctl.infra.settings import Settings
 from memctl.infra.spool import (
@@ -169,12 +169,23 @@ class Door:
 def run_door(settings: Settings) -> None:
     """Serve until SIGTERM or SIGINT; deliveries under way are answered first, within STOP_WITHIN_S.
 
-    Raises: DoorClosed (another door serves there, or the socket cannot be made), NotRunning.
+    Without a socket that the settings name it listens where hooks look by themselves.
+
+    Raises: DoorClosed (another door serves there, or the socket cannot be made), NotRunning without a database.
     """
-    path = Path(settings.require("door_socket"))
+    settings.require("database_url")
+    path = settings.door_socket or _own_place(Places(settings.data_dir))
     with alone(path):
         listens_again(settings.data_dir)
         asyncio.run(_serve(settings, path))
+
+
+def _own_place(places: Places) -> Path:
+    """The socket of a door that nobody gave one, told to hooks as `up` tells them."""
+    places.make()
+    path = places.sockets / "door.sock"
+    write_private(places.door_file, f"{path}\n")
+    return path
 
 
 def listens_again(data_dir: Path) -> None:

@@ -105,7 +105,7 @@ def status(context: click.Context, data_dir: Path | None, as_json: bool) -> None
     else:
         for each in screen(look, troubles):
             click.echo(each)
-        if not look.status.running and look.relay is None:
+        if not (look.status.running or look.status.elsewhere or look.relay):
             tell("memctl is not running; start it with: memctl up")
     if troubles:
         context.exit(1)
@@ -149,9 +149,9 @@ def troubles_of(look: Look) -> list[str]:
     told = [f"{program.name} does not run" for program in found.programs if found.running and not program.well]
     if (relay := look.relay) is not None:
         told += ([] if relay.well else [relay.standing.why]) if relay.running else ["the relay does not run"]
-    elif not found.running:
+    elif not (found.running or found.elsewhere):
         told.append("memctl is not running")
-    if found.running and health is None:
+    if (found.running or found.elsewhere) and health is None:
         told.append("the database does not answer")
     if health is not None:
         told += _waits(health.standing)

@@ -65,6 +65,26 @@ def commands(page: Path) -> Iterator[list[str]]:
             yield from _calls(line)
 
 
+class Block(list[str]):
+    """The lines of a page's block of commands, without what they print and what is said about them."""
+
+
+def in_order(page: Path) -> Iterator[Block | str]:
+    """A page's blocks of commands, and the calls of memctl that its text names, without `memctl`, as they follow."""
+    text, at = text_of(page), 0
+    for fence in [*_FENCE.finditer(text), None]:
+        for told in _INLINE.findall(text[at : fence.start() if fence else None]):
+            yield from (call.partition(" ")[2] for call in told.split("; "))
+        if fence is None:
+            return
+        at = fence.end()
+        if fence[1] == "sh":
+            lines = (line.partition("  #")[0].strip() for line in fence[2].replace("\\\n", " ").splitlines())
+            yield Block(line for line in lines if line)
+        elif fence[1] == "console":
+            yield Block(told.partition("\n")[0] for told in re.split(r"^\$ ", fence[2], flags=re.MULTILINE)[1:])
+
+
 def examples(help: str) -> Iterator[list[str]]:
     """Every call of memctl among the examples of a command's help, as words without `memctl` itself."""
     for block in re.findall(r"^\x08\n((?:.+\n?)+)", inspect.cleandoc(help), re.MULTILINE):

@@ -83,6 +83,11 @@ class Status:
     """Deliveries of hooks that the spool had no room for."""
 
     @property
+    def elsewhere(self) -> bool:
+        """Whether the settings name every server, and nothing is supervised here: who serves, runs by itself."""
+        return not self.running and {program.state for program in self.programs} == {"ELSEWHERE"}
+
+    @property
     def well(self) -> bool:
         """Whether all that should run does."""
         return self.running and all(program.well for program in self.programs)
@@ -143,10 +148,11 @@ def status(settings: Settings, programs: tuple[Program, ...] = PROGRAMS) -> Stat
     if runs:
         with contextlib.suppress(OSError):
             states = supervisor.states(places)
+    by_themselves = not runs and all(_elsewhere(program, settings) for program in programs if not program.after_schema)
     instance = recalled(places)
     told = []
     for program in programs:
-        if _elsewhere(program, settings):
+        if by_themselves or _elsewhere(program, settings):
             told.append(ProgramStatus(program.name, "ELSEWHERE"))
             continue
         state = states.get(program.name)

@@ -17,6 +17,7 @@ from waiting import until
 
 from memctl.api import doctor
 from memctl.api.checks import Check
+from memctl.cli.status import status as status_command
 from memctl.cli.verify import doctor as doctor_command
 from memctl.cli.verify import verify as verify_command
 from memctl.infra.database import connect
@@ -79,6 +80,19 @@ def test_servers_are_told_with_their_versions_and_where_they_were_named(servers_
     assert "qdrant" in found["vectors: server"].counted
     for name in ("postgres: schema", "postgres: writers", "postgres: rules", "postgres: clocks"):
         assert found[name].result == "ok", found[name]
+
+
+def test_over_servers_of_ones_own_nothing_has_to_be_supervised_here(
+    servers_of_ones_own: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert examined()["programs: supervisor"].result == "skipped"
+    assert CliRunner().invoke(status_command, []).exit_code == 0
+    monkeypatch.setenv("MEMCTL_DATABASE_URL", "postgresql:///x?host=/nowhere")
+    gone = CliRunner().invoke(status_command, [])
+    assert gone.exit_code == 1
+    assert gone.output.startswith("needs you: the database does not answer")
+    monkeypatch.delenv("MEMCTL_QDRANT_URL")
+    assert gaps()["programs: supervisor"] == ("memctl is not running",)
 
 
 def test_a_server_that_is_gone_is_told_and_the_others_are_looked_at(
