@@ -10,6 +10,7 @@ import time
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -22,7 +23,7 @@ from memctl.api.learning import Changes, Learnt, Use
 from memctl.api.places import Places
 from memctl.api.reader import Reader, Readers
 from memctl.api.stats import lasting_fixes, totals_of, version_of
-from memctl.infra import spool
+from memctl.infra import backups, spool
 from memctl.infra.llm import budget
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+    from memctl.infra.backups import Kept
     from memctl.infra.settings_model import Llm, Settings
 
 FOLDER = "spool"
@@ -61,6 +63,8 @@ METRICS = (
     Metric("dense_waiting", "Points that wait for their dense vector."),
     Metric("spool_deliveries", "Hook deliveries that wait on this machine's disk."),
     Metric("spool_refused", "Hook deliveries that found no room in this machine's spool, ever.", kind="counter"),
+    Metric("backup_age_seconds", "Age of the newest backup where they go by themselves; none where there is none."),
+    Metric("backup_interval_seconds", "How often one is made; 0 where none is on schedule."),
     Metric("replay_running", "Whether a replay is under way."),
     Metric("replay_failed", "Whether the last replay that ended has failed."),
     Metric("replay_differing", "Whether the last replay that ended had found live rows that differ."),
@@ -109,6 +113,7 @@ def routes(readers: Readers, timings: Timings, settings: Settings) -> APIRouter:
             *of_language_models(spent, settings.llm),
             *of_learning(*taught),
             *_of_the_spool(settings.data_dir / FOLDER),
+            *of_backups(backups.kept(settings), datetime.now(UTC)),
         ]
         told = exposition(samples, timings)
         return Response(told, media_type="text/plain; version=0.0.4; charset=utf-8")
@@ -192,6 +197,12 @@ def _of_the_spool(folder: Path) -> list[Sample]:
         Sample("spool_deliveries", len(spool.spooled(folder))),
         Sample("spool_refused", refused.deliveries if refused else 0),
     ]
+
+
+def of_backups(kept: Kept, now: datetime) -> list[Sample]:
+    every = kept.every.total_seconds() if kept.every else 0
+    age = [] if kept.newest is None else [Sample("backup_age_seconds", (now - kept.newest).total_seconds())]
+    return [*age, Sample("backup_interval_seconds", every)]
 
 
 class Took(NamedTuple):

@@ -59,7 +59,7 @@ def run_api(settings: Settings) -> None:
     readers = Readers(settings.require("database_url"), settings.space, CONNECTIONS)
     commands = Commands(settings, readers)
     deliveries = Deliveries(settings, readers)
-    browsers = Browsers(settings.api_token)
+    browsers = Browsers(settings.api_token, secure=url.startswith("https:"))
     engine = Engine(settings.qdrant_url, settings.qdrant_api_key, settings.embedder, settings.space)
     with contextlib.ExitStack() as stack:
         stack.callback(readers.close)

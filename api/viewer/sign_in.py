@@ -24,10 +24,12 @@ MOST_TICKETS = 64
 class Browsers:
     """Tickets wait in memory; cookies are not kept: `EXPIRES.MAC`, signed with a key that hangs on the API's token.
 
-    A new token so signs every browser out. `clock` gives seconds since 1970.
+    A new token so signs every browser out. `secure`: browsers come by https, and say the cookie nowhere else. `clock`
+    gives seconds since 1970.
     """
 
-    def __init__(self, token: str, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, token: str, clock: Callable[[], float] = time.time, *, secure: bool = False) -> None:
+        self.secure = secure
         self._token = token.encode()
         self._key = hmac.digest(self._token, b"memctl viewer", "sha256")
         self._clock = clock

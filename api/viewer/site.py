@@ -157,22 +157,25 @@ class _Doors:
     async def by_token(self, request: Request) -> Response:
         async with request.form(max_files=0, max_fields=4) as form:
             cookie = self._browsers.by_token(str(form.get("token", "")).strip())
-        return _html(render.page("sign_in.html", wrong=True), 403) if cookie is None else _signed_in(cookie)
+        return self._signed_in(cookie)
 
     async def by_ticket(self, request: Request) -> Response:
         cookie = self._browsers.by_ticket(request.path_params["ticket"])
-        return _html(render.page("sign_in.html", wrong=True), 403) if cookie is None else _signed_in(cookie)
+        return self._signed_in(cookie)
+
+    def _signed_in(self, cookie: str | None) -> Response:
+        if cookie is None:
+            return _html(render.page("sign_in.html", wrong=True), 403)
+        answer = RedirectResponse("/", 303)
+        answer.set_cookie(
+            COOKIE, cookie, SIGNED_IN_S, path="/", httponly=True, samesite="strict", secure=self._browsers.secure
+        )
+        return answer
 
     async def leave(self, _: Request) -> Response:
         answer = RedirectResponse("/sign-in", 303)
         answer.delete_cookie(COOKIE, path="/", httponly=True, samesite="strict")
         return answer
-
-
-def _signed_in(cookie: str) -> Response:
-    answer = RedirectResponse("/", 303)
-    answer.set_cookie(COOKIE, cookie, max_age=SIGNED_IN_S, path="/", httponly=True, samesite="strict")
-    return answer
 
 
 class _Pages:

@@ -162,6 +162,16 @@ def test_the_token_signs_in_and_signing_out_ends_it(viewer: Viewer) -> None:
         assert browser.get("/").status_code == 303
 
 
+def test_over_https_the_cookie_is_for_https_alone(viewer: Viewer, monkeypatch: pytest.MonkeyPatch) -> None:
+    def cookie() -> list[str]:
+        given = httpx.post(f"{viewer.url}/sign-in", data={"token": TOKEN}, headers={"Origin": viewer.url})
+        return given.headers["set-cookie"].lower().split("; ")
+
+    assert "secure" not in cookie()
+    monkeypatch.setattr(viewer.browsers, "secure", True)
+    assert "secure" in cookie()
+
+
 def test_the_command_lines_address_opens_it_once(viewer: Viewer) -> None:
     with Client(viewer.url, TOKEN) as client:
         address = client.viewer().replace("memctl.localhost", "127.0.0.1")

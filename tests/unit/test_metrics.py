@@ -4,16 +4,29 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from math import ceil
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from memctl.api.learning import Changes, Learnt, Use
-from memctl.api.metrics import BOUNDS, METRICS, Sample, Timed, Timings, exposition, of_language_models, of_learning
+from memctl.api.metrics import (
+    BOUNDS,
+    METRICS,
+    Sample,
+    Timed,
+    Timings,
+    exposition,
+    of_backups,
+    of_language_models,
+    of_learning,
+)
 from memctl.api.stats import measures
+from memctl.infra.backups import Kept
 from memctl.infra.llm.budget import Spent
 from memctl.infra.settings_model import Llm
 from memctl.projections.stats import DayStats
@@ -46,6 +59,13 @@ def test_what_language_models_may_take_is_told_beside_what_they_took() -> None:
         'memctl_llm_allowed_tokens{period="daily"} 1000',
         'memctl_llm_allowed_tokens{period="monthly"} 20000',
     }
+
+
+def test_a_backup_is_told_by_its_age_and_how_often_one_is_made() -> None:
+    now = datetime(2026, 3, 2, 9, tzinfo=UTC)
+    made = Kept(Path("backups"), 1, 10, now - timedelta(hours=3), timedelta(days=1))
+    assert of_backups(made, now) == [("backup_age_seconds", 10800.0, ()), ("backup_interval_seconds", 86400.0, ())]
+    assert of_backups(Kept(Path("backups"), 0, 0, None, None), now) == [("backup_interval_seconds", 0, ())]
 
 
 def test_help_is_told_by_what_was_told_and_how_the_work_went() -> None:
