@@ -36,10 +36,14 @@ from memctl.projections.regard import Regard
 from memctl.projections.vector_points import VectorPoint, of_memory, point_id
 
 if TYPE_CHECKING:
+    from qdrant_client import QdrantClient
+
     from memctl.infra.embedders import Embedder, Vectors
     from memctl.infra.vectors.store import VectorPoint as StoredPoint
 
 SPACE = "evaluation"
+_ELSEWHERE = "hidden"
+"""The space that points are in while they are hidden."""
 COLLECTION = "evaluation"
 _START_S = 30.0
 _KEEP_EVERY = 256
@@ -58,14 +62,16 @@ class VectorServerFailed(MemctlError):
 
 
 class Bench:
-    """One data set, indexed. `hidden` are memories that are as good as forgotten for the moment."""
+    """One data set, indexed."""
 
-    def __init__(self, dataset: Dataset, engine: Engine, memories: dict[str, Memory]) -> None:
+    def __init__(self, dataset: Dataset, engine: Engine, client: QdrantClient, memories: dict[str, Memory]) -> None:
         self.dataset = dataset
         self._engine = engine
+        self._client = client
         self._memories = memories
         self._passages = {_memory_of(each.id): each.id for each in dataset.passages}
-        self.hidden: frozenset[str] = frozenset()
+        self._dated = any(each.at for each in dataset.passages)
+        self._hidden: frozenset[str] = frozenset()
 
     # --- the corpus that the engine searches ---
 
@@ -76,7 +82,7 @@ class Bench:
         return point_id(memory)
 
     def rows(self, ids: Sequence[str]) -> dict[str, Memory]:
-        return {id: self._memories[id] for id in ids if id in self._memories and id not in self.hidden}
+        return {id: self._memories[id] for id in ids if id in self._memories and id not in self._hidden}
 
     def by_words(self, words: Sequence[str], wanted: Wanted) -> dict[str, Candidate]:
         return {}
@@ -111,9 +117,8 @@ class Bench:
             took = (time.perf_counter() - began) * 1000
             without: list[tuple[str, float, str]] | None = None
             if hiding and asked.gold:
-                self.hidden = frozenset(map(_memory_of, asked.gold))
-                without = self._ask(asked, profile, switches)
-                self.hidden = frozenset()
+                with self._hiding(map(_memory_of, asked.gold)):
+                    without = self._ask(asked, profile, switches)
             judged.append(
                 Judged(
                     ranked=tuple(id for id, _, _ in found),
@@ -127,13 +132,31 @@ class Bench:
             )
         return judged
 
+    @contextlib.contextmanager
+    def _hiding(self, memories: Iterable[str]) -> Iterator[None]:
+        """These memories as good as forgotten for the while: what is only left out of the results would still lend its
+        neighbours what they are told by. (Points that are deleted and put back count twice in how rare words are.)"""
+        self._hidden = frozenset(memories)
+        self._move(_ELSEWHERE)
+        try:
+            yield
+        finally:
+            self._move(SPACE)
+            self._hidden = frozenset()
+
+    def _move(self, space: str) -> None:
+        from qdrant_client import models
+
+        points = models.PointIdsList(points=list(map(point_id, self._hidden)))
+        self._client.set_payload(COLLECTION, {"space": space}, points=points, wait=True)
+
     def _ask(self, asked: Asked, profile: str, switches: Switches) -> list[tuple[str, float, str]]:
         places = Places(None, "everywhere", None)
         if asked.scope:
             places = Places(asked.scope, "asked", (_location(asked.scope),))
-        # Without a date of its own, a question is asked after everything was said.
+        # Without a date of its own, a question is asked after everything was said; of what has none, none is asked.
         now = asked.now or self._after
-        if asked.now is None:
+        if asked.now is None or not self._dated:
             switches = Switches(switches.words, switches.meaning, switches.neighbours, switches.fill, time=False)
         question = Question(query=asked.query, places=places, now=now, limit=DEPTH, profile=profile, switches=switches)
         ranking = self._engine.rank(self, question)
@@ -186,7 +209,7 @@ def indexed(dataset: Dataset, embedder: str, tell: Told) -> Iterator[Bench]:
             engine = Engine(url, token, embedder, SPACE)
             engine.warm_up()
             try:
-                yield Bench(dataset, engine, memories)
+                yield Bench(dataset, engine, client, memories)
             finally:
                 engine.close()
         finally:
