@@ -44,6 +44,7 @@ from memctl.domain.scoring import (
     worth_showing,
 )
 from memctl.domain.signatures import errors_in
+from memctl.domain.speakers import said_by_named
 from memctl.domain.text import tokens
 from memctl.infra.outbox import backlog, collection_of, stored_id
 from memctl.projections.memory_rows import Memory
@@ -256,8 +257,10 @@ def _chosen(
     told = without_repeats((c.id for c in worth if c.id in rows), apart)
     rows = {id: rows[id] for id in told}
     doubtful = stale | {id for id in rows if id in apart and apart[id].doubtful}
+    by_named = said_by_named(asked.query[:_LONGEST], {id: row.text for id, row in rows.items() if row.kind == "turn"})
     known = [
-        _known(c, row, asked, meant, said.get(row.id), stale=row.id in doubtful) for c, row in _distinct(worth, rows)
+        _known(c, row, asked, meant, said.get(row.id), stale=row.id in doubtful, by_named=by_named.get(row.id))
+        for c, row in _distinct(worth, rows)
     ]
     words = {id: frozenset(tokens(f"{row.title} {row.gist}")) for id, row in rows.items()} if _diverse(asked) else {}
     # One more than is shown, which may be as good as the best one.
@@ -286,7 +289,14 @@ def _distinct(worth: Iterable[Candidate], rows: Mapping[str, Memory]) -> Iterato
 
 
 def _known(
-    candidate: Candidate, row: Memory, asked: Question, meant: Understood, said: Regard | None, *, stale: bool
+    candidate: Candidate,
+    row: Memory,
+    asked: Question,
+    meant: Understood,
+    said: Regard | None,
+    *,
+    stale: bool,
+    by_named: bool | None,
 ) -> Known:
     """A candidate with what its memory says, and what was said of it. What is stale is demoted as if something spoke
     against it."""
@@ -312,6 +322,7 @@ def _known(
         conflicted=row.status == "conflicted" or stale,
         preferred=row.bucket in PREFERRED[meant.intent],
         in_period=in_period,
+        by_named=by_named,
         uses=len(said.ratings),
         usefulness=said.usefulness,
         told=said.recalls,

@@ -71,6 +71,8 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     """Its bucket is one that the query's intent is answered from."""
     in_period: bool | None = None
     """Whether it happened when the query says; None where the query says no time."""
+    by_named: bool | None = None
+    """Whether the one that the query names said it; None where that is not told, or the query names nobody."""
 
 
 class Known(msgspec.Struct, frozen=True):
@@ -307,7 +309,8 @@ class Bounded(msgspec.Struct, frozen=True):
     what is `usual_days` old are left as they are, those of the newest are 1.9 times, those of the oldest 0.4 times as
     great. That is a comparison. Whether an old memory answers, age does not say, so a class is told without it, and
     what is certain, as an equal error is, comes first at any age. What lies outside the time or the buckets asked for
-    is held back, and what happened when the query says is worth showing for that alone.
+    is held back, and what happened when the query says is worth showing for that alone. In a conversation the odds of
+    what another said than the one named in the query are `other_speaker` times as great.
     """
 
     forgetting: float = 0.4
@@ -318,6 +321,7 @@ class Bounded(msgspec.Struct, frozen=True):
     other_bucket: float = 0.95
     other_time: float = 0.50
     this_time: float = 0.15
+    other_speaker: float = 0.35
 
     def odds(self, age_days: float) -> float:
         """By how much age multiplies the odds that a memory is the one that is needed."""
@@ -394,14 +398,20 @@ def _bounded(known: Known, _: float) -> dict[str, float]:
     if standing.in_period:
         # A time is one more thing that was asked for, and this memory has it.
         chance += n.this_time * standing.importance * (1 - chance)
-    odds = n.odds(standing.age_days)
+    speaker = _lifted(chance, n.other_speaker) if standing.by_named is False else 1.0
     return {
         "relevance": chance,
-        "recency": odds / (1 + chance * (odds - 1)),
+        "speaker": speaker,
+        "recency": _lifted(chance * speaker, n.odds(standing.age_days)),
         "proof": 1 + n.proof * (2 * worth - 1),
         "bucket": 1.0 if standing.preferred else n.other_bucket,
         "time": n.other_time if standing.in_period is False else 1.0,
     }
+
+
+def _lifted(chance: float, odds: float) -> float:
+    """By how much a chance is multiplied where its odds are multiplied by `odds`."""
+    return odds / (1 + chance * (odds - 1))
 
 
 def _worth(standing: Standing) -> float:

@@ -37,6 +37,7 @@ standings = st.builds(
     reliability=shares,
     preferred=st.booleans(),
     in_period=st.none() | st.booleans(),
+    by_named=st.none() | st.booleans(),
 )
 known = st.builds(Known, candidates, standings)
 NOW = datetime(2026, 8, 19, 15, 0, tzinfo=UTC)  # a Wednesday
@@ -112,9 +113,10 @@ def test_scores_lie_between_0_and_1_and_come_best_first(name: str, given: list[K
 @given(known)
 def test_recency_and_proof_move_relevance_only_within_their_bounds(each: Known) -> None:
     parts = PROFILES["bounded"].parts(each, 0.0)
-    chance = min(parts["relevance"] * parts["recency"], 1.0)
-    if 1e-9 < parts["relevance"] < 1 - 1e-9:
-        odds = chance / (1 - chance) * (1 - parts["relevance"]) / parts["relevance"]
+    before = parts["relevance"] * parts["speaker"]
+    chance = min(before * parts["recency"], 1.0)
+    if 1e-9 < before < 1 - 1e-9:
+        odds = chance / (1 - chance) * (1 - before) / before
         assert 0.39 <= odds <= 1.96
     assert 0.95 <= parts["proof"] <= 1.05
 
@@ -133,6 +135,21 @@ def test_how_sure_an_answer_is_does_not_hang_on_its_age(each: Candidate, a: floa
     told = [ranked([Known(each, Standing(age_days=age, confirmed=True))]) for age in (a, b)]
     assert [found.score for found in told[0]] == [found.score for found in told[1]]
     assert decide(told[0]) == decide(told[1])
+
+
+@given(candidates)
+def test_what_another_said_than_the_one_named_is_less_likely_the_answer_and_as_sure_where_it_is_certain(
+    each: Candidate,
+) -> None:
+    theirs, others, nobodys = (
+        PROFILES["bounded"].parts(Known(each, Standing(age_days=30, by_named=by_named)), 0.0)
+        for by_named in (True, False, None)
+    )
+    assert theirs == nobodys
+    assert others["relevance"] == theirs["relevance"]
+    assert 0.35 <= others["speaker"] <= theirs["speaker"] == 1.0
+    assert others["speaker"] == 1.0 or others["relevance"] < 1.0
+    assert others["speaker"] < 1.0 or others["relevance"] > 0.99
 
 
 def test_what_is_certain_comes_first_at_any_age() -> None:
