@@ -71,6 +71,7 @@ def restore(file: Path | None, receipts: tuple[Path, ...], set_aside: bool, as_j
 
     from memctl.api import backups
     from memctl.infra.database import connect
+    from memctl.infra.embedded import instance
     from memctl.infra.log import archive
     from memctl.infra.settings import load_settings
 
@@ -87,6 +88,10 @@ def restore(file: Path | None, receipts: tuple[Path, ...], set_aside: bool, as_j
 
         tell("the log was redacted after that backup was made: today's rules are applied to it")
         redact_past(settings, tell=tell)
+    if set_aside:
+        instance.up(settings, tell=tell)
+    if done.begun:
+        tell(f"forgettings that were begun and did not end: {done.begun}; once all is folded, `memctl forget --resume`")
     if as_json:
         print_json(msgspec.to_builtins(done))
         return

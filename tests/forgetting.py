@@ -4,12 +4,30 @@ from __future__ import annotations
 
 from typing import Any
 
+from events import stated
+from histories import drained, workshop
+
 from memctl.api import forget
 from memctl.api.reader import reader_of
+from memctl.domain.verdicts import MemoryRated
+from memctl.infra import generations, readmodels
 from memctl.infra.database import Connection, connect
+from memctl.infra.log.append import append
 from memctl.infra.settings import Settings
+from memctl.workers.processing import model
 
 PHRASE = "the zq7vkx19mw harbour protocol"
+
+
+def rated_session(log: Connection, url: str) -> str:
+    """Stream of a session of which one memory was rated, with a reason; all of it is folded."""
+    session = workshop(0)
+    append(log, 1, session)
+    drained(url)
+    [memory, *_] = [key for key, _ in readmodels.all_rows(log, model("memories"), generations.live(log).stage2)]
+    append(log, 1, [stated("knowledge/verdicts", MemoryRated(memory=memory, value=1.0, why="Dana said so there"))])
+    drained(url)
+    return session[0].stream
 
 
 def forgotten(settings: Settings, log: Connection, **asked: Any) -> forget.Forgotten:

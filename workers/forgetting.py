@@ -23,13 +23,13 @@ from psycopg import sql
 from memctl.domain.commanding import KeyReused
 from memctl.domain.erasing import ContentErased, NothingToForget, Scope, Tombstone, scope_tombstones
 from memctl.domain.errors import MemctlError
-from memctl.domain.event import Micros, NewEvent, derived_id
-from memctl.infra import generations, outbox, readmodels
+from memctl.domain.event import Micros, NewEvent, Position, derived_id
+from memctl.infra import dead_letters, generations, outbox, readmodels
 from memctl.infra.database import Connection, outages
 from memctl.infra.log import erase
 from memctl.infra.log.append import append
 from memctl.infra.log.erase import Receipt
-from memctl.infra.log.mark import move_mark
+from memctl.infra.log.mark import move_mark, position_at
 from memctl.infra.log.receipts import write_receipts
 from memctl.infra.redaction import redact, redactor_for
 from memctl.infra.settings import Settings
@@ -77,6 +77,12 @@ class VectorsBehind(MemctlError):
 
     hint = "look at `memctl status`; then `memctl forget --resume`"
     points: int
+
+
+class NotFolded(MemctlError):
+    """What was told before this was to be forgotten is not folded yet: nobody knows what follows from it."""
+
+    hint = "wait until `memctl status` shows that the workers are through; then `memctl forget --resume`"
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -225,6 +231,8 @@ def _begin(settings: Settings, connection: Connection, space_id: int, receipt: U
     with connection.transaction():
         erase.begin(connection, space_id, receipt, plan.scope, reason, ids)
         erase.lay(connection, space_id, receipt, [*scope_tombstones(plan.scope), *plan.stones])
+    # Should the database be lost before the end, who restores an older one learns of it.
+    write_receipts(connection, settings.data_dir)
     return reason
 
 
@@ -253,7 +261,7 @@ def resume(
 ) -> list[Forgotten]:
     """Go on with what was begun to be forgotten and not finished, or only with what goes by a rule, until told to stop.
 
-    What new rules of redaction were to cut is `redact`'s to go on with.
+    What new rules of redaction were to cut is `redact`'s to go on with. Raises: NotFolded, and as `forget`.
     """
     done: list[Forgotten] = []
     with outages():
@@ -265,9 +273,17 @@ def resume(
             if stop():
                 break
             with nothing_rebuilt(connection):
+                if not _folded(connection, position_at(connection, each.begun_at)):
+                    raise NotFolded
                 plan = _taken_up(each)
                 done.append(_carry_out(settings, connection, space_id, each.id, plan, qdrant, each.reason))
     return done
+
+
+def _folded(connection: Connection, upto: Position) -> bool:
+    """Whether stage 1 has read that far, or stands at what it cannot read."""
+    live = generations.live(connection)
+    return generations.lowest_offset(connection, live.stage1) >= upto or bool(dead_letters.halts(connection, live))
 
 
 def _carry_out(

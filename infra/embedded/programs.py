@@ -195,6 +195,9 @@ PROGRAMS = (
 )
 """In the order of their start; they are stopped in the other."""
 
+SERVERS = tuple(program for program in PROGRAMS if not program.after_schema)
+"""Those that keep what memctl knows; nothing comes in through them alone."""
+
 
 def prepare(places: Places, programs: tuple[Program, ...], avoid: frozenset[int] = frozenset()) -> Instance:
     """The instance of these places, with the tokens and ports it had before where it had any.

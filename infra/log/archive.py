@@ -24,6 +24,7 @@ from memctl.domain.errors import MemctlError
 from memctl.infra import generations
 from memctl.infra.database import Connection, snapshot
 from memctl.infra.embedded.places import open_private
+from memctl.infra.log.mark import hold_off_appends
 from memctl.infra.log.migrate import revisions
 
 FORMAT = 1
@@ -149,8 +150,11 @@ def check(file: Path) -> Manifest:
 def restore(connection: Connection, file: Path, progress: Progress = lambda table, size: None) -> Manifest:
     """Put a backup into a log that holds no event, in the caller's transaction. Check the file first (`check`).
 
+    Whoever appends meanwhile waits: it would be given a position, or tell an event, that the backup brings.
+
     Raises: NotEmpty, BadBackup.
     """
+    hold_off_appends(connection)
     row = connection.execute("SELECT count(*) FROM (SELECT FROM memctl.events LIMIT 1) e").fetchone()
     if row and row[0]:
         (count,) = connection.execute("SELECT count(*) FROM memctl.events").fetchone() or (0,)

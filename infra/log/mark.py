@@ -26,6 +26,10 @@ SLOW_WRITER_S = 10.0
 """An append takes milliseconds. A transaction that has appended and is still open after this is told in the log."""
 
 
+_APPENDERS = 0x6D656D63746C
+"""The advisory lock that whoever appends shares, as the schema has it."""
+
+
 class SlowWriter(msgspec.Struct, frozen=True):
     """A transaction that may hold positions and does not end: nobody reads what was appended after it began.
 
@@ -81,6 +85,12 @@ def move_mark(connection: Connection, *, patience_s: float = PATIENCE_S) -> Posi
     row = connection.execute("SELECT memctl.set_mark(%s)", [target]).fetchone()
     assert row is not None
     return Position(row[0])
+
+
+def hold_off_appends(connection: Connection) -> None:
+    """No append is under way, and none begins, until the caller's transaction ends: who appends waits, or is told to
+    try again. Whoever holds a position already is waited for."""
+    connection.execute("SELECT pg_advisory_xact_lock(%s)", [_APPENDERS])
 
 
 def position_at(connection: Connection, moment: datetime) -> Position:

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import json
 import stat
+import time
 from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
 from commandline import Memctl
+from waiting import until
+
+from memctl.infra.spool import Delivery, spool
 
 FORGOTTEN, KEPT = "the zq7vkx19mw harbour protocol", "the bq3jhy54nd lantern protocol"
+MEANWHILE = "what does the fh2wkq83zt beacon say?"
 
 
 @pytest.fixture(scope="module")
@@ -84,10 +89,14 @@ def test_a_damaged_database_is_put_aside_and_the_newest_sound_backup_comes_back_
     control.write_bytes(b"\xa5" * len(control.read_bytes()))
     memctl("up", code=1)
     assert "memctl restore --set-aside" in memctl.said
+    hook = {"hook_event_name": "UserPromptSubmit", "session_id": "s", "cwd": "/work/shop", "prompt": MEANWHILE}
+    told = Delivery("0" * 32, time.time_ns() // 1000, "claude-code", "", json.dumps(hook).encode())
+    assert spool(memctl.data / "spool", told) is not None
     done = memctl.json("restore", "--set-aside")
+    until(lambda: said(memctl, MEANWHILE), "what was told while nothing ran")
     assert done["file"] == backup["file"], "the newest cannot be read"
-    assert (done["receipts"], done["left_out"]) == (1, 1)
-    assert log_of(memctl) == before
+    assert (done["receipts"], done["left_out"], done["begun"]) == (1, 1, 0)
+    assert log_of(memctl)[: len(before)] == before
     assert not said(memctl, FORGOTTEN)
     assert said(memctl, KEPT)
     (aside,) = memctl.json("status", code=1)["set_aside"]

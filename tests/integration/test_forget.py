@@ -17,8 +17,8 @@ import pytest
 from events import NOON, id_of, observed, prompt, stated
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
-from forgetting import PHRASE, forgotten, holds
-from histories import digests, drained, everything, example, rebuilt, workshop
+from forgetting import PHRASE, forgotten, holds, rated_session
+from histories import digests, drained, everything, example, rebuilt
 from hostile import Values
 from waiting import until
 
@@ -40,8 +40,7 @@ from memctl.domain.observations import (
     hook_key,
 )
 from memctl.domain.statements import Statement
-from memctl.domain.verdicts import MemoryRated
-from memctl.infra import generations, readmodels, rebuilds
+from memctl.infra import generations, rebuilds
 from memctl.infra.database import Connection, connect
 from memctl.infra.log import erase
 from memctl.infra.log.append import append
@@ -51,7 +50,6 @@ from memctl.infra.log.receipts import RECEIPTS
 from memctl.infra.settings import Settings
 from memctl.workers import erasure, forgetting
 from memctl.workers.drain import Drainer
-from memctl.workers.processing import model
 from memctl.workers.replay import replay
 
 SECRET = "AKIA" + "DEADBEEFDEADBEEF"
@@ -374,17 +372,6 @@ def test_the_log_lets_nobody_change_anything_and_empty_nothing_without_an_open_r
             log.execute("SELECT set_config('memctl.receipt', %s, false)", [receipt])
             with pytest.raises(psycopg.errors.RestrictViolation):
                 log.execute(f"UPDATE memctl.events SET {change} WHERE event_id = %s", [id_of(prompt(2))])
-
-
-def rated_session(log: Connection, url: str) -> str:
-    """Stream of a session of which one memory was rated, with a reason; all of it is folded."""
-    session = workshop(0)
-    append(log, 1, session)
-    drained(url)
-    [memory, *_] = [key for key, _ in readmodels.all_rows(log, model("memories"), generations.live(log).stage2)]
-    append(log, 1, [stated("knowledge/verdicts", MemoryRated(memory=memory, value=1.0, why="Dana said so there"))])
-    drained(url)
-    return session[0].stream
 
 
 def test_what_follows_goes_along_where_stage_two_has_yet_to_read_what_stage_one_read(

@@ -92,10 +92,12 @@ def test_a_receipt_stays_open_while_something_of_it_is_found_in_a_log_file(
     with pytest.raises(StillThere, match=r"worker\.log") as raised:
         forget.forget(settings, log, 1, planned, None)
     assert "zq7vkx19mw" not in str(raised.value)
-    assert not (settings.data_dir / RECEIPTS).exists()
+    [begun] = receipts.read_receipts([settings.data_dir / RECEIPTS])
+    assert begun.outcome == {}
     file.unlink()
     assert len(forget.resume(settings, log, 1, None)) == 1
-    assert (settings.data_dir / RECEIPTS).exists()
+    [ended] = receipts.read_receipts([settings.data_dir / RECEIPTS])
+    assert (ended.id, ended.outcome["receipt"]) == (begun.id, str(begun.id))
 
 
 def test_what_was_said_of_an_event_by_its_id_goes_with_it_though_it_cites_nothing(
@@ -321,6 +323,9 @@ def test_a_look_at_the_past_that_was_built_just_before_shows_nothing_of_it_any_m
         with as_of(database_url, move_mark(log), processes=1) as (_, then):
             assert f"facts_g{then.stage1}" in holds(database_url, PHRASE)
             holding.rollback()
+            until(lambda: waits_for("advisory"), "the receipt's beginning")
+            log.execute("SELECT pg_advisory_unlock(%s)", [receipts.LOCK])
+            log.execute("SELECT pg_advisory_lock(%s)", [receipts.LOCK])  # had once that is written
             until(lambda: waits_for("advisory"), "the receipt's end")
             assert holds(database_url, PHRASE) == []
             log.execute("SELECT pg_advisory_unlock(%s)", [receipts.LOCK])

@@ -1,0 +1,148 @@
+"""Restores of what was half done, and into a log that others write to meanwhile."""
+
+from __future__ import annotations
+
+import json
+import threading
+from pathlib import Path
+
+import pytest
+import servers
+from events import prompt
+from forgetting import holds, rated_session
+from histories import digests, drained, workshop
+from waiting import until
+
+from memctl.api import backups, forget, redacting
+from memctl.api.reader import reader_of
+from memctl.infra import generations
+from memctl.infra.backups import backup
+from memctl.infra.database import Connection, connect
+from memctl.infra.log import archive, erase
+from memctl.infra.log.append import Appended, append
+from memctl.infra.log.mark import move_mark
+from memctl.infra.log.receipts import RECEIPTS
+from memctl.infra.settings import Settings, load_settings
+from memctl.workers import forgetting
+from memctl.workers.replay import replay
+
+
+@pytest.fixture
+def shards() -> int:
+    return 1
+
+
+def url_of(connection: Connection, like: str) -> str:
+    return servers.with_database(like, connection.info.dbname)
+
+
+def test_who_appends_while_a_backup_is_restored_is_kept_after_it(
+    settings: Settings, log: Connection, elsewhere: Connection, database_url: str, tmp_path: Path
+) -> None:
+    append(log, 1, [prompt(n) for n in range(3)])
+    move_mark(log)
+    file = backup(settings, log, tmp_path / "kept")
+    url = url_of(elsewhere, database_url)
+    told: list[Appended] = []
+
+    def tell() -> None:
+        with connect(url, name="late writer") as writer:
+            told.extend(append(writer, 1, [prompt(9), prompt(2)]))
+
+    def waits() -> bool:
+        rows = log.execute("SELECT wait_event_type FROM pg_stat_activity WHERE application_name = 'late writer'")
+        return rows.fetchall() == [("Lock",)]
+
+    writer = threading.Thread(target=tell)
+
+    def meanwhile(table: str, size: int) -> None:
+        if table == "mark_history":  # comes after the events
+            writer.start()
+            until(waits, "the other writer")
+
+    with elsewhere.transaction():
+        archive.restore(elsewhere, file, meanwhile)
+    writer.join(30)
+    assert [each.status for each in told] == ["new", "duplicate"]
+    found = elsewhere.execute("SELECT count(*), count(DISTINCT position) FROM memctl.events").fetchone()
+    assert found == (4, 4)
+
+
+def killed(*_: object, **__: object) -> None:
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("backup_first", [True, False], ids=["begun since", "begun before"])
+def test_a_forgetting_that_was_half_done_is_restored_open_and_ends_with_all_that_follows(
+    settings: Settings, log: Connection, elsewhere: Connection, database_url: str, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch, *, backup_first: bool,
+) -> None:  # fmt: skip
+    session = rated_session(log, database_url)
+    file = backup(settings, log, tmp_path / "kept")
+    with monkeypatch.context() as patched:
+        patched.setattr(forgetting, "erase_round", killed)
+        with pytest.raises(KeyboardInterrupt):
+            forget.forget(settings, log, 1, forget.plan(reader_of(log, "default"), session=session), None)
+    if not backup_first:
+        file = backup(settings, log, tmp_path / "kept")
+    else:
+        (tmp_path / "kept" / RECEIPTS).unlink()
+    [begun] = erase.receipts(log)
+
+    generations.ensure_live(elsewhere, 1)
+    done = backups.restore(settings, elsewhere, file)
+    assert (done.begun, done.left_out) == (1, 0)
+    again = append(elsewhere, 1, workshop(0))
+    assert {each.status for each in again} == {"forgotten"}, "what is to go is not told again"
+    with pytest.raises(forgetting.NotFolded):
+        forget.resume(settings, elsewhere, 1, None)
+    url = url_of(elsewhere, database_url)
+    drained(url)
+    (ended,) = forget.resume(settings, elsewhere, 1, None)
+    assert ended.receipt == begun.id
+    assert ended.types["memory.rated"] == 1
+    assert holds(url, "Dana said so") == []
+    drained(url)
+    assert replay(url, None, verify=True).equal
+
+
+def test_of_receipts_that_several_files_hold_the_one_that_was_ended_counts(
+    settings: Settings, log: Connection, elsewhere: Connection, database_url: str, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    session = rated_session(log, database_url)
+    with monkeypatch.context() as patched:
+        patched.setattr(forgetting, "erase_round", killed)
+        with pytest.raises(KeyboardInterrupt):
+            forget.forget(settings, log, 1, forget.plan(reader_of(log, "default"), session=session), None)
+    file = backup(settings, log, tmp_path / "kept")
+    (settings.data_dir / RECEIPTS).unlink()
+    forget.resume(settings, log, 1, None)
+    ended = (settings.data_dir / RECEIPTS).rename(tmp_path / "ended.jsonl")
+
+    generations.ensure_live(elsewhere, 1)
+    done = backups.restore(settings, elsewhere, file, [ended])
+    assert (done.begun, done.receipts) == (0, 1)
+    url = url_of(elsewhere, database_url)
+    assert holds(url, "Dana said so") == []
+    drained(url)
+    assert digests(elsewhere) == digests(log)
+
+
+def test_what_rules_cut_is_open_until_they_were_applied_to_what_was_restored(
+    settings: Settings, log: Connection, elsewhere: Connection, database_url: str, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    append(log, 1, [prompt(1, "the invoice is due")])
+    drained(database_url)
+    file = backup(settings, log, tmp_path / "kept")
+    monkeypatch.setenv("MEMCTL_PRIVACY__EXCLUDE_PATTERNS", json.dumps(["(?i)invoice"]))
+    cut = redacting.redact_past(load_settings())
+
+    assert backups.restore(settings, elsewhere, file).redacted
+    # Whoever was to apply them is killed here.
+    assert [each.id for each in redacting.open_redactions(elsewhere, "default")] == [cut.receipt]
+    monkeypatch.setenv("MEMCTL_DATABASE_URL", url_of(elsewhere, database_url))
+    assert redacting.redact_past(load_settings()).receipt == cut.receipt
+    assert redacting.open_redactions(elsewhere, "default") == []
+    assert holds(url_of(elsewhere, database_url), "invoice") == []
