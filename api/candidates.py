@@ -17,17 +17,19 @@ from typing import TYPE_CHECKING, Protocol
 import msgspec
 
 from memctl.api.places import Places
+from memctl.domain.errors import MemctlError
 from memctl.domain.intent import Period
 from memctl.domain.neighbours import lent
 from memctl.domain.scoring import ORDINARY, USUAL, Background, Candidate, Source, background_of, word_strength
 from memctl.domain.text import sparse_query, tokens
+from memctl.infra.embedders import TextsRefused
 from memctl.infra.vectors import CollectionMissing, VectorStoreUnavailable
 from memctl.infra.vectors.searches import Hit, Named, Searches
 from memctl.infra.vectors.store import EVERYWHERE, Scope
 from memctl.projections.memory_rows import Memory
 
 if TYPE_CHECKING:
-    from memctl.infra.embedders import Embedder, Vectors
+    from memctl.infra.embedders import Embedder, Embedders, Recipe, Vectors
 
 log = logging.getLogger("memctl.search")
 
@@ -43,9 +45,14 @@ SAMPLE = 192
 _PATIENCE_S = 3
 """For the vector store; after it, search goes on without."""
 
+_REST_S = 30.0
+"""For which an embedder that failed is not asked: each search would wait for it."""
+
 _FEW = 1_000
 _LOOK_FOR_S, _LOOK_FEW_FOR_S = 60.0, 5.0
 """How long a look at the collection (its count, its sample) is good for, and while it is small."""
+
+_LOADING = "the embedder is still being loaded"
 
 WORDS_ONLY = "search goes by words alone: "
 
@@ -83,6 +90,9 @@ class Corpus(Protocol):
     def collection(self) -> str:
         """Name of their collection in the vector store."""
 
+    def recipe(self) -> Recipe | None:
+        """How its dense vectors were made; None where nothing is known of them."""
+
     def point(self, memory: str) -> str:
         """Id of a memory's point in it."""
 
@@ -104,29 +114,34 @@ class Gathered:
 
 
 class Sources:
-    """The vector store's client and the query embedder. Thread-safe.
+    """The vector store's client and the query embedder: that of the vectors which are searched. Thread-safe.
 
-    Both are loaded by `warm_up`, on a thread of its own: their imports take seconds.
+    Both are loaded by `warm_up`, on a thread of its own: their imports take seconds. So is another embedder, once it is
+    found that the vectors are another model's.
     """
 
-    def __init__(self, qdrant_url: str | None, qdrant_api_key: str | None, embedder: str, space: str) -> None:
+    def __init__(self, qdrant_url: str | None, qdrant_api_key: str | None, embedders: Embedders, space: str) -> None:
         self._qdrant = (qdrant_url, qdrant_api_key)
-        self._embedder_name = embedder
+        self._embedders = embedders
         self._space = space
         self._searches: Searches | None = None
-        self.embedder: Embedder | None = None
-        self._ordinary: Vectors | None = None
+        self._meaning: _Meaning | None = None
         self._why_no_client = (
             "the vector store's client is still being loaded" if qdrant_url else "no vector store is set"
         )
-        self._why_no_embedder = (
-            "the setting `embedder` is none" if embedder == "none" else "the embedder is still being loaded"
-        )
+        self._why_no_embedder = _LOADING
+        self._again_at = 0.0
+        """When an embedder that failed is asked again, by `time.monotonic`."""
         self._loading = threading.Lock()
         self._looked = _Look("", 0, None, 0.0)
 
-    def warm_up(self) -> None:
-        """Load the client and the embedder; what fails is told with every answer."""
+    @property
+    def embeds(self) -> bool:
+        """Whether there is an embedder."""
+        return self._meaning is not None
+
+    def warm_up(self, recipe: Recipe | None = None) -> None:
+        """Load the client and the embedder (that the settings ask for); what fails is told with every answer."""
         with self._loading:
             url, key = self._qdrant
             if url and self._searches is None:
@@ -135,19 +150,28 @@ class Sources:
                 except Exception as why:
                     log.exception("the vector store's client could not be loaded")
                     self._why_no_client = f"the vector store's client could not be loaded ({why})"
-            if self._embedder_name != "none" and self.embedder is None:
-                try:
-                    from memctl.infra.embedders import load_embedder
+        if self._meaning is None:
+            self._load(recipe or self._embedders.chosen)
 
-                    embedder = load_embedder(self._embedder_name)
-                    if embedder is not None:
-                        embedder.embed_query("warm up")
-                    self.embedder = embedder
-                    if embedder is not None:
-                        self._ordinary = embedder.embed_passages(ORDINARY)
-                except Exception as why:
+    def _load(self, recipe: Recipe) -> None:
+        """Load the embedder of a recipe in the place of the one before."""
+        with self._loading:
+            if self._meaning is not None and self._meaning.embedder.name == recipe.name:
+                return
+            try:
+                embedder = self._embedders.load(recipe)
+                if embedder is not None:
+                    embedder.embed_query("warm up")
+                    self._meaning = _Meaning(embedder, embedder.embed_passages(ORDINARY))
+                    self._embedders.keep_only(embedder.name)
+                    self._again_at, self._why_no_embedder = 0.0, _LOADING
+            except Exception as why:
+                if isinstance(why, MemctlError):
+                    log.warning("%s", why)
+                else:
                     log.exception("the embedder could not be loaded")
-                    self._why_no_embedder = f"the embedder could not be loaded ({why})"
+                self._why_no_embedder = f"the embedder could not be loaded ({why})"
+                self._again_at = time.monotonic() + _REST_S
 
     def close(self) -> None:
         if self._searches is not None:
@@ -156,13 +180,13 @@ class Sources:
     def gather(self, corpus: Corpus, wanted: Wanted, switches: Switches = ALL_ON) -> Gathered:
         """Candidates of every source that can be asked, by memory id."""
         gathered = Gathered()
-        vector = self._embedded(wanted.text, gathered) if switches.meaning else None
+        asked = self._embedded(corpus.recipe(), wanted.text, gathered) if switches.meaning else None
         searches = self._searches
         if searches is None:
             gathered.degraded.append(WORDS_ONLY + self._why_no_client)
         else:
             try:
-                self._ask_vectors(searches, corpus, wanted, vector, switches, gathered)
+                self._ask_vectors(searches, corpus, wanted, asked, switches, gathered)
                 return gathered
             except CollectionMissing:
                 gathered.degraded.append(WORDS_ONLY + "the vector collection is not built yet")
@@ -172,21 +196,44 @@ class Sources:
         gathered.candidates = corpus.by_words(list(dict.fromkeys(tokens(wanted.text))), wanted)
         return gathered
 
-    def _embedded(self, text: str, gathered: Gathered) -> Vectors | None:
-        if self.embedder is None:
+    def _embedded(self, recipe: Recipe | None, text: str, gathered: Gathered) -> tuple[_Meaning, Vectors] | None:
+        """The query's vector, of the model whose vectors are searched."""
+        if self._embedders.chosen.provider == "none":
+            gathered.degraded.append(WORDS_ONLY + "the setting `embedder` is none")
+            return None
+        if recipe is None or recipe.provider == "none":
+            gathered.degraded.append(WORDS_ONLY + "no memory has a vector yet")
+            return None
+        meaning, rests = self._meaning, time.monotonic() < self._again_at
+        if meaning is None or meaning.embedder.name != recipe.name:
+            gathered.degraded.append(WORDS_ONLY + self._why_no_embedder)
+            if not rests and not self._loading.locked():
+                threading.Thread(target=self._load, args=[recipe], name="load embedder", daemon=True).start()
+            return None
+        if rests:
             gathered.degraded.append(WORDS_ONLY + self._why_no_embedder)
             return None
-        return self.embedder.embed_query(text)
+        try:
+            return meaning, meaning.embedder.embed_query(text)
+        except TextsRefused as why:
+            gathered.degraded.append(f"{WORDS_ONLY}{why}")
+        except Exception as why:  # whatever a model or its server does: words are left
+            log.warning("a search goes on without meaning: %s", why)
+            self._why_no_embedder = f"the embedder does not answer ({why})"
+            self._again_at = time.monotonic() + _REST_S
+            gathered.degraded.append(WORDS_ONLY + self._why_no_embedder)
+        return None
 
     def _ask_vectors(
         self,
         searches: Searches,
         corpus: Corpus,
         wanted: Wanted,
-        vector: Vectors | None,
+        asked: tuple[_Meaning, Vectors] | None,
         switches: Switches,
         gathered: Gathered,
     ) -> None:
+        vector = None if asked is None else asked[1]
         name = corpus.collection()
         look = self._look(searches, name)
         period = wanted.period if switches.time else None
@@ -228,20 +275,11 @@ class Sources:
                 )
             )
         query = sum(weight * weight for weight in weights)
-        background = self._background(vector, look.sample)
+        background = USUAL if asked is None else _background(*asked, look.sample)
         candidates = {
             id: found.candidate(id, query, max(look.documents, found.words), background) for id in found.points
         }
         gathered.candidates = lent(candidates, found.before) if switches.neighbours else candidates
-
-    def _background(self, vector: Vectors | None, sample: Vectors | None) -> Background:
-        """What a query's meaning has in common with anything that is said, and with anything that is remembered."""
-        if vector is None:
-            return USUAL
-        remembered, ordinary = (
-            [] if those is None else (those @ vector).tolist() for those in (sample, self._ordinary)
-        )
-        return background_of(remembered, ordinary)
 
     def _look(self, searches: Searches, collection: str) -> _Look:
         """About how many points the collection holds, by which the rarity of words is measured, and some vectors."""
@@ -251,7 +289,7 @@ class Sources:
             return looked
         documents = searches.count(collection)
         sample = None
-        if self.embedder is not None:
+        if self._meaning is not None:
             same = looked.collection == collection and documents <= looked.documents * 1.5
             if same and looked.sample is not None and len(looked.sample) == SAMPLE:
                 sample = looked.sample
@@ -261,6 +299,20 @@ class Sources:
                 sample = numpy.asarray(vectors, dtype=numpy.float32)
         self._looked = _Look(collection, documents, sample, time.monotonic())
         return self._looked
+
+
+class _Meaning:
+    """An embedder, and its vectors of what is said in any talk."""
+
+    def __init__(self, embedder: Embedder, ordinary: Vectors) -> None:
+        self.embedder = embedder
+        self.ordinary = ordinary
+
+
+def _background(meaning: _Meaning, vector: Vectors, sample: Vectors | None) -> Background:
+    """What a query's meaning has in common with anything that is said, and with anything that is remembered."""
+    remembered, ordinary = ([] if those is None else (those @ vector).tolist() for those in (sample, meaning.ordinary))
+    return background_of(remembered, ordinary)
 
 
 class _Look:

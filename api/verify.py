@@ -17,7 +17,7 @@ from memctl.api.checks import Check, attempted, check, number, skipped
 from memctl.api.evidence import broken_quotes
 from memctl.api.reader import reader_of
 from memctl.domain.event import Position, event_types
-from memctl.infra import coverage, dead_letters, generations, outbox
+from memctl.infra import coverage, dead_letters, generations, outbox, vector_models
 from memctl.infra.database import Connection, connect, outages
 from memctl.infra.log import audit, erase
 from memctl.infra.log.mark import move_mark
@@ -28,7 +28,10 @@ from memctl.infra.vectors.drift import Drift
 from memctl.workers.audit import audit as audit_rows
 
 if TYPE_CHECKING:
+    from qdrant_client import QdrantClient
+
     from memctl.infra.settings_model import Settings
+    from memctl.infra.vector_models import VectorModel
 
 BEHIND_S = 60.0
 """A reader that has not read for longer than this what it may is behind; workers take a second or so."""
@@ -219,30 +222,41 @@ class Verification:
         yield check(
             "vectors", "outbox", f"{number(queued, 'point')} to write, {dense:,} to embed", queued=queued, dense=dense
         )
+        models = vector_models.models(connection)
+        if (made := outbox.filling(connection, live.stage2)) is not None:
+            told = f"of {made.model}: {made.waiting:,} of {number(made.points, 'point')} to embed"
+            yield check("vectors", "model to come", told, waiting=made.waiting)
         url = self.settings.require("qdrant_url")
         client = store.connect(url, self.settings.qdrant_api_key)
-        embeds = self.settings.embedder != "none"
+        try:
+            yield self._points(connection, client, live.stage2, models.serving, "points")
+            if models.filling is not None:
+                yield self._points(connection, client, live.stage2, models.filling, "points to come")
+        finally:
+            client.close()
+
+    def _points(
+        self, connection: Connection, client: QdrantClient, generation: int, model: VectorModel | None, name: str
+    ) -> Check:
+        """A model's collection against the rows."""
         try:
             found = Drift()
-            for part in drift.scan(connection, client, live.stage2, dense=embeds):
+            for part in drift.scan(connection, client, generation, model):
                 found.add(part)
                 self.progress("comparing points", found.wanted, 0)
                 if self.repair:
-                    drift.queue(connection, live.stage2, part)
-            if found.keys and self.repair and self._repaired(connection, live.stage2):
-                repaired, found = len(found.keys), Drift()
-                for part in drift.scan(connection, client, live.stage2, dense=embeds):
-                    found.add(part)
-                yield _points(found, repaired)
-            else:
-                yield _points(found)
+                    drift.queue(connection, generation, part)
+            if not (found.keys and self.repair and self._repaired(connection, generation)):
+                return _points(found, name)
+            repaired, found = len(found.keys), Drift()
+            for part in drift.scan(connection, client, generation, model):
+                found.add(part)
+            return _points(found, name, repaired)
         except CollectionMissing:
-            yield check(
-                "vectors", "points", "none", ["the collection is not there"],
+            return check(
+                "vectors", name, "none", ["the collection is not there"],
                 advice="the worker builds it from `vector_points` and the cache; see `memctl status`",
             )  # fmt: skip
-        finally:
-            client.close()
 
     def _repaired(self, connection: Connection, generation: int) -> bool:
         """Whether the worker has written what was queued, which is waited for as long as it gets on."""
@@ -320,7 +334,7 @@ def spool_checks(folder: Path) -> Iterator[Check]:
     )  # fmt: skip
 
 
-def _points(found: Drift, repaired: int = 0) -> Check:
+def _points(found: Drift, name: str, repaired: int = 0) -> Check:
     counted = f"{number(found.stored, 'point')} for {number(found.wanted, 'row')}"
     if found.queued or found.waiting:
         counted += f"; {found.queued + found.waiting:,} under way"
@@ -331,7 +345,7 @@ def _points(found: Drift, repaired: int = 0) -> Check:
         (found.without_dense, "without its dense vector"), (found.extra, "should not be there"),
     )  # fmt: skip
     return check(
-        "vectors", "points", counted,
+        "vectors", name, counted,
         (f"{key[1]}: {what}" for keys, what in kinds for key in keys),
         advice="run `memctl verify --repair`, or wait for the worker's own hourly scan",
         stored=found.stored, wanted=found.wanted, missing=len(found.missing), differing=len(found.differing),

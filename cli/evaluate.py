@@ -54,12 +54,14 @@ def evaluate(
     """
     from memctl.api.evaluation.loaders import load
     from memctl.api.evaluation.running import Run, run
+    from memctl.infra.embedders import embedders_of
+    from memctl.infra.settings import load_settings
 
     if not paths and not own:
         raise click.UsageError("Name files of questions, or ask your own memory with --own.")
     how = Run(
         half=half, limit=limit, profile=profile, without=frozenset(without), ablate=ablate, peers=not no_peers,
-        embedder=embedder,
+        embedders=embedders_of(load_settings(embedder=embedder)),
     )  # fmt: skip
     told: list[dict[str, Any]] = []
     for dataset in itertools.chain(_own() if own else (), *map(load, paths)):

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
+    from qdrant_client import QdrantClient
+
     from memctl.infra.settings import Settings
     from memctl.workers.replay import Replayed
 
@@ -86,17 +88,17 @@ def _replay(
     from memctl.workers.replay import stages_of
 
     first = stages_of(names)
-    with _vectors(settings) as vectors, progress_bar() as progress:
+    with _vectors(settings) as qdrant, progress_bar() as progress:
         rebuild = partial(
             run,
             settings.require("database_url"),
+            qdrant,
             first_stage=first,
             shards=shards,
             verify=verify,
             switch=not keep_live,
             processes=processes,
             progress=progress,
-            **vectors,
         )
         result = rebuild()
         if verify and result.outdated and not keep_live:
@@ -117,8 +119,8 @@ def _replay(
 def _roll_back(settings: Settings, as_json: bool) -> None:
     from memctl.workers.replay import rollback as run
 
-    with _vectors(settings) as vectors:
-        result = run(settings.require("database_url"), **vectors)
+    with _vectors(settings) as qdrant:
+        result = run(settings.require("database_url"), qdrant)
     if as_json:
         _print_json(result)
     else:
@@ -212,19 +214,12 @@ def _time(text: str) -> datetime:
 
 
 @contextmanager
-def _vectors(settings: Settings) -> Iterator[dict[str, Any]]:
-    """The vector store, and what is embedded with, as `replay` takes them."""
-    from memctl.infra.embedders import load_embedder
+def _vectors(settings: Settings) -> Iterator[QdrantClient]:
     from memctl.infra.vectors import store
 
-    embedder = load_embedder(settings.embedder)
     client = store.connect(settings.require("qdrant_url"), settings.qdrant_api_key)
     try:
-        yield {
-            "qdrant": client,
-            "model": embedder.name if embedder else "",
-            "dimensions": embedder.dimensions if embedder else 384,
-        }
+        yield client
     finally:
         client.close()
 

@@ -241,6 +241,9 @@ def _figures(look: Look) -> Iterator[tuple[str, str]]:
         vectors = [f"{health.to_write:,} to write"] if health.to_write else []
         vectors += [f"{health.to_embed:,} found by their words only, until embedded"] if health.to_embed else []
         yield "vectors", "; ".join(vectors) or "all written"
+        if (made := health.filling) is not None:
+            done = f"{made.points - made.waiting:,} of {made.points:,} embedded"
+            yield "model to come", line(f"{made.model}: {done}; searches go by the one before until all are")
         for each in health.processors:
             if each.working or each.failed or each.given_up:
                 told = f"{each.working} at work, {each.failed} to be tried again, {each.given_up} given up"
@@ -404,7 +407,7 @@ def _as_json(look: Look, needs_a_person: bool) -> dict[str, Any]:
             "mark_age_s": health.mark_age_s,
             "lag": health.lag,
         },
-        "vectors": None if health is None else {"to_write": health.to_write, "to_embed": health.to_embed},
+        "vectors": None if health is None else _vectors_as_json(health),
         "processors": None if health is None else [msgspec.to_builtins(each) for each in health.processors],
         "replay": None if health is None or health.replay is None else msgspec.to_builtins(health.replay),
         "backups": None if look.kept is None else _kept_as_json(look.kept),
@@ -413,6 +416,17 @@ def _as_json(look: Look, needs_a_person: bool) -> dict[str, Any]:
         "errors": [{"at": at.isoformat(), "program": program, "what": what} for at, program, what in look.errors],
         "needs_a_person": needs_a_person,
         "endpoints": {name: public(str(url)) for name, url in found.endpoints.items() if not _secret(name)},
+    }
+
+
+def _vectors_as_json(health: Health) -> dict[str, Any]:
+    import msgspec
+
+    made = health.filling
+    return {
+        "to_write": health.to_write,
+        "to_embed": health.to_embed,
+        "model_to_come": None if made is None else msgspec.to_builtins(made),
     }
 
 

@@ -100,17 +100,12 @@ def _all(verification: Verification, settings: Settings, rebuilt: bool, progress
 def _rebuilt(settings: Settings, progress: Progress) -> Iterator[Check]:
     """Every read model, live and rebuilt from the log at one position."""
     from memctl.api.checks import check, skipped
-    from memctl.infra.embedders import load_embedder
     from memctl.infra.vectors import store
     from memctl.workers.replay import replay
 
-    embedder = load_embedder(settings.embedder)
     client = store.connect(settings.require("qdrant_url"), settings.qdrant_api_key)
     try:
-        result = replay(
-            settings.require("database_url"), client, model=embedder.name if embedder else "",
-            dimensions=embedder.dimensions if embedder else 384, verify=True, switch=False, progress=progress,
-        )  # fmt: skip
+        result = replay(settings.require("database_url"), client, verify=True, switch=False, progress=progress)
     finally:
         client.close()
     if result.outdated:

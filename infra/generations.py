@@ -183,6 +183,7 @@ def drop(connection: Connection, generation: int) -> None:
     connection.execute("DELETE FROM memctl.offsets WHERE generation = %s", [generation])
     connection.execute("DELETE FROM memctl.dead_letters WHERE generation = %s", [generation])
     connection.execute("DELETE FROM memctl.halts WHERE generation = %s", [generation])
+    connection.execute("DELETE FROM memctl.waiting_for_vectors WHERE generation = %s", [generation])
     connection.execute("UPDATE memctl.generations SET status = 'dropped' WHERE generation = %s", [generation])
 
 

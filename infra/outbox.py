@@ -1,7 +1,8 @@
-"""The outbox's table: points of a generation that Qdrant has to be told of, or that wait for a dense vector."""
+"""The outbox's tables: points of a generation that Qdrant has to be told of, and those that wait for a dense vector."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from uuid import UUID
@@ -9,7 +10,9 @@ from uuid import UUID
 import msgspec
 from psycopg import sql
 
+from memctl.infra import vector_models
 from memctl.infra.database import Connection
+from memctl.infra.embedders import NONE
 from memctl.infra.log.spaces import installation
 from memctl.infra.readmodels import OUTBOX_OF, RowKey, decode_row, table
 from memctl.infra.vectors.store import EVERYWHERE, Payload
@@ -35,16 +38,19 @@ class Queued(msgspec.Struct, frozen=True):
 
 class State(msgspec.Struct, frozen=True):
     """How a point stands in Postgres: the row that says what it should be (None: it should not be), and whether it is
-    queued to be written, or waits for its dense vector."""
+    queued to be written, or waits for its dense vector of a model."""
 
     row: VectorPoint | None
     queued: bool = False
     waits_for_dense: bool = False
 
 
-def collection_of(connection: Connection, generation: int) -> str:
-    """Name of a generation's collection in Qdrant."""
-    return f"memctl-{installation(connection)}-g{generation}"
+def collection_of(connection: Connection, generation: int, model: str = "") -> str:
+    """Name of the collection in Qdrant of a generation and a model (of the one that serves)."""
+    if not model:
+        serving = vector_models.models(connection).serving
+        model = serving.name if serving is not None else NONE.name
+    return f"memctl-{installation(connection)}-g{generation}-{hashlib.sha256(model.encode()).hexdigest()[:8]}"
 
 
 def stored_id(key: RowKey) -> str:
@@ -61,31 +67,66 @@ def key_of(space_id: int, stored: str) -> RowKey:
     return space_id, stored_id((space_id, stored))
 
 
+class Filling(msgspec.Struct, frozen=True):
+    """How far the collections of a model are that is to serve: `waiting` of so many points have no dense vector yet."""
+
+    model: str
+    points: int
+    waiting: int
+
+
 def backlog(connection: Connection, generation: int) -> tuple[int, int]:
-    """Points to be written, and points that wait for their dense vector."""
+    """Points to be written, and points that wait for their dense vector of the model that serves."""
     row = connection.execute(
-        _of(generation, "SELECT count(*) FILTER (WHERE NOT dense), count(*) FILTER (WHERE dense) FROM {table}")
+        _of(
+            generation,
+            "SELECT (SELECT count(*) FROM {table}), (SELECT count(*) FROM memctl.waiting_for_vectors w"
+            " JOIN memctl.vector_models m USING (model) WHERE m.status = 'serving' AND w.generation = %s)",
+        ),
+        [generation],
     ).fetchone()
     assert row is not None
     return row[0], row[1]
 
 
-def take(connection: Connection, generation: int, *, dense: bool, limit: int) -> list[Queued]:
-    """Points to be written, in order; or (`dense`) those that wait for their dense vector, newest first."""
-    order = "DESC" if dense else "ASC"
-    found = connection.execute(
+def filling(connection: Connection, generation: int) -> Filling | None:
+    """How far the model is that is filled beside the one that serves; None where none is."""
+    row = connection.execute(
         _of(
             generation,
-            f"SELECT space_id, key, version FROM {{table}} WHERE dense = %s ORDER BY version {order} LIMIT %s",
+            f"SELECT m.model, (SELECT count(*) FROM {table(OUTBOX_OF, generation)}),"
+            " (SELECT count(*) FROM memctl.waiting_for_vectors w WHERE w.model = m.model AND w.generation = %s)"
+            " FROM memctl.vector_models m WHERE m.status = 'filling'",
         ),
-        [dense, limit],
+        [generation],
+    ).fetchone()
+    return None if row is None else Filling(row[0], row[1], row[2])
+
+
+def take(connection: Connection, generation: int, limit: int) -> list[Queued]:
+    """Points to be written, in order."""
+    found = connection.execute(
+        _of(generation, "SELECT space_id, key, version FROM {table} ORDER BY version LIMIT %s"), [limit]
     )
     return [Queued((row[0], row[1]), row[2]) for row in found]
 
 
-def awaiting_dense(connection: Connection, generation: int) -> list[str]:
-    """Ids in the store of the points that wait for their dense vector."""
-    found = connection.execute(_of(generation, "SELECT space_id, key FROM {table} WHERE dense"))
+def take_waiting(connection: Connection, generation: int, model: str, limit: int) -> list[Queued]:
+    """Points that wait for their dense vector of a model, newest first."""
+    found = connection.execute(
+        "SELECT space_id, key, version FROM memctl.waiting_for_vectors WHERE generation = %s AND model = %s"
+        " ORDER BY version DESC LIMIT %s",
+        [generation, model, limit],
+    )
+    return [Queued((row[0], row[1]), row[2]) for row in found]
+
+
+def awaiting_dense(connection: Connection, generation: int, model: str) -> list[str]:
+    """Ids in the store of the points that wait for their dense vector of a model."""
+    found = connection.execute(
+        "SELECT space_id, key FROM memctl.waiting_for_vectors WHERE generation = %s AND model = %s",
+        [generation, model],
+    )
     return [stored_id((row[0], row[1])) for row in found]
 
 
@@ -118,49 +159,89 @@ def wanted(connection: Connection, generation: int, space_id: int) -> Iterator[t
         last = page[-1][0]
 
 
-def states(connection: Connection, generation: int, keys: Sequence[RowKey]) -> dict[RowKey, State]:
+def states(connection: Connection, generation: int, model: str, keys: Sequence[RowKey]) -> dict[RowKey, State]:
     """How points stand in Postgres, one entry for each key; seen in one statement, so row and queue agree."""
     found = connection.execute(
         _of(
             generation,
-            "SELECT k.space_id, k.key, p.row, o.dense FROM unnest(%b::int4[], %b::text[]) AS k(space_id, key)"
+            "SELECT k.space_id, k.key, p.row, o.key IS NOT NULL, w.key IS NOT NULL"
+            " FROM unnest(%b::int4[], %b::text[]) AS k(space_id, key)"
             f" LEFT JOIN {table(OUTBOX_OF, generation)} p USING (space_id, key)"
-            " LEFT JOIN {table} o USING (space_id, key)",
+            " LEFT JOIN {table} o USING (space_id, key)"
+            " LEFT JOIN memctl.waiting_for_vectors w"
+            " ON w.generation = %b AND w.model = %b AND w.space_id = k.space_id AND w.key = k.key",
         ),
-        [[key[0] for key in keys], [key[1] for key in keys]],
+        [[key[0] for key in keys], [key[1] for key in keys], generation, model],
         binary=True,
     )
     return {
-        (space, key): State(None if row is None else decode_row(points(), row), dense is False, dense is True)
-        for space, key, row, dense in found
+        (space, key): State(None if row is None else decode_row(points(), row), queued, waits)
+        for space, key, row, queued, waits in found
     }
+
+
+def without_vector(connection: Connection, model: str, hashes: Sequence[str]) -> set[str]:
+    """Those of the texts, by dense hash, that the model does not take: they have no dense vector."""
+    found = connection.execute(
+        "SELECT text_hash FROM memctl.embeddings WHERE model = %b AND text_hash = ANY(%b::bytea[]) AND vector = ''",
+        [model, [bytes.fromhex(each) for each in hashes]],
+        binary=True,
+    )
+    return {bytes(row[0]).hex() for row in found}
 
 
 def done(connection: Connection, generation: int, written: Sequence[Queued]) -> None:
     """Take off what was written, unless it has changed since."""
-    _unchanged(connection, generation, "DELETE FROM {table} o USING {keys} WHERE {same}", written)
+    if written:
+        connection.execute(
+            _of(generation, f"DELETE FROM {{table}} o USING {_KEYS} WHERE o.version = k.v AND {_SAME}"),
+            _columns(written),
+        )
 
 
-def requeue_others(connection: Connection, generation: int, written: Sequence[Queued]) -> None:
-    """Queue those again that are no longer waiting in the version that was written: another has written meanwhile."""
-    if not written:
+def embedded(connection: Connection, generation: int, model: str, those: Sequence[Queued]) -> None:
+    """These points have been given their dense vector of a model: they wait no longer.
+
+    Those that wait in another version by now, or not at all, or are to be written, have changed meanwhile: another has
+    written them, or is about to, and nobody knows who came last. They are written again.
+    """
+    if not those:
         return
-    connection.execute(
-        _of(
-            generation,
-            "INSERT INTO {table} AS o (space_id, key)"
-            " SELECT k.space_id, k.key FROM unnest(%b::int4[], %b::text[], %b::int8[]) AS k(space_id, key, v)"
-            " WHERE NOT EXISTS (SELECT FROM {table} q"
-            " WHERE q.space_id = k.space_id AND q.key = k.key AND q.version = k.v)"
-            " ON CONFLICT (space_id, key) DO UPDATE SET version = DEFAULT, dense = false",
-        ),
-        [[q.key[0] for q in written], [q.key[1] for q in written], [q.version for q in written]],
-    )
+    with connection.transaction():
+        connection.execute(
+            _of(
+                generation,
+                f"INSERT INTO {{table}} AS o (space_id, key) SELECT k.space_id, k.key FROM {_KEYS} WHERE"
+                " EXISTS (SELECT FROM {table} q WHERE q.space_id = k.space_id AND q.key = k.key)"
+                " OR NOT EXISTS (SELECT FROM memctl.waiting_for_vectors w WHERE w.generation = %b AND w.model = %b"
+                " AND w.space_id = k.space_id AND w.key = k.key AND w.version = k.v)"
+                " ON CONFLICT (space_id, key) DO UPDATE SET version = DEFAULT",
+            ),
+            [*_columns(those), generation, model],
+        )
+        connection.execute(
+            f"DELETE FROM memctl.waiting_for_vectors o USING {_KEYS}"
+            f" WHERE o.generation = %b AND o.model = %b AND o.version = k.v AND {_SAME}",
+            [*_columns(those), generation, model],
+        )
 
 
-def await_dense(connection: Connection, generation: int, written: Sequence[Queued]) -> None:
-    """What was written waits for its dense vector now, unless it has changed since."""
-    _unchanged(connection, generation, "UPDATE {table} o SET dense = true FROM {keys} WHERE {same}", written)
+def await_dense(
+    connection: Connection, generation: int, model: str, written: Sequence[Queued], waits: Sequence[Queued]
+) -> None:
+    """Of the points that were written, those wait for their dense vector of a model now, and the others do not."""
+    with connection.transaction():
+        connection.execute(
+            f"DELETE FROM memctl.waiting_for_vectors o USING {_KEYS}"
+            f" WHERE o.generation = %b AND o.model = %b AND {_SAME}",
+            [*_columns(written), generation, model],
+        )
+        # Numbered in the order in which they changed, so that the newest are embedded first.
+        connection.execute(
+            "INSERT INTO memctl.waiting_for_vectors (generation, model, space_id, key)"
+            f" SELECT %b, %b, k.space_id, k.key FROM {_KEYS} ORDER BY k.v",
+            [generation, model, *_columns(waits)],
+        )
 
 
 def remember(
@@ -184,25 +265,22 @@ def remember(
 
 
 def queue_all(connection: Connection, generation: int) -> int:
-    """Queue every point that should stand in the collection: it is new, or lost what it held. Returns how many."""
+    """Queue every point that should stand in the collections: one is new, or lost what it held. Returns how many."""
     queued = connection.execute(
         sql.SQL(
             "INSERT INTO memctl.outbox_g{g} (space_id, key) SELECT space_id, key FROM memctl.{points}_g{g}"
-            " ON CONFLICT (space_id, key) DO UPDATE SET version = DEFAULT, dense = false"
+            " ORDER BY (row->>'occurred_at')::bigint ON CONFLICT (space_id, key) DO UPDATE SET version = DEFAULT"
         ).format(g=sql.SQL(str(generation)), points=sql.SQL(OUTBOX_OF))
     )
     return queued.rowcount
 
 
-def _unchanged(connection: Connection, generation: int, statement: str, written: Sequence[Queued]) -> None:
-    if not written:
-        return
-    keys = "unnest(%b::int4[], %b::text[], %b::int8[]) AS k(space_id, key, v)"
-    same = "o.space_id = k.space_id AND o.key = k.key AND o.version = k.v"
-    connection.execute(
-        _of(generation, statement.replace("{keys}", keys).replace("{same}", same)),
-        [[q.key[0] for q in written], [q.key[1] for q in written], [q.version for q in written]],
-    )
+_KEYS = "unnest(%b::int4[], %b::text[], %b::int8[]) AS k(space_id, key, v)"
+_SAME = "o.space_id = k.space_id AND o.key = k.key"
+
+
+def _columns(those: Sequence[Queued]) -> list[list[int] | list[str]]:
+    return [[q.key[0] for q in those], [q.key[1] for q in those], [q.version for q in those]]
 
 
 def _of(generation: int, statement: str) -> sql.SQL:

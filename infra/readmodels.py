@@ -21,7 +21,7 @@ from memctl.projections.kernel import Projection, Stage, projections
 RowKey = tuple[int, str]
 """Space and key of a row."""
 
-LAYOUT = 2
+LAYOUT = 3
 """Raise it when the tables of a generation change their columns: read models of another layout are rebuilt."""
 
 OUTBOX_OF = "vector_points"
@@ -51,7 +51,6 @@ CREATE {unlogged} TABLE memctl.outbox_g{generation} (
     space_id integer NOT NULL,
     key      text COLLATE "C" NOT NULL,
     version  bigint GENERATED ALWAYS AS IDENTITY,
-    dense    boolean NOT NULL DEFAULT false,
     PRIMARY KEY (space_id, key)
 )"""
 
@@ -73,7 +72,7 @@ _KEYS = {"facts": "space_id, id", "routes": "space_id, source, target"}
 _INDEXES = {
     "facts": ("(at)", "(space_id, stream)"),
     "routes": ("(target)",),
-    "outbox": ("(dense, version)",),
+    "outbox": ("(version)",),
 }
 
 
@@ -391,7 +390,7 @@ def queue_points(connection: Connection, generation: int, keys: Iterable[RowKey]
         connection.execute(
             _literal(
                 f"INSERT INTO memctl.outbox_g{generation} (space_id, key) SELECT * FROM unnest(%b::int4[], %b::text[])"
-                " ON CONFLICT (space_id, key) DO UPDATE SET version = DEFAULT, dense = false"
+                " ON CONFLICT (space_id, key) DO UPDATE SET version = DEFAULT"
             ),
             [[key[0] for key in wanted], [key[1] for key in wanted]],
         )

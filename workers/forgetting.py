@@ -24,7 +24,7 @@ from memctl.domain.commanding import KeyReused
 from memctl.domain.erasing import ContentErased, NothingToForget, Scope, Tombstone, scope_tombstones
 from memctl.domain.errors import MemctlError
 from memctl.domain.event import Micros, NewEvent, Position, derived_id
-from memctl.infra import dead_letters, generations, outbox, readmodels
+from memctl.infra import dead_letters, generations, readmodels
 from memctl.infra.database import Connection, outages
 from memctl.infra.log import erase
 from memctl.infra.log.append import append
@@ -505,36 +505,28 @@ def _await_vectors(
         points = _all_queued(connection, generation)
     if not points:
         return
-    from memctl.infra.embedders import load_embedder
-    from memctl.workers.outbox import WRITING, Outbox, only_one
+    from memctl.workers.outbox import WRITING, Outbox, drop_leftovers, only_one
 
-    embedder = load_embedder(settings.embedder)
-    model = embedder.name if embedder is not None else ""
     deadline = time.monotonic() + VECTORS_WITHIN_S
     while queued := _queued(connection, generation, points):
         with only_one(connection, WRITING, generation) as mine:
             if mine:
-                while Outbox(connection, qdrant, generation, model).sync():
+                while Outbox(connection, qdrant, generation).sync():
                     pass
         if time.monotonic() > deadline:
             raise VectorsBehind(points=queued)
         time.sleep(0.05)
-    for each in (g for g, _, _ in generations.generations(connection, "dropped")):
-        from memctl.infra.vectors import store
-
-        store.drop_collection(qdrant, outbox.collection_of(connection, each))
+    drop_leftovers(connection, qdrant)
 
 
 def _all_queued(connection: Connection, generation: int) -> list[str]:
-    queue = sql.SQL("SELECT key FROM memctl.outbox_g{} WHERE NOT dense").format(sql.SQL(str(generation)))
+    queue = sql.SQL("SELECT key FROM memctl.outbox_g{}").format(sql.SQL(str(generation)))
     return [key for (key,) in connection.execute(queue)]
 
 
 def _queued(connection: Connection, generation: int, points: Sequence[str]) -> int:
     row = connection.execute(
-        sql.SQL("SELECT count(*) FROM memctl.outbox_g{} WHERE NOT dense AND key = ANY(%s)").format(
-            sql.SQL(str(generation))
-        ),
+        sql.SQL("SELECT count(*) FROM memctl.outbox_g{} WHERE key = ANY(%s)").format(sql.SQL(str(generation))),
         [list(points)],
     ).fetchone()
     assert row is not None

@@ -11,33 +11,35 @@ import os
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from typing import TYPE_CHECKING
 
+from memctl.domain.errors import MemctlError
 from memctl.domain.text import sparse
-from memctl.infra import generations, outbox, readmodels
+from memctl.infra import generations, outbox, readmodels, vector_models
 from memctl.infra.database import Connection, connect
+from memctl.infra.embedders import EmbedderFailed, TextsRefused, UnusableVectors
+from memctl.infra.llm.budget import OverBudget
 from memctl.infra.log.spaces import installation, space_names
-from memctl.infra.vectors import VectorStoreUnavailable, drift, store
+from memctl.infra.vector_models import VectorModel
+from memctl.infra.vectors import CollectionMissing, VectorStoreUnavailable, drift, store
 from memctl.infra.vectors.drift import Drift
 from memctl.projections.vector_points import VectorPoint
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient
 
-    from memctl.infra.embedders import Embedder
+    from memctl.infra.embedders import Embedder, Embedders, Vectors
 
 log = logging.getLogger("memctl.outbox")
-
-DIMENSIONS = 384
-"""Of the dense vectors, where no embedder says otherwise."""
 
 EMBEDDER_NICENESS = 15
 """Of the thread that embeds, and those it starts."""
 
 SYNC_BATCH = 256
-EMBED_BATCH = 8
 
 SCRUB_EVERY_S = 3600.0
 SCRUB_PAUSE_S = 0.2
@@ -48,86 +50,150 @@ WRITING, EMBEDDING = 0x6F757462, 0x656D6264  # "outb", "embd"
 
 
 class Outbox:
-    """Writes one generation's queued points to its collection."""
+    """Writes one generation's queued points to its collections: that of the model that serves, and that of the one that
+    is filled beside it."""
 
-    def __init__(
-        self, connection: Connection, client: QdrantClient, generation: int, model: str, dimensions: int = DIMENSIONS
-    ) -> None:
+    def __init__(self, connection: Connection, client: QdrantClient, generation: int) -> None:
         self._connection = connection
         self._client = client
         self._generation = generation
-        self._model = model
         self._points = outbox.points()
-        self.collection = outbox.collection_of(connection, generation)
-        if store.ensure_collection(client, self.collection, dimensions):
-            outbox.queue_all(connection, generation)
+        self._models: tuple[VectorModel, ...] = ()
+        self._follow()
+
+    @property
+    def collection(self) -> str:
+        """Of the model that serves."""
+        return self._collection(self._models[0])
 
     def sync(self) -> int:
         """Write one batch of queued points, with the dense vectors that the cache holds; returns how many."""
-        queued = outbox.take(self._connection, self._generation, dense=False, limit=SYNC_BATCH)
+        self._follow()
+        queued = outbox.take(self._connection, self._generation, SYNC_BATCH)
         if not queued:
             return 0
         keys = [q.key for q in queued]
         rows = readmodels.load(self._connection, self._points, self._generation, keys)
         names = space_names(self._connection)
-        cached = self.cached([row.dense_hash for row in rows.values()])
-        store.upsert(
-            self._client,
-            self.collection,
-            [
-                _point(outbox.stored_id(key), row, names[key[0]], cached.get(row.dense_hash))
-                for key, row in rows.items()
-            ],
-        )
+        hashes = [row.dense_hash for row in rows.values()]
         gone = [outbox.stored_id(key) for key in keys if key not in rows]
-        if gone:
-            store.delete(self._client, self.collection, gone)
-        waits = [q for q in queued if q.key in rows and self._model and rows[q.key].dense_hash not in cached]
-        outbox.await_dense(self._connection, self._generation, waits)
-        outbox.done(self._connection, self._generation, [q for q in queued if q not in waits])
-        return len(queued)
-
-    def embed(self, embedder: Embedder) -> int:
-        """Embed one small batch of points that wait for a dense vector, newest first; returns how many."""
-        queued = outbox.take(self._connection, self._generation, dense=True, limit=EMBED_BATCH)
-        if not queued:
-            return 0
-        rows = readmodels.load(self._connection, self._points, self._generation, [q.key for q in queued])
-        cached = self.cached([row.dense_hash for row in rows.values()])
-        missing = {row.dense_hash: row.dense_text for row in rows.values() if row.dense_hash not in cached}
-        if missing:
-            vectors = embedder.embed_passages(list(missing.values()))
-            fresh = {key: _bytes(vector) for key, vector in zip(missing, vectors, strict=True)}
-            outbox.remember(self._connection, self._generation, list(rows), self._model, fresh)
-            cached.update({key: _floats(vector) for key, vector in fresh.items()})
-        dense = {outbox.stored_id(key): cached[row.dense_hash] for key, row in rows.items()}
-        store.set_dense(self._client, self.collection, dense)
-        # The writer does not wait for the embedder: what it wrote meanwhile, we have just overwritten.
-        outbox.requeue_others(self._connection, self._generation, queued)
+        for model in self._models:
+            cached = self._cached(model, hashes)
+            try:
+                store.upsert(
+                    self._client,
+                    self._collection(model),
+                    [
+                        _point(outbox.stored_id(key), row, names[key[0]], cached.get(row.dense_hash))
+                        for key, row in rows.items()
+                    ],
+                )
+                if gone:
+                    store.delete(self._client, self._collection(model), gone)
+            except CollectionMissing:
+                if not self._follow():
+                    raise
+                return len(queued)  # they are written to the collections of now
+            waits = [q for q in queued if q.key in rows and model.embeds and rows[q.key].dense_hash not in cached]
+            outbox.await_dense(self._connection, self._generation, model.name, queued, waits)
         outbox.done(self._connection, self._generation, queued)
         return len(queued)
 
+    def embed(self, embedder: Embedder) -> int:
+        """Embed one small batch of points that wait for this embedder's vector, newest first; returns how many.
+
+        Raises: EmbedderFailed, OverBudget.
+        """
+        model = next((each for each in self._models if each.name == embedder.name), None)
+        if model is None:
+            return 0
+        queued = outbox.take_waiting(self._connection, self._generation, model.name, embedder.batch)
+        if not queued:
+            return 0
+        rows = readmodels.load(self._connection, self._points, self._generation, [q.key for q in queued])
+        cached = self._cached(model, [row.dense_hash for row in rows.values()])
+        missing = {row.dense_hash: row.dense_text for row in rows.values() if row.dense_hash not in cached}
+        if missing:
+            vectors = _embedded(embedder, list(missing.values()), model.dimensions)
+            fresh = {
+                key: b"" if vector is None else _bytes(vector) for key, vector in zip(missing, vectors, strict=True)
+            }
+            outbox.remember(self._connection, self._generation, list(rows), model.name, fresh)
+            cached.update({key: _floats(vector) for key, vector in fresh.items()})
+        dense = {outbox.stored_id(key): vector for key, row in rows.items() if (vector := cached[row.dense_hash])}
+        store.set_dense(self._client, self._collection(model), dense)
+        # The writer does not wait for the embedder: what it wrote meanwhile, we have just overwritten.
+        outbox.embedded(self._connection, self._generation, model.name, queued)
+        return len(queued)
+
     def backlog(self) -> tuple[int, int]:
-        """Points to be written, and points that wait for their dense vector."""
+        """Points to be written, and points that wait for their dense vector of the model that serves."""
         return outbox.backlog(self._connection, self._generation)
 
-    def cached(self, hashes: Sequence[str]) -> dict[str, list[float]]:
-        """Dense vectors by dense hash, as far as the cache holds them."""
-        if not self._model or not hashes:
+    def _follow(self) -> bool:
+        """See which models are written by now, and have a collection of each; whether that has changed."""
+        models = vector_models.models(self._connection).written
+        if not models:  # nobody has said which yet: words alone
+            vector_models.serve(self._connection)
+            models = vector_models.models(self._connection).written
+        if models == self._models:
+            return False
+        for model in models:
+            # First, so that whoever is killed in between finds it queued, or no collection.
+            if not store.has_collection(self._client, self._collection(model)):
+                outbox.queue_all(self._connection, self._generation)
+            store.ensure_collection(self._client, self._collection(model), model.dimensions)
+        self._models = models
+        return True
+
+    def _collection(self, model: VectorModel) -> str:
+        return outbox.collection_of(self._connection, self._generation, model.name)
+
+    def _cached(self, model: VectorModel, hashes: Sequence[str]) -> dict[str, list[float] | None]:
+        """Dense vectors by dense hash, as far as the cache holds them; None where the model does not take the text."""
+        if not model.embeds or not hashes:
             return {}
         found = self._connection.execute(
             "SELECT text_hash, vector FROM memctl.embeddings WHERE model = %b AND text_hash = ANY(%b::bytea[])",
-            [self._model, [bytes.fromhex(h) for h in hashes]],
+            [model.name, [bytes.fromhex(h) for h in hashes]],
             binary=True,
         )
         return {bytes(row[0]).hex(): _floats(row[1]) for row in found}
 
 
+def _embedded(embedder: Embedder, texts: list[str], dimensions: int) -> Sequence[Vectors | None]:
+    """A vector of each text; None for one that the embedder does not take, though it takes others."""
+    if embedder.dimensions != dimensions:
+        why = f"they have {embedder.dimensions} dimensions, and those before had {dimensions}"
+        raise UnusableVectors(name=embedder.name, why=why)
+    try:
+        return list(embedder.embed_passages(texts))
+    except TextsRefused as problem:
+        if len(texts) > 1:
+            return [vector for text in texts for vector in _embedded(embedder, [text], dimensions)]
+        log.warning("a memory is found by its words alone: %s", problem)
+        return [None]
+
+
+def drop_collections(connection: Connection, client: QdrantClient, generation: int) -> None:
+    """Drop the collections of a generation, of whatever model."""
+    for name in store.list_collections(client, prefix=f"memctl-{installation(connection)}-g{generation}-"):
+        store.drop_collection(client, name)
+
+
 def drop_leftovers(connection: Connection, client: QdrantClient) -> None:
-    """Drop the collections of generations that were dropped while Qdrant was out of reach."""
-    gone = {outbox.collection_of(connection, g) for g, stage, _ in generations.generations(connection, "dropped")}
-    for name in store.list_collections(client, prefix=f"memctl-{installation(connection)}-g"):
-        if name in gone:
+    """Drop the collections that no generation has, or no model that is written, as those of before."""
+    found = store.list_collections(client, prefix=f"memctl-{installation(connection)}-g")
+    # Looked at second: whatever has a collection was there before it.
+    kept = {
+        outbox.collection_of(connection, generation, model.name)
+        for status in ("building", "live", "previous", "scratch")
+        for generation, stage, _ in generations.generations(connection, status)
+        for model in vector_models.models(connection).written
+        if stage == 2
+    }
+    for name in found:
+        if name not in kept:
             store.drop_collection(client, name)
 
 
@@ -149,28 +215,43 @@ class Scrub:
     Begins at once, since a vector server that lost power may have lost writes, and again every `SCRUB_EVERY_S`.
     """
 
-    def __init__(self, connection: Connection, client: QdrantClient, *, dense: bool) -> None:
+    def __init__(self, connection: Connection, client: QdrantClient) -> None:
         self._connection = connection
         self._client = client
-        self._dense = dense
         self._due = time.monotonic()
-        self._scan: tuple[int, Iterator[Drift]] | None = None
+        self._scans: deque[tuple[str, Iterator[Drift]]] = deque()
+        """What is left of this look: collections by name."""
+        self._generation = 0
         self._found = Drift()
+        self._asked: tuple[str, datetime] | None = None
+        self._whole = False
+
+    def whole(self, generation: int, model: VectorModel) -> bool:
+        """Whether all of a model's collection was looked through since this was first asked, and nothing had drifted.
+        Else it is looked through now."""
+        if self._asked != (asked := (outbox.collection_of(self._connection, generation, model.name), model.since)):
+            self._asked, self._whole = asked, False
+            self._scans.clear()
+            self._due = time.monotonic()
+        return self._whole
 
     def step(self, generation: int) -> bool:
         """Compare one stretch of a generation's points, if that is due; True while the scan goes on."""
-        if self._scan is None or self._scan[0] != generation:
-            if self._scan is None and time.monotonic() < self._due:
+        if not self._scans or self._generation != generation:
+            if self._generation == generation and time.monotonic() < self._due:
                 return False
-            scan = drift.scan(self._connection, self._client, generation, dense=self._dense)
-            self._scan, self._found = (generation, scan), Drift()
-        part = next(self._scan[1], None)
+            self._begin(generation)
+        collection, scan = self._scans[0]
+        part = next(scan, None)
         if part is not None:
             drift.queue(self._connection, generation, part)
             self._found.add(part)
             return True
-        self._scan, self._due = None, time.monotonic() + SCRUB_EVERY_S
-        found = self._found
+        self._scans.popleft()
+        found, self._found = self._found, Drift()
+        if self._asked is not None and self._asked[0] == collection:
+            self._whole = not found.keys
+            self._asked = None if found.keys else self._asked
         if found.keys:
             log.warning(
                 "%d of %d points had drifted (%d missing, %d differing, %d without their dense vector, %d too many):"
@@ -178,16 +259,43 @@ class Scrub:
                 len(found.keys), found.wanted, len(found.missing), len(found.differing), len(found.without_dense),
                 len(found.extra),
             )  # fmt: skip
-        return False
+        return bool(self._scans)
+
+    def _begin(self, generation: int) -> None:
+        self._generation, self._due, self._found = generation, time.monotonic() + SCRUB_EVERY_S, Drift()
+        self._scans = deque(
+            (
+                outbox.collection_of(self._connection, generation, model.name),
+                drift.scan(self._connection, self._client, generation, model),
+            )
+            for model in vector_models.models(self._connection).written
+        )
+
+
+def switched(connection: Connection, generation: int, scrub: Scrub) -> bool:
+    """Let the model that is filled serve, if nothing of it is missing and all of it was looked through; whether it
+    does. To be asked again, with steps of the scrub in between, by who alone writes the generation's points."""
+    model = vector_models.models(connection).filling
+    return (
+        model is not None
+        and not vector_models.lacking(connection, generation)
+        and scrub.whole(generation, model)
+        and vector_models.switch(connection, generation)
+    )
 
 
 class OutboxLoop:
-    """Keeps the live generation's collection in step, until told to stop: one thread writes, one embeds."""
+    """Keeps the live generation's collections in step, until told to stop: one thread writes, one embeds.
 
-    def __init__(self, database_url: str, qdrant_url: str, qdrant_api_key: str | None, embedder: str) -> None:
+    Where the settings ask for another model than the one that serves, its vectors are made beside, and it takes the
+    other's place once none is missing.
+    """
+
+    def __init__(self, database_url: str, qdrant_url: str, qdrant_api_key: str | None, embedders: Embedders) -> None:
         self._database_url = database_url
         self._qdrant = (qdrant_url, qdrant_api_key)
-        self._embedder_name = embedder
+        self._embedders = embedders
+        self._asked_for = False
         self._stop = threading.Event()
         self._moved = threading.Event()
         self._embed = threading.Event()
@@ -222,8 +330,6 @@ class OutboxLoop:
         self._until_stopped(self._write, self._moved)
 
     def _embed_loop(self) -> None:
-        if self._embedder_name == "none":
-            return
         # A passage holds a core for 40 to 80 ms: folds and hooks go first. Linux keeps a priority for each thread.
         if sys.platform == "linux":
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), EMBEDDER_NICENESS)
@@ -238,6 +344,9 @@ class OutboxLoop:
             except VectorStoreUnavailable as problem:
                 log.warning("the vector store does not answer (%s); trying again in %.0f s", problem, pause)
                 pause = min(pause * 2, 30.0)
+            except (EmbedderFailed, OverBudget) as problem:
+                log.warning("%s; trying again in %.0f s", problem, pause)
+                pause = min(pause * 2, 300.0)
             except Exception:
                 log.exception("vectors could not be written; trying again in %.0f s", pause)
                 pause = min(pause * 2, 30.0)
@@ -246,54 +355,78 @@ class OutboxLoop:
 
     def _write(self) -> None:
         with connect(self._database_url, name="memctl outbox") as connection:
+            vector_models.begin(connection, self._embedders)
             client = store.connect(*self._qdrant)
-            scrub = Scrub(connection, client, dense=bool(self._model()))
+            scrub = Scrub(connection, client)
             try:
                 tidied = None
                 while not self._stop.is_set():
                     generation = generations.live(connection).stage2
-                    if tidied != generation:
+                    if tidied != (now := (generation, vector_models.models(connection))):
                         drop_leftovers(connection, client)
-                        tidied = generation
+                        vector_models.prune(connection)
+                        tidied = now
                     scrubbing = False
                     with only_one(connection, WRITING, generation) as mine:
                         if mine:
-                            points = Outbox(connection, client, generation, self._model())
+                            points = Outbox(connection, client, generation)
                             while not self._stop.is_set() and points.sync():
                                 self._embed.set()
                             scrubbing = scrub.step(generation)
+                            switched(connection, generation, scrub)
                     self._moved.wait(SCRUB_PAUSE_S if scrubbing else 1.0)
                     self._moved.clear()
             finally:
                 client.close()
 
     def _embed_some(self) -> None:
-        from memctl.infra.embedders import load_embedder
-
         with connect(self._database_url, name="memctl embedder") as connection:
+            failed = self._ask_for_chosen(connection)
             generation = generations.live(connection).stage2
-            if not outbox.backlog(connection, generation)[1]:
-                return
-            embedder = load_embedder(self._embedder_name)
-            if embedder is None:
-                return
-            client = store.connect(*self._qdrant)
+            models = vector_models.models(connection).written
+            if any(outbox.take_waiting(connection, generation, each.name, 1) for each in models if each.embeds):
+                client = store.connect(*self._qdrant)
+                try:
+                    with only_one(connection, EMBEDDING, generation) as mine:
+                        if mine:
+                            self._embed_all(connection, Outbox(connection, client, generation), generation, failed)
+                finally:
+                    client.close()
+        for problem in failed.values():
+            raise problem
+
+    def _ask_for_chosen(self, connection: Connection) -> dict[str, MemctlError]:
+        """Have the model that the settings ask for filled, where it does not serve; once, when it is known what it is.
+        Of several workers with other settings, the one that was started last is heard."""
+        chosen = self._embedders.chosen
+        if not self._asked_for:
             try:
-                with only_one(connection, EMBEDDING, generation) as mine:
-                    if not mine:
-                        return
-                    points = Outbox(connection, client, generation, embedder.name, embedder.dimensions)
-                    while not self._stop.is_set() and points.embed(embedder):
-                        if generations.live(connection).stage2 != generation:
-                            return
-            finally:
-                client.close()
+                vector_models.want(connection, chosen, vector_models.dimensions_of(self._embedders))
+            except (EmbedderFailed, OverBudget) as problem:
+                return {chosen.name: problem}
+            self._asked_for = True
+            self._moved.set()
+        return {}
 
-    def _model(self) -> str:
-        from memctl.infra.embedders import load_embedder
-
-        embedder = load_embedder(self._embedder_name)
-        return embedder.name if embedder is not None else ""
+    def _embed_all(
+        self, connection: Connection, points: Outbox, generation: int, failed: dict[str, MemctlError]
+    ) -> None:
+        """Embed what waits: what is new for the searches of now first, then for those to come. One embedder that fails
+        holds up no other; what it raised is put among the `failed`, by model."""
+        while not self._stop.is_set() and generations.live(connection).stage2 == generation:
+            models = vector_models.models(connection).written
+            self._embedders.keep_only(*(each.name for each in models))
+            for model in models:
+                if model.embeds and model.name not in failed:
+                    try:
+                        embedder = self._embedders.load(model.recipe)
+                        if embedder is not None and points.embed(embedder):
+                            break
+                    except (EmbedderFailed, OverBudget) as problem:
+                        failed[model.name] = problem
+            else:
+                break
+        self._moved.set()
 
 
 def _point(id: str, row: VectorPoint, space: str, dense: list[float] | None) -> store.VectorPoint:
@@ -305,14 +438,14 @@ def _point(id: str, row: VectorPoint, space: str, dense: list[float] | None) -> 
     )
 
 
-def _bytes(vector: Sequence[float]) -> bytes:
+def _bytes(vector: Vectors) -> bytes:
     import numpy
 
     return numpy.asarray(vector, dtype="<f4").tobytes()
 
 
-def _floats(data: bytes) -> list[float]:
+def _floats(data: bytes) -> list[float] | None:
     import numpy
 
     found: list[float] = numpy.frombuffer(bytes(data), dtype="<f4").tolist()
-    return found
+    return found or None

@@ -19,7 +19,7 @@ from psycopg import sql
 
 from memctl.domain.errors import MemctlError
 from memctl.domain.event import Payload
-from memctl.infra import generations, rules
+from memctl.infra import generations, rules, vector_models
 from memctl.infra.database import Connection
 from memctl.infra.outbox import collection_of, stored_id
 from memctl.infra.redaction.scanner import scanner
@@ -80,7 +80,11 @@ def found_in(
 
         live = generations.live(connection).stage2
         wanted = _undesired(connection, space_id, live, probe.points)
-        present = store.retrieve_present(qdrant, collection_of(connection, live), wanted) if wanted else set()
+        present = {
+            point
+            for model in (vector_models.models(connection).written if wanted else ())
+            for point in store.retrieve_present(qdrant, collection_of(connection, live, model.name), wanted)
+        }
         if present:
             places.append(f"{len(present)} points of the vector store")
     return places

@@ -19,15 +19,15 @@ import msgspec
 
 from memctl.domain.errors import MemctlError
 from memctl.domain.event import Position
-from memctl.infra import facts, generations, readmodels, rebuilds, rules
+from memctl.infra import facts, generations, readmodels, rebuilds, rules, vector_models
 from memctl.infra.database import Connection, connect
 from memctl.infra.generations import Lease, LeaseLost, Live
 from memctl.infra.log.mark import mark, move_mark
-from memctl.infra.outbox import awaiting_dense, collection_of
+from memctl.infra.outbox import awaiting_dense, backlog, collection_of
 from memctl.infra.rebuilds import Rebuild
-from memctl.infra.vectors import VectorStoreUnavailable, digests, store
+from memctl.infra.vectors import VectorStoreUnavailable, digests
 from memctl.projections.kernel import projections
-from memctl.workers.outbox import WRITING, Outbox, only_one
+from memctl.workers.outbox import WRITING, Outbox, drop_collections, only_one
 from memctl.workers.poison import CannotFold
 from memctl.workers.rebuild import Leader, RebuildStopped, known_read_models
 from memctl.workers.stage1 import Stage1
@@ -125,8 +125,6 @@ def replay(
     *,
     first_stage: Literal[1, 2] = 1,
     shards: int | None = None,
-    model: str = "",
-    dimensions: int = 384,
     verify: bool = False,
     switch: bool = True,
     processes: int | None = None,
@@ -144,7 +142,7 @@ def replay(
     """
     began = time.monotonic()
     with connect(database_url, name="memctl replay") as connection, _alone(connection):
-        run = _Replay(database_url, connection, qdrant, model, dimensions, processes, progress)
+        run = _Replay(database_url, connection, qdrant, processes, progress)
         result = run.build(first_stage, shards, verify, switch)
         if switch:
             with suppress(VectorStoreUnavailable):  # the outbox drops what is left over
@@ -153,7 +151,7 @@ def replay(
     return result
 
 
-def rollback(database_url: str, qdrant: QdrantClient | None, *, model: str = "", dimensions: int = 384) -> Replayed:
+def rollback(database_url: str, qdrant: QdrantClient | None) -> Replayed:
     """Switch back to the generation that was live before the last replay, once it has read as far.
 
     The one it replaces is kept instead, so a second call takes the first one back.
@@ -161,7 +159,7 @@ def rollback(database_url: str, qdrant: QdrantClient | None, *, model: str = "",
     """
     began = time.monotonic()
     with connect(database_url, name="memctl rollback") as connection, _alone(connection):
-        run = _Replay(database_url, connection, qdrant, model, dimensions, 1, lambda what, done, of: None)
+        run = _Replay(database_url, connection, qdrant, 1, lambda what, done, of: None)
         result = run.roll_back()
     result.seconds = time.monotonic() - began
     return result
@@ -173,16 +171,12 @@ class _Replay:
         database_url: str,
         connection: Connection,
         qdrant: QdrantClient | None,
-        model: str,
-        dimensions: int,
         processes: int | None,
         progress: Progress,
     ) -> None:
         self._url = database_url
         self._connection = connection
         self._qdrant = qdrant
-        self._model = model
-        self._dimensions = dimensions
         self._processes = processes
         self._progress = progress
         self._rebuild: Rebuild | None = None
@@ -316,7 +310,7 @@ class _Replay:
             if compare:
                 result.compared = self._compare(live, built, first_stage)
             if self._qdrant is not None:
-                result.without_dense = len(awaiting_dense(connection, built.stage2))
+                result.without_dense = backlog(connection, built.stage2)[1]
             if not switch:
                 return
             with connection.transaction():
@@ -353,7 +347,7 @@ class _Replay:
         while True:
             with only_one(self._connection, WRITING, generation) as mine:
                 if mine:
-                    points = Outbox(self._connection, client, generation, self._model, self._dimensions)
+                    points = Outbox(self._connection, client, generation)
                     total, done = points.backlog()[0], 0
                     while wrote := points.sync():
                         done += wrote
@@ -435,11 +429,15 @@ class _Replay:
         return Comparison(name, one.rows, one.hex, other.hex, not ranges, tuple(differing))
 
     def _compare_vectors(self, client: QdrantClient, live: Live, built: Live) -> Comparison:
+        serving = vector_models.models(self._connection).serving
+        assert serving is not None
         awaiting = frozenset(
-            key for generation in (live.stage2, built.stage2) for key in awaiting_dense(self._connection, generation)
+            key
+            for generation in (live.stage2, built.stage2)
+            for key in awaiting_dense(self._connection, generation, serving.name)
         )
         sides = [
-            digests.point_digests(client, collection_of(self._connection, generation), awaiting)
+            digests.point_digests(client, collection_of(self._connection, generation, serving.name), awaiting)
             for generation in (live.stage2, built.stage2)
         ]
         differing = sorted(key for key in sides[0].keys() | sides[1].keys() if sides[0].get(key) != sides[1].get(key))
@@ -479,5 +477,5 @@ def _clear(
             continue
         if stage == 2 and qdrant is not None:
             with suppress(VectorStoreUnavailable):  # the outbox drops what is left over
-                store.drop_collection(qdrant, collection_of(connection, generation))
+                drop_collections(connection, qdrant, generation)
         generations.drop_alone(connection, generation)

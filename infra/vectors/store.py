@@ -115,6 +115,11 @@ def server_version(client: QdrantClient) -> str:
         return f"{told.title} {told.version}"
 
 
+def has_collection(client: QdrantClient, name: str) -> bool:
+    with asked("look for the collection", name):
+        return client.collection_exists(name)
+
+
 def ensure_collection(client: QdrantClient, name: str, dimensions: int) -> bool:
     """Make the collection and its payload indexes where they are absent; True when it was made now.
 

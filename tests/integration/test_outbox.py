@@ -7,20 +7,23 @@ import http.client
 import json
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import cast
 from urllib.parse import urlsplit
 
 import msgspec
 import numpy
 import pytest
 from click.testing import CliRunner
+from embedding import SIGNS, Signs
 from histories import drained, example
 from qdrant_client import QdrantClient
 
 from memctl.cli.reindex import reindex
-from memctl.infra import generations, outbox, readmodels
+from memctl.infra import generations, outbox, readmodels, vector_models
 from memctl.infra.database import Connection, connect
+from memctl.infra.embedders import TextsRefused, UnusableVectors
 from memctl.infra.log.append import append
 from memctl.infra.log.spaces import space_id
 from memctl.infra.vectors import VectorStoreUnavailable, drift, store
@@ -29,26 +32,6 @@ from memctl.infra.vectors.store import Scope
 from memctl.projections.vector_points import VectorPoint
 from memctl.workers.drain import Drainer, catch_up
 from memctl.workers.outbox import WRITING, Outbox, drop_leftovers, only_one
-
-
-class Signs:
-    """An embedder whose vectors tell the first letter of the text; `meanwhile` happens while it embeds."""
-
-    name = "signs"
-    dimensions = 384
-
-    def __init__(self, meanwhile: Callable[[], None] = lambda: None) -> None:
-        self._meanwhile = meanwhile
-
-    def embed_passages(self, texts: Sequence[str]) -> numpy.ndarray:
-        self._meanwhile()
-        vectors = numpy.zeros((len(texts), 384), dtype="f4")
-        for row, text in zip(vectors, texts, strict=True):
-            row[ord(text[0]) % 384] = 1.0
-        return vectors
-
-    def embed_query(self, text: str) -> numpy.ndarray:
-        return self.embed_passages([text])[0]
 
 
 @contextlib.contextmanager
@@ -101,6 +84,7 @@ def shards() -> int:
 def memory(database_url: str, client: QdrantClient) -> Iterator[tuple[Connection, int]]:
     with connect(database_url) as connection:
         live = generations.live(connection)
+        vector_models.serve(connection, SIGNS, 384)
         append(connection, 1, example())
         catch_up(Drainer(database_url))
         yield connection, live.stage2
@@ -129,7 +113,7 @@ def dense_of(client: QdrantClient, collection: str, key: str) -> int | None:
 
 def test_every_point_is_written_and_then_embedded(memory: tuple[Connection, int], client: QdrantClient) -> None:
     connection, generation = memory
-    points = Outbox(connection, client, generation, "signs")
+    points = Outbox(connection, client, generation)
     wanted = rows(connection, generation)
     assert points.backlog() == (len(wanted), 0)
     while points.sync():
@@ -147,15 +131,15 @@ def test_a_point_that_changes_while_it_is_embedded_ends_with_its_own_vector(
     memory: tuple[Connection, int], client: QdrantClient
 ) -> None:
     connection, generation = memory
-    points = Outbox(connection, client, generation, "signs")
+    points = Outbox(connection, client, generation)
     while points.sync():
         pass
     key, row = next(iter(rows(connection, generation).items()))
     new = msgspec.structs.replace(row, dense_text="~ changed", dense_hash="00" * 8)
     cached = Signs().embed_passages(["~ changed"])[0].tobytes()
     connection.execute(
-        "INSERT INTO memctl.embeddings (model, text_hash, vector) VALUES ('signs', %b, %b)",
-        [bytes.fromhex(new.dense_hash), cached],
+        "INSERT INTO memctl.embeddings (model, text_hash, vector) VALUES (%b, %b, %b)",
+        [SIGNS.name, bytes.fromhex(new.dense_hash), cached],
     )
 
     def meanwhile() -> None:
@@ -170,11 +154,57 @@ def test_a_point_that_changes_while_it_is_embedded_ends_with_its_own_vector(
     assert points.backlog() == (0, 0)
 
 
+def test_a_point_that_is_just_being_written_as_it_gets_the_vector_of_before_is_written_once_more(
+    memory: tuple[Connection, int], client: QdrantClient, database_url: str
+) -> None:
+    connection, generation = memory
+    points = Outbox(connection, client, generation)
+    while points.sync():
+        pass
+    key = (1, max(found := rows(connection, generation), key=lambda key: found[key].occurred_at))
+    new = msgspec.structs.replace(found[key[1]], dense_text="~ changed", dense_hash="00" * 8)
+    (vector,) = Signs().embed_passages([new.dense_text])
+    cached = [SIGNS.name, bytes.fromhex(new.dense_hash), vector.tobytes()]
+    connection.execute("INSERT INTO memctl.embeddings (model, text_hash, vector) VALUES (%b, %b, %b)", cached)
+    written, go_on = threading.Event(), threading.Event()
+
+    class Held:
+        """A client whose writer waits once the store has what it wrote."""
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(client, name)
+
+        def upsert(self, *arguments: object, **options: object) -> None:
+            client.upsert(*arguments, **options)  # type: ignore[arg-type]
+            written.set()
+            go_on.wait(60)
+
+    def write() -> None:
+        with connect(database_url) as other:
+            Outbox(other, cast(QdrantClient, Held()), generation).sync()
+
+    writer = threading.Thread(target=write)
+
+    def meanwhile() -> None:
+        if not writer.ident:
+            change(connection, generation, key[1], new)
+            writer.start()
+            assert written.wait(60)
+
+    points.embed(Signs(meanwhile))
+    go_on.set()
+    writer.join(60)
+    while points.sync() or points.embed(Signs()):
+        pass
+    assert dense_of(client, points.collection, key[1]) == ord("~")
+    assert points.backlog() == (0, 0)
+
+
 def test_a_point_that_is_gone_while_it_is_embedded_stays_gone(
     memory: tuple[Connection, int], client: QdrantClient
 ) -> None:
     connection, generation = memory
-    points = Outbox(connection, client, generation, "signs")
+    points = Outbox(connection, client, generation)
     while points.sync():
         pass
     key = next(iter(rows(connection, generation)))
@@ -195,9 +225,9 @@ def test_writes_that_were_carried_out_and_never_answered_are_made_again_and_leav
     memory: tuple[Connection, int], client: QdrantClient, vectors: tuple[str, str]
 ) -> None:
     connection, generation = memory
-    direct = Outbox(connection, client, generation, "signs")
+    direct = Outbox(connection, client, generation)
     with unanswering(*vectors) as (lossy, unanswered):
-        points = Outbox(connection, lossy, generation, "signs")
+        points = Outbox(connection, lossy, generation)
         failures = 0
         for what in (points.sync, lambda: points.embed(Signs())):
             while True:
@@ -218,13 +248,53 @@ def test_writes_that_were_carried_out_and_never_answered_are_made_again_and_leav
     assert len(found) == len(rows(connection, generation))
 
 
+def test_a_text_that_the_embedder_does_not_take_is_found_by_its_words_and_holds_up_no_other(
+    memory: tuple[Connection, int], client: QdrantClient
+) -> None:
+    connection, generation = memory
+    points = Outbox(connection, client, generation)
+    while points.sync():
+        pass
+    wanted = rows(connection, generation)
+    cursed = max(wanted, key=lambda key: wanted[key].occurred_at)
+
+    class Choosy(Signs):
+        def embed_passages(self, texts: Sequence[str]) -> numpy.ndarray:
+            if wanted[cursed].dense_text in texts:
+                raise TextsRefused(name=self.name, why="too cursed")
+            return super().embed_passages(texts)
+
+    while points.embed(Choosy()):
+        pass
+    assert points.backlog() == (0, 0)
+    without = {key for key in wanted if dense_of(client, points.collection, key) is None}
+    assert without == {key for key in wanted if wanted[key].dense_hash == wanted[cursed].dense_hash}
+    assert [part.keys for part in drift.scan(connection, client, generation)] == [[]]
+    outbox.queue_all(connection, generation)
+    while points.sync():
+        pass
+    assert points.backlog() == (0, 0), "it is not asked again"
+
+
+def test_vectors_of_other_dimensions_than_the_collections_are_not_written(
+    memory: tuple[Connection, int], client: QdrantClient
+) -> None:
+    connection, generation = memory
+    points = Outbox(connection, client, generation)
+    while points.sync():
+        pass
+    with pytest.raises(UnusableVectors, match="16 dimensions, and those before had 384"):
+        points.embed(Signs(dimensions=16))
+    assert connection.execute("SELECT count(*) FROM memctl.embeddings").fetchone() == (0,)
+
+
 def test_a_collection_that_was_lost_is_filled_again(memory: tuple[Connection, int], client: QdrantClient) -> None:
     connection, generation = memory
-    points = Outbox(connection, client, generation, "")
+    points = Outbox(connection, client, generation)
     while points.sync():
         pass
     store.drop_collection(client, points.collection)
-    points = Outbox(connection, client, generation, "")
+    points = Outbox(connection, client, generation)
     while points.sync():
         pass
     assert store.count(client, points.collection) == len(rows(connection, generation))
@@ -234,7 +304,7 @@ def test_reindexing_has_every_point_written_again_also_one_that_is_being_embedde
     memory: tuple[Connection, int], client: QdrantClient, database_url: str
 ) -> None:
     connection, generation = memory
-    points = Outbox(connection, client, generation, "signs")
+    points = Outbox(connection, client, generation)
     while points.sync() or points.embed(Signs()):
         pass
     whole = point_digests(client, points.collection)
@@ -269,7 +339,7 @@ def test_collections_of_dropped_generations_are_dropped_and_no_others(
     memory: tuple[Connection, int], client: QdrantClient
 ) -> None:
     connection, generation = memory
-    Outbox(connection, client, generation, "")
+    Outbox(connection, client, generation)
     leftover = generations.create(connection, 2, facts_of=1)
     store.ensure_collection(client, outbox.collection_of(connection, leftover), 384)
     generations.drop(connection, leftover)
@@ -286,7 +356,7 @@ def test_two_spaces_that_hold_the_same_session_have_a_point_each(
     other = space_id(connection, "other")
     append(connection, other, example())
     drained(database_url)
-    points = Outbox(connection, client, generation, "signs")
+    points = Outbox(connection, client, generation)
     own = list(rows(connection, generation))
 
     def all_agree() -> bool:
@@ -294,7 +364,7 @@ def test_two_spaces_that_hold_the_same_session_have_a_point_each(
         while points.sync() or points.embed(Signs()):
             pass
         counts = [store.count(client, points.collection, Scope(name)) for name in ("default", "other")]
-        drifted = [part.keys for part in drift.scan(connection, client, generation, dense=True) if part.keys]
+        drifted = [part.keys for part in drift.scan(connection, client, generation) if part.keys]
         return counts == [len(own)] * 2 and drifted == []
 
     assert all_agree()
@@ -307,7 +377,7 @@ def test_two_spaces_that_hold_the_same_session_have_a_point_each(
         points.collection,
         [store.VectorPoint(row.id, outbox.payload_of(row, "other"), ([1], [1.0])) for row in kept.values()],
     )
-    for part in drift.scan(connection, client, generation, dense=True):
+    for part in drift.scan(connection, client, generation):
         drift.queue(connection, generation, part)
     assert all_agree()
     # What one of them forgets, the other one keeps.

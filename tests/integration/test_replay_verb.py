@@ -15,8 +15,8 @@ from memctl.infra import generations
 from memctl.infra.database import Connection, connect
 from memctl.infra.log.append import append
 from memctl.infra.log.mark import mark
-from memctl.infra.outbox import collection_of
 from memctl.infra.vectors import store
+from memctl.workers.outbox import drop_collections
 
 
 @pytest.fixture
@@ -86,5 +86,5 @@ def test_shards_are_changed_compared_told_of_and_taken_back(
     ]
     client = store.connect(*vectors)
     for generation in (before.stage2, live.stage2):
-        store.drop_collection(client, collection_of(log, generation))
+        drop_collections(log, client, generation)
     client.close()

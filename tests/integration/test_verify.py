@@ -24,8 +24,9 @@ from memctl.api.checks import Check
 from memctl.api.commands import Intake
 from memctl.api.ingest import ingest
 from memctl.api.verify import Verification
-from memctl.infra import generations, hook, outbox, readmodels, spool
+from memctl.infra import generations, hook, outbox, readmodels, spool, vector_models
 from memctl.infra.database import Connection, connect
+from memctl.infra.embedders import NONE, Embedders, Recipe
 from memctl.infra.log import audit
 from memctl.infra.log.append import append
 from memctl.infra.log.mark import last_position, move_mark
@@ -33,7 +34,7 @@ from memctl.infra.settings import Settings, load_settings
 from memctl.infra.silence import Silence, switch
 from memctl.infra.vectors import drift, store
 from memctl.workers.drain import Drainer, catch_up
-from memctl.workers.outbox import Outbox, OutboxLoop, Scrub
+from memctl.workers.outbox import Outbox, OutboxLoop, Scrub, drop_collections
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +94,7 @@ def memory(settings: Settings, client: QdrantClient) -> Iterator[Connection]:
 
 
 def write_points(connection: Connection, client: QdrantClient) -> None:
-    points = Outbox(connection, client, generations.live(connection).stage2, "")
+    points = Outbox(connection, client, generations.live(connection).stage2)
     while points.sync():
         pass
 
@@ -499,7 +500,7 @@ def test_the_scan_finds_the_same_over_many_pages(
     for module, name, size in ((store, "SCROLL_PAGE", 3), (outbox, "PAGE", 4), (drift, "STRIDE", 5)):
         monkeypatch.setattr(module, name, size)
     found = drift.Drift()
-    for part in drift.scan(memory, client, generations.live(memory).stage2, dense=False):
+    for part in drift.scan(memory, client, generations.live(memory).stage2):
         found.add(part)
     assert [key[1] for key in (*found.missing, *found.differing, *found.extra)] == ids
     assert found.wanted == found.stored > 10  # one is missing, one too many
@@ -510,16 +511,16 @@ def test_a_point_without_its_dense_vector_is_drift_only_where_one_is_wanted(
 ) -> None:
     generation = generations.live(memory).stage2
     wanted = [key for key, _ in outbox.wanted(memory, generation, 1)]
-    (part,) = drift.scan(memory, client, generation, dense=True)
-    assert part.without_dense == wanted
-    (part,) = drift.scan(memory, client, generation, dense=False)
-    assert part.keys == []
-    points = Outbox(memory, client, generation, "a model")
-    outbox.queue_all(memory, generation)
-    while points.sync():
-        pass
-    (part,) = drift.scan(memory, client, generation, dense=True)
+    model = vector_models.want(memory, Recipe("fastembed", "a-model"), 384).filling
+    write_points(memory, client)
+    (part,) = drift.scan(memory, client, generation, model)
     assert (part.keys, part.waiting) == ([], len(wanted))
+    memory.execute("DELETE FROM memctl.waiting_for_vectors")
+    (part,) = drift.scan(memory, client, generation, model)
+    assert part.without_dense == wanted
+    (part,) = drift.scan(memory, client, generation)
+    assert part.keys == []
+    drop_collections(memory, client, generation)
 
 
 def test_what_is_queued_to_be_written_is_no_drift(settings: Settings, memory: Connection, client: QdrantClient) -> None:
@@ -535,13 +536,13 @@ def test_what_is_queued_to_be_written_is_no_drift(settings: Settings, memory: Co
 def test_the_workers_scan_repairs_what_drifted(memory: Connection, client: QdrantClient) -> None:
     generation = generations.live(memory).stage2
     lost, changed, extra = drifted(memory, client)
-    scrub = Scrub(memory, client, dense=False)
+    scrub = Scrub(memory, client)
     while scrub.step(generation):
         pass
     assert outbox.backlog(memory, generation) == (3, 0)
     write_points(memory, client)
     assert set(store.look_up(client, collection(memory), [lost, changed, extra])) == {lost, changed}
-    (part,) = drift.scan(memory, client, generation, dense=False)
+    (part,) = drift.scan(memory, client, generation)
     assert part.keys == []
     assert not scrub.step(generation), "it rests until the next one is due"
 
@@ -552,7 +553,7 @@ def test_a_worker_mends_drift_when_it_starts_and_verify_has_it_mended_when_asked
     name = collection(memory)
     lost, changed, extra = drifted(memory, client)
     url, key = settings.require("qdrant_url"), settings.qdrant_api_key
-    loop = OutboxLoop(settings.require("database_url"), url, key, "none")
+    loop = OutboxLoop(settings.require("database_url"), url, key, Embedders(NONE))
     loop.start()
     try:
         until(lambda: set(store.look_up(client, name, [lost, extra])) == {lost}, "the lost point's return")

@@ -33,6 +33,7 @@ from memctl.api.viewer import site
 from memctl.api.viewer.sign_in import COOKIE, Browsers
 from memctl.domain.observations import PromptSubmitted
 from memctl.infra.database import connect
+from memctl.infra.embedders import NONE, Embedders
 from memctl.infra.log.append import append
 from memctl.infra.settings import load_settings
 from memctl.workers.drain import Drainer, catch_up
@@ -91,7 +92,7 @@ def viewer(memory: Remembered, tmp_path_factory: pytest.TempPathFactory) -> Iter
         settings = load_settings()
         readers = Readers(memory.database_url, settings.space)
         stack.callback(readers.close)
-        engine = Engine(memory.qdrant_url, memory.qdrant_api_key, "", settings.space)
+        engine = Engine(memory.qdrant_url, memory.qdrant_api_key, Embedders(NONE), settings.space)
         stack.callback(engine.close)
         commands = Commands(settings, readers)
         stack.callback(commands.close)

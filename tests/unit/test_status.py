@@ -21,6 +21,7 @@ from memctl.infra.backups import Kept
 from memctl.infra.embedded.instance import ProgramStatus, Status
 from memctl.infra.embedded.places import Places
 from memctl.infra.log.mark import SlowWriter
+from memctl.infra.outbox import Filling
 from memctl.infra.rebuilds import DIFFERING, Progress
 
 NOW = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
@@ -113,14 +114,27 @@ def test_what_mends_itself_needs_nobody() -> None:
     busy = Look(
         RUNNING,
         msgspec.structs.replace(
-            WELL, mark=18_400, mark_age_s=2.0, shards=(Shard(1, 0, 18_000, 400),), to_write=7, to_embed=857
+            WELL,
+            mark=18_400,
+            mark_age_s=2.0,
+            shards=(Shard(1, 0, 18_000, 400),),
+            to_write=7,
+            to_embed=857,
+            filling=Filling("openai/another", 2_000, 1_500),
         ),
         spooled=2,
         errors=[(NOW, "worker", "the vector store does not answer")],
     )
     told = shown(busy)
     assert troubles_of(busy) == []
-    for words in ("102 not readable yet", "shard 0 is 400 behind", "7 to write", "857 found by", "2 deliveries wait"):
+    for words in (
+        "102 not readable yet",
+        "shard 0 is 400 behind",
+        "7 to write",
+        "857 found by",
+        "openai/another: 500 of 2,000 embedded",
+        "2 deliveries wait",
+    ):
         assert words in told
     assert "worker: the vector store does not answer" in told
 

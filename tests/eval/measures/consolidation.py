@@ -25,6 +25,7 @@ from memctl.api.search import Engine, Question
 from memctl.api.standing import standings
 from memctl.infra import generations
 from memctl.infra.database import connect
+from memctl.infra.embedders import NONE, Embedders
 from memctl.infra.log.append import append
 from memctl.infra.log.migrate import migrate
 from memctl.infra.settings import load_settings
@@ -75,7 +76,7 @@ def _measured(desk: Desk, url: str, folder: Path) -> Iterator[Figure]:
 
 def _found(reader: Reader, asked: list[Memory], now: int) -> set[str]:
     """Those that are among the first answers to their titles, by themselves or as what they are told as."""
-    engine = Engine(None, None, "none", "default")
+    engine = Engine(None, None, Embedders(NONE), "default")
     moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=now + 1)
     found = set()
     for memory in asked:

