@@ -46,6 +46,8 @@ class Recorded(msgspec.Struct, frozen=True):
     redactions: dict[str, int]
     refused: dict[int, str] = {}
     """Indices of events that Postgres does not take, and why. Empty unless refusals were asked for."""
+    log: str = ""
+    """Which log they are in, told to relays: one that was restored elsewhere is another."""
 
 
 class Away(MemctlError):
@@ -89,7 +91,7 @@ class Intake:
             with outages():
                 self.space_id = space_id(self.connection, settings.space)
                 generations.ensure_live(self.connection, settings.stage1_shards)
-                self._installation = installation(self.connection)
+                self.installation = installation(self.connection)
             self._redis = queue.connect(settings.redis_url) if settings.redis_url else None
             self._redactor = redactor_for(settings)
             self._identifier = Identifier() if identify else None
@@ -190,7 +192,7 @@ class Intake:
         try:
             live = generations.live(self.connection)
             shards = [(1, offset.shard) for offset in generations.offsets(self.connection, live.stage1)]
-            queue.wake(self._redis, self._installation, shards)
+            queue.wake(self._redis, self.installation, shards)
         except (RedisError, psycopg.Error) as problem:  # the sweeper finds it within a second or so
             log.debug("nobody could be woken: %s", problem)
 

@@ -196,7 +196,7 @@ class Deliveries:
         if self._intake is None:
             self._intake = Intake(self._settings, identify=False)
         prepared: Prepared = self._intake.prepare(events)
-        return self._intake.write_rest(prepared)
+        return msgspec.structs.replace(self._intake.write_rest(prepared), log=self._intake.installation)
 
     def _close(self) -> None:
         if self._intake is not None:

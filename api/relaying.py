@@ -60,6 +60,7 @@ class RemoteIntake:
         self.lost = False
         self._notes = notes
         self._checkpoints = checkpoints
+        self._read_for = checkpoints.log
         try:
             token = read_token(settings.api_token_file) if settings.api_token_file else settings.api_token
         except SettingsInvalid as problem:
@@ -70,6 +71,7 @@ class RemoteIntake:
 
     def known(self) -> dict[str, Checkpoint]:
         """How far each file was read, by `checkpoints.name_of` its path."""
+        self._read_for = self._checkpoints.log
         return self._checkpoints.known()
 
     def record(self, events: Sequence[NewEvent]) -> Recorded:
@@ -90,7 +92,7 @@ class RemoteIntake:
         self._send(self.prepare(self._identifier.about(prepared.events)).events)
         appended, refused = self._send(prepared.events)
         if reached:
-            self._checkpoints.save(reached)
+            self._checkpoints.save(reached, self._read_for)
         return Recorded(tuple(appended), dict(prepared.redactions), refused)
 
     def close(self) -> None:
@@ -122,6 +124,12 @@ class RemoteIntake:
             raise self._why(problem) from problem
         except msgspec.ValidationError as problem:
             raise self._away("outdated", ApiOutdated(why="its answer cannot be read")) from problem
+        if recorded.log and self._checkpoints.keeps(recorded.log):
+            log.warning(
+                "the team's log is another one, as after a restore: transcripts that were read are told it from their"
+                " beginning, when a hook names them or a session starts beside them; what hooks alone told since that"
+                " backup is lost"
+            )
         appended += recorded.appended
         refused |= {first + index: why for index, why in recorded.refused.items()}
         self._notes.took(len(recorded.appended))

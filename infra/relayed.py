@@ -17,7 +17,7 @@ from memctl.infra.embedded.places import Places, write_private
 from memctl.infra.embedded.process import Process
 from memctl.infra.log.checkpoints import name_of
 from memctl.infra.spool import spooled
-from memctl.infra.transcripts.reading import Checkpoint
+from memctl.infra.transcripts.reading import START, Checkpoint
 
 State = Literal["forwarding", "waiting", "refused", "outdated"]
 """It goes on; the API does not answer; it refuses the key; it is of another version. Only the first two mend
@@ -116,10 +116,11 @@ def relay_seen(places: Places) -> Seen | None:
 class Checkpoints:
     """How far transcripts were read and their events taken by the API, in a SQLite file; lost, they are read again.
 
-    For several threads, one after the other.
+    For several threads.
     """
 
     def __init__(self, file: Path) -> None:
+        self._lock = threading.Lock()
         self._connection = sqlite3.connect(file, timeout=10.0, check_same_thread=False)
         file.chmod(0o600)
         with self._connection as connection:
@@ -128,17 +129,48 @@ class Checkpoints:
                 'CREATE TABLE IF NOT EXISTS checkpoints (path TEXT PRIMARY KEY, "offset" INTEGER, lines INTEGER,'
                 " digest TEXT) WITHOUT ROWID"
             )
+            connection.execute("CREATE TABLE IF NOT EXISTS log (id TEXT)")
+
+    @property
+    def log(self) -> str:
+        """Which log the API told last that it keeps; "" before the first time."""
+        with self._lock:
+            return self._log()
+
+    def keeps(self, log: str) -> bool:
+        """The API keeps this log. Whether it kept another before: then every file is to be read from its beginning,
+        since this one may lack what that one was told."""
+        with self._lock, self._connection as connection:
+            before = self._log()
+            if log == before:
+                return False
+            connection.execute("DELETE FROM log")
+            connection.execute("INSERT INTO log VALUES (?)", [log])
+            if before:
+                connection.execute(
+                    'UPDATE checkpoints SET "offset" = ?, lines = ?, digest = ?',
+                    [START.offset, START.lines, START.digest],
+                )
+            return bool(before)
 
     def known(self) -> dict[str, Checkpoint]:
-        rows = self._connection.execute('SELECT path, "offset", lines, digest FROM checkpoints')
+        with self._lock:
+            rows = self._connection.execute('SELECT path, "offset", lines, digest FROM checkpoints').fetchall()
         return {row[0]: Checkpoint(*row[1:]) for row in rows}
 
-    def save(self, reached: Mapping[Path, Checkpoint]) -> None:
-        with self._connection as connection:
+    def save(self, reached: Mapping[Path, Checkpoint], log: str) -> None:
+        """Note how far files were read since the API kept that log; nothing where it keeps another by now."""
+        with self._lock, self._connection as connection:
+            if log and self._log() != log:
+                return
             connection.executemany(
                 "INSERT OR REPLACE INTO checkpoints VALUES (?, ?, ?, ?)",
                 [(name_of(path), at.offset, at.lines, at.digest) for path, at in reached.items()],
             )
+
+    def _log(self) -> str:
+        row = self._connection.execute("SELECT id FROM log").fetchone()
+        return str(row[0]) if row else ""
 
     def close(self) -> None:
         self._connection.close()

@@ -439,6 +439,34 @@ def test_what_a_transcript_told_while_saving_was_off_here_is_not_sent_once_it_is
     assert kept(log, "hushed") == ["for all"]
 
 
+def test_a_log_that_takes_the_place_of_another_is_told_whole_transcripts_again(
+    relay: Relay, line: Line, log: Connection, tmp_path: Path
+) -> None:
+    transcripts = [tmp_path / f"{name}.jsonl" for name in ("beside", "replaced")]
+
+    def say(transcript: Path, text: str, event: str) -> None:
+        session = transcript.stem
+        said = {"type": "user", "uuid": uuid4().hex, "sessionId": session, "cwd": LEDGER, "message": {"content": text}}
+        with transcript.open("a") as file:
+            file.write(json.dumps(said) + "\n")
+        named = {"session_id": session, "cwd": LEDGER, "transcript_path": str(transcript)}
+        relay.hook({**named, "hook_event_name": event, "last_assistant_message": text})
+
+    for transcript in transcripts:
+        say(transcript, f"first words {transcript.stem}", "Stop")
+        until(lambda name=transcript.stem: kept(log, name))  # type: ignore[misc]
+    until(lambda: relay.waiting() == 0)
+    log.execute("UPDATE memctl.installation SET id = gen_random_uuid()")
+    log.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'memctl intake'")
+    line.sent.clear()
+    say(transcripts[1], "later words", "SessionStart")
+    for transcript in transcripts:
+        until(lambda name=transcript.stem: f"first words {name}".encode() in line.sent)  # type: ignore[misc]
+    until(lambda: len(kept(log, "replaced")) == 2)
+    assert kept(log, "beside") == ["first words beside"]
+    assert "the team's log is another one" in relay.log.read_text()
+
+
 def test_it_ends_when_told_and_leaves_nothing_but_what_waits(relay: Relay, line: Line) -> None:
     line.set("shut")
     relay.say("left", range(2))
