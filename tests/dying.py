@@ -12,7 +12,7 @@ import subprocess
 import sys
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +21,12 @@ from embedding import OTHERS, Signs
 from events import prompt
 from vector_server import die_with_parent
 
+from memctl.api import backups
 from memctl.api import ingest as ingesting
 from memctl.api.commands import Intake
 from memctl.infra import generations, vector_models
 from memctl.infra.database import connect
+from memctl.infra.log import archive
 from memctl.infra.log.append import append
 from memctl.infra.settings import load_settings
 from memctl.infra.vectors import store
@@ -78,6 +80,13 @@ def change_model(url: str) -> None:
             switched(connection, generation, scrub)
         drop_leftovers(connection, client)
         vector_models.prune(connection)
+
+
+def restore(url: str) -> None:
+    """The newest backup of the data directory, where nothing was restored before."""
+    settings = load_settings(database_url=url)
+    with connect(url) as connection, suppress(archive.NotEmpty):
+        backups.restore(settings, connection, backups.newest(settings))
 
 
 class Mortals:
