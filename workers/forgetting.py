@@ -37,6 +37,7 @@ from memctl.infra.spool import Delivery, read_spooled
 from memctl.workers import probing
 from memctl.workers.erasure import (
     Consequence,
+    Round,
     drop_all_but_live,
     erase_round,
     lineage,
@@ -307,22 +308,15 @@ def _carry_out(
     told: Counter[tuple[str, str]] = Counter()
     points: list[str] = []
     gone: set[UUID] = set()
-    rounds = 0
-    while ids:
-        rounds += 1
-        if rounds > MOST_ROUNDS:
-            raise StillThere(where="what was recorded about it, without an end")
-        found = erase_round(connection, space_id, receipt, ids)
-        gone |= ids
+    made = 0
+    for erased, found in rounds(connection, space_id, receipt, ids, plan.scope.id):
+        made += 1
+        gone |= erased
         types += found.types
         points += found.points
         for each in found.consequences:
             told[each.read_model, "dropped"] += each.dropped
             told[each.read_model, "changed"] += each.changed
-        about = set(found.about)
-        if plan.scope.id:
-            about |= of_thing(connection, space_id, plan.scope.id)
-        ids = with_what_cites(connection, space_id, about) - gone if about else set()
     # What waits on disk is new, and meets the tombstones where it is not.
     spooled = 0 if plan.scope.rule else _spool_without(settings.data_dir / "spool", plan)
     recorded(connection, space_id, receipt, plan.scope, types.total(), reason)
@@ -341,7 +335,7 @@ def _carry_out(
         what=plan.what,
         events=types.total(),
         types=dict(types.most_common()),
-        rounds=rounds,
+        rounds=made,
         spooled=spooled,
         looked_for=len(probe.ids) + len(probe.words) + len(points),
         consequences=consequences,
@@ -349,6 +343,27 @@ def _carry_out(
     erase.finish(connection, receipt, msgspec.to_builtins(done))
     write_receipts(connection, settings.data_dir)
     return done
+
+
+def rounds(
+    connection: Connection, space_id: int, receipt: UUID, ids: set[UUID], thing: str = ""
+) -> Iterator[tuple[set[UUID], Round]]:
+    """Erase these deliveries under a receipt, then what was recorded about what went with them, and so on until nothing
+    follows. Of each round what it was to erase, and what it did. `thing`: a row of which nothing is to be left.
+
+    Raises: StillThere, as `erase_round`.
+    """
+    gone: set[UUID] = set()
+    for _ in range(MOST_ROUNDS):
+        if not ids:
+            return
+        found = erase_round(connection, space_id, receipt, ids)
+        gone |= ids
+        yield ids, found
+        about = found.about | (of_thing(connection, space_id, thing) if thing else set())
+        ids = with_what_cites(connection, space_id, about) - gone if about else set()
+    if ids:
+        raise StillThere(where="what was recorded about it, without an end")
 
 
 def _with_what_came(connection: Connection, space_id: int, receipt: UUID, plan: Plan) -> Plan:

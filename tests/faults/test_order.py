@@ -41,6 +41,7 @@ from memctl.workers import stage2 as folding2
 from memctl.workers.as_of import as_of
 from memctl.workers.drain import Drainer, catch_up
 from memctl.workers.erasure import erase_round, nothing_rebuilt, with_twins, with_what_cites
+from memctl.workers.forgetting import rounds
 from memctl.workers.refold import refold
 from memctl.workers.replay import NothingToRollBackTo, replay, rollback
 
@@ -272,15 +273,14 @@ def forgotten(connection: Connection, ids: set[UUID], luck: random.Random) -> No
     """Erase deliveries, what cites them, their twins and what was recorded about them; they cannot be told again."""
     receipt = UUID(int=luck.getrandbits(128))
     with nothing_rebuilt(connection):
-        found, stones = with_twins(connection, 1, with_what_cites(connection, 1, ids))
+        begun = erase.receipt(connection, receipt)  # by whoever was stopped in between
+        wanted = ids.union(begun.erased if begun else ())
+        found, stones = with_twins(connection, 1, with_what_cites(connection, 1, wanted))
         erase.begin(connection, 1, receipt, Scope(kind="id"), "", found)
         erase.lay(connection, 1, receipt, [*stones, *(Tombstone(kind="event", value=str(id)) for id in found)])
         assert erase.settled(connection), "a writer that began before may tell it in another version"
-        gone = set[UUID]()
-        while found:
-            about = erase_round(connection, 1, receipt, found).about
-            gone |= found
-            found = with_what_cites(connection, 1, about) - gone
+        for _ in rounds(connection, 1, receipt, found):
+            pass
         erase.finish(connection, receipt, {})
 
 

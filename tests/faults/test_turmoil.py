@@ -27,8 +27,9 @@ import psycopg
 import pytest
 import redis
 import servers
+from events import stated
 from faults.test_order import folded, forgotten
-from histories import digests
+from histories import digests, drained, example
 from processes import memctl
 from soak import seeded
 from unit.test_history_laws import history
@@ -38,6 +39,7 @@ from working import caught_up, prove, run_out
 from memctl.domain.event import Micros, NewEvent, derived_id
 from memctl.domain.observations import event_id_of
 from memctl.domain.skipping import EventSkipped
+from memctl.domain.verdicts import MemoryRated
 from memctl.infra import dead_letters, generations, queue, readmodels
 from memctl.infra.database import Connection, DatabaseUnavailable, connect
 from memctl.infra.generations import LeaseHeld, LeaseLost
@@ -47,8 +49,10 @@ from memctl.infra.log.spaces import installation
 from memctl.infra.outbox import backlog
 from memctl.infra.redaction import prepare
 from memctl.projections.kernel import projections
+from memctl.workers import forgetting
 from memctl.workers.audit import audit
-from memctl.workers.erasure import RebuildAtWork
+from memctl.workers.erasure import RebuildAtWork, erase_round
+from memctl.workers.processing import model
 from memctl.workers.rebuild import RebuildStopped
 from memctl.workers.refold import LiveChanged, refold
 from memctl.workers.replay import NothingToRollBackTo, ReplayRunning, WorkersHoldOn, replay, rollback
@@ -306,6 +310,34 @@ def standing(log: Connection) -> object:
         dead_letters.halts(log, live),
         log.execute(busy.encode()).fetchall(),
     )
+
+
+@pytest.mark.parametrize("stopped", [False, True])
+def test_what_follows_from_forgetting_is_gone_too_also_where_it_was_stopped_in_between(
+    log: Connection, database_url: str, monkeypatch: pytest.MonkeyPatch, stopped: bool
+) -> None:
+    """As these tests forget, which take everything that a receipt names for gone."""
+    generations.ensure_live(log, 2)
+    session = example(0)
+    append(log, 1, session)
+    drained(database_url)
+    memory = next(key for key, _ in readmodels.all_rows(log, model("memories"), generations.live(log).stage2))
+    append(log, 1, [stated("knowledge/verdicts", MemoryRated(memory=memory, value=1.0))])
+    drained(database_url)
+    ids = {event_id_of(1, event.dedupe_key) for event in session}
+
+    def stopped_after(*given: Any, **named: Any) -> None:
+        erase_round(*given, **named)
+        raise KeyboardInterrupt
+
+    if stopped:
+        monkeypatch.setattr(forgetting, "erase_round", stopped_after)
+        with pytest.raises(KeyboardInterrupt):
+            forgotten(log, ids, random.Random(1))
+        monkeypatch.setattr(forgetting, "erase_round", erase_round)
+    forgotten(log, ids, random.Random(1))
+    told = log.execute("SELECT type FROM memctl.events WHERE payload IS NOT NULL").fetchall()
+    assert told == []
 
 
 @seeded("MEMCTL_TEST_TURMOIL", "a minute")
