@@ -29,7 +29,10 @@ class Forked:
         self._code: int | None = None
 
     def start(self, *arguments: str, environment: Mapping[str, str], cwd: Path, out: Path, said: Path) -> None:
-        """Run `memctl` with these arguments; what it prints and says goes to the end of these files."""
+        """Run `memctl` with these arguments; what it prints and says goes to the end of these files, which are there
+        from now on, also where it is killed before it opens them."""
+        for file in (out, said):
+            file.touch(0o600)
         request = [arguments, dict(environment), str(cwd), str(out), str(said)]
         self._socket.settimeout(None)
         self._socket.sendall(json.dumps(request).encode() + b"\n")

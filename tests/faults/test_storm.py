@@ -18,6 +18,7 @@ import os
 import random
 import re
 import signal
+import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -27,6 +28,7 @@ import fates
 import msgspec
 import pytest
 import servers
+from forking import Forked, source
 from histories import digests, drained, example
 from soak import seeded
 from storming import LOST, ROOT, SPACES, Storm
@@ -50,7 +52,7 @@ REFUSALS = (
     "other read models have become live", "has held shard", "took over the lease", "has not reached position",
     "the rebuild stopped", "has been writing the points", "postgres went away", "postgres does not answer",
     "memctl does not answer", "folded by other rules", "has read less", "old sessions are being pruned",
-    "the vector store", "cannot be folded", "no dead letter",
+    "the vector store", "cannot be folded", "no dead letter", "others have become live",
 )  # fmt: skip
 """What commands say that came at a bad moment, or had nothing to do."""
 
@@ -250,6 +252,17 @@ def shards() -> None:
 def own_vectors(tmp_path: Path) -> Iterator[ServerProcess]:
     with vector_server_process(tmp_path / "vectors") as server:
         yield server
+
+
+def test_what_ends_before_it_prints_has_printed_nothing(tmp_path: Path) -> None:
+    """As a command that is killed before it opened what it prints to."""
+    out, said = tmp_path / "out", tmp_path / "said"
+    with tempfile.TemporaryDirectory(prefix="memctl-test-") as folder, source(Path(folder), tmp_path) as listens:
+        command = Forked(listens)
+        command.start("--version", environment={}, cwd=tmp_path / "nowhere", out=out, said=said)
+        assert command.wait(60) == 1
+        command.close()
+    assert (out.read_text(), said.read_text()) == ("", "")
 
 
 @seeded("MEMCTL_TEST_STORM", "two minutes")
