@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import re
 import threading
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
@@ -17,7 +16,7 @@ from psycopg import errors
 from memctl.api.access import CALLER
 from memctl.domain.errors import MemctlError
 from memctl.infra import generations
-from memctl.infra.database import Connection, DatabaseUnavailable, connect, outages
+from memctl.infra.database import OF_A_GENERATION, Connection, DatabaseUnavailable, connect, outages
 from memctl.infra.generations import Live
 
 T = TypeVar("T")
@@ -25,8 +24,6 @@ T = TypeVar("T")
 STATEMENT_MS = 15_000
 """A query of a reader is ended after this."""
 
-
-_OF_A_GENERATION = re.compile(r"memctl\.\w+_g\d+")
 
 NO_SPACE = -1
 """Number of a space that nothing was kept in."""
@@ -99,7 +96,7 @@ class Readers:
             try:
                 return ask(reader)
             except errors.UndefinedTable as why:
-                missing = _OF_A_GENERATION.search(str(why))
+                missing = OF_A_GENERATION.search(str(why))
                 if missing is None:
                     raise
                 raise BeingBuilt(table=missing[0]) from why

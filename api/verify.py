@@ -8,17 +8,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import psycopg
 
 from memctl.api import accounting
 from memctl.api.checks import Check, attempted, check, number, skipped
 from memctl.api.evidence import broken_quotes
 from memctl.api.reader import reader_of
+from memctl.domain.errors import MemctlError
 from memctl.domain.event import Position, event_types
 from memctl.infra import coverage, dead_letters, generations, outbox, vector_models
-from memctl.infra.database import Connection, connect, outages
+from memctl.infra.database import Connection, DatabaseUnavailable, ReadModelsReplaced, connect, outage, outages
 from memctl.infra.log import audit, erase
 from memctl.infra.log.mark import move_mark
 from memctl.infra.log.spaces import space_names
@@ -35,6 +40,9 @@ if TYPE_CHECKING:
 
 BEHIND_S = 60.0
 """A reader that has not read for longer than this what it may is behind; workers take a second or so."""
+
+LOOKS = 3
+"""How often a part is looked at, where connections are lost or read models replaced meanwhile."""
 
 REPAIR_S = 60.0
 """How long a repair is waited for while points are being written."""
@@ -61,18 +69,40 @@ class Verification:
 
     def checks(self) -> Iterator[Check]:
         """Carry the checks out, one after the other. Raises: DatabaseUnavailable where there is no log to look at."""
-        with connect(self.settings.require("database_url"), name="memctl verify") as connection:
-            with outages():
-                mark = move_mark(connection)
-            parts: tuple[tuple[str, Callable[[], Iterator[Check]]], ...] = (
-                ("log", lambda: self._log(connection, mark)),
-                ("readers", lambda: self._readers(connection, mark)),
-                ("vectors", lambda: self._vectors(connection)),
-                ("transcripts", lambda: self._transcripts(connection)),
-                ("spool", self._spool),
-            )
-            for part, checks in parts:
-                yield from attempted(part, checks)
+        with outages(), self._connection() as connection:
+            mark = move_mark(connection)
+        parts: tuple[tuple[str, Callable[[Connection], Iterator[Check]]], ...] = (
+            ("log", lambda connection: self._log(connection, mark)),
+            ("readers", lambda connection: self._readers(connection, mark)),
+            ("vectors", self._vectors),
+            ("transcripts", self._transcripts),
+        )
+        for part, checks in parts:
+            yield from attempted(part, partial(self._looked_at, checks))
+        yield from attempted("spool", self._spool)
+
+    def _connection(self) -> Connection:
+        return connect(self.settings.require("database_url"), name="memctl verify")
+
+    def _looked_at(self, checks: Callable[[Connection], Iterator[Check]]) -> Iterator[Check]:
+        """The checks of a part; what is left of them once more where the connection was lost, or a gap is found in read
+        models that gave way to others meanwhile: neither tells anything of what is stored."""
+        told: set[str] = set()
+        for left in reversed(range(LOOKS)):
+            try:
+                with self._connection() as connection:
+                    live = _live(connection)
+                    for one in checks(connection):
+                        if one.result == "gap" and left and _live(connection) != live:
+                            break
+                        if one.name not in told:
+                            told.add(one.name)
+                            yield one
+                    else:
+                        return
+            except psycopg.Error as problem:
+                if not left or type(outage(problem)) not in (DatabaseUnavailable, ReadModelsReplaced):
+                    raise
 
     def _log(self, connection: Connection, mark: Position) -> Iterator[Check]:
         hashed = audit.hashed(connection, mark, lambda done, of: self.progress("hashing payloads", done, of))
@@ -311,6 +341,13 @@ class Verification:
     def _spool(self) -> Iterator[Check]:
         folder = self.settings.data_dir / "spool"
         yield from spool_checks(folder)
+
+
+def _live(connection: Connection) -> generations.Live | None:
+    """The live generations; None where there are none yet."""
+    with suppress(MemctlError):
+        return generations.live(connection)
+    return None
 
 
 def spool_checks(folder: Path) -> Iterator[Check]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import random
+import re
 import time
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
@@ -77,6 +78,12 @@ class DatabaseDamaged(DatabaseUnavailable):
     )
 
 
+class ReadModelsReplaced(DatabaseUnavailable):
+    """The read models that were being read are gone: others have become live."""
+
+    hint = "run this again; where they stay away, `memctl replay --all` builds them anew"
+
+
 class SchemaMissing(DatabaseUnavailable):
     """The database lacks a part of memctl's schema."""
 
@@ -91,6 +98,9 @@ _BY_STATE: dict[str, type[DatabaseUnavailable]] = {
     "58P01": DatabaseDamaged,
 }  # fmt: skip
 """What an SQLSTATE, or the beginning of one, means to a user; the longest that fits counts."""
+
+OF_A_GENERATION = re.compile(r"memctl\.\w+_g\d+")
+"""The table of a generation, in an error's words."""
 
 _FULL = ("too many clients", "remaining connection slots", "too many connections")
 
@@ -170,11 +180,14 @@ def connect(url: str, *, autocommit: bool = True, name: str = "memctl", statemen
 def outage(problem: psycopg.Error) -> DatabaseUnavailable | None:
     """An error of psycopg as one that a user can act on; None where the statement itself is at fault."""
     state = problem.sqlstate
+    kind: type[DatabaseUnavailable] | None
     if state is None:  # the client's own words: a connection that is gone, or closed
         lost = isinstance(problem, psycopg.OperationalError | psycopg.InterfaceError)
         kind = DatabaseUnavailable if lost else None
     else:
         kind = next((_BY_STATE[state[:n]] for n in (5, 3, 2) if state[:n] in _BY_STATE), None)
+    if kind is SchemaMissing and OF_A_GENERATION.search(str(problem)):
+        kind = ReadModelsReplaced
     return kind(_told(kind, problem)) if kind else None
 
 

@@ -66,7 +66,12 @@ def as_of(
             finally:  # whoever forgets drops what is being built, too
                 if erase.at_work_since(connection, began) or rebuilds.read(connection, rebuild.id) is None:
                     raise ForgottenMeanwhile
-            yield connection, Live(stage1, stage2)
+            try:
+                yield connection, Live(stage1, stage2)
+            except psycopg.errors.UndefinedTable as gone:  # and what is being looked at
+                if rebuilds.read(connection, rebuild.id) is None:
+                    raise ForgottenMeanwhile from gone
+                raise
         except RebuildStopped as stopped:
             rebuilds.end(connection, rebuild.id, "failed", str(stopped))
             raise

@@ -24,6 +24,7 @@ from memctl.infra.database import (
     DatabaseUnavailable,
     DiskFull,
     Locked,
+    ReadModelsReplaced,
     SchemaMissing,
     StatementEnded,
     TooManyConnections,
@@ -176,6 +177,15 @@ def test_a_full_disk_has_its_own_words() -> None:
     assert isinstance(known, DiskFull)
     assert "make room" in (known.hint or "")
     assert outage(psycopg.errors.SyntaxError("a fault of ours")) is None
+
+
+def test_read_models_that_gave_way_to_others_are_no_schema_that_lacks_a_part(database_url: str) -> None:
+    with connect(database_url) as connection:
+        with pytest.raises(ReadModelsReplaced, match="memories_g4") as told, outages():
+            connection.execute("SELECT FROM memctl.memories_g4")
+        assert "again" in (told.value.hint or "")
+        with pytest.raises(SchemaMissing), outages():
+            connection.execute("SELECT FROM memctl.memories")
 
 
 def test_a_wake_that_fails_does_not_make_a_kept_batch_look_failed(database_url: str, tmp_path: Path) -> None:

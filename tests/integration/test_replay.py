@@ -285,6 +285,19 @@ def test_no_look_at_the_past_shows_what_is_forgotten_while_it_is_built(filled: t
         raise AssertionError("shown")
 
 
+def test_a_look_at_the_past_that_was_dropped_while_it_was_shown_is_told_as_such(
+    filled: tuple[str, Connection],
+) -> None:
+    url, connection = filled
+    (memories,) = [p for p in projections() if p.name == "memories"]
+    with (
+        pytest.raises(ForgottenMeanwhile),
+        as_of(url, mark(connection), processes=1) as (past, then),
+        nothing_rebuilt(connection),
+    ):
+        readmodels.digest(past, memories, then.stage2)
+
+
 def test_what_a_killed_look_at_the_past_left_is_dropped_by_the_next(filled: tuple[str, Connection]) -> None:
     url, connection = filled
     there = tables(connection)

@@ -35,6 +35,7 @@ from memctl.infra.silence import Silence, switch
 from memctl.infra.vectors import drift, store
 from memctl.workers.drain import Drainer, catch_up
 from memctl.workers.outbox import Outbox, OutboxLoop, Scrub, drop_collections
+from memctl.workers.replay import replay
 
 
 @pytest.fixture(scope="module")
@@ -618,6 +619,48 @@ def test_without_a_database_there_is_nothing_to_verify(settings: Settings) -> No
 
     with pytest.raises(DatabaseUnavailable):
         verified(settings.model_copy(update={"database_url": "postgresql:///nowhere?host=/nowhere"}))
+
+
+def test_a_connection_that_is_lost_in_any_part_is_no_gap_and_nothing_is_told_twice(
+    settings: Settings, memory: Connection
+) -> None:
+    undisturbed = list(verified(settings))
+    found: list[Check] = []
+    for one in Verification(settings).checks():
+        if one.part not in {each.part for each in found}:  # the rest of the part is still to be looked at
+            memory.execute(
+                "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
+                " WHERE application_name = 'memctl verify' AND datname = current_database()"
+            )
+        found.append(one)
+    assert [f"{one.part}: {one.name}" for one in found] == undisturbed
+    assert [one for one in found if one.result == "gap"] == []
+
+
+@pytest.mark.parametrize("store_tells", [True, False], ids=["the store", "the database"])
+def test_read_models_that_give_way_to_others_meanwhile_are_no_gap(
+    settings: Settings, memory: Connection, client: QdrantClient, monkeypatch: pytest.MonkeyPatch, store_tells: bool
+) -> None:
+    """Whoever is the first to tell that those are gone that were looked at."""
+    for module, name, size in ((store, "SCROLL_PAGE", 3), (outbox, "PAGE", 4), (drift, "STRIDE", 5)):
+        monkeypatch.setattr(module, name, size)
+    waiting, former = [True], collection(memory)
+
+    def replace(what: str, done: int, of: int) -> None:
+        if what == "comparing points" and waiting:
+            waiting.clear()
+            for _ in range(2):  # the second drops what was live before the first
+                replay(settings.require("database_url"), client if store_tells else None, processes=1)
+            write_points(memory, client)
+
+    try:
+        found = list(Verification(settings, progress=replace).checks())
+        assert [one for one in found if one.result == "gap"] == []
+        assert [one.name for one in found if one.part == "vectors"] == ["outbox", "points"]
+        assert not waiting
+    finally:
+        for name in (former, collection(memory)):
+            store.drop_collection(client, name)
 
 
 def test_a_failing_statement_of_one_part_does_not_keep_the_others_from_being_looked_at(
