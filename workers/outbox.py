@@ -21,7 +21,7 @@ from memctl.domain.errors import MemctlError
 from memctl.domain.text import sparse
 from memctl.infra import generations, outbox, readmodels, vector_models
 from memctl.infra.database import Connection, connect
-from memctl.infra.embedders import EmbedderFailed, TextsRefused, UnusableVectors
+from memctl.infra.embedders import PLAIN, EmbedderFailed, TextsRefused, UnusableVectors
 from memctl.infra.llm.budget import OverBudget
 from memctl.infra.log.spaces import installation, space_names
 from memctl.infra.vector_models import VectorModel
@@ -162,15 +162,18 @@ class Outbox:
 
 
 def _embedded(embedder: Embedder, texts: list[str], dimensions: int) -> Sequence[Vectors | None]:
-    """A vector of each text; None for one that the embedder does not take, though it takes others."""
+    """A vector of each text; None for one of which the embedder makes none, though it does of others. Without that one
+    text would hold up all that wait behind it."""
     if embedder.dimensions != dimensions:
         why = f"they have {embedder.dimensions} dimensions, and those before had {dimensions}"
         raise UnusableVectors(name=embedder.name, why=why)
     try:
         return list(embedder.embed_passages(texts))
-    except TextsRefused as problem:
+    except (TextsRefused, UnusableVectors) as problem:
         if len(texts) > 1:
             return [vector for text in texts for vector in _embedded(embedder, [text], dimensions)]
+        if not isinstance(problem, TextsRefused):
+            embedder.embed_passages([PLAIN])  # where it makes nothing of this either, it is not the text
         log.warning("a memory is found by its words alone: %s", problem)
         return [None]
 

@@ -31,6 +31,9 @@ CHUNK_CHARACTERS = 480
 SHORTEST = 1e-6
 """A vector that is no longer points nowhere."""
 
+PLAIN = "What is done first?"
+"""A text that every model takes."""
+
 
 class EmbedderFailed(MemctlError):
     """The embedder {name} gave no vectors: {why}"""

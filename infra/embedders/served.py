@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import psycopg
 
 from memctl.infra.database import Connection, connect
-from memctl.infra.embedders import EmbedderFailed, Recipe, TextsRefused, UnusableVectors, checked, cleaned
+from memctl.infra.embedders import PLAIN, EmbedderFailed, Recipe, TextsRefused, UnusableVectors, checked, cleaned
 from memctl.infra.llm import budget
 from memctl.infra.llm.budget import Limits, Purpose
 from memctl.infra.log.spaces import space_id
@@ -47,9 +47,6 @@ LONGEST_ANSWER = 64 << 20
 
 _CONTENT = (400, 413, 422)
 """Statuses by which a server may mean these very texts."""
-
-_PLAIN = "What is done first?"
-"""A text that every model takes."""
 
 _UNTOLD = (408, *range(500, 600))
 """Statuses after which the server may have counted the request; of 503 it says that it did not begin."""
@@ -82,7 +79,7 @@ class OpenAi:
     @property
     def dimensions(self) -> int:
         if self._dimensions is None:
-            self._asked([_PLAIN], TRIES, self._timeout)
+            self._asked([PLAIN], TRIES, self._timeout)
         assert self._dimensions is not None
         return self._dimensions
 
@@ -136,6 +133,9 @@ class OpenAi:
             if status == 200:
                 return self._read(said, len(texts))
             if status in _CONTENT:
+                raise self._refused(status, texts, timeout_s)
+            if status == 500 and tries > 1 and not left and texts != [PLAIN]:
+                # Some fail at what they do not take: at a text too long, or numbers that JSON has not.
                 raise self._refused(status, texts, timeout_s)
             if (status not in (408, 409, 429) and status < 500) or not left:
                 raise self._failed(f"its server answered {status}")
@@ -192,9 +192,9 @@ class OpenAi:
 
     def _refused(self, status: int, texts: list[str], timeout_s: float) -> EmbedderFailed:
         """Whether it is the texts that a server refuses, or anything that it is asked."""
-        if texts != [_PLAIN]:
+        if texts != [PLAIN]:
             try:
-                self._asked([_PLAIN], 1, timeout_s)
+                self._asked([PLAIN], 1, timeout_s)
             except TextsRefused:
                 pass
             else:

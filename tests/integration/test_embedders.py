@@ -235,6 +235,8 @@ def test_a_setting_that_names_no_embedder_or_not_enough_of_one_is_refused(server
         ({"embedder": "openai", "embedding": {"model": "m"}}, "usd_per_million"),
         ({"embedder": "fastembed", "embedding": {"model": "m", "batch": 0}}, "batch"),
         ({"embedder": "openai", "embedding": {"model": "m", "base_url": "http://a:b@host/v1"}}, "api_key"),
+        ({"embedder": "openai", "embedding": {"model": "m", "base_url": "http://host/v1?key=sk-secret"}}, "api_key"),
+        ({"embedder": "fastembed", "embedding": {"model": "m", "characters": 481}}, "480"),
     ):
         with pytest.raises(SettingsInvalid, match=why):
             load_settings(**told)
@@ -331,7 +333,7 @@ def test_secrets_and_private_words_are_not_sent(serving: Server, asking: Asking)
     embedder = asking()
     embedder.embed_passages([f"the token is {secret}", "call <private>Dana at home</private> back"])
     embedder.embed_query(f"where is {secret}")
-    embedder.embed_query("x" * (CHUNK_CHARACTERS - 10) + f" token {secret}")
+    embedder.embed_query("x" * (CHUNK_CHARACTERS - 30) + f" token {secret}")  # of which the cut leaves a half
     sent = " ".join(each.text for each in serving.asked)
     assert secret[:12] not in sent
     assert "Dana" not in sent
@@ -431,6 +433,18 @@ def test_a_text_that_the_server_does_not_take_is_told_from_a_server_that_takes_n
         embedder.embed_passages(["fine", "cursed"])
     serving.then(fails(400))
     with pytest.raises(EmbedderFailed, match="to any text") as refused:
+        embedder.embed_passages(["fine"])
+    assert not isinstance(refused.value, TextsRefused)
+
+
+def test_a_text_at_which_the_server_fails_is_told_from_a_server_that_fails(serving: Server, asking: Asking) -> None:
+    embedder = asking(dimensions=DIMENSIONS)
+    serving.then(refuses_what_says("cursed", 500))
+    with pytest.raises(TextsRefused, match="500"):
+        embedder.embed_passages(["fine", "cursed"])
+    assert len(serving.asked) == 4, "three times, and once for another text"
+    serving.then(fails(500))
+    with pytest.raises(EmbedderFailed, match="500") as refused:
         embedder.embed_passages(["fine"])
     assert not isinstance(refused.value, TextsRefused)
 

@@ -23,7 +23,7 @@ from qdrant_client import QdrantClient
 from memctl.cli.reindex import reindex
 from memctl.infra import generations, outbox, readmodels, vector_models
 from memctl.infra.database import Connection, connect
-from memctl.infra.embedders import TextsRefused, UnusableVectors
+from memctl.infra.embedders import EmbedderFailed, TextsRefused, UnusableVectors
 from memctl.infra.log.append import append
 from memctl.infra.log.spaces import space_id
 from memctl.infra.vectors import VectorStoreUnavailable, drift, store
@@ -248,8 +248,9 @@ def test_writes_that_were_carried_out_and_never_answered_are_made_again_and_leav
     assert len(found) == len(rows(connection, generation))
 
 
-def test_a_text_that_the_embedder_does_not_take_is_found_by_its_words_and_holds_up_no_other(
-    memory: tuple[Connection, int], client: QdrantClient
+@pytest.mark.parametrize("fault", [TextsRefused, UnusableVectors])
+def test_a_text_of_which_the_embedder_makes_nothing_is_found_by_its_words_and_holds_up_no_other(
+    memory: tuple[Connection, int], client: QdrantClient, fault: type[EmbedderFailed]
 ) -> None:
     connection, generation = memory
     points = Outbox(connection, client, generation)
@@ -261,7 +262,7 @@ def test_a_text_that_the_embedder_does_not_take_is_found_by_its_words_and_holds_
     class Choosy(Signs):
         def embed_passages(self, texts: Sequence[str]) -> numpy.ndarray:
             if wanted[cursed].dense_text in texts:
-                raise TextsRefused(name=self.name, why="too cursed")
+                raise fault(name=self.name, why="too cursed")
             return super().embed_passages(texts)
 
     while points.embed(Choosy()):
@@ -274,6 +275,26 @@ def test_a_text_that_the_embedder_does_not_take_is_found_by_its_words_and_holds_
     while points.sync():
         pass
     assert points.backlog() == (0, 0), "it is not asked again"
+
+
+def test_an_embedder_that_makes_nothing_of_any_text_leaves_them_all_waiting(
+    memory: tuple[Connection, int], client: QdrantClient
+) -> None:
+    connection, generation = memory
+    points = Outbox(connection, client, generation)
+    while points.sync():
+        pass
+    before = points.backlog()
+
+    class Broken(Signs):
+        def embed_passages(self, texts: Sequence[str]) -> numpy.ndarray:
+            raise UnusableVectors(name=self.name, why="one is of no length")
+
+    with pytest.raises(UnusableVectors, match="no length"):
+        points.embed(Broken())
+    assert points.backlog() == before
+    assert before[1] > 1
+    assert connection.execute("SELECT count(*) FROM memctl.embeddings").fetchone() == (0,)
 
 
 def test_vectors_of_other_dimensions_than_the_collections_are_not_written(
