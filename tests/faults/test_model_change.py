@@ -345,6 +345,35 @@ def test_a_writer_whose_model_is_given_up_goes_on_with_those_that_are_left(
     assert drifted(memory, client) == []
 
 
+def test_a_model_that_is_given_up_while_its_collection_is_written_holds_up_nobody(
+    memory: Connection, client: QdrantClient, database_url: str
+) -> None:
+    vector_models.want(memory, OTHERS, 32)
+    ended: list[int | Exception] = []
+
+    def write() -> None:
+        with connect(database_url, name="writer in between") as connection:
+            points = Outbox(connection, client, live(connection))
+            try:
+                ended.append(points.sync())
+            except Exception as problem:
+                ended.append(problem)
+
+    waits = "SELECT 1 FROM pg_stat_activity WHERE application_name = 'writer in between' AND wait_event_type = 'Lock'"
+    writer = threading.Thread(target=write)
+    with connect(database_url) as other, other.transaction():
+        other.execute("LOCK TABLE memctl.embeddings IN ACCESS EXCLUSIVE MODE")  # asked between models and points
+        writer.start()
+        until(lambda: memory.execute(waits).fetchone(), "the writer in between")
+        vector_models.want(memory, SIGNS, 384)
+        drop_leftovers(memory, client)
+    writer.join(60)
+    assert [type(each) for each in ended] == [int]
+    assert outbox.backlog(memory, live(memory))[0], "what was not written is queued still"
+    complete(memory, client)
+    assert drifted(memory, client) == []
+
+
 def test_a_backup_knows_the_model_and_a_restore_searches_by_it_without_embedding(
     memory: Connection,
     client: QdrantClient,
