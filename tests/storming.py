@@ -205,6 +205,15 @@ class Storm:
             errors = [line for line in each.log.splitlines() if "Traceback" in line or "ERROR" in line]
             yield "\n".join((each.name, *errors))[-3000:]
 
+    def unexpected(self) -> list[str]:
+        """What requests failed of that nobody foresaw, with the lines that tell where."""
+        found = []
+        for each in self.processes:
+            for told in each.log.split("a request failed unexpectedly\n")[1:]:
+                lines = itertools.takewhile(lambda line: not line[:4].isdigit(), told.splitlines())
+                found.append("\n".join((each.name, *lines))[:3000])
+        return found
+
     # telling
 
     def append(self, events: list[NewEvent], luck: random.Random) -> None:

@@ -308,6 +308,7 @@ def test_whatever_processes_and_commands_meet_no_read_model_skips_repeats_or_dif
                     each.again()
             for each in (*telling, *others):
                 each.result(400)
+        storm.wrong += storm.unexpected()
         with connect(database_url) as log:
             check(storm, log, postgres_server, templates)
     finally:
