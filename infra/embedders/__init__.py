@@ -55,7 +55,9 @@ class ExtraMissing(EmbedderFailed):
 
     def __init__(self, name: str, extra: str) -> None:
         super().__init__(
-            name=name, why=f"{extra} is not installed", hint=f"pip install 'memctl[{extra}]', or set another embedder"
+            name=name,
+            why=f"{extra} is not installed",
+            hint=f"pip install '.[{extra}]' in memctl's checkout, or set another embedder",
         )
 
 

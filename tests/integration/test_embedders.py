@@ -262,7 +262,7 @@ def test_an_extra_that_is_not_installed_says_how_to_install_it(extra: str) -> No
         pytest.skip(f"{extra} is installed")
     with pytest.raises(ExtraMissing, match="not installed") as missing:
         Embedders(Recipe(extra, "any")).load()  # type: ignore[arg-type]
-    assert f"pip install 'memctl[{extra}]'" in str(missing.value.hint)
+    assert f"pip install '.[{extra}]'" in str(missing.value.hint)
 
 
 def test_no_library_of_an_extra_is_imported_before_it_is_used() -> None:
