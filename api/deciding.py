@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import threading
 import time
+from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
@@ -20,7 +21,7 @@ from memctl.api.places import limits_of
 from memctl.api.reader import Reader, Readers
 from memctl.domain.commanding import Command, KeyReused, Kind, commands, read_command
 from memctl.domain.errors import MemctlError
-from memctl.domain.event import Event, Micros, NewEvent, Position
+from memctl.domain.event import Event, Micros, NewEvent, Payload, Position
 from memctl.domain.location import normalise
 from memctl.domain.observations import event_id_of
 from memctl.infra.database import Connection, DatabaseUnavailable, outages
@@ -82,15 +83,31 @@ class Commands:
             self._check_place(asked)
         with self._lock:
             self._opened()  # what ids mean is asked of read models, which are there from now on
-        asked = self._with_whole_ids(asked)
         dedupe_key = f"command:{name}:{_digest(drawn(key))}"
+        try:
+            whole = self._with_whole_ids(asked)
+        except MemctlError:
+            # Since it was carried out, what it names may have gone, or something else come that is named so.
+            if (done := self._before(dedupe_key)) is None:
+                raise
+            return done
+        meant = [getattr(whole, field) for field in cls.refers if getattr(whole, field) != getattr(asked, field)]
         with self._lock:
             try:
-                return self._decided(dedupe_key, asked)
+                return self._decided(dedupe_key, whole, meant)
             except (DatabaseUnavailable, psycopg.Error):
                 # The connection may have been lost long ago. Whether that append was committed, its key will tell.
                 self._close()
-                return self._decided(dedupe_key, asked)
+                return self._decided(dedupe_key, whole, meant)
+
+    def _before(self, key: str) -> Done | None:
+        """What the command of that key became, if it was carried out."""
+
+        def look(reader: Reader) -> Done | None:
+            found = read_events(reader.connection, reader.space_id, [event_id_of(reader.space_id, key)])
+            return next((_done(event, event.position, "duplicate") for event in found.values()), None)
+
+        return self._readers.read(look)
 
     def _check_place(self, asked: Command) -> None:
         """Whether a caller that is limited to projects speaks of one of them. Raises: Forbidden."""
@@ -146,7 +163,8 @@ class Commands:
             asked = msgspec.structs.replace(asked, **whole)
         return msgspec.structs.replace(asked, location=location)
 
-    def _decided(self, key: str, asked: Command) -> Done:
+    def _decided(self, key: str, asked: Command, meant: Sequence[object]) -> Done:
+        """`meant` are the ids that names in the command stand for now."""
         intake = self._opened()
         connection, space_id = intake.connection, intake.space_id
         delivery = event_id_of(space_id, key)
@@ -160,12 +178,17 @@ class Commands:
                 history = read_stream(connection, space_id, asked.stream, before.position if before else None)
             elif asked.cites:
                 history = _cited(connection, space_id, getattr(asked, asked.cites))
-            event = _event(asked, key, history)
+            try:
+                event = _event(asked, key, history)
+            except MemctlError:
+                if before is None or not meant:
+                    raise
+                return _done(before, before.position, "duplicate")
             if CALLER.get().projects is not None:
                 event = confined(event)
             (prepared,) = intake.prepare([event]).events
             if before is not None:
-                if (before.type, before.payload) != (prepared.type, prepared.payload):
+                if not _repeated(before.payload, prepared.payload, meant):
                     raise KeyReused
                 return _done(before, before.position, "duplicate")
             (appended,) = append(connection, space_id, [prepared])
@@ -205,6 +228,14 @@ def _event(asked: Command, key: str, history: list[Event]) -> NewEvent:
         session_id=asked.stream.split("/", 2)[2] if asked.stream.startswith("session/") else "",
         sources=tuple(event.delivery_id for event in asked.repeats(history)),  # a version's own id is this log's alone
     )
+
+
+def _repeated(before: Payload, now: Payload, meant: Sequence[object]) -> bool:
+    """Whether a command that was carried out is asked for again: what is named in it may be something else by now."""
+    if type(before) is not type(now):
+        return False
+    fields = [(getattr(before, name), getattr(now, name)) for name in now.__struct_fields__]
+    return all(was == told or told in meant for was, told in fields)
 
 
 def _done(event: Event, position: Position, status: str) -> Done:

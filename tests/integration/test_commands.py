@@ -52,6 +52,32 @@ def test_another_command_under_the_same_key_is_refused_and_nothing_is_kept(door:
     assert door.count() == before
 
 
+def test_a_command_sent_again_is_known_whatever_its_names_mean_by_then(door: Door) -> None:
+    first, second, third = places = ("/srv/quay", "/srv/lock", "/srv/weir")
+    door.say("note", text="The quay lies behind the lock")
+    append(door.connection, 1, [observed(PromptSubmitted(line=at, text="go on"), at=0, location=at) for at in places])
+    door.known()
+    one = door.say("merge-projects", "one", into=second, project=first)
+    other = door.say("merge-projects", "other", into=third, project="lock")
+    append(door.connection, 1, [observed(PromptSubmitted(line="m", text="go on"), at=0, location="/opt/lock")])
+    door.known()
+    before = door.count()
+    again = door.say("merge-projects", "one", into=second, project=first)  # that is of the third by now
+    assert (again.status, again.event_id, again.recorded) == ("duplicate", one.event_id, one.recorded)
+    again = door.say("merge-projects", "other", into=third, project="lock")  # of which there are two
+    assert (again.status, again.event_id, again.recorded) == ("duplicate", other.event_id, other.recorded)
+    with pytest.raises(KeyReused):
+        door.say("merge-projects", "one", into=second, project="/opt/lock")
+    for place in (first, second):
+        door.say("split-project", place, project=place)
+    door.known()
+    door.say("merge-projects", "back", into=first, project=second)
+    door.known()
+    again = door.say("merge-projects", "one", into=second, project=first)  # which would be into itself by now
+    assert (again.status, again.event_id, again.recorded) == ("duplicate", one.event_id, one.recorded)
+    assert door.count() == before + 3
+
+
 @pytest.mark.parametrize(
     ("name", "key", "asked", "error"),
     [
