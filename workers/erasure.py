@@ -23,6 +23,7 @@ from memctl.domain.event import Event
 from memctl.infra import facts, generations, glances, readmodels, rebuilds
 from memctl.infra.database import Connection, past_deadlocks
 from memctl.infra.log import erase
+from memctl.infra.log.migrate import refuse_newer
 from memctl.infra.log.read import names_of
 from memctl.infra.readmodels import OUTBOX_OF
 from memctl.projections.kernel import folded_as_recorded, projections
@@ -87,8 +88,9 @@ def nothing_rebuilt(connection: Connection, patience_s: float = PATIENCE_S) -> I
     """Keep replays away, and drop every generation that is not live, now and after: they were folded from what is to be
     erased, and those that began before anybody could know of it are no better.
 
-    Raises: RebuildAtWork.
+    Raises: RebuildAtWork; NewerSchema, for what is to be erased may lie where this memctl does not look.
     """
+    refuse_newer(connection)
     deadline = time.monotonic() + patience_s
     while not rebuilds.lock(connection, 0):
         if time.monotonic() > deadline:

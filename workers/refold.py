@@ -19,6 +19,7 @@ from memctl.infra.database import Connection
 from memctl.infra.dead_letters import DeadLetter
 from memctl.infra.facts import SourceKey
 from memctl.infra.generations import Lease
+from memctl.infra.log.migrate import refuse_newer
 from memctl.infra.log.read import StreamKey, read_events
 from memctl.infra.readmodels import RowKey
 from memctl.projections.kernel import Recorded, folded_as_recorded
@@ -54,9 +55,10 @@ def refold(
     be folded still is parked again, or with `parks` False raised. `recorded` are events (space, delivery) that stage 2
     folds as they are and that have changed or are gone. `first` and `last` are called in the transaction, before and
     after it folds: what they raise undoes everything. `connection` is in autocommit mode.
-    Raises: OtherRules where the live rows were folded by other code, LeaseHeld, LiveChanged, LeaseLost, CannotFold;
-    then nothing was written.
+    Raises: NewerSchema, OtherRules where the live rows were folded by other code, LeaseHeld, LiveChanged, LeaseLost,
+    CannotFold; then nothing was written.
     """
+    refuse_newer(connection)
     if generations.stale(connection):
         raise OtherRules
     live = generations.live(connection)

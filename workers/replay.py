@@ -16,13 +16,15 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Literal, LiteralString
 
 import msgspec
+import psycopg
 
 from memctl.domain.errors import MemctlError
 from memctl.domain.event import Position
 from memctl.infra import facts, generations, readmodels, rebuilds, rules, vector_models
-from memctl.infra.database import Connection, connect
+from memctl.infra.database import Connection, DatabaseUnavailable, connect
 from memctl.infra.generations import Lease, LeaseLost, Live
 from memctl.infra.log.mark import mark, move_mark
+from memctl.infra.log.migrate import refuse_newer
 from memctl.infra.outbox import awaiting_dense, backlog, collection_of
 from memctl.infra.rebuilds import Rebuild
 from memctl.infra.vectors import VectorStoreUnavailable, digests
@@ -138,7 +140,8 @@ def replay(
     there is work for them.
 
     Killed at any moment, it leaves the live read models as they were, and the next one goes on where this one
-    stopped. Raises: ReplayRunning, LeaseHeld, WorkersHoldOn, and RebuildStopped with the event that a fold cannot take.
+    stopped. Raises: ReplayRunning, NewerSchema, LeaseHeld, WorkersHoldOn, and RebuildStopped with the event that a fold
+    cannot take.
     """
     began = time.monotonic()
     with connect(database_url, name="memctl replay") as connection, _alone(connection):
@@ -155,7 +158,7 @@ def rollback(database_url: str, qdrant: QdrantClient | None) -> Replayed:
     """Switch back to the generation that was live before the last replay, once it has read as far.
 
     The one it replaces is kept instead, so a second call takes the first one back.
-    Raises: NothingToRollBackTo, ReplayRunning, LeaseHeld, WorkersHoldOn.
+    Raises: NothingToRollBackTo, ReplayRunning, NewerSchema, LeaseHeld, WorkersHoldOn.
     """
     began = time.monotonic()
     with connect(database_url, name="memctl rollback") as connection, _alone(connection):
@@ -378,10 +381,16 @@ class _Replay:
 
     def _renew(self, held: list[Lease], ended: threading.Event) -> None:
         """Renew the leases until told that it is over. One that is lost all the same is found at the switch."""
-        with connect(self._url, name="memctl replay leases") as connection:
-            while not ended.wait(generations.LEASE.total_seconds() / 5):
+        pause = generations.LEASE.total_seconds() / 5
+        while not ended.wait(pause):
+            # A connection that is lost, or a lock that somebody holds over one of them, is no reason to let go of all.
+            with (
+                suppress(psycopg.Error, DatabaseUnavailable),
+                connect(self._url, name="memctl replay leases") as connection,
+            ):
+                connection.execute("SELECT set_config('lock_timeout', %s, false)", [f"{pause * 1000:.0f}"])
                 for lease in list(held):
-                    with suppress(LeaseLost):
+                    with suppress(LeaseLost, psycopg.errors.LockNotAvailable):
                         generations.renew(connection, lease)
 
     def _meet(self, live: Live | None, built: Live, held: list[Lease]) -> Position:
@@ -457,6 +466,7 @@ def _alone(connection: Connection) -> Iterator[None]:
     if not rebuilds.lock(connection, 0):
         raise ReplayRunning
     try:
+        refuse_newer(connection)
         yield
     finally:
         rebuilds.unlock(connection, 0)

@@ -9,16 +9,20 @@ forgotten, and a row in each table that steers. (0002 was released with 0003.) B
 from __future__ import annotations
 
 import gzip
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 import servers
+from data_dirs import used
 from histories import digests, drained, example
 from processes import memctl
 from qdrant_client import QdrantClient
 from schema_dump import forgotten, told_otherwise
 
+from memctl.api import forget
+from memctl.api.reader import reader_of
 from memctl.domain.errors import MemctlError
 from memctl.domain.event import UnknownEventType, stream_hash
 from memctl.infra import generations, outbox, vector_models
@@ -28,12 +32,14 @@ from memctl.infra.log import migrate as migrations
 from memctl.infra.log.append import append
 from memctl.infra.log.audit import hashed, open_guards
 from memctl.infra.log.mark import move_mark
-from memctl.infra.log.migrate import migrate
+from memctl.infra.log.migrate import NewerSchema, migrate
 from memctl.infra.log.spaces import installation
+from memctl.infra.settings import load_settings
 from memctl.infra.vectors import drift, store
 from memctl.workers.drain import Drainer, catch_up
 from memctl.workers.outbox import Outbox, drop_collections, drop_leftovers
-from memctl.workers.replay import replay
+from memctl.workers.refold import refold
+from memctl.workers.replay import replay, rollback
 
 RELEASED = sorted((Path(__file__).parents[1] / "data").glob("schema-*.sql.gz"))
 VERSIONS = Path(migrations.__file__).parent / "migrations" / "versions"
@@ -186,3 +192,32 @@ def test_a_worker_refuses_a_database_of_a_newer_memctl(
         assert worker.wait(30) == 1
     assert "newer version of memctl" in (tmp_path / "worker.log").read_text()
     assert digests(log)["facts"][0] == 0
+
+
+def to_forget(url: str, log: Connection, folder: Path) -> None:
+    settings = load_settings(database_url=url, data_dir=used(folder / "data"))
+    forget.forget(settings, log, 1, forget.plan(reader_of(log, "default"), match="discount"), None)
+
+
+ACTS: dict[str, Callable[[str, Connection, Path], object]] = {
+    "replay": lambda url, log, folder: replay(url, None),
+    "roll back": lambda url, log, folder: rollback(url, None),
+    "fold anew": lambda url, log, folder: refold(log, streams=[(1, example()[0].stream)]),
+    "forget": to_forget,
+}
+
+
+@pytest.mark.parametrize("act", ACTS.values(), ids=ACTS)
+def test_who_rebuilds_folds_anew_or_forgets_refuses_a_database_of_a_newer_memctl(
+    act: Callable[[str, Connection, Path], object], filled_url: str, tmp_path: Path
+) -> None:
+    """What that one forgets would go on standing where only a newer one looks, with a receipt that says it is gone."""
+    replay(filled_url, None, processes=1)
+    with connect(filled_url) as log:
+        log.execute("UPDATE memctl.schema_version SET version_num = '9999'")
+        live, before = generations.live(log), digests(log)
+        with pytest.raises(NewerSchema, match="9999"):
+            act(filled_url, log, tmp_path)
+        assert (generations.live(log), digests(log)) == (live, before)
+        assert [stage for _, stage, _ in generations.generations(log, "previous")] == [1, 2]
+        assert log.execute("SELECT count(*) FROM memctl.receipts").fetchone() == (0,)

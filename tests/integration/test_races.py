@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timedelta
 from typing import TypeVar
 from uuid import UUID, uuid4
 
@@ -39,6 +40,36 @@ def shards() -> int:
 
 def owners(connection: Connection, generation: int) -> list[str]:
     return [offset.owner or "" for offset in generations.offsets(connection, generation)]
+
+
+@pytest.mark.filled
+def test_a_replay_holds_the_other_leases_while_somebody_locks_the_row_of_one(
+    database_url: str, log: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(generations, "LEASE", timedelta(seconds=0.5))
+    live = generations.live(log)
+
+    def runs_out() -> datetime:
+        query = "SELECT lease_until FROM memctl.offsets WHERE generation = %s AND shard = 0"
+        row = log.execute(query, [live.stage2]).fetchone()
+        assert row is not None
+        found: datetime = row[0]
+        return found
+
+    with connect(database_url) as other, connect(database_url) as another, ThreadPoolExecutor(1) as pool:
+        with other.transaction():
+            other.execute(f"LOCK TABLE memctl.memories_g{live.stage2} IN ACCESS EXCLUSIVE MODE".encode())
+            replaying = pool.submit(replay, database_url, None, verify=True, processes=1)
+            until(lambda: owners(log, live.stage2)[0].startswith("replay:"))  # the last that it takes
+            with another.transaction():
+                another.execute(
+                    "SELECT FROM memctl.offsets WHERE generation = %s AND shard = 0 FOR UPDATE", [live.stage1]
+                )
+                locked = runs_out()
+                until(lambda: runs_out() > locked + 2 * generations.LEASE)
+                assert generations.acquire(log, live.stage2, 0, "a worker") is None
+        assert replaying.result(60).equal
+    assert generations.live(log) != live
 
 
 @pytest.mark.filled
