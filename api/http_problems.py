@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.routing import Match
 
@@ -56,6 +57,7 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(NotBuilt, not_built)
     app.add_exception_handler(RequestValidationError, _badly_asked)
     app.add_exception_handler(HTTPException, _of_http)
+    app.add_exception_handler(ClientDisconnect, _hung_up)
     app.add_exception_handler(Exception, _unexpected)
 
 
@@ -104,6 +106,11 @@ def _allowed(request: Request) -> list[str]:
         for method in ("DELETE", "GET", "POST")
         if any(route.matches({**request.scope, "method": method})[0] is Match.FULL for route in routes)
     ]
+
+
+async def _hung_up(_: Request, __: Exception) -> Response:
+    """Who asked went away before all of it was said: no error of ours, and nobody reads the answer."""
+    return problem(400, _BADLY_ASKED, "the request ended before its body did")
 
 
 async def _unexpected(_: Request, why: Exception) -> Response:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import signal
 import socket
 import stat
@@ -108,6 +109,20 @@ def test_a_long_body_in_pieces_is_refused_too(api: Api) -> None:
                 encode_chunked=True,
             )  # fmt: skip
         assert connection.getresponse().status == 413
+
+
+def test_who_hangs_up_in_the_middle_of_a_body_is_no_error_of_ours(api: Api) -> None:
+    def answered() -> set[tuple[str, str]]:
+        counted = r'^memctl_request_seconds_count{method="POST",route="/events",status="(\w+)"} (\d+)'
+        return set(re.findall(counted, api.ask("/metrics")[2].decode(), re.MULTILINE))
+
+    before = answered()
+    with socket.create_connection(("127.0.0.1", api.port), 20) as line:
+        head = f"POST /v1/events HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {TOKEN}\r\n"
+        line.sendall(f"{head}Content-Type: application/json\r\nContent-Length: 100\r\n\r\n".encode() + b'{"events": ')
+    until(lambda: answered() - before)
+    assert [status for status, _ in answered() - before] == ["4xx"]
+    assert "a request failed unexpectedly" not in api.log.read_text()
 
 
 def test_every_answer_is_hardened(api: Api) -> None:
