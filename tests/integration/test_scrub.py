@@ -18,7 +18,7 @@ from memctl.domain.notes import MemoryNoted
 from memctl.domain.observations import ResponseReceived, ToolCalled, ToolReturned
 from memctl.infra import generations
 from memctl.infra.database import connect
-from memctl.infra.embedded.places import Places
+from memctl.infra.embedded.places import Places, make_private
 from memctl.infra.embedded.postgres import binaries, start_postgres
 from memctl.infra.embedded.scrub import copy_cluster, finish_scrub, leftovers
 from memctl.infra.log.append import append
@@ -64,7 +64,8 @@ def test_a_scrubbed_data_directory_holds_no_byte_of_what_was_forgotten(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     places = Places(tmp_path / "data")
-    places.make()
+    for folder in (places.data, places.run, places.log):  # not that of sockets, which lies in /tmp where this one is deep
+        make_private(folder)
     monkeypatch.setenv("MEMCTL_DATA_DIR", str(places.data))
     plants = planted(PLANTS)
     gone, kept = plants[:-5], plants[-5:]
