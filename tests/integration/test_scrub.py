@@ -64,7 +64,11 @@ def test_a_scrubbed_data_directory_holds_no_byte_of_what_was_forgotten(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     places = Places(tmp_path / "data")
-    for folder in (places.data, places.run, places.log):  # not that of sockets, which lies in /tmp where this one is deep
+    for folder in (
+        places.data,
+        places.run,
+        places.log,
+    ):  # not that of sockets, which lies in /tmp where this one is deep
         make_private(folder)
     monkeypatch.setenv("MEMCTL_DATA_DIR", str(places.data))
     plants = planted(PLANTS)
