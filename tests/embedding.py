@@ -13,8 +13,11 @@ from typing import Any
 
 import numpy
 from llm_server import Behave, Handler
+from qdrant_client import QdrantClient
 
+from memctl.infra.database import Connection
 from memctl.infra.embedders import Embedder, Embedders, Recipe
+from memctl.workers.outbox import Outbox
 
 SIGNS = Recipe("fastembed", "signs")
 """A recipe of no real model's."""
@@ -143,3 +146,11 @@ WRONG: dict[str, tuple[Callable[[dict[str, Any]], None], str]] = {
     "another form": (lambda answer: answer.pop("data"), "not in the form of that API"),
 }
 """What may be wrong with an answer to two texts, and what is said of it."""
+
+
+def all_written(connection: Connection, client: QdrantClient, generation: int) -> Outbox:
+    """Write all points of a generation that wait; what is to be embedded waits still."""
+    points = Outbox(connection, client, generation)
+    while points.sync():
+        pass
+    return points

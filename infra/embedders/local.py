@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 _ONNX = ("model.onnx", "onnx/model.onnx")
 
 
-class _Local:
+class _Local(ABC):
     """A model of a library, by its name there or in a folder."""
 
     batch: ClassVar[int] = 8
@@ -57,8 +58,9 @@ class _Local:
         self._dimensions = vectors.shape[1]
         return vectors
 
+    @abstractmethod
     def _ask(self, model: Any, texts: list[str]) -> Any:
-        raise NotImplementedError
+        """A vector of each text, as the library gives them."""
 
 
 class FastEmbed(_Local):

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 import dying
 import pytest
 import servers
-from embedding import OTHERS, SIGNS, Loading, Signs, answer_of
+from embedding import OTHERS, SIGNS, Loading, Signs, all_written, answer_of
 from events import prompt
 from histories import drained, example
 from llm_server import Behave, Handler, Server, llm_server
@@ -60,6 +60,12 @@ def memory(database_url: str, client: QdrantClient) -> Iterator[Connection]:
 
 def live(connection: Connection) -> int:
     return generations.live(connection).stage2
+
+
+def begun(connection: Connection, client: QdrantClient) -> Outbox:
+    """Let the second model be filled: all its points are written, and none is embedded."""
+    vector_models.want(connection, OTHERS, 32)
+    return all_written(connection, client, live(connection))
 
 
 def complete(connection: Connection, client: QdrantClient, *embedders: Embedder) -> None:
@@ -148,10 +154,7 @@ def test_killed_at_any_statement_what_is_searched_is_whole_and_the_next_one_goes
 def test_points_are_embedded_newest_first_and_the_switch_waits_for_the_last_and_for_what_was_lost(
     memory: Connection, client: QdrantClient
 ) -> None:
-    vector_models.want(memory, OTHERS, 32)
-    points, scrub = Outbox(memory, client, live(memory)), Scrub(memory, client)
-    while points.sync():
-        pass
+    points, scrub = begun(memory, client), Scrub(memory, client)
     of = outbox.collection_of(memory, live(memory), OTHERS.name)
     assert points.embed(NEW) == NEW.batch
     rows = [row for _, row in outbox.wanted(memory, live(memory), 1)]
@@ -173,10 +176,7 @@ def test_points_are_embedded_newest_first_and_the_switch_waits_for_the_last_and_
 def test_what_is_told_meanwhile_is_found_by_the_old_model_at_once_and_by_the_new_one_after(
     memory: Connection, client: QdrantClient, database_url: str
 ) -> None:
-    vector_models.want(memory, OTHERS, 32)
-    points = Outbox(memory, client, live(memory))
-    while points.sync():
-        pass
+    points = begun(memory, client)
     append(memory, 1, example(1))
     drained(database_url)
     while points.sync() or points.embed(Signs()):
@@ -223,10 +223,7 @@ def test_what_is_forgotten_meanwhile_is_in_neither_collection_nor_in_the_cache(
 def test_a_text_that_is_forgotten_while_the_new_model_embeds_it_stays_gone(
     memory: Connection, client: QdrantClient, database_url: str
 ) -> None:
-    vector_models.want(memory, OTHERS, 32)
-    points = Outbox(memory, client, live(memory))
-    while points.sync():
-        pass
+    points = begun(memory, client)
     key, row = max(outbox.wanted(memory, live(memory), 1), key=lambda each: each[1].occurred_at)
 
     def meanwhile() -> None:
@@ -248,10 +245,7 @@ def test_a_replay_and_a_way_back_in_the_middle_lose_nothing(
     memory: Connection, client: QdrantClient, database_url: str, built_anew: dict[str, str]
 ) -> None:
     before = vectors_of(memory, client, SIGNS)
-    vector_models.want(memory, OTHERS, 32)
-    points = Outbox(memory, client, live(memory))
-    while points.sync():
-        pass
+    points = begun(memory, client)
     points.embed(NEW)
     told = replay(database_url, client, verify=True)
     assert told.equal
@@ -286,10 +280,7 @@ def test_who_goes_back_before_the_end_has_what_was_before_and_who_returns_finds_
     memory: Connection, client: QdrantClient
 ) -> None:
     before = vectors_of(memory, client, SIGNS)
-    vector_models.want(memory, OTHERS, 32)
-    points = Outbox(memory, client, live(memory))
-    while points.sync():
-        pass
+    points = begun(memory, client)
     points.embed(NEW)
     vector_models.want(memory, SIGNS, 384)
     settle(memory, client)
@@ -297,10 +288,7 @@ def test_who_goes_back_before_the_end_has_what_was_before_and_who_returns_finds_
     assert vectors_of(memory, client, SIGNS) == before
     assert collections(memory, client) == {outbox.collection_of(memory, live(memory))}
     assert memory.execute("SELECT count(*) FROM memctl.waiting_for_vectors").fetchone() == (0,)
-    vector_models.want(memory, OTHERS, 32)
-    points = Outbox(memory, client, live(memory))
-    while points.sync():
-        pass
+    points = begun(memory, client)
     found = outbox.filling(memory, live(memory))
     assert found is not None
     assert found.waiting == found.points - NEW.batch
@@ -392,9 +380,7 @@ def test_a_backup_knows_the_model_and_a_restore_searches_by_it_without_embedding
             archive.restore(fresh, file)
         fresh.execute("UPDATE memctl.installation SET id = gen_random_uuid()")
         drained(url)
-        points = Outbox(fresh, client, live(fresh))
-        while points.sync():
-            pass
+        all_written(fresh, client, live(fresh))
         assert names(fresh) == names(memory)
         assert fresh.execute("SELECT count(*) FROM memctl.waiting_for_vectors").fetchone() == (0,)
         assert vectors_of(fresh, client, SIGNS) == vectors_of(memory, client, SIGNS)

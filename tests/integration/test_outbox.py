@@ -16,7 +16,7 @@ import msgspec
 import numpy
 import pytest
 from click.testing import CliRunner
-from embedding import SIGNS, Signs
+from embedding import SIGNS, Signs, all_written
 from histories import drained, example
 from qdrant_client import QdrantClient
 
@@ -131,9 +131,7 @@ def test_a_point_that_changes_while_it_is_embedded_ends_with_its_own_vector(
     memory: tuple[Connection, int], client: QdrantClient
 ) -> None:
     connection, generation = memory
-    points = Outbox(connection, client, generation)
-    while points.sync():
-        pass
+    points = all_written(connection, client, generation)
     key, row = next(iter(rows(connection, generation).items()))
     new = msgspec.structs.replace(row, dense_text="~ changed", dense_hash="00" * 8)
     cached = Signs().embed_passages(["~ changed"])[0].tobytes()
@@ -158,9 +156,7 @@ def test_a_point_that_is_just_being_written_as_it_gets_the_vector_of_before_is_w
     memory: tuple[Connection, int], client: QdrantClient, database_url: str
 ) -> None:
     connection, generation = memory
-    points = Outbox(connection, client, generation)
-    while points.sync():
-        pass
+    points = all_written(connection, client, generation)
     key = (1, max(found := rows(connection, generation), key=lambda key: found[key].occurred_at))
     new = msgspec.structs.replace(found[key[1]], dense_text="~ changed", dense_hash="00" * 8)
     (vector,) = Signs().embed_passages([new.dense_text])
@@ -204,9 +200,7 @@ def test_a_point_that_is_gone_while_it_is_embedded_stays_gone(
     memory: tuple[Connection, int], client: QdrantClient
 ) -> None:
     connection, generation = memory
-    points = Outbox(connection, client, generation)
-    while points.sync():
-        pass
+    points = all_written(connection, client, generation)
     key = next(iter(rows(connection, generation)))
 
     def meanwhile() -> None:
@@ -253,9 +247,7 @@ def test_a_text_of_which_the_embedder_makes_nothing_is_found_by_its_words_and_ho
     memory: tuple[Connection, int], client: QdrantClient, fault: type[EmbedderFailed]
 ) -> None:
     connection, generation = memory
-    points = Outbox(connection, client, generation)
-    while points.sync():
-        pass
+    points = all_written(connection, client, generation)
     wanted = rows(connection, generation)
     cursed = max(wanted, key=lambda key: wanted[key].occurred_at)
 
@@ -281,9 +273,7 @@ def test_an_embedder_that_makes_nothing_of_any_text_leaves_them_all_waiting(
     memory: tuple[Connection, int], client: QdrantClient
 ) -> None:
     connection, generation = memory
-    points = Outbox(connection, client, generation)
-    while points.sync():
-        pass
+    points = all_written(connection, client, generation)
     before = points.backlog()
 
     class Broken(Signs):
@@ -301,9 +291,7 @@ def test_vectors_of_other_dimensions_than_the_collections_are_not_written(
     memory: tuple[Connection, int], client: QdrantClient
 ) -> None:
     connection, generation = memory
-    points = Outbox(connection, client, generation)
-    while points.sync():
-        pass
+    points = all_written(connection, client, generation)
     with pytest.raises(UnusableVectors, match="16 dimensions, and those before had 384"):
         points.embed(Signs(dimensions=16))
     assert connection.execute("SELECT count(*) FROM memctl.embeddings").fetchone() == (0,)
@@ -311,13 +299,9 @@ def test_vectors_of_other_dimensions_than_the_collections_are_not_written(
 
 def test_a_collection_that_was_lost_is_filled_again(memory: tuple[Connection, int], client: QdrantClient) -> None:
     connection, generation = memory
-    points = Outbox(connection, client, generation)
-    while points.sync():
-        pass
+    points = all_written(connection, client, generation)
     store.drop_collection(client, points.collection)
-    points = Outbox(connection, client, generation)
-    while points.sync():
-        pass
+    points = all_written(connection, client, generation)
     assert store.count(client, points.collection) == len(rows(connection, generation))
 
 
