@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 FOLDER = "spool"
 """Of the data directory; a door on another machine has one of its own."""
 
+PREFIX = "/v1"
+"""Of everything but probes and pages."""
+
 BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 """Seconds."""
 
@@ -277,12 +280,19 @@ class Timed:
 
         async def sending(message: Message) -> None:
             if message["type"] == "http.response.start":
-                route = getattr(scope.get("route"), "path", "other")
                 took = time.perf_counter() - began
-                self._timings.took(took, scope["method"], route, f"{message['status'] // 100}xx")
+                self._timings.took(took, scope["method"], _route_of(scope), f"{message['status'] // 100}xx")
             await send(message)
 
         await self._app(scope, receive, sending if scope["type"] == "http" else send)
+
+
+def _route_of(scope: Scope) -> str:
+    """The path of the route that matched, `other` where none did. FastAPI may leave out what a router is included
+    under."""
+    path: str = getattr(scope.get("route"), "path", "")
+    under = PREFIX if scope["path"].startswith(f"{PREFIX}/") and not path.startswith(f"{PREFIX}/") else ""
+    return under + path if path else "other"
 
 
 def exposition(samples: Iterable[Sample], timings: Timings) -> str:

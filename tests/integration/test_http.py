@@ -113,7 +113,7 @@ def test_a_long_body_in_pieces_is_refused_too(api: Api) -> None:
 
 def test_who_hangs_up_in_the_middle_of_a_body_is_no_error_of_ours(api: Api) -> None:
     def answered() -> set[tuple[str, str]]:
-        counted = r'^memctl_request_seconds_count{method="POST",route="/events",status="(\w+)"} (\d+)'
+        counted = r'^memctl_request_seconds_count{method="POST",route="/v1/events",status="(\w+)"} (\d+)'
         return set(re.findall(counted, api.ask("/metrics")[2].decode(), re.MULTILINE))
 
     before = answered()
@@ -326,6 +326,14 @@ def test_figures_are_there_for_prometheus_and_for_nobody_without_the_token(api: 
     assert float(figures["memctl_log_mark"]) > 0
     assert figures['memctl_shard_lag{stage="1",shard="0"}'] == "0"
     assert api.ask("/metrics", headers={"Authorization": ""})[0] == 401
+
+
+def test_answers_are_counted_by_the_path_that_is_asked_as_alerts_and_dashboard_select_them(api: Api) -> None:
+    assert api.ask("/v1/search?q=totals")[0] == 200
+    assert api.ask("/v1/nothing")[0] == 404
+    figures = api.ask("/metrics")[2].decode()
+    for route in ("/v1/search", "/metrics", "other"):
+        assert re.search(rf'^memctl_request_seconds_count{{method="GET",route="{route}",', figures, re.MULTILINE), route
 
 
 def test_a_refusal_does_not_repeat_what_was_sent(api: Api) -> None:
