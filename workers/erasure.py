@@ -53,6 +53,8 @@ class Consequence(msgspec.Struct, frozen=True):
 class Round(msgspec.Struct):
     """What was erased at once, and what follows from it."""
 
+    ids: set[UUID] = msgspec.field(default_factory=set)
+    """Of the events, as what is said of them names them; of further versions, too."""
     types: Counter[str] = msgspec.field(default_factory=Counter)
     streams: set[str] = msgspec.field(default_factory=set)
     first_at: datetime | None = None
@@ -202,11 +204,10 @@ def _erased(
     dry: bool,
     only: Collection[UUID] | None,
 ) -> Round:
-    result = Round()
     live = generations.live(connection)
     wanted = list(ids)
     streams = _session_streams(connection, space_id, wanted)
-    events = {*wanted, *erase.versions(connection, space_id, wanted)}
+    result = Round(ids={*wanted, *erase.versions(connection, space_id, wanted)})
 
     def first() -> None:
         if dry:
@@ -227,7 +228,7 @@ def _erased(
         )
         if only is None:
             # Nobody can ask for it again: what names it is named by nothing that is left.
-            result.about = said_about(connection, space_id, result, events)
+            result.about = said_about(connection, space_id, result)
             erase.to_come(connection, receipt, result.about)
         if dry:
             raise _Undone
@@ -243,9 +244,9 @@ def _erased(
     return result
 
 
-def said_about(connection: Connection, space_id: int, found: Round, events: Iterable[UUID]) -> set[UUID]:
-    """What was recorded about things that are gone, these events among them, or told what they no longer tell."""
-    said = erase.naming(connection, space_id, [*found.dropped, *map(str, events)])
+def said_about(connection: Connection, space_id: int, found: Round) -> set[UUID]:
+    """What was recorded about things that are gone, the events among them, or told what they no longer tell."""
+    said = erase.naming(connection, space_id, [*found.dropped, *map(str, found.ids)])
     return said | erase.reflecting(connection, space_id, [*found.dropped, *found.retold])
 
 

@@ -24,7 +24,7 @@ def foreseen(connection: Connection, space_id: int, ids: Collection[UUID]) -> Ro
     """What `erase_round` of these deliveries would erase, exactly, and bounds of what would follow: of each read model
     at least the rows that are `dropped`, and at most as many more as are `changed`. `Round.dropped` names those that go
     for certain; `retold` and `points` stay empty. Changes nothing. `connection` is in autocommit mode."""
-    result = Round()
+    result = Round(ids=set(ids))
     with connection.transaction():
         connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
         live = generations.live(connection)

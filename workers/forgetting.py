@@ -141,7 +141,7 @@ def preview(connection: Connection, space_id: int, plan: Plan) -> Preview:
     ids = _ids(connection, space_id, plan)
     exact = len(ids) <= MOST_TRIED
     found = erase_round(connection, space_id, uuid4(), ids, dry=True) if exact else foreseen(connection, space_id, ids)
-    about = (found.about if exact else said_about(connection, space_id, found, ids)) - ids
+    about = (found.about if exact else said_about(connection, space_id, found)) - ids
     return Preview(
         what=plan.what,
         events=found.events,
@@ -348,20 +348,26 @@ def _carry_out(
 def rounds(
     connection: Connection, space_id: int, receipt: UUID, ids: set[UUID], thing: str = ""
 ) -> Iterator[tuple[set[UUID], Round]]:
-    """Erase these deliveries under a receipt, then what was recorded about what went with them, and so on until nothing
-    follows. Of each round what it was to erase, and what it did. `thing`: a row of which nothing is to be left.
+    """Erase these deliveries under a receipt, then what was recorded about what went with them, meanwhile too, and so
+    on until nothing follows. Of each round what it was to erase, and what it did. `thing`: a row of which nothing is to
+    be left.
 
-    Raises: StillThere, as `erase_round`.
+    Raises: StillThere, StillWriting, as `erase_round`.
     """
-    gone: set[UUID] = set()
+    stood = Round()
     for _ in range(MOST_ROUNDS):
         if not ids:
             return
         found = erase_round(connection, space_id, receipt, ids)
-        gone |= ids
+        stood.ids |= found.ids
+        stood.dropped += found.dropped
+        stood.retold += found.retold
         yield ids, found
-        about = found.about | (of_thing(connection, space_id, thing) if thing else set())
-        ids = with_what_cites(connection, space_id, about) - gone if about else set()
+        # Who began to tell of it while it stood has ended by then; who begins now meets that it is gone.
+        if not erase.settled(connection):
+            raise StillWriting
+        about = said_about(connection, space_id, stood) | (of_thing(connection, space_id, thing) if thing else set())
+        ids = with_what_cites(connection, space_id, stood.ids | about) - stood.ids
     if ids:
         raise StillThere(where="what was recorded about it, without an end")
 

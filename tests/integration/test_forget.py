@@ -9,7 +9,7 @@ import unicodedata
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import msgspec
 import psycopg
@@ -18,7 +18,7 @@ from events import NOON, id_of, observed, prompt, stated
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from forgetting import PHRASE, forgotten, holds, rated_session
-from histories import digests, drained, everything, example, rebuilt
+from histories import digests, drained, everything, example, rebuilt, workshop
 from hostile import Values
 from waiting import until
 
@@ -40,7 +40,8 @@ from memctl.domain.observations import (
     hook_key,
 )
 from memctl.domain.statements import Statement
-from memctl.infra import generations, rebuilds
+from memctl.domain.verdicts import MemoryRated
+from memctl.infra import generations, readmodels, rebuilds
 from memctl.infra.database import Connection, connect
 from memctl.infra.log import erase
 from memctl.infra.log.append import append
@@ -50,6 +51,7 @@ from memctl.infra.log.receipts import RECEIPTS
 from memctl.infra.settings import Settings
 from memctl.workers import erasure, forgetting
 from memctl.workers.drain import Drainer
+from memctl.workers.processing import model
 from memctl.workers.replay import replay
 
 SECRET = "AKIA" + "DEADBEEFDEADBEEF"
@@ -385,6 +387,43 @@ def test_what_follows_goes_along_where_stage_two_has_yet_to_read_what_stage_one_
     done = forget.forget(settings, log, 1, forget.plan(reader_of(log, "default"), session=session), None)
     assert done.types["memory.rated"] == 1
     drained(database_url)
+    assert replay(database_url, None, verify=True).equal
+
+
+@pytest.mark.parametrize("ends", ["before it is empty", "after it is empty"])
+@pytest.mark.parametrize("by", ["citing it", "naming a memory of it"])
+def test_what_is_said_of_it_while_it_is_being_forgotten_goes_along(
+    settings: Settings, log: Connection, database_url: str, by: str, ends: str
+) -> None:
+    session = workshop(0)
+    append(log, 1, session)
+    drained(database_url)
+    event = id_of(session[0])
+    [memory, *_] = [key for key, _ in readmodels.all_rows(log, model("memories"), generations.live(log).stage2)]
+    said = stated("knowledge/verdicts", MemoryRated(memory=memory, value=0.0, why=PHRASE))
+    if by == "citing it":
+        said = msgspec.structs.replace(prompt(1, PHRASE, session="another"), sources=(UUID(event),))
+    planned = forget.plan(reader_of(log, "default"), session=session[0].stream)
+    with (
+        connect(database_url, name="forgetting") as mine,
+        connect(database_url, autocommit=False) as holding,
+        connect(database_url, autocommit=False) as saying,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        holding.execute("SELECT FROM memctl.events WHERE event_id = %s FOR SHARE", [event])
+        forgetting = pool.submit(forget.forget, settings, mine, 1, planned, None)
+        waits = "SELECT FROM pg_stat_activity WHERE application_name = 'forgetting' AND wait_event_type = 'Lock'"
+        until(lambda: log.execute(waits).fetchone() is not None, "who waits for what is to be emptied")
+        assert append(saying, 1, [said])[0].status == "new"
+        if ends == "before it is empty":
+            saying.commit()
+        holding.rollback()
+        emptied = "SELECT FROM memctl.events WHERE event_id = %s AND payload IS NULL"
+        until(lambda: log.execute(emptied, [event]).fetchone() is not None, "an empty event")
+        saying.commit()
+        forgetting.result(60)
+    drained(database_url)
+    assert holds(database_url, "zq7vkx19mw") == []
     assert replay(database_url, None, verify=True).equal
 
 
