@@ -7,7 +7,7 @@ Line 1: `{"memctl": "export", "version": 1, …}`. Then an event a line, as `Lin
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -143,6 +143,7 @@ def import_export(intake: Intake, file: Path) -> Account:
     account = Account(files=1)
     _check(file)
     batch: list[NewEvent] = []
+    delivery_of: dict[UUID, UUID] = {}
     with open(file, "rb") as lines:
         for number, line in enumerate(lines, 1):
             account.lines += 1
@@ -151,7 +152,10 @@ def import_export(intake: Intake, file: Path) -> Account:
                 account.ignored["head and end"] += 1
                 continue
             try:
-                batch.append(_event(msgspec.json.decode(line, type=Line)))
+                told = msgspec.json.decode(line, type=Line)
+                if told.variant_of is not None:
+                    delivery_of[told.id] = told.variant_of
+                batch.append(_event(told, delivery_of))
                 account.with_events += 1
             except (MemctlError, msgspec.MsgspecError, ValueError, KeyError) as problem:
                 account.bad.append(BadLine(str(file), number, str(problem)))
@@ -171,7 +175,8 @@ def _put(intake: Intake, batch: list[NewEvent], account: Account) -> None:
         account.take(event.type, entry)
 
 
-def _event(line: Line) -> NewEvent:
+def _event(line: Line, delivery_of: Mapping[UUID, UUID] | None = None) -> NewEvent:
+    """The event as it was told; `delivery_of` of the variants before it."""
     key = line.key
     if line.variant_of is not None:  # its own id stands behind the key that it was told under
         key = key.removesuffix(f"#{line.id}")
@@ -184,6 +189,7 @@ def _event(line: Line) -> NewEvent:
         location=line.location,
         session_id=line.session_id,
         sources=line.sources,
+        deliveries=tuple(delivery_of[id] for id in line.sources if id in delivery_of) if delivery_of else (),
     )
 
 

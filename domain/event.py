@@ -159,7 +159,9 @@ class NewEvent(msgspec.Struct, frozen=True, kw_only=True):
     """An event on its way into the log.
 
     `dedupe_key` names the delivery and holds no content: a second append under the same key is a duplicate.
-    `location` is the normalised working directory; `actor` is who spoke: user, agent, tool, system or memctl.
+    `location` is the normalised working directory; `actor` is who spoke: user, agent, tool, system or memctl. Of the
+    variants among its `sources`, `deliveries` are the ones that another log calls them by, and are not kept: what was
+    forgotten of these keeps it out, too, for a variant that was forgotten has its id no more.
     """
 
     stream: str
@@ -172,6 +174,7 @@ class NewEvent(msgspec.Struct, frozen=True, kw_only=True):
     causation_id: UUID | None = None
     correlation_id: UUID | None = None
     sources: tuple[UUID, ...] = ()
+    deliveries: tuple[UUID, ...] = ()
 
     @property
     def type(self) -> str:

@@ -160,17 +160,18 @@ def _resting_on_what_is_gone(connection: Connection, space_id: int, events: Sequ
     (forgets,) = connection.execute("SELECT memctl.begin_append(%s)", [space_id]).fetchone() or (False,)
     if not forgets:
         return set()
-    cited = list({source for event in events for source in event.sources})
+    rests_on = [(*event.sources, *event.deliveries) for event in events]
+    cited = list(set().union(*rests_on))
     under: dict[UUID, UUID] = dict(
         connection.execute(_GONE, {"space": space_id, "cited": cited, "cited_only": _CITED}).fetchall()
     )
     gone: set[int] = set()
     while under and (
-        fresh := [n for n, event in enumerate(events) if n not in gone and not under.keys().isdisjoint(event.sources)]
+        fresh := [n for n, ids in enumerate(rests_on) if n not in gone and not under.keys().isdisjoint(ids)]
     ):
         for n in fresh:
             own = UUID(bytes=derived_bytes(f"{space_id}:{events[n].dedupe_key}"))
-            under[own] = next(under[source] for source in events[n].sources if source in under)
+            under[own] = next(under[id] for id in rests_on[n] if id in under)
             connection.execute(
                 "INSERT INTO memctl.tombstones (space_id, kind, stream, value, receipt)"
                 " VALUES (%s, 'event', %s, %s, %s) ON CONFLICT DO NOTHING",

@@ -22,7 +22,7 @@ from memctl.api.ingest import ingest
 from memctl.api.reader import reader_of
 from memctl.api.redacting import redact_past
 from memctl.cli.importing import import_legacy
-from memctl.domain.observations import ToolCalled
+from memctl.domain.observations import ToolCalled, event_id_of
 from memctl.infra import generations
 from memctl.infra.backups import NoRoom, backup, before_upgrade, every, kept
 from memctl.infra.database import Connection, connect
@@ -116,6 +116,28 @@ def test_a_damaged_backup_is_refused_and_nothing_is_restored(
     with pytest.raises(archive.BadBackup):
         backups.restore(settings, elsewhere, file)
     assert events(elsewhere) == []
+
+
+def test_what_another_log_learnt_from_one_of_two_tellings_stays_away_once_they_are_forgotten(
+    settings: Settings, log: Connection, elsewhere: Connection, database_url: str, tmp_path: Path
+) -> None:
+    append(log, 1, [prompt(1, PHRASE)])
+    append(log, 1, [prompt(1, PHRASE + ", told otherwise")])
+    told = {row[0]: row[1] for row in log.execute("SELECT variant_of IS NULL, event_id FROM memctl.events")}
+    drained(database_url)
+    append(elsewhere, 1, [prompt(1, PHRASE)])
+    append(elsewhere, 1, [prompt(1, PHRASE + ", told otherwise")])
+    learnt = msgspec.structs.replace(prompt(2, PHRASE, session="b"), sources=(told[False],))
+    then = msgspec.structs.replace(prompt(3, PHRASE, session="b"), sources=(event_id_of(1, learnt.dedupe_key),))
+    append(elsewhere, 1, [learnt, then])
+    generations.ensure_live(elsewhere, 1)
+    move_mark(elsewhere)
+    with open(file := tmp_path / "log.jsonl", "wb") as out:
+        assert exporting.export(elsewhere, "default", out.write) == 4
+    forget.forget(settings, log, 1, forget.plan(reader_of(log, "default"), match=PHRASE), None)
+    with Intake(settings) as intake:
+        account = exporting.import_export(intake, file)
+    assert (account.new, account.variant, account.forgotten, account.bad) == (0, 0, 4, [])
 
 
 @pytest.mark.parametrize("shards", [4])
