@@ -222,9 +222,9 @@ def parse(delivery: Delivery) -> ParsedHook:
 
 
 def heard(parsed: ParsedHook, silence: Silence) -> ParsedHook:
-    """Nothing of what was told where saving is off. A transcript that it names is read all the same, which passes over
-    what was said there (`memctl.api.ingest`): later it would be read from where it was left before."""
-    if not any(silence.off("save", event.session_id, event.location) for event in parsed.events):
+    """Nothing of what was told where and while saving was off. A transcript that it names is read all the same, which
+    passes over what was said there (`memctl.api.ingest`): later it would be read from where it was left before."""
+    if not any(silence.unheard(event.session_id, event.location, event.occurred_at) for event in parsed.events):
         return parsed
     return msgspec.structs.replace(parsed, events=(), kind="off")
 

@@ -59,8 +59,8 @@ _json = click.option("--json", "as_json", is_flag=True, help="Print what is off 
 def off(save: bool, recall: bool, session: str, project: str | None, as_json: bool) -> None:
     """Keep nothing, and tell agents nothing, until `memctl on`; then print what is off.
 
-    Everywhere, or for one session or project. What is said meanwhile is not kept later either. A project's own
-    .memctl.toml says the same with `save = false` and `recall = false`; MEMCTL_OFF=1 (or save, recall) holds for the
+    Everywhere, or for one session or project. What is said meanwhile is not kept later either; what was said before is
+    (`memctl forget` forgets it). A project's own .memctl.toml says the same with `save = false` and `recall = false`; MEMCTL_OFF=1 (or save, recall) holds for the
     hooks of one run.
 
     \b

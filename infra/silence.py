@@ -3,7 +3,7 @@
 `memctl off` writes `off.json` in the data directory; a project's own `.memctl.toml` says `save = false` or
 `recall = false` for what lies below it. What happens while saving is off is not kept, and is not read later either (by
 when `memctl off` held, and by what of a transcript was passed over meanwhile), unless a person reads that transcript on
-purpose (`memctl ingest --again`).
+purpose (`memctl ingest --again`). What happened before `memctl off` is kept, also where it is read only afterwards.
 """
 
 from __future__ import annotations
@@ -75,8 +75,12 @@ class Off(msgspec.Struct, frozen=True):
     """When saving went off: of sessions and projects by their names, of everywhere by none."""
     past: tuple[Past, ...] = ()
 
-    def was(self, session: str, location: str, at: int) -> bool:
-        """Whether saving was off then, in microseconds since 1970, and is on again."""
+    def held(self, session: str, location: str, at: int) -> bool:
+        """Whether saving was off then, in microseconds since 1970; of what bears no time (0), whether it is off now."""
+        here = [("", self.everywhere), (session, self.sessions.get(session, ()))]
+        here += [(each, self.projects.get(each, ())) for each in (_upward(location) if self.projects else ())]
+        if any("save" in what and (at <= 0 or at >= self.since.get(key, 0)) for key, what in here):
+            return True
         return any(
             each.since <= at < each.until
             and (not each.session or each.session == session)
@@ -158,14 +162,15 @@ class Silence:
         if what in self._everywhere:
             return True
         self._look()
-        if self._off.has(what, session, location):
-            return True
-        return any(what in self._said_by(folder) for folder in _upward(location))
+        return self._off.has(what, session, location) or self._said_at(what, location)
 
-    def was_off(self, session: str, location: str, at: int) -> bool:
-        """Whether `memctl off` kept saving off then (microseconds since 1970), for that session at that place."""
+    def unheard(self, session: str, location: str, at: int) -> bool:
+        """Whether what was said then (microseconds since 1970) in that session at that place is not to be kept: saving
+        was off by `memctl off`, or is by what bears no time, as a project's own file."""
+        if "save" in self._everywhere:
+            return True
         self._look()
-        return self._off.was(session, location, at)
+        return self._off.held(session, location, at) or self._said_at("save", location)
 
     def _look(self) -> None:
         now = time.monotonic()
@@ -188,6 +193,9 @@ class Silence:
             os.write(handle, line.encode())
         finally:
             os.close(handle)
+
+    def _said_at(self, what: What, location: str) -> bool:
+        return any(what in self._said_by(folder) for folder in _upward(location))
 
     def _said_by(self, folder: str) -> frozenset[str]:
         known = self._projects.get(folder)

@@ -8,6 +8,7 @@ import re
 import signal
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
@@ -83,6 +84,17 @@ def test_what_is_off_is_taken_and_not_kept(place: Place, database_url: str, tmp_
             assert answer == {"ok": True, "new": 0, "duplicate": 0, "ignored": "off"}
         assert ask(place.door, delivery(9, said(session="deaf")))["new"] == 1
     assert kept(database_url) == 1
+
+
+def test_what_waits_since_before_saving_went_off_is_kept(place: Place, database_url: str) -> None:
+    now = time.time_ns() // 1000
+    for number, at in ((1, now - 1), (2, now + 1)):
+        spool(place.spool, delivery(number, said(session=f"s{number}"), at=at))
+    (place.data / "off.json").write_text(json.dumps({"everywhere": ["save"], "since": {"": now}}))
+    with place.open(database_url):
+        until(lambda: not place.names())
+    with psycopg.connect(database_url) as connection:
+        assert connection.execute("SELECT session_id FROM memctl.events").fetchall() == [("s1",)]
 
 
 def test_what_a_transcript_told_while_saving_was_off_is_not_read_once_it_is_on(

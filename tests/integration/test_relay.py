@@ -31,6 +31,7 @@ from memctl.infra.embedded.places import Places
 from memctl.infra.log.checkpoints import name_of
 from memctl.infra.relayed import Checkpoints, relay_seen
 from memctl.infra.settings import SettingsInvalid, load_settings
+from memctl.infra.silence import switch
 
 RUN = """
 import ctypes, logging, signal, sys
@@ -407,6 +408,17 @@ def test_what_is_off_here_never_leaves_this_machine(relay: Relay, line: Line, lo
     relay.hook(prompt("loud", "for all"))
     until(lambda: kept(log, "loud") == ["for all"])
     assert kept(log, "quiet") == []
+
+
+def test_what_waits_here_since_before_saving_went_off_is_sent(relay: Relay, line: Line, log: Connection) -> None:
+    line.set("shut")
+    relay.hook(prompt("early", "for all"))
+    switch(relay.data, False)
+    relay.kill()
+    relay.start()
+    line.set("open")
+    until(lambda: kept(log, "early") == ["for all"])
+    until(lambda: relay.waiting() == 0)
 
 
 def test_what_a_transcript_told_while_saving_was_off_here_is_not_sent_once_it_is_on(

@@ -406,7 +406,8 @@ def test_a_file_that_has_grown_is_behind_and_no_gap_unless_it_is_named(
 def test_what_was_told_while_saving_was_off_is_not_missed_and_whatever_else_is_gone_is(
     settings: Settings, memory: Connection, sessions: Path
 ) -> None:
-    lines = EXAMPLE.read_text(encoding="utf-8").replace("3f6f1d52", "99999999").splitlines(keepends=True)
+    text = EXAMPLE.read_text(encoding="utf-8").replace("3f6f1d52", "99999999")
+    lines = re.sub(r'(?<="timestamp": ")2026', "2126", text).splitlines(keepends=True)
     hushed = sessions / "hushed.jsonl"
 
     def read(text: str, mode: str) -> None:
@@ -426,26 +427,41 @@ def test_what_was_told_while_saving_was_off_is_not_missed_and_whatever_else_is_g
     assert len(gaps(settings, hushed)["transcripts: lines"]) > 1
 
 
+def said_in(file: Path, text: str) -> None:
+    """Write what a user says now, in a session of the file's name."""
+    now = datetime.now(UTC).isoformat()
+    line = {"type": "user", "uuid": text, "sessionId": file.stem, "timestamp": now, "message": {"content": text}}
+    with file.open("a", encoding="utf-8") as more:
+        more.write(json.dumps(line) + "\n")
+
+
 def test_what_was_said_while_saving_was_off_and_nobody_read_it_is_not_kept_nor_missed(
     settings: Settings, memory: Connection, sessions: Path
 ) -> None:
     file = sessions / "down.jsonl"
-
-    def say(text: str) -> None:
-        now = datetime.now(UTC).isoformat()
-        line = {"type": "user", "uuid": text, "sessionId": "down", "timestamp": now, "message": {"content": text}}
-        with file.open("a", encoding="utf-8") as more:
-            more.write(json.dumps(line) + "\n")
-
-    say("said before it was off")
+    said_in(file, "said before it was off")
     switch(settings.data_dir, False, session="down")
-    say("said while it was off")
+    said_in(file, "said while it was off")
     switch(settings.data_dir, True, session="down")
-    say("said once it was on")
+    said_in(file, "said once it was on")
     with Intake(settings) as intake:
         ingest(intake, [file], silence=Silence(settings))
     rows = memory.execute("SELECT payload->>'text' FROM memctl.events WHERE session_id = 'down' ORDER BY position")
     assert [text for (text,) in rows] == ["said before it was off", "said once it was on"]
+    assert verified(settings, file)["transcripts: lines"].result == "ok"
+
+
+def test_what_was_said_before_saving_went_off_is_kept_though_it_is_read_while_it_is_off(
+    settings: Settings, memory: Connection, sessions: Path
+) -> None:
+    file = sessions / "behind.jsonl"
+    said_in(file, "said before it was off")
+    switch(settings.data_dir, False)
+    said_in(file, "said while it was off")
+    with Intake(settings) as intake:
+        ingest(intake, [file], silence=Silence(settings))
+    rows = memory.execute("SELECT payload->>'text' FROM memctl.events WHERE session_id = 'behind' ORDER BY position")
+    assert [text for (text,) in rows] == ["said before it was off"]
     assert verified(settings, file)["transcripts: lines"].result == "ok"
 
 
