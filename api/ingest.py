@@ -122,9 +122,9 @@ def ingest(
 
     A file is read on from where it was left, unless `again`, which reads it from its start (what is known already is
     a duplicate). Each batch is committed whole, together with how far its files were read: stopping at any moment
-    loses nothing. What was said where and while saving was off, as `silence` knows, is passed over. What cannot be read, and what
-    Postgres does not take, is told among the bad. Raises:
-    DatabaseUnavailable, and whatever `progress` raises, once what was read is written.
+    loses nothing. What was said where and while saving was off, as `silence` knows, is passed over. What cannot be
+    read, and what Postgres does not take, is told among the bad. Raises: DatabaseUnavailable, and whatever `progress`
+    raises, once what was read is written.
     """
     account = account if account is not None else Account()
     began = time.monotonic()
@@ -351,9 +351,7 @@ class _Off:
 def _heard(parsed: Parsed, silence: Silence) -> Parsed:
     """A line without what was said where and while saving was off."""
     kept = tuple(
-        event
-        for event in parsed.events
-        if not silence.unheard(event.session_id, event.location, event.occurred_at)
+        event for event in parsed.events if not silence.unheard(event.session_id, event.location, event.occurred_at)
     )
     if len(kept) == len(parsed.events):
         return parsed

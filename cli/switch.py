@@ -60,8 +60,8 @@ def off(save: bool, recall: bool, session: str, project: str | None, as_json: bo
     """Keep nothing, and tell agents nothing, until `memctl on`; then print what is off.
 
     Everywhere, or for one session or project. What is said meanwhile is not kept later either; what was said before is
-    (`memctl forget` forgets it). A project's own .memctl.toml says the same with `save = false` and `recall = false`; MEMCTL_OFF=1 (or save, recall) holds for the
-    hooks of one run.
+    (`memctl forget` forgets it). A project's own .memctl.toml says the same with `save = false` and `recall = false`;
+    MEMCTL_OFF=1 (or save, recall) holds for the hooks of one run.
 
     \b
     memctl off                     # keep nothing, tell nothing, everywhere
