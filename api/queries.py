@@ -43,6 +43,7 @@ from memctl.domain.event import Event
 from memctl.domain.memory import MemoryKind, memory_id
 from memctl.infra.log.read import read_events
 from memctl.projections.sessions import Session
+from memctl.projections.things import THINGS
 
 _HEX = re.compile(r"[0-9a-f-]+", re.IGNORECASE)
 _MOST_LIKE_IT = 8
@@ -270,7 +271,7 @@ def thing(reader: Reader, wanted: str) -> dict[str, Any]:
     if not wanted or "\0" in wanted:
         raise NotFound(id=wanted)
     found = [("session", key) for key in session_streams(reader, wanted, _MOST_LIKE_IT)]
-    for kind, name in _THINGS:
+    for kind, name in THINGS.items():
         found += [(kind, key) for key in keys_from(reader, projection_named(name), wanted, _MOST_LIKE_IT)]
     found += [("event", key) for key in event_ids(reader, wanted, _MOST_LIKE_IT)]
     exact = [(kind, key) for kind, key in found if key == wanted]
@@ -319,26 +320,13 @@ _REMEMBERED: dict[str, MemoryKind] = {
 }
 """Records that memories are made of, by the names of things."""
 
-_THINGS = (
-    ("memory", "memories"),
-    ("episode", "episodes"),
-    ("bug", "bug_patterns"),
-    ("insight", "insights"),
-    ("knowledge", "verified_knowledge"),
-    ("task", "tasks"),
-    ("rule", "code_rules"),
-    ("strategy", "strategies"),
-    ("code_pattern", "code_patterns"),
-    ("entity", "entities"),
-)
-
 
 def _thing(reader: Reader, kind: str, key: str) -> dict[str, Any]:
     if kind == "session":
         return session(reader, key)
     if kind == "event":
         return event(reader, key)
-    row = one(reader, projection_named(dict(_THINGS)[kind]), key)
+    row = one(reader, projection_named(THINGS[kind]), key)
     if row is None:
         raise NotFound(id=key)
     if kind == "knowledge":

@@ -28,6 +28,7 @@ from memctl.infra.log.read import names_of
 from memctl.infra.readmodels import OUTBOX_OF
 from memctl.projections.kernel import folded_as_recorded, projections
 from memctl.projections.memory_rows import Memory
+from memctl.projections.things import NAMED
 from memctl.workers.refold import refold
 
 PATIENCE_S = 120.0
@@ -61,7 +62,7 @@ class Round(msgspec.Struct):
     last_at: datetime | None = None
     consequences: list[Consequence] = msgspec.field(default_factory=list)
     dropped: list[str] = msgspec.field(default_factory=list)
-    """Keys of rows, and ids of facts, that stand no more."""
+    """Keys of things that are named by them, and ids of facts, that stand no more."""
     retold: list[str] = msgspec.field(default_factory=list)
     """Ids of memories that stand otherwise."""
     points: list[str] = msgspec.field(default_factory=list)
@@ -342,7 +343,8 @@ def _compare(connection: Connection, space_id: int, live: generations.Live, resu
             result.points += [key for key, _ in rows]
         if p.row is Memory:
             result.retold += [key for key, dropped in rows if not dropped]
-        result.dropped += gone
+        if p.name in NAMED:
+            result.dropped += gone
     retracted = connection.execute(
         sql.SQL(
             "SELECT s.id::text FROM memctl_stood s LEFT JOIN memctl.facts_g{} f ON f.space_id = %s AND f.id = s.id"

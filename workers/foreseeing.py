@@ -17,6 +17,7 @@ from memctl.infra import generations, readmodels
 from memctl.infra.database import Connection
 from memctl.infra.log.erase import RECORDS
 from memctl.projections.kernel import projections
+from memctl.projections.things import NAMED
 from memctl.workers.erasure import Consequence, Round
 
 
@@ -44,7 +45,8 @@ def foreseen(connection: Connection, space_id: int, ids: Collection[UUID]) -> Ro
             gone = [key for key, may_stay in rows if not may_stay]
             if rows:
                 result.consequences.append(Consequence(p.name, len(gone), len(rows) - len(gone)))
-            result.dropped += gone
+            if p.name in NAMED:
+                result.dropped += gone
     return result
 
 

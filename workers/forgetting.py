@@ -34,6 +34,7 @@ from memctl.infra.log.receipts import write_receipts
 from memctl.infra.redaction import redact, redactor_for
 from memctl.infra.settings import Settings
 from memctl.infra.spool import Delivery, read_spooled
+from memctl.projections.things import THINGS
 from memctl.workers import probing
 from memctl.workers.erasure import (
     Consequence,
@@ -60,11 +61,6 @@ MOST_TRIED = 2_000
 
 SAMPLED = 300
 """Events whose words are looked for afterwards."""
-
-ROW_KINDS = {
-    "memory": "memories", "bug": "bug_patterns", "insight": "insights", "knowledge": "verified_knowledge",
-    "task": "tasks", "rule": "code_rules", "code_pattern": "code_patterns", "entity": "entities",
-}  # fmt: skip
 
 
 class StillWriting(MemctlError):
@@ -413,13 +409,12 @@ def of_thing(connection: Connection, space_id: int, id: str, kind: str = "") -> 
         episode = id if kind == "episode" else ""
     if episode and (row := _row(connection, space_id, "episodes", episode)) is not None:
         return erase.between(connection, space_id, row.stream, row.started_at, row.ended_at)
-    return lineage(connection, space_id, ROW_KINDS[kind], id)
+    return lineage(connection, space_id, THINGS[kind], id)
 
 
 def _kind_of(connection: Connection, space_id: int, id: str) -> str:
     """What stands under that id in the read models; "" where nothing does."""
-    kinds = {**ROW_KINDS, "episode": "episodes"}
-    return next((kind for kind, name in kinds.items() if _row(connection, space_id, name, id) is not None), "")
+    return next((kind for kind, name in THINGS.items() if _row(connection, space_id, name, id) is not None), "")
 
 
 def _row(connection: Connection, space_id: int, name: str, key: str) -> Any | None:

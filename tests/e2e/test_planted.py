@@ -23,7 +23,7 @@ from psycopg import sql
 
 from memctl.api.client import Client, NotThere, Refused
 from memctl.infra.embedded.postgres import binaries
-from memctl.workers.forgetting import ROW_KINDS
+from memctl.projections.things import THINGS
 
 PLANTS = int(os.environ.get("MEMCTL_TEST_PLANTS", "0"))
 PIECE = 52
@@ -79,7 +79,7 @@ class Memory:
         live = self.log.execute("SELECT stage1, stage2 FROM memctl.projection_state").fetchone()
         assert live is not None
         found = []
-        for name in [*ROW_KINDS.values(), "episodes"]:
+        for name in THINGS.values():
             table = f"{name}_g{live[0] if name == 'episodes' else live[1]}"
             row = self.log.execute(
                 sql.SQL("SELECT key FROM memctl.{} WHERE row::text ILIKE %s ORDER BY key LIMIT 1").format(

@@ -27,9 +27,12 @@ from memctl.api.deciding import Commands
 from memctl.api.places import places_of
 from memctl.api.reader import Readers, reader_of
 from memctl.domain.commanding import KeyReused
+from memctl.domain.consolidation import STREAM as CONSOLIDATION
+from memctl.domain.consolidation import Member, MemoriesMerged, MemoryPruned
 from memctl.domain.core_memory import CoreMemoryAppended
 from memctl.domain.erasing import NothingToForget, Scope, Tombstone, TooShort
 from memctl.domain.event import Micros, NewEvent, event_types
+from memctl.domain.notes import MemoryNoted
 from memctl.domain.observations import (
     NoticeReceived,
     Observation,
@@ -39,8 +42,9 @@ from memctl.domain.observations import (
     event_id_of,
     hook_key,
 )
+from memctl.domain.reflections import ReflectionMade
 from memctl.domain.statements import Statement
-from memctl.domain.verdicts import MemoryRated
+from memctl.domain.verdicts import MemoryPinned, MemoryRated
 from memctl.infra import generations, readmodels, rebuilds
 from memctl.infra.database import Connection, connect
 from memctl.infra.log import erase
@@ -425,6 +429,50 @@ def test_what_is_said_of_it_while_it_is_being_forgotten_goes_along(
     drained(database_url)
     assert holds(database_url, "zq7vkx19mw") == []
     assert replay(database_url, None, verify=True).equal
+
+
+def test_what_was_said_of_a_thing_stays_where_other_words_about_it_go(
+    settings: Settings, log: Connection, database_url: str
+) -> None:
+    session, other = workshop(0), workshop(1)
+    append(log, 1, [*session, *other])
+    drained(database_url)
+    one, two, *_ = [key for key, _ in readmodels.all_rows(log, model("memories"), generations.live(log).stage2)]
+    spoken_of = ReflectionMade(topic="file:a.go", title="It fails", text="It fails.", memories=(one,))
+    rating, merge = (
+        MemoryRated(memory=one, value=1.0, why=PHRASE),
+        MemoriesMerged(keeper=Member(two, "1a"), merged=(Member("another", "2b"),)),
+    )
+    section = CoreMemoryAppended(section="preference", text=PHRASE, version=1)
+    append(
+        log,
+        1,
+        [
+            rated := stated("knowledge/verdicts", rating, "rated"),
+            stated(CONSOLIDATION, spoken_of, "reflected"),
+            stated(CONSOLIDATION, MemoryPruned(memory=one, last_at=NOON), "pruned"),
+            merged := stated(CONSOLIDATION, merge, "merged"),
+            stated("knowledge/verdicts", MemoryPinned(memory=two), "pinned"),
+            core := stated("core/memory", section, "appended"),
+            stated("knowledge/notes", MemoryNoted(text="Dana likes short answers.", kind="preference"), "noted"),
+        ],
+    )
+    drained(database_url)
+    for each in (rated, merged, core):
+        assert forgotten(settings, log, id=id_of(each)).types == {each.type: 1}
+    assert replay(database_url, None, verify=True).equal
+
+
+def test_a_strategy_is_forgotten_by_its_id(settings: Settings, log: Connection, database_url: str) -> None:
+    append(log, 1, everything())
+    drained(database_url)
+
+    def strategies() -> list[str]:
+        return [key for key, _ in readmodels.all_rows(log, model("strategies"), generations.live(log).stage2)]
+
+    [first, *_] = strategies()
+    assert forgotten(settings, log, id=first).events
+    assert first not in strategies()
 
 
 def test_what_was_said_about_what_is_gone_goes_also_where_a_forgetting_was_killed_between(

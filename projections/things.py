@@ -1,0 +1,17 @@
+"""What people and processors name by its id, and the read models that its rows are of.
+
+Rows of others gather what was said about such things, or bear names that people choose: that such a row is gone tells
+nothing about what has its key.
+"""
+
+from __future__ import annotations
+
+THINGS = {
+    "memory": "memories", "episode": "episodes", "bug": "bug_patterns", "insight": "insights",
+    "knowledge": "verified_knowledge", "task": "tasks", "rule": "code_rules", "strategy": "strategies",
+    "code_pattern": "code_patterns", "entity": "entities",
+}  # fmt: skip
+"""Read models by the word for one of their rows."""
+
+NAMED = frozenset((*THINGS.values(), "sessions", "locations"))
+"""Read models of which a row's key stands for something: what names it is about that, and goes with it."""
