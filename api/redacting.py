@@ -13,6 +13,7 @@ from memctl.domain.erasing import Scope
 from memctl.domain.errors import MemctlError
 from memctl.domain.event import Event, NewEvent, Position
 from memctl.domain.skipping import Undecodable
+from memctl.infra import outbox
 from memctl.infra.database import Connection, advisory_lock, connect, outages
 from memctl.infra.log import erase
 from memctl.infra.log.append import append
@@ -64,7 +65,8 @@ def redact_past(settings: Settings, *, dry: bool = False, tell: Callable[[str], 
             raise RedactionAtWork
         begun = open_redactions(log, settings.space)
         receipt = begun[0].id if begun else uuid4()
-        for events in _pages(log, move_mark(log), intake.space_id):
+        upto = move_mark(log)
+        for events in _pages(log, upto, intake.space_id):
             looked_at += len(events)
             prepared = intake.prepare([_told(event) for event in events])
             cut.update(prepared.redactions)
@@ -92,6 +94,7 @@ def redact_past(settings: Settings, *, dry: bool = False, tell: Callable[[str], 
                 recorded(log, intake.space_id, id, Scope(kind="rules"), total, "")
                 erase.finish(log, id, {"events": total, "cut": dict(cut) if id == receipt else {}})
             write_receipts(log, settings.data_dir)
+            outbox.forget_unused(log, upto)
             intake.wake()
     return Redacted(looked_at=looked_at, events=changed, cut=dict(cut), receipt=receipt if opened else None)
 

@@ -10,7 +10,8 @@ from uuid import UUID
 import msgspec
 from psycopg import sql
 
-from memctl.infra import vector_models
+from memctl.domain.event import Position
+from memctl.infra import generations, vector_models
 from memctl.infra.database import Connection
 from memctl.infra.embedders import NONE
 from memctl.infra.log.spaces import installation
@@ -262,6 +263,26 @@ def remember(
         [[key[0] for key in keys], [key[1] for key in keys], model, [bytes.fromhex(key) for key in vectors],
          list(vectors.values())],
     )  # fmt: skip
+
+
+def forget_unused(connection: Connection, upto: Position) -> bool:
+    """Take from the cache the vectors of texts that no point of any generation has: memories told those before they
+    were told otherwise, or went. While the live points are not folded up to there nobody knows which these are:
+    then none is taken, and it returns False."""
+    if generations.lowest_offset(connection, generations.live(connection).stage2) < upto:
+        return False
+    wanted = sql.SQL(" UNION ALL ").join(
+        sql.SQL("SELECT row->>'dense_hash' FROM {} WHERE row ? 'dense_hash'").format(
+            sql.SQL(table(OUTBOX_OF, generation))
+        )
+        for status in ("live", "previous", "building", "scratch")
+        for generation, stage, _ in generations.generations(connection, status)
+        if stage == 2
+    )
+    connection.execute(
+        sql.SQL("DELETE FROM memctl.embeddings WHERE encode(text_hash, 'hex') NOT IN ({})").format(wanted)
+    )
+    return True
 
 
 def queue_all(connection: Connection, generation: int) -> int:

@@ -24,7 +24,7 @@ from memctl.domain.commanding import KeyReused
 from memctl.domain.erasing import ContentErased, NothingToForget, Scope, Tombstone, scope_tombstones
 from memctl.domain.errors import MemctlError
 from memctl.domain.event import Micros, NewEvent, Position, derived_id
-from memctl.infra import dead_letters, generations, readmodels
+from memctl.infra import dead_letters, generations, outbox, readmodels
 from memctl.infra.database import Connection, outages
 from memctl.infra.log import erase
 from memctl.infra.log.append import append
@@ -294,6 +294,7 @@ def _carry_out(
 ) -> Forgotten:
     if not erase.settled(connection):
         raise StillWriting
+    told_upto = move_mark(connection)
     # A look at the past that was built before the receipt stood is not told of it.
     drop_all_but_live(connection)
     if plan.scope.kind in ("id", "match"):
@@ -320,6 +321,7 @@ def _carry_out(
     _await_vectors(settings, connection, qdrant, None if plan.begun else points)
     probe = Probe(probing.ids_of(gone), words, tuple(points))
     folders = [settings.data_dir / "spool", settings.data_dir / "log"]
+    outbox.forget_unused(connection, told_upto)  # else the outbox's writer does, once the rows are folded so far
     if left := probing.found_in(connection, space_id, probe, folders, qdrant):
         raise StillThere(where="; ".join(left))
     consequences = [

@@ -23,6 +23,8 @@ from memctl.infra import generations, outbox, readmodels, vector_models
 from memctl.infra.database import Connection, connect
 from memctl.infra.embedders import PLAIN, EmbedderFailed, TextsRefused, UnusableVectors
 from memctl.infra.llm.budget import OverBudget
+from memctl.infra.log import erase
+from memctl.infra.log.mark import last_position
 from memctl.infra.log.spaces import installation, space_names
 from memctl.infra.vector_models import VectorModel
 from memctl.infra.vectors import CollectionMissing, VectorStoreUnavailable, drift, store
@@ -362,13 +364,17 @@ class OutboxLoop:
             client = store.connect(*self._qdrant)
             scrub = Scrub(connection, client)
             try:
-                tidied = None
+                tidied, unused = None, None
                 while not self._stop.is_set():
                     generation = generations.live(connection).stage2
-                    if tidied != (now := (generation, vector_models.models(connection))):
+                    now = (generation, vector_models.models(connection), erase.last_finished(connection))
+                    if tidied != now:
                         drop_leftovers(connection, client)
                         vector_models.prune(connection)
-                        tidied = now
+                        tidied, unused = now, last_position(connection)
+                    # What was forgotten may have been told in other words before, or come back with a backup's cache.
+                    if unused is not None and outbox.forget_unused(connection, unused):
+                        unused = None
                     scrubbing = False
                     with only_one(connection, WRITING, generation) as mine:
                         if mine:

@@ -112,6 +112,12 @@ def receipts(connection: Connection, *, unfinished: bool = False) -> list[Receip
     ]  # fmt: skip
 
 
+def last_finished(connection: Connection) -> datetime | None:
+    """When the last receipt was closed."""
+    (moment,) = _row(connection, "SELECT max(finished_at) FROM memctl.receipts")
+    return cast("datetime | None", moment)
+
+
 def now(connection: Connection) -> datetime:
     """What the database's clock shows."""
     (moment,) = _row(connection, "SELECT clock_timestamp()")

