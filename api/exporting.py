@@ -6,6 +6,7 @@ Line 1: `{"memctl": "export", "version": 1, …}`. Then an event a line, as `Lin
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
@@ -22,6 +23,8 @@ from memctl.api.reader import reader_of
 from memctl.domain.errors import MemctlError
 from memctl.domain.event import Micros, NewEvent, decode_payload
 from memctl.infra.database import Connection, outages, snapshot
+from memctl.infra.log import erase
+from memctl.infra.log.append import gone
 from memctl.infra.log.mark import mark
 
 VERSION = 1
@@ -142,28 +145,107 @@ def import_export(intake: Intake, file: Path) -> Account:
     """
     account = Account(files=1)
     _check(file)
-    batch: list[NewEvent] = []
+    links = _links(file)
+    with outages():
+        out = _kept_out(intake, file, links)
+    account.lines, account.read_bytes = 2, file.stat().st_size
+    account.ignored["head and end"] = 2
+    for batch in _batches(file, links, account):
+        told = [event for number, _, event in batch if number not in out]
+        account.forgotten += len(batch) - len(told)
+        _put(intake, told, account)
+    return account
+
+
+class _Citing(msgspec.Struct, frozen=True):
+    """A line that cites: its number, the delivery that it tells, and those that it rests on."""
+
+    number: int
+    delivery: UUID
+    rests_on: frozenset[UUID]
+
+
+class _Links(msgspec.Struct, frozen=True):
+    """How lines hang together: of which deliveries the variants are, and what cites what."""
+
+    delivery_of: dict[UUID, UUID]
+    citing: list[_Citing]
+
+
+def _links(file: Path) -> _Links:
     delivery_of: dict[UUID, UUID] = {}
+    found: list[tuple[int, UUID, tuple[UUID, ...]]] = []
+    for number, line in _lines_of(file):
+        with contextlib.suppress(msgspec.MsgspecError):  # which is told as the line is taken
+            told = msgspec.json.decode(line, type=Line)
+            if told.variant_of is not None:
+                delivery_of[told.id] = told.variant_of
+            if told.sources:
+                found.append((number, told.variant_of or told.id, told.sources))
+    citing = [_Citing(number, id, frozenset(delivery_of.get(each, each) for each in on)) for number, id, on in found]
+    return _Links(delivery_of, citing)
+
+
+def _kept_out(intake: Intake, file: Path, links: _Links) -> set[int]:
+    """Numbers of the lines that rest on what is not to come in where only the file tells so: they cite what lies under
+    a tombstone and was never told here, or each other, in any order. (What cites what is gone here, an append knows.)
+    """
+    if not links.citing or not erase.has_tombstones(intake.connection, intake.space_id):
+        return set()
+    cited = frozenset[UUID]().union(*(each.rests_on for each in links.citing))
+    here = set(gone(intake.connection, intake.space_id, cited))
+    told: dict[UUID, int] = dict.fromkeys(cited - here, 0)
+    """How many tellings of what is cited come in."""
+    under: set[UUID] = set()
+    out: set[int] = set()
+    for batch in _batches(file, links, Account()):
+        events = intake.prepare([event for _, _, event in batch]).events
+        forgotten = erase.forgotten(intake.connection, intake.space_id, events)
+        for n, (number, delivery, _) in enumerate(batch):
+            if n in forgotten:
+                out.add(number)
+                under.add(delivery)
+            elif delivery in told:
+                told[delivery] += 1
+    missing = here | {id for id, tellings in told.items() if id in under and not tellings}
+    fresh = missing
+    while fresh:
+        resting = [each for each in links.citing if each.number not in out and not each.rests_on.isdisjoint(missing)]
+        out.update(each.number for each in resting)
+        for each in resting:
+            if each.delivery in told:
+                told[each.delivery] -= 1
+        fresh = {each.delivery for each in resting if told.get(each.delivery) == 0}
+        missing |= fresh
+    known = {each.number for each in links.citing if not each.rests_on.isdisjoint(here)}
+    return {each.number for each in links.citing if each.number in out} - known
+
+
+def _lines_of(file: Path) -> Iterator[tuple[int, bytes]]:
+    """The lines that tell events, with their numbers."""
     with open(file, "rb") as lines:
         for number, line in enumerate(lines, 1):
-            account.lines += 1
-            account.read_bytes += len(line)
-            if number == 1 or line.startswith(b'{"end":'):
-                account.ignored["head and end"] += 1
-                continue
-            try:
-                told = msgspec.json.decode(line, type=Line)
-                if told.variant_of is not None:
-                    delivery_of[told.id] = told.variant_of
-                batch.append(_event(told, delivery_of))
-                account.with_events += 1
-            except (MemctlError, msgspec.MsgspecError, ValueError, KeyError) as problem:
-                account.bad.append(BadLine(str(file), number, str(problem)))
-            if len(batch) >= BATCH:
-                _put(intake, batch, account)
-                batch = []
-    _put(intake, batch, account)
-    return account
+            if number > 1 and not line.startswith(b'{"end":'):
+                yield number, line
+
+
+def _batches(file: Path, links: _Links, account: Account) -> Iterator[list[tuple[int, UUID, NewEvent]]]:
+    """The events of a file with the numbers of their lines and the deliveries that they are tellings of; what is no
+    event is entered in the account."""
+    batch: list[tuple[int, UUID, NewEvent]] = []
+    for number, line in _lines_of(file):
+        try:
+            told = msgspec.json.decode(line, type=Line)
+            batch.append((number, told.variant_of or told.id, _event(told, links.delivery_of)))
+            account.with_events += 1
+        except (MemctlError, msgspec.MsgspecError, ValueError, KeyError) as problem:
+            account.bad.append(BadLine(str(file), number, str(problem)))
+        account.lines += 1
+        if len(batch) >= BATCH:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
 
 
 def _put(intake: Intake, batch: list[NewEvent], account: Account) -> None:
@@ -175,8 +257,8 @@ def _put(intake: Intake, batch: list[NewEvent], account: Account) -> None:
         account.take(event.type, entry)
 
 
-def _event(line: Line, delivery_of: Mapping[UUID, UUID] | None = None) -> NewEvent:
-    """The event as it was told; `delivery_of` of the variants before it."""
+def _event(line: Line, delivery_of: Mapping[UUID, UUID]) -> NewEvent:
+    """The event as it was told."""
     key = line.key
     if line.variant_of is not None:  # its own id stands behind the key that it was told under
         key = key.removesuffix(f"#{line.id}")
@@ -189,7 +271,7 @@ def _event(line: Line, delivery_of: Mapping[UUID, UUID] | None = None) -> NewEve
         location=line.location,
         session_id=line.session_id,
         sources=line.sources,
-        deliveries=tuple(delivery_of[id] for id in line.sources if id in delivery_of) if delivery_of else (),
+        deliveries=tuple(delivery_of[id] for id in line.sources if id in delivery_of),
     )
 
 

@@ -7,7 +7,7 @@ import hashlib
 import os
 import re
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Literal
 from uuid import UUID
 
@@ -96,10 +96,10 @@ def _append_citing(
     connection: Connection, space_id: int, events: Sequence[NewEvent], again: Redact | None
 ) -> list[Appended]:
     """Append events that name what they rest on, without those that rest on what was forgotten."""
-    gone = _resting_on_what_is_gone(connection, space_id, events)
-    told = [event for n, event in enumerate(events) if n not in gone]
+    resting = _resting_on_what_is_gone(connection, space_id, events)
+    told = [event for n, event in enumerate(events) if n not in resting]
     rest = iter(_append(connection, space_id, told, again, alone=False) if told else ())
-    return [_NOT_TOLD if n in gone else next(rest) for n in range(len(events))]
+    return [_NOT_TOLD if n in resting else next(rest) for n in range(len(events))]
 
 
 def _append(
@@ -162,12 +162,10 @@ def _resting_on_what_is_gone(connection: Connection, space_id: int, events: Sequ
         return set()
     rests_on = [(*event.sources, *event.deliveries) for event in events]
     cited = list(set().union(*rests_on))
-    under: dict[UUID, UUID] = dict(
-        connection.execute(_GONE, {"space": space_id, "cited": cited, "cited_only": _CITED}).fetchall()
-    )
-    gone: set[int] = set()
+    under = gone(connection, space_id, cited)
+    resting: set[int] = set()
     while under and (
-        fresh := [n for n, ids in enumerate(rests_on) if n not in gone and not under.keys().isdisjoint(ids)]
+        fresh := [n for n, ids in enumerate(rests_on) if n not in resting and not under.keys().isdisjoint(ids)]
     ):
         for n in fresh:
             own = UUID(bytes=derived_bytes(f"{space_id}:{events[n].dedupe_key}"))
@@ -177,8 +175,14 @@ def _resting_on_what_is_gone(connection: Connection, space_id: int, events: Sequ
                 " VALUES (%s, 'event', %s, %s, %s) ON CONFLICT DO NOTHING",
                 [space_id, _CITED, str(own), under[own]],
             )
-        gone.update(fresh)
-    return gone
+        resting.update(fresh)
+    return resting
+
+
+def gone(connection: Connection, space_id: int, ids: Iterable[UUID]) -> dict[UUID, UUID]:
+    """Those of the deliveries that are known to have been forgotten, each with a receipt that says so."""
+    found = connection.execute(_GONE, {"space": space_id, "cited": list(ids), "cited_only": _CITED})
+    return dict(found.fetchall())
 
 
 def _as_duplicate(appended: Appended) -> Appended:

@@ -185,6 +185,12 @@ def settled(connection: Connection, patience_s: float = 90.0) -> bool:
     return True
 
 
+def has_tombstones(connection: Connection, space_id: int) -> bool:
+    """Whether anything was ever forgotten in the space that is kept from being told again."""
+    row = connection.execute("SELECT has_tombstones FROM memctl.spaces WHERE space_id = %s", [space_id]).fetchone()
+    return bool(row and row[0])
+
+
 def forgotten(connection: Connection, space_id: int, events: Sequence[NewEvent]) -> set[int]:
     """Indices of the events that lie under a tombstone: an append would not keep them, nor what cites what is gone."""
     (found,) = connection.execute(

@@ -8,12 +8,13 @@ import zipfile
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
+from uuid import uuid4
 
 import msgspec
 import pytest
 import servers
 from click.testing import CliRunner
-from events import id_of, observed, prompt
+from events import NOON, id_of, observed, prompt
 from histories import digests, drained, everything, example
 
 from memctl.api import backups, exporting, forget, redacting
@@ -22,6 +23,8 @@ from memctl.api.ingest import ingest
 from memctl.api.reader import reader_of
 from memctl.api.redacting import redact_past
 from memctl.cli.importing import import_legacy
+from memctl.domain.erasing import Scope, Tombstone
+from memctl.domain.event import Micros, NewEvent
 from memctl.domain.observations import ToolCalled, event_id_of
 from memctl.infra import generations
 from memctl.infra.backups import NoRoom, backup, before_upgrade, every, kept
@@ -138,6 +141,43 @@ def test_what_another_log_learnt_from_one_of_two_tellings_stays_away_once_they_a
     with Intake(settings) as intake:
         account = exporting.import_export(intake, file)
     assert (account.new, account.variant, account.forgotten, account.bad) == (0, 0, 4, [])
+
+
+@pytest.mark.parametrize("told", ["in order", "backwards", "backwards and in batches"])
+def test_what_another_log_learnt_from_what_lies_under_a_tombstone_here_stays_away(
+    settings: Settings,
+    log: Connection,
+    elsewhere: Connection,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    told: str,
+) -> None:
+    """None of it was ever told here, so nothing but what it rests on says that it is not to come."""
+    erase.begin(log, 1, receipt := uuid4(), Scope(kind="session"), "")
+    erase.lay(log, 1, receipt, [Tombstone(kind="session", value=prompt(1).stream, until=Micros(NOON + 5_000_000))])
+
+    def learnt(number: int, *rests_on: NewEvent) -> NewEvent:
+        sources = tuple(event_id_of(1, each.dedupe_key) for each in rests_on)
+        return msgspec.structs.replace(prompt(number, PHRASE, session="b", at=20 + number), sources=sources)
+
+    gone, kept, later = prompt(1, PHRASE), prompt(2, "told elsewhere", session="b"), prompt(3, "told later", at=9)
+    first = learnt(4, kept, gone)
+    events = [gone, kept, later, first, learnt(5, first), learnt(6, kept), learnt(7, later)]
+    in_two_tellings = [prompt(8, "told then", at=4), prompt(8, "told later", at=9)]
+    for event in (events if told == "in order" else events[::-1]) + in_two_tellings:
+        append(elsewhere, 1, [event])
+    append(elsewhere, 1, [learnt(9, in_two_tellings[0])])
+    generations.ensure_live(elsewhere, 1)
+    move_mark(elsewhere)
+    with open(file := tmp_path / "log.jsonl", "wb") as out:
+        assert exporting.export(elsewhere, "default", out.write) == 10
+    if told == "backwards and in batches":
+        monkeypatch.setattr(exporting, "BATCH", 1)
+    with Intake(settings) as intake:
+        account = exporting.import_export(intake, file)
+    assert (account.new, account.forgotten, account.bad) == (6, 4, [])
+    stands = log.execute("SELECT payload->>'line' FROM memctl.events ORDER BY 1").fetchall()
+    assert [line for (line,) in stands] == ["b-line-2", "b-line-6", "b-line-7", "b-line-9", "s1-line-3", "s1-line-8"]
 
 
 @pytest.mark.parametrize("shards", [4])
