@@ -98,8 +98,7 @@ def due(connection: Connection, space_id: int, days: int, now: Micros) -> Due:
     Days are counted back from `now`, or from the last thing that happened where that was before: a memory that nobody
     used for long does not go while it is away.
     """
-    live = generations.live(connection)
-    table = sql.SQL(readmodels.table("sessions", live.stage1))
+    table = sql.SQL(readmodels.table("sessions", generations.live(connection).stage1))
     of, last = connection.execute(
         sql.SQL("SELECT count(*), coalesce(max((row->>'last_at')::bigint), 0) FROM {} WHERE space_id = %s").format(
             table
@@ -107,23 +106,34 @@ def due(connection: Connection, space_id: int, days: int, now: Micros) -> Due:
         [space_id],
     ).fetchone() or (0, 0)
     until = Micros(min(now, last) - days * DAY_US)
+    going, kept = _by(connection, space_id, until)
+    return Due(days=days, until=until, streams=going, of=of, kept=kept)
+
+
+def _by(
+    connection: Connection, space_id: int, until: Micros, among: Sequence[str] | None = None
+) -> tuple[tuple[str, ...], int]:
+    """The sessions (of these) that may go as they stand now, and how many as old may not."""
+    live = generations.live(connection)
+    wanted = None if among is None else list(among)
     old = [
         row[0]
         for row in connection.execute(
             sql.SQL(
                 # The row may be behind the log: a session that was just taken up again is not old. One of which
                 # nothing bears a time is as old as it has been known.
-                "SELECT s.stream FROM {} s WHERE space_id = %s AND (row->>'last_at')::bigint < %s AND"
+                "SELECT s.stream FROM {} s WHERE space_id = %s AND (row->>'last_at')::bigint < %s"
+                " AND (%s::text[] IS NULL OR s.stream = ANY(%s)) AND"
                 " (SELECT coalesce(max(e.occurred_at) FILTER (WHERE e.occurred_at > timestamptz 'epoch'),"
                 " max(e.recorded_at)) FROM memctl.events e WHERE e.space_id = s.space_id AND e.stream = s.stream"
                 " AND e.payload IS NOT NULL AND e.type = ANY(%s)) <= %s ORDER BY (row->>'last_at')::bigint, s.stream"
-            ).format(table),
-            [space_id, until, erase.observed(), _moment(until)],
+            ).format(sql.SQL(readmodels.table("sessions", live.stage1))),
+            [space_id, until, wanted, wanted, erase.observed(), _moment(until)],
         )
     ]
     lasting = _lasting(connection, space_id, live, until) if old else set()
     going = tuple(stream for stream in old if stream not in lasting)
-    return Due(days=days, until=until, streams=going, of=of, kept=len(old) - len(going))
+    return going, len(old) - len(going)
 
 
 def asked(connection: Connection, space_id: int, days: int) -> Due:
@@ -160,7 +170,7 @@ def prune(
     with alone(connection):
         for at in range(0, len(found.streams), AT_ONCE):
             with contextlib.suppress(NothingToForget):
-                plan = found.plan(found.streams[at : at + AT_ONCE])
+                plan = _planned(connection, space_id, found, found.streams[at : at + AT_ONCE])
                 yield forget(settings, connection, space_id, plan, qdrant)
 
 
@@ -183,12 +193,19 @@ def prune_once(
             found = Due(days=days, until=first.scope.until, streams=meant, of=0, kept=0)
         for at in range(0, len(found.streams), AT_ONCE):
             batch, then = found.streams[at : at + AT_ONCE], found.streams[AT_ONCE:] if at == 0 else ()
-            planned = partial(found.plan, batch, then)
+            planned = partial(_planned, connection, space_id, found, batch, then)
             with contextlib.suppress(NothingToForget):
                 done.append(
                     forget_once(settings, connection, space_id, f"prune:{key}:{at}", b"%d" % days, planned, qdrant)
                 )
     return done
+
+
+def _planned(connection: Connection, space_id: int, found: Due, batch: Sequence[str], then: Sequence[str] = ()) -> Plan:
+    """The forgetting of those of a batch that may still go: one may have been taken up again since, or become dear to
+    somebody."""
+    going, _ = _by(connection, space_id, found.until, batch)
+    return found.plan(going, then)
 
 
 @contextlib.contextmanager
@@ -267,6 +284,13 @@ def _lasting(connection: Connection, space_id: int, live: generations.Live, unti
                 for (space, key), row in rows
                 if space == space_id and (row.pinned or row.confirmed or row.usefulness > USEFUL)
             ]
+    # Rows may be behind the log: whatever was said of a memory that they do not tell of yet counts.
+    said = connection.execute(
+        "SELECT DISTINCT coalesce(payload->>'memory', payload->>'claim') FROM memctl.events WHERE space_id = %s"
+        " AND position > %s AND type IN ('memory.pinned', 'memory.rated', 'knowledge.verified')",
+        [space_id, generations.lowest_offset(connection, live.stage2)],
+    )
+    dear += [row[0] for row in said if row[0]]
     told = connection.execute(
         "SELECT DISTINCT m->>'id' FROM memctl.events, jsonb_array_elements(payload->'memories') m WHERE space_id = %s"
         " AND type = 'memory.recalled' AND occurred_at >= %s AND payload ? 'memories' AND NOT payload ? 'withheld'",

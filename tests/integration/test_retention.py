@@ -128,6 +128,35 @@ def test_what_is_pinned_or_found_useful_or_was_told_since_keeps_its_session(log:
         retention.asked(log, 1, 10)
 
 
+@pytest.mark.parametrize("how", ["pinned", "taken up again"])
+def test_a_session_that_becomes_dear_or_goes_on_while_others_are_pruned_stays(
+    settings: Settings, log: Connection, database_url: str, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    monkeypatch.setattr(retention, "AT_ONCE", 1)
+    old, decision, kept = old_and_new()
+    append(log, 1, [*old, *decision, *kept])
+    drained(database_url)
+    (memory,) = log.execute(
+        f"SELECT min(key) FROM memctl.memories_g{generations.live(log).stage2} WHERE row->'sessions' ? %s",
+        [old[-1].stream],
+    ).fetchone() or ("",)
+    found = retention.due(log, 1, 10, FAR)
+    pruning = retention.prune(settings, log, 1, found, None)
+    assert next(pruning).types
+    last = old[-1]
+    meanwhile = (
+        stated(MemoryPinned(memory=memory), kept[0], NOON)
+        if how == "pinned"
+        else msgspec.structs.replace(prompt(1, "taken up again", at=10**7), stream=last.stream)
+    )
+    append(log, 1, [meanwhile])
+    assert list(pruning) == []
+    held = "SELECT count(*) FROM memctl.events WHERE stream = %s AND payload IS NOT NULL"
+    expected = sum(each.stream == last.stream for each in [*old, *decision, meanwhile])
+    assert log.execute(held, [last.stream]).fetchone() == (expected,)
+    assert append(log, 1, [meanwhile])[0].status == "duplicate"
+
+
 def test_by_the_settings_a_tenth_goes_in_a_day_and_a_memory_that_nobody_used_stays_as_it_is(
     settings: Settings, log: Connection, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
