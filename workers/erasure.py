@@ -28,7 +28,7 @@ from memctl.infra.log.read import names_of
 from memctl.infra.readmodels import OUTBOX_OF
 from memctl.projections.kernel import folded_as_recorded, projections
 from memctl.projections.memory_rows import Memory
-from memctl.projections.things import NAMED
+from memctl.projections.things import NAMED, THINGS
 from memctl.workers.refold import refold
 
 PATIENCE_S = 120.0
@@ -63,6 +63,8 @@ class Round(msgspec.Struct):
     consequences: list[Consequence] = msgspec.field(default_factory=list)
     dropped: list[str] = msgspec.field(default_factory=list)
     """Keys of things that are named by them, and ids of facts, that stand no more."""
+    things: list[str] = msgspec.field(default_factory=list)
+    """Those of them that are ids, and no names of sessions and places."""
     retold: list[str] = msgspec.field(default_factory=list)
     """Ids of memories that stand otherwise."""
     points: list[str] = msgspec.field(default_factory=list)
@@ -231,6 +233,7 @@ def _erased(
             # Nobody can ask for it again: what names it is named by nothing that is left.
             result.about = said_about(connection, space_id, result)
             erase.to_come(connection, receipt, result.about)
+            erase.note(connection, receipt, result.things, result.retold)
         if dry:
             raise _Undone
 
@@ -345,6 +348,8 @@ def _compare(connection: Connection, space_id: int, live: generations.Live, resu
             result.retold += [key for key, dropped in rows if not dropped]
         if p.name in NAMED:
             result.dropped += gone
+        if p.name in THINGS.values():
+            result.things += gone
     retracted = connection.execute(
         sql.SQL(
             "SELECT s.id::text FROM memctl_stood s LEFT JOIN memctl.facts_g{} f ON f.space_id = %s AND f.id = s.id"
@@ -352,7 +357,9 @@ def _compare(connection: Connection, space_id: int, live: generations.Live, resu
         ).format(sql.SQL(str(live.stage1))),
         [space_id],
     )
-    result.dropped += [row[0] for row in retracted]
+    facts_gone = [row[0] for row in retracted]
+    result.dropped += facts_gone
+    result.things += facts_gone
 
 
 def _forget_vectors(connection: Connection, live: generations.Live) -> None:

@@ -28,7 +28,7 @@ from memctl.infra import dead_letters, generations, outbox, readmodels
 from memctl.infra.database import Connection, outages
 from memctl.infra.log import erase
 from memctl.infra.log.append import append
-from memctl.infra.log.erase import Receipt
+from memctl.infra.log.erase import Receipt, SoFar
 from memctl.infra.log.mark import move_mark, position_at
 from memctl.infra.log.receipts import write_receipts
 from memctl.infra.redaction import redact, redactor_for
@@ -92,6 +92,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     stones: tuple[Tombstone, ...] = ()
     text: str = ""
     begun: bool = False
+    so_far: SoFar = SoFar()
 
 
 class Preview(msgspec.Struct, frozen=True, kw_only=True):
@@ -234,7 +235,10 @@ def _begin(settings: Settings, connection: Connection, space_id: int, receipt: U
 
 
 def _taken_up(receipt: Receipt) -> Plan:
-    return Plan(scope=receipt.scope, what=_in_words(receipt.scope), ids=frozenset(receipt.erased), begun=True)
+    return Plan(
+        scope=receipt.scope, what=_in_words(receipt.scope), ids=frozenset(receipt.erased), begun=True,
+        so_far=receipt.so_far,
+    )  # fmt: skip
 
 
 def begun_under(connection: Connection, space_id: int, key: str) -> Receipt | None:
@@ -278,9 +282,10 @@ def resume(
 
 
 def _folded(connection: Connection, upto: Position) -> bool:
-    """Whether stage 1 has read that far, or stands at what it cannot read."""
+    """Whether both stages have read that far, or stand at what they cannot read."""
     live = generations.live(connection)
-    return generations.lowest_offset(connection, live.stage1) >= upto or bool(dead_letters.halts(connection, live))
+    read = min(generations.lowest_offset(connection, each) for each in (live.stage1, live.stage2))
+    return read >= upto or bool(dead_letters.halts(connection, live))
 
 
 def _carry_out(
@@ -306,7 +311,7 @@ def _carry_out(
     points: list[str] = []
     gone: set[UUID] = set()
     made = 0
-    for erased, found in rounds(connection, space_id, receipt, ids, plan.scope.id):
+    for erased, found in rounds(connection, space_id, receipt, ids, plan.scope.id, plan.so_far):
         made += 1
         gone |= erased
         types += found.types
@@ -344,15 +349,15 @@ def _carry_out(
 
 
 def rounds(
-    connection: Connection, space_id: int, receipt: UUID, ids: set[UUID], thing: str = ""
+    connection: Connection, space_id: int, receipt: UUID, ids: set[UUID], thing: str = "", so_far: SoFar | None = None
 ) -> Iterator[tuple[set[UUID], Round]]:
     """Erase these deliveries under a receipt, then what was recorded about what went with them, meanwhile too, and so
     on until nothing follows. Of each round what it was to erase, and what it did. `thing`: a row of which nothing is to
-    be left.
+    be left; `so_far`: what went in rounds of before.
 
     Raises: StillThere, StillWriting, as `erase_round`.
     """
-    stood = Round()
+    stood = Round(dropped=[*so_far.dropped], retold=[*so_far.retold]) if so_far else Round()
     for _ in range(MOST_ROUNDS):
         if not ids:
             return

@@ -41,6 +41,14 @@ _FIND = """SELECT DISTINCT coalesce(variant_of, event_id) FROM memctl.events
     WHERE space_id = %(space)s AND payload IS NOT NULL AND type <> ALL(%(records)s) AND """
 
 
+class SoFar(msgspec.Struct, frozen=True):
+    """Ids of what was gone, or told otherwise, when a forgetting was left off: who spoke of it meanwhile named those.
+    Once a receipt is finished, it holds none."""
+
+    dropped: tuple[str, ...] = ()
+    retold: tuple[str, ...] = ()
+
+
 class Receipt(msgspec.Struct, frozen=True):
     """What was forgotten: scope and ids, never what was said. `erased` are deliveries."""
 
@@ -52,6 +60,7 @@ class Receipt(msgspec.Struct, frozen=True):
     finished_at: datetime | None
     erased: tuple[UUID, ...]
     outcome: dict[str, Any]
+    so_far: SoFar
 
 
 class Emptied(NamedTuple):
@@ -84,6 +93,16 @@ def to_come(connection: Connection, receipt: UUID, ids: Iterable[UUID]) -> None:
     connection.execute(_MORE, [list(ids), receipt])
 
 
+def note(connection: Connection, receipt: UUID, dropped: Sequence[str], retold: Sequence[str]) -> None:
+    """Note what is gone, or told otherwise, under a receipt that is not finished, in the caller's transaction."""
+    connection.execute(
+        "UPDATE memctl.receipts SET outcome = jsonb_build_object("
+        " 'dropped', coalesce(outcome->'dropped', '[]') || to_jsonb(%s::text[]),"
+        " 'retold', coalesce(outcome->'retold', '[]') || to_jsonb(%s::text[])) WHERE receipt = %s",
+        [list(dropped), list(retold), receipt],
+    )
+
+
 def finish(connection: Connection, receipt: UUID, outcome: dict[str, Any]) -> None:
     """Close a receipt: everything that it is about was looked for, and is not there."""
     connection.execute(
@@ -107,7 +126,8 @@ def receipts(connection: Connection, *, unfinished: bool = False) -> list[Receip
     )
     return [
         Receipt(row[0], row[1], msgspec.json.decode(row[2], type=Scope), row[3], row[4], row[5], tuple(row[6]),
-                msgspec.json.decode(row[7]))
+                msgspec.json.decode(row[7]) if row[5] else {},
+                SoFar() if row[5] else msgspec.json.decode(row[7], type=SoFar))
         for row in rows
     ]  # fmt: skip
 

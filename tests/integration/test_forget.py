@@ -8,12 +8,15 @@ import random
 import unicodedata
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
 
 import msgspec
 import psycopg
 import pytest
+import servers
 from events import NOON, id_of, observed, prompt, stated
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
@@ -22,7 +25,7 @@ from histories import digests, drained, everything, example, rebuilt, workshop
 from hostile import Values
 from waiting import until
 
-from memctl.api import forget, http_forget, http_problems, queries
+from memctl.api import backups, forget, http_forget, http_problems, queries
 from memctl.api.deciding import Commands
 from memctl.api.places import places_of
 from memctl.api.reader import Readers, reader_of
@@ -46,6 +49,7 @@ from memctl.domain.reflections import ReflectionMade
 from memctl.domain.statements import Statement
 from memctl.domain.verdicts import MemoryPinned, MemoryRated
 from memctl.infra import generations, readmodels, rebuilds
+from memctl.infra.backups import backup
 from memctl.infra.database import Connection, connect
 from memctl.infra.log import erase
 from memctl.infra.log.append import append
@@ -492,6 +496,61 @@ def test_what_was_said_about_what_is_gone_goes_also_where_a_forgetting_was_kille
     (done,) = forget.resume(settings, log, 1, None)
     assert done.types == {"memory.rated": 1}
     assert not holds(database_url, "Dana said so")
+
+
+def test_what_was_said_of_what_is_gone_while_a_forgetting_was_left_off_goes_once_it_is_taken_up(
+    settings: Settings, log: Connection, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = workshop(0)
+    append(log, 1, session)
+    drained(database_url)
+    [memory, *_] = [key for key, _ in readmodels.all_rows(log, model("memories"), generations.live(log).stage2)]
+    planned = forget.plan(reader_of(log, "default"), session=session[0].stream)
+    with connect(database_url, autocommit=False) as slow:
+
+        def begins_to_speak(*given: Any, **named: Any) -> Any:
+            append(slow, 1, [stated("knowledge/verdicts", MemoryRated(memory=memory, value=0.0, why=PHRASE))])
+            return erasure.erase_round(*given, **named)
+
+        monkeypatch.setattr(forgetting, "erase_round", begins_to_speak)
+        monkeypatch.setattr(erase, "settled", partial(erase.settled, patience_s=0.2))
+        with pytest.raises(forgetting.StillWriting):
+            forget.forget(settings, log, 1, planned, None)
+        slow.commit()
+    monkeypatch.undo()
+    [begun] = erase.receipts(log, unfinished=True)
+    assert begun.outcome == {}
+    (done,) = forget.resume(settings, log, 1, None)
+    assert (done.types, holds(database_url, "zq7vkx19mw")) == ({"memory.rated": 1}, [])
+    assert [each.so_far for each in erase.receipts(log)] == [erase.SoFar()]
+
+
+def test_what_a_restored_log_was_to_forget_waits_for_rows_that_tell_what_follows_from_it(
+    settings: Settings, log: Connection, elsewhere: Connection, database_url: str, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    session = rated_session(log, database_url)
+
+    def killed(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    planned = forget.plan(reader_of(log, "default"), session=session)
+    monkeypatch.setattr(forgetting, "erase_round", killed)
+    with pytest.raises(KeyboardInterrupt):
+        forget.forget(settings, log, 1, planned, None)
+    monkeypatch.setattr(forgetting, "erase_round", erasure.erase_round)
+    assert backups.restore(settings, elsewhere, backup(settings, log, tmp_path / "kept")).begun == 1
+    generations.ensure_live(elsewhere, 1)
+    url = servers.with_database(database_url, elsewhere.info.dbname)
+    with contextlib.closing(Drainer(url)) as drainer:
+        for _, shard in drainer.behind():
+            drainer.drain(1, shard)
+        with pytest.raises(forgetting.NotFolded):
+            forget.resume(settings, elsewhere, 1, None)
+    drained(url)
+    (done,) = forget.resume(settings, elsewhere, 1, None)
+    assert done.types["memory.rated"] == 1
+    assert holds(url, "Dana said so") == []
 
 
 def test_a_forgetting_that_was_killed_half_way_is_taken_up_again(
