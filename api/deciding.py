@@ -18,7 +18,7 @@ from memctl.api.commands import Intake
 from memctl.api.context import session_here, session_of
 from memctl.api.delivering import confined
 from memctl.api.places import limits_of
-from memctl.api.reader import Reader, Readers
+from memctl.api.reader import Reader, Readers, reader_of
 from memctl.domain.commanding import Command, KeyReused, Kind, commands, read_command
 from memctl.domain.errors import MemctlError
 from memctl.domain.event import Event, Micros, NewEvent, Payload, Position
@@ -163,6 +163,18 @@ class Commands:
             asked = msgspec.structs.replace(asked, **whole)
         return msgspec.structs.replace(asked, location=location)
 
+    def _still_there(self, connection: Connection, asked: Command) -> None:
+        """Look once more at what the command names: it may have been forgotten since its ids were looked up. Whoever
+        forgets it from now on meets the append. Raises: NotFound."""
+        named = {field: kind for field, kind in asked.refers.items() if kind in ("memory", "claim", "thing")}
+        if named:
+            reader = reader_of(connection, self.settings.space)
+            for field, kind in named.items():
+                told = getattr(asked, field)
+                for id in told if isinstance(told, tuple) else (told,):
+                    if id:
+                        queries.id_of(reader, kind, id)
+
     def _decided(self, key: str, asked: Command, meant: Sequence[object]) -> Done:
         """`meant` are the ids that names in the command stand for now."""
         intake = self._opened()
@@ -192,6 +204,8 @@ class Commands:
                     raise KeyReused
                 return _done(before, before.position, "duplicate")
             (appended,) = append(connection, space_id, [prepared])
+            if appended.status == "new":
+                self._still_there(connection, asked)
         intake.wake()
         return Done(
             event_id=str(delivery),

@@ -39,6 +39,7 @@ from memctl.domain.consolidation import (
 from memctl.domain.errors import MemctlError
 from memctl.domain.near import bands, features, likely_pairs
 from memctl.infra import processing, readmodels
+from memctl.infra.log import erase
 from memctl.infra.places import known_projects
 from memctl.projections.consolidated import Consolidated
 from memctl.projections.memory_rows import Memory
@@ -63,6 +64,12 @@ class TooManyChanges(MemctlError):
     hint = "see `memctl consolidate --preview`; `memctl consolidate --force` does it all the same"
     changed: int
     of: int
+
+
+class Overtaken(MemctlError):
+    """Something was forgotten while memories were compared; nothing was recorded."""
+
+    hint = "say the same again; what was begun to be forgotten is told by `memctl doctor`"
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):
@@ -124,11 +131,17 @@ class Consolidator:
 
 
 def consolidate(desk: Desk, *, force: bool) -> tuple[Plan, list[Any]]:
-    """A round by hand, due or not. Raises: TooManyChanges."""
+    """A round by hand, due or not. Raises: TooManyChanges, Overtaken."""
+    began = erase.now(desk.connection)
     found = plan(desk)
     if not force and too_many(found.changed, found.of):
         raise TooManyChanges(changed=found.changed, of=found.of)
-    return found, list(record(desk, events(Consolidator(), desk, found)))
+    with desk.connection.transaction():
+        recorded = list(record(desk, events(Consolidator(), desk, found)))
+        # Asked after the append, as of work that is found: whoever forgets waits for it.
+        if erase.at_work_since(desk.connection, began, desk.space_id):
+            raise Overtaken
+    return found, recorded
 
 
 def events(processor: Consolidator, desk: Desk, found: Plan) -> list[Any]:

@@ -34,7 +34,7 @@ from memctl.infra.database import Connection, connect
 from memctl.infra.log.append import append
 from memctl.infra.processing import WorkLost
 from memctl.infra.settings import Settings, load_settings
-from memctl.workers.consolidator import Consolidator, TooManyChanges, consolidate, plan
+from memctl.workers.consolidator import Consolidator, Overtaken, TooManyChanges, consolidate, plan
 from memctl.workers.processing import Desk, Failed, Outcome, ProcessorLoop, Work, process
 from memctl.workers.reflector import Reflector
 from memctl.workers.replay import replay
@@ -122,6 +122,21 @@ def test_what_was_never_needed_is_left_out_of_lists_and_what_an_agent_was_just_t
     consolidate(desk, force=True)
     filled(desk)
     assert {item["id"] for item in turns(desk.connection)} == {shown["is "]}
+
+
+def test_a_round_by_hand_is_overtaken_by_what_is_forgotten_meanwhile(desk: Desk, log: Connection) -> None:
+    filled(desk, noted(NOTE, 1), noted(AGAIN, 2), again := noted("Deploy from main, by hand, on Fridays only", 3))
+
+    def meanwhile() -> int:
+        desk.now = lambda: NOON + DAY
+        forget.forget(desk.settings, log, 1, forget.plan(reader_of(log, "default"), id=id_of(again)), None)
+        return NOON + DAY
+
+    desk.now = meanwhile
+    with pytest.raises(Overtaken):
+        consolidate(desk, force=False)
+    assert consolidation(reader_of(log, "default")).items == []
+    assert len(consolidate(desk, force=False)[1]) == 1
 
 
 def test_a_merge_holds_no_longer_once_a_text_has_changed(desk: Desk) -> None:
