@@ -12,7 +12,7 @@ import hashlib
 import json
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import UUID, uuid4
@@ -297,13 +297,16 @@ def _carry_out(
     qdrant: QdrantClient | None,
     reason: str,
 ) -> Forgotten:
+    # Who takes this up after it was left off knows no text any more.
+    spooled = 0 if plan.scope.rule else _spool_without(settings.data_dir / "spool", plan)
     if not erase.settled(connection):
         raise StillWriting
     told_upto = move_mark(connection)
     # A look at the past that was built before the receipt stood is not told of it.
     drop_all_but_live(connection)
     if plan.scope.kind in ("id", "match"):
-        plan = _with_what_came(connection, space_id, receipt, plan)
+        came = _with_what_came(connection, space_id, receipt, plan.ids, plan.text)
+        plan = msgspec.structs.replace(plan, ids=frozenset(came))
     ids = _ids(connection, space_id, plan, some=False)
     words = () if plan.scope.rule else _words(connection, space_id, ids, plan.text)
     types: Counter[str] = Counter()
@@ -320,7 +323,7 @@ def _carry_out(
             told[each.read_model, "dropped"] += each.dropped
             told[each.read_model, "changed"] += each.changed
     # What waits on disk is new, and meets the tombstones where it is not.
-    spooled = 0 if plan.scope.rule else _spool_without(settings.data_dir / "spool", plan)
+    spooled += 0 if plan.scope.rule else _spool_without(settings.data_dir / "spool", plan)
     recorded(connection, space_id, receipt, plan.scope, types.total(), reason)
     # Which points went in rounds of before, nothing tells: all that is queued by now is waited for.
     _await_vectors(settings, connection, qdrant, None if plan.begun else points)
@@ -369,20 +372,33 @@ def rounds(
         # Who began to tell of it while it stood has ended by then; who begins now meets that it is gone.
         if not erase.settled(connection):
             raise StillWriting
-        about = said_about(connection, space_id, stood) | (of_thing(connection, space_id, thing) if thing else set())
+        about = said_about(connection, space_id, stood)
+        if thing and (fed := of_thing(connection, space_id, thing) - stood.ids):
+            about |= _with_what_came(connection, space_id, receipt, fed)
         ids = with_what_cites(connection, space_id, stood.ids | about) - stood.ids
     if ids:
         raise StillThere(where="what was recorded about it, without an end")
 
 
-def _with_what_came(connection: Connection, space_id: int, receipt: UUID, plan: Plan) -> Plan:
-    """The plan with what was still being told when it was made: other tellings of the same, and more that holds the
-    text. Its own tombstones are laid."""
-    ids = set(plan.ids) | (erase.holding(connection, space_id, plan.text) if plan.text else set())
-    ids, stones = with_twins(connection, space_id, ids)
-    with connection.transaction():
-        erase.lay(connection, space_id, receipt, stones)
-    return msgspec.structs.replace(plan, ids=frozenset(ids))
+def _with_what_came(
+    connection: Connection, space_id: int, receipt: UUID, ids: Collection[UUID], text: str = ""
+) -> set[UUID]:
+    """Deliveries with the other tellings of the same, and what holds the text, with all that was still being told of it
+    when it was looked up. Their tombstones are laid, and they are noted under the receipt. Raises: StillWriting."""
+    known = set(ids)
+    for _ in range(MOST_ROUNDS):
+        more = erase.holding(connection, space_id, text) if text else set()
+        found, stones = with_twins(connection, space_id, known | more)
+        with connection.transaction():
+            erase.lay(connection, space_id, receipt, stones)
+            erase.to_come(connection, receipt, found)
+        if found <= known:
+            break
+        known = found
+        # Who was telling it once more, and saw no tombstone, has ended by then.
+        if not erase.settled(connection):
+            raise StillWriting
+    return known
 
 
 def _words(connection: Connection, space_id: int, ids: set[UUID], text: str) -> tuple[str, ...]:
@@ -411,7 +427,7 @@ def of_thing(connection: Connection, space_id: int, id: str, kind: str = "") -> 
         return set()
     if kind == "memory" and (memory := _row(connection, space_id, "memories", id)) is not None:
         source = memory.source
-        episode = source.key if source.projection == "facts" else ""
+        episode = source.key if source.projection == "episodes" else ""
     else:
         episode = id if kind == "episode" else ""
     if episode and (row := _row(connection, space_id, "episodes", episode)) is not None:

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from uuid import UUID, uuid4
 
 import msgspec
@@ -26,14 +26,15 @@ from hostile import Values
 from waiting import until
 
 from memctl.api import backups, forget, http_forget, http_problems, queries
-from memctl.api.deciding import Commands
+from memctl.api.access import drawn
+from memctl.api.deciding import Commands, _digest
 from memctl.api.places import places_of
 from memctl.api.reader import Readers, reader_of
 from memctl.domain.commanding import KeyReused
 from memctl.domain.consolidation import STREAM as CONSOLIDATION
 from memctl.domain.consolidation import Member, MemoriesMerged, MemoryPruned
 from memctl.domain.core_memory import CoreMemoryAppended
-from memctl.domain.erasing import NothingToForget, Scope, Tombstone, TooShort
+from memctl.domain.erasing import NothingToForget, Scope, Tombstone, TooShort, event_tombstones
 from memctl.domain.event import Micros, NewEvent, event_types
 from memctl.domain.notes import MemoryNoted
 from memctl.domain.observations import (
@@ -337,6 +338,52 @@ def test_what_was_still_being_told_when_it_was_looked_up_goes_along(
     assert append(log, 1, [by_hook])[0].status == "forgotten"
 
 
+def test_what_is_told_once_more_while_a_text_is_looked_up_goes_along(
+    settings: Settings, log: Connection, database_url: str
+) -> None:
+    by_line, by_hook = told_twice()
+    append(log, 1, [first := prompt(7, PHRASE, session="b")])
+    drained(database_url)
+    planned = forget.plan(reader_of(log, "default"), match=PHRASE)
+    append(log, 1, [by_hook])
+    log.execute("UPDATE memctl.spaces SET has_tombstones = true")  # else who lays the first one waits for another
+    stones = event_tombstones(by_hook.stream, by_hook.type, by_hook.occurred_at, by_hook.payload, has_twin=False)
+    with (
+        connect(database_url, name="forgetting") as mine,
+        connect(database_url, autocommit=False) as laying,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        erase.begin(laying, 1, receipt := uuid4(), Scope(kind="id"), "")
+        erase.lay(laying, 1, receipt, stones)
+        forgetting = pool.submit(forget.forget, settings, mine, 1, planned, None)
+        waits = "SELECT FROM pg_stat_activity WHERE application_name = 'forgetting' AND wait_event_type = 'Lock'"
+        until(lambda: log.execute(waits).fetchone() is not None, "who lays a tombstone of what came since")
+        assert append(log, 1, [by_line])[0].status == "new"
+        laying.rollback()
+        forgetting.result(60)
+    drained(database_url)
+    assert holds(database_url, "zq7vkx19mw") == []
+    assert {each.status for each in append(log, 1, [first, by_line, by_hook])} == {"forgotten"}
+
+
+def test_what_a_row_was_fed_since_it_was_asked_for_is_not_told_once_more(
+    settings: Settings, log: Connection, database_url: str
+) -> None:
+    def said(session: str, via: Literal["transcript", "hook"]) -> NewEvent:
+        text = f"From now on, always use {PHRASE} for deploys"
+        line = f"{session}-{via}"
+        return observed(PromptSubmitted(line=line, text=text, via=via), session=session, at=1 + (via == "hook"))
+
+    append(log, 1, [said("a", "transcript")])
+    drained(database_url)
+    [insight, *_] = [key for key, _ in readmodels.all_rows(log, model("insights"), generations.live(log).stage2)]
+    planned = forget.plan(reader_of(log, "default"), id=insight)
+    append(log, 1, [said("b", "transcript")])
+    drained(database_url)
+    assert forget.forget(settings, log, 1, planned, None).types == {"prompt.submitted": 2}
+    assert [each.status for each in append(log, 1, [said("a", "hook"), said("b", "hook")])] == ["forgotten"] * 2
+
+
 def test_a_better_parser_that_reads_more_of_a_forgotten_line_brings_nothing_back(
     settings: Settings, log: Connection, database_url: str
 ) -> None:
@@ -467,6 +514,32 @@ def test_what_was_said_of_a_thing_stays_where_other_words_about_it_go(
     assert replay(database_url, None, verify=True).equal
 
 
+@pytest.mark.parametrize("by", ["episodes", "memories"])
+def test_an_episode_goes_whole_by_its_own_id_and_by_that_of_its_memory(
+    settings: Settings, log: Connection, database_url: str, by: str
+) -> None:
+    asked = prompt(1, "please look into the tests of the cart", session="l")
+    runs = [
+        run
+        for n in range(9)
+        for run in (
+            ToolCalled(line=f"c{n}", tool="Bash", call=f"c{n}", input={"command": f"make part{n}"}),
+            ToolReturned(line=f"r{n}", tool="Bash", call=f"c{n}", text="done"),
+        )
+    ]
+    append(log, 1, [asked, *(observed(run, session="l", at=9) for run in runs), prompt(1, session="other")])
+    drained(database_url)
+    live = generations.live(log)
+    [(id, _)] = [
+        (key, row)
+        for key, row in readmodels.all_rows(log, model(by), live.stage1 if by == "episodes" else live.stage2)
+        if b'"session/claude-code/l"' in row and (by == "episodes" or b'"kind": "episode"' in row)
+    ]
+    assert forgotten(settings, log, id=id).types == {
+        "prompt.submitted": 1, "tool.called": 9, "tool.returned": 9,
+    }  # fmt: skip
+
+
 def test_a_strategy_is_forgotten_by_its_id(settings: Settings, log: Connection, database_url: str) -> None:
     append(log, 1, everything())
     drained(database_url)
@@ -571,6 +644,31 @@ def test_a_forgetting_that_was_killed_half_way_is_taken_up_again(
     (done,) = forget.resume(settings, log, 1, None)
     assert (done.events, holds(database_url, "zq7vkx19mw")) == (1, [])
     assert forget.resume(settings, log, 1, None) == []
+
+
+def test_a_command_about_what_is_forgotten_between_its_look_and_its_append_is_refused(
+    settings: Settings, log: Connection, database_url: str
+) -> None:
+    session = workshop(0)
+    append(log, 1, session)
+    drained(database_url)
+    [memory, *_] = [key for key, _ in readmodels.all_rows(log, model("memories"), generations.live(log).stage2)]
+    body = json.dumps({"memory": memory, "value": 0.0, "why": PHRASE}).encode()
+    key = f"command:rate:{_digest(drawn('key-1'))}"
+    readers = Readers(database_url, settings.space)
+    commands = Commands(settings, readers)
+    with contextlib.closing(readers), contextlib.closing(commands), ThreadPoolExecutor(1) as pool:
+        with log.transaction():
+            log.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 1))", [key])
+            rating = pool.submit(commands.carry_out, "rate", body, "key-1")
+            waits = "SELECT FROM pg_locks WHERE NOT granted AND locktype = 'advisory'"
+            with connect(database_url) as other:
+                until(lambda: other.execute(waits).fetchone() is not None, "a command that knows what it means")
+                planned = forget.plan(reader_of(other, "default"), session=session[0].stream)
+                forget.forget(settings, other, 1, planned, None)
+        with pytest.raises(queries.NotFound):
+            rating.result(60)
+    assert holds(database_url, "zq7vkx19mw") == []
 
 
 def test_a_command_sent_again_after_what_it_became_was_forgotten_brings_nothing_back(

@@ -43,7 +43,7 @@ from memctl.infra.outbox import forget_unused
 from memctl.infra.settings import Settings
 from memctl.infra.spool import Delivery
 from memctl.infra.vectors import drift, store
-from memctl.workers import forgetting
+from memctl.workers import erasure, forgetting
 from memctl.workers.as_of import as_of
 from memctl.workers.drain import Drainer
 from memctl.workers.outbox import WRITING, Outbox, OutboxLoop, only_one
@@ -83,6 +83,25 @@ def test_deliveries_on_disk_go_with_what_they_tell(settings: Settings, log: Conn
     old = left(spool, "old.refused", told, at=NOON - 5_000_000)
     assert forgotten(settings, log, before=datetime.fromtimestamp(NOON / 1e6 - 1, UTC)).spooled == 1
     assert (old.exists(), kept.exists()) == (False, True)
+
+
+def test_deliveries_on_disk_that_hold_a_text_are_gone_though_the_forgetting_was_killed(
+    settings: Settings, log: Connection, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    append(log, 1, [prompt(1, PHRASE)])
+    drained(database_url)
+    refused = left(settings.data_dir / "spool", "it.refused", {"session_id": "c", "prompt": PHRASE})
+
+    def killed(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    planned = forget.plan(reader_of(log, "default"), match=PHRASE)
+    monkeypatch.setattr(forgetting, "erase_round", killed)
+    with pytest.raises(KeyboardInterrupt):
+        forget.forget(settings, log, 1, planned, None)
+    monkeypatch.setattr(forgetting, "erase_round", erasure.erase_round)
+    assert len(forget.resume(settings, log, 1, None)) == 1
+    assert not refused.exists()
 
 
 def test_a_receipt_stays_open_while_something_of_it_is_found_in_a_log_file(
