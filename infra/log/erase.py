@@ -18,6 +18,7 @@ from uuid import UUID
 import msgspec
 from psycopg.types.json import Jsonb
 
+from memctl.domain.consolidation import Consolidating
 from memctl.domain.erasing import Scope, Tombstone
 from memctl.domain.event import Event, Micros, NewEvent, event_types
 from memctl.domain.location import above
@@ -341,13 +342,20 @@ def _citing_many(connection: Connection, space_id: int, ids: Set[UUID]) -> set[U
 
 
 def naming(connection: Connection, space_id: int, keys: Sequence[str]) -> set[UUID]:
-    """What people and processors said about things of these ids: statements that name one in a field of its own.
+    """What people and processors said about things of these ids: statements that name one in a field of its own, and
+    what tells how memories stand to each other, where one of them is named.
 
     What was recalled holds nothing but ids, and stays.
     """
-    where = "type <> ALL(%(told)s) AND EXISTS (SELECT FROM jsonb_each_text(payload) f WHERE f.value = ANY(%(keys)s))"
+    where = (
+        "type <> ALL(%(told)s) AND (EXISTS (SELECT FROM jsonb_each_text(payload) f WHERE f.value = ANY(%(keys)s))"
+        " OR type = ANY(%(comparing)s) AND EXISTS (SELECT FROM jsonb_path_query(payload, '$.**') f"
+        " WHERE jsonb_typeof(f) = 'string' AND f #>> '{}' = ANY(%(keys)s)))"
+    )
+    if not keys:
+        return set()
     told = [*observed(), "project.identified"]
-    return _ids(connection, where, space=space_id, told=told, keys=list(keys)) if keys else set()
+    return _ids(connection, where, space=space_id, told=told, comparing=comparing(), keys=list(keys))
 
 
 def reflecting(connection: Connection, space_id: int, memories: Sequence[str]) -> set[UUID]:
@@ -363,6 +371,12 @@ def observed() -> list[str]:
         *(name for name, entry in event_types().items() if issubclass(entry.payload, Observation)),
         "memory.recalled",
     ]
+
+
+@cache
+def comparing() -> list[str]:
+    """The types of recorded events that tell how memories stand to each other."""
+    return [name for name, entry in event_types().items() if issubclass(entry.payload, Consolidating)]
 
 
 @cache

@@ -32,7 +32,7 @@ from memctl.api.places import places_of
 from memctl.api.reader import Readers, reader_of
 from memctl.domain.commanding import KeyReused
 from memctl.domain.consolidation import STREAM as CONSOLIDATION
-from memctl.domain.consolidation import Member, MemoriesMerged, MemoryPruned
+from memctl.domain.consolidation import Member, MemoriesMerged, MemoryPruned, MemorySuperseded
 from memctl.domain.core_memory import CoreMemoryAppended
 from memctl.domain.erasing import NothingToForget, Scope, Tombstone, TooShort, event_tombstones
 from memctl.domain.event import Micros, NewEvent, event_types
@@ -511,6 +511,26 @@ def test_what_was_said_of_a_thing_stays_where_other_words_about_it_go(
     drained(database_url)
     for each in (rated, merged, core):
         assert forgotten(settings, log, id=id_of(each)).types == {each.type: 1}
+    assert replay(database_url, None, verify=True).equal
+
+
+@pytest.mark.parametrize("gone", [0, 1])
+def test_what_was_said_of_one_memory_and_another_goes_with_either(
+    settings: Settings, log: Connection, database_url: str, gone: int
+) -> None:
+    sessions = [workshop(0), workshop(1)]
+    append(log, 1, [*sessions[0], *sessions[1]])
+    drained(database_url)
+    rows = list(readmodels.all_rows(log, model("memories"), generations.live(log).stage2))
+    one, other = (
+        next(key for key, row in rows if f'"sessions": ["{session[0].stream}"]'.encode() in row) for session in sessions
+    )
+    said = MemorySuperseded(memory=Member(one, ""), by=Member(other, ""), why=PHRASE, made_by="user")
+    append(log, 1, [stated(CONSOLIDATION, said)])
+    drained(database_url)
+    done = forgotten(settings, log, session=sessions[gone][0].stream)
+    assert done.types["memory.superseded"] == 1
+    assert holds(database_url, "zq7vkx19mw") == []
     assert replay(database_url, None, verify=True).equal
 
 
