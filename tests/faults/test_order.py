@@ -264,7 +264,9 @@ def meddle(what: str, url: str, connection: Connection, luck: random.Random) -> 
                 rollback(url, None)
         case _:
             there = connection.execute(
-                "SELECT DISTINCT coalesce(variant_of, event_id) FROM memctl.events WHERE payload IS NOT NULL ORDER BY 1"
+                "SELECT DISTINCT coalesce(variant_of, event_id) FROM memctl.events"
+                " WHERE payload IS NOT NULL AND type <> ALL(%s) ORDER BY 1",
+                [list(erase.RECORDS)],
             ).fetchall()
             forgotten(connection, {row[0] for row in luck.sample(there, min(len(there), luck.randint(1, 5)))}, luck)
 

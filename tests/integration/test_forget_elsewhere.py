@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, cast
 from uuid import UUID, uuid4
 
+import msgspec
 import pytest
 import servers
 from embedding import SIGNS, Loading, Signs
@@ -28,6 +29,7 @@ from memctl.domain.consolidation import STREAM as CONSOLIDATION
 from memctl.domain.consolidation import ConsolidationUndone
 from memctl.domain.erasing import NothingToForget, Scope
 from memctl.domain.observations import ToolCalled
+from memctl.domain.reflections import ReflectionMade
 from memctl.domain.skipping import EventSkipped
 from memctl.infra import generations, vector_models
 from memctl.infra.backups import backup
@@ -159,6 +161,26 @@ def test_what_another_space_was_told_may_name_what_is_forgotten(
     assert forgotten(settings, log, id=id_of(edit)).events == 1
     assert name in holds(database_url, id_of(edit))
     assert replay(database_url, None, verify=True, processes=1).equal
+
+
+def test_what_a_reflection_named_may_stand_where_others_show_it(
+    settings: Settings, log: Connection, database_url: str
+) -> None:
+    """The signature of an error is made by memctl: no event says it, and other sessions show the error, too."""
+    first, second = example(0), example(1)
+    append(log, 1, [*first, *second])
+    drained(database_url)
+    ((signature,), *_) = log.execute(f"SELECT key FROM memctl.bug_patterns_g{generations.live(log).stage2}").fetchall()
+    reflected = ReflectionMade(
+        topic=f"error:{signature}", title="It fails", text=f"It fails: {PHRASE}.", memories=("a",)
+    )
+    said = stated(CONSOLIDATION, reflected)
+    append(log, 1, [msgspec.structs.replace(said, sources=(UUID(id_of(first[0])),))])
+    drained(database_url)
+    done = forgotten(settings, log, session=first[0].stream)
+    assert done.types["reflection.made"] == 1
+    assert holds(database_url, "zq7vkx19mw") == []
+    assert holds(database_url, signature)
 
 
 def test_what_a_row_no_longer_rests_on_is_no_event(log: Connection, database_url: str) -> None:
