@@ -93,6 +93,9 @@ class Corpus(Protocol):
     def recipe(self) -> Recipe | None:
         """How its dense vectors were made; None where nothing is known of them."""
 
+    def alone(self) -> bool:
+        """Whether that collection holds nothing of another space."""
+
     def point(self, memory: str) -> str:
         """Id of a memory's point in it."""
 
@@ -133,7 +136,7 @@ class Sources:
         self._again_at = 0.0
         """When an embedder that failed is asked again, by `time.monotonic`."""
         self._loading = threading.Lock()
-        self._looked = _Look("", 0, None, 0.0)
+        self._looked = _Look("", 0, None, None, 0.0)
 
     @property
     def embeds(self) -> bool:
@@ -235,21 +238,25 @@ class Sources:
     ) -> None:
         vector = None if asked is None else asked[1]
         name = corpus.collection()
-        look = self._look(searches, name)
-        period = wanted.period if switches.time else None
         # The store keeps milliseconds; the rows that come of it are looked at once more.
         earliest = None if wanted.since is None else wanted.since // 1000
         latest = None if wanted.before is None else -(-wanted.before // 1000)
+        look = self._look(searches, name, latest)
+        # What leaves nothing out is not asked for: the store would look it up for each point that it comes by.
+        space = None if corpus.alone() else self._space
+        if latest is not None and look.ends is not None and look.ends <= latest:
+            latest = None
+        period = wanted.period if switches.time else None
         places = wanted.places.locations
         locations = None if places is None else [*places, EVERYWHERE]
         kinds = list(wanted.kinds) or None
-        scopes = [Scope(self._space, locations, kinds=kinds, since=earliest, before=latest)]
+        scopes = [Scope(space, locations, kinds=kinds, since=earliest, before=latest)]
         if period is not None:
             # A time is a preference, not a filter; but what happened then must be among the candidates.
             since, before = period.since // 1000, period.before // 1000
             scopes.append(
                 Scope(
-                    self._space,
+                    space,
                     locations,
                     kinds=kinds,
                     since=max(since, earliest or since),
@@ -281,13 +288,15 @@ class Sources:
         }
         gathered.candidates = lent(candidates, found.before) if switches.neighbours else candidates
 
-    def _look(self, searches: Searches, collection: str) -> _Look:
-        """About how many points the collection holds, by which the rarity of words is measured, and some vectors."""
+    def _look(self, searches: Searches, collection: str, latest: int | None) -> _Look:
+        """About how many points the collection holds, by which the rarity of words is measured, some vectors, and
+        whether any point is from after `latest` (in milliseconds)."""
         looked = self._looked
         good_for = _LOOK_FOR_S if looked.documents > _FEW else _LOOK_FEW_FOR_S
         if looked.collection == collection and time.monotonic() - looked.at < good_for:
             return looked
         documents = searches.count(collection)
+        ends = latest if latest is not None and not searches.count(collection, Scope(None, since=latest)) else None
         sample = None
         if self._meaning is not None:
             same = looked.collection == collection and documents <= looked.documents * 1.5
@@ -297,7 +306,7 @@ class Sources:
                 import numpy
 
                 sample = numpy.asarray(vectors, dtype=numpy.float32)
-        self._looked = _Look(collection, documents, sample, time.monotonic())
+        self._looked = _Look(collection, documents, sample, ends, time.monotonic())
         return self._looked
 
 
@@ -318,10 +327,12 @@ def _background(meaning: _Meaning, vector: Vectors, sample: Vectors | None) -> B
 class _Look:
     """What was seen of a collection at a moment."""
 
-    def __init__(self, collection: str, documents: int, sample: Vectors | None, at: float) -> None:
+    def __init__(self, collection: str, documents: int, sample: Vectors | None, ends: int | None, at: float) -> None:
         self.collection = collection
         self.documents = documents
         self.sample = sample
+        self.ends = ends
+        """A moment, in milliseconds, from which on nothing had happened; None where none is known."""
         self.at = at
 
 

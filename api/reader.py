@@ -63,6 +63,8 @@ class Reader:
     """Remotes and paths of the projects that the caller may be told of; None where it may be told everything."""
     memo: dict[str, object] = field(default_factory=dict)
     """What was worked out for this request and may be asked for again."""
+    alone: bool = False
+    """Whether the database holds no other space."""
 
 
 class Readers:
@@ -143,8 +145,13 @@ class Readers:
 
 def reader_of(connection: Connection, space: str) -> Reader:
     """A look through a connection of the caller's. Raises: MemctlError where there are no read models yet."""
-    row = connection.execute("SELECT space_id FROM memctl.spaces WHERE name = %s", [space]).fetchone()
+    row = connection.execute(
+        "SELECT space_id, NOT EXISTS (SELECT FROM memctl.spaces o WHERE o.space_id <> s.space_id)"
+        " FROM memctl.spaces s WHERE name = %s",
+        [space],
+    ).fetchone()
     # A space begins with the first event that is kept in it; until then nothing is there to be found.
     then = AS_OF.get()
     live = generations.live(connection) if then is None else then().live
-    return Reader(connection, live, row[0] if row else NO_SPACE, space, CALLER.get().projects)
+    number, alone = row or (NO_SPACE, False)
+    return Reader(connection, live, number, space, CALLER.get().projects, alone=alone)

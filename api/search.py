@@ -231,6 +231,9 @@ class _Live:
     def _model(self) -> VectorModel | None:
         return vector_models.models(self._reader.connection).serving
 
+    def alone(self) -> bool:
+        return self._reader.alone
+
     def point(self, memory: str) -> str:
         return stored_id((self._reader.space_id, point_id(memory)))
 

@@ -84,6 +84,9 @@ class Bench:
     def recipe(self) -> Recipe:
         return self._recipe
 
+    def alone(self) -> bool:
+        return False
+
     def point(self, memory: str) -> str:
         return point_id(memory)
 

@@ -118,7 +118,9 @@ class Searches:
 
         The sources come apart, each with its own scores, so that they are weighed, and explained, in our own rules.
         """
-        within = {"filter": {"must": scope.conditions}, "limit": limit}
+        within: dict[str, Any] = {"limit": limit}
+        if must := scope.conditions:
+            within["filter"] = {"must": must}
         return self._ask(
             name,
             {
@@ -157,9 +159,10 @@ class Searches:
             }
         return self._ask(name, requests)
 
-    def count(self, name: str) -> int:
-        """How many points there are, of all spaces."""
-        return self._post("count its points", name, "count", {"exact": True}, _counted).count
+    def count(self, name: str, scope: Scope | None = None) -> int:
+        """How many points there are, of all spaces or in the scope."""
+        asked = {"exact": True} if scope is None else {"exact": True, "filter": {"must": scope.conditions}}
+        return self._post("count its points", name, "count", asked, _counted).count
 
     def sample(self, name: str, space: str, limit: int) -> list[list[float]]:
         """Dense vectors of some points of a space, as good as drawn by lot: ids are hashes, and these are the first."""

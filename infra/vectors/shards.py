@@ -39,6 +39,7 @@ NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
 _FORMAT = 1
 SHARD = "shard"
 _INDEXED = "shard.new"  # about to take the shard's place
+_INDEX = 2  # how indexes are built; one that was built otherwise is built anew
 _DESCRIPTION, _CHECKPOINT = "collection.json", "checkpoint.json"
 MOST_SINCE = 2_000  # operations, of 64 points at most, that are kept for a copy: some 400 MB
 # Ids, vectors and payloads, which only ever grow in a segment that takes writes. (Its journals come and go.)
@@ -105,7 +106,9 @@ class Collection:
         """Bring segments to disk, shorten the engine's log, and note what the files must at least hold from now on."""
         self.unflushed = 0
         self.shard.flush()
-        checkpoint = {"format": _FORMAT, "sizes": _sizes(self.folder / SHARD), "unindexed": self.unindexed}
+        checkpoint = {
+            "format": _FORMAT, "sizes": _sizes(self.folder / SHARD), "unindexed": self.unindexed, "index": _INDEX
+        }  # fmt: skip
         _write_atomically(self.folder / _CHECKPOINT, orjson.dumps(checkpoint))
 
     def close(self) -> None:
@@ -291,7 +294,7 @@ def _checked(path: Path) -> int | None:
         if sizes.get(name, -1) < size:
             raise _Damaged(f"{name} is missing or shorter than its {size} bytes at the last checkpoint")
     unindexed: int | None = checkpoint.get("unindexed")
-    return unindexed
+    return unindexed if checkpoint.get("index") == _INDEX else None
 
 
 def _sizes(shard: Path) -> dict[str, int]:

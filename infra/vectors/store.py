@@ -59,12 +59,13 @@ class VectorPoint:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Which points a search may see: one space, and of each other given field any of the values.
+    """Which points a search may see: one space (None: the collection holds no other), and of each other given field any
+    of the values.
 
     `since` is the first and `before` the first excluded moment, in milliseconds. An empty list matches nothing.
     """
 
-    space: str
+    space: str | None
     locations: Sequence[str] | None = None
     buckets: Sequence[str] | None = None
     kinds: Sequence[str] | None = None
@@ -74,7 +75,9 @@ class Scope:
     @property
     def conditions(self) -> list[dict[str, Any]]:
         """What must hold of a point, as the REST API takes it."""
-        must: list[dict[str, Any]] = [{"key": "space", "match": {"value": self.space}}]
+        must: list[dict[str, Any]] = []
+        if self.space is not None:
+            must.append({"key": "space", "match": {"value": self.space}})
         for key, values in (("location", self.locations), ("bucket", self.buckets), ("kind", self.kinds)):
             if values is not None:
                 must.append({"key": key, "match": {"any": list(values)}})

