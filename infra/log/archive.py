@@ -26,6 +26,7 @@ from memctl.infra.database import Connection, snapshot
 from memctl.infra.embedded.places import open_private
 from memctl.infra.log.mark import hold_off_appends
 from memctl.infra.log.migrate import revisions
+from memctl.infra.log.spaces import space_names
 
 FORMAT = 1
 
@@ -150,11 +151,14 @@ def check(file: Path) -> Manifest:
 def restore(connection: Connection, file: Path, progress: Progress = lambda table, size: None) -> Manifest:
     """Put a backup into a log that holds no event, in the caller's transaction. Check the file first (`check`).
 
-    Whoever appends meanwhile waits: it would be given a position, or tell an event, that the backup brings.
+    Whoever appends meanwhile waits: it would be given a position, or tell an event, that the backup brings. Where a
+    space has another number afterwards, memctl's other connections are ended: they go by the one of before.
 
     Raises: NotEmpty, BadBackup.
     """
     hold_off_appends(connection)
+    connection.execute("LOCK TABLE memctl.spaces IN EXCLUSIVE MODE")  # nobody begins a space meanwhile
+    spaces = space_names(connection)
     row = connection.execute("SELECT count(*) FROM (SELECT FROM memctl.events LIMIT 1) e").fetchone()
     if row and row[0]:
         (count,) = connection.execute("SELECT count(*) FROM memctl.events").fetchone() or (0,)
@@ -192,7 +196,19 @@ def restore(connection: Connection, file: Path, progress: Progress = lambda tabl
                 ),
                 [f"memctl.{table}", column],
             )
+        if not spaces.items() <= space_names(connection).items():
+            _end_others(connection)
         return manifest
+
+
+def _end_others(connection: Connection) -> None:
+    """End memctl's other connections to this database; who connects anew waits for the end of the transaction before it
+    learns what number a space has."""
+    connection.execute("LOCK TABLE memctl.spaces IN ACCESS EXCLUSIVE MODE")
+    connection.execute(
+        "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = current_database()"
+        " AND usename = current_user AND application_name LIKE 'memctl%' AND pid <> pg_backend_pid()"
+    )
 
 
 def _columns(connection: Connection, table: str) -> tuple[str, ...]:

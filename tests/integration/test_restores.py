@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import threading
 from pathlib import Path
@@ -16,14 +17,16 @@ from soak import FACTOR
 from waiting import until
 
 from memctl.api import backups, forget, redacting
+from memctl.api.commands import Intake
 from memctl.api.reader import reader_of
 from memctl.infra import generations
 from memctl.infra.backups import backup
-from memctl.infra.database import Connection, connect
+from memctl.infra.database import Connection, DatabaseUnavailable, connect
 from memctl.infra.log import archive, erase
 from memctl.infra.log.append import Appended, append
 from memctl.infra.log.mark import move_mark
 from memctl.infra.log.receipts import RECEIPTS
+from memctl.infra.log.spaces import space_id
 from memctl.infra.settings import Settings, load_settings
 from memctl.workers import forgetting
 from memctl.workers.replay import replay
@@ -68,6 +71,39 @@ def test_who_appends_while_a_backup_is_restored_is_kept_after_it(
     assert [each.status for each in told] == ["new", "duplicate"]
     found = elsewhere.execute("SELECT count(*), count(DISTINCT position) FROM memctl.events").fetchone()
     assert found == (4, 4)
+
+
+@pytest.mark.parametrize("others", [["lab", "team"], []], ids=["has another number", "is not there"])
+def test_whoever_is_connected_while_a_backup_is_restored_tells_the_space_of_its_name_afterwards(
+    settings: Settings, log: Connection, elsewhere: Connection, database_url: str, tmp_path: Path, others: list[str]
+) -> None:
+    for number, name in enumerate(["default", *others]):
+        append(log, space_id(log, name), [prompt(number)])
+    move_mark(log)
+    file = backup(settings, log, tmp_path / "kept")
+    team = load_settings(database_url=url_of(elsewhere, database_url), data_dir=settings.data_dir, space="team")
+    doors = [Intake(team)]
+    assert doors[0].space_id == 2, "that of another space in the backup"
+
+    def meanwhile(table: str, size: int) -> None:
+        if table == "events":
+            doors.append(Intake(team))
+
+    with elsewhere.transaction():
+        archive.restore(elsewhere, file, meanwhile)
+    assert len(doors) == 2
+    for number, door in enumerate(doors):
+        with contextlib.closing(door):
+            told = [prompt(100 + number)]
+            with contextlib.suppress(DatabaseUnavailable):
+                door.record(told)
+        with contextlib.closing(Intake(team)) as opened_anew:
+            opened_anew.record(told)
+    found = elsewhere.execute(
+        "SELECT name FROM memctl.events JOIN memctl.spaces USING (space_id)"
+        " WHERE payload->>'text' ~ 'number 10[01] ' ORDER BY position"
+    )
+    assert found.fetchall() == [("team",), ("team",)]
 
 
 def test_a_restore_that_is_killed_at_any_statement_and_done_again_is_whole_and_all_of_it_is_folded(
