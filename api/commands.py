@@ -16,12 +16,12 @@ from memctl.api.identify import Identifier
 from memctl.domain.errors import MemctlError
 from memctl.domain.event import Micros, NewEvent, Payload
 from memctl.infra import generations, queue
-from memctl.infra.database import Connection, connect, outages, past_deadlocks
+from memctl.infra.database import Connection, DatabaseUnavailable, connect, outages, past_deadlocks
 from memctl.infra.log import checkpoints
 from memctl.infra.log.append import Appended, append
 from memctl.infra.log.spaces import installation, space_id
 from memctl.infra.redaction import Prepared, prepare_all, redactor_for
-from memctl.infra.settings import Settings
+from memctl.infra.settings import NotRunning, Settings
 from memctl.infra.transcripts.reading import Checkpoint
 
 log = logging.getLogger("memctl.commands")
@@ -54,6 +54,13 @@ class Away(MemctlError):
     """Nothing can be kept for now: {why}"""
 
     why: str
+
+
+OUTAGES = (
+    Away, DatabaseUnavailable, NotRunning, psycopg.OperationalError, psycopg.InterfaceError, psycopg.ProgrammingError,
+    OSError, MemoryError,
+)  # fmt: skip
+"""What is raised over the surroundings of who keeps events. Everything else is raised over what is to be kept."""
 
 
 class Recording(Protocol):

@@ -13,14 +13,12 @@ from dataclasses import dataclass
 from typing import Any, cast, get_args
 
 import msgspec
-import psycopg
 
-from memctl.api.commands import Away, Intake, Recording
+from memctl.api.commands import OUTAGES, Intake, Recording
 from memctl.api.transcripts import TranscriptReader
 from memctl.domain.event import Micros, NewEvent
 from memctl.domain.observations import Agent
-from memctl.infra.database import DatabaseUnavailable
-from memctl.infra.settings import NotRunning, Settings
+from memctl.infra.settings import Settings
 from memctl.infra.silence import Silence
 from memctl.infra.spool import Delivery
 from memctl.infra.transcripts.hooks import ParsedHook, parse_hook
@@ -31,13 +29,6 @@ Answer = dict[str, Any]
 """What a client gets to read; see `memctl.api.door`."""
 
 BUSY: Answer = {"ok": False, "retry": True, "why": "busy"}
-
-_OUTAGES = (
-    Away, DatabaseUnavailable, NotRunning, psycopg.OperationalError, psycopg.InterfaceError, psycopg.ProgrammingError,
-    OSError, MemoryError,
-)  # fmt: skip
-"""What is raised over the surroundings. Everything else is raised over what a delivery holds."""
-
 
 @dataclass(eq=False, slots=True)
 class Waiting:
@@ -144,7 +135,7 @@ class Committer(threading.Thread):
         """Commit and answer. False where nothing can be kept now, so that trying the next would be in vain."""
         try:
             answers = self._record([waiting.delivery for waiting in group])
-        except _OUTAGES as problem:
+        except OUTAGES as problem:
             self._drop_intake()
             if not self._away:
                 self._away = True

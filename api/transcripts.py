@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from memctl.api.commands import Intake, Recording
+from memctl.api.commands import OUTAGES, Intake, Recording
 from memctl.api.ingest import ingest
 from memctl.domain.errors import MemctlError
 from memctl.infra.log import checkpoints
@@ -30,6 +30,9 @@ SOON_S = 0.2
 SETTLED_S = 3.0
 """After this time a client has written what belongs to a hook."""
 
+AGAIN_S, MOST_AGAIN_S = 1.0, 60.0
+"""Between attempts at what could not be kept for now: the first, doubled up to the second."""
+
 SUFFIX = ".jsonl"
 WHOLE = ".json"
 """Of sessions that a client keeps as one document."""
@@ -38,8 +41,8 @@ WHOLE = ".json"
 class TranscriptReader(threading.Thread):
     """Reads named transcripts one after the other, on a thread of its own, until it is stopped.
 
-    What it does not get to, because Postgres is away or the door ends, the next hook of that session or the next
-    session's start asks for again.
+    What cannot be kept for now, as Postgres or the team's API is away, it tries again; what it does not get to as the
+    door ends, the next hook of that session or the next session's start asks for again.
     """
 
     def __init__(self, settings: Settings, open_intake: Callable[[Settings], Recording] = Intake) -> None:
@@ -51,6 +54,8 @@ class TranscriptReader(threading.Thread):
         """A heap: when, which file, and whether its neighbours are to be read, too."""
         self._stopping = False
         self._intake: Recording | None = None
+        self._pause = 0.0
+        """Before the next attempt at what could not be kept; 0 while all is."""
 
     def read(self, path: str, *, neighbours: bool = False) -> None:
         """Have a transcript read. `neighbours`: also those beside it that were read before and have grown since, whose
@@ -75,8 +80,14 @@ class TranscriptReader(threading.Thread):
             path, neighbours = asked
             try:
                 self._read(Path(path), neighbours)
+                self._pause = 0.0
             except Stopped:
                 break
+            except OUTAGES as problem:
+                if not self._pause:
+                    log.warning("transcripts cannot be read for now: %s", problem)
+                self._drop_intake()
+                self._try_again(path, neighbours)
             except Exception as problem:
                 kind = problem if isinstance(problem, MemctlError) else type(problem).__name__
                 log.warning("a transcript could not be read, and will be when it is named again: %s", kind)
@@ -92,6 +103,12 @@ class TranscriptReader(threading.Thread):
                     return path, neighbours
                 self._changed.wait(wait)
         return None
+
+    def _try_again(self, path: str, neighbours: bool) -> None:
+        self._pause = min(max(2 * self._pause, AGAIN_S), MOST_AGAIN_S)
+        with self._changed:
+            if not any(other == path and wider >= neighbours for _, other, wider in self._due):
+                heapq.heappush(self._due, (time.monotonic() + self._pause, path, neighbours))
 
     def _read(self, path: Path, neighbours: bool) -> None:
         if self._intake is None or self._intake.lost:

@@ -21,13 +21,16 @@ from knocking import NOWHERE, Client, Place, ask, delivery, kept, said
 from processes import memctl
 from waiting import until
 
+from memctl.api import transcripts
+from memctl.api.commands import Intake
 from memctl.api.door import STOP_WITHIN_S
 from memctl.api.places import projects_of
 from memctl.api.reader import reader_of
 from memctl.infra import generations
-from memctl.infra.database import connect
+from memctl.infra.database import DatabaseUnavailable, connect
 from memctl.infra.hook import MAX_PAYLOAD
 from memctl.infra.log import checkpoints
+from memctl.infra.settings import Settings
 from memctl.infra.spool import Delivery, spool
 
 BIG = 8_000_000
@@ -418,6 +421,29 @@ def test_a_session_that_ended_without_a_word_is_read_when_the_next_one_begins(
         assert ask(place.door, named(2, "SessionStart", tmp_path / "new.jsonl", "s2"))["ok"]
         until(lambda: told_by(database_url, "transcript") > first)
     assert of_session(database_url, "77777777") == 0
+
+
+def test_a_transcript_that_could_not_be_kept_is_read_again_though_nobody_names_it(
+    settings: Settings, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("SOON_S", "SETTLED_S", "AGAIN_S"):
+        monkeypatch.setattr(transcripts, name, 0.01)
+    attempts: list[DatabaseUnavailable | None] = [None] + 5 * [DatabaseUnavailable()]
+
+    def away_at_first(settings: Settings) -> Intake:
+        if problem := attempts.pop():
+            raise problem
+        return Intake(settings)
+
+    reader = transcripts.TranscriptReader(settings, away_at_first)
+    reader.start()
+    try:
+        reader.read(str(EXAMPLE))
+        until(lambda: told_by(database_url, "transcript") > 0)
+    finally:
+        reader.stop()
+        reader.join(30)
+    assert not attempts
 
 
 def of_session(database_url: str, beginning: str) -> int:
