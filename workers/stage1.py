@@ -24,6 +24,9 @@ from memctl.workers.poison import Letters, Parking, of_content, stream_fault
 KEPT_EVENTS = 60_000
 """About how many events' worth of stream states a worker keeps in memory; streams beyond it are read again."""
 
+DEAR = 10_000
+"""How many events a batch may fold anew before the next one takes as many of the log, up to `KEPT_EVENTS`."""
+
 
 class Stage1:
     """Drains shards of stage 1, keeping the states of recent streams for as long as nobody else moves the shard."""
@@ -36,6 +39,10 @@ class Stage1:
         self._kept = 0
         self._seen: dict[tuple[int, int], tuple[Position, int]] = {}
         """By generation and shard: the offset and epoch after our last batch."""
+        self._folded_anew: dict[tuple[int, int], int] = {}
+        """By the same: how many events our last batch folded anew, since some of them came late."""
+        self._anew = 0
+        """The same of the batch at hand."""
 
     def drain_batch(self, connection: Connection, lease: Lease, upto: Position) -> Lease:
         """Fold one batch of events up to a position (at most the mark); returns the lease at its new offset.
@@ -47,15 +54,23 @@ class Stage1:
         if self._seen.get(shard) not in ((lease.position, lease.epoch), (lease.position, lease.epoch - 1)):
             self._forget(lease)
         self._seen.pop(shard, None)
-        events, end = read_stretch(connection, lease.position, upto, limit=self._batch, hashes=lease.hashes)
+        limit = self._limit(self._folded_anew.get(shard, 0))
+        events, end = read_stretch(connection, lease.position, upto, limit=limit, hashes=lease.hashes)
         streams: dict[StreamKey, list[Event]] = {}
         for event in events:
             if event.stream.startswith("session/") and event.stream.count("/") >= 2:
                 streams.setdefault((event.space_id, event.stream), []).append(event)
+        self._anew = 0
         lease = self._commit(connection, lease, streams, end, retry=False)
+        self._folded_anew[shard] = self._anew
         self._seen[shard] = (lease.position, lease.epoch)
         self._shrink()
         return lease
+
+    def _limit(self, anew: int) -> int:
+        """How many events a batch takes. A long session that comes with its end first is folded anew by each batch of
+        it: with batches as long as what was folded anew, that costs about twice the session, not its square."""
+        return self._batch if anew < DEAR else max(self._batch, min(anew, KEPT_EVENTS))
 
     def refold(self, connection: Connection, lease: Lease, streams: Iterable[StreamKey]) -> Lease:
         """Fold streams of this shard anew from all their events up to its offset, also those that were parked.
@@ -124,7 +139,9 @@ class Stage1:
             self._states.move_to_end(key)
             self._states[key].remember(end)
         anew = streams.keys() - deltas.keys()
-        for key, known in read_streams(connection, sorted(anew), before).items():
+        told = read_streams(connection, sorted(anew), before)
+        self._anew = sum(len(known) + len(streams[key]) for key, known in told.items() if known)
+        for key, known in told.items():
             self._drop(key)
             events = [*known, *streams[key]]
             try:

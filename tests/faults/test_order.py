@@ -13,8 +13,8 @@ import fates
 import msgspec
 import pytest
 import servers
-from events import NOON
-from histories import digests, events_of, example, real_sessions
+from events import NOON, prompt
+from histories import digests, drained, events_of, example, real_sessions
 from hypothesis import HealthCheck, Phase, given
 from hypothesis import settings as limits
 from hypothesis import strategies as st
@@ -155,6 +155,26 @@ def test_an_event_that_comes_last_of_all_is_folded_where_it_belongs(
     others = [event for told in sessions for event in told if event not in late]
     expected = folded(*server, [*others, *late], [])
     assert folded(*server, [*others, *late], [len(others)], batch=200) == expected
+
+
+def test_a_long_session_that_comes_with_its_end_first_is_folded_anew_by_few_batches(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(folding1, "DEAR", 40)
+    parts = [[prompt(number) for number in range(start, start + 10)] for start in range(0, 400, 10)]
+    last_first = [event for part in reversed(parts) for event in part]
+    batches: list[int] = []
+    with servers.fresh_database(server[0], server[1].live(1)) as url, connect(url) as connection:
+        append(connection, 1, last_first)
+        live, upto, stage = generations.live(connection), move_mark(connection), folding1.Stage1(10)
+        lease = generations.take(connection, live.stage1, 0, "test", 5)
+        while (before := lease.position) < upto:
+            lease = stage.drain_batch(connection, lease, upto)
+            batches.append(lease.position - before)
+        generations.release(connection, lease)
+        drained(url)
+        assert digests(connection) == folded(*server, [event for part in parts for event in part], [])
+    assert batches == [10, 10, 10, 10, 40, 80, 160, 80]
 
 
 def test_of_what_is_told_under_one_key_the_same_counts_whichever_came_first(server: Server) -> None:
