@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from hashlib import sha256
 from pathlib import Path
 
 import msgspec
@@ -52,22 +53,39 @@ class ApiOutdated(Away):
 class RemoteIntake:
     """Appends to a team's log, over one connection to its API. Not for several threads.
 
-    `notes` hear how it goes. A key in a file is read anew each time this is opened.
+    `notes` hear how it goes. A key in a file is read when this is opened, which is `lost` once there is another.
     """
 
     def __init__(self, settings: Settings, notes: Notes, checkpoints: Checkpoints) -> None:
         self.settings = settings
-        self.lost = False
         self._notes = notes
         self._checkpoints = checkpoints
         self._read_for = checkpoints.log
         try:
-            token = read_token(settings.api_token_file) if settings.api_token_file else settings.api_token
+            self._token = self._given()
         except SettingsInvalid as problem:
             raise self._away("refused", KeyRefused(why=str(problem))) from problem
-        self._client = Client(settings.require("api_url"), token or "", patience_s=PATIENCE_S)
+        self._key = sha256(self._token.encode()).hexdigest()
+        if checkpoints.goes_by(self._key):
+            log.warning(
+                "this machine has another key: of what the API refused with the one before, transcripts are told from"
+                " their beginning, when a hook names them or a session starts beside them"
+            )
+        self._client = Client(settings.require("api_url"), self._token, patience_s=PATIENCE_S)
         self._redactor = redactor_for(settings)
         self._identifier = Identifier()
+
+    @property
+    def lost(self) -> bool:
+        """Whether the file holds another key by now."""
+        try:
+            return self._given() != self._token
+        except SettingsInvalid:  # it may be about to be written: the one before is good until it is refused
+            return False
+
+    def _given(self) -> str:
+        file = self.settings.api_token_file
+        return (read_token(file) if file else self.settings.api_token) or ""
 
     def known(self) -> dict[str, Checkpoint]:
         """How far each file was read, by `checkpoints.name_of` its path."""
@@ -91,6 +109,8 @@ class RemoteIntake:
         # First where it was: a key for certain projects opens by that.
         self._send(self.prepare(self._identifier.about(prepared.events)).events)
         appended, refused = self._send(prepared.events)
+        if reached and refused:
+            self._checkpoints.refused(self._key)
         if reached:
             self._checkpoints.save(reached, self._read_for)
         return Recorded(tuple(appended), dict(prepared.redactions), refused)

@@ -130,6 +130,7 @@ class Checkpoints:
                 " digest TEXT) WITHOUT ROWID"
             )
             connection.execute("CREATE TABLE IF NOT EXISTS log (id TEXT)")
+            connection.execute("CREATE TABLE IF NOT EXISTS refused (key TEXT)")
 
     @property
     def log(self) -> str:
@@ -147,11 +148,22 @@ class Checkpoints:
             connection.execute("DELETE FROM log")
             connection.execute("INSERT INTO log VALUES (?)", [log])
             if before:
-                connection.execute(
-                    'UPDATE checkpoints SET "offset" = ?, lines = ?, digest = ?',
-                    [START.offset, START.lines, START.digest],
-                )
+                self._begin_anew()
             return bool(before)
+
+    def goes_by(self, key: str) -> bool:
+        """The API is asked with this key (what tells it from others). Whether it refused lines that came with another:
+        then every file is to be read from its beginning."""
+        with self._lock, self._connection as connection:
+            others = connection.execute("DELETE FROM refused WHERE key <> ?", [key]).rowcount > 0
+            if others:
+                self._begin_anew()
+            return others
+
+    def refused(self, key: str) -> None:
+        """The API refused lines that came with this key."""
+        with self._lock, self._connection as connection:
+            connection.execute("INSERT INTO refused SELECT ?1 WHERE ?1 NOT IN (SELECT key FROM refused)", [key])
 
     def known(self) -> dict[str, Checkpoint]:
         with self._lock:
@@ -167,6 +179,10 @@ class Checkpoints:
                 "INSERT OR REPLACE INTO checkpoints VALUES (?, ?, ?, ?)",
                 [(name_of(path), at.offset, at.lines, at.digest) for path, at in reached.items()],
             )
+
+    def _begin_anew(self) -> None:
+        at = [START.offset, START.lines, START.digest]
+        self._connection.execute('UPDATE checkpoints SET "offset" = ?, lines = ?, digest = ?', at)
 
     def _log(self) -> str:
         row = self._connection.execute("SELECT id FROM log").fetchone()

@@ -17,11 +17,15 @@ from uuid import uuid4
 
 import pytest
 from apis import Api
-from asked import LEDGER, Remembered
+from asked import ATLAS, LEDGER, Remembered
 from click.testing import CliRunner
 from data_dirs import used
+from histories import EXAMPLE, events_of
+from hook_payloads import sent_for
+from knocking import ask
 from waiting import seconds, until
 
+from memctl.api.committer import parse
 from memctl.api.relay import NoKey, run_relay
 from memctl.cli.status import status
 from memctl.cli.verify import doctor
@@ -32,6 +36,7 @@ from memctl.infra.log.checkpoints import name_of
 from memctl.infra.relayed import Checkpoints, relay_seen
 from memctl.infra.settings import SettingsInvalid, load_settings
 from memctl.infra.silence import switch
+from memctl.infra.spool import Delivery
 
 RUN = """
 import ctypes, logging, signal, sys
@@ -319,6 +324,52 @@ def test_a_relay_that_is_killed_again_and_again_loses_and_doubles_nothing(relay:
     assert sorted(kept(log, "killed")) == sorted(wanted)
 
 
+def test_two_relays_that_tell_one_session_each_in_its_own_order_are_kept_once(
+    relay: Relay, line: Line, log: Connection, api: Api, tmp_path: Path
+) -> None:
+    told = tmp_path / "told.jsonl"
+    told.write_text(EXAMPLE.read_text().replace("3f6f1d52", "27272727"))
+    (session,) = {sent.payload["session_id"] for sent in sent_for([told])}
+    deliveries = [
+        Delivery(f"{number:032x}", sent.at, "claude-code", "", json.dumps(sent.payload).encode())
+        for number, sent in enumerate(sent_for([told]), 1 << 64)
+    ]
+    wanted = {event.dedupe_key for each in deliveries for event in parse(each).events}
+    wanted |= {event.dedupe_key for events in events_of(tmp_path) for event in events}
+
+    def tell(relay: Relay, deliveries: list[Delivery]) -> None:
+        door = Path((relay.data / "run" / "door").read_text().strip())
+        for each in deliveries:
+            assert ask(door, each)["ok"]
+
+    def in_the_log() -> list[tuple[str, bool]]:
+        rows = log.execute("SELECT dedupe_key, variant_of IS NULL FROM memctl.events WHERE session_id = %s", [session])
+        return rows.fetchall()
+
+    with Line(api.port) as late:
+        late.set("shut")
+        other = Relay(tmp_path / "other", late, a_key(log))
+        try:
+            tell(other, deliveries[::2])
+            line.set("deaf")
+            tell(relay, deliveries[::-1])
+            until(lambda: len(in_the_log()) >= len(deliveries), "what the API keeps and the relay does not hear of")
+            relay.kill()
+            line.set("open")
+            relay.start()
+            until(lambda: relay.waiting() == 0)
+            late.set("deaf")
+            until(lambda: b"/v1/events" in late.sent)
+            other.kill()
+            late.set("open")
+            other.start()
+            until(lambda: other.waiting() == 0)
+            until(lambda: {key for key, _ in in_the_log()} >= wanted, "what the transcript tells")
+        finally:
+            other.kill()
+    assert sorted(in_the_log()) == [(key, True) for key in sorted(wanted)]
+
+
 def test_a_relay_that_was_killed_is_missed(relay: Relay) -> None:
     relay.kill()
     code, told = relay.status()
@@ -383,6 +434,24 @@ def test_a_key_file_that_goes_away_loses_nothing(relay: Relay, line: Line, log: 
     assert not list((relay.data / "spool").glob("*.refused"))
     relay.give(key)
     until(lambda: kept(log, "keyless") == expected(range(3)))
+
+
+def test_what_a_key_for_another_project_could_not_tell_is_told_once_there_is_one_for_it(
+    relay: Relay, log: Connection, tmp_path: Path
+) -> None:
+    before = relay.key.read_text().strip()
+    transcript = tmp_path / "foreign.jsonl"
+    said = {"type": "user", "uuid": "f1", "sessionId": "foreign", "cwd": LEDGER, "message": {"content": "how much?"}}
+    transcript.write_text(json.dumps(said) + "\n")
+    stop = {"session_id": "foreign", "cwd": LEDGER, "hook_event_name": "Stop", "transcript_path": str(transcript)}
+    relay.give(keys.make(log, "default", uuid4().hex, ("read", "ingest"), [ATLAS])[1])
+    relay.hook({**stop, "cwd": ATLAS})
+    until(lambda: "not kept: of no project that this key is for" in relay.log.read_text())
+    assert kept(log, "foreign") == []
+    relay.give(before)
+    relay.hook(stop)
+    until(lambda: kept(log, "foreign") == ["how much?"])
+    assert "another key" in relay.log.read_text()
 
 
 def test_what_a_hook_asks_is_answered_by_the_team_also_after_its_connection_was_closed(
