@@ -18,6 +18,7 @@ import psycopg
 import pytest
 import servers
 from events import observed
+from histories import digests
 from processes import memctl
 from waiting import until
 from working import caught_up, prove
@@ -28,6 +29,7 @@ from memctl.infra import generations
 from memctl.infra.database import DatabaseUnavailable, connect, outage
 from memctl.infra.log.append import append
 from memctl.infra.log.migrate import migrate
+from memctl.workers.replay import replay
 
 INSIDE = "MEMCTL_TEST_SMALL_DISK"
 DISK = 220 * 1024 * 1024
@@ -61,6 +63,13 @@ def long_prompt(number: int) -> NewEvent:
     return observed(payload, session=f"s{number % 5}", at=number)
 
 
+def fill(ballast: Path, *, but: int) -> None:
+    """Leave so many bytes of the disk."""
+    with ballast.open("wb") as file:
+        disk = os.statvfs(ballast)
+        os.posix_fallocate(file.fileno(), 0, disk.f_bavail * disk.f_frsize - but)
+
+
 @pytest.mark.skipif(INSIDE not in os.environ, reason="run by the test above, where a small disk is mounted")
 def test_inside(environment_for: Callable[[str], dict[str, str]], tmp_path: Path) -> None:
     disk = Path(os.environ[INSIDE])
@@ -72,9 +81,7 @@ def test_inside(environment_for: Callable[[str], dict[str, str]], tmp_path: Path
         with connect(postgres.url) as log:
             generations.ensure_live(log, 2)
         ballast = disk / "ballast"
-        with ballast.open("wb") as file:
-            free = os.statvfs(disk).f_bavail * os.statvfs(disk).f_frsize
-            os.posix_fallocate(file.fileno(), 0, free - 12 * 1024 * 1024)
+        fill(ballast, but=12 * 1024 * 1024)
         environment = environment_for(postgres.url)
         output = tmp_path / "worker.log"
         with memctl("worker", environment=environment, log=output) as worker:
@@ -115,3 +122,16 @@ def test_inside(environment_for: Callable[[str], dict[str, str]], tmp_path: Path
                 found = {row[0] for row in log.execute("SELECT event_id FROM memctl.events")}
                 assert found == {event_id_of(1, event.dedupe_key) for event in kept}
                 prove(log, environment)
+        with connect(postgres.url) as log:
+            live, rows = generations.live(log), digests(log)
+        fill(ballast, but=4 * 1024 * 1024)
+        with pytest.raises(psycopg.OperationalError) as built:
+            replay(postgres.url, None)
+        assert isinstance(outage(built.value), DatabaseUnavailable)
+        ballast.unlink()
+        if not postgres.answers():
+            postgres.crash()
+            postgres.start()
+        with connect(postgres.url) as log:
+            assert (generations.live(log), digests(log)) == (live, rows)
+            prove(log, environment)
