@@ -30,6 +30,7 @@ Answer = dict[str, Any]
 
 BUSY: Answer = {"ok": False, "retry": True, "why": "busy"}
 
+
 @dataclass(eq=False, slots=True)
 class Waiting:
     """A delivery on its way to Postgres. `gone` tells whether whoever waits for the answer has left."""
