@@ -55,7 +55,7 @@ CENTRES = 512
 SPACE = "default"
 DIMENSIONS = 384
 BATCH = 500
-INDEX_WAIT_S = 1_500
+INDEX_WAIT_S = 7_200
 SPAN_US = 2 * 365 * 86_400_000_000
 MODEL_CENTRES = numpy.random.default_rng(7).normal(size=(CENTRES, DIMENSIONS)).astype("f4")
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
 from collections import Counter
+from datetime import UTC, datetime
 from pathlib import Path
 
 import anyio
@@ -279,6 +281,7 @@ def test_following_takes_in_what_is_written_meanwhile_and_ends_when_asked(memctl
     try:
         until(lambda: known("Followed totals"))
         unsaved = first.replace("77777777", "88888888").replace("Invoice totals", "Unsaved totals")
+        unsaved = re.sub(r'(?<="timestamp": ")[^"]+', datetime.now(UTC).isoformat(), unsaved)
         (tmp_path / "off.jsonl").write_text(unsaved + "\n")
         with file.open("a") as more:
             more.write(others[0].replace("run the tests first", "watch the tests first") + "\n")
