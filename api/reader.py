@@ -144,14 +144,17 @@ class Readers:
 
 
 def reader_of(connection: Connection, space: str) -> Reader:
-    """A look through a connection of the caller's. Raises: MemctlError where there are no read models yet."""
+    """A look through a connection of the caller's. Raises: NoneYet."""
     row = connection.execute(
-        "SELECT space_id, NOT EXISTS (SELECT FROM memctl.spaces o WHERE o.space_id <> s.space_id)"
-        " FROM memctl.spaces s WHERE name = %s",
-        [space],
+        "SELECT p.stage1, p.stage2, coalesce(s.space_id, %s),"
+        " s.space_id IS NOT NULL AND NOT EXISTS (SELECT FROM memctl.spaces o WHERE o.space_id <> s.space_id)"
+        " FROM memctl.projection_state p LEFT JOIN memctl.spaces s ON s.name = %s",
+        [NO_SPACE, space],
     ).fetchone()
+    if row is None:
+        raise generations.NoneYet
+    stage1, stage2, number, alone = row
     # A space begins with the first event that is kept in it; until then nothing is there to be found.
     then = AS_OF.get()
-    live = generations.live(connection) if then is None else then().live
-    number, alone = row or (NO_SPACE, False)
+    live = Live(stage1, stage2) if then is None else then().live
     return Reader(connection, live, number, space, CALLER.get().projects, alone=alone)

@@ -61,13 +61,17 @@ class Offset(msgspec.Struct, frozen=True):
     owner: str | None
 
 
+class NoneYet(MemctlError):
+    """The database has no read models yet."""
+
+    hint = "run `memctl up`, or `memctl init` for servers of your own"
+
+
 def live(connection: Connection) -> Live:
-    """The live generations. Raises: MemctlError where there are none yet."""
+    """The live generations. Raises: NoneYet."""
     row = connection.execute("SELECT stage1, stage2 FROM memctl.projection_state").fetchone()
     if row is None:
-        raise MemctlError(
-            "the database has no read models yet", hint="run `memctl up`, or `memctl init` for servers of your own"
-        )
+        raise NoneYet
     return Live(*row)
 
 

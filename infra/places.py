@@ -39,16 +39,17 @@ def known_projects(connection: Connection, live: Live, space_id: int) -> Project
 def known_places(connection: Connection, live: Live, space_id: int) -> Known:
     """What the live read models say of locations. Worked out anew only where they say something else than before: with
     thousands of locations it takes half a second, and whatever names a project asks for it."""
-    tables = _tables(connection, live)
-    if tables is None:
-        return _known([Place(location) for location in _known_locations(connection, live, space_id)], [])
     which = (connection.info.host, connection.info.port, connection.info.dbname, live.stage2, space_id)
-    state = [_state(connection, table, space_id) for table in tables]
     with _lock:
         former = _kept.get(which)
-        if former is not None and former[0] == state:
-            _kept.move_to_end(which)
-            return former[1]
+    if former is None and not _are_there(connection, live):
+        return _known([Place(location) for location in _known_locations(connection, live, space_id)], [])
+    state = _state(connection, live, space_id)
+    if former is not None and former[0] == state:
+        with _lock:
+            if which in _kept:
+                _kept.move_to_end(which)
+        return former[1]
     known = _known(*_read(connection, live, space_id))
     with _lock:
         _kept[which] = (state, known)
@@ -62,22 +63,23 @@ def _known(places: list[Place], words: list[Words]) -> Known:
     return Known(tuple(places), tuple(words), Projects(places, words))
 
 
-def _tables(connection: Connection, live: Live) -> list[str] | None:
-    """Where locations and words stand; None for rows of a memctl that knew no projects, until they are rebuilt."""
-    tables = [readmodels.table(name, live.stage2) for name in ("locations", "project_words")]
-    there = connection.execute("SELECT to_regclass(%s), to_regclass(%s)", tables).fetchone()
-    return None if there is None or None in there else tables
+def _tables(live: Live) -> list[str]:
+    """Where locations and words stand."""
+    return [readmodels.table(name, live.stage2) for name in ("locations", "project_words")]
 
 
-def _state(connection: Connection, table: str, space_id: int) -> tuple[object, ...] | None:
+def _are_there(connection: Connection, live: Live) -> bool:
+    """Whether those tables are: rows of a memctl that knew no projects have none, until they are rebuilt."""
+    there = connection.execute("SELECT to_regclass(%s), to_regclass(%s)", _tables(live)).fetchone()
+    return there is not None and None not in there
+
+
+def _state(connection: Connection, live: Live, space_id: int) -> list[tuple[object, ...]]:
     """Another one once a row was written or deleted: which transaction wrote each. The newest of those alone would not
     do, for an older one may commit after it."""
-    return connection.execute(
-        sql.SQL("SELECT count(*), sum(hashtextextended(key, xmin::text::bigint)) FROM {} WHERE space_id = %s").format(
-            sql.SQL(table)
-        ),
-        [space_id],
-    ).fetchone()
+    each = "SELECT {}, count(*), sum(hashtextextended(key, xmin::text::bigint)) FROM {} WHERE space_id = %s"
+    both = sql.SQL(" UNION ALL ").join(sql.SQL(each).format(table, sql.SQL(table)) for table in _tables(live))
+    return sorted(connection.execute(both, [space_id, space_id]).fetchall())
 
 
 def _read(connection: Connection, live: Live, space_id: int) -> tuple[list[Place], list[Words]]:
