@@ -231,7 +231,7 @@ def told_elsewhere(storm: Storm, server: str, template: str, log: Connection) ->
     for name, number in storm.spaces.items():
         lines: list[bytes] = []
         export(log, name, lines.append)
-        events += [(number, _event(msgspec.json.decode(line, type=Line))) for line in lines[1:-1]]
+        events += [(number, _event(msgspec.json.decode(line, type=Line), {})) for line in lines[1:-1]]
     storm.luck.shuffle(events)
     with servers.fresh_database(server, template=template) as url, connect(url) as other:
         assert {name: space_id(other, name) for name in SPACES} == storm.spaces
