@@ -53,7 +53,7 @@ REFUSALS = (
     "the rebuild stopped", "has been writing the points", "postgres went away", "postgres does not answer",
     "memctl does not answer", "folded by other rules", "has read less", "old sessions are being pruned",
     "the vector store", "cannot be folded", "no dead letter", "others have become live",
-    "is not folded yet",
+    "is not folded yet", "something was forgotten while",
 )  # fmt: skip
 """What commands say that came at a bad moment, or had nothing to do."""
 
