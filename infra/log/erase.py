@@ -428,7 +428,8 @@ def empty(
 
 
 def _ids(connection: Connection, where: str, **given: Any) -> set[UUID]:
-    rows = connection.execute((_FIND + where).encode(), {**given, "records": list(RECORDS)})
+    # Planned with what is given each time: a plan for any lists holds every field of every event against each id.
+    rows = connection.execute((_FIND + where).encode(), {**given, "records": list(RECORDS)}, prepare=False)
     return {row[0] for row in rows}
 
 

@@ -817,3 +817,11 @@ def test_the_same_key_goes_on_with_what_was_begun_under_it_and_with_nothing_else
     assert done == http_forget.forget_once(settings, asked, "k")
     assert erase.receipts(log, unfinished=True) == []
     assert holds(database_url, "to be kept")
+
+
+def test_what_names_many_things_is_looked_up_by_a_plan_for_them(log: Connection) -> None:
+    """By one for any lists, of which a server makes use after ten of them, each id is held against each word told."""
+    append(log, 1, [stated("core/x", MemoryRated(memory=str(n), value=1.0), f"rating {n}") for n in range(10)])
+    for _ in range(12):
+        assert len(erase.naming(log, 1, [str(n) for n in range(5, 1000)])) == 5
+    assert log.execute("SELECT FROM pg_prepared_statements WHERE statement LIKE '%jsonb_each_text%'").fetchall() == []
