@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from uuid import UUID
 
 import msgspec
+import psycopg
 from psycopg import sql
 
 from memctl.domain.event import Position
@@ -267,22 +268,33 @@ def remember(
 
 def forget_unused(connection: Connection, upto: Position) -> bool:
     """Take from the cache the vectors of texts that no point of any generation has: memories told those before they
-    were told otherwise, or went. While the live points are not folded up to there nobody knows which these are:
-    then none is taken, and it returns False."""
+    were told otherwise, or went. While the live points are not folded up to there, or a generation is being dropped,
+    nobody knows which these are: then none is taken, and it returns False."""
     if generations.lowest_offset(connection, generations.live(connection).stage2) < upto:
         return False
-    wanted = sql.SQL(" UNION ALL ").join(
-        sql.SQL("SELECT row->>'dense_hash' FROM {} WHERE row ? 'dense_hash'").format(
-            sql.SQL(table(OUTBOX_OF, generation))
-        )
+    kept = [
+        generation
         for status in ("live", "previous", "building", "scratch")
         for generation, stage, _ in generations.generations(connection, status)
         if stage == 2
-    )
-    connection.execute(
-        sql.SQL("DELETE FROM memctl.embeddings WHERE encode(text_hash, 'hex') NOT IN ({})").format(wanted)
-    )
+    ]
+    try:
+        connection.execute(sql.SQL("DELETE FROM memctl.embeddings e WHERE {}").format(of_no_point(kept)))
+    except psycopg.errors.UndefinedTable:  # one was dropped meanwhile
+        return False
     return True
+
+
+def of_no_point(kept: Iterable[int]) -> sql.Composed:
+    """That the text of a cached vector, `e`, is of no point of these generations.
+
+    As a join: `NOT IN` goes through all points for each vector, once they are more than fit into the memory of a query.
+    """
+    hashes = sql.SQL(" UNION ALL ").join(
+        sql.SQL("SELECT row->>'dense_hash' AS hash FROM {}").format(sql.SQL(table(OUTBOX_OF, generation)))
+        for generation in kept
+    )
+    return sql.SQL("NOT EXISTS (SELECT FROM ({}) p WHERE p.hash = encode(e.text_hash, 'hex'))").format(hashes)
 
 
 def queue_all(connection: Connection, generation: int) -> int:

@@ -20,7 +20,7 @@ from psycopg import sql
 from memctl.domain.erasing import Scope, Tombstone, event_tombstones, same_text
 from memctl.domain.errors import MemctlError
 from memctl.domain.event import Event
-from memctl.infra import facts, generations, glances, readmodels, rebuilds
+from memctl.infra import facts, generations, glances, outbox, readmodels, rebuilds
 from memctl.infra.database import Connection, past_deadlocks
 from memctl.infra.log import erase
 from memctl.infra.log.migrate import refuse_newer
@@ -366,9 +366,8 @@ def _forget_vectors(connection: Connection, live: generations.Live) -> None:
     """Take the dense vectors of texts that no point has any more from the cache."""
     connection.execute(
         sql.SQL(
-            "DELETE FROM memctl.embeddings WHERE encode(text_hash, 'hex') IN (SELECT hash FROM memctl_cached)"
-            " AND encode(text_hash, 'hex') NOT IN (SELECT row->>'dense_hash' FROM {} WHERE row ? 'dense_hash')"
-        ).format(sql.SQL(readmodels.table(OUTBOX_OF, live.stage2)))
+            "DELETE FROM memctl.embeddings e WHERE text_hash IN (SELECT decode(hash, 'hex') FROM memctl_cached) AND {}"
+        ).format(outbox.of_no_point([live.stage2]))
     )
 
 

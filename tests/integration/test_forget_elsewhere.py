@@ -19,6 +19,7 @@ from embedding import SIGNS, Loading, Signs
 from events import NOON, id_of, prompt, stated
 from forgetting import PHRASE, forgotten, holds
 from histories import drained, example, workshop
+from psycopg import sql
 from qdrant_client import QdrantClient
 from waiting import until
 
@@ -28,6 +29,7 @@ from memctl.domain.code_rules import RULES, ChangeUndone
 from memctl.domain.consolidation import STREAM as CONSOLIDATION
 from memctl.domain.consolidation import ConsolidationUndone
 from memctl.domain.erasing import NothingToForget, Scope
+from memctl.domain.event import Position
 from memctl.domain.observations import ToolCalled
 from memctl.domain.reflections import ReflectionMade
 from memctl.domain.skipping import EventSkipped
@@ -41,7 +43,7 @@ from memctl.infra.log.append import append
 from memctl.infra.log.mark import last_position, move_mark
 from memctl.infra.log.receipts import RECEIPTS
 from memctl.infra.log.spaces import space_id
-from memctl.infra.outbox import forget_unused
+from memctl.infra.outbox import forget_unused, of_no_point
 from memctl.infra.settings import Settings
 from memctl.infra.spool import Delivery
 from memctl.infra.vectors import drift, store
@@ -313,6 +315,43 @@ def test_the_cache_keeps_no_vector_of_what_was_told_otherwise_by_the_time_it_was
     finally:
         loop.stop()
     assert cached(elsewhere)
+
+
+def test_vectors_of_no_use_are_told_from_others_without_all_points_for_each(log: Connection) -> None:
+    of = generations.live(log).stage2
+    point = "INSERT INTO memctl.vector_points_g%s SELECT 1, n::text, jsonb_build_object('dense_hash', %s::text)"
+    digest = "encode(sha256(n::text::bytea), 'hex')"
+    log.execute((point % (of, digest) + " FROM generate_series(1, 3000) n").encode())
+    vector = f"INSERT INTO memctl.embeddings SELECT 'm', decode({digest}, 'hex'), '' FROM generate_series(%s, %s::int) n"
+    log.execute(vector.encode(), [2001, 6000])
+    log.execute("ANALYZE")
+    log.execute("SET work_mem = '64kB'")  # as with hundreds of times as many points, under the default
+    asked = sql.SQL("EXPLAIN DELETE FROM memctl.embeddings e WHERE {}").format(of_no_point([of]))
+    plan = "\n".join(line for (line,) in log.execute(asked))
+    assert "Anti Join" in plan
+    assert "SubPlan" not in plan
+    assert forget_unused(log, Position(0))
+    assert len(cached(log)) == 1000
+
+
+def test_a_generation_that_is_dropped_while_vectors_of_no_use_are_told_from_others_costs_another_look(
+    log: Connection, database_url: str
+) -> None:
+    replay(database_url, None)
+    ((before, _, _),) = [each for each in generations.generations(log, "previous") if each[1] == 2]
+    points = f"vector_points_g{before}"
+    waiting = f"SELECT FROM pg_locks WHERE relation = 'memctl.{points}'::regclass AND NOT granted"
+    with (
+        ThreadPoolExecutor(1) as pool,
+        connect(database_url) as other,
+        connect(database_url, autocommit=False) as dropping,
+    ):
+        generations.drop(dropping, before)
+        taking = pool.submit(forget_unused, log, Position(0))
+        until(lambda: other.execute(waiting.encode()).fetchone() is not None, "who looks the points through")
+        dropping.commit()
+        assert not taking.result(60)
+    assert forget_unused(log, Position(0))
 
 
 def digests_of_points(log: Connection) -> set[bytes]:
