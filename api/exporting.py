@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -198,25 +198,28 @@ def _kept_out(intake: Intake, file: Path, links: _Links) -> set[int]:
     """How many tellings of what is cited come in."""
     under: set[UUID] = set()
     out: set[int] = set()
-    for batch in _batches(file, links, Account()):
+    for batch in _batches(file, links, Account(), told):
         events = intake.prepare([event for _, _, event in batch]).events
         forgotten = erase.forgotten(intake.connection, intake.space_id, events)
         for n, (number, delivery, _) in enumerate(batch):
             if n in forgotten:
                 out.add(number)
                 under.add(delivery)
-            elif delivery in told:
+            else:
                 told[delivery] += 1
-    missing = here | {id for id, tellings in told.items() if id in under and not tellings}
-    fresh = missing
-    while fresh:
-        resting = [each for each in links.citing if each.number not in out and not each.rests_on.isdisjoint(missing)]
-        out.update(each.number for each in resting)
-        for each in resting:
-            if each.delivery in told:
-                told[each.delivery] -= 1
-        fresh = {each.delivery for each in resting if told.get(each.delivery) == 0}
-        missing |= fresh
+    resting: dict[UUID, list[_Citing]] = {}
+    for each in links.citing:
+        for id in each.rests_on:
+            resting.setdefault(id, []).append(each)
+    missing = [*here, *(id for id, tellings in told.items() if id in under and not tellings)]
+    while missing:
+        for each in resting.get(missing.pop(), ()):
+            if each.number not in out:
+                out.add(each.number)
+                if each.delivery in told:
+                    told[each.delivery] -= 1
+                    if not told[each.delivery]:
+                        missing.append(each.delivery)
     known = {each.number for each in links.citing if not each.rests_on.isdisjoint(here)}
     return {each.number for each in links.citing if each.number in out} - known
 
@@ -229,14 +232,19 @@ def _lines_of(file: Path) -> Iterator[tuple[int, bytes]]:
                 yield number, line
 
 
-def _batches(file: Path, links: _Links, account: Account) -> Iterator[list[tuple[int, UUID, NewEvent]]]:
-    """The events of a file with the numbers of their lines and the deliveries that they are tellings of; what is no
-    event is entered in the account."""
+def _batches(
+    file: Path, links: _Links, account: Account, only: Container[UUID] | None = None
+) -> Iterator[list[tuple[int, UUID, NewEvent]]]:
+    """The events of a file with the numbers of their lines and the deliveries that they are tellings of (of these
+    `only`); what is no event is entered in the account."""
     batch: list[tuple[int, UUID, NewEvent]] = []
     for number, line in _lines_of(file):
         try:
             told = msgspec.json.decode(line, type=Line)
-            batch.append((number, told.variant_of or told.id, _event(told, links.delivery_of)))
+            delivery = told.variant_of or told.id
+            if only is not None and delivery not in only:
+                continue
+            batch.append((number, delivery, _event(told, links.delivery_of)))
             account.with_events += 1
         except (MemctlError, msgspec.MsgspecError, ValueError, KeyError) as problem:
             account.bad.append(BadLine(str(file), number, str(problem)))

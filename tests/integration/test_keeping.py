@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import zipfile
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -35,6 +36,7 @@ from memctl.infra.log.audit import decoded, hashed
 from memctl.infra.log.mark import last_position, move_mark
 from memctl.infra.log.migrate import migrate
 from memctl.infra.log.receipts import RECEIPTS, read_receipts
+from memctl.infra.redaction import Prepared
 from memctl.infra.settings import Settings, load_settings
 from memctl.workers.backups import LOCK, make_if_due
 
@@ -178,6 +180,32 @@ def test_what_another_log_learnt_from_what_lies_under_a_tombstone_here_stays_awa
     assert (account.new, account.forgotten, account.bad) == (6, 4, [])
     stands = log.execute("SELECT payload->>'line' FROM memctl.events ORDER BY 1").fetchall()
     assert [line for (line,) in stands] == ["b-line-2", "b-line-6", "b-line-7", "b-line-9", "s1-line-3", "s1-line-8"]
+
+
+def test_an_import_looks_twice_at_what_the_file_cites_alone(
+    settings: Settings, log: Connection, elsewhere: Connection, tmp_path: Path
+) -> None:
+    """To redact all of a large file once more takes as long as to take it in."""
+
+    class Counting(Intake):
+        prepared = 0
+
+        def prepare(self, events: Sequence[NewEvent]) -> Prepared:
+            self.prepared += len(events)
+            return super().prepare(events)
+
+    erase.begin(log, 1, receipt := uuid4(), Scope(kind="session"), "")
+    erase.lay(log, 1, receipt, [Tombstone(kind="session", value="session/claude-code/gone", until=Micros(NOON))])
+    events = [prompt(number) for number in range(20)]
+    learnt = msgspec.structs.replace(prompt(20), sources=(event_id_of(1, events[7].dedupe_key),))
+    append(elsewhere, 1, [*events, learnt])
+    generations.ensure_live(elsewhere, 1)
+    move_mark(elsewhere)
+    with open(file := tmp_path / "log.jsonl", "wb") as out:
+        exporting.export(elsewhere, "default", out.write)
+    with Counting(settings, identify=False) as intake:
+        assert exporting.import_export(intake, file).new == 21
+        assert intake.prepared == 21 + 1
 
 
 @pytest.mark.parametrize("shards", [4])
