@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import heapq
 import logging
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -55,7 +56,9 @@ class TranscriptReader(threading.Thread):
         self._stopping = False
         self._intake: Recording | None = None
         self._pause = 0.0
-        """Before the next attempt at what could not be kept; 0 while all is."""
+        """How long nothing is tried after what could not be kept; 0 while all is."""
+        self._not_before = 0.0
+        """When that is over."""
 
     def read(self, path: str, *, neighbours: bool = False) -> None:
         """Have a transcript read. `neighbours`: also those beside it that were read before and have grown since, whose
@@ -87,7 +90,7 @@ class TranscriptReader(threading.Thread):
                 if not self._pause:
                     log.warning("transcripts cannot be read for now: %s", problem)
                 self._drop_intake()
-                self._try_again(path, neighbours)
+                self._put_off(path, neighbours)
             except Exception as problem:
                 kind = problem if isinstance(problem, MemctlError) else type(problem).__name__
                 log.warning("a transcript could not be read, and will be when it is named again: %s", kind)
@@ -97,18 +100,20 @@ class TranscriptReader(threading.Thread):
     def _next(self) -> tuple[str, bool] | None:
         with self._changed:
             while not self._stopping:
-                wait = self._due[0][0] - time.monotonic() if self._due else None
+                wait = max(self._due[0][0], self._not_before) - time.monotonic() if self._due else None
                 if wait is not None and wait <= 0:
                     _, path, neighbours = heapq.heappop(self._due)
                     return path, neighbours
                 self._changed.wait(wait)
         return None
 
-    def _try_again(self, path: str, neighbours: bool) -> None:
+    def _put_off(self, path: str, neighbours: bool) -> None:
+        """Have it tried again after a pause, in which nothing else is tried either: each would lengthen it."""
         self._pause = min(max(2 * self._pause, AGAIN_S), MOST_AGAIN_S)
         with self._changed:
+            self._not_before = time.monotonic() + self._pause
             if not any(other == path and wider >= neighbours for _, other, wider in self._due):
-                heapq.heappush(self._due, (time.monotonic() + self._pause, path, neighbours))
+                heapq.heappush(self._due, (self._not_before, path, neighbours))
 
     def _read(self, path: Path, neighbours: bool) -> None:
         if self._intake is None or self._intake.lost:
@@ -119,9 +124,9 @@ class TranscriptReader(threading.Thread):
             paths += [other for other in _beside(path) if _grown(other, known)]
         # As it is now: what is passed over is not read again.
         silence = Silence(self._settings)
-        account = ingest(
-            self._intake, [each for each in paths if each.is_file()], progress=self._go_on, silence=silence
-        )
+        # `Path.is_file` raises over a name that is too long, or a folder that is not ours to look into.
+        files = [each for each in paths if os.path.isfile(each)]
+        account = ingest(self._intake, files, progress=self._go_on, silence=silence)
         for bad in account.bad:
             log.warning("line %d of transcript %s: %s", bad.line, Path(bad.file).name, bad.why)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import threading
@@ -444,6 +445,58 @@ def test_a_transcript_that_could_not_be_kept_is_read_again_though_nobody_names_i
         reader.stop()
         reader.join(30)
     assert not attempts
+
+
+def test_of_many_transcripts_that_could_not_be_kept_one_is_tried_after_each_pause(
+    settings: Settings, database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transcripts, "SOON_S", 0.01)
+    monkeypatch.setattr(transcripts, "SETTLED_S", 0.02)
+    monkeypatch.setattr(transcripts, "AGAIN_S", 0.1)
+    attempts: list[float] = []
+
+    def away_at_first(settings: Settings) -> Intake:
+        attempts.append(time.monotonic())
+        if len(attempts) < 4:
+            raise DatabaseUnavailable
+        return Intake(settings)
+
+    reader = transcripts.TranscriptReader(settings, away_at_first)
+    for number in range(5):
+        reader.read(str(shutil.copy(EXAMPLE, tmp_path / f"{number}.jsonl")))
+    reader.start()
+    try:
+        until(lambda: known_files(database_url) == 5)
+    finally:
+        reader.stop()
+        reader.join(30)
+    assert len(attempts) == 4
+    for n, least in enumerate((0.1, 0.2, 0.4)):
+        assert attempts[n + 1] - attempts[n] >= least
+
+
+def test_a_name_that_no_file_can_have_puts_off_no_transcript(
+    settings: Settings, database_url: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    for name in ("SOON_S", "SETTLED_S"):
+        monkeypatch.setattr(transcripts, name, 0.01)
+    reader = transcripts.TranscriptReader(settings)
+    reader.read(f"/{'x' * 300}.jsonl")
+    reader.read(str(EXAMPLE))
+    reader.start()
+    try:
+        until(lambda: told_by(database_url, "transcript") > 0)
+    finally:
+        reader.stop()
+        reader.join(30)
+    assert [record for record in caplog.records if record.levelname == "WARNING"] == []
+
+
+def known_files(database_url: str) -> int:
+    with psycopg.connect(database_url) as connection:
+        row = connection.execute("SELECT count(*) FROM memctl.checkpoints").fetchone()
+        assert row is not None
+        return int(row[0])
 
 
 def of_session(database_url: str, beginning: str) -> int:
