@@ -25,7 +25,7 @@ KEPT_EVENTS = 60_000
 """About how many events' worth of stream states a worker keeps in memory; streams beyond it are read again."""
 
 DEAR = 10_000
-"""How many events a batch may fold anew before the next one takes as many of the log, up to `KEPT_EVENTS`."""
+"""How many events of one stream a batch may fold anew before the next takes as many of the log, up to `KEPT_EVENTS`."""
 
 
 class Stage1:
@@ -40,7 +40,7 @@ class Stage1:
         self._seen: dict[tuple[int, int], tuple[Position, int]] = {}
         """By generation and shard: the offset and epoch after our last batch."""
         self._folded_anew: dict[tuple[int, int], int] = {}
-        """By the same: how many events our last batch folded anew, since some of them came late."""
+        """By the same: how many events the longest stream had that our last batch folded anew, since some came late."""
         self._anew = 0
         """The same of the batch at hand."""
 
@@ -69,7 +69,8 @@ class Stage1:
 
     def _limit(self, anew: int) -> int:
         """How many events a batch takes. A long session that comes with its end first is folded anew by each batch of
-        it: with batches as long as what was folded anew, that costs about twice the session, not its square."""
+        it: with batches as long as what was folded anew, that costs about twice the session, not its square. (Not as
+        long as all that was: of many streams that are no longer kept a longer batch folds more of them anew.)"""
         return self._batch if anew < DEAR else max(self._batch, min(anew, KEPT_EVENTS))
 
     def refold(self, connection: Connection, lease: Lease, streams: Iterable[StreamKey]) -> Lease:
@@ -140,7 +141,7 @@ class Stage1:
             self._states[key].remember(end)
         anew = streams.keys() - deltas.keys()
         told = read_streams(connection, sorted(anew), before)
-        self._anew = sum(len(known) + len(streams[key]) for key, known in told.items() if known)
+        self._anew = max((len(known) + len(streams[key]) for key, known in told.items() if known), default=0)
         for key, known in told.items():
             self._drop(key)
             events = [*known, *streams[key]]

@@ -177,6 +177,22 @@ def test_a_long_session_that_comes_with_its_end_first_is_folded_anew_by_few_batc
     assert batches == [10, 10, 10, 10, 40, 80, 160, 80]
 
 
+def test_batches_stay_as_they_are_while_many_sessions_go_on_that_are_no_longer_kept(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each is folded anew as it goes on; a longer batch has more of them, and holds all of their events at once."""
+    monkeypatch.setattr(folding1, "DEAR", 40)
+    monkeypatch.setattr(folding1, "KEPT_EVENTS", 60)
+    with servers.fresh_database(server[0], server[1].live(1)) as url, connect(url) as connection:
+        append(connection, 1, [prompt(number, session=f"s{n}") for number in range(20) for n in range(20)])
+        live, upto, stage = generations.live(connection), move_mark(connection), folding1.Stage1(20)
+        lease = generations.take(connection, live.stage1, 0, "test", 5)
+        while (before := lease.position) < upto:
+            lease = stage.drain_batch(connection, lease, upto)
+            assert lease.position - before == 20
+        generations.release(connection, lease)
+
+
 def test_of_what_is_told_under_one_key_the_same_counts_whichever_came_first(server: Server) -> None:
     """By another actor, in another session, as something that the other stage folds: a relay may send all of it."""
     said = [event for event in example(0) if isinstance(event.payload, PromptSubmitted)]
