@@ -33,8 +33,8 @@ MOST_WORDS, MOST_IDS, MOST_POINTS = 200, 500, 1000
 
 _WORD = re.compile(r"[^\W_]{6,40}")
 _ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-_NAME = re.compile(r"[0-9a-f]{16}|[0-9a-f]{32}")
-"""Digests by which memctl names what it makes of events: what an error, a task or a text is called."""
+_NAME = re.compile(r"([a-z_]+:)?([0-9a-f]{16}|[0-9a-f]{32})")
+"""Digests by which memctl names what it makes of events: what an error (`error:…`), a task or a text is called."""
 
 _HAS_DIGIT = re.compile(r"(?=.*\d).{8}")
 """Words that no log file holds by chance."""
@@ -61,7 +61,8 @@ class Probe(msgspec.Struct, frozen=True):
 def words_of(payloads: Iterable[Payload], text: str = "") -> tuple[str, ...]:
     """Words to look for: those with digits before others, longer before shorter.
 
-    What is recorded about rows names them, and these names no event says: other events may give the same rows.
+    What is recorded about rows names them, and these names no event says: other events may give the same rows. A word
+    like them in the midst of others is somebody's.
     """
     found: set[str] = set()
     for payload in payloads:
@@ -69,8 +70,8 @@ def words_of(payloads: Iterable[Payload], text: str = "") -> tuple[str, ...]:
         for said in _strings(msgspec.to_builtins(payload)):
             if _ID.fullmatch(said):
                 continue  # what it names may stay; ids of what was erased are looked for as such
-            words = (word.lower() for word in _WORD.findall(said[:20_000]))
-            found.update(word for word in words if not (names and _NAME.fullmatch(word)))
+            if not (names and _NAME.fullmatch(said)):
+                found.update(word.lower() for word in _WORD.findall(said[:20_000]))
     ranked = sorted(found, key=lambda word: (not re.search(r"\d", word), -len(word), word))
     asked = [word.lower() for word in _WORD.findall(text)]
     return tuple(dict.fromkeys([*asked, *ranked]))[:MOST_WORDS]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from memctl.domain.notes import MemoryNoted
 from memctl.domain.observations import PromptSubmitted
+from memctl.domain.verdicts import MemoryRated
 from memctl.workers import probing
 
 
@@ -29,3 +31,10 @@ def test_nothing_is_found_where_nothing_is_looked_for() -> None:
 def test_words_with_digits_are_looked_for_before_others_and_what_was_asked_for_first_of_all() -> None:
     payload = PromptSubmitted(line="1", text="remember the zq7vkx19 harbour service of port 8080, short one")
     assert probing.words_of([payload], "the Harbour service")[:3] == ("harbour", "service", "zq7vkx19")
+
+
+def test_what_looks_like_a_name_of_memctls_is_looked_for_where_somebody_says_it() -> None:
+    token = "0123456789abcdef"
+    assert token in probing.words_of([MemoryNoted(text=f"the token of the harbour is {token}")])
+    words = probing.words_of([MemoryRated(memory=token, value=0.5, why=f"it is {token[::-1]}")])
+    assert (token in words, token[::-1] in words) == (False, True)
