@@ -204,7 +204,12 @@ def restore(connection: Connection, file: Path, progress: Progress = lambda tabl
 def _end_others(connection: Connection) -> None:
     """End memctl's other connections to this database; who connects anew waits for the end of the transaction before it
     learns what number a space has."""
+    _terminate(connection)  # one that has read the spaces, and goes on, would keep the lock for as long as it does
     connection.execute("LOCK TABLE memctl.spaces IN ACCESS EXCLUSIVE MODE")
+    _terminate(connection)  # who connected in between
+
+
+def _terminate(connection: Connection) -> None:
     connection.execute(
         "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = current_database()"
         " AND usename = current_user AND application_name LIKE 'memctl%' AND pid <> pg_backend_pid()"

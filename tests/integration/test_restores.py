@@ -26,7 +26,7 @@ from memctl.infra.log import archive, erase
 from memctl.infra.log.append import Appended, append
 from memctl.infra.log.mark import move_mark
 from memctl.infra.log.receipts import RECEIPTS
-from memctl.infra.log.spaces import space_id
+from memctl.infra.log.spaces import space_id, space_names
 from memctl.infra.settings import Settings, load_settings
 from memctl.workers import forgetting
 from memctl.workers.replay import replay
@@ -83,13 +83,16 @@ def test_whoever_is_connected_while_a_backup_is_restored_tells_the_space_of_its_
     file = backup(settings, log, tmp_path / "kept")
     team = load_settings(database_url=url_of(elsewhere, database_url), data_dir=settings.data_dir, space="team")
     doors = [Intake(team)]
+    looks = connect(team.require("database_url"), autocommit=False)
+    assert space_names(looks)
     assert doors[0].space_id == 2, "that of another space in the backup"
 
     def meanwhile(table: str, size: int) -> None:
         if table == "events":
             doors.append(Intake(team))
 
-    with elsewhere.transaction():
+    with contextlib.closing(looks), elsewhere.transaction():
+        elsewhere.execute("SET LOCAL lock_timeout = '10s'")
         archive.restore(elsewhere, file, meanwhile)
     assert len(doors) == 2
     for number, door in enumerate(doors):
