@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 PATIENCE_S = 30.0
 
+SPACE = "Memctl-Space"
+"""Header that names the space that is meant."""
+
 
 class Unreachable(MemctlError):
     """memctl does not answer at {url}: {why}"""
@@ -57,7 +60,8 @@ class Client:
 
     `url` is the API's, or `socket_path` that of its Unix socket. With `as_of` (a position, or a time in ISO 8601) it
     reads memory as that was: NotYet is raised while that is being built, or whatever `not_yet` does is done before each
-    attempt more. Every method answers JSON as Python has it, and raises Unreachable, NotThere, BadlyAsked or Refused.
+    attempt more. A `space` that is not the API's is refused; without one it answers for its own. Every method answers
+    JSON as Python has it, and raises Unreachable, NotThere, BadlyAsked or Refused.
     """
 
     def __init__(
@@ -67,13 +71,14 @@ class Client:
         *,
         socket_path: str = "",
         patience_s: float = PATIENCE_S,
+        space: str = "",
         as_of: str | None = None,
         not_yet: Callable[[NotYet], None] | None = None,
     ) -> None:
         self._as_of = as_of
         self._not_yet = not_yet
         self._url = url
-        self._token = token
+        self._headers = headers_of(token, space)
         self._connection: HTTPConnection
         if socket_path:
             self._url = socket_path
@@ -87,7 +92,13 @@ class Client:
         cls, settings: Settings, *, as_of: str | None = None, not_yet: Callable[[NotYet], None] | None = None
     ) -> Client:
         """A client of the running instance, or of the API that the settings name. Raises: NotRunning."""
-        return cls(settings.require("api_url"), settings.api_token or "", as_of=as_of, not_yet=not_yet)
+        return cls(
+            settings.require("api_url"),
+            settings.api_token or "",
+            space=settings.space_meant,
+            as_of=as_of,
+            not_yet=not_yet,
+        )
 
     def search(
         self,
@@ -232,7 +243,7 @@ class Client:
                 self._not_yet(why)
 
     def _ask(self, method: str, target: str, body: bytes | None, more: Mapping[str, str] | None = None) -> Any:
-        headers = {"Authorization": f"Bearer {self._token}", "Accept": "application/json", **(more or {})}
+        headers = {**self._headers, "Accept": "application/json", **(more or {})}
         if body is not None:
             headers["Content-Type"] = "application/json"
         try:
@@ -250,6 +261,11 @@ class Client:
             except ValueError as why:
                 raise Unreachable(url=self._url, why="what answers there is not memctl") from why
         raise _refusal(status, content)
+
+
+def headers_of(token: str, space: str) -> dict[str, str]:
+    """What is sent with every request: who asks, and for which space, where one is named."""
+    return {"Authorization": f"Bearer {token}", **({SPACE: space} if space else {})}
 
 
 def connection_to(url: str, patience_s: float) -> HTTPConnection:
@@ -301,7 +317,7 @@ def _refusal(status: int, content: bytes) -> Refused:
         detail, hint = told.get("detail") or told.get("title") or "", told.get("hint")
     except (ValueError, AttributeError):
         detail, hint = "", None
-    kind = {404: NotThere, 422: BadlyAsked, 413: BadlyAsked, 414: BadlyAsked}.get(status, Refused)
+    kind = {404: NotThere, 413: BadlyAsked, 414: BadlyAsked, 421: BadlyAsked, 422: BadlyAsked}.get(status, Refused)
     if status == 401 and not hint:
         hint = "MEMCTL_API_TOKEN or the running instance has the token; see `memctl config`"
     return kind(detail=detail or f"memctl answered with status {status}", status=status, hint=hint)

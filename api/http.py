@@ -28,6 +28,7 @@ from memctl.api import (
     http_openapi,
     http_problems,
     http_project,
+    http_spaces,
     http_work,
     metrics,
     queries,
@@ -108,6 +109,7 @@ def application(
         openapi_url="/v1/openapi.json",
         docs_url=None,  # its pages load scripts from elsewhere
         redoc_url=None,
+        dependencies=[Depends(http_spaces.own_space(doors.settings.space))],
     )
     http_problems.install(app)
     timings = metrics.Timings()
@@ -128,7 +130,7 @@ def application(
     app.include_router(_callers(), prefix=metrics.PREFIX)
     app.include_router(_tickets(browsers), prefix=metrics.PREFIX)
     app.router.routes.extend(site(readers, engine, browsers, doors.settings, timings))
-    app.openapi = lambda: http_openapi.document(app)  # type: ignore[method-assign]
+    app.openapi = lambda: http_openapi.document(app, doors.settings.space)  # type: ignore[method-assign]
     return app
 
 

@@ -18,6 +18,7 @@ from memctl.api.deciding import BadKey
 from memctl.api.delivering import BadDelivery, OfAnotherVersion
 from memctl.api.http_as_of import NotBuilt, not_built
 from memctl.api.http_live import StillBehind
+from memctl.api.http_spaces import OtherSpace
 from memctl.api.reader import TooBusy
 from memctl.domain.commanding import MalformedCommand
 from memctl.domain.errors import MemctlError
@@ -67,6 +68,8 @@ def status_of(why: MemctlError) -> int:
         return 403
     if isinstance(why, OfAnotherVersion):
         return 409
+    if isinstance(why, OtherSpace):
+        return 421
     if isinstance(why, TooManyGlances):
         return 429
     return 503 if isinstance(why, _LATER) else _STATUS_OF_EXIT.get(why.exit_code, 500)

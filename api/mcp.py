@@ -271,7 +271,7 @@ def serve_http(settings: Settings, port: int) -> None:
     url = settings.require("api_url")
     if not settings.api_token:
         raise NoToken
-    app = server(lambda: Client(url, _BEARER.get()), here="").streamable_http_app(
+    app = server(lambda: Client(url, _BEARER.get(), space=settings.space_meant), here="").streamable_http_app(
         stateless_http=True, json_response=True
     )
     guard = Guard(

@@ -21,7 +21,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import orjson
 
-from memctl.api.client import answered, connection_to
+from memctl.api.client import answered, connection_to, headers_of
 from memctl.api.committer import BUSY, Answer, Committer, heard, parse
 from memctl.api.door import SPOOL_EVERY_S, Door, alone, drain, ended, listens_again, serve
 from memctl.api.relaying import RemoteIntake
@@ -241,7 +241,7 @@ class Asking:
             token = read_token(file) if file else self._settings.api_token
         except SettingsInvalid:  # said by whoever sends
             return 502, b"{}"
-        headers = {"Authorization": f"Bearer {token}", "Memctl-Delivery": delivery}
+        headers = {**headers_of(token or "", self._settings.space_meant), "Memctl-Delivery": delivery}
         connection = self._idle.pop() if self._idle else connection_to(self._url.geturl(), RECALL_PATIENCE_S)
         try:
             status, content = answered(connection, "POST", self._url.path.rstrip("/") + target, body, headers)

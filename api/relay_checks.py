@@ -16,6 +16,9 @@ PATIENCE_S = 5.0
 NEEDS = {"ingest": "nothing that is told here reaches the team", "read": "hooks that ask get no answer"}
 """Scopes of a relay's key, and what is missing without each."""
 
+_KEY_ADVICE = "have a new key made (`memctl keys add`), and put it into the file that api_token_file names"
+_ALONE = "the relay goes on by itself once it answers"
+
 
 def relay(settings: Settings, found: Seen) -> Iterator[Check]:
     """Raises: SettingsInvalid, NotRunning where no API is named."""
@@ -37,15 +40,14 @@ def _api(settings: Settings) -> Iterator[Check]:
     url = settings.require("api_url")
     began = time.monotonic()
     try:
-        with Client(url, settings.api_token or "", patience_s=PATIENCE_S) as client:
+        with Client(url, settings.api_token or "", patience_s=PATIENCE_S, space=settings.space_meant) as client:
             caller = client.get("/v1/caller")
     except (Unreachable, Refused) as why:
         refuses = isinstance(why, Refused) and why.status in (401, 403)
         yield check(
             PART, "api", f"{urlsplit(url).hostname} [{settings.origin('api_url')}]",
             ["it refuses this machine's key" if refuses else " ".join(str(why).split())],
-            advice="have a new key made (`memctl keys add`), and put it into the file that api_token_file names"
-            if refuses else "the relay goes on by itself once it answers",
+            advice=_KEY_ADVICE if refuses else (isinstance(why, Refused) and why.hint) or _ALONE,
         )  # fmt: skip
         yield skipped(PART, "key", "what it may do is for the API to say")
         return

@@ -31,6 +31,7 @@ MOST_BYTES = 4 << 20
 PATIENCE_S = 30.0
 
 _REFUSES_KEY = (401, 403)
+_OF_ANOTHER_SPACE = 421
 _OF_ANOTHER_VERSION = (404, 405, 409, 422)
 
 
@@ -42,6 +43,12 @@ class KeyRefused(Away):
     """The team's API refuses this machine's key: {why}"""
 
     hint = "have a new one made (`memctl keys add`), and put it into the file that api_token_file names"
+
+
+class SpaceRefused(Away):
+    """The team's API refuses the space that this relay names: {why}"""
+
+    hint = "set `space` on this machine to the team's, or not at all; `memctl config` tells where it is set"
 
 
 class ApiOutdated(Away):
@@ -71,7 +78,9 @@ class RemoteIntake:
                 "this machine has another key: of what the API refused with the one before, transcripts are told from"
                 " their beginning, when a hook names them or a session starts beside them"
             )
-        self._client = Client(settings.require("api_url"), self._token, patience_s=PATIENCE_S)
+        self._client = Client(
+            settings.require("api_url"), self._token, patience_s=PATIENCE_S, space=settings.space_meant
+        )
         self._redactor = redactor_for(settings)
         self._identifier = Identifier()
 
@@ -157,6 +166,8 @@ class RemoteIntake:
     def _why(self, problem: Refused) -> Away:
         if problem.status in _REFUSES_KEY:
             return self._away("refused", KeyRefused(why=str(problem)))
+        if problem.status == _OF_ANOTHER_SPACE:
+            return self._away("refused", SpaceRefused(why=str(problem)))
         if problem.status in _OF_ANOTHER_VERSION:
             return self._away("outdated", ApiOutdated(why=str(problem)))
         return self._away("waiting", ApiAway(why=str(problem)))

@@ -153,7 +153,7 @@ class Settings(BaseSettings):
     space: str = Field(
         default="default",
         pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$",
-        description="the space whose memory is read and written (a team, a tenant)",
+        description="the space whose memory is read and written (a team, a tenant); an API that runs refuses another",
     )
 
     database_url: PostgresUrl | None = Field(default=None, repr=False, description="Postgres 15 or newer")
@@ -237,6 +237,11 @@ class Settings(BaseSettings):
     def configured(self, name: str) -> bool:
         """Whether a person set it, rather than the running instance or nobody."""
         return self.origin(name) not in ("default", "running instance")
+
+    @property
+    def space_meant(self) -> str:
+        """The space, where a person set one; "" for that of whoever answers."""
+        return self.space if self.configured("space") else ""
 
     def require(self, name: Endpoint) -> str:
         """The endpoint of that name. Raises NotRunning where there is none."""

@@ -162,16 +162,20 @@ def described_api() -> dict[str, Any]:
 
 
 def _api() -> Iterator[str]:
+    from memctl.api.client import SPACE
+
     yield "# API\n"
     yield "Under the API's address (`memctl config`), with `Authorization: Bearer TOKEN`. The whole description, with"
     yield "schemas and examples, is at `/v1/openapi.json`. Errors are problem documents (RFC 9457).\n"
+    yield f"The header `{SPACE}` may name the space that is meant, as verbs do where `space` is set; an API that"
+    yield "answers for another refuses it with 421.\n"
     for path, operations in sorted(described_api()["paths"].items()):
         for method, operation in operations.items():
             yield f"## `{method.upper()} {path}`\n"
             yield str(operation.get("description", "")).strip() + "\n"
             if scopes := operation.get("x-scopes"):
                 yield f"For keys with scope {' or '.join(f'`{each}`' for each in scopes)}.\n"
-            asked = operation.get("parameters", [])
+            asked = [each for each in operation["parameters"] if each["name"] != SPACE]
             if asked:
                 yield "| parameter | in | |\n| --- | --- | --- |"
                 for parameter in asked:

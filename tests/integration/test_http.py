@@ -228,6 +228,43 @@ def test_the_openapi_document_is_whole_and_loads_nothing_from_elsewhere(api: Api
         assert api.ask(path)[0] == 404
 
 
+# --- spaces ---
+
+
+def test_who_means_another_space_is_refused_whatever_is_asked_and_told_what_to_do(api: Api) -> None:
+    elsewhere, here = {"Memctl-Space": "lab"}, {"Memctl-Space": "default"}
+    for method, path in (("GET", "/v1/search?q=tea"), ("GET", "/healthz"), ("POST", "/v1/commands/note")):
+        told = problem_of(api.ask(path, method=method, body=b"{}" if method == "POST" else None, headers=elsewhere))
+        assert told["status"] == 421
+        assert "space default" in told["detail"]
+        assert "MEMCTL_SPACE" in told["hint"]
+    assert api.ask("/v1/search?q=tea", headers=here)[0] == 200
+    with api.client() as client:
+        operations = client.get("/v1/openapi.json")["paths"]["/v1/search"]["get"]
+    (described,) = (each for each in operations["parameters"] if each["name"] == "Memctl-Space")
+    assert described["schema"]["enum"] == ["default"]
+    assert "421" in operations["responses"]
+
+
+@pytest.mark.parametrize("where", ["environment", "project file"])
+def test_a_verb_names_the_space_that_is_configured(
+    verb: Any, where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for space in ("lab", "default"):
+        if where == "environment":
+            monkeypatch.setenv("MEMCTL_SPACE", space)
+        else:
+            (tmp_path / ".memctl.toml").write_text(f'space = "{space}"\n')
+        if space == "default":
+            assert verb("search", "coastline", "--project", "*", "--json")[0] == 0
+            continue
+        for asked in (("search", "coastline", "--project", "*", "--json"), ("note", "Tea is at four.")):
+            with pytest.raises(BadlyAsked, match="space default, and lab was asked for") as refused:
+                verb(*asked)
+            assert "MEMCTL_SPACE" in str(refused.value.hint)
+
+
 # --- errors ---
 
 

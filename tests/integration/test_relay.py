@@ -421,6 +421,25 @@ def test_a_revoked_key_is_said_loudly_and_what_is_told_waits_for_another(
     until(lambda: relay.state() == "forwarding")
 
 
+def test_what_a_relay_of_another_space_is_told_waits_until_it_names_the_apis(relay: Relay, log: Connection) -> None:
+    relay.kill()
+    relay.environment["MEMCTL_SPACE"] = "lab"
+    try:
+        relay.start()
+        relay.say("elsewhere", range(2))
+        until(lambda: relay.state() == "refused")
+        assert "space default, and lab was asked for" in relay.status()[1]["relay"]["why"]
+        found = relay.doctor()["relay api"]
+        assert "MEMCTL_SPACE" in found["advice"]
+        assert relay.waiting() == 2
+        assert kept(log, "elsewhere") == []
+    finally:
+        relay.kill()
+        del relay.environment["MEMCTL_SPACE"]
+    relay.start()
+    until(lambda: kept(log, "elsewhere") == expected(range(2)))
+
+
 def test_a_key_file_that_goes_away_loses_nothing(relay: Relay, line: Line, log: Connection) -> None:
     line.set("shut")
     relay.say("keyless", range(3))
