@@ -172,7 +172,9 @@ async def _indexed(folder: Path, useful: Callable[[], bool]) -> bool:
             while useful():
                 done, _ = await asyncio.wait({ended}, timeout=OUTRUN_LOOK_S)
                 if done:
-                    return ended.result() == 0
+                    if code := ended.result():
+                        log.warning("no index was built: its process ended with %d", code)
+                    return not code
             return False
     except TimeoutError:
         log.warning("no index was built within %.0f s", WITHIN_S)

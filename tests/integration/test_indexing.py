@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+import sys
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -233,6 +234,15 @@ def test_a_child_that_takes_too_long_is_ended(tmp_path: Path, monkeypatch: pytes
         assert asyncio.run(built_while(collections, collection, change=False)) is Outcome.FAILED
         assert len(held(collection)) == 200
         assert list((tmp_path / "tmp").iterdir()) == []
+
+
+def test_that_a_child_built_no_index_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    with opened(tmp_path) as collections:
+        assert asyncio.run(built_while(collections, made(collections), change=False)) is Outcome.FAILED
+    assert "its process ended with 1" in caplog.text
 
 
 def test_a_copy_holds_what_is_written_and_lays_out_no_more(tmp_path: Path) -> None:
