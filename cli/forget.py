@@ -173,15 +173,16 @@ def prune(days: int | None, dry_run: bool, yes: bool, as_json: bool) -> None:
                 return
             tell("This cannot be undone.")
             click.confirm("Prune them?", abort=True, err=True)
-        done = []
-        for each in retention.prune(settings, connection, space_id, found, qdrant):
+        done, gone = [], 0
+        for sessions, each in retention.prune(settings, connection, space_id, found, qdrant):
             done.append(each)
-            tell(f"{min(len(done) * retention.AT_ONCE, len(found.streams)):,} of {len(found.streams):,} sessions")
+            gone += sessions
+            tell(f"{gone:,} of {len(found.streams):,} sessions")
     if as_json:
-        print_json({**told, "bytes": takes, "pruned": [msgspec.to_builtins(each) for each in done]})
+        print_json({**told, "sessions": gone, "bytes": takes, "pruned": [msgspec.to_builtins(each) for each in done]})
         return
     events = sum(each.events for each in done)
-    print_lines(f"pruned: {len(found.streams):,} sessions, {events:,} events, {size(takes)}{_staying(found.kept)}")
+    print_lines(f"pruned: {gone:,} sessions, {events:,} events{_staying(found.kept + len(found.streams) - gone)}")
 
 
 def _staying(kept: int) -> str:

@@ -161,8 +161,8 @@ def prune(
     space_id: int,
     found: Due,
     qdrant: QdrantClient | None,
-) -> Iterator[Forgotten]:
-    """Prune what is due, a few sessions under each receipt, while nobody else does.
+) -> Iterator[tuple[int, Forgotten]]:
+    """Prune what is due, a few sessions under each receipt, while nobody else does: how many, and what became of it.
 
     Stopped in between, what has gone is gone and the rest is still due. What was gone already is passed over. Raises:
     PruneAtWork, and as `forget`.
@@ -171,7 +171,7 @@ def prune(
         for at in range(0, len(found.streams), AT_ONCE):
             with contextlib.suppress(NothingToForget):
                 plan = _planned(connection, space_id, found, found.streams[at : at + AT_ONCE])
-                yield forget(settings, connection, space_id, plan, qdrant)
+                yield len(plan.scope.streams), forget(settings, connection, space_id, plan, qdrant)
 
 
 def prune_once(
@@ -255,12 +255,11 @@ def prune_if_due(
         waiting = len(found.streams) - len(chosen)
         log.info("pruning %d sessions older than %d days; %d wait for tomorrow", len(chosen), found.days, waiting)
         going = msgspec.structs.replace(found, streams=chosen)
-        events = batches = 0
-        for done in prune(settings, connection, space_id, going, qdrant):
-            events, batches = events + done.events, batches + 1
+        events = gone = 0
+        for sessions, done in prune(settings, connection, space_id, going, qdrant):
+            events, gone = events + done.events, gone + sessions
             if stop():
                 break
-        gone = min(batches * AT_ONCE, len(chosen))
         log.info("pruned %d sessions, %d events", gone, events)
         return gone
 

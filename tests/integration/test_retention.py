@@ -71,8 +71,8 @@ def test_sessions_that_are_old_and_on_which_nothing_lasting_rests_are_as_if_they
     assert (found.of, found.kept) == (4, 1), "of the example a claim was verified"
     assert retention.size(log, 1, found.streams) > 1_000
     before = digests(log)
-    (done,) = retention.prune(settings, log, 1, found, None)
-    assert done.events == len(old)
+    ((sessions, done),) = retention.prune(settings, log, 1, found, None)
+    assert (sessions, done.events) == (2, len(old))
     assert list(retention.prune(settings, log, 1, found, None)) == [], "what has gone is passed over"
     assert digests(log) != before
     assert digests(log) == rebuilt(postgres_server, migrated_template, [*decision, *kept])
@@ -142,7 +142,7 @@ def test_a_session_that_becomes_dear_or_goes_on_while_others_are_pruned_stays(
     ).fetchone() or ("",)
     found = retention.due(log, 1, 10, FAR)
     pruning = retention.prune(settings, log, 1, found, None)
-    assert next(pruning).types
+    assert next(pruning)[1].types
     last = old[-1]
     meanwhile = (
         stated(MemoryPinned(memory=memory), kept[0], NOON)
@@ -155,6 +155,15 @@ def test_a_session_that_becomes_dear_or_goes_on_while_others_are_pruned_stays(
     expected = sum(each.stream == last.stream for each in [*old, *decision, meanwhile])
     assert log.execute(held, [last.stream]).fetchone() == (expected,)
     assert append(log, 1, [meanwhile])[0].status == "duplicate"
+
+
+def test_what_stayed_after_all_is_not_told_as_pruned(settings: Settings, log: Connection, database_url: str) -> None:
+    old, decision, kept = old_and_new()
+    append(log, 1, [*old, *decision, *kept])
+    drained(database_url)
+    found = retention.due(log, 1, 10, FAR)
+    append(log, 1, [msgspec.structs.replace(prompt(1, "taken up again", at=10**7), stream=old[-1].stream)])
+    assert [sessions for sessions, _ in retention.prune(settings, log, 1, found, None)] == [len(found.streams) - 1]
 
 
 def test_by_the_settings_a_tenth_goes_in_a_day_and_a_memory_that_nobody_used_stays_as_it_is(
