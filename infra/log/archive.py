@@ -210,6 +210,7 @@ def _end_others(connection: Connection) -> None:
 
 
 def _terminate(connection: Connection) -> None:
+    connection.execute("SELECT pg_stat_clear_snapshot()")  # who is connected is looked up once in a transaction
     connection.execute(
         "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = current_database()"
         " AND usename = current_user AND application_name LIKE 'memctl%' AND pid <> pg_backend_pid()"

@@ -8,6 +8,7 @@ import threading
 from pathlib import Path
 
 import dying
+import psycopg
 import pytest
 import servers
 from events import prompt
@@ -107,6 +108,15 @@ def test_whoever_is_connected_while_a_backup_is_restored_tells_the_space_of_its_
         " WHERE payload->>'text' ~ 'number 10[01] ' ORDER BY position"
     )
     assert found.fetchall() == [("team",), ("team",)]
+
+
+def test_who_connects_while_others_are_ended_is_ended_with_the_next(log: Connection, database_url: str) -> None:
+    with log.transaction():
+        archive._terminate(log)
+        with contextlib.closing(connect(database_url, name="memctl late")) as late:
+            archive._terminate(log)
+            with pytest.raises(psycopg.OperationalError):
+                late.execute("SELECT")
 
 
 def test_a_restore_that_is_killed_at_any_statement_and_done_again_is_whole_and_all_of_it_is_folded(
