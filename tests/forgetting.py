@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
+from types import ModuleType
 from typing import Any
 
+import pytest
 from events import stated
 from histories import drained, workshop
 
@@ -14,6 +18,7 @@ from memctl.infra import generations, readmodels
 from memctl.infra.database import Connection, connect
 from memctl.infra.log.append import append
 from memctl.infra.settings import Settings
+from memctl.workers import forgetting
 from memctl.workers.processing import model
 
 PHRASE = "the zq7vkx19mw harbour protocol"
@@ -37,6 +42,19 @@ def forgotten(settings: Settings, log: Connection, **asked: Any) -> forget.Forgo
     done = forget.forget(settings, log, 1, planned, None)
     assert told.events <= done.events
     return done
+
+
+@contextlib.contextmanager
+def killed_before_erasing(monkeypatch: pytest.MonkeyPatch, where: ModuleType = forgetting) -> Iterator[None]:
+    """Whoever forgets in there (redacts, of that module) is killed when its receipt stands, and nothing is erased."""
+
+    def killed(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(where, "erase_round", killed)
+        with pytest.raises(KeyboardInterrupt):
+            yield
 
 
 def holds(url: str, text: str) -> list[str]:

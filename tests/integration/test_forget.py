@@ -20,7 +20,7 @@ import servers
 from events import NOON, id_of, observed, prompt, stated
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
-from forgetting import PHRASE, forgotten, holds, rated_session
+from forgetting import PHRASE, forgotten, holds, killed_before_erasing, rated_session
 from histories import digests, drained, everything, example, rebuilt, workshop
 from hostile import Values
 from waiting import until
@@ -624,14 +624,9 @@ def test_what_a_restored_log_was_to_forget_waits_for_rows_that_tell_what_follows
 ) -> None:  # fmt: skip
     session = rated_session(log, database_url)
 
-    def killed(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt
-
     planned = forget.plan(reader_of(log, "default"), session=session)
-    monkeypatch.setattr(forgetting, "erase_round", killed)
-    with pytest.raises(KeyboardInterrupt):
+    with killed_before_erasing(monkeypatch):
         forget.forget(settings, log, 1, planned, None)
-    monkeypatch.setattr(forgetting, "erase_round", erasure.erase_round)
     assert backups.restore(settings, elsewhere, backup(settings, log, tmp_path / "kept")).begun == 1
     generations.ensure_live(elsewhere, 1)
     url = servers.with_database(database_url, elsewhere.info.dbname)
@@ -652,14 +647,9 @@ def test_a_forgetting_that_was_killed_half_way_is_taken_up_again(
     append(log, 1, [prompt(1, PHRASE), prompt(2, "to be kept")])
     drained(database_url)
 
-    def killed(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(forgetting, "erase_round", killed)
     planned = forget.plan(reader_of(log, "default"), id=id_of(prompt(1)))
-    with pytest.raises(KeyboardInterrupt):
+    with killed_before_erasing(monkeypatch):
         forget.forget(settings, log, 1, planned, None)
-    monkeypatch.setattr(forgetting, "erase_round", erasure.erase_round)
     assert holds(database_url, "zq7vkx19mw")
     (done,) = forget.resume(settings, log, 1, None)
     assert (done.events, holds(database_url, "zq7vkx19mw")) == (1, [])

@@ -17,7 +17,7 @@ import pytest
 import servers
 from embedding import SIGNS, Loading, Signs
 from events import NOON, id_of, prompt, stated
-from forgetting import PHRASE, forgotten, holds
+from forgetting import PHRASE, forgotten, holds, killed_before_erasing
 from histories import drained, example, workshop
 from psycopg import sql
 from qdrant_client import QdrantClient
@@ -47,7 +47,7 @@ from memctl.infra.outbox import forget_unused, of_no_point
 from memctl.infra.settings import Settings
 from memctl.infra.spool import Delivery
 from memctl.infra.vectors import drift, store
-from memctl.workers import erasure, forgetting
+from memctl.workers import forgetting
 from memctl.workers.as_of import as_of
 from memctl.workers.drain import Drainer
 from memctl.workers.outbox import WRITING, Outbox, OutboxLoop, only_one
@@ -96,14 +96,9 @@ def test_deliveries_on_disk_that_hold_a_text_are_gone_though_the_forgetting_was_
     drained(database_url)
     refused = left(settings.data_dir / "spool", "it.refused", {"session_id": "c", "prompt": PHRASE})
 
-    def killed(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt
-
     planned = forget.plan(reader_of(log, "default"), match=PHRASE)
-    monkeypatch.setattr(forgetting, "erase_round", killed)
-    with pytest.raises(KeyboardInterrupt):
+    with killed_before_erasing(monkeypatch):
         forget.forget(settings, log, 1, planned, None)
-    monkeypatch.setattr(forgetting, "erase_round", erasure.erase_round)
     assert len(forget.resume(settings, log, 1, None)) == 1
     assert not refused.exists()
 

@@ -16,6 +16,7 @@ import pytest
 import servers
 from click.testing import CliRunner
 from events import NOON, id_of, observed, prompt
+from forgetting import killed_before_erasing
 from histories import digests, drained, everything, example
 
 from memctl.api import backups, exporting, forget, redacting
@@ -286,13 +287,8 @@ def test_rules_that_came_later_cut_the_past_and_the_same_transcript_brings_nothi
     assert len(events(log)) == whole
     file = backup(settings, log, tmp_path / "kept")
 
-    def killed(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patched:
-        patched.setattr(redacting, "erase_round", killed)
-        with pytest.raises(KeyboardInterrupt):
-            redact_past(grown)
+    with killed_before_erasing(monkeypatch, redacting):
+        redact_past(grown)
     (begun,) = redacting.open_redactions(log, "default")
     assert forget.resume(grown, log, 1, None) == []
     done = redact_past(grown)

@@ -12,7 +12,7 @@ import psycopg
 import pytest
 import servers
 from events import prompt
-from forgetting import PHRASE, forgotten, holds, rated_session
+from forgetting import PHRASE, forgotten, holds, killed_before_erasing, rated_session
 from histories import digests, drained, workshop
 from soak import FACTOR
 from waiting import until
@@ -147,10 +147,6 @@ def test_a_restore_that_is_killed_at_any_statement_and_done_again_is_whole_and_a
     assert erase.receipts(elsewhere, unfinished=True) == []
 
 
-def killed(*_: object, **__: object) -> None:
-    raise KeyboardInterrupt
-
-
 @pytest.mark.parametrize("backup_first", [True, False], ids=["begun since", "begun before"])
 def test_a_forgetting_that_was_half_done_is_restored_open_and_ends_with_all_that_follows(
     settings: Settings, log: Connection, elsewhere: Connection, database_url: str, tmp_path: Path,
@@ -158,10 +154,8 @@ def test_a_forgetting_that_was_half_done_is_restored_open_and_ends_with_all_that
 ) -> None:  # fmt: skip
     session = rated_session(log, database_url)
     file = backup(settings, log, tmp_path / "kept")
-    with monkeypatch.context() as patched:
-        patched.setattr(forgetting, "erase_round", killed)
-        with pytest.raises(KeyboardInterrupt):
-            forget.forget(settings, log, 1, forget.plan(reader_of(log, "default"), session=session), None)
+    with killed_before_erasing(monkeypatch):
+        forget.forget(settings, log, 1, forget.plan(reader_of(log, "default"), session=session), None)
     if not backup_first:
         file = backup(settings, log, tmp_path / "kept")
     else:
@@ -190,10 +184,8 @@ def test_of_receipts_that_several_files_hold_the_one_that_was_ended_counts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     session = rated_session(log, database_url)
-    with monkeypatch.context() as patched:
-        patched.setattr(forgetting, "erase_round", killed)
-        with pytest.raises(KeyboardInterrupt):
-            forget.forget(settings, log, 1, forget.plan(reader_of(log, "default"), session=session), None)
+    with killed_before_erasing(monkeypatch):
+        forget.forget(settings, log, 1, forget.plan(reader_of(log, "default"), session=session), None)
     file = backup(settings, log, tmp_path / "kept")
     (settings.data_dir / RECEIPTS).unlink()
     forget.resume(settings, log, 1, None)

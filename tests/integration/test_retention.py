@@ -11,6 +11,7 @@ import servers
 from events import NOON, prompt
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
+from forgetting import killed_before_erasing
 from histories import digests, drained, example, rebuilt, workshop
 
 from memctl.api import backups, http_forget, http_problems
@@ -183,13 +184,8 @@ def test_by_the_settings_a_tenth_goes_in_a_day_and_a_memory_that_nobody_used_sta
     assert retention.prune_if_due(settings, log, now) == 0, "the rest waits for tomorrow"
     log.execute("UPDATE memctl.receipts SET begun_at = to_timestamp(%s / 1e6) - interval '25 hours'", [now])
 
-    def killed(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patched:
-        patched.setattr(forgetting, "erase_round", killed)
-        with pytest.raises(KeyboardInterrupt):
-            retention.prune_if_due(settings, log, now)
+    with killed_before_erasing(monkeypatch):
+        retention.prune_if_due(settings, log, now)
     assert len(erase.receipts(log, unfinished=True)) == 1
     assert retention.prune_if_due(settings, log, now, stop=lambda: True) == 0
     assert len(erase.receipts(log, unfinished=True)) == 1, "it was told to stop"
