@@ -201,7 +201,9 @@ def main() -> int:
     """Index the collection in the folder that is named."""
     folder = Path(sys.argv[1])
     os.nice(NICENESS)
-    resource.setrlimit(resource.RLIMIT_CPU, (PROCESSOR_S, PROCESSOR_S))
+    _, most = resource.getrlimit(resource.RLIMIT_CPU)
+    if most == resource.RLIM_INFINITY or most > PROCESSOR_S:  # only root may raise a limit
+        resource.setrlimit(resource.RLIMIT_CPU, (PROCESSOR_S, PROCESSOR_S))
     shard = edge.EdgeShard.load(str(folder / SHARD), wire.shard_config(described(folder), indexed=True))
     shard.optimize()
     shard.flush()
