@@ -32,7 +32,8 @@ REAL_MEMORIES, REAL_EVENTS = 1_030, 18_221
 """Of 150 public sessions, as README.md shows them of `replay` and `verify` (a test compares)."""
 MEMORIES = REAL_MEMORIES / REAL_EVENTS
 
-# Computed, not measured: 384 halves and 384 bytes; 32 links of a graph; 60 words of 8 bytes; 500 bytes of payload and keys.
+# Computed, not measured: 384 halves and 384 bytes; 32 links of a graph; 60 words of 8 bytes; 500 bytes of payload and
+# keys.
 POINT_BYTES = 384 * 3 + 32 * 4 + 60 * 8 + 500
 
 # Assumed.
