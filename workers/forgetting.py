@@ -34,6 +34,7 @@ from memctl.infra.log.receipts import write_receipts
 from memctl.infra.redaction import redact, redactor_for
 from memctl.infra.settings import Settings
 from memctl.infra.spool import Delivery, read_spooled
+from memctl.projections.episodes import EpisodeRow
 from memctl.projections.things import THINGS
 from memctl.workers import probing
 from memctl.workers.erasure import (
@@ -431,8 +432,24 @@ def of_thing(connection: Connection, space_id: int, id: str, kind: str = "") -> 
     else:
         episode = id if kind == "episode" else ""
     if episode and (row := _row(connection, space_id, "episodes", episode)) is not None:
-        return erase.between(connection, space_id, row.stream, row.started_at, row.ended_at)
+        told = erase.between(connection, space_id, row.stream, row.started_at, row.ended_at)
+        # Calls that nobody answered are its last ones; they do not make it longer.
+        following = _next_episode(connection, space_id, row)
+        return told | erase.calls_between(connection, space_id, row.stream, row.ended_at, following)
     return lineage(connection, space_id, THINGS[kind], id)
+
+
+def _next_episode(connection: Connection, space_id: int, episode: EpisodeRow) -> Micros | None:
+    """When the episode after this one began; None where it is its session's last."""
+    table = sql.SQL(readmodels.table("episodes", generations.live(connection).stage1))
+    found = connection.execute(
+        sql.SQL(
+            "SELECT min((row->>'started_at')::bigint) FROM {} WHERE space_id = %s AND stream = %s"
+            " AND (row->>'started_at')::bigint > %s"
+        ).format(table),
+        [space_id, episode.stream, episode.started_at],
+    ).fetchone()
+    return None if found is None or found[0] is None else Micros(found[0])
 
 
 def _kind_of(connection: Connection, space_id: int, id: str) -> str:

@@ -296,6 +296,15 @@ def between(connection: Connection, space_id: int, stream: str, since: Micros, u
     return _ids(connection, where, space=space_id, stream=stream, since=_moment(since), until=_moment(until))
 
 
+def calls_between(
+    connection: Connection, space_id: int, stream: str, after: Micros, before: Micros | None
+) -> set[UUID]:
+    """The calls of tools that a stream tells after a moment, and before another one where there is one."""
+    where = "stream = %(stream)s AND type = 'tool.called' AND occurred_at > %(after)s AND occurred_at < %(before)s"
+    until = "infinity" if before is None else _moment(before)
+    return _ids(connection, where, space=space_id, stream=stream, after=_moment(after), before=until)
+
+
 def citing(connection: Connection, space_id: int, ids: Iterable[UUID]) -> set[UUID]:
     """The deliveries whose sources are among these, and those that cite them, and so on; without these themselves.
 

@@ -547,7 +547,9 @@ def test_an_episode_goes_whole_by_its_own_id_and_by_that_of_its_memory(
             ToolReturned(line=f"r{n}", tool="Bash", call=f"c{n}", text="done"),
         )
     ]
-    append(log, 1, [asked, *(observed(run, session="l", at=9) for run in runs), prompt(1, session="other")])
+    last = ToolCalled(line="last", tool="Bash", call="last", input={"command": "make nothing of it"})
+    told = [*(observed(run, session="l", at=9) for run in runs), observed(last, session="l", at=20)]
+    append(log, 1, [asked, *told, prompt(1, session="other")])
     drained(database_url)
     live = generations.live(log)
     [(id, _)] = [
@@ -556,7 +558,7 @@ def test_an_episode_goes_whole_by_its_own_id_and_by_that_of_its_memory(
         if b'"session/claude-code/l"' in row and (by == "episodes" or b'"kind": "episode"' in row)
     ]
     assert forgotten(settings, log, id=id).types == {
-        "prompt.submitted": 1, "tool.called": 9, "tool.returned": 9,
+        "prompt.submitted": 1, "tool.called": 10, "tool.returned": 9,
     }  # fmt: skip
 
 
