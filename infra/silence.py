@@ -16,7 +16,7 @@ import stat
 import tempfile
 import time
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -77,9 +77,8 @@ class Off(msgspec.Struct, frozen=True):
 
     def held(self, session: str, location: str, at: int) -> bool:
         """Whether saving was off then, in microseconds since 1970; of what bears no time (0), whether it is off now."""
-        here = [("", self.everywhere), (session, self.sessions.get(session, ()))]
-        here += [(each, self.projects.get(each, ())) for each in (_upward(location) if self.projects else ())]
-        if any("save" in what and (at <= 0 or at >= self.since.get(key, 0)) for key, what in here):
+        here = self._here(session, location)
+        if any("save" in what and (at <= 0 or at >= self.since.get(name, 0)) for name, what in here):
             return True
         return any(
             each.since <= at < each.until
@@ -89,9 +88,16 @@ class Off(msgspec.Struct, frozen=True):
         )
 
     def has(self, what: What, session: str, location: str) -> bool:
-        if what in self.everywhere or what in self.sessions.get(session, ()):
-            return True
-        return bool(self.projects) and any(what in self.projects.get(each, ()) for each in _upward(location))
+        return any(what in named for _, named in self._here(session, location))
+
+    def _here(self, session: str, location: str) -> Iterator[tuple[str, frozenset[What]]]:
+        """What is off there, by the names that `since` has."""
+        yield "", self.everywhere
+        if session in self.sessions:
+            yield session, self.sessions[session]
+        for place in _upward(location) if self.projects else ():
+            if place in self.projects:
+                yield place, self.projects[place]
 
 
 def read_off(data_dir: Path) -> Off:

@@ -24,12 +24,17 @@ from memctl.workers.processing import model
 PHRASE = "the zq7vkx19mw harbour protocol"
 
 
+def keys_of(log: Connection, name: str) -> list[str]:
+    """Keys of the live rows of a read model of stage 2, in their order."""
+    return [key for key, _ in readmodels.all_rows(log, model(name), generations.live(log).stage2)]
+
+
 def rated_session(log: Connection, url: str) -> str:
     """Stream of a session of which one memory was rated, with a reason; all of it is folded."""
     session = workshop(0)
     append(log, 1, session)
     drained(url)
-    [memory, *_] = [key for key, _ in readmodels.all_rows(log, model("memories"), generations.live(log).stage2)]
+    [memory, *_] = keys_of(log, "memories")
     append(log, 1, [stated("knowledge/verdicts", MemoryRated(memory=memory, value=1.0, why="Dana said so there"))])
     drained(url)
     return session[0].stream

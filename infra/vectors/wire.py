@@ -440,7 +440,7 @@ _ACORN = edge.AcornSearchParams(enable=True, max_selectivity=_ACORN_UP_TO)
 
 
 def _search_params(value: object) -> edge.SearchParams:
-    fields = take(value or {}, "params", optional=("hnsw_ef", "exact", "indexed_only", "idf"))
+    fields = take({} if value is None else value, "params", optional=("hnsw_ef", "exact", "indexed_only", "idf"))
     idf = None
     if fields["idf"] is not None:
         idf = edge.IdfParams(condition_filter(take(fields["idf"], "idf", optional=("corpus",))["corpus"]))

@@ -18,7 +18,7 @@ from histories import drained, example
 from llm_server import Behave, Handler, Server, llm_server
 from processes import memctl
 from qdrant_client import QdrantClient
-from waiting import until
+from waiting import until, waits_for_a_lock
 
 from memctl.api import forget
 from memctl.api.places import Places
@@ -347,12 +347,11 @@ def test_a_model_that_is_given_up_while_its_collection_is_written_holds_up_nobod
             except Exception as problem:
                 ended.append(problem)
 
-    waits = "SELECT 1 FROM pg_stat_activity WHERE application_name = 'writer in between' AND wait_event_type = 'Lock'"
     writer = threading.Thread(target=write)
     with connect(database_url) as other, other.transaction():
         other.execute("LOCK TABLE memctl.embeddings IN ACCESS EXCLUSIVE MODE")  # asked between models and points
         writer.start()
-        until(lambda: memory.execute(waits).fetchone(), "the writer in between")
+        until(lambda: waits_for_a_lock(memory, "writer in between"), "the writer in between")
         vector_models.want(memory, SIGNS, 384)
         drop_leftovers(memory, client)
     writer.join(60)

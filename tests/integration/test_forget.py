@@ -20,10 +20,10 @@ import servers
 from events import NOON, id_of, observed, prompt, stated
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
-from forgetting import PHRASE, forgotten, holds, killed_before_erasing, rated_session
+from forgetting import PHRASE, forgotten, holds, keys_of, killed_before_erasing, rated_session
 from histories import digests, drained, everything, example, rebuilt, workshop
 from hostile import Values
-from waiting import until
+from waiting import until, waits_for_a_lock
 
 from memctl.api import backups, forget, http_forget, http_problems, queries
 from memctl.api.access import drawn
@@ -356,8 +356,7 @@ def test_what_is_told_once_more_while_a_text_is_looked_up_goes_along(
         erase.begin(laying, 1, receipt := uuid4(), Scope(kind="id"), "")
         erase.lay(laying, 1, receipt, stones)
         forgetting = pool.submit(forget.forget, settings, mine, 1, planned, None)
-        waits = "SELECT FROM pg_stat_activity WHERE application_name = 'forgetting' AND wait_event_type = 'Lock'"
-        until(lambda: log.execute(waits).fetchone() is not None, "who lays a tombstone of what came since")
+        until(lambda: waits_for_a_lock(log, "forgetting"), "who lays a tombstone of what came since")
         assert append(log, 1, [by_line])[0].status == "new"
         laying.rollback()
         forgetting.result(60)
@@ -376,7 +375,7 @@ def test_what_a_row_was_fed_since_it_was_asked_for_is_not_told_once_more(
 
     append(log, 1, [said("a", "transcript")])
     drained(database_url)
-    [insight, *_] = [key for key, _ in readmodels.all_rows(log, model("insights"), generations.live(log).stage2)]
+    [insight, *_] = keys_of(log, "insights")
     planned = forget.plan(reader_of(log, "default"), id=insight)
     append(log, 1, [said("b", "transcript")])
     drained(database_url)
@@ -454,7 +453,7 @@ def test_what_is_said_of_it_while_it_is_being_forgotten_goes_along(
     append(log, 1, session)
     drained(database_url)
     event = id_of(session[0])
-    [memory, *_] = [key for key, _ in readmodels.all_rows(log, model("memories"), generations.live(log).stage2)]
+    [memory, *_] = keys_of(log, "memories")
     said = stated("knowledge/verdicts", MemoryRated(memory=memory, value=0.0, why=PHRASE))
     if by == "citing it":
         said = msgspec.structs.replace(prompt(1, PHRASE, session="another"), sources=(UUID(event),))
@@ -467,8 +466,7 @@ def test_what_is_said_of_it_while_it_is_being_forgotten_goes_along(
     ):
         holding.execute("SELECT FROM memctl.events WHERE event_id = %s FOR SHARE", [event])
         forgetting = pool.submit(forget.forget, settings, mine, 1, planned, None)
-        waits = "SELECT FROM pg_stat_activity WHERE application_name = 'forgetting' AND wait_event_type = 'Lock'"
-        until(lambda: log.execute(waits).fetchone() is not None, "who waits for what is to be emptied")
+        until(lambda: waits_for_a_lock(log, "forgetting"), "who waits for what is to be emptied")
         assert append(saying, 1, [said])[0].status == "new"
         if ends == "before it is empty":
             saying.commit()
@@ -488,7 +486,7 @@ def test_what_was_said_of_a_thing_stays_where_other_words_about_it_go(
     session, other = workshop(0), workshop(1)
     append(log, 1, [*session, *other])
     drained(database_url)
-    one, two, *_ = [key for key, _ in readmodels.all_rows(log, model("memories"), generations.live(log).stage2)]
+    one, two, *_ = keys_of(log, "memories")
     spoken_of = ReflectionMade(topic="file:a.go", title="It fails", text="It fails.", memories=(one,))
     rating, merge = (
         MemoryRated(memory=one, value=1.0, why=PHRASE),
@@ -565,13 +563,9 @@ def test_an_episode_goes_whole_by_its_own_id_and_by_that_of_its_memory(
 def test_a_strategy_is_forgotten_by_its_id(settings: Settings, log: Connection, database_url: str) -> None:
     append(log, 1, everything())
     drained(database_url)
-
-    def strategies() -> list[str]:
-        return [key for key, _ in readmodels.all_rows(log, model("strategies"), generations.live(log).stage2)]
-
-    [first, *_] = strategies()
+    [first, *_] = keys_of(log, "strategies")
     assert forgotten(settings, log, id=first).events
-    assert first not in strategies()
+    assert first not in keys_of(log, "strategies")
 
 
 def test_what_was_said_about_what_is_gone_goes_also_where_a_forgetting_was_killed_between(
@@ -599,7 +593,7 @@ def test_what_was_said_of_what_is_gone_while_a_forgetting_was_left_off_goes_once
     session = workshop(0)
     append(log, 1, session)
     drained(database_url)
-    [memory, *_] = [key for key, _ in readmodels.all_rows(log, model("memories"), generations.live(log).stage2)]
+    [memory, *_] = keys_of(log, "memories")
     planned = forget.plan(reader_of(log, "default"), session=session[0].stream)
     with connect(database_url, autocommit=False) as slow:
 
@@ -664,7 +658,7 @@ def test_a_command_about_what_is_forgotten_between_its_look_and_its_append_is_re
     session = workshop(0)
     append(log, 1, session)
     drained(database_url)
-    [memory, *_] = [key for key, _ in readmodels.all_rows(log, model("memories"), generations.live(log).stage2)]
+    [memory, *_] = keys_of(log, "memories")
     body = json.dumps({"memory": memory, "value": 0.0, "why": PHRASE}).encode()
     key = f"command:rate:{_digest(drawn('key-1'))}"
     readers = Readers(database_url, settings.space)

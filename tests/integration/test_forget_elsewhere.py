@@ -17,7 +17,7 @@ import pytest
 import servers
 from embedding import SIGNS, Loading, Signs
 from events import NOON, id_of, prompt, stated
-from forgetting import PHRASE, forgotten, holds, killed_before_erasing
+from forgetting import PHRASE, forgotten, holds, keys_of, killed_before_erasing
 from histories import drained, example, workshop
 from psycopg import sql
 from qdrant_client import QdrantClient
@@ -130,7 +130,7 @@ def test_what_was_said_of_an_event_by_its_id_goes_with_it_though_it_cites_nothin
     edit = next(e for e in shop if isinstance(e.payload, ToolCalled) and e.payload.tool == "Edit")
     append(log, 1, shop)
     drained(database_url)
-    ((pattern,), *_) = log.execute(f"SELECT key FROM memctl.code_patterns_g{generations.live(log).stage2}").fetchall()
+    [pattern, *_] = keys_of(log, "code_patterns")
     undone = ChangeUndone(change=UUID(id_of(edit)), patterns=(pattern,))
     append(log, 1, [stated(RULES, undone)])
     drained(database_url)
@@ -167,7 +167,7 @@ def test_what_a_reflection_named_may_stand_where_others_show_it(
     first, second = example(0), example(1)
     append(log, 1, [*first, *second])
     drained(database_url)
-    ((signature,), *_) = log.execute(f"SELECT key FROM memctl.bug_patterns_g{generations.live(log).stage2}").fetchall()
+    [signature, *_] = keys_of(log, "bug_patterns")
     reflected = ReflectionMade(
         topic=f"error:{signature}", title="It fails", text=f"It fails: {PHRASE}.", memories=("a",)
     )
@@ -185,7 +185,7 @@ def test_what_a_row_no_longer_rests_on_is_no_event(log: Connection, database_url
     asked = prompt(1, "Fix the total of an empty cart: it crashes.")
     append(log, 1, [asked])
     drained(database_url)
-    ((task,),) = log.execute(f"SELECT key FROM memctl.tasks_g{generations.live(log).stage2}").fetchall()
+    [task] = keys_of(log, "tasks")
     reader = reader_of(log, "default")
     assert forget.plan(reader, id=task).ids == {UUID(id_of(asked))}
     append(log, 1, [stated(asked.stream, EventSkipped(skipped=UUID(id_of(asked))))])

@@ -17,7 +17,7 @@ import psycopg
 import pytest
 from events import id_of
 from histories import digests, example
-from waiting import until
+from waiting import until, waits_for_a_lock
 
 from memctl.domain.erasing import Scope
 from memctl.domain.event import stream_hash
@@ -132,8 +132,7 @@ def test_the_history_of_the_mark_never_runs_backwards(database_url: str, log: Co
         ahead.execute("SELECT memctl.set_mark(%s)", [here + 5])
         moving = threading.Thread(target=behind)
         moving.start()
-        waits = "SELECT 1 FROM pg_stat_activity WHERE application_name = 'behind' AND wait_event_type = 'Lock'"
-        until(lambda: done.is_set() or log.execute(waits).fetchone())
+        until(lambda: done.is_set() or waits_for_a_lock(log, "behind"))
         ahead.commit()
     moving.join(30)
     assert done.is_set()

@@ -10,7 +10,7 @@ import psycopg
 import pytest
 from events import stated
 from histories import digests, drained, example
-from waiting import until
+from waiting import until, waits_for_a_lock
 
 from memctl.domain.skipping import EventSkipped
 from memctl.infra import dead_letters, generations, rebuilds
@@ -128,11 +128,6 @@ def test_a_refold_reaches_the_stage_two_that_is_kept(filled: tuple[str, Connecti
     assert replay.replay(url, None, verify=True).equal
 
 
-def waits(connection: Connection, name: str) -> bool:
-    asked = "SELECT FROM pg_stat_activity WHERE application_name = %s AND wait_event_type = 'Lock'"
-    return connection.execute(asked, [name]).fetchone() is not None
-
-
 def test_a_refold_reaches_a_stage_two_that_has_read_and_not_yet_written(filled: tuple[str, Connection]) -> None:
     url, connection = filled
     stream = example()[0].stream
@@ -151,9 +146,9 @@ def test_a_refold_reaches_a_stage_two_that_has_read_and_not_yet_written(filled: 
     with connect(url, autocommit=False) as holding:
         holding.execute(f"LOCK TABLE memctl.routes_g{kept}".encode())
         going_back.start()
-        until(lambda: waits(connection, "memctl rollback"), "a batch that is read")
+        until(lambda: waits_for_a_lock(connection, "memctl rollback"), "a batch that is read")
         folding.start()
-        until(lambda: not folding.is_alive() or waits(connection, "refold"), "the refold")
+        until(lambda: not folding.is_alive() or waits_for_a_lock(connection, "refold"), "the refold")
         holding.rollback()
     for thread in (folding, going_back):
         thread.join(60)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
+import time
 from pathlib import Path
 
 import msgspec
@@ -156,5 +157,5 @@ def test_a_hook_that_reaches_nobody_reads_the_list_as_the_door_does(
     payload = json.dumps({"session_id": session, "cwd": place}).encode()
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "off.json").write_bytes(msgspec.json.encode(off))
-        by_door = Silence(Settings(data_dir=Path(folder))).off("save", session, normalise(place))
+        by_door = Silence(Settings(data_dir=Path(folder))).unheard(session, normalise(place), time.time_ns() // 1000)
         assert hook._is_off(folder, payload) == by_door
