@@ -110,8 +110,7 @@ async def scroll(collection: Collection, body: Any) -> Any:
             with_vector=wire.vector_selector(fields["with_vector"]),
         ),
     )
-    offset = None if following is None else wire.told_id(following)
-    return {"points": [wire.record(record) for record in found], "next_page_offset": offset}
+    return {"points": [wire.record(record) for record in found], "next_page_offset": following}
 
 
 async def count(collection: Collection, body: Any) -> Any:

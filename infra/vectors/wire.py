@@ -6,6 +6,7 @@ ignored: a filter that silently lost a condition would show one project's memory
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -18,6 +19,7 @@ _F32_MAX = 3.4028234663852886e38
 _U32_MAX = 0xFFFF_FFFF
 _MAX_LIMIT = 100_000
 _MAX_DEPTH = 16
+_CANONICAL = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")  # a UUID, as it is written
 _INDEXED_FROM_KB = 5_000  # vectors of a segment that has a graph; those of a smaller one are looked through one by one
 # Vectors of what a filter leaves that are looked through one by one (26,000 of 384 dimensions, 2 ms). Of fewer a graph
 # loses more the fewer they are: of 10,000 in 100,000, as of two worktrees, four in ten of the best were not found.
@@ -208,6 +210,8 @@ def point_id(value: object) -> int | str:
     if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 64:
         return value
     if isinstance(value, str):
+        if _CANONICAL.fullmatch(value):  # as memctl writes them: a hundred in a search, which parsing takes a while for
+            return value
         try:
             return str(uuid.UUID(value))
         except ValueError:
@@ -455,11 +459,7 @@ def _search_params(value: object) -> edge.SearchParams:
     )
 
 
-# --- answers ---
-
-
-def told_id(value: object) -> int | str:
-    return value if isinstance(value, int) else str(value)
+# --- answers: ids are whole numbers and UUIDs, both of which orjson writes ---
 
 
 def _told_vector(value: Any) -> Any:
@@ -471,14 +471,14 @@ def _told_vector(value: Any) -> Any:
 
 
 def record(found: edge.Record) -> JsonObject:
-    told: JsonObject = {"id": told_id(found.id), "payload": found.payload}
+    told: JsonObject = {"id": found.id, "payload": found.payload}
     if found.vector is not None:
         told["vector"] = _told_vector(found.vector)
     return told
 
 
 def scored(found: edge.ScoredPoint) -> JsonObject:
-    told: JsonObject = {"id": told_id(found.id), "version": found.version, "score": found.score}
+    told: JsonObject = {"id": found.id, "version": found.version, "score": found.score}
     if found.payload is not None:
         told["payload"] = found.payload
     if found.vector is not None:
