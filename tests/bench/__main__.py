@@ -3,7 +3,7 @@
 python tests/bench [FOLDER] [--events 1000000] [--hooks 10000] [--only engine,hooks] [--json FILE]
 
 FOLDER holds real sessions; without it, the published ones (tests/published.py). A benchmark that fails leaves its rows
-unmeasured, and the end is 1.
+unmeasured, and the end is 1; so does one whose published data is not there, and the end is 0.
 """
 
 from __future__ import annotations
@@ -77,10 +77,21 @@ def _disk(figures: Figures) -> float:
     return float(largest["disk MB"]["all of it / raw transcripts"])
 
 
+def _to_best_peer(questions: str, figure: str) -> Callable[[Figures], float]:
+    def find(figures: Figures) -> float:
+        systems = figures["recall"][questions]
+        return float(
+            systems["memctl"][figure] / max(found[figure] for name, found in systems.items() if name != "memctl")
+        )
+
+    return find
+
+
 _NEARLY = 0.999
 """Some real sessions hold a line twice, and so do the events drawn from them: a few of a million are appended once."""
 _PEER = ("engine", "against eventsourcing")
 _TIMES = ("hooks", "times")
+_TURNS, _FROM_KOREAN, _KOREAN = (("recall", those) for those in ("turns", "Korean to English", "Korean to Korean"))
 
 TARGETS = (
     Target("hook, service up, to `python -c pass`", "≤", 3,
@@ -110,6 +121,14 @@ TARGETS = (
     Target("search of 100,000 memories, p95 (ms)", "≤", 25, _at("search", "one project, 50 points/s written", "p95")),
     Target("vector server at 100,000 memories (MB)", "≤", 500, _at("search", "vector server (MB)")),
     Target("API with its embedder, 100,000 memories (MB)", "≤", 300, _at("hooks", "recall", "resident: api (MB)")),
+    Target("turns of conversations, hit@1", "≥", 0.76, _at(*_TURNS, "memctl", "hit@1")),
+    Target("the same, to the best peer", "≥", 1, _to_best_peer("turns", "hit@1")),
+    Target("turns of conversations, hit@5", "≥", 0.92, _at(*_TURNS, "memctl", "hit@5")),
+    Target("turns of conversations, hit@10", "≥", 0.95, _at(*_TURNS, "memctl", "hit@10")),
+    Target("turns of conversations, MRR", "≥", 0.83, _at(*_TURNS, "memctl", "mrr")),
+    Target("English pages asked for in Korean, hit@1", "≥", 0.45, _at(*_FROM_KOREAN, "memctl", "hit@1")),
+    Target("English pages asked for in Korean, hit@10", "≥", 0.75, _at(*_FROM_KOREAN, "memctl", "hit@10")),
+    Target("Korean pages asked for in Korean, hit@1", "≥", 0.85, _at(*_KOREAN, "memctl", "hit@1")),
     Target("`memctl --help` (ms)", "≤", 150, _at("starts", "memctl --help (ms)")),
     Target("`memctl up` from nothing (s)", "≤", 5, _at("starts", "memctl up from nothing (s)")),
     Target("`memctl up` again (s)", "≤", 2, _at("starts", "memctl up again (s)")),
@@ -143,7 +162,7 @@ def main() -> None:
     parser.add_argument("folder", nargs="?")
     parser.add_argument("--events", type=int, default=100_000, help="of the largest replay")
     parser.add_argument("--hooks", type=int, default=1_000, help="under which services are killed")
-    parser.add_argument("--only", default="starts,sessions,engine,hooks,search")
+    parser.add_argument("--only", default="starts,sessions,engine,hooks,search,recall")
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
     real = [given.folder] if given.folder else []
@@ -153,6 +172,7 @@ def main() -> None:
         "engine": [str(HERE / "engine.py"), *real, "--events", f"{given.events // 10},{given.events}"],
         "hooks": [str(HERE / "hooks.py"), *real, "--hooks", str(given.hooks)],
         "search": [str(HERE / "search.py"), *real, "--memories", "100000"],
+        "recall": [str(HERE / "recall.py")],
     }
     figures = {name: measured(name, parts[name]) for name in given.only.split(",")}
     print("", *table({name: found for name, found in figures.items() if found is not None}), sep="\n")

@@ -52,6 +52,13 @@ def test_the_apis_memory_is_told_of_one_that_has_its_embedder() -> None:
     assert row(figures, "API with its embedder").split("|")[2].strip() == "122"
 
 
+def test_recall_is_told_of_memctl_and_against_the_best_peer() -> None:
+    systems = {"memctl": {"hit@1": 0.75}, "one": {"hit@1": 0.6}, "other": {"hit@1": 0.3}}
+    figures = {"recall": {"turns": systems}}
+    assert "| 0.75 | ≥ 0.76 | **missed** |" in row(figures, "turns of conversations, hit@1 ")
+    assert "| 1.25 | ≥ 1 | held |" in row(figures, "the same, to the best peer")
+
+
 def test_what_was_not_measured_is_told_and_never_held() -> None:
     lines = list(table({}))
     assert len(lines) == 2 + len(TARGETS)
