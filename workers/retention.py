@@ -168,9 +168,9 @@ def prune(
     PruneAtWork, and as `forget`.
     """
     with alone(connection):
-        for at in range(0, len(found.streams), AT_ONCE):
+        for batch in _batches(found.streams):
             with contextlib.suppress(NothingToForget):
-                plan = _planned(connection, space_id, found, found.streams[at : at + AT_ONCE])
+                plan = _planned(connection, space_id, found, batch)
                 yield len(plan.scope.streams), forget(settings, connection, space_id, plan, qdrant)
 
 
@@ -188,17 +188,22 @@ def prune_once(
         first = begun_under(connection, space_id, f"prune:{key}:0")
         if first is None:
             found = asked(connection, space_id, days)
+            batches = _batches(found.streams)
         else:
-            meant = (*first.scope.streams, *first.scope.then)
-            found = Due(days=days, until=first.scope.until, streams=meant, of=0, kept=0)
-        for at in range(0, len(found.streams), AT_ONCE):
-            batch, then = found.streams[at : at + AT_ONCE], found.streams[AT_ONCE:] if at == 0 else ()
+            found = Due(days=days, until=first.scope.until, streams=first.scope.streams, of=0, kept=0)
+            batches = [found.streams, *_batches(first.scope.then)]
+        for number, batch in enumerate(batches):
+            # Receipts are numbered as they begin: of a batch that stays whole there is none.
+            then = [] if done else [stream for each in batches[number + 1 :] for stream in each]
             planned = partial(_planned, connection, space_id, found, batch, then)
             with contextlib.suppress(NothingToForget):
-                done.append(
-                    forget_once(settings, connection, space_id, f"prune:{key}:{at}", b"%d" % days, planned, qdrant)
-                )
+                under = f"prune:{key}:{len(done)}"
+                done.append(forget_once(settings, connection, space_id, under, b"%d" % days, planned, qdrant))
     return done
+
+
+def _batches(streams: Sequence[str]) -> list[tuple[str, ...]]:
+    return [tuple(streams[at : at + AT_ONCE]) for at in range(0, len(streams), AT_ONCE)]
 
 
 def _planned(connection: Connection, space_id: int, found: Due, batch: Sequence[str], then: Sequence[str] = ()) -> Plan:

@@ -245,3 +245,39 @@ def test_over_http_it_is_shown_first_and_done_once_for_each_key(
     CALLER.reset(token)
     assert [each["events"] for each in theirs] == [len(late)], "who draws the same key asks for what is due now"
     assert client.post("/v1/prune", json=asked, headers={"Idempotency-Key": "l"}).status_code == 404
+
+
+@pytest.mark.parametrize("at_once", [1, 2])
+def test_what_one_ask_meant_goes_though_some_of_it_stayed_and_it_was_cut_short(
+    settings: Settings, log: Connection, database_url: str, monkeypatch: pytest.MonkeyPatch, at_once: int
+) -> None:
+    old = [prompt(1, session=f"old-{n}", at=n) for n in range(5)]
+    append(log, 1, [*old, prompt(1, session="new", at=20 * 86_400)])
+    drained(database_url)
+    monkeypatch.setattr(retention, "AT_ONCE", at_once)
+    asked, carried_out, begun = retention.asked, forgetting._carry_out, []
+
+    def taken_up_meanwhile(*given: Any) -> retention.Due:
+        found = asked(*given)
+        append(log, 1, [prompt(2, session="old-0", at=20 * 86_400)])
+        return found
+
+    def cut_short(*given: Any) -> Any:
+        begun.append(given)
+        if len(begun) == 2:
+            raise DatabaseUnavailable
+        return carried_out(*given)
+
+    def pruned() -> list[dict[str, Any]]:
+        return retention.prune_once(settings, log, 1, "key", 10, None)
+
+    monkeypatch.setattr(retention, "asked", taken_up_meanwhile)
+    monkeypatch.setattr(forgetting, "_carry_out", cut_short)
+    with pytest.raises(DatabaseUnavailable):
+        pruned()
+    done = pruned()
+    assert [each["events"] for each in done] == ([1, 1, 1, 1] if at_once == 1 else [1, 2, 1])
+    held = "SELECT count(payload) FROM memctl.events WHERE stream = %s"
+    assert [log.execute(held, [each.stream]).fetchone() for each in old] == [(2,), (0,), (0,), (0,), (0,)]
+    assert pruned() == done
+    assert erase.receipts(log, unfinished=True) == []
