@@ -7,6 +7,7 @@ the text of an exception may quote the event that it is about.
 from __future__ import annotations
 
 import traceback
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from typing import NamedTuple
@@ -167,10 +168,14 @@ def skips(connection: Connection, upto: Position) -> list[Skip]:
     ]
 
 
-def skipped_events(connection: Connection, upto: Position) -> frozenset[UUID]:
-    """Ids of the deliveries (or versions) that were dropped from their streams up to a position."""
-    found = (event.payload for event in read_skips(connection, upto))
-    return frozenset(p.skipped for p in found if isinstance(p, EventSkipped) and not p.projection)
+def skipped_events(connection: Connection, upto: Position) -> dict[tuple[int, str], set[UUID]]:
+    """Ids of the deliveries (or versions) that were dropped up to a position, by the stream (space and name) that each
+    was dropped from: of a delivery in two versions the other may be of another stream, and stays."""
+    found: dict[tuple[int, str], set[UUID]] = defaultdict(set)
+    for event in read_skips(connection, upto):
+        if isinstance(event.payload, EventSkipped) and not event.payload.projection:
+            found[event.space_id, event.stream].add(event.payload.skipped)
+    return found
 
 
 class Halt(msgspec.Struct, frozen=True):

@@ -265,11 +265,12 @@ class Worker:
 
     def _fold_streams(self, task: Task) -> None:
         connection, generation, upto = self._connection, self._rebuild.stage1, self._rebuild.upto
-        gone = dead_letters.skipped_events(connection, mark(connection)) if self._rebuild.purpose == "as_of" else ()
+        past = self._rebuild.purpose == "as_of"  # which is shown without what was left out since
+        gone = dead_letters.skipped_events(connection, mark(connection)) if past else {}
         deltas: list[tuple[int, str, Delta]] = []
         waiting = 0
         for (space_id, stream), events in scan_streams(connection, upto, task.after, task.to):
-            _, delta = fold_whole((space_id, stream), without(events, gone))
+            _, delta = fold_whole((space_id, stream), without(events, gone.get((space_id, stream), ())))
             deltas.append((space_id, stream, delta))
             waiting += len(events)
             if waiting >= CHUNK:

@@ -26,9 +26,11 @@ from memctl.infra.database import Connection, connect
 from memctl.infra.dead_letters import DeadLetter
 from memctl.infra.log import erase
 from memctl.infra.log.append import append
+from memctl.infra.log.mark import mark
 from memctl.projections import kernel, stage1
 from memctl.projections.kernel import Changed, Recorded, projection, projections
 from memctl.workers import drain
+from memctl.workers.as_of import as_of
 from memctl.workers.drain import Drainer, catch_up
 from memctl.workers.erasure import erase_round
 from memctl.workers.poison import CannotFold
@@ -286,6 +288,21 @@ def test_an_event_that_was_dropped_is_as_if_it_had_never_come(
     assert found == expected
     assert replay(database_url, None, verify=True).equal
     assert digests(log) == expected
+
+
+def test_what_was_left_out_of_a_stream_stays_in_another_that_tells_it_otherwise(
+    log: Connection, database_url: str
+) -> None:
+    once = prompt(1, session="s1")
+    again = msgspec.structs.replace(prompt(1, "otherwise", session="s2"), dedupe_key=once.dedupe_key)
+    fold(log, database_url, [once, again, prompt(2, session="s2")])
+    then = mark(log)
+    for stream, prompts in ((again.stream, 1), (once.stream, 0)):
+        now = fold(log, database_url, [msgspec.structs.replace(skip(once), stream=stream, dedupe_key=f"skip:{stream}")])
+        assert (row(log, "sessions", stream) or {"prompts": 0})["prompts"] == prompts
+        with as_of(database_url, then, processes=1) as (past, scratch):
+            assert digests(past, scratch) == now, "the past is shown without what was left out since"
+        assert replay(database_url, None, verify=True).equal
 
 
 def test_after_a_drop_the_next_event_at_fault_is_parked(log: Connection, database_url: str) -> None:
