@@ -120,6 +120,9 @@ def _head(words: list[str]) -> str:
             if further < len(words):
                 at = further
                 continue
+        if program == "wsl" and (further := _past_options(words, at + 1, program)) < len(words):
+            at = further  # not by a call of its own: it may name itself a thousand times
+            continue
         return _with_subcommand(program, words, at)
     return ""
 
@@ -141,9 +144,6 @@ def _with_subcommand(program: str, words: list[str], at: int) -> str:
     if program == "sh" and ("-c" in words[at + 1 : at + 3] or "-lc" in words[at + 1 : at + 3]):
         inner = _bare(words[-1]) if len(words) > at + 2 else ""
         return next((part.head for part in parts_of(inner) if part.head not in SETTING), "sh")
-    if program == "wsl":
-        rest = [w for w in words[at + 1 :] if w not in ("-e", "--exec", "--")]
-        return _head(rest) if rest else "wsl"
     if program in INTERPRETERS or program == "sh":
         return f"{program} {_name(first)}".rstrip() if first and not first.startswith("-") else program
     if program not in WITH_SUBCOMMAND or not first:

@@ -79,6 +79,7 @@ TWO_LEVELS = {
     "ruff": set(),
 }
 OPTIONS_WITH_VALUE = {
+    "wsl": {"-d", "--distribution", "-u", "--user", "--cd"},
     "git": {"-C", "-c", "--git-dir", "--work-tree"},
     "make": {"-C", "-f", "-j", "-I"},
     "docker": {"-H", "--context", "-f"},

@@ -61,6 +61,10 @@ MANIFESTS = {
 PACKAGES = 40
 """How many packages one manifest tells."""
 
+DEEPEST = 50
+"""So many levels of lists and tables a manifest may have. Parsers give up where Python's stack ends: sooner in a worker
+than in a rebuild, and their rows would differ."""
+
 
 @lru_cache(maxsize=512)
 def language_of(path: str) -> str:
@@ -187,7 +191,16 @@ def _read(path: str, text: str) -> Manifest | None:
         told = msgspec.json.decode(text) if name.endswith(".json") else tomllib.loads(text)
     except (ValueError, RecursionError):
         return None
-    return _of_tables(name, of, told) if isinstance(told, dict) else None
+    return _of_tables(name, of, told) if isinstance(told, dict) and not _is_deeper(told, DEEPEST) else None
+
+
+def _is_deeper(told: Any, levels: int) -> bool:
+    """Whether lists and tables lie within each other more than so many levels deep."""
+    inner = [told]
+    for _ in range(levels):
+        tables = [each.values() if isinstance(each, dict) else each for each in inner if isinstance(each, (dict, list))]
+        inner = [each for table in tables for each in table]
+    return any(isinstance(each, (dict, list)) for each in inner)
 
 
 def _of_tables(name: str, of: str, told: Mapping[str, Any]) -> Manifest:

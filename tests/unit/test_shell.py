@@ -22,6 +22,7 @@ from memctl.domain.shell import changes_of, head_of, heads_of, is_commit, only_r
         ("/usr/local/go/bin/go build ./...", ("go build",)),
         ("./scripts/deploy.sh --all", ("deploy.sh",)),
         ("bash -c 'cd x && make test'", ("make test",)),
+        ("wsl.exe -d Ubuntu -e npm -- test && wsl", ("npm test", "wsl")),
         ("for f in *.go; do gofmt -w $f; done", ("gofmt",)),
         ("cat <<'EOF' > a.md\nrm -rf / && go test\nEOF\ngit add a.md", ("cat", "git add")),
         ('git commit -m "fix: a && b; c | d"', ("git commit",)),
@@ -101,6 +102,8 @@ def test_a_long_or_hostile_command_is_read_in_time() -> None:
         "<<E\n" * 1_500,
         "`" * 5_001,
         "\\" * 5_001,
+        "wsl " * 1_500,
+        "wsl env " * 750,
     ):
         began = time.process_time()
         heads_of(command)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
+import sys
+from collections.abc import Callable
 from uuid import UUID
 
 import pytest
@@ -11,6 +14,7 @@ from hypothesis import strategies as st
 
 from memctl.domain.shell import proofs_of
 from memctl.domain.stack import (
+    DEEPEST,
     case_of,
     commit_style_of,
     imports_in,
@@ -58,6 +62,29 @@ def test_manifests_tell_dependencies_and_commands_also_with_line_numbers() -> No
     assert (go.own, go.packages) == ("acme.io/cli", ("github.com/a/b",))
     assert manifest_in("package.json", package[:-9]) is None
     assert manifest_in("notes.json", package) is None
+
+
+@pytest.mark.parametrize(
+    ("path", "nested"),
+    [
+        ("package.json", lambda levels: '{"name": "a", "x": ' + "[" * levels + "]" * levels + "}"),
+        ("package.json", lambda levels: '{"name": "a", "x": ' + '{"y":' * levels + "1" + "}" * levels + "}"),
+        ("pyproject.toml", lambda levels: 'project.name = "a"\nx = ' + "[" * levels + "]" * levels),
+        ("pyproject.toml", lambda levels: 'project.name = "a"\nx = ' + "{y=" * levels + "1" + "}" * levels),
+    ],
+)
+def test_whether_a_manifest_is_nested_too_deeply_depends_on_it_alone(path: str, nested: Callable[[int], str]) -> None:
+    """Not on how much of Python's stack is left: a worker that folds has called more before than a rebuild."""
+    shallow = manifest_in(path, nested(DEEPEST - 1))
+    assert shallow is not None
+    assert shallow.own == "a"
+    assert manifest_in(path, nested(DEEPEST)) is None
+    assert manifest_in(path, nested(DEEPEST * 100)) is None
+
+    def with_little_left(calls: int) -> bool:
+        return with_little_left(calls - 1) if calls else manifest_in(path, nested(DEEPEST - 1) + "\n") is not None
+
+    assert with_little_left(sys.getrecursionlimit() - len(inspect.stack(0)) - 300)
 
 
 @pytest.mark.parametrize(
