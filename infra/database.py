@@ -145,10 +145,14 @@ def plain_url(url: str) -> str:
 def connect(url: str, *, autocommit: bool = True, name: str = "memctl", statement_timeout_ms: int = 0) -> Connection:
     """A connection that answers in binary, with time limits that keep a lost client from stalling the log's mark.
 
+    How text is encoded, what a transaction sees and when a commit is done are not left to defaults of the database.
+
     Raises: DatabaseUnavailable, with libpq's reason.
     """
     options = (
         "-c idle_in_transaction_session_timeout=60s -c timezone=UTC -c synchronous_commit=on"
+        # Who waits for a lock reads afterwards what its holder wrote: an append the tombstones, for one.
+        r" -c default_transaction_isolation=read\ committed"
         f" -c lock_timeout={LOCK_TIMEOUT_S * 1000:.0f} -c statement_timeout={statement_timeout_ms}"
     )
     try:
@@ -157,6 +161,7 @@ def connect(url: str, *, autocommit: bool = True, name: str = "memctl", statemen
             autocommit=autocommit,
             application_name=name,
             options=options,
+            client_encoding="utf8",  # whatever PGCLIENTENCODING says: arrays are packed so
             cursor_factory=psycopg.Cursor,
             connect_timeout=10,
             keepalives_idle=30,

@@ -40,7 +40,7 @@ PAGE = 10_000
 class RebuildAtWork(MemctlError):
     """A rebuild of the read models is at work, which would fold what is to be forgotten."""
 
-    hint = "wait for it to end (`memctl replay --progress` tells how far it is), then say the same again"
+    hint = "wait for it to end (`memctl replay --status` tells how far it is), then say the same again"
 
 
 class Consequence(msgspec.Struct, frozen=True):

@@ -15,6 +15,12 @@ class NewerSchema(MemctlError):
     """The database was migrated by a newer version of memctl."""
 
 
+class WrongEncoding(MemctlError):
+    """The database keeps text in {encoding}; memctl needs one that takes every letter."""
+
+    hint = "create another with ENCODING 'UTF8' TEMPLATE template0, and let MEMCTL_DATABASE_URL name it"
+
+
 def revisions(connection: Connection) -> tuple[str, str]:
     """The revision that the database is at ("" before the first), and the newest that this code knows."""
     from alembic.config import Config
@@ -54,7 +60,7 @@ def _known() -> frozenset[str]:
 def migrate(database_url: str) -> str:
     """Bring the schema up to this version's; returns the revision. Safe to call at once from several processes.
 
-    Raises: NewerSchema when the database is ahead of this code, DatabaseUnavailable.
+    Raises: NewerSchema when the database is ahead of this code, WrongEncoding, DatabaseUnavailable.
     """
     from alembic import command
     from alembic.config import Config
@@ -68,6 +74,8 @@ def migrate(database_url: str) -> str:
     config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
     head = ScriptDirectory.from_config(config).get_current_head()
     with outages(), connect(database_url, name="memctl migrate") as guard:
+        if (encoding := guard.info.parameter_status("server_encoding")) != "UTF8":
+            raise WrongEncoding(encoding=encoding)
         guard.execute("SET lock_timeout = 0")  # another's migration takes as long as it takes
         guard.execute("SELECT pg_advisory_lock(%s)", [_LOCK])
         url = plain_url(database_url).replace("postgres://", "postgresql://", 1)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from uuid import uuid4
 
 import psycopg
 import pytest
+import servers
 from events import prompt
 from histories import digests, example
+from psycopg import sql
 from waiting import until
 
 from memctl.api.reader import Reader, Readers, TooBusy
@@ -15,6 +18,7 @@ from memctl.infra import database, generations
 from memctl.infra.database import Connection, DatabaseUnavailable, connect
 from memctl.infra.log.append import append
 from memctl.infra.log.mark import last_position, mark, move_mark
+from memctl.infra.log.migrate import WrongEncoding, migrate
 from memctl.workers.drain import Drainer, catch_up
 
 
@@ -73,6 +77,35 @@ def test_a_read_model_that_is_gone_for_good_is_told_as_such(log: Connection, rea
     log.execute(f"DROP TABLE memctl.sessions_g{live.stage1}")  # type: ignore[arg-type]
     with pytest.raises(DatabaseUnavailable):
         readers.read(lambda r: r.connection.execute(f"SELECT * FROM memctl.sessions_g{r.live.stage1}"))  # type: ignore[arg-type]
+
+
+def test_what_a_database_has_as_its_defaults_makes_no_difference(
+    database_url: str, log: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An append that saw one moment only would let in what is forgotten meanwhile; letters would be kept as others."""
+    database = sql.Identifier(log.info.dbname)
+    for default in ("default_transaction_isolation = 'repeatable read'", "client_encoding = 'LATIN1'"):
+        log.execute(sql.SQL("ALTER DATABASE {} SET {}").format(database, sql.SQL(default)))
+    with connect(database_url) as reader, connect(database_url) as writer, reader.transaction():
+        assert reader.execute("SELECT count(*) FROM memctl.events").fetchone() == (0,)
+        append(writer, 1, [prompt(1, "글자")])
+        assert reader.execute("SELECT payload ->> 'text' FROM memctl.events").fetchall() == [("글자",)]
+    monkeypatch.setenv("PGCLIENTENCODING", "LATIN1")
+    with connect(database_url) as writer:
+        append(writer, 1, [prompt(2, "말")])
+    assert log.execute("SELECT payload ->> 'text' FROM memctl.events ORDER BY position").fetchall()[1:] == [("말",)]
+
+
+def test_a_database_that_does_not_take_every_letter_is_refused(postgres_server: str) -> None:
+    name = f"memctl_test_{uuid4().hex}"
+    made = sql.SQL("CREATE DATABASE {} ENCODING 'LATIN1' TEMPLATE template0 LOCALE 'C' LOCALE_PROVIDER libc")
+    with psycopg.connect(postgres_server, autocommit=True) as server:
+        server.execute(made.format(sql.Identifier(name)))
+    try:
+        with pytest.raises(WrongEncoding, match="keeps text in LATIN1"):
+            migrate(servers.with_database(postgres_server, name))
+    finally:
+        servers.drop_database(postgres_server, name)
 
 
 def test_an_idle_writer_is_ended_and_the_mark_moves_on(database_url: str, log: Connection) -> None:
