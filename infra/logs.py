@@ -23,8 +23,8 @@ Form = Literal["text", "json"]
 FRAMES = 12
 """The innermost ones of a traceback."""
 
-_LOUD = ("httpx", "httpcore", "uvicorn")
-"""Libraries that tell each request."""
+_LOUD = ("httpx", "httpcore", "uvicorn", "alembic.runtime.plugins")
+"""Libraries that tell each request, or each part of theirs."""
 
 
 def set_up(level: str, form: Form, to: TextIO | None = None) -> None:
