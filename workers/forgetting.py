@@ -329,9 +329,8 @@ def _carry_out(
     # Which points went in rounds of before, nothing tells: all that is queued by now is waited for.
     _await_vectors(settings, connection, qdrant, None if plan.begun else points)
     probe = Probe(probing.ids_of(gone), words, tuple(points))
-    folders = [settings.data_dir / "spool", settings.data_dir / "log"]
     outbox.forget_unused(connection, told_upto)  # else the outbox's writer does, once the rows are folded so far
-    if left := probing.found_in(connection, space_id, probe, folders, qdrant):
+    if left := probing.found_in(connection, space_id, probe, settings.data_dir, qdrant):
         raise StillThere(where="; ".join(left))
     consequences = [
         Consequence(name, told[name, "dropped"], told[name, "changed"])

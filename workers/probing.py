@@ -78,10 +78,15 @@ def words_of(payloads: Iterable[Payload], text: str = "") -> tuple[str, ...]:
 
 
 def found_in(
-    connection: Connection, space_id: int, probe: Probe, folders: Iterable[Path], qdrant: QdrantClient | None
+    connection: Connection, space_id: int, probe: Probe, data_dir: Path, qdrant: QdrantClient | None
 ) -> list[str]:
-    """Where something of it is still found, in words that do not repeat it; empty where it is gone."""
-    seen = {**_in_tables(connection, space_id, probe), **_in_files(folders, probe)}
+    """Where something of it is still found, in words that do not repeat it; empty where it is gone.
+
+    In log files words only: which event could not be folded they tell by its id, which says nothing of it.
+    """
+    told = tuple(filter(_HAS_DIGIT.match, probe.words))
+    seen = _in_tables(connection, space_id, probe)
+    seen |= _in_files(data_dir / "spool", (*probe.ids, *told)) | _in_files(data_dir / "log", told)
     words = set().union(*seen.values()) & set(probe.words)
     innocent = _said_elsewhere(connection, words)
     places = [f"{len(left)} ids and words in {where}" for where, hits in seen.items() if (left := hits - innocent)]
@@ -184,14 +189,12 @@ def _said_elsewhere(connection: Connection, words: Collection[str]) -> set[str]:
     return found
 
 
-def _in_files(folders: Iterable[Path], probe: Probe) -> dict[str, set[str]]:
+def _in_files(folder: Path, look: Collection[str]) -> dict[str, set[str]]:
     """What of it stands in which file."""
-    look = (*probe.ids, *filter(_HAS_DIGIT.match, probe.words))
     found = {}
-    for folder in folders:
-        for path in sorted(folder.rglob("*")) if folder.is_dir() else []:
-            if path.is_file() and not path.is_symlink() and (hits := hits_of(_read(path), look)):
-                found[str(path)] = hits
+    for path in sorted(folder.rglob("*")) if folder.is_dir() else []:
+        if path.is_file() and not path.is_symlink() and (hits := hits_of(_read(path), look)):
+            found[str(path)] = hits
     return found
 
 

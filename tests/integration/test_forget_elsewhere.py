@@ -123,6 +123,18 @@ def test_a_receipt_stays_open_while_something_of_it_is_found_in_a_log_file(
     assert (ended.id, ended.outcome["receipt"]) == (begun.id, str(begun.id))
 
 
+def test_a_receipt_closes_though_a_log_file_tells_by_its_id_that_it_could_not_be_folded(
+    settings: Settings, log: Connection, database_url: str
+) -> None:
+    append(log, 1, [prompt(1, PHRASE)])
+    drained(database_url)
+    (settings.data_dir / "log").mkdir(parents=True)
+    (settings.data_dir / "log" / "worker.log").write_text(f"leave it out: memctl dlq drop {id_of(prompt(1, PHRASE))}")
+    forget.forget(settings, log, 1, forget.plan(reader_of(log, "default"), match=PHRASE), None)
+    [ended] = receipts.read_receipts([settings.data_dir / RECEIPTS])
+    assert ended.outcome["events"] == 1
+
+
 def test_what_was_said_of_an_event_by_its_id_goes_with_it_though_it_cites_nothing(
     settings: Settings, log: Connection, database_url: str
 ) -> None:
@@ -195,11 +207,13 @@ def test_what_a_row_no_longer_rests_on_is_no_event(log: Connection, database_url
         forget.plan(reader, id=task)
 
 
-def test_tables_that_are_dropped_while_they_are_looked_through_hold_nothing(log: Connection, database_url: str) -> None:
+def test_tables_that_are_dropped_while_they_are_looked_through_hold_nothing(
+    log: Connection, database_url: str, tmp_path: Path
+) -> None:
     """A look at the past that began while something is forgotten ends itself."""
     log.execute("CREATE TABLE memctl.tasks_g99 AS SELECT 1 AS space_id, %s::text AS row", [PHRASE])
     probe = Probe(words=("zq7vkx19mw",))
-    assert found_in(log, 1, probe, [], None) == ["1 ids and words in the table tasks_g99"]
+    assert found_in(log, 1, probe, tmp_path, None) == ["1 ids and words in the table tasks_g99"]
     waiting = "SELECT FROM pg_locks WHERE relation = 'memctl.tasks_g99'::regclass AND NOT granted"
     with (
         ThreadPoolExecutor(1) as pool,
@@ -207,7 +221,7 @@ def test_tables_that_are_dropped_while_they_are_looked_through_hold_nothing(log:
         connect(database_url, autocommit=False) as dropping,
     ):
         dropping.execute("DROP TABLE memctl.tasks_g99")
-        looking = pool.submit(found_in, log, 1, probe, [], None)
+        looking = pool.submit(found_in, log, 1, probe, tmp_path, None)
         until(lambda: other.execute(waiting).fetchone() is not None, "who looks the table through")
         dropping.commit()
         assert looking.result(60) == []
