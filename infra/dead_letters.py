@@ -178,6 +178,12 @@ def skipped_events(connection: Connection, upto: Position) -> dict[tuple[int, st
     return found
 
 
+def last_skip(connection: Connection) -> Position:
+    """Where the last event stands by which something was left out; 0 where nothing ever was."""
+    row = connection.execute("SELECT max(position) FROM memctl.events WHERE type = 'event.skipped'").fetchone()
+    return Position((row and row[0]) or 0)
+
+
 class Halt(msgspec.Struct, frozen=True):
     """A shard that stands still, and why."""
 

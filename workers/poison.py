@@ -44,6 +44,7 @@ class CannotFold(MemctlError):
         )
         where = f" --from {target.projection}" if target.projection else ""
         where += f" --row {shlex.quote(target.key)}" if target.projection and target.key is not None else ""
+        where += " --reason WHY"
         super().__init__(
             f"{target} cannot be folded: {what} raises {fault.error}" + (f" at {fault.place}" if fault.place else ""),
             hint=f"run a memctl that can fold it, or leave it out for good: memctl dlq drop {fault.source}{where}",

@@ -246,7 +246,7 @@ class Worker:
             if claimed is None:
                 raise
             why = told(fault)
-            log.error("a task of rebuild %d cannot be done: %s: %s", self._rebuild.id, claimed.task, why)
+            log.debug("a task of rebuild %d cannot be done: %s: %s", self._rebuild.id, claimed.task, why)
             rebuilds.could_not(self._connection, self._rebuild.id, claimed, why)
         return True
 

@@ -12,7 +12,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from memctl.infra import generations, queue, rules, vector_models
+from memctl.domain.event import Position
+from memctl.infra import dead_letters, generations, queue, rules, vector_models
 from memctl.infra.database import Connection, connect
 from memctl.infra.embedders import embedders_of
 from memctl.infra.log.migrate import NewerSchema, refuse_newer
@@ -23,9 +24,10 @@ from memctl.workers import backups, jobs, retention
 from memctl.workers.drain import Drainer
 from memctl.workers.glances import Glances
 from memctl.workers.outbox import OutboxLoop
-from memctl.workers.poison import told
+from memctl.workers.poison import CannotFold, told
 from memctl.workers.processing import ProcessorLoop
 from memctl.workers.processors import by_model, by_rule
+from memctl.workers.rebuild import RebuildStopped
 from memctl.workers.replay import ReplayRunning, replay
 from memctl.workers.sweeper import Sweeper
 
@@ -36,7 +38,10 @@ log = logging.getLogger("memctl.worker")
 
 
 REBUILD_PAUSE_S = 10.0
-"""Between attempts at a rebuild."""
+"""Between looks whether a rebuild is due."""
+
+FIRST_REBUILD_PAUSE_S, LONGEST_REBUILD_PAUSE_S = 20.0, 3600.0
+"""How long a rebuild that stops at what it cannot fold is left alone at first, and at most; the pause doubles."""
 
 SWITCH_S = 0.0005
 """How long a thread of the worker may compute while another could."""
@@ -104,6 +109,28 @@ def _left(deadline: float) -> float:
     return max(0.0, deadline - time.monotonic())
 
 
+class Attempts:
+    """When a rebuild that stopped at what it cannot fold is tried again: it meets that again, unless it was left out.
+
+    `left_out` is where the last event stands by which something was left out.
+    """
+
+    def __init__(self) -> None:
+        self._pause = 0.0
+        self._until = 0.0
+        self._left_out = Position(0)
+
+    def due(self, left_out: Position) -> bool:
+        return left_out != self._left_out or time.monotonic() >= self._until
+
+    def stopped(self, left_out: Position) -> float:
+        """Note that it stopped; returns for how many seconds it is not due."""
+        self._pause = min(max(self._pause * 2, FIRST_REBUILD_PAUSE_S), LONGEST_REBUILD_PAUSE_S)
+        self._until = time.monotonic() + self._pause
+        self._left_out = left_out
+        return self._pause
+
+
 def _watch(settings: Settings, stop: threading.Event) -> None:
     """Where the rules have changed since the live rows were folded, rebuild; the old rows are served meanwhile.
 
@@ -111,20 +138,26 @@ def _watch(settings: Settings, stop: threading.Event) -> None:
     """
     url = settings.require("database_url")
     sound, files_changed = False, False
+    attempts, left_out = Attempts(), Position(0)
     while not stop.is_set():
         try:
             with connect(url, name="memctl rebuild") as connection:
                 why = why_end(connection, sound, files_changed)
                 outdated = not why and generations.stale(connection)
+                left_out = dead_letters.last_skip(connection)
             if why:
                 log.error("%s: this worker ends", why)
                 os.kill(os.getpid(), signal.SIGTERM)
                 return
-            if outdated:
+            if outdated and attempts.due(left_out):
                 _rebuild(settings, url)
-            sound = True
+                outdated = False
+            sound = sound or not outdated
         except ReplayRunning:
             log.info("another process is rebuilding")
+        except (RebuildStopped, CannotFold) as problem:
+            again = f"it is tried again in {attempts.stopped(left_out):.0f} s, or once something is left out"
+            log.error("the rebuild failed; the old rows are served, and %s: %s", again, told(problem))
         except Exception as problem:
             log.error("the rebuild failed; the old rows are served, and it is tried again: %s", told(problem))
         files_changed = rules.changed()

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
 import pytest
 from click.testing import CliRunner, Result
 from events import id_of, prompt
+from waiting import until
 
 from memctl.cli.dlq import dlq
 from memctl.cli.main import memctl
-from memctl.domain.event import NewEvent
+from memctl.domain.event import NewEvent, Position
 from memctl.infra import generations
 from memctl.infra.database import Connection, connect
 from memctl.infra.log import mark
 from memctl.infra.log.append import append
+from memctl.infra.settings import load_settings
+from memctl.workers import run as worker
 from memctl.workers.drain import Drainer, catch_up
 from memctl.workers.replay import replay
 
@@ -139,6 +144,39 @@ def test_what_a_rebuild_stopped_at_is_left_out_by_its_id(log: Connection, databa
     catch_up(Drainer(database_url))
     assert prompts(log) == 4
     assert replay(database_url, None, verify=True).equal
+
+
+def test_a_rebuild_that_stopped_is_tried_again_once_that_is_left_out_and_not_before(
+    log: Connection, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would stop there again, and takes all processors until it does."""
+    monkeypatch.setattr(worker, "REBUILD_PAUSE_S", 0.01)
+    log.execute("UPDATE memctl.generations SET fingerprint = 'of a memctl that can fold it'")
+    settings = load_settings(database_url=database_url, qdrant_url="http://127.0.0.1:9")
+    stop = threading.Event()
+
+    def ended(status: str) -> bool:
+        told = log.execute("SELECT status FROM memctl.rebuilds ORDER BY rebuild DESC LIMIT 1").fetchone()
+        return told == (status,)
+
+    with ThreadPoolExecutor(1) as pool:
+        watching = pool.submit(worker._watch, settings, stop)
+        try:
+            until(lambda: ended("failed"))
+            assert run("drop", id_of(SPOILT), "--reason", "torn line", "--yes").exit_code == 0
+            until(lambda: ended("done"))
+        finally:
+            stop.set()
+        watching.result()
+    assert log.execute("SELECT status FROM memctl.rebuilds ORDER BY rebuild").fetchall() == [("failed",), ("done",)]
+
+
+def test_a_rebuild_that_stops_again_and_again_is_left_alone_for_longer_each_time() -> None:
+    attempts = worker.Attempts()
+    assert attempts.due(Position(0))
+    assert [attempts.stopped(Position(7)) for _ in range(10)] == [20, 40, 80, 160, 320, 640, 1280, 2560, 3600, 3600]
+    assert not attempts.due(Position(7))
+    assert attempts.due(Position(8))
 
 
 @pytest.mark.parametrize(
