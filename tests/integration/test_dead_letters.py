@@ -690,6 +690,7 @@ def test_a_rebuild_stops_at_a_row_of_stage_two_and_names_it(
 def test_a_rebuild_that_stops_over_what_postgres_refuses_tells_not_a_word_of_it(
     log: Connection, database_url: str, faults: set[str], caplog: pytest.LogCaptureFixture
 ) -> None:
+    caplog.set_level("DEBUG")
     fold(log, database_url, SAID)
     faults.add("nul")
     with pytest.raises(RebuildStopped, match="UntranslatableCharacter at memctl") as stopped:
