@@ -23,7 +23,11 @@ if TYPE_CHECKING:
 @click.option("--id", "id_", metavar="ID", help="A memory, episode, claim, bug, task, rule, entity, session or event.")
 @click.option("--session", metavar="ID", help="A session and those of its subagents.")
 @click.option("--project", metavar="NAME|PATH", help="Everything that happened in a project's places until now.")
-@click.option("--before", metavar="DATE", help="Everything that happened before a date or time (ISO 8601).")
+@click.option(
+    "--before",
+    metavar="DATE",
+    help="Everything that happened before a date or time (ISO 8601; UTC where no zone is given).",
+)
 @click.option("--match", metavar="TEXT", help="Every event in which a text stands, in any case and layout; - asks.")
 @click.option("--scrub", is_flag=True, help="Build the database anew afterwards, so that its files hold nothing of it.")
 @click.option("--resume", is_flag=True, help="Go on with what was begun and did not end.")

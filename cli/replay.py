@@ -13,6 +13,7 @@ import click
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient
 
+    from memctl.domain.event import Position
     from memctl.infra.settings import Settings
     from memctl.workers.replay import Replayed
 
@@ -22,7 +23,12 @@ if TYPE_CHECKING:
 @click.option("--all", "everything", is_flag=True, help="Every read model, and the vectors.")
 @click.option("--verify", is_flag=True, help="Compare digests at one position; exit 1 and name the rows that differ.")
 @click.option("--keep-live", is_flag=True, help="Do not switch: drop what was rebuilt once it has been compared.")
-@click.option("--to", "moment", metavar="WHEN", help="As it was at a position or a time; dropped afterwards.")
+@click.option(
+    "--to",
+    "moment",
+    metavar="WHEN",
+    help="As it was at a position, or a time (UTC where no zone is given); dropped afterwards.",
+)
 @click.option("--rows", is_flag=True, help="With --to: print the rows, one JSON object a line.")
 @click.option("--shards", type=click.IntRange(1, 256), help="Give stage 1 this many shards from now on.")
 @click.option("--processes", type=click.IntRange(1, 64), help="How many build it; one for each processor unless said.")
@@ -130,7 +136,7 @@ def _roll_back(settings: Settings, as_json: bool) -> None:
 def _status(settings: Settings, as_json: bool) -> None:
     import msgspec
 
-    from memctl.cli.output import print_json, span
+    from memctl.cli.output import print_json, span, when
     from memctl.infra import rebuilds
     from memctl.infra.database import connect, outages
 
@@ -148,7 +154,7 @@ def _status(settings: Settings, as_json: bool) -> None:
         how = f"{share}{rate}{left}" if p.status in ("running", "stopped") else f"{p.message}".strip()
         took = span((p.ended_at - p.started_at).total_seconds()) if p.ended_at else ""
         said = " ".join(part for part in (p.status, f"after {took}" if took else "", how) if part)
-        click.echo(f"{p.rebuild:>4}  {p.started_at:%Y-%m-%d %H:%M:%S}  {p.purpose:<8} to position {p.upto}: {said}")
+        click.echo(f"{p.rebuild:>4}  {when(p.started_at.isoformat()):<15}  {p.purpose:<8} to position {p.upto}: {said}")
         if p.status == "stopped":
             click.echo("      the next replay goes on with it")
 
@@ -157,14 +163,13 @@ def _as_of(
     settings: Settings, moment: str, names: tuple[str, ...], processes: int | None, *, rows: bool, as_json: bool
 ) -> None:
     from memctl.cli.output import print_json, progress_bar
-    from memctl.domain.event import Position
     from memctl.infra import readmodels
     from memctl.infra.database import connect
     from memctl.infra.log.mark import position_at
     from memctl.projections.kernel import projections
     from memctl.workers.as_of import as_of
 
-    at: Position | datetime = Position(int(moment)) if moment.isdigit() else _time(moment)
+    at: Position | datetime = _position(moment) if moment.isascii() and moment.isdigit() else _time(moment)
     url = settings.require("database_url")
     if isinstance(at, datetime):
         with connect(url, name="memctl as of") as connection:
@@ -200,6 +205,12 @@ def _print_rows(name: str, rows: Iterator[tuple[str, bytes]]) -> None:
 
     for key, row in rows:
         print_json({"read_model": name, "key": key, "row": msgspec.json.decode(row)}, indent=None)
+
+
+def _position(text: str) -> Position:
+    from memctl.domain.event import Position
+
+    return Position(int(text[:19]))  # whatever is longer lies beyond the log, and so does its beginning
 
 
 def _time(text: str) -> datetime:

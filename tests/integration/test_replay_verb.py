@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
@@ -10,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 from histories import digests, drained, example
 
+from memctl.cli.output import when
 from memctl.cli.replay import replay
 from memctl.infra import generations
 from memctl.infra.database import Connection, connect
@@ -38,7 +40,8 @@ def said(*arguments: str, code: int = 0) -> str:
     [
         (), ("stats", "--all"), ("--status", "--rollback"), ("--rollback", "stats"), ("--status", "--shards", "2"),
         ("--all", "--rows"), ("--all", "--to", "1", "--verify"), ("--all", "--to", "1", "--shards", "2"),
-        ("--all", "--to", "yesterday"), ("--all", "--shards", "257"), ("--all", "--processes", "0"),
+        ("--all", "--to", "yesterday"), ("--all", "--to", "²"), ("--all", "--shards", "257"),
+        ("--all", "--processes", "0"),
     ],
 )  # fmt: skip
 def test_what_contradicts_itself_is_a_usage_error(arguments: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,7 +63,8 @@ def test_the_past_is_shown_at_a_position_or_a_time_and_leaves_nothing(log: Conne
     lines = said("sessions", "--to", str(then), "--processes", "1", "--rows").splitlines()
     assert len(lines) == rows["sessions"][0]
     assert {json.loads(line)["read_model"] for line in lines} == {"sessions"}
-    said("sessions", "--to", str(mark(log) + 1), code=1)
+    for beyond in (str(mark(log) + 1), "9" * 5_000):
+        said("sessions", "--to", beyond, code=1)
     assert generations.generations(log, "scratch") == []
 
 
@@ -84,6 +88,13 @@ def test_shards_are_changed_compared_told_of_and_taken_back(
         ("replace", "done"),
         ("compare", "dropped"),
     ]
+    monkeypatch.setenv("TZ", "Asia/Kathmandu")
+    time.tzset()
+    try:
+        assert f"  {when(newest['started_at'])}  " in said("--status")
+    finally:
+        monkeypatch.delenv("TZ")
+        time.tzset()
     client = store.connect(*vectors)
     for generation in (before.stage2, live.stage2):
         drop_collections(log, client, generation)
