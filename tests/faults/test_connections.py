@@ -84,12 +84,19 @@ def test_what_a_database_has_as_its_defaults_makes_no_difference(
 ) -> None:
     """An append that saw one moment only would let in what is forgotten meanwhile; letters would be kept as others."""
     database = sql.Identifier(log.info.dbname)
-    for default in ("default_transaction_isolation = 'repeatable read'", "client_encoding = 'LATIN1'"):
+    for default in (
+        "default_transaction_isolation = 'repeatable read'", "client_encoding = 'LATIN1'", "synchronous_commit = off",
+        "idle_in_transaction_session_timeout = 0", "lock_timeout = 0",
+    ):  # fmt: skip
         log.execute(sql.SQL("ALTER DATABASE {} SET {}").format(database, sql.SQL(default)))
     with connect(database_url) as reader, connect(database_url) as writer, reader.transaction():
         assert reader.execute("SELECT count(*) FROM memctl.events").fetchone() == (0,)
         append(writer, 1, [prompt(1, "글자")])
         assert reader.execute("SELECT payload ->> 'text' FROM memctl.events").fetchall() == [("글자",)]
+        for ours, value in (
+            ("synchronous_commit", "on"), ("idle_in_transaction_session_timeout", "1min"), ("lock_timeout", "30s"),
+        ):  # fmt: skip
+            assert reader.execute("SELECT current_setting(%s)", [ours]).fetchone() == (value,)
     monkeypatch.setenv("PGCLIENTENCODING", "LATIN1")
     with connect(database_url) as writer:
         append(writer, 1, [prompt(2, "말")])

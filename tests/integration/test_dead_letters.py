@@ -350,6 +350,7 @@ def test_a_rebuild_stops_at_the_event_and_names_it(log: Connection, database_url
     with pytest.raises(RebuildStopped, match=str(event_id_of(1, SESSIONS[1][1].dedupe_key))):
         replay(database_url, None)
     assert generations.live(log) == live
+    assert generations.generations(log, "building") == []
     assert digests(log) == before
     fold(log, database_url, [skip(SESSIONS[1][1])])
     assert replay(database_url, None, verify=True).equal
@@ -557,7 +558,7 @@ def test_a_source_that_was_dropped_from_a_row_stays_out_of_it(
     clean = elsewhere(SAID)
     faults.add("fold")
     fold(log, database_url, SAID)
-    source = source_of(log)
+    then, source = mark(log), source_of(log)
     drop = skip(BAD, projection="heard", key="here", source=source)
     expected = fold(log, database_url, [drop])
     assert letters(log) == []
@@ -567,6 +568,8 @@ def test_a_source_that_was_dropped_from_a_row_stays_out_of_it(
     faults.clear()  # also when it could be folded by now
     assert replay(database_url, None, verify=True).equal
     assert digests(log) == expected
+    with as_of(database_url, then, processes=1) as (past, scratch):
+        assert digests(past, scratch) == expected, "the past is shown without what was left out since"
     order = {"before": [drop, *SAID], "between": [*SAID[:5], drop, *SAID[5:]], "after": [*SAID, drop]}[when]
     assert elsewhere(order) == expected
 

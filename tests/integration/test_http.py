@@ -31,9 +31,10 @@ from memctl.cli.main import memctl as program
 from memctl.cli.undo import NotUndone
 from memctl.domain.errors import MemctlError
 from memctl.domain.observations import CONTEXT_BLOCK_CLOSE, CONTEXT_BLOCK_OPEN, PromptSubmitted, SessionStarted
-from memctl.infra import generations, hook
+from memctl.infra import generations, hook, rebuilds
 from memctl.infra.database import connect
 from memctl.infra.log.append import append
+from memctl.infra.log.mark import mark
 from memctl.workers.drain import Drainer, catch_up
 
 
@@ -353,6 +354,23 @@ def test_progress_is_told_once_until_it_changes(api: Api) -> None:
         while b"event: progress" not in told:
             told += line.recv(1 << 16)
     assert b'"shards"' in told
+
+
+def test_a_replay_is_told_with_its_rate_and_what_is_left(api: Api, memory: Remembered) -> None:
+    with connect(memory.database_url) as log:
+        live = generations.live(log)
+        begun = rebuilds.begin(log, "compare", 1, mark(log), live.stage1, live.stage2)
+        assert rebuilds.lock(log, begun.id)
+        rebuilds.report(log, begun.id, "facts", 10, 100)
+        log.execute("UPDATE memctl.rebuilds SET phase_at = phase_at - interval '10 s'")
+        rebuilds.report(log, begun.id, "facts", 50, 100)
+        with api.client() as client:
+            [told] = client.get("/v1/replays", {"limit": 1})["replays"]
+        rebuilds.end(log, begun.id, "dropped")
+    assert (told["rebuild"], told["status"], told["phase"]) == (begun.id, "running", "facts")
+    assert (told["done"], told["total"]) == (50, 100)
+    assert told["per_second"] == pytest.approx(5, rel=0.1)
+    assert told["seconds_left"] == pytest.approx(10, rel=0.1)
 
 
 def test_figures_are_there_for_prometheus_and_for_nobody_without_the_token(api: Api) -> None:

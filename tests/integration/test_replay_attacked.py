@@ -12,6 +12,8 @@ from events import stated
 from histories import digests, drained, example
 from waiting import until, waits_for_a_lock
 
+from memctl.domain.errors import MemctlError
+from memctl.domain.event import Position
 from memctl.domain.skipping import EventSkipped
 from memctl.infra import dead_letters, generations, rebuilds
 from memctl.infra.database import Connection, connect
@@ -167,6 +169,19 @@ def test_a_rebuild_stops_at_an_unknown_event_wherever_it_stands(filled: tuple[st
         replay.replay(url, None)
     assert generations.live(connection) == live
     assert generations.generations(connection, "building") == []
+
+
+def test_what_has_read_less_than_the_live_rows_never_takes_their_place(filled: tuple[str, Connection]) -> None:
+    _, connection = filled
+    live = generations.live(connection)
+    stage1 = generations.create(connection, 1, shards=2)
+    stage2 = generations.create(connection, 2, facts_of=stage1)
+    last = mark(connection)
+    for generation, position in ((stage1, Position(last - 1)), (stage2, last)):
+        generations.begin_at(connection, generation, position)
+    with pytest.raises(MemctlError, match=f"generation {stage1} has read less"):
+        generations.switch(connection, stage1, stage2)
+    assert generations.live(connection) == live
 
 
 def test_the_past_is_shown_without_what_was_dropped_since(filled: tuple[str, Connection]) -> None:
