@@ -76,9 +76,7 @@ class Drainer:
         self._owner = f"{socket.gethostname()}:{os.getpid()}:{id(self):x}"
         self._batch = batch
         self._connection: Connection | None = None
-        self._checked: generations.Live | None = None
-        self._stage1 = Stage1(batch, parks=True)
-        self._stage2 = Stage2(batch * 2, parks=True)
+        self._forget()
         self._pauses: dict[tuple[int, int], tuple[float, float]] = {}
         """By stage and shard that could not go on: how long it is left alone, and until when."""
 
@@ -86,7 +84,15 @@ class Drainer:
     def connection(self) -> Connection:
         if self._connection is None or self._connection.closed:
             self._connection = connect(self._url, name="memctl worker")
+            self._forget()
         return self._connection
+
+    def _forget(self) -> None:
+        """Keep nothing: what is reached over another connection may be a standby, or restored, and lack what was
+        folded last; others may then fold other events to the very offset that is remembered."""
+        self._checked: generations.Live | None = None
+        self._stage1 = Stage1(self._batch, parks=True)
+        self._stage2 = Stage2(self._batch * 2, parks=True)
 
     def attempt(self, stage: int, shard: int) -> bool:
         """`drain`, unless the shard could not go on a moment ago. True when the offset moved.

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import psycopg
 import servers
 from events import prompt
 from histories import digests, example
+from psycopg import sql
 
 from memctl.infra.database import connect
 from memctl.infra.log.append import append
 from memctl.workers.drain import Drainer, catch_up
+from memctl.workers.replay import replay
 
 LONG = [event for pair in zip(example(0), example(1), strict=True) for event in pair]
 SHORT = [prompt(number, session=f"short-{number}") for number in range(len(LONG))]
@@ -35,3 +38,36 @@ def test_workers_that_take_turns_fold_as_one_that_works_alone(
         for drainer in (*drainers, undisturbed):
             drainer.close()
         assert digests(one) == digests(other)
+
+
+def test_a_standby_that_lost_what_was_folded_last_is_folded_on_from_what_it_has(
+    postgres_server: str, templates: servers.Templates
+) -> None:
+    """Another worker folds other events to the very position and epoch that this one remembers."""
+
+    def renamed(*names: tuple[str, str]) -> None:
+        with psycopg.connect(postgres_server, autocommit=True) as server:
+            for before, after in names:
+                server.execute(sql.SQL("ALTER DATABASE {} RENAME TO {}").format(*map(sql.Identifier, (before, after))))
+
+    with servers.fresh_database(postgres_server, templates.live(1)) as url:
+        here = psycopg.conninfo.conninfo_to_dict(url)["dbname"]
+        standby = f"{here}_standby"
+        workers = [Drainer(url), Drainer(url)]
+
+        def told(worker: Drainer, number: int, text: str) -> None:
+            with connect(url) as log:
+                append(log, 1, [prompt(number, text)])
+            catch_up(worker)
+            worker.close()
+
+        told(workers[0], 1, "please mend the parser")
+        with servers.fresh_database(postgres_server, here, standby):
+            told(workers[0], 2, "and tell nobody of the reactor")
+            renamed((here, f"{here}_lost"), (standby, here))
+            try:
+                told(workers[1], 3, "and add a test for empty input")
+                told(workers[0], 4, "now add another for long input")
+                assert replay(url, None, verify=True, processes=1).equal
+            finally:
+                renamed((here, standby), (f"{here}_lost", here))
