@@ -47,6 +47,7 @@ def evaluate(
     PATH is a file of LoCoMo or LongMemEval as published, of longmemeval-lite or tldr-ko-en, or a folder of them. The
     memories are made and searched by the code that serves live searches, in a vector server of their own; nothing is
     written to memory. Each question is asked a second time with its answers hidden: then the best answer is none.
+    mem0, without a model, is among the peers where it is installed beside memctl (pip install mem0ai).
 
     \b
     memctl eval lme_evidence_turns.json --ablate

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import importlib.util
 import math
 import re
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
 import Stemmer
 
 from memctl.api.evaluation import Asked, Dataset, Passage
+from memctl.api.evaluation.bench import embedded
+from memctl.api.evaluation.mem0 import Mem0, lacking
 from memctl.domain.ranking_metrics import Judged
 
 if TYPE_CHECKING:
-    from memctl.infra.embedders import Embedder
+    from memctl.infra.embedders import Embedder, Vectors
 
 Ranks = Callable[[Asked], list[str]]
 """Ids of passages for a question, best first."""
@@ -46,7 +47,8 @@ def peers(dataset: Dataset, embedder: Embedder | None) -> dict[str, Ranks]:
     by_words = {scope: _BM25(passages) for scope, passages in scopes.items()}
     found: dict[str, Ranks] = {"BM25, stemmed": lambda asked: by_words[asked.scope].rank(asked.query)}
     if embedder is not None:
-        dense = _Dense(scopes, embedder)
+        vectors = embedded([each.text for each in dataset.passages], embedder, lambda line: None)
+        dense = _Dense(dataset.passages, vectors, embedder)
 
         def fused(asked: Asked) -> list[str]:
             scores: Counter[str] = Counter()
@@ -57,14 +59,16 @@ def peers(dataset: Dataset, embedder: Embedder | None) -> dict[str, Ranks]:
 
         found[f"{embedder.name} alone"] = dense.rank
         found["plain RRF of both"] = fused
+        if lacking(embedder) is None:
+            mem0 = Mem0(dataset.passages, vectors, embedder)
+            found[mem0.name] = mem0.rank
     return found
 
 
-def left_out() -> dict[str, str]:
+def left_out(embedder: Embedder | None) -> dict[str, str]:
     """Peers that are not asked, each with the reason."""
-    if importlib.util.find_spec("mem0") is None:
-        return {"mem0": "not installed"}
-    return {"mem0": "needs an embedder that is downloaded or served, and none is reached from here"}
+    why = lacking(embedder)
+    return {} if why is None else {"mem0": why}
 
 
 class _BM25:
@@ -93,14 +97,10 @@ class _BM25:
 class _Dense:
     """Cosines of whole passages, as far as the embedder reads them."""
 
-    def __init__(self, scopes: Mapping[str, Sequence[Passage]], embedder: Embedder) -> None:
+    def __init__(self, passages: Sequence[Passage], vectors: Vectors, embedder: Embedder) -> None:
         import numpy
 
-        from memctl.api.evaluation.bench import embedded
-
         self._embedder = embedder
-        passages = [each for scope in scopes.values() for each in scope]
-        vectors = embedded([each.text for each in passages], embedder, lambda line: None)
         rows: dict[str, list[int]] = defaultdict(list)
         for row, each in enumerate(passages):
             rows[each.scope].append(row)

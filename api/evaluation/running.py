@@ -32,6 +32,7 @@ def run(dataset: Dataset, how: Run, tell: Told) -> dict[str, Any]:
     """Figures of every system asked, memctl first, as plain data for JSON. Raises: VectorServerFailed,
     EmbedderFailed, UnknownProfile."""
     questions = split(dataset.questions, how.half)[: how.limit]
+    model = how.embedders.load()
     systems: list[dict[str, Any]] = []
     with indexed(dataset, how.embedders, tell) as bench:
         own = bench.ask(questions, profile=how.profile, switches=_switches(how.without))
@@ -44,7 +45,7 @@ def run(dataset: Dataset, how: Run, tell: Told) -> dict[str, Any]:
                     )
                     systems.append({"name": f"  without {part}", "figures": _rounded(figures(found))})
     if how.peers:
-        for name, rank in peers(dataset, how.embedders.load()).items():
+        for name, rank in peers(dataset, model).items():
             systems.append({"name": name, "figures": _rounded(figures(judged(questions, rank)))})
     kinds: dict[str, list[Judged]] = defaultdict(list)
     for asked, found_one in zip(questions, own, strict=True):
@@ -60,7 +61,7 @@ def run(dataset: Dataset, how: Run, tell: Told) -> dict[str, Any]:
         "systems": systems,
         "abstention_curve": {loss: round(silent, 4) for loss, silent in abstention_curve(own).items()},
         "kinds": {kind: _rounded(figures(those)) for kind, those in sorted(kinds.items())},
-        "left_out": left_out() if how.peers else {},
+        "left_out": left_out(model) if how.peers else {},
     }
 
 

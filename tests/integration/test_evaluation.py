@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import sys
 from datetime import UTC, datetime
+from pathlib import Path
 
 import msgspec
+import pytest
+from embedding import Signs
 
 from memctl.api.evaluation import Asked, Dataset, Passage
 from memctl.api.evaluation.bench import indexed
+from memctl.api.evaluation.mem0 import lacking
+from memctl.api.evaluation.peers import left_out, peers
+from memctl.api.evaluation.running import Run, run
 from memctl.infra.embedders import NONE, Embedders
 
 SAID = (
@@ -58,3 +65,37 @@ def test_of_a_conversation_what_the_one_named_said_comes_first() -> None:
     ) as bench:
         (judged,) = bench.ask([asked], hiding=False)
     assert judged.ranked[:2] == ("s/1", "s/0")
+
+
+def test_mem0_answers_by_meaning_and_words_from_what_was_said_to_that_user_until_then(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if why := lacking(Signs()):
+        pytest.skip(why)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    day = 86_400_000_000
+    asked = msgspec.structs.replace(QUESTION, query="Who sold the lantern?", scope="one")
+    then = int(asked.now.timestamp()) * 1_000_000 if asked.now else 0
+    said = {
+        "words": ("We heard that Bo sold his lantern.", "one", then),
+        "meaning": ("We opened the harbour.", "one", then + day - 1),
+        "neither": ("Bo sold his lantern.", "one", then),
+        "later": ("We saw who sold the lantern.", "one", then + day),
+        "elsewhere": ("We saw who sold the lantern.", "two", then),
+    }
+    passages = [Passage(id=id, text=text, scope=scope, at=at) for id, (text, scope, at) in said.items()]
+    found = peers(Dataset(name="sold", passages=passages, questions=[asked]), Signs())
+    (name,) = (name for name in found if name.startswith("mem0"))
+    assert name in ("mem0, meaning and words", "mem0, meaning and lemmas")
+    assert found[name](asked) == ["words", "meaning"]
+    assert found[name](msgspec.structs.replace(asked, now=None)) == ["later", "words", "meaning"]
+    assert left_out(Signs()) == {}
+    assert sys.modules["mem0.memory.telemetry"].MEM0_TELEMETRY is False
+    assert not Path(sys.modules["mem0.memory.setup"].mem0_dir).exists()
+
+
+def test_a_peer_that_cannot_be_asked_is_named_with_the_reason() -> None:
+    told = run(talk(), Run(embedders=Embedders(NONE)), lambda line: None)
+    assert [system["name"] for system in told["systems"]] == ["memctl", "BM25, stemmed"]
+    assert list(told["left_out"]) == ["mem0"]
+    assert told["left_out"]["mem0"] == lacking(None)
