@@ -61,6 +61,12 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
         return self.ended is not None and self.ended.status == "failed"
 
 
+def last_replay(reader: Reader) -> Progress | None:
+    """The last one that has ended; a look at the past is none."""
+    replays = rebuilds.progress(reader.connection, LATEST, past=False)
+    return next((each for each in replays if each.ended_at is not None), None)
+
+
 def health(reader: Reader) -> Health:
     found = stats.progress(reader)
     to_write, to_embed = outbox.backlog(reader.connection, reader.live.stage2)
@@ -76,6 +82,6 @@ def health(reader: Reader) -> Health:
         standing=dead_letters.standing(reader),
         processors=tuple(processing.standings(reader.connection, reader.space_id)),
         replay=next((each for each in replays if each.status == "running"), None),
-        ended=next((each for each in replays if each.ended_at is not None), None),
+        ended=last_replay(reader),
         sizes=stats.sizes(reader),
     )

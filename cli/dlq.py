@@ -37,15 +37,17 @@ def dlq() -> None:
 @dlq.command("list")
 @_as_json
 def list_(as_json: bool) -> None:
-    """List what is parked, and shards that stand still.
+    """List what is parked, shards that stand still, and what a replay stopped at.
 
     \b
     memctl dlq list
     """
     from memctl.api import dead_letters
+    from memctl.api.health import last_replay
 
     with _reading() as (_, reader):
         found = dead_letters.standing(reader)
+        replayed = last_replay(reader)
     if as_json:
         import msgspec
 
@@ -57,6 +59,8 @@ def list_(as_json: bool) -> None:
         tell(f"stage {halt.stage} shard {halt.shard} stands still at position {halt.position}: {halt.message}")
     if not found.letters and not found.halted:
         tell("nothing is parked")
+    if replayed is not None and replayed.status == "failed":
+        tell(f"the last replay failed: {replayed.message}")
 
 
 @dlq.command()

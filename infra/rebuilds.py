@@ -164,8 +164,8 @@ def go_on(connection: Connection, rebuild: int) -> None:
     )
 
 
-def progress(connection: Connection, latest: int = 1) -> list[Progress]:
-    """How far the latest rebuilds are, or how they ended; newest first."""
+def progress(connection: Connection, latest: int = 1, *, past: bool = True) -> list[Progress]:
+    """How far the latest rebuilds are, or how they ended; newest first. `past`: looks at the past among them."""
     rows = connection.execute(
         """
         SELECT rebuild, purpose, status, phase, done, total, upto, stage1, stage2, started_at, ended_at, message,
@@ -173,8 +173,8 @@ def progress(connection: Connection, latest: int = 1) -> list[Progress]:
             EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 2 AND classid = %s
                       AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
                       AND objid = r.rebuild)
-        FROM memctl.rebuilds r ORDER BY rebuild DESC LIMIT %s""",
-        [LOCK, latest],
+        FROM memctl.rebuilds r WHERE %s OR purpose <> 'as_of' ORDER BY rebuild DESC LIMIT %s""",
+        [LOCK, past, latest],
     ).fetchall()
     found = []
     for rebuild, purpose, status, phase, done, total, upto, one, two, started, ended, message, took, at_it in rows:

@@ -22,7 +22,9 @@ from memctl.infra.log import mark
 from memctl.infra.log.append import append
 from memctl.infra.settings import load_settings
 from memctl.workers import run as worker
+from memctl.workers.as_of import as_of
 from memctl.workers.drain import Drainer, catch_up
+from memctl.workers.rebuild import RebuildStopped
 from memctl.workers.replay import replay
 
 SECRET = "the words that nobody but their session may show"
@@ -144,6 +146,19 @@ def test_what_a_rebuild_stopped_at_is_left_out_by_its_id(log: Connection, databa
     catch_up(Drainer(database_url))
     assert prompts(log) == 4
     assert replay(database_url, None, verify=True).equal
+
+
+def test_what_a_replay_stopped_at_is_told_until_another_has_ended(log: Connection, database_url: str) -> None:
+    with pytest.raises(RebuildStopped):
+        replay(database_url, None, processes=1)
+    with as_of(database_url, Position(1), processes=1):
+        pass
+    advice = f"memctl dlq drop {id_of(SPOILT)} --reason"
+    assert advice in run("list").output
+    assert advice in CliRunner().invoke(memctl, ["status"]).output
+    mend(log, SPOILT)
+    replay(database_url, None, processes=1)
+    assert "the last replay failed" not in run("list").output + CliRunner().invoke(memctl, ["status"]).output
 
 
 def test_a_rebuild_that_stopped_is_tried_again_once_that_is_left_out_and_not_before(
