@@ -88,7 +88,7 @@ def account(
     ledger = Ledger()
     known = checkpoints.load_all(connection, space_id)
     wanted = list(named)
-    files = [(path, None) for path in discover(wanted)] if wanted else _known_files(known, ledger)
+    files = _named_files(wanted, ledger) if wanted else _known_files(known, ledger)
     looking = _LookUp(connection, space_id, ledger, keep)
     seen: set[tuple[int, int]] = set()
     for path, checkpoint in files:
@@ -103,6 +103,21 @@ def account(
             ledger.gone.append(Line(str(path), 0, problem.strerror or str(problem)))
     looking.settle()
     return ledger
+
+
+def _named_files(named: Iterable[Path], ledger: Ledger) -> list[tuple[Path, Checkpoint | None]]:
+    """What was named: where that is no transcript, or cannot be read, nothing is proved of it."""
+    found: list[tuple[Path, Checkpoint | None]] = []
+
+    def refused(path: Path, why: OSError) -> None:
+        ledger.gone.append(Line(str(path), 0, why.strerror or str(why)))
+
+    for path in named:
+        before = len(found) + len(ledger.gone)
+        found += [(each, None) for each in discover([path], refused=refused)]
+        if len(found) + len(ledger.gone) == before:
+            ledger.gone.append(Line(str(path), 0, "no transcript is there"))
+    return found
 
 
 def _known_files(known: dict[str, Checkpoint], ledger: Ledger) -> list[tuple[Path, Checkpoint | None]]:

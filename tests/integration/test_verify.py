@@ -465,6 +465,15 @@ def test_what_was_said_before_saving_went_off_is_kept_though_it_is_read_while_it
     assert verified(settings, file)["transcripts: lines"].result == "ok"
 
 
+def test_what_is_named_and_is_no_transcript_proves_nothing(
+    settings: Settings, memory: Connection, tmp_path: Path
+) -> None:
+    (tmp_path / "notes.txt").write_text("not a transcript\n")
+    (tmp_path / "folder").mkdir()
+    for path in (tmp_path / "notes.txt", tmp_path / "folder"):
+        assert gaps(settings, path) == {"transcripts: files": (f"{path}  no transcript is there",)}
+
+
 def test_a_file_that_is_gone_is_told_and_its_events_are_not_missed(
     settings: Settings, memory: Connection, sessions: Path
 ) -> None:
