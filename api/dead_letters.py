@@ -14,8 +14,9 @@ from memctl.domain.event import Micros, NewEvent, derived_id
 from memctl.domain.observations import event_id_of
 from memctl.domain.skipping import EventSkipped
 from memctl.infra import dead_letters
-from memctl.infra.database import outages
+from memctl.infra.database import Connection, outages
 from memctl.infra.dead_letters import DeadLetter, Target
+from memctl.infra.generations import Live, live
 from memctl.infra.log.mark import SlowWriter, slow_writers
 from memctl.infra.log.read import read_headers
 from memctl.infra.settings import Settings
@@ -182,9 +183,19 @@ def _record(settings: Settings, source: UUID, target: Target, reason: str) -> No
             intake.record([event])
 
 
+def parked_in(connection: Connection, space_id: int) -> int:
+    """How many dead letters a space has. Raises: DatabaseUnavailable."""
+    with outages():
+        return len(_of_space(connection, space_id, live(connection)))
+
+
 def _letters(reader: Reader) -> list[DeadLetter]:
-    found = dead_letters.parked(reader.connection, reader.live.stage1, reader.live.stage2)
-    return [letter for letter in found if letter.target.space_id == reader.space_id]
+    return _of_space(reader.connection, reader.space_id, reader.live)
+
+
+def _of_space(connection: Connection, space_id: int, now: Live) -> list[DeadLetter]:
+    found = dead_letters.parked(connection, now.stage1, now.stage2)
+    return [letter for letter in found if letter.target.space_id == space_id]
 
 
 def _letter(reader: Reader, id: int) -> DeadLetter:

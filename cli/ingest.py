@@ -139,12 +139,15 @@ def _asked_to_stop() -> threading.Event:
 def wait_until_folded(intake: Any) -> None:
     from rich.console import Console
 
+    from memctl.api.dead_letters import parked_in
     from memctl.api.progress import caught_up
 
     console = Console(stderr=True)
     with console.status("folding") as shown:
         for waiting in caught_up(intake.connection):
             shown.update(f"folding: {waiting.events} positions and {waiting.points} points to go")
+    if parked := parked_in(intake.connection, intake.space_id):
+        click.echo(f"something cannot be folded (dead letters: {parked}): see `memctl dlq list`", err=True)
 
 
 def _with_progress(intake: Any, files: list[Path], again: bool, account: Account, silence: Silence | None) -> None:

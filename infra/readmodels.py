@@ -282,6 +282,13 @@ def count(connection: Connection, p: Projection, generation: int) -> int:
     return int(row[0])
 
 
+def disk_size(connection: Connection, p: Projection, generation: int) -> int:
+    """Bytes that the rows of a read model take on disk, where long ones are compressed."""
+    row = connection.execute(_literal(f"SELECT pg_table_size('{table(p.name, generation)}')")).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
 def scan(
     connection: Connection, p: Projection, generation: int, size: int, share: tuple[int, int] = (0, 1)
 ) -> Iterator[list[tuple[RowKey, Any]]]:

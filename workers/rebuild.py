@@ -51,11 +51,14 @@ EVENTS = 10_000
 SOURCES = 10_000
 """About how many facts and rows a task of stage 2 folds: its rows are held in memory until they are written."""
 
+ROWS_BYTES = 6 << 20
+"""About how much, as it lies on disk, the rows take that a task folds: some are as long as two thousand others."""
+
 CHUNK = 5_000
 """Facts or routes written at once."""
 
 SCAN = 1_000
-"""Facts or rows read at once, and rows of a task that are at hand."""
+"""Facts or rows read at once, rows of a task that are at hand, and rows written at once where they are as they come."""
 
 POLL_S = 0.01
 """How often a process without a task looks for one, and the leader for what the others did."""
@@ -200,6 +203,9 @@ class Leader:
                 weight = sum(there.get(_TAGS[fact], 0) for fact in p.facts)
                 weight += sum(readmodels.count(connection, rows[row], rebuild.stage2) for row in p.upstream)
                 parts = max(1, round(weight / SOURCES))
+                if not p.one_to_one:  # else they are written as they come
+                    read = sum(readmodels.disk_size(connection, rows[row], rebuild.stage2) for row in p.upstream)
+                    parts = max(parts, round(read / ROWS_BYTES))
                 yield from (Task("rows", p.name, part=n, parts=parts, weight=weight // parts) for n in range(parts))
 
     def _ranges(self) -> Iterator[Task]:
@@ -309,7 +315,7 @@ class Worker:
                 raise named(problem, p, source, key, self._rebuild.upto, upstream) from problem
             targets = tuple(f"{p.name}:{key}" for key in keys)
             routes.append((source, Route(targets, *((None, None) if upstream is None else upstream))))
-            if len(routes) >= CHUNK:
+            if len(routes) >= (SCAN if p.one_to_one else CHUNK):
                 facts.copy_routes(connection, generation, routes)
                 routes = []
                 if p.one_to_one:

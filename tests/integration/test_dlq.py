@@ -13,7 +13,9 @@ from click.testing import CliRunner, Result
 from events import id_of, prompt
 from waiting import until
 
+from memctl.api.commands import Intake
 from memctl.cli.dlq import dlq
+from memctl.cli.ingest import wait_until_folded
 from memctl.cli.main import memctl
 from memctl.domain.event import NewEvent, Position
 from memctl.infra import generations
@@ -90,6 +92,21 @@ def test_status_says_how_many_are_parked_and_where_to_look(log: Connection) -> N
     told = CliRunner().invoke(memctl, ["status"])
     assert "dead letters: 1, with 2 waiting behind them; see: memctl dlq list" in told.output
     assert json.loads(CliRunner().invoke(memctl, ["status", "--json"]).output)["dead_letters"] == 1
+
+
+def test_who_waited_until_all_is_folded_is_told_what_is_not(
+    log: Connection, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def told() -> str:
+        log.execute(f"DELETE FROM memctl.outbox_g{generations.live(log).stage2}")  # no vector store is there
+        with Intake(load_settings()) as intake:
+            wait_until_folded(intake)
+        return capsys.readouterr().err
+
+    assert "cannot be folded (dead letters: 1): see `memctl dlq list`" in told()
+    mend(log, SPOILT)
+    assert run("retry", "--all").exit_code == 0
+    assert "cannot" not in told()
 
 
 def test_status_fails_where_something_waits_for_a_person(log: Connection) -> None:

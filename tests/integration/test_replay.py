@@ -51,6 +51,23 @@ def test_several_processes_build_what_one_does(filled: tuple[str, Connection], s
     assert digests(connection) == before
 
 
+def test_a_task_folds_no_more_rows_than_it_can_hold_however_few_they_are(
+    filled: tuple[str, Connection], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url, connection = filled
+    before, parts = digests(connection), dict[str, int]()
+    query = "SELECT task->>'name', max((task->>'parts')::int) FROM memctl.rebuild_tasks GROUP BY 1"
+
+    def look(what: str, done: int, of: int) -> None:
+        parts.update(row for row in connection.execute(query) if row[1])
+
+    monkeypatch.setattr(rebuild, "ROWS_BYTES", 8192)
+    with as_of(url, mark(connection), processes=1, progress=look) as (past, then):
+        assert digests(past, then) == before
+    assert parts["candidates"] > 1
+    assert parts["memories"] == 1, "rows that are written as they come are not held"
+
+
 def test_progress_tells_rate_and_time_left_of_the_time_in_which_somebody_was_at_it(
     filled: tuple[str, Connection],
 ) -> None:
