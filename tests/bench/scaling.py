@@ -16,10 +16,10 @@ from pathlib import Path
 PAGE = Path(__file__).parents[2] / "docs" / "scaling.md"
 
 # Measured on two processors at 1,000,000 events: as the beginning of docs/benchmarks.md has them (a test compares).
-FOLD_CPU = 99e-6
+FOLD_CPU = 92e-6
 """Seconds of memctl's processor time an event, in a replay."""
-POSTGRES_CPU = 47e-6
-REPLAY_WALL = 81.0
+POSTGRES_CPU = 46e-6
+REPLAY_WALL = 75.0
 """Seconds that the replay of 1,000,000 events took on two processors."""
 APPEND_CPU = 86e-6
 """Seconds an event in batches of 500 at 1.5 KB, client and server."""
@@ -41,9 +41,9 @@ EMBED_CPU = 12e-3
 """Seconds to embed one short memory on one processor."""
 ROUND_FIXED = 0.02
 """Seconds a round takes with nothing in it: a wake-up, a lease, two reads, a commit."""
-LAG_MEDIAN, LAG_P99 = 0.114, 0.192
+LAG_MEDIAN, LAG_P99 = 0.092, 0.162
 """Seconds, as measured at 500 events/s from twenty sessions with one shard (docs/benchmarks.md)."""
-STREAM_CPU = 1.6e-3
+STREAM_CPU = 0.9e-3
 """Seconds a round takes for each session that is open in it: its rows are read, folded and written whole. Fitted, so
 that the simulation gives about that median. Its p99 is too low: real rounds differ more than these do."""
 SESSION_RATE = 25.0

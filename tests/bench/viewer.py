@@ -22,7 +22,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urljoin
 
 import engine
 import httpx
@@ -127,14 +127,14 @@ def measure(url: str, token: str, turns: int, shots: Path | None) -> dict[str, A
 def of_this_memory(client: httpx.Client) -> Iterator[tuple[str, str]]:
     """Pages of single things, among them the largest project's; their addresses are found where a person would."""
     for name, listed, link in (
-        ("second page of sessions", "/sessions", r"/sessions\?[^\"]*cursor=[^\"]+"),
+        ("second page of sessions", "/sessions", r"\?cursor=[^\"]+"),
         ("session", "/sessions", r"/sessions/[^\"?]+"),
         ("memory", "/knowledge", r"/things/[^\"?]+"),
         ("entity", "/graph", r"/graph/[^\"?]+"),
         ("bug", "/bugs", r"/things/[^\"?]+"),
     ):
         if links := re.findall(rf'href="({link})"', client.get(listed).text):
-            yield name, links[0].replace("&amp;", "&")
+            yield name, urljoin(listed, links[0].replace("&amp;", "&"))
     projects = client.get("/v1/projects").json()["items"]
     if projects:
         largest = max(projects, key=lambda each: len(each["locations"]))["name"]
