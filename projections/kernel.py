@@ -24,6 +24,7 @@ from typing import Any, Generic, Literal, TypeVar, Union
 
 import msgspec
 
+from memctl.domain.errors import MemctlError
 from memctl.domain.event import Event, Payload
 from memctl.domain.facts import Fact, Identified
 
@@ -35,7 +36,15 @@ Stage = Literal[1, 2]
 ROW_LIMIT = 64 * 1024
 """Bytes of JSON that no row passes."""
 
+INDEX_LIMIT = 2_560
+"""Bytes of a key of stage 2, or of all texts of one index of stage 1: an index of Postgres's takes some more, or many
+more of what can be compressed. Who folds goes by this: a rebuild has its indexes only once all rows are there."""
+
 Keys = str | Iterable[str] | None
+
+
+class TooLongForAnIndex(MemctlError):
+    """What a row of {read_model} is found by has {size} bytes."""
 
 
 class Changed(msgspec.Struct, Generic[R], frozen=True):
@@ -88,10 +97,29 @@ class Projection(msgspec.Struct, frozen=True):
         return row
 
     def keys(self, item: Any) -> tuple[str, ...]:
+        """The rows that an input belongs to. Raises: TooLongForAnIndex."""
         found = self.key(item)
-        if isinstance(found, str):
-            return (found,)
-        return () if found is None else tuple(dict.fromkeys(found))
+        keys = (found,) if isinstance(found, str) else () if found is None else tuple(dict.fromkeys(found))
+        for key in keys:
+            if len(key) > _SHORT:
+                self._check((key,))
+        return keys
+
+    def check(self, row: Any) -> None:
+        """Raises: TooLongForAnIndex where an index cannot take what it has of a row."""
+        for fields in self.indexes:
+            texts = [value for field in fields if isinstance(value := getattr(row, field), str)]
+            if sum(map(len, texts)) > _SHORT:
+                self._check(texts)
+
+    def _check(self, texts: Sequence[str]) -> None:
+        size = sum(len(text.encode("utf-8", "surrogatepass")) for text in texts)
+        if size > INDEX_LIMIT:
+            raise TooLongForAnIndex(read_model=self.name, size=size)
+
+
+_SHORT = INDEX_LIMIT // 4
+"""Characters that are never too many bytes."""
 
 
 _register: dict[str, Projection] = {}

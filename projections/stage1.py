@@ -160,6 +160,8 @@ class StreamState:
                 row = rows[key] = delta.rows[p.name, key] = p.folded(rows.get(key), about)
                 if row is None:
                     del rows[key]
+                else:
+                    p.check(row)
         self._last.update((type(fact), fact) for fact in delta.facts.values())
         for point in self._points:
             point.facts.update(delta.facts)

@@ -40,7 +40,7 @@ from memctl.infra.readmodels import RowKey
 from memctl.infra.rebuilds import Rebuild, Task
 from memctl.projections.kernel import Changed, Projection, Recorded, projections
 from memctl.projections.stage1 import Delta, stored
-from memctl.workers.poison import fold_whole, keys_of, named, told
+from memctl.workers.poison import fold_whole, keys_of, named, of_content, told
 from memctl.workers.sources import recorded_sources, row_source
 
 log = logging.getLogger("memctl.replay")
@@ -233,7 +233,8 @@ class Worker:
     def work(self) -> bool:
         """Do one task; False when there is none to be had now.
 
-        A task that cannot be done is marked with the reason. Raises: psycopg.OperationalError, and it is free again.
+        A task that cannot be done is marked with the reason. Raises: psycopg.OperationalError over what is of the
+        moment, and the task is free again.
         """
         claimed = None
         try:
@@ -246,10 +247,9 @@ class Worker:
                 with _uncollected():
                     self._do(claimed.task)
                 rebuilds.did(self._connection, self._rebuild.id, claimed)
-        except psycopg.OperationalError:
-            raise
         except Exception as fault:
-            if claimed is None:
+            # A limit of Postgres's (SQLSTATE class 54) is an OperationalError, too, and would be met again.
+            if claimed is None or (isinstance(fault, psycopg.OperationalError) and not of_content(fault)):
                 raise
             why = told(fault)
             log.debug("a task of rebuild %d cannot be done: %s: %s", self._rebuild.id, claimed.task, why)

@@ -632,7 +632,7 @@ def test_a_parked_row_is_folded_again_when_what_was_at_fault_has_changed(
 
 @pytest.mark.parametrize(
     ("fault", "key", "error"),
-    [("nul", "here", "UntranslatableCharacter"), ("long key", None, "ProgramLimitExceeded")],
+    [("nul", "here", "UntranslatableCharacter"), ("long key", None, "TooLongForAnIndex")],
 )
 def test_a_row_that_postgres_refuses_is_parked(
     log: Connection, database_url: str, faults: set[str], fault: str, key: str | None, error: str
@@ -703,6 +703,42 @@ def test_a_rebuild_that_stops_over_what_postgres_refuses_tells_not_a_word_of_it(
     assert "UntranslatableCharacter" in caplog.text
     for told in (str(stopped.value), str(kept), caplog.text):
         assert "look there" not in told
+
+
+def test_a_rebuild_names_what_is_too_long_for_an_index(log: Connection, database_url: str, faults: set[str]) -> None:
+    faults.add("long key")
+    before = fold(log, database_url, SAID)
+    (letter,) = letters(log)
+    with pytest.raises(RebuildStopped, match=f"dlq drop {letter.fault.source} --from heard"):
+        replay(database_url, None, processes=1)
+    assert digests(log) == before
+    fold(log, database_url, [skip(BAD, projection="heard", source=letter.fault.source)])
+    assert letters(log) == []
+    assert replay(database_url, None, verify=True).equal
+
+
+def test_a_place_too_long_for_an_index_parks_its_session_and_is_named_by_a_rebuild(
+    log: Connection, database_url: str
+) -> None:
+    far = "/" + "".join(random.Random(1).choices("abcdefghijklmnop", k=9000))  # it cannot be compressed
+    away = msgspec.structs.replace(prompt(3, session="s2"), location=far)
+    before = fold(log, database_url, [prompt(1, session="s1"), prompt(2, session="s2"), away])
+    (letter,) = letters(log)
+    assert (letter.target.key, letter.fault.source) == (away.stream, event_id_of(1, away.dedupe_key))
+    with pytest.raises(RebuildStopped, match=f"event {letter.fault.source} at position 3 raises TooLongForAnIndex"):
+        replay(database_url, None, processes=1)
+    assert digests(log) == before
+
+
+def test_a_limit_of_postgres_stops_a_rebuild_for_good(
+    log: Connection, database_url: str, faults: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    faults.add("long key")
+    fold(log, database_url, SAID)
+    monkeypatch.setattr(kernel, "INDEX_LIMIT", 1 << 20)
+    with pytest.raises(RebuildStopped, match=r"ProgramLimitExceeded at memctl\.infra\.readmodels"):
+        replay(database_url, None, processes=1)
+    assert log.execute("SELECT status FROM memctl.rebuilds").fetchall() == [("failed",)]
 
 
 @pytest.mark.parametrize("seed", range(2))
