@@ -62,11 +62,12 @@ def _folded(cwd: str) -> str:
             parts.pop()
         elif not root:
             parts.append(part)
-    return _bounded(root + "/".join(parts))
+    return bounded(root + "/".join(parts))
 
 
-def _bounded(path: str) -> str:
-    """Locations are indexed, so a longer one than any file system allows is cut, and told apart by a digest."""
+def bounded(path: str) -> str:
+    """The path as it is kept. Locations are indexed, so a longer one than any file system allows is cut, and told
+    apart by a digest."""
     data = path.encode("utf-8", "surrogatepass")
     if len(data) <= LONGEST and len(data) + 5 * sum(byte < _BLANK or byte == _QUOTE for byte in data) <= LONGEST:
         return path

@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 
 from memctl.domain.event import NewEvent
+from memctl.domain.location import LONGEST, bounded
 from memctl.domain.observations import (
     CONTEXT_BLOCK_CLOSE,
     CONTEXT_BLOCK_OPEN,
@@ -27,6 +28,7 @@ from memctl.domain.observations import (
     ToolOutcome,
     capped,
 )
+from memctl.domain.projects import ProjectIdentified
 from memctl.infra.redaction.text import Redactor, clean, default_redactor, drop_private
 
 OBJECT_CAP = 2 * TEXT_CAP
@@ -35,6 +37,9 @@ OBJECT_CAP = 2 * TEXT_CAP
 _MAX_DEPTH = 32
 _OTHER_CAP = 4096
 """Characters of a file name, a title, a branch, and whatever else is no text."""
+
+_SHORT_PATH = LONGEST // 6
+"""Characters of a location that is never too long."""
 
 _SMALLEST, _LARGEST = -(2**63), 2**63 - 1
 
@@ -100,6 +105,11 @@ def _prepared(event: NewEvent, redactor: Redactor, counts: Counter[str]) -> NewE
             changes |= {"text": _CUT, "length": payload.length or len(payload.text)}
         if changes:
             payload = msgspec.structs.replace(payload, **changes)
+    elif isinstance(payload, ProjectIdentified) and len(joined) > _OTHER_CAP:
+        of_paths = {name: bounded(getattr(payload, name)) for name in ("location", "root", "repository")}
+        payload = msgspec.structs.replace(payload, **of_paths)
+    if len(location) > _SHORT_PATH:
+        location = bounded(location)
     if payload is event.payload and location == event.location:
         return event
     return msgspec.structs.replace(event, payload=payload, location=location)
@@ -154,7 +164,7 @@ def _collect(value: Any, strings: list[str], key: str = "", depth: int = 0) -> b
                 odd |= _collect(inner, strings)
         return odd
     if isinstance(value, float):
-        return not math.isfinite(value)
+        return not math.isfinite(value) or (depth > 0 and abs(value) > _LARGEST)
     return isinstance(value, int) and not _SMALLEST <= value <= _LARGEST
 
 
@@ -185,9 +195,10 @@ class _Rewrite:
             fields = {name: (old, self.value(old)) for name in value.__struct_fields__ if (old := getattr(value, name))}
             changes = {name: new for name, (old, new) in fields.items() if new != old}
             return msgspec.structs.replace(value, **changes) if changes else value
-        if isinstance(value, float):
+        if isinstance(value, float) and (not depth or not math.isfinite(value)):
             return value if math.isfinite(value) else str(value)
-        if isinstance(value, int) and not _SMALLEST <= value <= _LARGEST:
+        # In an object a float as large comes back from Postgres as a whole number, and is told so by an export.
+        if isinstance(value, (int, float)) and not _SMALLEST <= value <= _LARGEST:
             return f"{value:e}" if abs(value) < 10**300 else "[… number too large …]"
         return value
 

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 from memctl.api.recall import _line, block
 from memctl.domain.event import Micros, NewEvent, Payload, event_types
+from memctl.domain.location import normalise
 from memctl.domain.observations import (
     CONTEXT_BLOCK_CLOSE,
     CONTEXT_BLOCK_OPEN,
@@ -30,6 +31,7 @@ from memctl.domain.observations import (
     ToolCalled,
     ToolReturned,
 )
+from memctl.domain.projects import ProjectIdentified
 from memctl.domain.statements import DiscoveryNoted
 from memctl.infra.redaction import PRIVATE, Redactor, default_redactor, prepare, prepare_all, redact, redactor_of
 from memctl.infra.redaction.personal import resident_number
@@ -245,6 +247,26 @@ def test_what_no_database_takes_is_cleaned() -> None:
     assert isinstance(prepared.payload, ToolCalled)
     assert prepared.payload.input == {"a": ["\ufffd", "1.180592e+21", "nan", {"b": 1.5}]}
     assert redact("\0".join(KEY)) == (MARK, {"aws-access-key": 1})
+
+
+@pytest.mark.parametrize("number", [1e25, -1e19, 9.3e18, 1e305, 1.5, 1e18])
+def test_a_number_is_kept_as_it_comes_back(number: float) -> None:
+    kept = prepare(event(ToolCalled(tool="x", input={"a": number})))
+    assert isinstance(kept.payload, ToolCalled)
+    (told,) = kept.payload.input.values()
+    # As jsonb holds it: of a large one all digits, so that it is read as a whole number.
+    stored = int(told) if isinstance(told, float) and told.is_integer() else told
+    again = event(ToolCalled(tool="x", input={"a": stored}))
+    assert prepare(again) is again, "an import keeps it otherwise"
+
+
+def test_a_place_is_no_longer_than_an_index_takes() -> None:
+    far = "/" + "deep" * 9_000
+    place = prepare(event(ProjectIdentified(location=far, root=far, repository=far, remote="github.com/a/b"), far))
+    assert isinstance(place.payload, ProjectIdentified)
+    assert {place.location, place.payload.location, place.payload.root, place.payload.repository} == {normalise(far)}
+    assert prepare(place) is place
+    assert prepare(event(PromptSubmitted(text="hello"), far)).location == normalise(far)
 
 
 def test_deep_nesting_ends() -> None:
