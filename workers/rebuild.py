@@ -174,6 +174,8 @@ class Leader:
                 helper.kill()
             for helper in helpers:
                 helper.wait()
+        # What comes now holds leases that others wait for: one that is stopped in it (by Ctrl-Z) is ended again.
+        connection.execute("RESET idle_in_transaction_session_timeout")
         with connection.transaction():
             if rebuild.first_stage == 1:
                 generations.begin_at(connection, rebuild.stage1, rebuild.upto)

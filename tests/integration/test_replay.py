@@ -68,6 +68,12 @@ def test_a_task_folds_no_more_rows_than_it_can_hold_however_few_they_are(
     assert parts["memories"] == 1, "rows that are written as they come are not held"
 
 
+def test_who_has_built_may_idle_in_a_transaction_no_longer_than_others(filled: tuple[str, Connection]) -> None:
+    url, connection = filled
+    with as_of(url, mark(connection), processes=1) as (past, _):
+        assert past.execute("SHOW idle_in_transaction_session_timeout").fetchone() == ("1min",)
+
+
 def test_progress_tells_rate_and_time_left_of_the_time_in_which_somebody_was_at_it(
     filled: tuple[str, Connection],
 ) -> None:
