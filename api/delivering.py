@@ -80,7 +80,7 @@ class Sent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A `NewEvent` on the wire. `payload` is JSON in the shape of its type and version."""
 
     type: str
-    version: int
+    version: Annotated[int, msgspec.Meta(ge=1)]
     stream: Annotated[str, msgspec.Meta(pattern=_STREAM)]
     payload: msgspec.Raw
     occurred_at: Annotated[int, msgspec.Meta(ge=0, lt=_YEAR_10000)]

@@ -72,7 +72,14 @@ def delivered(**other: Any) -> bytes:
 
 @pytest.mark.parametrize(
     "other",
-    [{"stream": ""}, {"stream": "session/x/"}, {"stream": "core/1"}, {"dedupe_key": ""}, {"occurred_at": 1 << 62}],
+    [
+        {"stream": ""},
+        {"stream": "session/x/"},
+        {"stream": "core/1"},
+        {"dedupe_key": ""},
+        {"occurred_at": 1 << 62},
+        {"version": 0},
+    ],
 )
 def test_an_event_that_the_description_rules_out_is_badly_asked(other: dict[str, Any]) -> None:
     assert received(delivered())
