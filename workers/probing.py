@@ -31,10 +31,16 @@ if TYPE_CHECKING:
 MOST_WORDS, MOST_IDS, MOST_POINTS = 200, 500, 1000
 """How much is looked for at most; the longest words and the first ids."""
 
-_WORD = re.compile(r"[^\W_]{6,40}")
+_WORD = re.compile(r"[^\W_]{6,}")
+LONGEST = 40
+"""Of a longer word its beginning is looked for."""
+
 _ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _NAME = re.compile(r"([a-z_]+:)?([0-9a-f]{16}|[0-9a-f]{32})")
 """Digests by which memctl names what it makes of events: what an error (`error:…`), a task or a text is called."""
+
+_BY_CHANCE = re.compile(r"[0-9a-f]{6,15}")
+"""Words that may also stand in the midst of a time, a digest or an id, which have nothing to do with them."""
 
 _HAS_DIGIT = re.compile(r"(?=.*\d).{8}")
 """Words that no log file holds by chance."""
@@ -71,10 +77,13 @@ def words_of(payloads: Iterable[Payload], text: str = "") -> tuple[str, ...]:
             if _ID.fullmatch(said):
                 continue  # what it names may stay; ids of what was erased are looked for as such
             if not (names and _NAME.fullmatch(said)):
-                found.update(word.lower() for word in _WORD.findall(said[:20_000]))
+                found.update(_words(said[:20_000]))
     ranked = sorted(found, key=lambda word: (not re.search(r"\d", word), -len(word), word))
-    asked = [word.lower() for word in _WORD.findall(text)]
-    return tuple(dict.fromkeys([*asked, *ranked]))[:MOST_WORDS]
+    return tuple(dict.fromkeys([*_words(text), *ranked]))[:MOST_WORDS]
+
+
+def _words(said: str) -> Iterator[str]:
+    return (word[:LONGEST].lower() for word in _WORD.findall(said))
 
 
 def found_in(
@@ -85,10 +94,12 @@ def found_in(
     In log files words only: which event could not be folded they tell by its id, which says nothing of it.
     """
     told = tuple(filter(_HAS_DIGIT.match, probe.words))
-    seen = _in_tables(connection, space_id, probe)
-    seen |= _in_files(data_dir / "spool", (*probe.ids, *told)) | _in_files(data_dir / "log", told)
-    words = set().union(*seen.values()) & set(probe.words)
+    tables = _in_tables(connection, space_id, probe)
+    files = _in_files(data_dir / "spool", (*probe.ids, *told)) | _in_files(data_dir / "log", told)
+    words = set().union(*tables.values(), *files.values()) & set(probe.words)
     innocent = _said_elsewhere(connection, words)
+    seen = {f"the table {table}": _but_by_chance(connection, table, hits - innocent) for table, hits in tables.items()}
+    seen |= files
     places = [f"{len(left)} ids and words in {where}" for where, hits in seen.items() if (left := hits - innocent)]
     if qdrant is not None and probe.points:
         from memctl.infra.vectors import store
@@ -127,8 +138,22 @@ def _in_tables(connection: Connection, space_id: int, probe: Probe) -> dict[str,
             )
             with contextlib.suppress(psycopg.errors.UndefinedTable):  # of a look at the past that has just ended
                 if hits := hits_of(_copied(connection, query), look):
-                    found.setdefault(f"the table {table}", set()).update(hits)
+                    found.setdefault(table, set()).update(hits)
     return found
+
+
+def _but_by_chance(connection: Connection, table: str, hits: set[str]) -> set[str]:
+    """The hits without those that stand there by chance, and that no text in the table holds as a word of its own."""
+    doubtful = {hit for hit in hits if _BY_CHANCE.fullmatch(hit)}
+    if not doubtful:
+        return hits
+    word = re.compile(rf"(?<![^\W_])(?:{'|'.join(sorted(doubtful))})(?![^\W_])", re.IGNORECASE)
+    query = sql.SQL("SELECT to_jsonb(t)::text FROM memctl.{} t WHERE to_jsonb(t)::text ILIKE ANY(%s)")
+    said: set[str] = set()
+    with contextlib.suppress(psycopg.errors.UndefinedTable):
+        for (row,) in connection.execute(query.format(sql.Identifier(table)), [[f"%{hit}%" for hit in doubtful]]):
+            said.update(hit.lower() for text in _strings(msgspec.json.decode(row)) for hit in word.findall(text))
+    return hits - doubtful | said
 
 
 def _tables(connection: Connection) -> list[str]:

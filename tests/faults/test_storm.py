@@ -58,9 +58,9 @@ REFUSALS = (
 """What commands say that came at a bad moment, or had nothing to do."""
 
 
-UNDER_WAY = {"forgetting", "rules", "points", "dead", "deliveries", "qdrant", "vectors"}
+UNDER_WAY = {"forgetting", "rules", "points", "dead", "deliveries", "qdrant", "vectors", "leases"}
 """What `verify` may find missing meanwhile: forgetting that was killed, vectors while their server is away,
-rows of the other installation's rules."""
+rows of the other installation's rules, leases given before the clock was set back."""
 
 
 class Commands:

@@ -295,6 +295,16 @@ def test_a_text_is_found_in_other_letters_than_ascii_in_any_case_and_composed_or
             assert len(forget.plan(reader, match=asked).ids) == len(said) + 1
 
 
+def test_a_number_is_not_taken_for_the_time_at_which_something_else_happened(
+    settings: Settings, log: Connection, database_url: str
+) -> None:
+    elsewhere = msgspec.structs.replace(prompt(2, "to be kept", session="b"), occurred_at=Micros(1_772_483_920_000_000))
+    append(log, 1, [prompt(1, "The code of the door is 483920.", session="a"), elsewhere])
+    drained(database_url)
+    assert any(table.startswith("sessions_g") for table in holds(database_url, "2483920"))
+    assert forgotten(settings, log, match="483920").events == 1
+
+
 def told_twice() -> tuple[NewEvent, NewEvent]:
     """A prompt, by its line and by a hook."""
     by_line = prompt(1, f"note {PHRASE}", session="a")

@@ -227,6 +227,22 @@ def test_tables_that_are_dropped_while_they_are_looked_through_hold_nothing(
         assert looking.result(60) == []
 
 
+@pytest.mark.parametrize(
+    ("row", "found"),
+    [
+        ({"said": "the code is\n483920, and"}, 1),
+        ({"said": {"483920": 1}}, 1),
+        ({"said": ["a483920", "4839201"], "at": 1_772_483_920_000_000, "sure": 0.483920, "count": 483920}, 0),
+    ],
+)
+def test_digits_are_found_as_a_word_and_not_within_another_or_in_a_number(
+    log: Connection, tmp_path: Path, row: dict[str, Any], found: int
+) -> None:
+    log.execute("CREATE TABLE memctl.tasks_g99 AS SELECT 1 AS space_id, %s::jsonb AS row", [json.dumps(row)])
+    places = found_in(log, 1, Probe(words=("483920",)), tmp_path, None)
+    assert places == ["1 ids and words in the table tasks_g99"][:found]
+
+
 def test_generations_that_are_not_live_go_whole(settings: Settings, log: Connection, database_url: str) -> None:
     append(log, 1, [prompt(1, f"please remember {PHRASE}"), prompt(2, "to be kept")])
     drained(database_url)

@@ -38,3 +38,7 @@ def test_what_looks_like_a_name_of_memctls_is_looked_for_where_somebody_says_it(
     assert token in probing.words_of([MemoryNoted(text=f"the token of the harbour is {token}")])
     words = probing.words_of([MemoryRated(memory=token, value=0.5, why=f"it is {token[::-1]}")])
     assert (token in words, token[::-1] in words) == (False, True)
+
+
+def test_of_a_word_longer_than_any_the_beginning_is_looked_for() -> None:
+    assert probing.words_of([MemoryNoted(text="0123456789abcdef" * 4)]) == (("0123456789abcdef" * 4)[:40],)
