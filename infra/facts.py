@@ -127,18 +127,25 @@ def read_changes(connection: Connection, generation: int, after: Position, upto:
 
 
 def read_changes_of(
-    connection: Connection, generation: int, streams: Sequence[tuple[int, str]], at: Position
+    connection: Connection, generation: int, streams: Sequence[tuple[int, str]], since: Position
 ) -> list[FactChange]:
-    """Facts of these streams (space, name) that were last changed at exactly that position, as they stand now."""
+    """Facts of these streams (space, name) that were last changed at that position or behind it, as they stand now."""
     found = connection.execute(
         sql.SQL(
             "SELECT f.space_id, f.id, f.type, f.payload FROM memctl.facts_g{g} f"
-            " JOIN unnest(%b::int4[], %b::text[]) AS s(space_id, stream) USING (space_id, stream) WHERE f.at = %b"
+            " JOIN unnest(%b::int4[], %b::text[]) AS s(space_id, stream) USING (space_id, stream) WHERE f.at >= %b"
         ).format(g=sql.SQL(str(generation))),
-        [[space_id for space_id, _ in streams], [stream for _, stream in streams], at],
+        [[space_id for space_id, _ in streams], [stream for _, stream in streams], since],
         binary=True,
     )
     return [_change(row) for row in found]
+
+
+def held(generation: int) -> sql.Composed:
+    """As SQL, whether a fact may be in rows of a stage 2: it stands, or that it was retracted is yet to be read."""
+    return sql.SQL("(payload IS NOT NULL OR at > (SELECT position FROM memctl.offsets WHERE generation = {}))").format(
+        sql.SQL(str(generation))
+    )
 
 
 def count_facts(connection: Connection, generation: int, upto: Position) -> dict[str, int]:

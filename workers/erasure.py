@@ -283,8 +283,13 @@ def _remember(
     connection.execute(
         sql.SQL(
             "CREATE TEMP TABLE memctl_stood ON COMMIT DROP AS SELECT id FROM memctl.facts_g{g}"
-            " WHERE space_id = {space} AND stream = ANY({streams}) AND payload IS NOT NULL"
-        ).format(g=sql.SQL(str(live.stage1)), space=sql.Literal(space_id), streams=sql.Literal(streams))
+            " WHERE space_id = {space} AND stream = ANY({streams}) AND {held}"
+        ).format(
+            g=sql.SQL(str(live.stage1)),
+            space=sql.Literal(space_id),
+            streams=sql.Literal(streams),
+            held=facts.held(live.stage2),
+        )
     )
     connection.execute(
         sql.SQL(

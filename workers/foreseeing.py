@@ -13,7 +13,7 @@ from uuid import UUID
 
 from psycopg import sql
 
-from memctl.infra import generations, readmodels
+from memctl.infra import facts, generations, readmodels
 from memctl.infra.database import Connection
 from memctl.infra.log.erase import RECORDS
 from memctl.projections.kernel import projections
@@ -85,8 +85,8 @@ def _reached(
         sql.SQL(
             "CREATE TEMP TABLE memctl_sources ON COMMIT DROP AS SELECT id, true AS goes, false AS is_fact"
             " FROM memctl_going UNION ALL SELECT id, stream = ANY({whole}), true FROM {facts}"
-            " WHERE space_id = {space} AND stream = ANY({streams}) AND payload IS NOT NULL"
-        ).format(**names, whole=sql.Literal(whole), streams=sql.Literal(whole + partly))
+            " WHERE space_id = {space} AND stream = ANY({streams}) AND {held}"
+        ).format(**names, held=facts.held(live.stage2), whole=sql.Literal(whole), streams=sql.Literal(whole + partly))
     )
     connection.execute("ANALYZE memctl_sources")
     connection.execute(

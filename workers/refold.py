@@ -82,9 +82,11 @@ def refold(
         for lease in stage1:
             here = by_shard[lease.shard]
             Stage1(parks=parks).refold(connection, lease, here)
-            # Stage 2 is told of them also where it has yet to read them: else its rows hold what is gone until it does,
-            # and who forgets does not learn what follows. That it reads them again changes nothing.
-            changes += facts.read_changes_of(connection, live.stage1, here, lease.position)
+            # Stage 2 is told of them also where it has yet to read them, and of what was changed in these streams
+            # before: else its rows hold what is gone until it does, and who forgets does not learn what follows. That
+            # it reads them again changes nothing.
+            since = Position(min(of_rows.position + 1, lease.position))
+            changes += facts.read_changes_of(connection, live.stage1, here, since)
         sources = [*map(of_fact, changes), *_as_they_stand(connection, recorded, of_rows.position)]
         parked = [letter for letter in letters if letter.target.projection]
         Stage2(parks=parks).refold(connection, of_rows, live.stage1, rows, changes=sources, letters=parked)

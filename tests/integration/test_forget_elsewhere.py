@@ -33,6 +33,7 @@ from memctl.domain.event import Position
 from memctl.domain.observations import ToolCalled
 from memctl.domain.reflections import ReflectionMade
 from memctl.domain.skipping import EventSkipped
+from memctl.domain.verdicts import MemoryRated
 from memctl.infra import generations, vector_models
 from memctl.infra.backups import backup
 from memctl.infra.database import Connection, connect
@@ -205,6 +206,27 @@ def test_what_a_row_no_longer_rests_on_is_no_event(log: Connection, database_url
         drainer.drain(1, 0)
     with pytest.raises(NothingToForget):
         forget.plan(reader, id=task)
+
+
+def test_what_stage_2_has_yet_to_be_told_is_gone_is_gone_with_what_it_said(
+    settings: Settings, log: Connection, database_url: str
+) -> None:
+    """Something else took it from the facts a moment before; the rows that it was folded into stand as they were."""
+    asked = prompt(1, f"Fix the total of an empty cart: {PHRASE}")
+    append(log, 1, [asked])
+    drained(database_url)
+    [memory, *_] = keys_of(log, "memories")
+    append(log, 1, [stated("knowledge/verdicts", MemoryRated(memory=memory, value=1.0, why="as was said"))])
+    drained(database_url)
+    for each in (stated(asked.stream, EventSkipped(skipped=UUID(id_of(asked)))), prompt(2, "make tea", session="t")):
+        append(log, 1, [each])
+        with contextlib.closing(Drainer(database_url)) as drainer:
+            drainer.drain(1, 0)
+    assert [table for table in holds(database_url, "zq7vkx19mw") if table.startswith("tasks_g")]
+    done = forgotten(settings, log, match=PHRASE)
+    assert (holds(database_url, "zq7vkx19mw"), done.types) == ([], {"memory.rated": 1, "prompt.submitted": 1})
+    drained(database_url)
+    assert replay(database_url, None, verify=True).equal
 
 
 def test_tables_that_are_dropped_while_they_are_looked_through_hold_nothing(
