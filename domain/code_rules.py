@@ -11,7 +11,7 @@ from typing import ClassVar, Literal
 from uuid import UUID
 
 from memctl.domain.commanding import BadCommand, Command, Kind, command
-from memctl.domain.event import Event, Payload, derived_id, event
+from memctl.domain.event import Event, Payload, derived_of, event
 
 RuleState = Literal["seen", "weak", "active", "trusted", "retired"]
 RuleKind = Literal["literal", "regex", "ast"]
@@ -161,9 +161,9 @@ def family_of(language: str) -> str:
 def rule_id(language: str, before: str, after: str) -> str:
     """Key of a rule. Both directions of a replacement have one key: taking a change back speaks against it."""
     low, high = sorted((before, after))
-    return str(derived_id(f"code_rule:{family_of(language)}\n{low}\n{high}"))
+    return str(derived_of("code_rule", family_of(language), low, high))
 
 
 def pattern_id(location: str, language: str, variant: str) -> str:
     """Key of a code pattern of one place."""
-    return str(derived_id(f"code_pattern:{location}\n{family_of(language)}\n{variant}"))
+    return str(derived_of("code_pattern", location, family_of(language), variant))

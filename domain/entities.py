@@ -14,7 +14,7 @@ import msgspec
 
 from memctl.domain.commanding import BadCommand, Command, command
 from memctl.domain.errors import MemctlError
-from memctl.domain.event import Event, Payload, derived_id, event
+from memctl.domain.event import Event, Payload, derived_of, event
 
 EntityKind = Literal["library", "service", "person", "agent", "file"]
 Relation = Literal[
@@ -71,7 +71,7 @@ class BadNode(MemctlError):
 
 def entity_id(kind: str, platform: str, name: str) -> str:
     """Key of an entity. Names are compared in lower case."""
-    return str(derived_id(f"entity:{kind}\n{platform}\n{name.lower()}"))
+    return str(derived_of("entity", kind, platform, name.lower()))
 
 
 def node_of(kind: str, platform: str, name: str) -> str:

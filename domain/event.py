@@ -48,6 +48,16 @@ def derived_id(name: str) -> UUID:
     return UUID(int=_derived(name))
 
 
+def derived_of(kind: str, *parts: str) -> UUID:
+    """UUIDv5 of the thing of a kind that these parts name, each on a line: no others name it.
+
+    A break within any but the last is written as NUL, which no text that Postgres keeps holds: a client's id of a
+    session, or a folder, may have one.
+    """
+    *first, last = parts
+    return derived_id(f"{kind}:" + "\n".join((*(part.replace("\n", "\0") for part in first), last)))
+
+
 def stream_hash(stream: str) -> int:
     """First byte of sha256 of the stream's name (0 to 255): which shard of stage 1 a stream belongs to."""
     return hashlib.sha256(stream.encode("utf-8", "surrogatepass")).digest()[0]

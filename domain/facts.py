@@ -69,8 +69,10 @@ class Identified(Fact, frozen=True, kw_only=True, omit_defaults=True):
 
 def fact_id(stream: str, fact_type: str, about: str) -> UUID:
     """Stable id of the fact of that type about `about` (unique within stream and type)."""
-    # A client's id of a session may hold a colon, and never a percent sign: no two streams' ids run together.
-    return derived_id(f"fact:{stream.replace(':', '%')}:{fact_type}:{about}")
+    # An id of a session may hold colons, and one that a relay tells percent signs; NUL it holds never: no two streams'
+    # ids run together.
+    named = stream.replace("%", "\0").replace(":", "%")
+    return derived_id(f"fact:{named}:{fact_type}:{about}")
 
 
 class SessionOpened(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="session_opened"):

@@ -14,7 +14,7 @@ from collections.abc import Collection, Sequence
 from functools import lru_cache
 
 from memctl.domain.bounded import clipped, one_line
-from memctl.domain.event import derived_id
+from memctl.domain.event import derived_of
 from memctl.domain.facts import Edit, Lesson
 from memctl.domain.shell import heads_of, parts_of, proves, runner_of
 from memctl.domain.text import canonical
@@ -79,7 +79,7 @@ def key_of(lesson: Lesson) -> str:
 
 def strategy_id(location: str, lesson: Lesson) -> str:
     """Key of the strategy that a lesson is, in the project at a location."""
-    return str(derived_id(f"strategy:{location}\n{key_of(lesson)}"))
+    return str(derived_of("strategy", location, key_of(lesson)))
 
 
 def kept(lesson: Lesson) -> Lesson:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from memctl.domain.bounded import LOCATIONS, Seen, clipped, newest, seen
-from memctl.domain.event import derived_id
+from memctl.domain.event import derived_of
 from memctl.domain.facts import InsightFound, InsightKind, Span
 from memctl.domain.graduation import strengthened, tier_of
 from memctl.domain.notes import MemoryNoted, claim_of
@@ -63,7 +63,7 @@ class Insight(msgspec.Struct, frozen=True, kw_only=True):
 def insight_id(kind: str, canonical: str, polarity: int, location: str | None) -> str:
     """Key of a claim; `location` is None where it holds everywhere."""
     place = "*" if location is None else f"@{location}"
-    return str(derived_id(f"insight:{kind}\n{polarity}\n{place}\n{canonical}"))
+    return str(derived_of("insight", kind, str(polarity), place, canonical))
 
 
 def _found(item: InsightFound | Recorded[MemoryNoted]) -> InsightFound:

@@ -13,7 +13,7 @@ from uuid import UUID
 
 import msgspec
 
-from memctl.domain.event import derived_id
+from memctl.domain.event import derived_of
 from memctl.domain.facts import CommandRan, ErrorResolved, Fact, FileChanged, StackShown, TestsRan, ToolUsed
 from memctl.domain.stack import commit_style_of, subject_of
 from memctl.domain.tallies import Tallies, count
@@ -68,7 +68,7 @@ def row_id(fact: Fact) -> str:
 
 @functools.lru_cache(maxsize=256)
 def _id(stream: str, location: str) -> str:
-    return str(derived_id(f"project_knowledge:{stream}\n{location}"))
+    return str(derived_of("project_knowledge", stream, location))
 
 
 @projection(row=SessionKnowledge, key=row_id, stage=1, indexes=(("location", "last_at"),))

@@ -7,7 +7,7 @@ from uuid import UUID
 import msgspec
 
 from memctl.domain.bounded import clipped, one_line
-from memctl.domain.event import derived_id
+from memctl.domain.event import derived_of
 from memctl.domain.reflections import MOST_CITED, ReflectionMade, files_of
 from memctl.projections.kernel import Recorded, projection
 
@@ -35,7 +35,7 @@ class Reflection(msgspec.Struct, frozen=True, kw_only=True):
 
 def reflection_id(location: str, topic: str) -> str:
     """Key of what is thought of a topic at a place."""
-    return str(derived_id(f"reflection:{location}\n{topic}"))
+    return str(derived_of("reflection", location, topic))
 
 
 @projection(

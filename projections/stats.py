@@ -12,7 +12,7 @@ from typing import assert_never
 
 import msgspec
 
-from memctl.domain.event import derived_id
+from memctl.domain.event import derived_of
 from memctl.domain.facts import (
     ErrorOccurred,
     ErrorResolved,
@@ -97,7 +97,7 @@ def stats_id(fact: Counted) -> str:
 
 @functools.lru_cache(maxsize=256)
 def _id(day: int, stream: str, location: str) -> str:
-    return str(derived_id(f"stats:{day}:{stream}\n{location}"))
+    return str(derived_of("stats", f"{day}:{stream}", location))
 
 
 @projection(

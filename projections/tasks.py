@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from memctl.domain.bounded import Seen, clipped, newest, seen
-from memctl.domain.event import derived_id
+from memctl.domain.event import derived_of
 from memctl.domain.facts import Outcome, TaskClosed, TaskOpened, TaskType
 from memctl.projections.kernel import projection
 
@@ -56,7 +56,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
 
 def task_id(location: str, canonical: str) -> str:
     """Key of the piece of work of that canonical description at that location."""
-    return str(derived_id(f"task:{location}\n{canonical}"))
+    return str(derived_of("task", location, canonical))
 
 
 def _key(fact: TaskOpened | TaskClosed) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import msgspec
 
 from memctl.domain.bounded import clipped
-from memctl.domain.event import derived_id
+from memctl.domain.event import derived_of
 from memctl.domain.facts import ToolUsed
 from memctl.domain.tallies import LONGEST_NAME, Tallies, count
 from memctl.projections.kernel import projection
@@ -51,7 +51,7 @@ def row_id(fact: ToolUsed) -> str:
 
 @functools.lru_cache(maxsize=256)
 def _id(stream: str, location: str, task_type: str) -> str:
-    return str(derived_id(f"tool_patterns:{stream}\n{location}\n{task_type}"))
+    return str(derived_of("tool_patterns", stream, location, task_type))
 
 
 _TABLES = ("tools", "after", "recovery", "timed")

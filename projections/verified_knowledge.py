@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from memctl.domain.bounded import names
-from memctl.domain.event import derived_id
+from memctl.domain.event import derived_of
 from memctl.domain.facts import InsightKind, Span
 from memctl.domain.graduation import Side, superseded
 from memctl.projections.candidates import Candidate
@@ -60,7 +60,7 @@ class VerifiedKnowledge(msgspec.Struct, frozen=True, kw_only=True):
 def knowledge_id(subject: str, location: str | None) -> str:
     """Key of what is known about that subject; `location` is None for what holds everywhere."""
     place = "*" if location is None else f"@{location}"
-    return str(derived_id(f"knowledge:{place}\n{subject}"))
+    return str(derived_of("knowledge", place, subject))
 
 
 def _key(change: Changed[Candidate]) -> str | None:

@@ -6,9 +6,10 @@ import threading
 from collections.abc import Iterator
 from uuid import UUID
 
+import msgspec
 import psycopg
 import pytest
-from events import stated
+from events import prompt, stated
 from histories import digests, drained, example
 from waiting import until, waits_for_a_lock
 
@@ -200,3 +201,20 @@ def test_the_past_is_shown_without_what_was_dropped_since(filled: tuple[str, Con
     append(connection, 1, [stated(bad[0].stream, skipped)])
     with as_of(url, between) as (past, scratch):
         assert digests(past, scratch) == was
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [(("a:b", "/srv"), ("a%b", "/srv")), (("a", "/srv\n/shop"), ("a\n/srv", "/shop"))]
+)
+@pytest.mark.parametrize("shards", [4])
+def test_two_sessions_have_nothing_in_common_whatever_their_ids_are(
+    database_url: str, log: Connection, one: tuple[str, str], other: tuple[str, str]
+) -> None:
+    """A relay tells ids as it likes. Once two such told the same, live rows held one of them, and each rebuild ended."""
+    for session, location in (one, other):
+        told = [prompt(n, "please fix the total of an empty cart", session=session) for n in (1, 2)]
+        append(log, 1, [msgspec.structs.replace(event, location=location) for event in told])
+    drained(database_url)
+    found = digests(log)
+    assert (found["episodes"][0], found["stats"][0]) == (2, 2)
+    assert replay.replay(database_url, None, verify=True, processes=1).equal

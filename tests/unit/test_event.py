@@ -18,6 +18,7 @@ from memctl.domain.event import (
     UnknownEventType,
     decode_payload,
     derived_id,
+    derived_of,
     event_types,
     stream_hash,
     type_of,
@@ -107,6 +108,18 @@ def test_every_registered_type_says_what_it_is_and_survives_a_round_trip() -> No
 def test_derived_ids_are_uuid5(name: str) -> None:
     name = name.encode("utf-8", "replace").decode()
     assert derived_id(name) == uuid.uuid5(NAMESPACE, name)
+
+
+_PARTS = st.lists(st.text("ab\n", max_size=4), min_size=3, max_size=3)
+
+
+@given(_PARTS, _PARTS)
+def test_what_has_other_parts_has_another_id(one: list[str], other: list[str]) -> None:
+    assert (derived_of("x", *one) == derived_of("x", *other)) is (one == other)
+
+
+def test_an_id_by_parts_is_that_of_their_lines() -> None:
+    assert derived_of("x", "a", "b\nc") == derived_id("x:a\nb\nc"), "statements in logs of before name things by it"
 
 
 def test_shards_do_not_depend_on_the_process() -> None:

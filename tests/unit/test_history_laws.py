@@ -204,17 +204,19 @@ def test_no_two_streams_share_a_row(p: Projection) -> None:
     luck = random.Random(1)
     fact = struct(min(p.facts, key=lambda cls: cls.__name__), luck)
     told = []
-    for id, location in (("a", "B:/shop"), ("a:B", "/shop")):
+    for id, location in (("a", "B:/shop"), ("a:B", "/shop"), ("a", "/srv\n/shop"), ("a\n/srv", "/shop")):
         stream = f"session/codex/{id}"
         own = {"id": fact_id(stream, "x", location)} if isinstance(fact, Identified) else {}
         told.append(msgspec.structs.replace(fact, stream=stream, location=location, **own))
     assert not {*p.keys(told[0])} & {*p.keys(told[1])}
+    assert not {*p.keys(told[2])} & {*p.keys(told[3])}
 
 
 def test_no_two_streams_share_a_fact() -> None:
     assert fact_id("session/codex/a", "place_seen", "b:place_seen:c") != fact_id(
         "session/codex/a:place_seen:b", "place_seen", "c"
     )
+    assert fact_id("session/codex/a:b", "place_seen", "c") != fact_id("session/codex/a%b", "place_seen", "c")
 
 
 @settings(examples(12), deadline=None)
