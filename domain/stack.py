@@ -214,7 +214,9 @@ def _of_tables(name: str, of: str, told: Mapping[str, Any]) -> Manifest:
             project = _table(told, "project")
             listed = project.get("dependencies")
             packages = [
-                m[1] for each in (listed if isinstance(listed, list) else ()) if (m := _REQUIREMENT.match(str(each)))
+                m[1]
+                for each in (listed if isinstance(listed, list) else ())
+                if isinstance(each, str) and (m := _REQUIREMENT.match(each))
             ]
             poetry = _table(_table(told, "tool"), "poetry")
             packages += [package for package in _table(poetry, "dependencies") if package != "python"]

@@ -210,7 +210,7 @@ def test_the_past_is_shown_without_what_was_dropped_since(filled: tuple[str, Con
 def test_two_sessions_have_nothing_in_common_whatever_their_ids_are(
     database_url: str, log: Connection, one: tuple[str, str], other: tuple[str, str]
 ) -> None:
-    """A relay tells ids as it likes. Once two such told the same, live rows held one of them, and each rebuild ended."""
+    """A relay tells ids as it likes. Of two such that told the same, live rows held one, and each rebuild ended."""
     for session, location in (one, other):
         told = [prompt(n, "please fix the total of an empty cart", session=session) for n in (1, 2)]
         append(log, 1, [msgspec.structs.replace(event, location=location) for event in told])

@@ -104,6 +104,15 @@ def test_an_escaped_nul_in_a_manifest_is_left_out_of_what_it_tells(path: str, te
     assert "\0" not in manifest.of
 
 
+@pytest.mark.parametrize("among", ["{}", "[{}]", "{{ a = {} }}"])
+def test_a_number_is_no_dependency_however_many_digits_it_has(among: str) -> None:
+    """In hexadecimal it may have more than Python writes out."""
+    listed = among.format("0x" + "F" * 5_000)
+    manifest = manifest_in("pyproject.toml", f'[project]\nname = "shop"\ndependencies = ["zod", {listed}]\n')
+    assert manifest is not None
+    assert (manifest.own, manifest.packages) == ("shop", ("zod",))
+
+
 @given(
     st.sampled_from(["package.json", "pyproject.toml", "go.mod", "Cargo.toml", "a.go", "a.py"]), st.text(max_size=200)
 )
