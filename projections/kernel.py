@@ -37,8 +37,8 @@ ROW_LIMIT = 64 * 1024
 """Bytes of JSON that no row passes."""
 
 INDEX_LIMIT = 2_560
-"""Bytes of a key of stage 2, or of all texts of one index of stage 1: an index of Postgres's takes some more, or many
-more of what can be compressed. Who folds goes by this: a rebuild has its indexes only once all rows are there."""
+"""Bytes of a key of stage 2, or of all texts of one index: an index of Postgres's takes some more, or many more of what
+can be compressed. Who folds goes by this: a rebuild has its indexes only once all rows are there."""
 
 Keys = str | Iterable[str] | None
 
@@ -87,6 +87,8 @@ class Projection(msgspec.Struct, frozen=True):
     """The fold takes a sequence of facts (stage 1 only)."""
     one_to_one: bool = False
     """No two inputs go to one row (stage 2 only): a rebuild deals out what it reads, and keeps no row waiting."""
+    indexed_texts: tuple[tuple[str, ...], ...] = ()
+    """Of each index the fields that hold a text of any length, where it has such."""
 
     def folded(self, row: Any, facts: Sequence[Fact]) -> Any:
         """The row after these facts."""
@@ -107,8 +109,8 @@ class Projection(msgspec.Struct, frozen=True):
 
     def check(self, row: Any) -> None:
         """Raises: TooLongForAnIndex where an index cannot take what it has of a row."""
-        for fields in self.indexes:
-            texts = [value for field in fields if isinstance(value := getattr(row, field), str)]
+        for fields in self.indexed_texts:
+            texts = [getattr(row, field) for field in fields]
             if sum(map(len, texts)) > _SHORT:
                 self._check(texts)
 
@@ -155,9 +157,12 @@ def projection(
             if stage == 2 and not issubclass(fact, Identified):
                 raise TypeError(f"projection {name!r}: stage 2 folds facts that have an id; {fact.__name__} has none")
         doc = (fold.__doc__ or "").strip()
+        kinds = typing.get_type_hints(row) if indexes else {}
+        texts = (tuple(field for field in fields if kinds[field] is str) for fields in indexes)
         _register[name] = Projection(
-            name, stage, row, key, fold, facts, recorded, upstream, indexes, doc, fold.__module__, at_once, one_to_one
-        )
+            name, stage, row, key, fold, facts, recorded, upstream, indexes, doc, fold.__module__, at_once, one_to_one,
+            tuple(dict.fromkeys(fields for fields in texts if fields)),
+        )  # fmt: skip
         handed_on.cache_clear()
         folded_as_recorded.cache_clear()
         return fold

@@ -312,7 +312,10 @@ class Worker:
                     continue
                 for key in keys:
                     at = (source[0], key)
-                    rows.put(at, p.fold(rows.get(at), item))
+                    row = p.fold(rows.get(at), item)
+                    rows.put(at, row)
+                    if row is not None:
+                        p.check(row)
             except Exception as problem:
                 raise named(problem, p, source, key, self._rebuild.upto, upstream) from problem
             targets = tuple(f"{p.name}:{key}" for key in keys)

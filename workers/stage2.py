@@ -317,9 +317,11 @@ class _Batch:
             refolds.discard(key)
 
     def _folded(self, p: Projection, key: RowKey, row: Any, items: Iterable[Item]) -> tuple[Any, bytes | None]:
-        """The row once these are folded in, and its JSON."""
+        """The row once these are folded in, and its JSON. Raises: TooLongForAnIndex, or whatever the fold raises."""
         for item in items:
             row = p.fold(row, item)
+        if row is not None:
+            p.check(row)
         after = None if row is None else msgspec.json.encode(row)
         if self._careful:
             with self._connection.transaction(force_rollback=True):

@@ -12,7 +12,7 @@ import psycopg
 import pytest
 import servers
 from events import AGENT, prompt
-from histories import digests, example
+from histories import digests, example, statements
 from waiting import until
 
 from memctl.domain import event as event_module
@@ -44,6 +44,9 @@ one_shard = pytest.mark.parametrize("shards", [1], ids=["one shard"])
 
 POISON = "and poison"
 """Prompts that end so cannot be folded, while `faults` say so."""
+
+FAR = "/" + "".join(random.Random(1).choices("abcdefghijklmnop", k=9000))
+"""A place too long for an index: it cannot be compressed."""
 
 SESSIONS = [[prompt(n, session=session, at=n) for n in range(1, 7)] for session in ("s1", "s2", "s3")]
 MIXED = [event for events in zip(*SESSIONS, strict=True) for event in events]
@@ -720,14 +723,31 @@ def test_a_rebuild_names_what_is_too_long_for_an_index(log: Connection, database
 def test_a_place_too_long_for_an_index_parks_its_session_and_is_named_by_a_rebuild(
     log: Connection, database_url: str
 ) -> None:
-    far = "/" + "".join(random.Random(1).choices("abcdefghijklmnop", k=9000))  # it cannot be compressed
-    away = msgspec.structs.replace(prompt(3, session="s2"), location=far)
+    away = msgspec.structs.replace(prompt(3, session="s2"), location=FAR)
     before = fold(log, database_url, [prompt(1, session="s1"), prompt(2, session="s2"), away])
     (letter,) = letters(log)
     assert (letter.target.key, letter.fault.source) == (away.stream, event_id_of(1, away.dedupe_key))
     with pytest.raises(RebuildStopped, match=f"event {letter.fault.source} at position 3 raises TooLongForAnIndex"):
         replay(database_url, None, processes=1)
     assert digests(log) == before
+
+
+@pytest.mark.parametrize("number", [0, 1, 10, 11], ids=["note", "preference", "relation", "sentiment"])
+def test_a_statement_about_a_place_too_long_for_an_index_is_named_by_a_rebuild(
+    log: Connection, database_url: str, number: int
+) -> None:
+    """Appended before places were cut, by an import. What the live rows parked, the rebuild names."""
+    told = msgspec.structs.replace(statements()[number], location=FAR)
+    before = fold(log, database_url, [told])
+    (letter,) = letters(log)
+    assert letter.fault.error == "TooLongForAnIndex"
+    name, key, source = letter.target.projection, letter.target.key, letter.fault.source
+    with pytest.raises(RebuildStopped, match=f"dlq drop {source} --from {name} --row {key}"):
+        replay(database_url, None, processes=1)
+    assert digests(log) == before
+    fold(log, database_url, [skip(told, projection=name, key=key, source=source)])
+    assert letters(log) == []
+    assert replay(database_url, None, verify=True).equal
 
 
 def test_a_limit_of_postgres_stops_a_rebuild_for_good(
