@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Collection, Iterable, Sequence
-from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import psycopg
 
@@ -25,7 +24,8 @@ from memctl.infra.generations import LeaseLost
 from memctl.infra.log.read import StreamKey
 from memctl.infra.readmodels import RowKey
 from memctl.projections.kernel import Projection, Recorded
-from memctl.projections.stage1 import Delta, StreamState, fold_stream
+
+T = TypeVar("T")
 
 _REFUSED = ("22", "54")
 """SQLSTATE classes: data exception (text that jsonb cannot hold, a number out of range), program limit exceeded (a key
@@ -104,16 +104,16 @@ def stream_fault(key: StreamKey, events: Sequence[Event], trial: Callable[[Seque
     )  # fmt: skip
 
 
-def fold_whole(key: StreamKey, events: Iterable[Event]) -> tuple[StreamState, Delta]:
-    """`fold_stream`, for a rebuild: the event that cannot be folded is named. Raises: CannotFold."""
+def fold_whole(key: StreamKey, events: Iterable[Event], fold: Callable[[Sequence[Event]], T]) -> T:
+    """What `fold` makes of a stream, for a rebuild: the event that it fails over is named. Raises: CannotFold."""
     known = list(events)
     try:
-        return fold_stream(key[1], known)
+        return fold(known)
     except Exception as problem:
         if not of_content(problem):
             raise
         ordered = sorted(remaining(known), key=lambda e: e.position)
-        raise CannotFold(stream_fault(key, ordered, partial(fold_stream, key[1]))) from problem
+        raise CannotFold(stream_fault(key, ordered, fold)) from problem
 
 
 def keys_of(p: Projection, source: SourceKey, item: Any, left_out: LeftOut) -> tuple[str, ...]:

@@ -21,13 +21,14 @@ import zlib
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Literal
 
 import msgspec
 import psycopg
 
 from memctl.domain.errors import MemctlError
-from memctl.domain.event import Position
+from memctl.domain.event import Event, Position
 from memctl.domain.facts import FACT_TYPES, Fact
 from memctl.domain.skipping import without
 from memctl.infra import dead_letters, facts, generations, readmodels, rebuilds, rules
@@ -39,8 +40,8 @@ from memctl.infra.log.read import first_unknown, scan_streams, stream_sizes
 from memctl.infra.readmodels import RowKey
 from memctl.infra.rebuilds import Rebuild, Task
 from memctl.projections.kernel import Changed, Projection, Recorded, projections
-from memctl.projections.stage1 import Delta, stored
-from memctl.workers.poison import fold_whole, keys_of, named, of_content, told
+from memctl.projections.stage1 import Delta, fold_stream, stored
+from memctl.workers.poison import CannotFold, fold_whole, keys_of, named, of_content, told
 from memctl.workers.sources import recorded_sources, row_source
 
 log = logging.getLogger("memctl.replay")
@@ -253,16 +254,27 @@ class Worker:
             # A limit of Postgres's (SQLSTATE class 54) is an OperationalError, too, and would be met again.
             if claimed is None or (isinstance(fault, psycopg.OperationalError) and not of_content(fault)):
                 raise
-            why = told(fault)
+            why = told(self._named(claimed.task, fault))
             log.debug("a task of rebuild %d cannot be done: %s: %s", self._rebuild.id, claimed.task, why)
             rebuilds.could_not(self._connection, self._rebuild.id, claimed, why)
         return True
 
-    def _do(self, task: Task) -> None:
+    def _named(self, task: Task, fault: Exception) -> Exception:
+        """The fault, by the event or the source that it is about where what a task folded to could not be stored: then
+        all of it is stored once more, one by one, and undone."""
+        if of_content(fault) and task.kind != "table":
+            try:
+                with self._connection.transaction(force_rollback=True):
+                    self._do(task, careful=True)
+            except CannotFold as named:
+                return named
+        return fault
+
+    def _do(self, task: Task, *, careful: bool = False) -> None:
         if task.kind == "streams":
-            self._fold_streams(task)
+            self._fold_streams(task, careful)
         elif task.kind == "rows":
-            self._fold_rows(self._by_name[task.name], task.part, task.parts)
+            self._fold_rows(self._by_name[task.name], task.part, task.parts, careful)
         else:
             stage: Literal[1, 2] = 1 if task.name in readmodels.tables(1) else 2
             generation = self._rebuild.stage1 if stage == 1 else self._rebuild.stage2
@@ -271,14 +283,23 @@ class Worker:
 
     # --- stage 1 ---
 
-    def _fold_streams(self, task: Task) -> None:
+    def _fold_streams(self, task: Task, careful: bool) -> None:
         connection, generation, upto = self._connection, self._rebuild.stage1, self._rebuild.upto
         past = self._rebuild.purpose == "as_of"  # which is shown without what was left out since
         gone = dead_letters.skipped_events(connection, mark(connection)) if past else {}
         deltas: list[tuple[int, str, Delta]] = []
         waiting = 0
+
+        def folded(stream: str, space_id: int, events: Sequence[Event]) -> Delta:
+            _, delta = fold_stream(stream, events)
+            if careful:
+                with connection.transaction(force_rollback=True):
+                    _write(connection, generation, upto, [(space_id, stream, delta)])
+            return delta
+
         for (space_id, stream), events in scan_streams(connection, upto, task.after, task.to):
-            _, delta = fold_whole((space_id, stream), without(events, gone.get((space_id, stream), ())))
+            known = without(events, gone.get((space_id, stream), ()))
+            delta = fold_whole((space_id, stream), known, partial(folded, stream, space_id))
             deltas.append((space_id, stream, delta))
             waiting += len(events)
             if waiting >= CHUNK:
@@ -288,7 +309,7 @@ class Worker:
 
     # --- stage 2 ---
 
-    def _fold_rows(self, p: Projection, part: int, parts: int) -> None:
+    def _fold_rows(self, p: Projection, part: int, parts: int, careful: bool) -> None:
         connection, generation = self._connection, self._rebuild.stage2
         rows = _Rows(p)
         routes: list[tuple[SourceKey, Route]] = []
@@ -316,6 +337,11 @@ class Worker:
                     rows.put(at, row)
                     if row is not None:
                         p.check(row)
+                    if careful:
+                        with connection.transaction(force_rollback=True):
+                            facts.copy_routes(connection, generation, [(source, Route((f"{p.name}:{key}",)))])
+                            if row is not None:
+                                readmodels.copy_rows(connection, p, generation, [(at, "", msgspec.json.encode(row))])
             except Exception as problem:
                 raise named(problem, p, source, key, self._rebuild.upto, upstream) from problem
             targets = tuple(f"{p.name}:{key}" for key in keys)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, Literal
 from uuid import uuid4
 
 import msgspec
 import psycopg
 import pytest
 import servers
-from events import AGENT, prompt
+from events import AGENT, observed, prompt
 from histories import digests, example, statements
 from waiting import until
 
@@ -19,7 +19,7 @@ from memctl.domain import event as event_module
 from memctl.domain.erasing import Scope
 from memctl.domain.event import FutureSchemaVersion, Micros, NewEvent, Payload, UnknownEventType, event
 from memctl.domain.facts import Prompted
-from memctl.domain.observations import event_id_of, session_stream
+from memctl.domain.observations import SessionStarted, event_id_of, session_stream
 from memctl.domain.skipping import EventSkipped
 from memctl.infra import dead_letters, generations
 from memctl.infra.database import Connection, connect
@@ -706,6 +706,36 @@ def test_a_rebuild_that_stops_over_what_postgres_refuses_tells_not_a_word_of_it(
     assert "UntranslatableCharacter" in caplog.text
     for told in (str(stopped.value), str(kept), caplog.text):
         assert "look there" not in told
+
+
+@pytest.mark.parametrize("first_stage", [1, 2])
+def test_a_rebuild_names_what_postgres_refuses(
+    log: Connection, database_url: str, faults: set[str], first_stage: Literal[1, 2]
+) -> None:
+    """As rules of a newer memctl may make it of what those of before could store: no letter tells of it."""
+    before = fold(log, database_url, SAID)
+    live = generations.live(log)
+    fact = f"SELECT id FROM memctl.facts_g{live.stage1} WHERE type = 'prompted' AND payload->>'text' LIKE '%%' || %s"
+    ((source,),) = log.execute(fact, [POISON]).fetchall()  # type: ignore[arg-type]
+    faults.add("said nul" if first_stage == 1 else "nul")
+    dropped = f"{event_id_of(1, BAD.dedupe_key)} --reason" if first_stage == 1 else f"{source} --from heard --row here"
+    with pytest.raises(RebuildStopped, match=f"memctl dlq drop {dropped}"):
+        replay(database_url, None, first_stage=first_stage, processes=1)
+    assert digests(log) == before
+    append(log, 1, [skip(BAD) if first_stage == 1 else skip(BAD, projection="heard", key="here", source=source)])
+    replay(database_url, None, processes=1)
+    assert letters(log) == []
+    assert len(row(log, "heard", "here")["texts"]) == len(SAID) - 1
+
+
+def test_a_rebuild_names_the_session_whose_name_leaves_no_room_for_its_row(log: Connection, database_url: str) -> None:
+    """A name of one letter fits an index of Postgres's, however often that comes."""
+    begun = observed(SessionStarted(line="1"), session="x" * 40_000)
+    before = fold(log, database_url, [begun])
+    (letter,) = letters(log)
+    with pytest.raises(RebuildStopped, match=f"memctl dlq drop {event_id_of(1, begun.dedupe_key)} --reason"):
+        replay(database_url, None, processes=1)
+    assert (digests(log), letter.fault.error) == (before, "AssertionError")
 
 
 def test_a_rebuild_names_what_is_too_long_for_an_index(log: Connection, database_url: str, faults: set[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import partial
 from uuid import UUID, uuid4
 
 import msgspec
@@ -132,7 +133,7 @@ def test_what_could_not_be_read_is_folded_by_nobody_until_it_is_left_out() -> No
 def test_a_rebuild_names_the_first_by_position_that_cannot_be_folded() -> None:
     unread = [event(n, Undecodable(problem="ValidationError")) for n in (5, 3)]
     with pytest.raises(CannotFold, match=f"event {UUID(int=3)} at position 3 raises ValidationError") as stopped:
-        fold_whole((1, STREAM), [*unread, event(1), event(2), event(4)])
+        fold_whole((1, STREAM), [*unread, event(1), event(2), event(4)], partial(fold_stream, STREAM))
     assert f"memctl dlq drop {UUID(int=3)}" in str(stopped.value.hint)
 
 
