@@ -36,6 +36,7 @@ from memctl.domain.statements import DiscoveryNoted
 from memctl.infra.redaction import PRIVATE, Redactor, default_redactor, prepare, prepare_all, redact, redactor_of
 from memctl.infra.redaction.personal import resident_number
 from memctl.infra.redaction.rules import BadPattern, Rule, load_rules, personal_rules, user_rule
+from memctl.infra.transcripts.fields import identifier
 
 KEY = "AKIA" + "DEADBEEFDEADBEEF"
 MARK = "[redacted:aws-access-key]"
@@ -267,6 +268,18 @@ def test_a_place_is_no_longer_than_an_index_takes() -> None:
     assert {place.location, place.payload.location, place.payload.root, place.payload.repository} == {normalise(far)}
     assert prepare(place) is place
     assert prepare(event(PromptSubmitted(text="hello"), far)).location == normalise(far)
+
+
+def test_a_session_s_name_is_no_longer_than_its_row_has_room_for() -> None:
+    long = "a/b" * 20_000
+    named = msgspec.structs.replace(
+        event(PromptSubmitted(text="hello")), session_id=long, stream=f"session/codex/{long}"
+    )
+    kept = prepare(named)
+    assert (kept.stream, kept.session_id) == (f"session/codex/{identifier(long)}", identifier(long))
+    assert prepare(kept) is kept
+    kept = prepare(msgspec.structs.replace(named, stream=f"session/{'agent' * 100}/s", session_id="s"))
+    assert kept.stream == f"session/{identifier('agent' * 100)}/s"
 
 
 def test_deep_nesting_ends() -> None:
