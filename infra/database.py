@@ -6,7 +6,7 @@ import contextlib
 import random
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
 import psycopg
@@ -22,6 +22,9 @@ T = TypeVar("T")
 
 LOCK_TIMEOUT_S = 30.0
 """How long a statement waits for a lock that another holds."""
+
+AT_ONCE = 64 << 20
+"""Bytes of rows that one statement puts, about: over one of a gigabyte Postgres lets go of the connection."""
 
 DEADLOCKS = 10
 """Attempts at a transaction that others keep from ending, as they want the same in another order."""
@@ -214,6 +217,20 @@ def _told(kind: type[DatabaseUnavailable], problem: psycopg.Error) -> str:
     what = "Postgres went away" if kind is DatabaseUnavailable else (kind.__doc__ or "").rstrip(".")
     said = problem.diag.message_primary or " ".join(str(problem).split())
     return f"{what}: {said}" if said else what
+
+
+def in_parts(rows: Iterable[T], size: Callable[[T], int]) -> Iterator[list[T]]:
+    """Rows in order, as many at a time as one statement may put. `size` tells how many bytes a row takes."""
+    part: list[T] = []
+    held = 0
+    for row in rows:
+        part.append(row)
+        held += size(row)
+        if held >= AT_ONCE:
+            yield part
+            part, held = [], 0
+    if part:
+        yield part
 
 
 def past_deadlocks(act: Callable[[], T]) -> T:

@@ -12,7 +12,7 @@ from psycopg.types.json import Jsonb
 
 from memctl.domain.event import Position
 from memctl.domain.facts import FACT_TYPES, Fact, Identified, fact_type
-from memctl.infra.database import Connection
+from memctl.infra.database import Connection, in_parts
 
 SourceKey = tuple[int, UUID]
 """Space, and id of a fact, a recorded event, or an upstream row."""
@@ -40,27 +40,27 @@ def assert_facts(
     connection: Connection, generation: int, at: Position, facts: Iterable[tuple[int, Identified]]
 ) -> None:
     """Assert or revise facts (space, fact) as of the position; equal ones stay as they were, with their `at`."""
-    given = list(facts)
-    if not given:
-        return
-    connection.execute(
-        sql.SQL(
-            "INSERT INTO memctl.facts_g{g} AS f (space_id, id, stream, type, at, payload)"
-            " SELECT space_id, id, stream, type, %b, payload::jsonb"
-            " FROM unnest(%b::int4[], %b::uuid[], %b::text[], %b::text[], %b::text[])"
-            " AS i(space_id, id, stream, type, payload)"
-            " ON CONFLICT (space_id, id) DO UPDATE SET at = excluded.at, type = excluded.type,"
-            " payload = excluded.payload WHERE f.payload IS DISTINCT FROM excluded.payload"
-        ).format(g=sql.SQL(str(generation))),
-        [
-            at,
-            [space for space, _ in given],
-            [fact.id for _, fact in given],
-            [fact.stream for _, fact in given],
-            [fact_type(fact) for _, fact in given],
-            [msgspec.json.encode(fact).decode() for _, fact in given],
-        ],
-    )
+    statement = sql.SQL(
+        "INSERT INTO memctl.facts_g{g} AS f (space_id, id, stream, type, at, payload)"
+        " SELECT space_id, id, stream, type, %b, payload::jsonb"
+        " FROM unnest(%b::int4[], %b::uuid[], %b::text[], %b::text[], %b::text[])"
+        " AS i(space_id, id, stream, type, payload)"
+        " ON CONFLICT (space_id, id) DO UPDATE SET at = excluded.at, type = excluded.type,"
+        " payload = excluded.payload WHERE f.payload IS DISTINCT FROM excluded.payload"
+    ).format(g=sql.SQL(str(generation)))
+    encoded = ((space_id, fact, msgspec.json.encode(fact).decode()) for space_id, fact in facts)
+    for given in in_parts(encoded, lambda row: len(row[2])):
+        connection.execute(
+            statement,
+            [
+                at,
+                [space_id for space_id, _, _ in given],
+                [fact.id for _, fact, _ in given],
+                [fact.stream for _, fact, _ in given],
+                [fact_type(fact) for _, fact, _ in given],
+                [payload for _, _, payload in given],
+            ],
+        )
 
 
 def copy_facts(connection: Connection, generation: int, at: Position, facts: Iterable[tuple[int, Identified]]) -> None:

@@ -15,7 +15,7 @@ import msgspec
 from psycopg import sql
 from psycopg.types.json import Jsonb
 
-from memctl.infra.database import Connection
+from memctl.infra.database import Connection, in_parts
 from memctl.projections.kernel import Projection, Stage, projections
 
 RowKey = tuple[int, str]
@@ -205,8 +205,7 @@ def save(
             ),
             [[key[0] for key in gone], [key[1] for key in gone]],
         )
-    put = [(key, row) for key, row in rows.items() if row is not None]
-    if put:
+    for put in in_parts([(key, row) for key, row in rows.items() if row is not None], lambda each: len(each[1])):
         extra, values, kind = (", stream", ", stream", ", %b::text[]") if streams is not None else ("", "", "")
         parameters: list[Any] = [[k[0] for k, _ in put], [k[1] for k, _ in put], [row.decode() for _, row in put]]
         if streams is not None:

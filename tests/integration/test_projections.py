@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
+from typing import Any, Self
 
 import psycopg
 import pytest
@@ -16,7 +17,7 @@ from waiting import until
 from memctl.domain.event import NewEvent
 from memctl.domain.location import normalise
 from memctl.domain.observations import PromptSubmitted
-from memctl.infra import generations, rebuilds
+from memctl.infra import database, generations, rebuilds
 from memctl.infra.database import Connection, connect
 from memctl.infra.generations import LeaseLost, Live
 from memctl.infra.log.append import append
@@ -24,6 +25,7 @@ from memctl.infra.log.mark import move_mark
 from memctl.workers.drain import Drainer, Heartbeat, OtherRules, catch_up
 from memctl.workers.replay import ReplayRunning, replay
 from memctl.workers.stage1 import Stage1
+from memctl.workers.stage2 import Stage2
 
 HISTORY = everything()
 
@@ -233,6 +235,37 @@ def test_stage_two_never_passes_the_slowest_shard_of_stage_one(database_url: str
             drainer.drain(1, shard)
             drainer.drain(2, 0)
         drainer.close()
+        assert digests(connection) == expected
+
+
+class Weighed(psycopg.Cursor[Any]):
+    """Notes how many bytes of text the heaviest statement put, and all of them."""
+
+    heaviest = whole = 0
+
+    def execute(self, query: Any, params: Any = None, **how: Any) -> Self:
+        lists = [each for each in params or () if isinstance(each, list)]
+        size = sum(len(text.encode()) for each in lists for text in each if isinstance(text, str))
+        Weighed.heaviest, Weighed.whole = max(Weighed.heaviest, size), Weighed.whole + size
+        return super().execute(query, params, **how)
+
+
+@one_shard
+def test_no_statement_holds_all_that_a_session_comes_to(
+    database_url: str, expected: Digests, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of more than a gigabyte Postgres lets go of the connection, and the shard would never go on."""
+    monkeypatch.setattr(database, "AT_ONCE", 30_000)
+    with connect(database_url) as connection:
+        connection.cursor_factory = Weighed
+        append(connection, 1, HISTORY)
+        Weighed.heaviest = Weighed.whole = 0
+        live, upto = generations.live(connection), move_mark(connection)
+        lease = generations.take(connection, live.stage1, 0, "one", 0)
+        assert Stage1().drain_batch(connection, lease, upto).position == upto
+        lease = generations.take(connection, live.stage2, 0, "one", 0)
+        assert Stage2().drain_batch(connection, lease, live.stage1, upto).position == upto
+        assert Weighed.heaviest < 2 * database.AT_ONCE < Weighed.whole / 4
         assert digests(connection) == expected
 
 
