@@ -71,6 +71,12 @@ def known(reader: Reader, places: Places, *, limit: int = 5) -> BugAnswer:
     return BugAnswer(errors=[], hits=_hits(reader, ranked))
 
 
+def of_signature(reader: Reader, signature: str) -> BugHit | None:
+    """The known kind of error of that signature; None where there is none, or where a person rejected it."""
+    pattern = _patterns(reader, [signature]).get(signature)
+    return None if pattern is None else _hits(reader, [Likeness(pattern, Match(1.0, ()))])[0]
+
+
 def like(
     reader: Reader, errors: Sequence[SeenError], places: Places, *, command: str = "", also: Iterable[str] = ()
 ) -> list[Likeness]:

@@ -56,7 +56,7 @@ from memctl.api.places import Places, places_of
 from memctl.api.reader import AS_OF, Reader, Readers
 from memctl.api.search import MOST_RESULTS, Engine, Question
 from memctl.api.viewer.sign_in import Browsers
-from memctl.api.viewer.site import site
+from memctl.api.viewer.site import not_there, site
 from memctl.domain.memory import MemoryKind
 from memctl.domain.scoring import PROFILES
 from memctl.infra import rebuilds
@@ -112,6 +112,7 @@ def application(
         dependencies=[Depends(http_spaces.own_space(doors.settings.space))],
     )
     http_problems.install(app)
+    app.add_exception_handler(404, not_there)
     timings = metrics.Timings()
     app.include_router(_probes(readers))
     app.include_router(metrics.routes(readers, timings, doors.settings))

@@ -57,7 +57,7 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(MemctlError, _known)
     app.add_exception_handler(NotBuilt, not_built)
     app.add_exception_handler(RequestValidationError, _badly_asked)
-    app.add_exception_handler(HTTPException, _of_http)
+    app.add_exception_handler(HTTPException, of_http)
     app.add_exception_handler(ClientDisconnect, _hung_up)
     app.add_exception_handler(Exception, _unexpected)
 
@@ -92,7 +92,8 @@ async def _badly_asked(_: Request, why: Exception) -> Response:
     return problem(422, _BADLY_ASKED, told, errors=errors)
 
 
-async def _of_http(request: Request, why: Exception) -> Response:
+async def of_http(request: Request, why: Exception) -> Response:
+    """What the framework itself refuses: no such path, no such method."""
     assert isinstance(why, HTTPException)
     answer = problem(why.status_code, HTTPStatus(why.status_code).phrase, "" if why.detail is None else str(why.detail))
     answer.headers.update(why.headers or {})

@@ -28,6 +28,7 @@ def environment() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     made.filters.update(when=when, size=size, part=part, count=count, pretty=pretty, marked=marked, brief=brief)
+    made.filters.update(lasted=lasted)
     return made
 
 
@@ -58,6 +59,14 @@ def size(count: int) -> str:
 
 def count(number: float) -> str:
     return f"{number:,.0f}"
+
+
+def lasted(seconds: float) -> str:
+    """A time that something took, in the unit that fits."""
+    for most, unit, of in ((90, "s", 1), (5400, "min", 60), (129_600, "h", 3600)):
+        if seconds < most:
+            return f"{seconds / of:.0f} {unit}"
+    return f"{seconds / 86_400:.0f} days"
 
 
 def part(text: object) -> str:

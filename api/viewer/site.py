@@ -23,7 +23,7 @@ from memctl.api import bugs, claims, dead_letters, graph, project, queries, stat
 from memctl.api.counting import Counted
 from memctl.api.evidence import field_text, with_evidence
 from memctl.api.explain import explain
-from memctl.api.http_problems import status_of
+from memctl.api.http_problems import of_http, status_of
 from memctl.api.metrics import Timings
 from memctl.api.pages import equal, projection_named, table_of, within
 from memctl.api.pages import page as rows_of
@@ -34,6 +34,7 @@ from memctl.api.timeline import position_of, timeline
 from memctl.api.viewer import plots, render
 from memctl.api.viewer.forgetting import Answer, Forgetting
 from memctl.api.viewer.sign_in import COOKIE, SIGNED_IN_S, Browsers
+from memctl.api.views import BugHit
 from memctl.domain.errors import MemctlError
 from memctl.infra import rebuilds
 from memctl.infra.settings import Settings
@@ -132,6 +133,14 @@ def _shown_or_refused(show: Callable[[T], str | Answer], asked: T) -> Response:
             log.error("a page failed: %s", why, exc_info=why)
         title = HTTPStatus(status).phrase if status != 500 else "This did not work"
         return _html(render.page("refused.html", title=title, told=str(why), hint=why.hint, at=""), status)
+
+
+async def not_there(request: Request, why: Exception) -> Response:
+    """No such path: told as a page to a browser, as a problem document to whoever else asks."""
+    if request.url.path.startswith("/v1") or "text/html" not in request.headers.get("accept", ""):
+        return await of_http(request, why)
+    told = "There is no such page here."
+    return _html(render.page("refused.html", title="Not Found", told=told, hint="", at=""), 404)
 
 
 def _html(text: str, status: int = 200) -> HTMLResponse:
@@ -240,7 +249,9 @@ class _Pages:
     def thing(self, request: Request) -> str:
         def look(reader: Reader) -> dict[str, Any]:
             found = queries.thing(reader, request.path_params["id"])
-            return {"kind": found["kind"], "item": found["item"], "why": explain(reader, str(found["item"]["id"]))}
+            bug = _bug_of(reader, found["kind"], found["item"])
+            why = explain(reader, str(found["item"]["id"]))
+            return {"kind": found["kind"], "item": found["item"], "why": why, "bug": bug}
 
         return self._shown("thing.html", request, look)
 
@@ -377,6 +388,15 @@ def _days(reader: Reader, places: Places) -> dict[date, int]:
         [reader.space_id, *(value for c in within(counted, places) for value in c.values)],
     ).fetchall()
     return {date(1970, 1, 1) + timedelta(days=day): count for day, count in found}
+
+
+def _bug_of(reader: Reader, kind: str, item: Mapping[str, Any]) -> BugHit | None:
+    """The kind of error that a thing is, or that a memory was made of."""
+    if kind == "bug":
+        return bugs.of_signature(reader, str(item["id"]))
+    if kind == "memory" and item["source"]["projection"] == "bug_patterns":
+        return bugs.of_signature(reader, str(item["source"]["key"]))
+    return None
 
 
 def _levels(reader: Reader) -> list[tuple[str, int]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import html
 import os
 import re
 import shutil
@@ -36,6 +37,7 @@ from memctl.infra.database import connect
 from memctl.infra.embedders import NONE, Embedders
 from memctl.infra.log.append import append
 from memctl.infra.settings import load_settings
+from memctl.workers import forgetting
 from memctl.workers.drain import Drainer, catch_up
 
 TOKEN = "the-viewers-token"
@@ -241,6 +243,29 @@ def test_a_session_leads_to_its_events_and_a_claim_down_to_its_words(viewer: Vie
         client.close()
 
 
+def test_a_bugs_page_tells_the_ways_it_was_fixed_and_how_they_held(viewer: Viewer) -> None:
+    with viewer.signed_in() as browser:
+        bugs = httpx.get(f"{viewer.url}/v1/bugs?project=*", headers={"Authorization": f"Bearer {TOKEN}"}).json()["hits"]
+        known = next(hit for hit in bugs if hit["solutions"])
+        best = known["solutions"][0]
+        for id in (known["id"], known["signature"]):  # the memory made of it, and the record
+            page = html.unescape(browser.get(f"/things/{id}").text)
+            assert f"<h1><code>{known['message']}</code></h1>" in page
+            assert best["approach"] in page
+            assert f"held {best['successes']} of {best['uses']}" in page
+            assert best["edits"][0]["path"] in page
+
+
+def test_a_path_that_is_none_is_a_page_in_a_browser_and_a_problem_elsewhere(viewer: Viewer) -> None:
+    with viewer.signed_in() as browser:
+        seen = browser.get("/no-such-page", headers={"Accept": "text/html,*/*"})
+        assert (seen.status_code, seen.headers["content-type"]) == (404, "text/html; charset=utf-8")
+        assert 'href="/"' in seen.text
+        for path, accept in (("/v1/no-such", "text/html"), ("/no-such-page", "*/*")):
+            told = browser.get(path, headers={"Accept": accept})
+            assert (told.status_code, told.headers["content-type"]) == (404, "application/problem+json")
+
+
 @pytest.mark.parametrize(
     ("path", "status"),
     [
@@ -307,7 +332,7 @@ def by_name(viewer: Viewer) -> str:
     return viewer.url.replace("127.0.0.1", "memctl.localhost")
 
 
-def test_a_real_browser_walks_every_page(viewer: Viewer) -> None:
+def test_a_real_browser_walks_every_page(viewer: Viewer, monkeypatch: pytest.MonkeyPatch) -> None:
     name = by_name(viewer)
     with viewer.signed_in() as client:
         singles = linked(client)
@@ -320,6 +345,10 @@ def test_a_real_browser_walks_every_page(viewer: Viewer) -> None:
             page.goto(name + path)
             assert page.evaluate("document.documentElement.scrollWidth") <= 360, f"{path} is wider than a phone"
             assert page.title() != "pwned"
+        monkeypatch.setattr(forgetting, "MOST_TRIED", 0)
+        page.goto(name + "/forget?how=session&what=hostile")
+        assert page.get_by_text("at least").count()
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360
         page.goto(name + "/search")
         page.keyboard.press("/")
         page.keyboard.type("coastline")
