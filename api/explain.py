@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 from uuid import UUID
@@ -28,7 +29,8 @@ AROUND = 120
 
 
 class Quoted(msgspec.Struct, frozen=True, kw_only=True):
-    """L0: a quote in its surroundings. `holds`: the event still reads so; `type` and `occurred_at` are the event's."""
+    """L0: a quote in its surroundings, which are cut at words, with an ellipsis there. `type` and `occurred_at` are
+    the event's."""
 
     evidence: Evidence
     type: str
@@ -263,6 +265,14 @@ def _in_place(told: Sequence[tuple[Evidence, str, str]], events: Mapping[UUID, E
 
 def _around(event: Event | None, evidence: Evidence) -> tuple[str, str]:
     text = field_text(event.payload, evidence.field) if event is not None else None
-    if text is None:
-        return "", ""
-    return text[max(evidence.start - AROUND, 0) : evidence.start], text[evidence.end : evidence.end + AROUND]
+    return ("", "") if text is None else surroundings(text, evidence.start, evidence.end)
+
+
+def surroundings(text: str, start: int, end: int) -> tuple[str, str]:
+    """What stands before and after those characters: up to `AROUND` of each, cut at words, with an ellipsis there."""
+    before, after = text[:start], text[end:]
+    if len(before) > AROUND:
+        before = "…" + re.sub(r"^\S*(?=\s)", "", before[-AROUND:])
+    if len(after) > AROUND:
+        after = re.sub(r"(?<=\s)\S*$", "", after[:AROUND]) + "…"
+    return before, after

@@ -167,7 +167,7 @@ def _print_quoted(quoted: dict[str, Any]) -> None:
         return
     before, after = line(quoted["before"])[-60:], line(quoted["after"])[:60]
     quote = click.style(line(evidence["quote"])[:300], bold=True)
-    click.echo(f"  {'…' if before else ''}{before} »{quote}« {after}{'…' if after else ''}")
+    click.echo(f"  {'…' if before else ''}{before.lstrip('…')} »{quote}« {after.rstrip('…')}{'…' if after else ''}")
 
 
 @click.command("verify-knowledge")

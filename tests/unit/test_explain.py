@@ -1,0 +1,25 @@
+"""What a quote is shown in."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memctl.api.explain import AROUND, surroundings
+
+
+@given(st.lists(st.text("ab한 \n", max_size=200), min_size=3, max_size=3))
+def test_a_quotes_surroundings_are_whole_words_and_say_where_they_are_cut(parts: list[str]) -> None:
+    first, quote, last = parts
+    before, after = surroundings("".join(parts), len(first), len(first) + len(quote))
+    for shown, whole, kept in ((before, first, first.endswith), (after, last, last.startswith)):
+        assert len(shown) <= AROUND + 1
+        assert kept(shown.strip("…"))
+        assert (shown == whole) == (len(whole) <= AROUND)
+
+
+def test_a_quotes_surroundings_do_not_begin_or_end_in_a_word() -> None:
+    words = "posh-git " * 40
+    before, after = surroundings(f"{words}quote {words}", len(words), len(words) + 5)
+    assert before.startswith("… posh-git")
+    assert after.endswith("posh-git …")
