@@ -71,11 +71,11 @@ class Node(msgspec.Struct, frozen=True):
 
 
 class Line(msgspec.Struct, frozen=True):
-    x1: float
-    y1: float
-    x2: float
-    y2: float
-    title: str
+    """An edge between two nodes that are drawn."""
+
+    a: Node
+    b: Node
+    relation: str
 
 
 def around(nodes: Sequence[Mapping[str, Any]], edges: Sequence[Mapping[str, Any]]) -> tuple[list[Node], list[Line]]:
@@ -89,7 +89,7 @@ def around(nodes: Sequence[Mapping[str, Any]], edges: Sequence[Mapping[str, Any]
         anchor = "middle" if abs(x) < 1 else "start" if x > 0 else "end"
         placed[node["node"]] = Node(node["node"], node["label"], round(x, 1), round(y, 1), anchor, node["hop"])
     lines = [
-        Line(a.x, a.y, b.x, b.y, f"{a.label} {edge['relation'].replace('_', ' ')} {b.label}")
+        Line(a, b, edge["relation"].replace("_", " "))
         for edge in edges
         if (a := placed.get(edge["source"])) and (b := placed.get(edge["target"]))
     ]

@@ -116,4 +116,4 @@ def test_a_graph_draws_its_nodes_and_the_edges_between_them() -> None:
     assert len(drawn) == plots.MOST_NODES
     assert (drawn[0].x, drawn[0].y) == (0.0, 0.0)
     assert len(lines) == plots.MOST_NODES - 1
-    assert lines[0].title == "N0 used by N1"
+    assert (lines[0].a.label, lines[0].relation, lines[0].b.label) == ("N0", "used by", "N1")
