@@ -24,7 +24,7 @@ _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def insights(
     context: click.Context, project: str | None, limit: int, as_json: bool, kind: str | None, waiting: bool
 ) -> None:
-    """List claims that were read out of words and work and that hold, with the level that each has reached.
+    """List claims that hold, as words and work showed them; each with the level that it has reached.
 
     L4: active, found by search. L3: verified. L2: passed its checks, and waits to be said by you or seen in more
     sessions. `memctl explain ID` tells the rest.
@@ -233,7 +233,7 @@ def pin(id: str, off: bool, as_json: bool) -> None:
 @_JSON
 @click.pass_context
 def resolve(context: click.Context, id: str | None, target: str | None, resolution: str | None, as_json: bool) -> None:
-    """Say what became of something that the memory of this ID left open. Without an ID, list what was said so far.
+    """Say what became of something that a memory left open. Without an ID, list what was said so far.
 
     \b
     memctl resolve                 # what is open

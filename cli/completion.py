@@ -11,7 +11,7 @@ SHELLS = ("bash", "zsh", "fish")
 @click.command()
 @click.argument("shell", type=click.Choice(SHELLS))
 def completion(shell: str) -> None:
-    """Print the script that completes memctl's commands and options in a SHELL.
+    """Print what completes commands and options in a SHELL.
 
     \b
     memctl completion bash > ~/.local/share/bash-completion/completions/memctl

@@ -20,7 +20,7 @@ from memctl.cli.output import Cell, Column, line, print_json, print_lines, print
 def entities(
     context: click.Context, name: str | None, project: str | None, limit: int, as_json: bool, kind: str | None
 ) -> None:
-    """List libraries with versions, services and people that the work met; with NAME, show one whole.
+    """List libraries, services and people that the work met; with NAME, show one whole.
 
     \b
     memctl entities --kind library

@@ -29,7 +29,7 @@ def ask(
     limit: int,
     as_json: bool,
 ) -> None:
-    """Ask one kind of question, and learn which tier of memory answered.
+    """Ask one kind of question; learn which tier of memory answered.
 
     similar_error: was an error like this met before, and what resolved it; how_to: how is this done; convention: what
     is agreed on here; past_approach: how did a task like this go. TEXT `-` is read from stdin.

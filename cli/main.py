@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 import sys
 from typing import Any, NoReturn
 
@@ -10,84 +11,102 @@ import click
 
 from memctl.domain.errors import MemctlError
 
-COMMANDS = {
-    "up": "memctl.cli.up:up",
-    "down": "memctl.cli.up:down",
-    "status": "memctl.cli.status:status",
-    "top": "memctl.cli.status:top",
-    "install": "memctl.cli.install:install",
-    "off": "memctl.cli.switch:off",
-    "on": "memctl.cli.switch:on",
-    "mcp": "memctl.cli.processes:mcp",
-    "init": "memctl.cli.processes:init",
-    "keys": "memctl.cli.keys:keys",
-    "ingest": "memctl.cli.ingest:ingest",
-    "import": "memctl.cli.importing:import_legacy",
-    "session-start": "memctl.cli.hooks:session_start",
-    "save": "memctl.cli.hooks:save",
-    "session-end": "memctl.cli.hooks:session_end",
-    "search": "memctl.cli.read:search",
-    "ask": "memctl.cli.guiding:ask",
-    "guidance": "memctl.cli.guiding:guidance",
-    "show": "memctl.cli.read:show",
-    "history": "memctl.cli.read:history",
-    "sessions": "memctl.cli.read:sessions",
-    "bugs": "memctl.cli.read:bugs",
-    "insights": "memctl.cli.claims:insights",
-    "knowledge": "memctl.cli.claims:knowledge",
-    "prefs": "memctl.cli.claims:prefs",
-    "explain": "memctl.cli.claims:explain",
-    "episodes": "memctl.cli.work:episodes",
-    "tasks": "memctl.cli.work:tasks",
-    "context": "memctl.cli.context:context",
-    "rules": "memctl.cli.rules:rules",
-    "strategies": "memctl.cli.strategies:strategies",
-    "entities": "memctl.cli.entities:entities",
-    "graph": "memctl.cli.entities:graph",
-    "project": "memctl.cli.project:project",
-    "view": "memctl.cli.view:view",
-    "tools": "memctl.cli.project:tools",
-    "stats": "memctl.cli.stats:stats",
-    "events": "memctl.cli.read:events",
-    "note": "memctl.cli.say:note",
-    "verify-knowledge": "memctl.cli.claims:verify_knowledge",
-    "reject": "memctl.cli.claims:reject",
-    "rate": "memctl.cli.claims:rate",
-    "pin": "memctl.cli.claims:pin",
-    "resolve": "memctl.cli.claims:resolve",
-    "core": "memctl.cli.claims:core",
-    "task": "memctl.cli.work:task",
-    "hypothesis": "memctl.cli.work:hypothesis",
-    "decide": "memctl.cli.work:decide",
-    "discovery": "memctl.cli.work:discovery",
-    "forget": "memctl.cli.forget:forget",
-    "prune": "memctl.cli.forget:prune",
-    "redact": "memctl.cli.keeping:redact",
-    "backup": "memctl.cli.keeping:backup",
-    "restore": "memctl.cli.keeping:restore",
-    "export": "memctl.cli.keeping:export",
-    "reset": "memctl.cli.keeping:reset",
-    "undo": "memctl.cli.undo:undo",
-    "consolidate": "memctl.cli.processors:consolidate",
-    "reflect": "memctl.cli.processors:reflect",
-    "judge": "memctl.cli.processors:judge",
-    "maintain": "memctl.cli.processors:maintain",
-    "costs": "memctl.cli.processors:costs",
-    "replay": "memctl.cli.replay:replay",
-    "dlq": "memctl.cli.dlq:dlq",
-    "eval": "memctl.cli.evaluate:evaluate",
-    "reindex": "memctl.cli.reindex:reindex",
-    "verify": "memctl.cli.verify:verify",
-    "doctor": "memctl.cli.verify:doctor",
-    "config": "memctl.cli.processes:config",
-    "completion": "memctl.cli.completion:completion",
-    "worker": "memctl.cli.processes:worker",
-    "serve": "memctl.cli.processes:serve",
-    "door": "memctl.cli.processes:door",
-    "relay": "memctl.cli.processes:relay",
-    "traces": "memctl.cli.processes:traces",
+SECTIONS = {
+    "Run": {
+        "up": "memctl.cli.up:up",
+        "down": "memctl.cli.up:down",
+        "status": "memctl.cli.status:status",
+        "top": "memctl.cli.status:top",
+        "install": "memctl.cli.install:install",
+        "off": "memctl.cli.switch:off",
+        "on": "memctl.cli.switch:on",
+        "mcp": "memctl.cli.processes:mcp",
+        "init": "memctl.cli.processes:init",
+        "keys": "memctl.cli.keys:keys",
+    },
+    "Take in": {
+        "ingest": "memctl.cli.ingest:ingest",
+        "import": "memctl.cli.importing:import_legacy",
+        "session-start": "memctl.cli.hooks:session_start",
+        "save": "memctl.cli.hooks:save",
+        "session-end": "memctl.cli.hooks:session_end",
+    },
+    "Ask": {
+        "search": "memctl.cli.read:search",
+        "ask": "memctl.cli.guiding:ask",
+        "guidance": "memctl.cli.guiding:guidance",
+        "show": "memctl.cli.read:show",
+        "history": "memctl.cli.read:history",
+        "sessions": "memctl.cli.read:sessions",
+        "bugs": "memctl.cli.read:bugs",
+        "insights": "memctl.cli.claims:insights",
+        "knowledge": "memctl.cli.claims:knowledge",
+        "prefs": "memctl.cli.claims:prefs",
+        "explain": "memctl.cli.claims:explain",
+        "episodes": "memctl.cli.work:episodes",
+        "tasks": "memctl.cli.work:tasks",
+        "context": "memctl.cli.context:context",
+        "rules": "memctl.cli.rules:rules",
+        "strategies": "memctl.cli.strategies:strategies",
+        "entities": "memctl.cli.entities:entities",
+        "graph": "memctl.cli.entities:graph",
+        "project": "memctl.cli.project:project",
+        "view": "memctl.cli.view:view",
+        "tools": "memctl.cli.project:tools",
+        "stats": "memctl.cli.stats:stats",
+        "events": "memctl.cli.read:events",
+    },
+    "Tell": {
+        "note": "memctl.cli.say:note",
+        "verify-knowledge": "memctl.cli.claims:verify_knowledge",
+        "reject": "memctl.cli.claims:reject",
+        "rate": "memctl.cli.claims:rate",
+        "pin": "memctl.cli.claims:pin",
+        "resolve": "memctl.cli.claims:resolve",
+        "core": "memctl.cli.claims:core",
+        "task": "memctl.cli.work:task",
+        "hypothesis": "memctl.cli.work:hypothesis",
+        "decide": "memctl.cli.work:decide",
+        "discovery": "memctl.cli.work:discovery",
+    },
+    "Erase and keep": {
+        "forget": "memctl.cli.forget:forget",
+        "prune": "memctl.cli.forget:prune",
+        "redact": "memctl.cli.keeping:redact",
+        "backup": "memctl.cli.keeping:backup",
+        "restore": "memctl.cli.keeping:restore",
+        "export": "memctl.cli.keeping:export",
+        "reset": "memctl.cli.keeping:reset",
+        "undo": "memctl.cli.undo:undo",
+    },
+    "Do by hand what the worker does by itself": {
+        "consolidate": "memctl.cli.processors:consolidate",
+        "reflect": "memctl.cli.processors:reflect",
+        "judge": "memctl.cli.processors:judge",
+        "maintain": "memctl.cli.processors:maintain",
+        "costs": "memctl.cli.processors:costs",
+    },
+    "Rebuild and prove": {
+        "replay": "memctl.cli.replay:replay",
+        "dlq": "memctl.cli.dlq:dlq",
+        "eval": "memctl.cli.evaluate:evaluate",
+        "reindex": "memctl.cli.reindex:reindex",
+        "verify": "memctl.cli.verify:verify",
+        "doctor": "memctl.cli.verify:doctor",
+        "config": "memctl.cli.processes:config",
+        "completion": "memctl.cli.completion:completion",
+    },
+    "Parts, for a supervisor of your own": {
+        "worker": "memctl.cli.processes:worker",
+        "serve": "memctl.cli.processes:serve",
+        "door": "memctl.cli.processes:door",
+        "relay": "memctl.cli.processes:relay",
+        "traces": "memctl.cli.processes:traces",
+    },
 }
-"""Where each command lives, in the order in which help lists them."""
+"""Where each command lives, under what help lists it, in that order."""
+
+COMMANDS = {name: place for section in SECTIONS.values() for name, place in section.items()}
 
 
 class Commands(click.Group):
@@ -103,6 +122,24 @@ class Commands(click.Group):
         command = getattr(importlib.import_module(module), attribute)
         assert isinstance(command, click.Command)
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        room = formatter.width - max(map(len, COMMANDS)) - 4
+        for heading, names in SECTIONS.items():
+            commands = [(name, self.get_command(ctx, name)) for name in names]
+            with formatter.section(heading):
+                formatter.write_dl([(name, in_short(command, room)) for name, command in commands if command])
+
+
+def in_short(command: click.Command, most: int) -> str:
+    """The first sentence of a command's help, without what explains it further where it is longer than `most`."""
+    sentence = command.get_short_help_str(limit=1_000).removesuffix(".")
+    if len(sentence) <= most:
+        return sentence
+    main = re.split(r"[;:] | \(", sentence, maxsplit=1)[0]
+    while len(main) > most and ", " in main:
+        main = main.rpartition(", ")[0]
+    return main if len(main) <= most else command.get_short_help_str(limit=most)
 
 
 @click.command(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})

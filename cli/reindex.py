@@ -9,7 +9,7 @@ import click
 @click.option("--wait", is_flag=True, help="Wait until all of it is written; embedding goes on behind it.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def reindex(wait: bool, as_json: bool) -> None:
-    """Have the worker write every memory into the vector store again, and embed what has no vector yet.
+    """Write every memory into the vector store again; the worker does it, and embeds what has no vector.
 
     For a store that was emptied, swapped or restored from elsewhere. Search goes on meanwhile. After `embedder` was
     changed, nothing needs to be done. What merely drifted, the worker finds by itself within the hour, and `memctl

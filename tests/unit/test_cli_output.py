@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memctl.cli import output
-from memctl.cli.main import memctl
+from memctl.cli.main import COMMANDS, SECTIONS, memctl
 from memctl.cli.output import Cell, Column
 
 STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -139,3 +139,11 @@ def test_a_text_to_forget_from_standard_input_is_neither_missing_nor_followed_by
     done = CliRunner().invoke(memctl, ["forget", "--match", "-", *flags], input=stdin)
     assert done.exit_code == 2, done.output
     assert "standard input" in done.output
+
+
+def test_help_lists_each_command_once_under_a_heading_in_words_that_end() -> None:
+    shown = memctl.get_help(click.Context(memctl, info_name="memctl", max_content_width=80, terminal_width=80))
+    assert [line for line in shown.splitlines() if line.endswith("...") and "[ARGS]" not in line] == []
+    listed = shown.partition("\n\nRun:\n")[2]
+    assert re.findall(r"^  ([\w-]+)  ", listed, re.MULTILINE) == list(COMMANDS)
+    assert re.findall(r"^(\w.*):$", listed, re.MULTILINE) == list(SECTIONS)[1:]
