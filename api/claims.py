@@ -3,14 +3,29 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence, Set
-from typing import Any, get_args
+from collections.abc import Collection, Iterator, Sequence, Set
+from typing import Any, NamedTuple, get_args
 
 import msgspec
 from psycopg import sql
 
 from memctl.api.evidence import events_of, evidence_of, with_evidence
-from memctl.api.pages import Keyed, above, equal, field_of, one, page, projection_named, several, table_of, within
+from memctl.api.pages import (
+    Condition,
+    Keyed,
+    above,
+    all_of,
+    either,
+    equal,
+    field_of,
+    one,
+    page,
+    projection_named,
+    several,
+    table_of,
+    told_to,
+    within,
+)
 from memctl.api.places import Places, projects_of
 from memctl.api.reader import Reader
 from memctl.api.staleness import changed_since
@@ -24,7 +39,7 @@ from memctl.projections.candidates import Candidate
 from memctl.projections.insights import Insight
 from memctl.projections.kernel import Projection
 from memctl.projections.resolutions import effective
-from memctl.projections.verified_knowledge import knowledge_id
+from memctl.projections.verified_knowledge import VerifiedClaim, knowledge_id
 
 MOST_ASPECTS = 200
 """Rows of preferences that one answer is made of."""
@@ -114,10 +129,8 @@ def _sessions_of_projects(reader: Reader, projects: Projects, rows: Sequence[Key
     for keyed in rows:
         project = projects.of(keyed.row.location)
         places[keyed.key] = frozenset(() if project is None or keyed.row.everywhere else project.locations)
-    alike = _keys_alike(reader, p, {claim.canonical for claim in firsts.values()}, frozenset().union(*places.values()))
-    found: dict[str, Candidate] = several(reader, p, [*alike, *(claim.id for claim in firsts.values())])
-    made: dict[tuple[str, str, int], list[Candidate]] = defaultdict(list)
-    for each in found.values():
+    made: dict[tuple[str, str, int], list[_Made]] = defaultdict(list)
+    for each in _claims_alike(reader, p, firsts.values(), frozenset().union(*places.values())):
         made[each.kind, each.canonical, each.polarity].append(each)
     return {
         key: sum(
@@ -129,17 +142,44 @@ def _sessions_of_projects(reader: Reader, projects: Projects, rows: Sequence[Key
     }
 
 
-def _keys_alike(reader: Reader, p: Projection, canonicals: Set[str], locations: Set[str]) -> list[str]:
-    """Keys of the claims of these canonical texts at these locations: a project may have a thousand of them."""
-    if not locations:
-        return []
-    found = reader.connection.execute(
-        sql.SQL(
-            "SELECT key FROM {} WHERE space_id = %s AND {} = ANY(%s::text[]) AND row->>'canonical' = ANY(%s::text[])"
-        ).format(table_of(reader, p), field_of(p, "location")),
-        [reader.space_id, list(locations), list(canonicals)],
+class _Made(NamedTuple):
+    """What is asked of a candidate for a count; a project may have a thousand of them."""
+
+    id: str
+    kind: str
+    canonical: str
+    polarity: int
+    location: str
+    everywhere: bool
+    sessions: int
+
+
+def _claims_alike(
+    reader: Reader, p: Projection, claims: Collection[VerifiedClaim], locations: Set[str]
+) -> Iterator[_Made]:
+    """Those claims, and those of the same canonical texts at these locations, as far as the caller may see them."""
+    there = [
+        Condition(sql.SQL("{} = ANY(%s::text[])").format(field_of(p, "location")), (list(locations),)),
+        Condition(sql.SQL("row->>'canonical' = ANY(%s::text[])"), ([*{claim.canonical for claim in claims}],)),
+    ]
+    these = Condition(sql.SQL("key = ANY(%s::text[])"), ([claim.id for claim in claims],))
+    alike, values = all_of(there)
+    where, asked = all_of(
+        [
+            Condition(sql.SQL("space_id = %s"), (reader.space_id,)),
+            *told_to(reader, p),
+            *either([Condition(alike, values), these]),
+        ]
     )
-    return [key for (key,) in found]
+    found = reader.connection.execute(
+        # Taken apart once for all fields: a row of some length is kept compressed.
+        sql.SQL(
+            "SELECT made.* FROM {}, jsonb_to_record(row) AS made(id text, kind text, canonical text, polarity int,"
+            " location text, everywhere boolean, sessions int) WHERE {}"
+        ).format(table_of(reader, p), where),
+        asked,
+    )
+    return map(_Made._make, found)
 
 
 def known(reader: Reader, rows: Sequence[Keyed]) -> list[dict[str, Any]]:

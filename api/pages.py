@@ -137,13 +137,21 @@ def told_to(reader: Reader, p: Projection) -> list[Condition]:
 
 
 def page(
-    reader: Reader, p: Projection, order: str, conditions: Sequence[Condition], *, limit: int, cursor: str | None = None
+    reader: Reader,
+    p: Projection,
+    order: str,
+    conditions: Sequence[Condition],
+    *,
+    limit: int,
+    cursor: str | None = None,
+    longest: int = LONGEST_PAGE,
 ) -> tuple[list[Keyed], str | None]:
-    """Rows by the field `order` (a whole number), highest first, and the next page's cursor.
+    """Rows by the field `order` (a whole number), highest first, and the next page's cursor; up to `longest`, whatever
+    `limit` says.
 
     What a limited caller may not see is left out, so its pages may be short. Raises: BadCursor.
     """
-    limit = max(1, min(limit, LONGEST_PAGE))
+    limit = max(1, min(limit, longest))
     by = field_of(p, order)
     asked = [Condition(sql.SQL("space_id = %s"), (reader.space_id,)), *told_to(reader, p), *conditions]
     if cursor is not None:

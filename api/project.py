@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -21,6 +21,7 @@ from memctl.domain.location import above, project_of
 from memctl.domain.projects import Project
 from memctl.domain.stack import case_of, is_config, is_entry, is_library, language_of, test_style_of
 from memctl.domain.tallies import Tallies, Tally
+from memctl.projections.kernel import Projection
 from memctl.projections.project_knowledge import SessionKnowledge
 from memctl.projections.tool_patterns import BETWEEN, SessionTools
 
@@ -80,7 +81,7 @@ def shown(reader: Reader, project: Project, now: int) -> dict[str, Any]:
     """The page of a project: who it is, counts, and sections of `Line`s. `now` in microseconds."""
     places = Places(project.name, "asked", project.locations)
     p = projection_named("project_knowledge")
-    rows, _ = _newest(reader, p, places)
+    rows = _newest(reader, p, places)
     return {
         "project": {**msgspec.to_builtins(project), "last_seen": iso(moment(project.last_seen))},
         "stats": _statistics(reader, places),
@@ -89,15 +90,9 @@ def shown(reader: Reader, project: Project, now: int) -> dict[str, Any]:
     }
 
 
-def _newest(reader: Reader, p: Any, places: Places) -> tuple[list[Any], str | None]:
-    rows: list[Any] = []
-    cursor = None
-    while len(rows) < SESSIONS:
-        found, cursor = page(reader, p, "last_at", within(p, places), limit=200, cursor=cursor)
-        rows += [keyed.row for keyed in found]
-        if cursor is None:
-            break
-    return rows, cursor
+def _newest(reader: Reader, p: Projection, places: Places) -> list[Any]:
+    rows, _ = page(reader, p, "last_at", within(p, places), limit=SESSIONS, longest=SESSIONS)
+    return [keyed.row for keyed in rows]
 
 
 # --- what sessions showed ---
@@ -127,32 +122,40 @@ def _summed(rows: Iterable[SessionKnowledge], table: str, now: int, named: Calla
 
 def _files(rows: Iterable[SessionKnowledge], project: Project, table: str, now: int) -> Sums:
     found: Sums = defaultdict(Sum)
-    tops = tops_of(project)
+    roots = Roots(project)
     for row in rows:
         tallies: Tallies = getattr(row, table)
         for path, tally in tallies.items():
-            if inside := path_in(tops, row.location, path):
+            if inside := roots.path_in(row.location, path):
                 found[inside].add(row.stream, tally, now)
     return found
 
 
-def tops_of(project: Project) -> frozenset[str]:
-    """The root and the locations of a project, without a slash at the end."""
-    return frozenset(at.rstrip("/") for at in (project.root, *project.locations))
+class Roots:
+    """The checkouts of a project: where in one a file lies."""
 
+    def __init__(self, project: Project) -> None:
+        self._tops = {at.rstrip("/") for at in (project.root, *project.locations)}
+        self._of: dict[str, str | None] = {}
+        """The root of the checkout that a directory lies in, as far as it was asked for."""
 
-def path_in(tops: Collection[str], location: str, path: str) -> str:
-    """A file's path from the root of its checkout on; empty for a file that lies outside of the project of these
-    `tops`."""
-    whole = path if path.startswith("/") or path[1:2] == ":" else f"{location}/{path}"
-    around = [at for at in (*above(whole), "") if at in tops]
-    if not around:
-        return ""
-    # A worktree inside its repository is a root of its own; a folder of a checkout is none.
-    worktrees = [at for at in around if project_of(at) != at]
-    root = min(worktrees or around, key=len)
-    inside = whole[len(root) + 1 :]
-    return "" if any(part in f"/{inside}" for part in _ELSEWHERE) else inside
+    def path_in(self, location: str, path: str) -> str:
+        """A file's path from the root of its checkout on; empty for a file that lies outside of the project."""
+        whole = path if path.startswith("/") or path[1:2] == ":" else f"{location}/{path}"
+        directory = whole.rpartition("/")[0]
+        if directory not in self._of:
+            self._of[directory] = self._root(whole)
+        root = self._of[directory]
+        if root is None:
+            return ""
+        inside = whole[len(root) + 1 :]
+        return "" if any(part in f"/{inside}" for part in _ELSEWHERE) else inside
+
+    def _root(self, whole: str) -> str | None:
+        around = [at for at in (*above(whole), "") if at in self._tops]
+        # A worktree inside its repository is a root of its own; a folder of a checkout is none.
+        worktrees = [at for at in around if project_of(at) != at]
+        return min(worktrees or around, key=len) if around else None
 
 
 def _grouped(files: Mapping[str, Sum], of: Callable[[str], str]) -> Sums:
@@ -383,7 +386,7 @@ def tools(reader: Reader, places: Places, task_type: str | None, limit: int) -> 
     """How tools were used, for one kind of task or all: each with uses, success, duration; what follows what; and what
     follows a failure, with how often that went well."""
     p = projection_named("tool_patterns")
-    rows: list[SessionTools] = _newest(reader, p, places)[0]
+    rows: list[SessionTools] = _newest(reader, p, places)
     used, after, recovery = defaultdict[str, Sum](Sum), defaultdict[str, Sum](Sum), defaultdict[str, Sum](Sum)
     timed: dict[str, tuple[int, int]] = {}
     for row in rows:

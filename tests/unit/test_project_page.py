@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from uuid import UUID
 
-from memctl.api.project import DAY, came_back, path_in, sections_of, tops_of
+from memctl.api.project import DAY, Roots, came_back, sections_of
 from memctl.api.views import BugHit
 from memctl.domain.projects import Place, Project, Projects
 from memctl.domain.tallies import Tally
@@ -44,9 +44,9 @@ def test_files_are_named_from_the_root_of_their_checkout_on() -> None:
         ("/w/cli/.worktrees/2", "cmd/a.go"),
         ("/w/cli", "/w/cli/.worktrees/2/cmd/a.go"),
     ):
-        assert path_in(tops_of(project()), location, path) == "cmd/a.go"
-    assert path_in(tops_of(project()), "/w/cli", "/home/dana/notes.md") == ""
-    assert path_in(tops_of(project()), "/w/cli", "web/node_modules/x/index.js") == ""
+        assert Roots(project()).path_in(location, path) == "cmd/a.go"
+    assert Roots(project()).path_in("/w/cli", "/home/dana/notes.md") == ""
+    assert Roots(project()).path_in("/w/cli", "web/node_modules/x/index.js") == ""
 
 
 def test_a_hot_spot_of_today_goes_before_a_hotter_one_of_long_ago() -> None:
