@@ -9,7 +9,7 @@ import msgspec
 
 from memctl.domain.errors import MemctlError
 from memctl.domain.event import Micros, Payload, event
-from memctl.domain.observations import ToolCalled, ToolOutcome
+from memctl.domain.observations import ToolCalled, ToolOutcome, bounded_name
 
 SHORTEST_MATCH = 4
 """Characters of a text that is looked for: fewer would be found everywhere."""
@@ -102,7 +102,8 @@ def event_tombstones(stream: str, kind: str, at: Micros, payload: Payload, *, ha
     `has_twin`: the other source has told it too, so that nothing of it is to come any more.
     """
     found = []
-    line, call = getattr(payload, "line", ""), getattr(payload, "call", "")
+    # A log of before they were bounded holds longer ones; told again, they are.
+    line, call = (bounded_name(getattr(payload, name, "")) for name in ("line", "call"))
     if line:
         found.append(Tombstone(kind="line", stream=stream, value=line))
     if call and isinstance(payload, ToolCalled | ToolOutcome):

@@ -6,6 +6,7 @@ length in characters. Streams are `session/<agent>/<session id>`.
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any, Literal
 from uuid import UUID
 
@@ -20,6 +21,9 @@ Via = Literal["transcript", "hook"]
 
 TEXT_CAP = 16_000
 """Characters of one text that are kept: the first 10,000 and the last 6,000 of longer ones."""
+
+LONGEST_NAME = 256
+"""Bytes of an agent's name, and of the id of a session, a line or a call; clients' have half as many."""
 
 CONTEXT_BLOCK_OPEN = "<memctl-context>"
 CONTEXT_BLOCK_CLOSE = "</memctl-context>"
@@ -166,6 +170,12 @@ class NoticeReceived(Observation, frozen=True, kw_only=True, omit_defaults=True)
     text: str = ""
     length: int = 0
     data: dict[str, Any] = msgspec.field(default_factory=dict)
+
+
+def bounded_name(name: str) -> str:
+    """A name as it is kept: of a longer one than any client's a digest, for rows and tombstones are found by it."""
+    data = name.encode("utf-8", "surrogatepass")
+    return name if len(data) <= LONGEST_NAME else "x" + hashlib.sha256(data).hexdigest()[:32]
 
 
 def session_stream(agent: str, session_id: str) -> str:

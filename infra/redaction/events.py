@@ -20,12 +20,14 @@ from memctl.domain.location import LONGEST, bounded
 from memctl.domain.observations import (
     CONTEXT_BLOCK_CLOSE,
     CONTEXT_BLOCK_OPEN,
+    LONGEST_NAME,
     TEXT_CAP,
     Hunk,
     NoticeReceived,
     Observation,
     ToolCalled,
     ToolOutcome,
+    bounded_name,
     capped,
 )
 from memctl.domain.projects import ProjectIdentified
@@ -38,8 +40,8 @@ _MAX_DEPTH = 32
 _OTHER_CAP = 4096
 """Characters of a file name, a title, a branch, and whatever else is no text."""
 
-_LONGEST_NAME = 256
-"""Characters of a session's id, or an agent's name; clients' are half as long."""
+_SHORT_NAME = LONGEST_NAME // 4
+"""Characters of a name that is never too long."""
 
 _SHORT_PATH = LONGEST // 6
 """Characters of a location that is never too long."""
@@ -98,12 +100,17 @@ def _prepared(event: NewEvent, redactor: Redactor, counts: Counter[str]) -> NewE
         payload, location = rewrite.value(payload), rewrite.text(location)
         told = rewrite.told
         event = _renamed(event, redactor, counts)
-    if len(event.stream) > _LONGEST_NAME or len(event.session_id) > _LONGEST_NAME:
-        named = "/".join(map(_short, event.stream.split("/", 2)))
-        event = msgspec.structs.replace(event, stream=named, session_id=_short(event.session_id))
+    if len(event.stream) > _SHORT_NAME or len(event.session_id) > _SHORT_NAME:
+        names = ("/".join(map(bounded_name, event.stream.split("/", 2))), bounded_name(event.session_id))
+        if names != (event.stream, event.session_id):
+            event = msgspec.structs.replace(event, stream=names[0], session_id=names[1])
     if isinstance(payload, Observation):
         # What is short altogether has no part that is too long.
         changes = _capped(payload) if len(joined) > _OTHER_CAP else {}
+        for field in ("line", "parent", "call"):
+            name = getattr(payload, field, "")
+            if len(name) > _SHORT_NAME and (kept := bounded_name(name)) != name:
+                changes[field] = kept
         own = _OWN_TOOL.match(getattr(payload, "tool", ""))
         if (told or own) and not payload.injected:
             changes["injected"] = True
@@ -134,18 +141,10 @@ def _renamed(event: NewEvent, redactor: Redactor, counts: Counter[str]) -> NewEv
             head, slash, last = name.rpartition("/") if field == "stream" else ("", "", name)
             if redactor.names_a_secret(head):
                 head, slash, last = "", "", name
-            changes[field] = f"{head}{slash}{_digest(last)}"
+            digest = hashlib.sha256(last.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+            changes[field] = f"{head}{slash}x{digest}"
             counts["name"] += 1
     return msgspec.structs.replace(event, **changes) if changes else event
-
-
-def _short(name: str) -> str:
-    """A name for which indexes and rows have room. A relay may tell any, and an index takes what can be compressed."""
-    return name if len(name) <= _LONGEST_NAME else _digest(name)
-
-
-def _digest(name: str) -> str:
-    return "x" + hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 def _collect(value: Any, strings: list[str], key: str = "", depth: int = 0) -> bool:

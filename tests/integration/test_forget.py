@@ -57,6 +57,7 @@ from memctl.infra.log.append import append
 from memctl.infra.log.audit import hashed, open_guards
 from memctl.infra.log.mark import move_mark
 from memctl.infra.log.receipts import RECEIPTS
+from memctl.infra.redaction import prepare
 from memctl.infra.settings import Settings
 from memctl.workers import erasure, forgetting
 from memctl.workers.drain import Drainer
@@ -331,6 +332,24 @@ def test_what_hook_and_transcript_both_told_is_forgotten_together_whichever_come
     drained(database_url)
     forgotten(settings, log, match=PHRASE)
     assert holds(database_url, "zq7vkx19mw") == []
+
+
+@pytest.mark.parametrize("told", [PromptSubmitted, ToolCalled], ids=["a line", "a call"])
+def test_what_was_told_under_a_name_too_long_for_an_index_is_forgotten_as_well(
+    settings: Settings, log: Connection, database_url: str, told: type[Observation]
+) -> None:
+    """By a relay, before names were bounded; told again, it is known again."""
+    name = "".join(random.Random(1).choices("abcdefghijklmnop", k=4_000))
+    if told is PromptSubmitted:
+        event = observed(PromptSubmitted(line=name, text=f"note {PHRASE} too"))
+    else:
+        event = observed(ToolCalled(line="1", call=name, tool="Bash", input={"command": f"echo {PHRASE}"}))
+    append(log, 1, [event, prompt(2, at=1_000)])
+    drained(database_url)
+    forgotten(settings, log, match=PHRASE)
+    assert holds(database_url, "zq7vkx19mw") == []
+    again = msgspec.structs.replace(prepare(event), dedupe_key="told by another parser")
+    assert append(log, 1, [again])[0].status == "forgotten"
 
 
 @pytest.mark.parametrize("asked", ["id", "match"])

@@ -282,6 +282,13 @@ def test_a_session_s_name_is_no_longer_than_its_row_has_room_for() -> None:
     assert kept.stream == f"session/{identifier('agent' * 100)}/s"
 
 
+def test_the_name_of_a_line_or_a_call_is_no_longer_than_a_tombstone_has_room_for() -> None:
+    long, longer = "a" * 300, "a" * 9_000
+    kept = prepare(event(ToolCalled(line=long, parent=longer, call="né" * 100, tool="Bash"))).payload
+    assert isinstance(kept, ToolCalled)
+    assert (kept.line, kept.parent, kept.call) == (identifier(long), identifier(longer), identifier("né" * 100))
+
+
 def test_deep_nesting_ends() -> None:
     value: Any = "x"
     for _ in range(250):
