@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -42,6 +43,29 @@ def test_the_guides_read_model_folds() -> None:
     ended = subprocess.run(asked, input=source, capture_output=True, text=True, cwd=ROOT, check=False)
     assert ended.returncode == 0, ended.stderr
     assert "TaskEndings(location='/home/dana/ledger'" in ended.stdout
+
+
+JOINS = """
+import memctl.projections
+memctl.projections.__path__.append({folder!r})
+"""
+
+
+def test_the_guides_read_model_is_found_by_being_there_and_keeps_every_law(tmp_path: Path) -> None:
+    """The tests that go through all read models, with that one more, and no other file changed."""
+    (block,) = re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL)
+    folder = tmp_path / "projections"
+    folder.mkdir()
+    (folder / "task_endings.py").write_text(textwrap.dedent(block), encoding="utf-8")
+    (tmp_path / "joins.py").write_text(JOINS.format(folder=str(folder)), encoding="utf-8")
+    asked = [sys.executable, "-m", "pytest", "-q", "-p", "joins", "-p", "no:cacheprovider", "-k"]
+    asked += ["task_endings or test_coverage_page or test_house", "tests/unit/test_projection_laws.py"]
+    asked += ["tests/unit/test_coverage_page.py", "tests/unit/test_house.py"]
+    ended = subprocess.run(
+        asked, env={**os.environ, "PYTHONPATH": str(tmp_path)}, capture_output=True, text=True, cwd=ROOT, check=False
+    )
+    assert ended.returncode == 0, ended.stdout
+    assert re.search(r"\d+ passed, \d+ deselected", ended.stdout)
 
 
 def test_the_guide_names_files_and_targets_that_exist() -> None:
