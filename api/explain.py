@@ -211,7 +211,9 @@ def _record(reader: Reader, kind: str, item: Mapping[str, Any]) -> Explanation:
     told = [e for each in (item, memory) for e in each.get("evidence", ()) if isinstance(e, dict) and "quote" in e]
     kept = [(msgspec.convert(e, Evidence), "", "") for n, e in enumerate(told) if e not in told[:n]]
     quoted = _in_place(kept, events_of(reader, [_span(evidence) for evidence, _, _ in kept]))
-    places = f"{len(quoted)} places in the log" if quoted else "no place in the log is kept for the whole of it"
+    places = (
+        f"{_times(len(quoted), 'place')} in the log" if quoted else "no place in the log is kept for the whole of it"
+    )
     text = next((str(item[name]) for name in _TEXTS if item.get(name)), "")
     if kind == "rule":
         text = f"{item['before']} → {item['after']}"
