@@ -100,11 +100,12 @@ def _prepared(event: NewEvent, redactor: Redactor, counts: Counter[str]) -> NewE
         payload, location = rewrite.value(payload), rewrite.text(location)
         told = rewrite.told
         event = _renamed(event, redactor, counts)
-    if len(event.stream) > _SHORT_NAME or len(event.session_id) > _SHORT_NAME:
-        names = ("/".join(map(bounded_name, event.stream.split("/", 2))), bounded_name(event.session_id))
-        if names != (event.stream, event.session_id):
-            event = msgspec.structs.replace(event, stream=names[0], session_id=names[1])
     if isinstance(payload, Observation):
+        # What is stated of a session stands where that does, whatever a log of before calls it.
+        if len(event.stream) > _SHORT_NAME or len(event.session_id) > _SHORT_NAME:
+            names = ("/".join(map(bounded_name, event.stream.split("/", 2))), bounded_name(event.session_id))
+            if names != (event.stream, event.session_id):
+                event = msgspec.structs.replace(event, stream=names[0], session_id=names[1])
         # What is short altogether has no part that is too long.
         changes = _capped(payload) if len(joined) > _OTHER_CAP else {}
         for field in ("line", "parent", "call"):

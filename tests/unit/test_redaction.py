@@ -10,6 +10,7 @@ import sys
 import time
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import msgspec
 import published
@@ -32,6 +33,7 @@ from memctl.domain.observations import (
     ToolReturned,
 )
 from memctl.domain.projects import ProjectIdentified
+from memctl.domain.skipping import EventSkipped
 from memctl.domain.statements import DiscoveryNoted
 from memctl.infra.redaction import PRIVATE, Redactor, default_redactor, prepare, prepare_all, redact, redactor_of
 from memctl.infra.redaction.personal import resident_number
@@ -280,6 +282,8 @@ def test_a_session_s_name_is_no_longer_than_its_row_has_room_for() -> None:
     assert prepare(kept) is kept
     kept = prepare(msgspec.structs.replace(named, stream=f"session/{'agent' * 100}/s", session_id="s"))
     assert kept.stream == f"session/{identifier('agent' * 100)}/s"
+    of_before = msgspec.structs.replace(named, payload=EventSkipped(skipped=UUID(int=1)))
+    assert prepare(of_before) is of_before, "in a log of before they were bounded, who drops an event of it is heard"
 
 
 def test_the_name_of_a_line_or_a_call_is_no_longer_than_a_tombstone_has_room_for() -> None:
