@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from memctl.api.ingest import Account
     from memctl.infra.silence import Silence
 
+KINDS_SHOWN = 8
+"""Kinds of lines without events that people are told of, the most frequent; clients have some fifty."""
+
 EXAMPLE = Path(__file__).parents[1] / "infra" / "example" / "session.jsonl"
 
 
@@ -198,7 +201,10 @@ def print_account(account: Account, as_json: bool) -> None:
     ignored = sum(account.ignored.values())
     click.echo(f"lines: {account.with_events} with events, {ignored} ignored, {account.blank} blank,"
                f" {account.incomplete} incomplete, {len(account.bad)} bad")  # fmt: skip
-    for name, number in account.ignored.most_common():
+    for name, number in account.ignored.most_common(KINDS_SHOWN):
         click.echo(f"  {number:>8}  ignored  {name}")
+    if len(account.ignored) > KINDS_SHOWN:
+        rest = ignored - sum(number for _, number in account.ignored.most_common(KINDS_SHOWN))
+        click.echo(f"  {rest:>8}  ignored  of {len(account.ignored) - KINDS_SHOWN} other kinds; --json tells each")
     for line in account.bad:
         click.echo(f"  bad  {line.file}:{line.line}  {line.why}")

@@ -7,6 +7,7 @@ import json
 import re
 import subprocess
 import sys
+from collections import Counter
 from datetime import datetime
 
 import click
@@ -15,7 +16,9 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memctl.api.ingest import Account
 from memctl.cli import output
+from memctl.cli.ingest import KINDS_SHOWN, print_account
 from memctl.cli.main import COMMANDS, SECTIONS, memctl
 from memctl.cli.output import Cell, Column
 
@@ -139,6 +142,18 @@ def test_a_text_to_forget_from_standard_input_is_neither_missing_nor_followed_by
     done = CliRunner().invoke(memctl, ["forget", "--match", "-", *flags], input=stdin)
     assert done.exit_code == 2, done.output
     assert "standard input" in done.output
+
+
+def test_an_account_names_the_most_frequent_kinds_of_lines_and_counts_the_others(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    kinds = {f"kind-{number}": number for number in range(1, KINDS_SHOWN + 6)}
+    print_account(Account(ignored=Counter(kinds)), as_json=False)
+    told = [int(line.split()[0]) for line in capsys.readouterr().out.splitlines() if "  ignored  " in line]
+    assert len(told) == KINDS_SHOWN + 1
+    assert sum(told) == sum(kinds.values())
+    print_account(Account(ignored=Counter(kinds)), as_json=True)
+    assert json.loads(capsys.readouterr().out)["ignored"] == kinds
 
 
 def test_help_lists_each_command_once_under_a_heading_in_words_that_end() -> None:
