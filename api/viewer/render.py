@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any
@@ -28,7 +29,7 @@ def environment() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     made.filters.update(when=when, size=size, part=part, count=count, pretty=pretty, marked=marked, brief=brief)
-    made.filters.update(lasted=lasted)
+    made.filters.update(lasted=lasted, ticked=ticked)
     return made
 
 
@@ -82,6 +83,16 @@ def brief(text: str, most: int = 280) -> str:
     """One line of a text, cut at a word."""
     line = " ".join(text.split())
     return line if len(line) <= most else line[:most].rsplit(" ", 1)[0] + " …"
+
+
+_TICKED = re.compile(r"`([^`\n]+)`")
+
+
+def ticked(text: str) -> Markup:
+    """A text with what stands between backticks as code, the rest as it is."""
+    parts = _TICKED.split(text)
+    shown = [Markup("<code>{}</code>").format(each) if n % 2 else escape(each) for n, each in enumerate(parts)]
+    return Markup("").join(shown)
 
 
 def marked(text: str, start: int, end: int) -> Markup:

@@ -80,6 +80,9 @@ def memory(postgres_server: str, migrated_template: str, vectors: tuple[str, str
             payload = PromptSubmitted(line="h1", text=HOSTILE)
             append(connection, 1, [observed(payload, session="hostile", at=90_000, location="/home/dana/<b>bold")])
             append(connection, 1, workshop())
+            for line, at in (("b2", 89_600), ("b1", 89_000)):  # a file may tell what came later first
+                told = PromptSubmitted(line=line, text=f"said as {line}")
+                append(connection, 1, [observed(told, session="backwards", at=at)])
         drainer = Drainer(found.database_url)
         catch_up(drainer)
         drainer.close()
@@ -119,7 +122,7 @@ def linked(browser: httpx.Client) -> list[str]:
         ("/knowledge", r"/things/[^\"?]+"),
         ("/projects", r"/projects/[^\"?]+"),
         ("/graph", r"/graph/[^\"?]+"),
-        ("/sessions", r"/sessions/(?!hostile|workshop)[^\"?]+"),
+        ("/sessions", r"/sessions/(?!hostile|workshop|backwards)[^\"?]+"),
     ):
         (first, *_) = re.findall(rf'href="({leads})"', browser.get(listed).text)
         found.append(first)
@@ -278,6 +281,12 @@ def test_a_path_that_is_none_is_a_page_in_a_browser_and_a_problem_elsewhere(view
 def test_what_is_not_there_is_a_page_that_says_so(viewer: Viewer, path: str, status: int) -> None:
     with viewer.signed_in() as browser:
         assert browser.get(path).status_code == status
+
+
+def test_a_session_is_told_in_the_order_in_which_it_went(viewer: Viewer) -> None:
+    with viewer.signed_in() as browser:
+        page = browser.get("/sessions/backwards").text.partition('id="timeline"')[2]
+        assert page.index("said as b1") < page.index("said as b2")
 
 
 def test_forgetting_shows_what_would_go_then_does_it_once_and_shows_the_receipt(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import re
 from datetime import date
 
 import pytest
@@ -74,6 +76,14 @@ def test_a_cookie_that_was_not_given_is_not_known(made_up: str) -> None:
     assert real is not None
     until, _, mac = real.partition(".")
     assert not browsers.knows(f"memctl={int(until) + 1}.{mac}".encode())
+
+
+@given(st.text("a`<&\n한", max_size=40))
+def test_code_in_a_text_is_the_text_without_its_backticks_escaped(text: str) -> None:
+    shown = render.ticked(text)
+    kept = re.sub(r"`([^`\n]+)`", r"\1", text)
+    assert html.unescape(shown.replace("<code>", "").replace("</code>", "")) == kept
+    assert render.ticked("run `go vet <x>`") == "run <code>go vet &lt;x&gt;</code>"
 
 
 @given(st.text(max_size=80), st.integers(0, 90), st.integers(0, 90))
