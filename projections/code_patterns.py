@@ -69,9 +69,9 @@ def _keys(item: Input) -> tuple[str, ...]:
         return (pattern_id(item.location, item.language, item.variant),)
     match item.payload:
         case PatternRetired() as told:
-            return (told.pattern,) if told.kind == "code_pattern" else ()
+            return (clipped(told.pattern, 64),) if told.kind == "code_pattern" else ()
         case ChangeUndone() as told:
-            return told.patterns[:20]
+            return tuple(clipped(pattern, 64) for pattern in told.patterns[:20])
         case _:
             assert_never(item.payload)
 

@@ -161,11 +161,11 @@ def _keys(item: Input) -> tuple[str, ...]:
         return (rule_id(item.language, item.before, item.after),)
     match item.payload:
         case RuleReinforced() as told:
-            return (told.rule,)
+            return (clipped(told.rule, 64),)
         case PatternRetired() as told:
-            return (told.pattern,) if told.kind == "rule" else ()
+            return (clipped(told.pattern, 64),) if told.kind == "rule" else ()
         case ChangeUndone() as told:
-            return told.rules[:20]
+            return tuple(clipped(rule, 64) for rule in told.rules[:20])
         case _:
             assert_never(item.payload)
 

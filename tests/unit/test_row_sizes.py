@@ -85,6 +85,15 @@ def test_a_row_stays_within_its_limit_when_all_that_goes_to_it_is_as_long_as_can
     assert heavy_row(name) is not None
 
 
+@pytest.mark.parametrize("p", STAGE_2, ids=lambda p: p.name)
+def test_nothing_goes_to_a_row_that_no_index_takes(p: Projection) -> None:
+    for seed in range(len(DEAR)):
+        inputs = Inputs(p, seed)
+        inputs.longest = 9_000
+        for item in islice(inputs, 30):
+            p.keys(item)
+
+
 def test_a_row_that_would_be_too_long_loses_what_came_first() -> None:
     files = tuple(f"{n:04}" + "a" * 300 for n in range(400))
     kept = msgspec.json.decode(stored(Long(name="it", files=files, counts={"one": 1})), type=Long)
