@@ -9,7 +9,7 @@ from urllib.parse import quote
 import click
 
 from memctl.cli.asking import NOTHING_FOUND, SHORT_ID, looking_back, placed, reading, running
-from memctl.cli.output import Cell, Column, line, print_json, print_lines, print_table, tell, when
+from memctl.cli.output import Cell, Column, broken, line, print_json, print_lines, print_table, tell, when
 from memctl.cli.read import nothing, print_page, tell_scope
 from memctl.cli.say import KINDS, say, told
 
@@ -139,7 +139,8 @@ def explain(id: str, as_json: bool) -> None:
     for level in found["levels"]:
         mark = click.style("✓", fg="green") if level["reached"] else click.style("·", dim=True)
         at = f" {level['id'][:SHORT_ID]}" if level["id"] else ""
-        click.echo(f"{mark} L{level['level']} {level['name']}{at}: {line(level['why'])}")
+        head, *more = broken(f"  L{level['level']} {level['name']}{at}: {line(level['why'])}", 2)
+        click.echo("\n".join([f"{mark}{head[1:]}", *more]))
     for missing in found["missing"]:
         print_lines(f"  missing: {line(missing)}")
     for rival in found["conflicts"]:
@@ -167,7 +168,8 @@ def _print_quoted(quoted: dict[str, Any]) -> None:
         return
     before, after = line(quoted["before"])[-60:], line(quoted["after"])[:60]
     quote = click.style(line(evidence["quote"])[:300], bold=True)
-    click.echo(f"  {'…' if before else ''}{before.lstrip('…')} »{quote}« {after.rstrip('…')}{'…' if after else ''}")
+    told = f"  {'…' if before else ''}{before.lstrip('…')} »{quote}« {after.rstrip('…')}{'…' if after else ''}"
+    click.echo("\n".join(broken(told.rstrip(), 2)))
 
 
 @click.command("verify-knowledge")

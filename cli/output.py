@@ -1,6 +1,6 @@
 """What commands print: tables for people, JSON for programs, moments as dates, and nothing that could steer a terminal.
 
-Data goes to stdout, messages to stderr. On a terminal a table fits its width; elsewhere lines are left whole.
+Data goes to stdout, messages to stderr. On a terminal tables and texts fit its width; elsewhere lines are left whole.
 """
 
 from __future__ import annotations
@@ -96,9 +96,28 @@ def print_json(answer: Any, indent: int | None = 2) -> None:
 
 
 def print_lines(*lines: str) -> None:
-    """Texts of stored content, made safe."""
+    """Texts of stored content, made safe. On a terminal they are broken at words, below where each begins."""
     for each in lines:
-        click.echo(safe(each))
+        for row in safe(each).split("\n"):
+            click.echo("\n".join(broken(row, len(row) - len(row.lstrip(" ")))))
+
+
+def broken(text: str, indent: int) -> list[str]:
+    """On a terminal, the rows that a line takes: each ends with a word, the others begin `indent` in; else the line.
+
+    A word that is wider than the terminal stays whole: it may be a path, to be copied.
+    """
+    if not sys.stdout.isatty() or width_of(text) <= (room := shutil.get_terminal_size().columns):
+        return [text]
+    first, *words = text[indent:].split(" ")
+    rows, row = [], text[:indent] + first
+    for word in words:
+        if width_of(f"{row} {word}") > room:
+            rows.append(row)
+            row = " " * indent + word
+        else:
+            row += f" {word}"
+    return [*rows, row]
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from memctl.cli.asking import NOTHING_FOUND, SHORT_ID, looking_back, placed, reading, running
-from memctl.cli.output import Cell, Column, line, print_json, print_lines, print_table, safe, span, tell, when
+from memctl.cli.output import Cell, Column, broken, line, print_json, print_lines, print_table, safe, span, tell, when
 
 
 @click.command()
@@ -237,10 +237,10 @@ def tell_scope(scope: dict[str, Any]) -> None:
 def print_found(found: dict[str, Any]) -> None:
     mark = click.style(f"{found['class']:<9}", **_styled(found["class"]))
     place = f" · {found['project']}" if found["project"] else ""
-    head = f"{found['score']:.2f}  {line(found['title'])}"
-    click.echo(f"{mark} {head}")
+    head, *more = broken(f"{'':<10}{found['score']:.2f}  {line(found['title'])}", 10)
+    click.echo("\n".join([f"{mark} {head[10:]}", *more]))
     about = f"{found['id'][:SHORT_ID]} · {found['kind']} · {when(found['occurred_at'])}{place} · {found['why']}"
-    click.echo(click.style(f"          {line(about)}", dim=True))
+    click.echo(click.style("\n".join(broken(f"{'':<10}{line(about)}", 10)), dim=True))
     body = _rest(found["text"], found["title"])
     for each in body[:4]:
         print_lines(f"          {each}")
@@ -270,7 +270,10 @@ def print_bug(hit: dict[str, Any]) -> None:
     types = ", ".join(hit["error_types"])
     title = hit["message"] if hit["message"].startswith(types) else f"{types}: {hit['message']}"
     score = f"{hit['score']:.2f}" if hit["aspects"] else "    "
-    click.echo(f"{score}  {click.style(line(title), bold=True)}")
+    head, *more = broken(f"{'':<6}{line(title)}", 6)
+    click.echo(f"{score}  {click.style(head[6:], bold=True)}")
+    for row in more:
+        click.echo(click.style(row, bold=True))
     places = ", ".join(hit["projects"]) or "no project"
     print_lines(f"      seen {hit['occurrences']}×, last {when(hit['last_seen'])}, in {places}")
     if hit["aspects"]:

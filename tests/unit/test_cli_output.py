@@ -108,6 +108,21 @@ def test_a_table_on_a_terminal_fits_its_width(monkeypatch: pytest.MonkeyPatch, c
     assert "0a1b2c3d" in lines[1]
 
 
+@given(st.text("ab 한/", max_size=300), st.integers(0, 12), st.sampled_from([20, 80]))
+def test_a_text_on_a_terminal_is_broken_at_its_words_and_hangs_below_its_beginning(
+    text: str, indent: int, columns: int
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "stdout", Terminal())
+        patch.setenv("COLUMNS", str(columns))
+        rows = output.broken(" " * indent + text, indent)
+    assert " ".join(row[indent:] for row in rows) == text
+    assert all(row[:indent].strip() == "" for row in rows)
+    for row in rows:
+        assert output.width_of(row) <= columns or " " not in row.strip()
+    assert output.broken(" " * indent + text, indent) == [" " * indent + text]  # elsewhere it is whole
+
+
 def test_markup_in_stored_text_is_not_interpreted(monkeypatch: pytest.MonkeyPatch) -> None:
     screen = Terminal()
     monkeypatch.setattr(sys, "stdout", screen)
