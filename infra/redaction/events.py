@@ -48,6 +48,9 @@ _SHORT_PATH = LONGEST // 6
 
 _SMALLEST, _LARGEST = -(2**63), 2**63 - 1
 
+_MOST_COUNTED, _MOST_STATED = 2**40, 2**53
+"""Of a number that a field is for: of tokens, milliseconds or characters, of which rows hold sums, and of any other."""
+
 # Clients put the server's name before a tool's in ways of their own; Claude Code that of a plugin too.
 _OWN_TOOL = re.compile(r"(?:mcp_{1,2})?(?:plugin_memctl_)?memctl(?:_{1,2}|[.:/])\w")
 
@@ -119,9 +122,10 @@ def _prepared(event: NewEvent, redactor: Redactor, counts: Counter[str]) -> NewE
             changes |= {"text": _CUT, "length": payload.length or len(payload.text)}
         if changes:
             payload = msgspec.structs.replace(payload, **changes)
-    elif isinstance(payload, ProjectIdentified) and len(joined) > _OTHER_CAP:
+    elif isinstance(payload, ProjectIdentified) and len(joined) > _SHORT_PATH:
         of_paths = {name: bounded(getattr(payload, name)) for name in ("location", "root", "repository")}
-        payload = msgspec.structs.replace(payload, **of_paths)
+        placed = msgspec.structs.replace(payload, **of_paths)
+        payload = payload if placed == payload else placed
     if len(location) > _SHORT_PATH:
         location = bounded(location)
     if payload is event.payload and location == event.location:
@@ -162,7 +166,7 @@ def _collect(value: Any, strings: list[str], key: str = "", depth: int = 0) -> b
         return odd
     if isinstance(value, Hunk):
         strings.extend(value.lines)
-        return False
+        return max(abs(value.old_start), abs(value.new_start)) > _MOST_COUNTED
     if isinstance(value, (list, tuple)):
         odd = depth > _MAX_DEPTH
         for inner in value:
@@ -179,6 +183,8 @@ def _collect(value: Any, strings: list[str], key: str = "", depth: int = 0) -> b
         return odd
     if isinstance(value, float):
         return not math.isfinite(value) or (depth > 0 and abs(value) > _LARGEST)
+    if not depth:
+        return isinstance(value, int) and abs(value) > _MOST_COUNTED
     return isinstance(value, int) and not _SMALLEST <= value <= _LARGEST
 
 
@@ -204,9 +210,15 @@ class _Rewrite:
             # A key spans lines: they are one text.
             lines = "\n".join(value.lines)
             redacted = self.text(lines)
-            return value if redacted == lines else Hunk(value.old_start, value.new_start, tuple(redacted.split("\n")))
+            told = Hunk(_counted(value.old_start), _counted(value.new_start), tuple(redacted.split("\n")))
+            return value if told == value else told
         if isinstance(value, msgspec.Struct):
-            fields = {name: (old, self.value(old)) for name in value.__struct_fields__ if (old := getattr(value, name))}
+            most = _MOST_COUNTED if isinstance(value, Observation) else _MOST_STATED
+            fields = {
+                name: (old, _counted(old, most) if old.__class__ is int else self.value(old))
+                for name in value.__struct_fields__
+                if (old := getattr(value, name))
+            }
             changes = {name: new for name, (old, new) in fields.items() if new != old}
             return msgspec.structs.replace(value, **changes) if changes else value
         if isinstance(value, float) and (not depth or not math.isfinite(value)):
@@ -227,6 +239,10 @@ class _Rewrite:
         text, counts = self._redactor.redact(text, before, after)
         self._counts.update(counts)
         return text
+
+
+def _counted(number: int, most: int = _MOST_COUNTED) -> int:
+    return max(-most, min(number, most))
 
 
 def _capped(payload: Observation) -> dict[str, Any]:

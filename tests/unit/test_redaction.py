@@ -20,7 +20,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memctl.api.recall import _line, block
-from memctl.domain.event import Micros, NewEvent, Payload, event_types
+from memctl.domain.consolidation import MemoryPruned
+from memctl.domain.event import Micros, NewEvent, Payload, decode_payload, event_types
 from memctl.domain.location import normalise
 from memctl.domain.observations import (
     CONTEXT_BLOCK_CLOSE,
@@ -29,6 +30,7 @@ from memctl.domain.observations import (
     Hunk,
     NoticeReceived,
     PromptSubmitted,
+    ResponseReceived,
     ToolCalled,
     ToolReturned,
 )
@@ -263,13 +265,25 @@ def test_a_number_is_kept_as_it_comes_back(number: float) -> None:
     assert prepare(again) is again, "an import keeps it otherwise"
 
 
-def test_a_place_is_no_longer_than_an_index_takes() -> None:
-    far = "/" + "deep" * 9_000
+@pytest.mark.parametrize("length", [1_200, 3_000, 36_000])
+def test_a_place_is_no_longer_than_an_index_takes(length: int) -> None:
+    far = "/" + "deep" * (length // 4)
     place = prepare(event(ProjectIdentified(location=far, root=far, repository=far, remote="github.com/a/b"), far))
     assert isinstance(place.payload, ProjectIdentified)
     assert {place.location, place.payload.location, place.payload.root, place.payload.repository} == {normalise(far)}
     assert prepare(place) is place
     assert prepare(event(PromptSubmitted(text="hello"), far)).location == normalise(far)
+
+
+def test_a_number_that_a_field_is_for_stays_one_of_which_rows_can_hold_sums() -> None:
+    answered = ResponseReceived(text="hello", tokens_in=10**30, tokens_out=-(10**30), tokens_cached=7)
+    kept = prepare(event(answered)).payload
+    assert kept == ResponseReceived(text="hello", tokens_in=2**40, tokens_out=-(2**40), tokens_cached=7)
+    assert decode_payload("response.received", 1, msgspec.json.encode(kept)) == kept
+    edited = ToolReturned(tool="Edit", call="1", patch=(Hunk(10**30, 3, ("+x",)),))
+    assert getattr(prepare(event(edited)).payload, "patch", ()) == (Hunk(2**40, 3, ("+x",)),)
+    pruned = MemoryPruned(memory="m", last_at=1_772_449_200_000_000)
+    assert prepare(event(pruned)).payload == pruned
 
 
 def test_a_session_s_name_is_no_longer_than_its_row_has_room_for() -> None:
