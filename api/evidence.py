@@ -122,5 +122,6 @@ def _cut(span: Span, event: Event | None) -> Evidence:
         return Evidence(span.event, Origin("", "", ""), span.field, span.start, span.end, "", False)
     text = field_text(event.payload, span.field)
     quote = "" if text is None else text[span.start : span.end]
-    holds = bool(quote) and (not span.quote_hash or quote_hash(quote) == span.quote_hash)
+    of_it_all = span.start == span.end and not span.quote_hash  # the event is what shows it, none of its words
+    holds = of_it_all or (bool(quote) and (not span.quote_hash or quote_hash(quote) == span.quote_hash))
     return Evidence(span.event, origin_of(event), span.field, span.start, span.end, quote, holds)

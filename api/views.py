@@ -31,7 +31,7 @@ class Origin(msgspec.Struct, frozen=True):
 
 
 class Evidence(msgspec.Struct, frozen=True):
-    """A quote, cut from its source event as that stands now.
+    """A quote, cut from its source event as that stands now; none (`start` is `end`) where all of it shows it.
 
     `start` and `end` count characters of the event's `field`. `holds` says whether the quote still is what was quoted:
     false where the event was erased (then the quote is empty) or reads otherwise.

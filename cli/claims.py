@@ -167,8 +167,8 @@ def _print_quoted(quoted: dict[str, Any]) -> None:
         click.echo(click.style("  broken: the event no longer reads so", fg="red"))
         return
     before, after = line(quoted["before"])[-60:], line(quoted["after"])[:60]
-    quote = click.style(line(evidence["quote"])[:300], bold=True)
-    told = f"  {'…' if before else ''}{before.lstrip('…')} »{quote}« {after.rstrip('…')}{'…' if after else ''}"
+    quote = f" »{click.style(line(evidence['quote'])[:300], bold=True)}« " if evidence["quote"] else ""
+    told = f"  {'…' if before else ''}{before.lstrip('…')}{quote}{after.rstrip('…')}{'…' if after else ''}"
     click.echo("\n".join(broken(told.rstrip(), 2)))
 
 
