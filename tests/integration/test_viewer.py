@@ -283,6 +283,17 @@ def test_what_is_not_there_is_a_page_that_says_so(viewer: Viewer, path: str, sta
         assert browser.get(path).status_code == status
 
 
+def test_a_memory_is_told_whole_below_its_title(viewer: Viewer) -> None:
+    with viewer.signed_in() as browser:
+        asked = {"q": "coastline of Iceland", "project": "*", "kind": "turn"}
+        found = httpx.get(f"{viewer.url}/v1/search", params=asked, headers={"Authorization": f"Bearer {TOKEN}"})
+        turn = next(each for each in found.json()["results"] if each["kind"] == "turn")
+        page = html.unescape(browser.get(f"/things/{turn['id']}").text)
+        assert "\n" in turn["text"]
+        assert f"<h1>{turn['title']}</h1>" in page
+        assert f'<p class="text long">{turn["text"]}</p>' in page
+
+
 def test_a_session_is_told_in_the_order_in_which_it_went(viewer: Viewer) -> None:
     with viewer.signed_in() as browser:
         page = browser.get("/sessions/backwards").text.partition('id="timeline"')[2]
