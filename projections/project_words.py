@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from memctl.domain.bounded import NARROW, clipped, newest
-from memctl.domain.location import LONGEST
+from memctl.domain.location import LONGEST, bounded
 from memctl.domain.projects import Merging, ProjectMerged, ProjectSplit
 from memctl.projections.kernel import Recorded, projection
 
@@ -29,7 +29,7 @@ Word = Recorded[ProjectMerged] | Recorded[ProjectSplit]
 
 def _key(item: Word) -> str:
     told = item.payload
-    return told.merged if isinstance(told, ProjectMerged) else told.part
+    return bounded(told.merged if isinstance(told, ProjectMerged) else told.part)
 
 
 @projection(row=ProjectWords, key=_key)

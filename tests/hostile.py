@@ -124,6 +124,10 @@ class Values:
         """A directory, as long as one may be."""
         return normalise(f"/home/{self.text(1200)}/{self._rng.randrange(12)}")
 
+    def anchor(self) -> str:
+        """What a project is known by: a place, or in an import any text."""
+        return self.place() if self.longest <= FIELD else self.text(self.longest)
+
     def hex(self, digits: int) -> str:
         return f"{self._rng.getrandbits(4 * digits):0{digits}x}"
 
@@ -134,7 +138,8 @@ NAMES: dict[str, Callable[[Values], str]] = {
     "signature": lambda values: values.hex(32),
     "quote_hash": lambda values: values.hex(16),
     "field": lambda values: f"input.{values.text(LONGEST_FIELD - len('input.'))}",
-    **dict.fromkeys(("location", "place", "root", "around", "into", "merged", "part"), Values.place),
+    **dict.fromkeys(("location", "place", "root", "around"), Values.place),
+    **dict.fromkeys(("into", "merged", "part"), Values.anchor),
 }
 """Texts that memctl makes or bounds itself before a fold sees them."""
 
