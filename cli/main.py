@@ -123,6 +123,18 @@ class Commands(click.Group):
         assert isinstance(command, click.Command)
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as problem:
+            import difflib
+
+            if near := difflib.get_close_matches(args[0], COMMANDS, n=1):
+                problem.message += f" Did you mean {near[0]!r}?"
+            raise
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         room = formatter.width - max(map(len, COMMANDS)) - 4
         for heading, names in SECTIONS.items():

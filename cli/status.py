@@ -255,7 +255,8 @@ def _figures(look: Look) -> Iterator[tuple[str, str]]:
     taken = (
         "" if health is None else f"database {size(health.sizes['database'])}, log {size(health.sizes['log'])} of it"
     )
-    yield "disk", "; ".join(part for part in (taken, free) if part)
+    if taken or free:
+        yield "disk", "; ".join(part for part in (taken, free) if part)
     if look.kept is not None:
         yield "backups", _backups(look.kept)
     yield "spool", f"{look.spooled:,} deliveries wait" if look.spooled else "empty"

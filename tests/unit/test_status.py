@@ -76,6 +76,12 @@ def test_where_nothing_is_wrong_the_first_word_says_so_and_a_screen_holds_it() -
     assert max(map(width_of, lines)) <= 80
 
 
+def test_what_nobody_knows_has_no_line() -> None:
+    told = shown(Look(Status(PLACES, False, [], {})))
+    assert [row for row in told.splitlines() if row and len(row.split()) < 2] == []
+    assert "disk" not in told
+
+
 @pytest.mark.parametrize(
     ("look", "named"),
     [
