@@ -131,9 +131,9 @@ class Commands(click.Group):
         except click.UsageError as problem:
             import difflib
 
-            if near := difflib.get_close_matches(args[0], COMMANDS, n=1):
-                problem.message += f" Did you mean {near[0]!r}?"
-            raise
+            near = difflib.get_close_matches(args[0], COMMANDS, n=1)
+            told = f"{problem.message} Did you mean {near[0]!r}?" if near else problem.message
+            raise click.UsageError(told, ctx) from None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         room = formatter.width - max(map(len, COMMANDS)) - 4
