@@ -283,11 +283,13 @@ def print_bug(hit: dict[str, Any]) -> None:
     if best is None:
         print_lines("      no way out is known yet")
     else:
-        print_lines(f"      fix: {line(best['approach'] or best['description'])}")
+        # Often the one is the beginning of the other.
+        whole = best["description"].startswith(best["approach"][:40].rstrip("…"))
+        print_lines(f"      fix: {line(best['description'] if whole else best['approach'])[:300]}")
         lasted = f"held {best['successes']} of {best['uses']}"
         took = f"; takes {span(hit['mean_resolve_s'])}" if hit["mean_resolve_s"] else ""
         print_lines(f"      {lasted}{took}")
-        if best["approach"] and best["description"]:
+        if best["description"] and not whole:
             print_lines(f"      why: {line(best['description'])[:300]}")
         for edit in best["edits"]:
             print_lines(f"      edit {line(edit['path'])}")

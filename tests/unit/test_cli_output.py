@@ -21,6 +21,7 @@ from memctl.cli import output
 from memctl.cli.ingest import KINDS_SHOWN, print_account
 from memctl.cli.main import COMMANDS, SECTIONS, memctl
 from memctl.cli.output import Cell, Column
+from memctl.cli.read import print_bug
 
 STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
@@ -184,3 +185,26 @@ def test_a_command_that_is_none_is_told_with_the_one_that_is_near(word: str, tol
     done = CliRunner().invoke(memctl, [word])
     assert done.exit_code == 2
     assert done.output.rstrip("\n").endswith(told)
+
+
+@pytest.mark.parametrize(
+    ("approach", "description", "told"),
+    [
+        ("The rate is a float, so I parse it with…", "The rate is a float, so I parse it with Decimal.", 1),
+        ("edited totals.py", "The rate is a float.", 2),
+        ("", "The rate is a float.", 1),
+        ("ran `make test`", "", 1),
+    ],
+)
+def test_a_fix_is_told_once_and_whole(
+    capsys: pytest.CaptureFixture[str], approach: str, description: str, told: int
+) -> None:
+    solution = {"approach": approach, "description": description, "successes": 1, "uses": 1, "edits": []}
+    hit = {
+        "error_types": ["TypeError"], "message": "no", "aspects": [], "score": 0.0, "projects": [], "occurrences": 1,
+        "last_seen": "2026-03-02T09:00:00Z", "solution": solution, "mean_resolve_s": 0, "related": [], "signature": "5",
+    }  # fmt: skip
+    print_bug(hit)
+    lines = [each.strip() for each in capsys.readouterr().out.splitlines() if each.strip().startswith(("fix:", "why:"))]
+    assert len(lines) == told
+    assert lines[-1].partition(": ")[2] == (description or approach)
