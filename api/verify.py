@@ -155,7 +155,7 @@ class Verification:
             advice="run `memctl forget --resume`",
         )  # fmt: skip
         yield check(
-            "log", "guards", "3 triggers and a unique index", audit.open_guards(connection),
+            "log", "guards", "3 triggers, a unique index and a sequence", audit.open_guards(connection),
             advice="the log was open to changes: compare it with a backup, then run `memctl init` on a fresh one",
         )  # fmt: skip
 

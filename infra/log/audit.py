@@ -182,7 +182,8 @@ def stranded_variants(connection: Connection, upto: Position) -> list[int]:
 
 
 def open_guards(connection: Connection) -> list[str]:
-    """What of the log's guards is missing: triggers that refuse changes, and the index that keeps keys unique."""
+    """What of the log's guards is missing: triggers that refuse changes, the index that keeps keys unique, and the
+    sequence that hands out positions in their order."""
     found = {
         row[0]: (row[1], row[2], row[3])
         for row in connection.execute(
@@ -207,6 +208,16 @@ def open_guards(connection: Connection) -> list[str]:
     ).fetchone()
     if index is None or not index[0]:
         missing.append("index events_id, which keeps keys unique, is not there or not valid")
+    sequence = connection.execute(
+        "SELECT seqcache = 1 AND seqincrement > 0 AND NOT seqcycle FROM pg_sequence"
+        " WHERE seqrelid = pg_get_serial_sequence('memctl.events', 'position')::regclass"
+    ).fetchone()
+    if sequence is None or not sequence[0]:
+        # A connection that holds some in reserve uses them once the mark has passed them.
+        missing.append(
+            "the sequence of positions does not hand out one at a time, each above the last, so readers may have passed"
+            " some by: make it CACHE 1 NO CYCLE again, then run `memctl replay --all`"
+        )
     return missing
 
 

@@ -225,6 +225,8 @@ def test_a_variant_whose_first_delivery_is_gone_is_named(settings: Settings, mem
             "trigger events_no_change does not do what it is there for",
         ),
         ("DROP INDEX memctl.events_id", "index events_id"),
+        ("ALTER SEQUENCE memctl.events_position_seq CACHE 20", "readers may have passed some by"),
+        ("ALTER SEQUENCE memctl.events_position_seq CYCLE", "the sequence of positions"),
     ],
 )
 def test_a_log_that_could_be_changed_is_a_gap(settings: Settings, memory: Connection, open_it: str, told: str) -> None:
