@@ -150,8 +150,9 @@ def _but_by_chance(connection: Connection, table: str, hits: set[str]) -> set[st
     word = re.compile(rf"(?<![^\W_])(?:{'|'.join(sorted(doubtful))})(?![^\W_])", re.IGNORECASE)
     query = sql.SQL("SELECT to_jsonb(t)::text FROM memctl.{} t WHERE to_jsonb(t)::text ILIKE ANY(%s)")
     said: set[str] = set()
-    with contextlib.suppress(psycopg.errors.UndefinedTable):
-        for (row,) in connection.execute(query.format(sql.Identifier(table)), [[f"%{hit}%" for hit in doubtful]]):
+    with contextlib.suppress(psycopg.errors.UndefinedTable), connection.cursor() as cursor:
+        # One by one: nearly every row may hold them by chance.
+        for (row,) in cursor.stream(query.format(sql.Identifier(table)), [[f"%{hit}%" for hit in doubtful]]):
             said.update(hit.lower() for text in _strings(msgspec.json.decode(row)) for hit in word.findall(text))
     return hits - doubtful | said
 
