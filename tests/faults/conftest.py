@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import servers
+from orders import Server
 
 from memctl.infra.database import Connection, DatabaseUnavailable, connect
 from memctl.infra.vectors import store
@@ -57,3 +59,8 @@ def environment(database_url: str, environment_for: Callable[[str], dict[str, st
 def log(database_url: str) -> Iterator[Connection]:
     with connect(database_url) as connection:
         yield connection
+
+
+@pytest.fixture(scope="module")
+def server(postgres_server: str, templates: servers.Templates) -> Server:
+    return postgres_server, templates

@@ -9,11 +9,11 @@ import random
 import fates
 import pytest
 import servers
-from faults.test_order import Server, folded, orders, server
 from histories import digests, events_of, everything, real_sessions
 from hypothesis import given
 from hypothesis import strategies as st
 from oddities import Odd
+from orders import Server, folded, orders
 from unit.test_history_laws import history
 
 from memctl.domain.event import NewEvent
@@ -23,8 +23,6 @@ from memctl.infra.log.append import append
 from memctl.infra.redaction import prepare_all
 from memctl.workers.drain import Drainer, catch_up
 from memctl.workers.replay import replay
-
-__all__ = ["server"]
 
 
 class Sessions(list[list[NewEvent]]):

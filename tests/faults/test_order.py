@@ -15,10 +15,10 @@ import pytest
 import servers
 from events import NOON, prompt
 from histories import digests, drained, events_of, example, real_sessions
-from hypothesis import HealthCheck, Phase, given
-from hypothesis import settings as limits
+from hypothesis import given
 from hypothesis import strategies as st
-from soak import FACTOR, examples
+from orders import Server, folded, orders
+from soak import FACTOR
 from unit.test_history_laws import history
 
 from memctl.domain.erasing import Scope, Tombstone
@@ -44,8 +44,6 @@ from memctl.workers.erasure import erase_round, nothing_rebuilt, with_twins, wit
 from memctl.workers.forgetting import rounds
 from memctl.workers.refold import refold
 from memctl.workers.replay import NothingToRollBackTo, replay, rollback
-
-Server = tuple[str, servers.Templates]
 
 EVENTS = 80
 """About how many of the real sessions' events are taken: whole sessions, the shortest first."""
@@ -75,31 +73,6 @@ def by_hook(event: NewEvent, number: int) -> NewEvent:
     )
 
 
-def folded(
-    server: str,
-    templates: servers.Templates,
-    events: list[NewEvent],
-    cuts: list[int],
-    *,
-    shards: int = 1,
-    batch: int = 2000,
-) -> object:
-    """The digests after the events arrived in parts, each folded before the next one came."""
-    with servers.fresh_database(server, templates.live(shards)) as url, connect(url) as connection:
-        drainer = Drainer(url, batch)
-        edges = [0, *sorted(cuts), len(events)]
-        for start, end in itertools.pairwise(edges):
-            append(connection, 1, events[start:end])
-            catch_up(drainer)
-        drainer.close()
-        return digests(connection)
-
-
-@pytest.fixture(scope="module")
-def server(postgres_server: str, templates: servers.Templates) -> Server:
-    return postgres_server, templates
-
-
 def check_orders(server: Server, events: list[NewEvent], seed: int, hooks: bool, backwards: bool) -> None:
     luck = random.Random(seed)
     if backwards:  # the clock of each event is set at random within two minutes
@@ -118,15 +91,6 @@ def check_orders(server: Server, events: list[NewEvent], seed: int, hooks: bool,
     assert folded(*server, arriving, cuts, shards=shards, batch=batch) == expected
     hooks_first = sorted(events, key=lambda e: not e.dedupe_key.startswith("hook:"))
     assert folded(*server, hooks_first, [len(events) // 2], shards=16) == expected
-
-
-# A seed is no simpler for being smaller: nothing is gained by looking for the smallest that fails.
-orders = limits(
-    examples(2),
-    deadline=None,
-    phases=(Phase.explicit, Phase.generate),
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
 
 
 @orders

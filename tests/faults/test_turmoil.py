@@ -28,8 +28,9 @@ import pytest
 import redis
 import servers
 from events import stated
-from faults.test_order import folded, forgotten
+from faults.test_order import forgotten
 from histories import digests, drained, example
+from orders import folded
 from processes import memctl
 from soak import seeded
 from unit.test_history_laws import history

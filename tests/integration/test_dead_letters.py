@@ -716,7 +716,7 @@ def test_a_rebuild_names_what_postgres_refuses(
     before = fold(log, database_url, SAID)
     live = generations.live(log)
     fact = f"SELECT id FROM memctl.facts_g{live.stage1} WHERE type = 'prompted' AND payload->>'text' LIKE '%%' || %s"
-    ((source,),) = log.execute(fact, [POISON]).fetchall()  # type: ignore[arg-type]
+    ((source,),) = log.execute(fact.encode(), [POISON]).fetchall()
     faults.add("said nul" if first_stage == 1 else "nul")
     dropped = f"{event_id_of(1, BAD.dedupe_key)} --reason" if first_stage == 1 else f"{source} --from heard --row here"
     with pytest.raises(RebuildStopped, match=f"memctl dlq drop {dropped}"):
