@@ -64,26 +64,6 @@ def when(iso: str | None, now: datetime | None = None) -> str:
     return f"{at:%Y-%m-%d}"
 
 
-def span(seconds: float | None) -> str:
-    """A duration as people say it: `40 s`, `12 min`, `3 h`, `2 d`."""
-    if seconds is None:
-        return ""
-    for unit, length in (("d", 86_400), ("h", 3_600), ("min", 60)):
-        if seconds >= length:
-            return f"{seconds / length:.0f} {unit}"
-    return f"{seconds:.0f} s"
-
-
-def size(count: int) -> str:
-    """Bytes as people say it: `1.2 MB`."""
-    amount = float(count)
-    for unit in ("B", "kB", "MB"):
-        if amount < 1000:
-            return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
-        amount /= 1000
-    return f"{amount:.1f} GB"
-
-
 def tell(message: str) -> None:
     """A message for people, to stderr."""
     click.echo(safe(message), err=True)

@@ -9,7 +9,8 @@ from typing import Any
 import click
 
 from memctl.cli.asking import NOTHING_FOUND, SHORT_ID, looking_back, placed, reading, running
-from memctl.cli.output import Cell, Column, broken, line, print_json, print_lines, print_table, safe, span, tell, when
+from memctl.cli.output import Cell, Column, broken, line, print_json, print_lines, print_table, safe, tell, when
+from memctl.domain.wording import fix_and_why, span
 
 
 @click.command()
@@ -283,14 +284,13 @@ def print_bug(hit: dict[str, Any]) -> None:
     if best is None:
         print_lines("      no way out is known yet")
     else:
-        # Often the one is the beginning of the other.
-        whole = best["description"].startswith(best["approach"][:40].rstrip("…"))
-        print_lines(f"      fix: {line(best['description'] if whole else best['approach'])[:300]}")
+        fix, why = fix_and_why(best["approach"], best["description"])
+        print_lines(f"      fix: {line(fix)[:300]}")
         lasted = f"held {best['successes']} of {best['uses']}"
         took = f"; takes {span(hit['mean_resolve_s'])}" if hit["mean_resolve_s"] else ""
         print_lines(f"      {lasted}{took}")
-        if best["description"] and not whole:
-            print_lines(f"      why: {line(best['description'])[:300]}")
+        if why:
+            print_lines(f"      why: {line(why)[:300]}")
         for edit in best["edits"]:
             print_lines(f"      edit {line(edit['path'])}")
             for sign, colour, text in (("-", "red", edit.get("before", "")), ("+", "green", edit.get("after", ""))):

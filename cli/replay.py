@@ -136,7 +136,8 @@ def _roll_back(settings: Settings, as_json: bool) -> None:
 def _status(settings: Settings, as_json: bool) -> None:
     import msgspec
 
-    from memctl.cli.output import print_json, span, when
+    from memctl.cli.output import print_json, when
+    from memctl.domain.wording import span
     from memctl.infra import rebuilds
     from memctl.infra.database import connect, outages
 

@@ -16,9 +16,10 @@ from urllib.parse import urlsplit
 
 import click
 
-from memctl.cli.output import Cell, Column, line, print_json, size, span, table_lines, tell, when
+from memctl.cli.output import Cell, Column, line, print_json, table_lines, tell, when
 from memctl.cli.up import data_dir_option
 from memctl.domain.errors import MemctlError
+from memctl.domain.wording import size, span
 
 if TYPE_CHECKING:
     from memctl.api.dead_letters import Standing

@@ -12,6 +12,8 @@ from urllib.parse import quote
 import jinja2
 from markupsafe import Markup, escape
 
+from memctl.domain.wording import fix_and_why, size, span
+
 POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self';"
     " base-uri 'none'; frame-ancestors 'none'"
@@ -29,7 +31,8 @@ def environment() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     made.filters.update(when=when, size=size, part=part, count=count, pretty=pretty, marked=marked, brief=brief)
-    made.filters.update(lasted=lasted, ticked=ticked)
+    made.filters.update(span=span, ticked=ticked)
+    made.globals.update(fix_and_why=fix_and_why)
     return made
 
 
@@ -48,26 +51,8 @@ def when(at: str | datetime | None) -> Markup | str:
     return Markup('<time datetime="{0}" title="{0}">{1}</time>').format(moment.isoformat(), words)
 
 
-def size(count: int) -> str:
-    """Bytes in the unit that fits."""
-    number = float(count)
-    for unit in ("B", "kB", "MB", "GB"):
-        if number < 1000:
-            return f"{number:.0f} {unit}" if unit == "B" else f"{number:.1f} {unit}"
-        number /= 1000
-    return f"{number:.1f} TB"
-
-
 def count(number: float) -> str:
     return f"{number:,.0f}"
-
-
-def lasted(seconds: float) -> str:
-    """A time that something took, in the unit that fits."""
-    for most, unit, of in ((90, "s", 1), (5400, "min", 60), (129_600, "h", 3600)):
-        if seconds < most:
-            return f"{seconds / of:.0f} {unit}"
-    return f"{seconds / 86_400:.0f} days"
 
 
 def part(text: object) -> str:

@@ -22,6 +22,7 @@ from memctl.cli.ingest import KINDS_SHOWN, print_account
 from memctl.cli.main import COMMANDS, SECTIONS, memctl
 from memctl.cli.output import Cell, Column
 from memctl.cli.read import print_bug
+from memctl.domain.wording import size, span
 
 STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
@@ -147,8 +148,8 @@ def test_moments_are_told_as_local_dates() -> None:
 
 
 def test_durations_and_sizes_are_rounded_to_what_matters() -> None:
-    assert [output.span(s) for s in (None, 40, 720, 10_800, 172_800)] == ["", "40 s", "12 min", "3 h", "2 d"]
-    assert [output.size(n) for n in (12, 1_200, 3_400_000, 5_000_000_000)] == ["12 B", "1.2 kB", "3.4 MB", "5.0 GB"]
+    assert [span(s) for s in (None, 40, 720, 10_800, 172_800)] == ["", "40 s", "12 min", "3 h", "2 d"]
+    assert [size(n) for n in (12, 1_200, 3_400_000, 5_000_000_000)] == ["12 B", "1.2 kB", "3.4 MB", "5.0 GB"]
 
 
 @pytest.mark.parametrize(("flags", "stdin"), [([], "a word"), (["--yes"], ""), (["--dry-run"], " \n")])
