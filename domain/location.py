@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Iterator
 from functools import lru_cache
+
+from memctl.domain import patterns
 
 LONGEST = 1000
 """Bytes of the longest location that is kept whole, as JSON: rows hold some of them."""
@@ -13,22 +14,22 @@ LONGEST = 1000
 _BLANK, _QUOTE = 0x20, 0x22
 """Characters below the one, and the other, cost up to six bytes in JSON."""
 
-_DRIVE = re.compile(r"([A-Za-z]):(?=/|$)")
-_MOUNTED = re.compile(r"(?:/cygdrive)?/([A-Za-z])(?=/|$)")
+_DRIVE = patterns.compile(r"([A-Za-z]):(?=/|$)")
+_MOUNTED = patterns.compile(r"(?:/cygdrive)?/([A-Za-z])(?=/|$)")
 """A drive as the shells of Git for Windows and Cygwin call it."""
 
 # Beside the project, by habit: `<project>.worktrees/<name>`, also with `__`, `_` or `-` for the dot.
-_BESIDE = re.compile(r"(.+/[^/]*[^/._-])(?:\.|-|__?)worktrees/[^/]+(?:/.*)?")
+_BESIDE = patterns.compile(r"(.+/[^/]*[^/._-])(?:\.|-|__?)worktrees/[^/]+(?:/.*)?")
 
 # Where tools keep a project's worktrees inside the project: `.worktrees/<name>` (git, by habit),
 # `.claude/worktrees/<name>` (Claude Code; others alike), `.git/worktrees/<name>`, `.conductor/<name>` (Conductor).
-_INSIDE = re.compile(r"(.+?)/(?:\.[A-Za-z0-9_-]+/worktrees|\.worktrees|\.conductor)/[^/]+(?:/.*)?")
+_INSIDE = patterns.compile(r"(.+?)/(?:\.[A-Za-z0-9_-]+/worktrees|\.worktrees|\.conductor)/[^/]+(?:/.*)?")
 
 # And where they keep them outside: `~/.codex/worktrees/<id>/<project>` (Codex), `~/.cursor/worktrees/<project>/<id>`
 # (Cursor), `~/conductor/workspaces/<project>/<name>` (Conductor).
-_CODEX = re.compile(r"(.+/\.codex/worktrees)/[^/]+/([^/]+)(?:/.*)?")
-_CURSOR = re.compile(r"(.+/\.cursor/worktrees/[^/]+)/[^/]+(?:/.*)?")
-_CONDUCTOR = re.compile(r"(.+/conductor/workspaces/[^/]+)(?:/.*)?")
+_CODEX = patterns.compile(r"(.+/\.codex/worktrees)/[^/]+/([^/]+)(?:/.*)?")
+_CURSOR = patterns.compile(r"(.+/\.cursor/worktrees/[^/]+)/[^/]+(?:/.*)?")
+_CONDUCTOR = patterns.compile(r"(.+/conductor/workspaces/[^/]+)(?:/.*)?")
 
 
 def normalise(cwd: str) -> str:

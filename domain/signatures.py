@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Iterable
 
 import msgspec
 
+from memctl.domain import patterns
 from memctl.domain.error_shapes import ERROR_WORDS, PLAIN, STRONG, WRAPPER, Shape, Shown
 from memctl.domain.error_tools import SHAPES
 from memctl.domain.literals import Literals
@@ -37,7 +37,7 @@ class SeenError(msgspec.Struct, frozen=True):
     code: str = ""
 
 
-_NOISE = re.compile(
+_NOISE = patterns.compile(
     r"(?:<tool_use_error>)?(?:"
     r"The user doesn't want to (?:proceed|take this action)|User (?:rejected|declined|chose not)|"
     r"The tool use was rejected|Sibling tool call errored|\[?Request interrupted|Interrupted by user|"
@@ -65,7 +65,7 @@ def is_noise(text: str) -> bool:
     return _NOISE.match(text.lstrip()[:200]) is not None
 
 
-_HEADER = re.compile(r"\A(?:<tool_use_error>)?(?:(?:Error: )?Exit code:? \d+\n?)?")
+_HEADER = patterns.compile(r"\A(?:<tool_use_error>)?(?:(?:Error: )?Exit code:? \d+\n?)?")
 
 
 def signature_of(text: str, command: str = "") -> list[SeenError]:
@@ -168,9 +168,9 @@ def _by_exit(command: str, text: str, exit_code: int | None) -> list[Shown]:
     )
 
 
-_POINTED_AT = re.compile(
+_POINTED_AT = patterns.compile(
     r"^(?:[> \t]*\d+ ?[|│])?[ \t]*(?P<code>[^\s|│^~][^\n]*)\n[ \t]*(?:\d* ?[|│])?[ \t]*(?:\^[\^~-]*|~{2,})",
-    re.MULTILINE,
+    patterns.M,
 )
 """A line of source with a caret or a wave under it."""
 
@@ -186,8 +186,8 @@ def _code_at(shown: Shown, text: str) -> str:
     return found["code"].strip()[:200]
 
 
-_BLANK_LINE = re.compile(r"\n[ \t]*\n")
-_TESTED = re.compile(r" \(\d+(?:\.\d+)?m?s\)| \[\d+(?:\.\d+)?m?s\]")
+_BLANK_LINE = patterns.compile(r"\n[ \t]*\n")
+_TESTED = patterns.compile(r" \(\d+(?:\.\d+)?m?s\)| \[\d+(?:\.\d+)?m?s\]")
 
 
 def _seen(shown: Shown, text: str) -> SeenError:

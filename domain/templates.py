@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from functools import lru_cache
 
-ANSI = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
+from memctl.domain import patterns
+
+ANSI = patterns.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
 
 _EXTENSIONS = (
     "py|pyi|js|jsx|ts|tsx|mjs|cjs|mts|cts|go|rs|java|kt|kts|scala|c|h|cc|cpp|hpp|cxx|cs|fs|rb|php|swift|m|mm|sh|"
@@ -16,7 +17,7 @@ _EXTENSIONS = (
     "exe|db|sqlite"
 )
 
-_VARYING = re.compile(
+_VARYING = patterns.compile(
     rf"""(?P<url>\b[a-z][a-z0-9+.-]{{1,12}}://[^\s'"`<>)\]]+)
     | (?P<email>\b[\w.+-]+@[\w-]+\.[A-Za-z][\w.-]+\b)
     | (?P<id>\b[0-9a-fA-F]{{8}}-(?:[0-9a-fA-F]{{4}}-){{3}}[0-9a-fA-F]{{12}}\b)
@@ -35,7 +36,7 @@ _VARYING = re.compile(
     | (?P<n>(?<![\w.])[+-]?\d+(?:[.,_:]\d+)*
         (?:\s?(?:ms|µs|us|ns|s|sec|secs|seconds?|m|min|minutes?|h|hours?|[KMG]?i?B|%)\b)?)
     """,
-    re.VERBOSE,
+    patterns.X,
 )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 import unicodedata
 import zlib
 from collections import Counter
@@ -12,14 +11,16 @@ from functools import lru_cache
 
 import Stemmer
 
+from memctl.domain import patterns
+
 # --- canonical text ---
 
 # Punctuation that carries meaning inside code, and `_`, which belongs to words there.
 _CODE_MARKS = "+#./!=<>-"
-_APOSTROPHE = re.compile(r"(?<=[^\W\d_])['’](?=[^\W\d_])")
-_OPERATOR = re.compile(r"[!=]=+|<=+>?|>=+|=>|->|<-|<<|>>|[+/-]=")
-_LEADING = re.compile(r"--?|(?:\.{0,2}/)+|[.#]")  # a flag, a path, a dot file, a number of an issue
-_TRAILING = re.compile(r"\++|#")  # C++, C#
+_APOSTROPHE = patterns.compile(r"(?<=[^\W\d_])['’](?=[^\W\d_])")
+_OPERATOR = patterns.compile(r"[!=]=+|<=+>?|>=+|=>|->|<-|<<|>>|[+/-]=")
+_LEADING = patterns.compile(r"--?|(?:\.{0,2}/)+|[.#]")  # a flag, a path, a dot file, a number of an issue
+_TRAILING = patterns.compile(r"\++|#")  # C++, C#
 
 
 class _Keeping(dict[int, str | int]):
@@ -72,13 +73,14 @@ BM25_AVERAGE_LENGTH = 64.0  # tokens of a memory; a fixed number, so that a docu
 _LONGEST_TOKEN = 64  # characters; longer ones are encoded data, which nobody types into a search
 _WORDS = _Keeping("_.-/:+#")
 _JOINTS = "_.-/:+#"
-_JOINT = re.compile(r"[_.\-/:+#]+")
+_JOINT = patterns.compile(r"[_.\-/:+#]+")
 # Scripts written without spaces between words, or whose words end in particles: cut into pairs of characters.
 _PAIRED = r"\u1100-\u11ff\u3040-\u30ff\u3130-\u318f\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
-_RUN = re.compile(rf"[{_PAIRED}]+|[^{_PAIRED}]+")
-_PAIRED_START = re.compile(rf"[{_PAIRED}]")
-_CASES = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[^A-Z]+|[A-Z]+")
-_SHORT_NAME = re.compile(r"[A-Za-z](?:\+\+|#)")  # C++, C#: what is left of them without their marks is one letter
+_RUN = patterns.compile(rf"[{_PAIRED}]+|[^{_PAIRED}]+")
+_PAIRED_START = patterns.compile(rf"[{_PAIRED}]")
+_PARTING = patterns.compile(r"[/:]+")
+_CASES = patterns.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[^A-Z]+|[A-Z]+")
+_SHORT_NAME = patterns.compile(r"[A-Za-z](?:\+\+|#)")  # C++, C#: what is left of them without their marks is one letter
 _ENGLISH = Stemmer.Stemmer("english", 0)  # no cache of its own: it is not made for threads, and ours below is
 
 _STOP_TEXT = """
@@ -129,10 +131,10 @@ def sparse_query(text: str) -> tuple[list[int], list[float]]:
     return indices, [(1 + math.log(counts[i])) * (1.0 if i in first else BODY_WEIGHT) for i in indices]
 
 
-_ADDRESS = re.compile(r"\bhttps?://([^\s<>\"'`]*)")
+_ADDRESS = patterns.compile(r"\bhttps?://([^\s<>\"'`]*)")
 
 
-def _end_of(address: re.Match[str]) -> str:
+def _end_of(address: patterns.Match[str]) -> str:
     host, *path = [name for name in address[1].split("/") if name] or [""]
     return "/".join(path[-2:] or [host])
 
@@ -178,7 +180,7 @@ def _name_tokens(run: str) -> Iterator[str]:
     if short := _SHORT_NAME.match(run):
         yield short[0].lower()
     run = run.strip(_JOINTS)
-    segments = [segment.strip(_JOINTS) for segment in re.split(r"[/:]+", run)]
+    segments = [segment.strip(_JOINTS) for segment in _PARTING.split(run)]
     if len(segments) > 1:
         yield run.lower()
     for segment in segments:
