@@ -47,7 +47,7 @@ _IDLE = patterns.compile(
 )
 """How an agent goes about its own work, which decides nothing of the user's."""
 _USER = patterns.compile(
-    r"(?:^|[.!?,:]\s|\n)\W*(?:(?:and|so|ok(?:ay)?|yes|yeah|then|but|well|sure)[, ]+)*"
+    r"(?:^|[.!?,:]\s|\n)(?P<_begin>)\W*(?:(?:and|so|ok(?:ay)?|yes|yeah|then|but|well|sure)[, ]+)*"
     r"(?:(?:let'?s|we'?ll|we will|we should|i'?ll|please) (?:go with|use|stick with|keep|switch to|do option)\b|"
     r"i (?:like|prefer|choose|pick|want|vote for) (?:the )?(?:option|approach|idea|first|second)\b|option [0-9a-d]\b|"
     r"(?:go|going) with\b|we decided\b|(?:let'?s|rather) not\b)[^\n]{0,280}?(?=[.!?](?:\s|$)|\n|$)",

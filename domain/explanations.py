@@ -129,7 +129,7 @@ _EXPLAINS = patterns.compile(
     r"때문|원인은|문제는|이유는|해야 (?:합니다|한다)|없어서|누락",
     patterns.I,
 )  # fmt: skip
-_GAP = patterns.compile(r"\s+")
+_GAP = patterns.compile(r"(?P<mark>[.!?。:])\s+|\n\s*")
 _BEGINS_SENTENCE = patterns.compile(r"[A-Z`\"'(*\d가-힣-]")
 _QUOTES = "\"'"
 
@@ -145,9 +145,10 @@ def _parts(text: str) -> Iterator[str]:
     """What stands between line breaks, and between the end of a sentence and what looks like another's beginning."""
     start = 0
     for gap in _GAP.finditer(text):
-        before, after = text[gap.start() - 1 : gap.start()], text[gap.end() : gap.end() + 1]
-        ends = before in tuple(".!?。") or (before == ":" and after not in tuple(_QUOTES))
-        if "\n" in gap[0] or (ends and _BEGINS_SENTENCE.match(after)):
-            yield text[start : gap.start()]
-            start = gap.end()
+        end, mark = gap.end(), gap["mark"]
+        after = text[end : end + 1]
+        ends = mark and not (mark == ":" and after in tuple(_QUOTES)) and _BEGINS_SENTENCE.match(after)
+        if ends or "\n" in gap[0]:
+            yield text[start : gap.start() + len(mark or "")]
+            start = end
     yield text[start:]

@@ -14,7 +14,6 @@ LONGEST = 1000
 _BLANK, _QUOTE = 0x20, 0x22
 """Characters below the one, and the other, cost up to six bytes in JSON."""
 
-_DRIVE = patterns.compile(r"([A-Za-z]):(?=/|$)")
 _MOUNTED = patterns.compile(r"(?:/cygdrive)?/([A-Za-z])(?=/|$)")
 """A drive as the shells of Git for Windows and Cygwin call it."""
 
@@ -48,8 +47,8 @@ def normalise(cwd: str) -> str:
 def _folded(cwd: str) -> str:
     path = cwd.strip().replace("\\", "/")
     root = ""
-    if drive := _DRIVE.match(path):
-        root, path = f"{drive[1].upper()}:/", path[drive.end() :]
+    if _has_drive(path):
+        root, path = f"{path[0].upper()}:/", path[2:]
     elif path.startswith("/"):
         # Exactly two slashes begin a share's name on Windows (and mean something of their own to POSIX).
         root = "//" if path.startswith("//") and not path.startswith("///") else "/"
@@ -64,6 +63,11 @@ def _folded(cwd: str) -> str:
         elif not root:
             parts.append(part)
     return bounded(root + "/".join(parts))
+
+
+def _has_drive(path: str) -> bool:
+    """Whether a path begins with a drive's letter: `c:/work`."""
+    return path[1:2] == ":" and path[2:3] in ("", "/") and path[0].isascii() and path[0].isalpha()
 
 
 def bounded(path: str) -> str:
@@ -122,9 +126,9 @@ def is_absolute(path: str) -> bool:
 def joined(location: str, path: str) -> str:
     """A path as a command at that location means it, normalised."""
     path = path.replace("\\", "/")
-    if _DRIVE.match(location) and (drive := _MOUNTED.match(path)):
+    if _has_drive(location) and (drive := _MOUNTED.match(path)):
         path = f"{drive[1]}:{path[drive.end() :] or '/'}"
-    return normalise(path if path.startswith("/") or _DRIVE.match(path) else f"{location}/{path}")
+    return normalise(path if path.startswith("/") or _has_drive(path) else f"{location}/{path}")
 
 
 @lru_cache(maxsize=256)

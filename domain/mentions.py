@@ -182,7 +182,7 @@ def libraries_installed(command: str, location: str) -> list[Named]:
                 continue
             if spec := _SPEC[platform].match(word):
                 name = _module(spec[1]) if platform == "go" else spec[1]
-                version = (spec[2] or "") if spec.lastindex and spec.lastindex >= 2 else ""
+                version = (spec[2] or "") if spec.re.groups >= 2 else ""
                 if name and not _is_own(name, own):
                     found[platform, name] = version if version != "latest" else ""
     return [Named("library", platform, name, "install", version) for (platform, name), version in found.items()][:_MOST]

@@ -9,9 +9,10 @@ differences from `re`:
   within a repetition;
 - there is no back-reference, no possessive or atomic group;
 - `\\w` is a letter, digit, mark or `_` of any script, `\\s` white space of any script; `\\d` is 0-9, and `\\b` stands
-  between ASCII words only, so a Korean particle ends an English word;
+  between ASCII words only, so a Korean particle ends an English word (at a pattern's beginning and end, beside another
+  letter, it is one of any script);
 - `$` without `M` is the end of the text, also where a line break ends it;
-- a count is at most 1,000.
+- a count is at most 1,000; `{20,1024}` is `{20,}`.
 
 Source: Cox, "Regular Expression Matching in the Wild" (2010).
 """
@@ -50,6 +51,12 @@ _MAX_MEMORY = 32 << 20
 
 _SHORT = 1_024
 """Characters: encoding a shorter text again costs less than looking whether it is the one encoded last."""
+
+_CONTEXT = 16
+"""Characters before a window that are kept: a line's beginning, a word's boundary and a look-behind see no further."""
+
+_GUARDED = 300
+"""Characters behind a place that a look-ahead sees: more would make each refusal cost as much as the text is long."""
 
 _BLOCK = 2_048
 """Characters between two known offsets of a text that is not ASCII."""
@@ -147,7 +154,7 @@ class Pattern(Generic[AnyStr]):
 
     def _find(self, anchor: Any, text: AnyStr, pos: int, endpos: int | None) -> Match[AnyStr] | None:
         if pos or endpos is not None or len(text) >= _SHORT:
-            encoded = _encoded(text if endpos is None or endpos >= len(text) else text[:endpos])
+            encoded = _encoded(text, pos, endpos)
             start = encoded.byte_at(pos)
         else:
             encoded, start = _Encoded(text), 0
@@ -158,7 +165,7 @@ class Pattern(Generic[AnyStr]):
 
     def finditer(self, text: AnyStr, pos: int = 0, endpos: int | None = None) -> Iterator[Match[AnyStr]]:
         """All matches that do not overlap, from the left."""
-        encoded = _encoded(text if endpos is None or endpos >= len(text) else text[:endpos])
+        encoded = _encoded(text, pos, endpos)
         at = encoded.byte_at(pos)
         if self._around is not None:
             yield from self._around.each(self, text, encoded, at)
@@ -175,12 +182,37 @@ class Pattern(Generic[AnyStr]):
 
     def findall(self, text: AnyStr, pos: int = 0, endpos: int | None = None) -> list[Any]:
         """Of all matches the text; of a pattern with one group that group, of one with several all of them."""
+        if self.groups == 0 and self._around is None and endpos is None:
+            return self._texts(text, pos)
         found = self.finditer(text, pos, endpos)
         if self.groups == 0:
             return [match[0] for match in found]
         if self.groups == 1:
             return [match.groups("" if isinstance(text, str) else b"")[0] for match in found]
         return [match.groups("" if isinstance(text, str) else b"") for match in found]
+
+    def _texts(self, text: AnyStr, pos: int) -> list[Any]:
+        """The texts of all matches, without the cost of telling where they are."""
+        encoded = _encoded(text)
+        if not encoded.exact:
+            return [match[0] for match in self.finditer(text, pos)]
+        at, engine, anchor, data, end = (
+            encoded.byte_at(pos),
+            self._engine,
+            _anchors()[0],
+            encoded.data,
+            len(encoded.data),
+        )
+        source = text if encoded.plain else data
+        found: list[Any] = []
+        while 0 <= at <= end:
+            start, at = engine(anchor, data, at, end)[0]
+            if start < 0:
+                break
+            found.append(source[start:at])
+            if start == at:
+                at = encoded.behind(at)
+        return found if encoded.plain else [piece.decode() for piece in found]
 
     def sub(self, replacement: AnyStr | Callable[[Match[AnyStr]], AnyStr], text: AnyStr, count: int = 0) -> AnyStr:
         """The text with its matches replaced. A replacement is taken as it is, or is made of the match."""
@@ -190,6 +222,7 @@ class Pattern(Generic[AnyStr]):
         self, replacement: AnyStr | Callable[[Match[AnyStr]], AnyStr], text: AnyStr, count: int = 0
     ) -> tuple[AnyStr, int]:
         """As `sub`, and how many were replaced."""
+        found: Match[AnyStr]
         pieces: list[AnyStr] = []
         end = done = 0
         for found in self.finditer(text):
@@ -202,6 +235,7 @@ class Pattern(Generic[AnyStr]):
 
     def split(self, text: AnyStr, maxsplit: int = 0) -> list[AnyStr]:
         """What stands between the matches, and between each two the groups of what parts them."""
+        found: Match[AnyStr]
         pieces: list[AnyStr] = []
         end = done = 0
         for found in self.finditer(text):
@@ -238,7 +272,7 @@ class Match(Generic[AnyStr]):
     def span(self, group: int | str = 0) -> tuple[int, int]:
         """Where a group begins and ends, (-1, -1) where it took no part."""
         start, end = self._spans[group if isinstance(group, int) else self.re.groupindex[group]]
-        if start < 0 or self._encoded.plain:
+        if start < 0:
             return start, end
         return self._encoded.character_at(start), self._encoded.character_at(end)
 
@@ -254,7 +288,7 @@ class Match(Generic[AnyStr]):
             return None
         encoded = self._encoded
         if encoded.plain:
-            return self.string[start:end]
+            return encoded.text[start:end]
         if encoded.exact:
             return encoded.data[start:end].decode()
         return self.string[encoded.character_at(start) : encoded.character_at(end)]
@@ -271,16 +305,10 @@ class Match(Generic[AnyStr]):
         return {name: default if self[group] is None else self[group] for name, group in self.re.groupindex.items()}
 
     @property
-    def lastindex(self) -> int | None:
-        """The number of the group that took part, where one of several does; of groups within groups, the outer."""
-        last = max(range(len(self._spans)), key=lambda group: (self._spans[group][1] if group else -1, -group))
-        return last if last and self._spans[last][0] >= 0 else None
-
-    @property
     def lastgroup(self) -> str | None:
-        """The name of the group that took part, where one of several does; of groups within groups, the outer."""
-        last = self.lastindex
-        return next((name for name, number in self.re.groupindex.items() if number == last), None)
+        """The name of the first named group that took part: of a pattern of alternatives, which one it was."""
+        spans = self._spans
+        return next((name for name, number in self.re.groupindex.items() if spans[number][0] >= 0), None)
 
 
 def compile(source: AnyStr, flags: int = 0) -> Pattern[AnyStr]:
@@ -340,15 +368,16 @@ def translated(source: str, flags: int = 0) -> Translation:
     made: list[str] = []
     guards: list[Guard] = []
     ends: list[str] = []
-    begins = False
+    begins = "(?P<_begin>)" in source
     open_groups: list[int] = []
     """How many look-arounds there were when each group began."""
     at = 0
     while at < len(source):
-        if source.startswith(_AROUND, at):
-            end = _closing(source, at, flags)
-            opening = next(each for each in _AROUND if source.startswith(each, at))
-            inner = source[at + len(opening) : end - 1]
+        edge = _edge(source, at, bool(made), bool(open_groups))
+        if edge or source.startswith(_AROUND, at):
+            end = at + 2 if edge else _closing(source, at, flags)
+            opening = edge or next(each for each in _AROUND if source.startswith(each, at))
+            inner = r"\w" if edge else source[at + len(opening) : end - 1]
             wanted, behind = opening.endswith("="), "<" in opening
             name = f"_{len(guards) + len(ends)}"
             single = _is_character(inner)
@@ -389,7 +418,7 @@ class _LookAround:
         self, pattern: Pattern[AnyStr], text: AnyStr, pos: int, endpos: int | None, full: bool = False
     ) -> Match[AnyStr] | None:
         """The match that begins at `pos`, where `full` is asked for the one that ends with the text too."""
-        encoded = _encoded(text if endpos is None or endpos >= len(text) else text[:endpos])
+        encoded = _encoded(text, pos, endpos)
         at = encoded.byte_at(pos)
         if at < 0:
             return None
@@ -406,10 +435,12 @@ class _LookAround:
         engine, anchor, data, end = pattern._engine, _anchors()[0], encoded.data, len(encoded.data)
         while 0 <= at <= end:
             spans = engine(anchor, data, encoded.before(at) if self._begin and at else at, end)
+            if 0 <= self._start(spans) < at:  # another alternative, which begins before
+                spans = engine(anchor, data, at, end)
             if spans[0][0] < 0:
                 return
             found = self._checked(pattern, text, encoded, spans)
-            if found is None or found.byte_start < at:
+            if found is None:
                 at = encoded.behind(max(at, self._start(spans)))
                 continue
             yield found
@@ -431,13 +462,33 @@ class _LookAround:
                 continue
             at = encoded.character_at(spans[number][0])
             if guard.width:
-                holds = guard.pattern.fullmatch(encoded.text[max(0, at - guard.width) : at])
+                holds = guard.pattern.fullmatch(text[max(0, at - guard.width) : at])
             else:
-                holds = guard.pattern.match(encoded.text, at)
+                start = at - encoded.base
+                holds = guard.pattern.match(encoded.text[start : start + _GUARDED])
             if (holds is not None) != guard.wanted:
                 return None
-        kept = [span for number, span in enumerate(spans) if number and number not in self._markers]
+        kept: list[tuple[int, int]] = [
+            span for number, span in enumerate(spans) if number and number not in self._markers
+        ]
         return Match(pattern, text, encoded, [(self._start(spans), end), *kept])
+
+
+def _edge(source: str, at: int, inside: bool, grouped: bool) -> str:
+    """The look-around that a `\\b` beside a letter that is not ASCII stands for; "" where it is none of these.
+
+    Raises: BadPattern where such a `\\b` is neither at the beginning nor at the end of the pattern.
+    """
+    if not source.startswith(r"\b", at):
+        return ""
+    before, after = source[at - 1 : at] if at else "", source[at + 2 : at + 3]
+    if after > "\x7f" and not inside:
+        return "(?<!"
+    if before > "\x7f" and not grouped and after in ("", "|"):
+        return "(?!"
+    if before > "\x7f" or after > "\x7f":
+        raise BadPattern(f"\\b stands between ASCII words; beside another letter write (?!\\w) in {source!r}")
+    return ""
 
 
 def _around(inner: str, wanted: bool, edge: str, flags: int) -> str:
@@ -500,9 +551,19 @@ def _piece(source: str, at: int, flags: int) -> tuple[str, int]:
         return "", at + 1
     if flags & X and character == "#":
         return "", source.find("\n", at) % (len(source) + 1)
+    if source.startswith("(?#", at):
+        return "", source.find(")", at) % (len(source) + 1) + 1
+    if character == "{":
+        end = source.find("}", at)
+        least, _, most = source[at + 1 : end].partition(",")
+        if most.isdecimal() and int(most) > _MOST_COUNTED:
+            return f"{{{least},}}", end + 1
     if source.startswith("{,", at):
         raise BadPattern(f"write {{0,n}} for {{,n}}, which RE2 takes for itself: {source!r}")
     return character, at + 1
+
+
+_MOST_COUNTED = 1_000
 
 
 def _class_end(source: str, at: int) -> int:
@@ -539,14 +600,18 @@ def _escape(source: str, at: int, flags: int, inside: bool = False) -> tuple[str
 
 
 class _Encoded:
-    """A text in UTF-8, with the offsets of its characters; bytes are taken as they are."""
+    """A text in UTF-8, with the offsets of its characters; bytes are taken as they are.
 
-    __slots__ = ("data", "exact", "offsets", "plain", "text")
+    `base` is the character at which the text begins in the one that it was cut from.
+    """
+
+    __slots__ = ("base", "data", "exact", "offsets", "plain", "text")
 
     offsets: list[int] | None
 
-    def __init__(self, text: Any) -> None:
+    def __init__(self, text: Any, base: int = 0) -> None:
         self.text = text
+        self.base = base
         self.exact = True
         if text.__class__ is bytes:
             self.data = text
@@ -575,6 +640,7 @@ class _Encoded:
 
     def byte_at(self, character: int) -> int:
         """Where a character begins; -1 beyond the end."""
+        character -= self.base
         if character > len(self.text):
             return -1
         if self.plain or character <= 0:
@@ -585,12 +651,12 @@ class _Encoded:
     def character_at(self, byte: int) -> int:
         """Which character begins at that byte."""
         if self.plain:
-            return byte
+            return self.base + byte
         if byte <= _BLOCK:
-            return len(self.data[:byte].translate(None, _CONTINUATION))
+            return self.base + len(self.data[:byte].translate(None, _CONTINUATION))
         offsets = self._offsets()
         block = bisect_right(offsets, byte) - 1
-        return block * _BLOCK + len(self.data[offsets[block] : byte].translate(None, _CONTINUATION))
+        return self.base + block * _BLOCK + len(self.data[offsets[block] : byte].translate(None, _CONTINUATION))
 
     def _offsets(self) -> list[int]:
         if self.offsets is None:
@@ -610,7 +676,11 @@ class _Latest(threading.local):
 _latest = _Latest()
 
 
-def _encoded(text: Any) -> _Encoded:
+def _encoded(text: Any, pos: int = 0, endpos: int | None = None) -> _Encoded:
+    """The text up to `endpos`; where that is given, from a little before `pos` on."""
+    if endpos is not None and endpos < len(text):
+        base = max(0, pos - _CONTEXT)
+        return _Encoded(text[base : max(base, endpos)], base)
     if len(text) < _SHORT:
         return _Encoded(text)
     latest = _latest.encoded

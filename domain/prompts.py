@@ -148,7 +148,7 @@ _CONTINUES = patterns.compile(
     r"(?:use|apply|address|include|mention|ensure|make sure|move|rename|keep|remove|drop|delete|add|update|"
     r"change) (?:it|that|this|these|those|them|the (?:first|second|last|same|other|prior|comment|test|above))|"
     r"(?:the|that|those|these|this|it|they)\b|almost|"
-    r"option|(?:[0-9]+|[a-d])(?:[.,) ]|$)|그리고|또|이제|계속|네\b|넵|응\b|어\b|"
+    r"option|(?:[0-9]+|[a-d])(?:[.,) ]|$)|그리고|또|이제|계속|(?:네|응|어)(?:\W|$)|넵|"
     r"그래|좋아|커밋|푸시|그럼|그러면|그건|이건|그거|이거|추가로|진행|해줘$)",
     patterns.I,
 )
@@ -168,7 +168,7 @@ _ASKS = patterns.compile(
     r"set ?up|configure|install|deploy|release|publish|run|test|generate|design|plan|improve|optimi[sz]e|support|"
     r"enable|disable|integrate|port|clean|simplify|split|merge|rebase|commit|push|show|tell|give|read|search|ensure|"
     r"consider|respond|address|log|bring|restore|get|use|put|spawn)\b|"
-    r"(?:해 ?줘|해 ?주세요|해라|하자|할까|해 ?봐|줘\b|주세요|부탁|만들|고쳐|고치|수정|추가|"
+    r"(?:해 ?줘|해 ?주세요|해라|하자|할까|해 ?봐|줘(?:\W|$)|주세요|부탁|만들|고쳐|고치|수정|추가|"
     r"구현|작성|삭제|제거|변경|바꿔|바꾸|확인|검토|설명|"
     r"알려|찾아|분석|정리|개선|테스트|리팩토링|설치|설정|왜|어떻게|무엇|뭐|어디|인가요|나요|까요)",
     patterns.I,

@@ -232,7 +232,7 @@ _SCRIPTS = (
 )
 
 
-_SKIPS = patterns.compile(r"(?:^|\s)(?:--no-verify|HUSKY=0|SKIP=\S+|git commit -n)(?=\s|$)")
+_SKIPS = patterns.compile(r"(?:^|\s)(?:--no-verify|HUSKY=0|SKIP=\S+|git commit -n)(?:\s|$)")
 """What leaves out the checks that failed."""
 
 

@@ -45,12 +45,13 @@ class Part(NamedTuple):
 
 _HEREDOC = patterns.compile(r"<<-?\s*(?:'(\w+)'|\"(\w+)\"|(\w+))([^\n]*)\n")
 _TOKEN = patterns.compile(
-    r"""(?P<skip>[ \t\r]+|\\\n|\#[^\n]*)
-      | (?P<redirect>\d*(?:>>?|<<<|<)&?-?\s*(?:"[^"]*"|'[^']*'|[^\s;&|<>()]+)?|&>>?\s*[^\s;&|]+)
+    # Blanks, continued lines and comments, and what stands behind them.
+    r"""(?:[ \t\r]|\\\n|\#[^\n]*)*(?:
+        (?P<redirect>\d*(?:>>?|<<<|<)&?-?\s*(?:"[^"]*"|'[^']*'|[^\s;&|<>()]+)?|&>>?\s*[^\s;&|]+)
       | (?P<op>&&|\|\||\|&|[;&|\n()])
       | (?P<word>(?:[^\s'"\\;&|<>()`$]+
           |'[^']*'?|"(?:[^"\\]+|\\.)*"?|\$\((?:[^()]+|\([^()]*\))*\)?|`[^`]*`?|\\.|[^\s'"\\;&|<>()`])+)
-      | (?P<other>.)""",
+      | . | \z)""",
     patterns.X | patterns.S,
 )
 _ASSIGNMENT = patterns.compile(r"[A-Za-z_]\w*\+?=")
@@ -87,14 +88,13 @@ def parts_of(command: str) -> tuple[Part, ...]:
     words: list[str] = []
     after = ""
     for token in _TOKEN.finditer(text):
-        kind = token.lastgroup
-        if kind == "word":
-            words.append(token[0])
-        elif kind == "op":
+        if word := token["word"]:
+            words.append(word)
+        elif operator := token["op"]:
             if words:
                 found.append(Part(tuple(words), _head(words), after))
                 words = []
-            operator = token[0].strip("()") or ";"
+            operator = operator.strip("()") or ";"
             after = ";" if operator == "\n" else "|" if operator == "|&" else operator
     if words:
         found.append(Part(tuple(words), _head(words), after))

@@ -32,7 +32,7 @@ from memctl.domain.whereabouts import git_stays_in, parts_where
 
 _TELLING = patterns.compile(
     r"activate|compose up|test|spec|lint|check|fmt|format|prettier|tsc|mypy|ruff|vet|clippy|build|compile|generate|"
-    r"codegen|migrat|install|add |run |(?<!/)dev|start|serve|verify|ci\b|git |gh "
+    r"codegen|migrat|install|add |run |(?:^|[^/])dev|start|serve|verify|ci\b|git |gh "
 )
 """One of these is in every command that may show something, near its beginning."""
 

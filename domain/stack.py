@@ -258,7 +258,7 @@ def _name(told: str) -> str:
 
 _SUBJECT = patterns.compile(
     r"""git (?:-\S+ \S+ )?commit\b[^\n]*?(?:-\w*m|--message)[= ]?\s*"""
-    r"""(?:"\$\(cat <<-?\s*['"]?\w+['"]?\n\s*([^\n]{3,200})|"\s*((?:[^\n"\\]|\\.){3,200})|'\s*([^\n']{3,200}))"""
+    r"""(?:"\$\(cat <<-?\s*['"]?\w+['"]?\n\s*([^\n]{3,})|"\s*((?:[^\n"\\]|\\.){3,})|'\s*([^\n']{3,}))"""
 )
 _CONVENTIONAL = patterns.compile(
     r"(?:feat|fix|docs|chore|refactor|test|ci|build|perf|style|revert)(?:\([^)]{1,60}\))?!?: \S"
@@ -272,7 +272,7 @@ _BY_GIT = patterns.compile(r"(?:Merge|Revert|WIP|wip)\b|(?:fixup|squash|amend)!|
 def subject_of(command: str) -> str:
     """The first line of the message that a command commits with; empty where it tells none of its own."""
     found = _SUBJECT.search(command) if "commit" in command else None
-    subject = next(filter(None, found.groups()), "").strip().replace('\\"', '"') if found else ""
+    subject = next(filter(None, found.groups()), "")[:200].strip().replace('\\"', '"') if found else ""
     return "" if _BY_GIT.match(subject) else subject
 
 

@@ -126,7 +126,7 @@ _TYPES: tuple[tuple[TaskType, patterns.Pattern[str]], ...] = (
 _QUESTION = patterns.compile(
     r"\W*(?:how|what|why|where|when|which|who|is|are|was|were|does|do|did|has|have|should|would|can (?:i|we|it|this)|"
     r"could (?:i|we|it|this)|(?:can|could) you (?:explain|tell|describe|show me how)|explain|tell me|describe|"
-    r"(?:quick |learning )?q(?:uestion)?:|어떻게|무엇|뭐|왜|어디|언제|누가)\b|"
+    r"(?:quick |learning )?q(?:uestion)?:)\b|(?:어떻게|무엇|뭐|왜|어디|언제|누가)(?:\W|$)|"
     r".*(?:인가요|나요|까요|뭐야|뭔가요|설명해)",
     patterns.I,
 )

@@ -33,10 +33,12 @@ class Thread(msgspec.Struct, frozen=True):
 _LEFT = (
     r"next steps?|remaining(?: (?:work|tasks?|items?|issues?|steps?|todos?))?|still (?:to do|open|missing|needed|todo)|"
     r"to-?dos?|left to do|what(?:'s| is) (?:left|next|missing)|not (?:yet )?(?:done|implemented|covered)(?: yet)?|"
-    r"follow-?ups?|open (?:items?|questions?|issues?|points?)|outstanding(?: (?:work|items?|issues?))?|"
-    r"남은 (?:작업|일|단계|것)|다음 (?:단계|작업)|할 일|미완료|미해결"
+    r"follow-?ups?|open (?:items?|questions?|issues?|points?)|outstanding(?: (?:work|items?|issues?))?"
 )
-_HEADING = patterns.compile(rf"^[ \t>#*_]*(?:{_LEFT})\b[^\n:.?]{{0,40}}[:*_ \t]*$", patterns.I | patterns.M)
+_LEFT_KOREAN = r"남은 (?:작업|일|단계|것)|다음 (?:단계|작업)|할 일|미완료|미해결"
+_HEADING = patterns.compile(
+    rf"^[ \t>#*_]*(?:(?:{_LEFT})\b|(?:{_LEFT_KOREAN})(?:[^\w\n]|$))[^\n:.?]{{0,40}}[:*_ \t]*$", patterns.I | patterns.M
+)
 _ITEM = patterns.compile(r"^[ \t]*(?:[-*•]|\d{1,2}[.)])[ \t]+(?:\[(?P<done>[ xX])\][ \t]*)?(?P<text>\S[^\n]*)$")
 _SAID = patterns.compile(
     r"""\bstill\ (?:need(?:s|ed)?|ha(?:ve|s))\ to\b

@@ -36,14 +36,12 @@ LONGEST = 40
 """Of a longer word its beginning is looked for."""
 
 _ID = patterns.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-_NAME = patterns.compile(r"([a-z_]+:)?([0-9a-f]{16}|[0-9a-f]{32})")
+_NAME = patterns.compile(r"([a-z_]{1,40}:)?([0-9a-f]{16}|[0-9a-f]{32})")
 """Digests by which memctl names what it makes of events: what an error (`error:…`), a task or a text is called."""
 
 _BY_CHANCE = patterns.compile(r"[0-9a-f]{6,15}")
 """Words that may also stand in the midst of a time, a digest or an id, which have nothing to do with them."""
 
-_HAS_DIGIT = patterns.compile(r"(?=.*\d).{8}")
-"""Words that no log file holds by chance."""
 BLOCK = 1 << 20
 _OVERLAP = 512
 """Bytes that are looked at twice, since a word may lie across the end of a block; no word or id is as long."""
@@ -93,7 +91,7 @@ def found_in(
 
     In log files words only: which event could not be folded they tell by its id, which says nothing of it.
     """
-    told = tuple(filter(_HAS_DIGIT.match, probe.words))
+    told = tuple(word for word in probe.words if len(word) >= 8 and any(map(str.isdecimal, word)))
     tables = _in_tables(connection, space_id, probe)
     files = _in_files(data_dir / "spool", (*probe.ids, *told)) | _in_files(data_dir / "log", told)
     words = set().union(*tables.values(), *files.values()) & set(probe.words)

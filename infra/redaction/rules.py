@@ -60,8 +60,7 @@ def user_rule(number: int, pattern: str) -> Rule:
         raise BadPattern(f"{problem}") from None
     if everywhere:
         raise BadPattern(f"it matches nothing at all, so everywhere (in {pattern!r})")
-    whole = pattern if compiled.groups else f"({pattern})"
-    return Rule(id=f"user.{number}", marker="excluded", pattern=whole, of_characters=True)
+    return Rule(id=f"user.{number}", marker="excluded", pattern=pattern, of_characters=True)
 
 
 def personal_rules() -> list[Rule]:

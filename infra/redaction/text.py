@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard, cast
 
 from memctl.domain import patterns
 from memctl.infra.redaction.personal import CHECKS
@@ -147,14 +147,15 @@ class Redactor:
         if not found:
             return []
         markers = [match.span() for match in _MARKER.finditer(data)]
+        starts, ends = [start for start, _ in markers], [end for _, end in markers]
         spans: list[tuple[int, int, str]] = []
         for low, high, marker in sorted(found):
             low, high = max(low, start), min(high, end)
-            if low >= high or any(first <= low and high <= last for first, last in markers):
+            touched = markers[bisect_right(ends, low) : bisect_left(starts, high)] if low < high else []
+            if low >= high or (len(touched) == 1 and touched[0][0] <= low and high <= touched[0][1]):
                 continue
-            for first, last in markers:  # a marker is cut whole or not at all
-                if first < high and low < last:
-                    low, high = min(low, first), max(high, last)
+            if touched:  # a marker is cut whole or not at all
+                low, high = min(low, touched[0][0]), max(high, touched[-1][1])
             if spans and low <= spans[-1][1] - 1:
                 first, last, name = spans[-1]
                 spans[-1] = (first, max(last, high), name)
@@ -168,7 +169,7 @@ class Redactor:
         pattern, unless, must = self._patterns[index], self._unless[index], self._must[index]
         check = self._checks[index]
         marker, names = self._rules[index].marker, self._rules[index].names
-        groups = [group for group in range(1, pattern.groups + 1) if group not in names]
+        groups = [group for group in range(1, pattern.groups + 1) if group not in names] or [0]
         found: list[tuple[int, int, str]] = []
         for low, high in _groups_of(pattern, groups, data):
             value = data[low:high]
@@ -188,13 +189,13 @@ def _groups_of(
     pattern: patterns.Pattern[bytes] | patterns.Pattern[str], groups: Iterable[int], data: bytes
 ) -> Iterator[tuple[int, int]]:
     """Where in the bytes these groups of a pattern's matches stand, but for empty ones."""
-    if isinstance(pattern.pattern, bytes):
+    if _of_bytes(pattern):
         for match in pattern.finditer(data):
             yield from ((low, high) for group in groups if (low := match.start(group)) < (high := match.end(group)))
         return
     text = data.decode("utf-8", "surrogateescape")
     at, position = 0, 0
-    for found in pattern.finditer(text):
+    for found in cast("patterns.Pattern[str]", pattern).finditer(text):
         start = found.start()
         at, position = at + _bytes_of(text[position:start]), start
         for group in groups:
@@ -203,6 +204,10 @@ def _groups_of(
                 # What a look-behind caught stands before the match.
                 begin = at + (_bytes_of(text[start:low]) if low >= start else -_bytes_of(text[low:start]))
                 yield begin, begin + _bytes_of(text[low:high])
+
+
+def _of_bytes(pattern: patterns.Pattern[bytes] | patterns.Pattern[str]) -> TypeGuard[patterns.Pattern[bytes]]:
+    return isinstance(pattern.pattern, bytes)
 
 
 def _bytes_of(text: str) -> int:
