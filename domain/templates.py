@@ -6,6 +6,7 @@ import unicodedata
 from functools import lru_cache
 
 from memctl.domain import patterns
+from memctl.domain.text import known
 
 ANSI = patterns.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
 
@@ -43,7 +44,7 @@ _VARYING = patterns.compile(
 @lru_cache(maxsize=256)
 def template_of(message: str) -> str:
     """The message in lower case with what varies from run to run replaced: `<path>`, `<q>`, `<n>`, `<hash>`, …"""
-    text = _VARYING.sub(lambda found: f"<{found.lastgroup}>", unicodedata.normalize("NFKC", message[:1_000]))
+    text = _VARYING.sub(lambda found: f"<{found.lastgroup}>", unicodedata.normalize("NFKC", known(message[:1_000])))
     return " ".join(text.split()).lower()[:500]
 
 

@@ -23,6 +23,27 @@ _LEADING = patterns.compile(r"--?|(?:\.{0,2}/)+|[.#]")  # a flag, a path, a dot 
 _TRAILING = patterns.compile(r"\++|#")  # C++, C#
 
 
+_LATER = """
+558 58b-58c 5c8-5c9 88f 897 b53-b54 c5c cdc cf3 ece 1acf-1af0 1c89-1c8a 208f 209d-209f a7cb-a7cf a7d2 a7d4
+a7da-a7f1 ab6c-ab6d 105c0-105f3 107bb-107bf 10940-10959 10d40-10d85 10ec2-10eff 1123f-11241 11380-113e2
+116d0-116e3 11b0a-11bf9 11db0-11df1 11f00-11f5a 1246f 12475-1247f 12550-12686 1342f 13440-143fa 16100-16139
+16d40-16d79 16ea0-16ed3 16ff2-16ff6 187f8-187ff 18cd6-18cff 18d09-191d2 1b123-1b132 1b155 1b168 1ccf0-1ccf9
+1d127-1d128 1d250-1d2d3 1d6a6 1df1f-1dfff 1e030-1e08f 1e4d0-1e6ff 2b739-2b73f 2b81e 2cea2-2cead 2ebf0-2ee5d
+31350-3fc3f
+"""
+"""Letters, marks and digits that Unicode 15 to 18 added to the 14.0 of Python 3.11, with the places still free between
+them. Every version of Python takes them for what 3.11 does, for nothing, so that all make the same keys."""
+
+_LATER_LETTER = patterns.compile(
+    "[" + "".join("-".join(rf"\x{{{end}}}" for end in each.split("-")) for each in _LATER.split()) + "]"
+)
+
+
+def known(text: str) -> str:
+    """The text with a blank for each letter that is newer than Unicode 14.0."""
+    return text if text.isascii() else _LATER_LETTER.sub(" ", text)
+
+
 class _Keeping(dict[int, str | int]):
     """A table for `str.translate`: letters, marks, digits and the characters given stay, all else becomes a space."""
 
@@ -44,7 +65,7 @@ def canonical(text: str) -> str:
     Inside tokens of code `+ # . _ - / ! = < >` stay, so C, C++ and C# remain three things, and so do `--no-verify` and
     `verify`. Idempotent, and the same for every Unicode spelling of one text.
     """
-    composed = _APOSTROPHE.sub("", unicodedata.normalize("NFKC", text))
+    composed = _APOSTROPHE.sub("", unicodedata.normalize("NFKC", known(text)))
     lowered = unicodedata.normalize("NFKC", composed.lower())
     return " ".join(filter(None, map(_canonical_word, lowered.translate(_CANONICAL).split())))
 
@@ -100,7 +121,7 @@ def tokens(text: str) -> list[str]:
     English words are lowered and stemmed, and stop words dropped; identifiers and paths are cut at case, `_ . - / :`
     and given whole as well; Hangul, Kana and Han are cut into pairs of characters; numbers stay.
     """
-    composed = _APOSTROPHE.sub("", unicodedata.normalize("NFKC", text))
+    composed = _APOSTROPHE.sub("", unicodedata.normalize("NFKC", known(text)))
     return [token for word in composed.translate(_WORDS).split() for token in _word_tokens(word)]
 
 

@@ -10,13 +10,12 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
-import sys
 from pathlib import Path
 
 from memctl.domain import patterns
 from memctl.domain.errors import MemctlError
 
-COMPUTED_WITH = ("msgspec", "rapidfuzz", "pystemmer", "hyperscan")
+COMPUTED_WITH = ("msgspec", "rapidfuzz", "pystemmer", "hyperscan", "google-re2")
 """Packages whose versions may change what a fold computes."""
 
 RULES = ("domain", "projections")
@@ -80,7 +79,6 @@ def fingerprint() -> str:
     """
     import hashlib
     import importlib.metadata
-    import unicodedata
 
     from memctl.infra import readmodels
 
@@ -96,8 +94,6 @@ def fingerprint() -> str:
     for name in COMPUTED_WITH:
         digest.update(f"{name}={importlib.metadata.version(name)}\n".encode())
     digest.update(f"layout={readmodels.LAYOUT}\n".encode())
-    # To the last number: 3.11.2 and 3.11.7 fold some sessions otherwise, probably by possessive patterns of `re`.
-    digest.update(f"python={sys.version_info[:3]} unicode={unicodedata.unidata_version}".encode())
     return digest.hexdigest()[:32]
 
 
