@@ -91,10 +91,6 @@ class Sent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     causation_id: UUID | None = None
     correlation_id: UUID | None = None
 
-    def __post_init__(self) -> None:
-        if not _STREAM.match(self.stream):
-            raise ValueError(f"`{self.stream[:80]}` is no stream of a session or a project")
-
 
 class Delivery(msgspec.Struct, frozen=True):
     """A body of `POST /v1/events`."""
@@ -126,6 +122,9 @@ def received(body: bytes) -> list[NewEvent]:
         delivery = read_body(body, Delivery)
     except (msgspec.MsgspecError, UnicodeDecodeError) as problem:
         raise BadDelivery(why=str(problem)) from problem
+    for each in delivery.events:
+        if not _STREAM.match(each.stream):
+            raise BadDelivery(why=f"`{each.stream[:80]}` is no stream of a session or a project")
     try:
         return [_event(each) for each in delivery.events]
     except (UnknownEventType, FutureSchemaVersion) as problem:

@@ -495,13 +495,9 @@ def _around(inner: str, wanted: bool, edge: str, flags: int) -> str:
     """What must stand there, to be matched with the rest. The opposite of a character is another one, or the edge."""
     if wanted:
         return f"(?:{translated(inner, flags).source})"
-    if inner.startswith("[^"):
-        opposite = "[" + inner[2:]
-    elif inner.startswith("["):
-        opposite = "[^" + inner[1:]
-    else:
-        opposite = inner.swapcase() if inner in (r"\w", r"\W", r"\s", r"\S", r"\d", r"\D") else f"[^{inner}]"
-    return f"(?:{edge}|{translated(opposite, flags).source})"
+    one = translated(inner, flags).source
+    opposite = f"[{one[2:]}" if one.startswith("[^") else f"[^{one[1:]}" if one.startswith("[") else f"[^{one}]"
+    return f"(?:{edge}|{opposite})"
 
 
 def _is_character(source: str) -> bool:

@@ -145,7 +145,7 @@ def _but_by_chance(connection: Connection, table: str, hits: set[str]) -> set[st
     doubtful = {hit for hit in hits if _BY_CHANCE.fullmatch(hit)}
     if not doubtful:
         return hits
-    word = patterns.compile(rf"(?<![^\W_])(?:{'|'.join(sorted(doubtful))})(?![^\W_])", patterns.I)
+    word = patterns.Pattern(rf"(?<![^\W_])(?:{'|'.join(sorted(doubtful))})(?![^\W_])", patterns.I)
     query = sql.SQL("SELECT to_jsonb(t)::text FROM memctl.{} t WHERE to_jsonb(t)::text ILIKE ANY(%s)")
     said: set[str] = set()
     with contextlib.suppress(psycopg.errors.UndefinedTable), connection.cursor() as cursor:

@@ -21,6 +21,7 @@ from memctl.domain import patterns
 SOURCES = (
     r"a", r"ab|a", r"a*?b", r"(?P<x>a+)(?P<y>b)?", r"^a", r"b$", r"\w+", r"\s+", r"[^\s:]+", r"\bab\b", r"(?i)AB",
     r"a{1,2}",     r"(?<!a)b", r"(?<=a)b", r"(?<=a)b|c", r"b(?!a)", r"a(?=b)", r"a(?=b)|c(?=a)", r"(?<!\w)b(?!\w)",
+    r"(?<![^\W_])b(?![^\W_])", r"(?<!\S)b(?!\d)",
     r"[^\W\d_]+", r"[가-힣]+", r"(?P<b>b)?(?P<c>c)", r"a(?P<rest>.*)$", r"(?:a|b)+c", r"", r"b*",
 )  # fmt: skip
 TEXTS = st.lists(
