@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from bisect import bisect_left
 from collections.abc import Iterable
 
 import msgspec
@@ -132,11 +133,13 @@ def _shown(text: str, wanted: int) -> list[Shown]:
     candidates = _SHAPES[wanted].shown_in(text)
     # An earlier shape of the list knows more; what lies inside what it found is its own.
     taken: list[Shown] = []
+    starts: list[int] = []
     for each in candidates:
-        if not any(each.start < other.end and other.start < each.end for other in taken):
-            taken.append(each)
-    strong = [s for s in taken if s.weight == STRONG]
-    return sorted(strong or taken, key=lambda s: s.start)
+        at = bisect_left(starts, each.end)
+        if at == 0 or taken[at - 1].end <= each.start:
+            taken.insert(at, each)
+            starts.insert(at, each.start)
+    return [each for each in taken if each.weight == STRONG] or taken
 
 
 def _by_words(text: str, wrappers: list[Shown]) -> list[Shown]:
