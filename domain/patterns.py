@@ -65,6 +65,11 @@ _CONTINUATION = bytes(range(0x80, 0xC0))
 """The bytes that begin no character in UTF-8."""
 
 
+Engine = Callable[[Any, bytes, int, int], list[tuple[int, int]]]
+"""Takes an anchor, a text, and the bytes from which and up to which it is looked at. Returns the spans of the match and
+of its groups, (-1, -1) for each that there is not."""
+
+
 class BadPattern(MemctlError):
     """A pattern is not of the dialect."""
 
@@ -92,6 +97,9 @@ class Pattern(Generic[AnyStr]):
 
     @cached_property
     def _program(self) -> Any:
+        return self._compiled(self._translation.source)
+
+    def _compiled(self, source: str) -> Any:
         from re2 import Options, _re2  # type: ignore[attr-defined]  # the wrapper is five times as slow
 
         options = Options()
@@ -102,15 +110,20 @@ class Pattern(Generic[AnyStr]):
         encoding = "utf-8"
         if isinstance(self.pattern, bytes):
             options.encoding, encoding = Options.Encoding.LATIN1, "latin-1"
-        source = ("(?m)" if self.flags & M else "") + self._translation.source
-        program = _re2.RE2(source.encode(encoding), options)
+        program = _re2.RE2((("(?m)" if self.flags & M else "") + source).encode(encoding), options)
         if not program.ok():
             raise BadPattern(f"the pattern {self.pattern!r} is not of RE2's dialect: {program.error().decode()}")
         return program
 
     @cached_property
-    def _engine(self) -> Callable[[Any, bytes, int, int], list[tuple[int, int]]]:
+    def _engine(self) -> Engine:
         return self._program.Match  # type: ignore[no-any-return]
+
+    @cached_property
+    def _later(self) -> Engine:
+        """The engine for what does not begin at the beginning of the text, where the pattern has to stand behind
+        something that was matched with it."""
+        return self._compiled(self._translation.source.replace(_AT_START, "(?:", 1)).Match  # type: ignore[no-any-return]
 
     @cached_property
     def _around(self) -> _LookAround | None:
@@ -358,6 +371,9 @@ class Translation(NamedTuple):
     """Groups that say where the match ends: what must follow was matched with it."""
 
 
+_AT_START = r"(?:\A|"
+"""Where what a pattern must not stand behind begins: nothing stands before the beginning of a text."""
+
 _AROUND = ("(?=", "(?!", "(?<=", "(?<!")
 _LETTER_CLASSES = {r"[^\W\d_]": f"[{LETTERS}]", r"[^\W_]": f"[0-9{LETTERS}]"}
 _QUANTIFIERS = ("*", "+", "{", "?")
@@ -381,7 +397,7 @@ def translated(source: str, flags: int = 0) -> Translation:
             wanted, behind = opening.endswith("="), "<" in opening
             name = f"_{len(guards) + len(ends)}"
             single = _is_character(inner)
-            if behind and not made and (wanted or single):
+            if behind and not made and (wanted or single) and not _has_alternatives(source):
                 begins = True
                 made.append(_around(inner, wanted, r"\A", flags) + "(?P<_begin>)")
             elif not behind and not open_groups and source[end : end + 1] in ("", "|") and (wanted or single):
@@ -422,29 +438,33 @@ class _LookAround:
         at = encoded.byte_at(pos)
         if at < 0:
             return None
-        around = bool(self._begin or self._ends)
-        anchor = _anchors()[0 if pos == 1 and self._begin else 1 if around or not full else 2]
-        start = encoded.before(at) if self._begin and pos > 1 else at
-        found = self._checked(pattern, text, encoded, pattern._engine(anchor, encoded.data, start, len(encoded.data)))
+        anchor = _anchors()[1 if self._begin or self._ends or not full else 2]
+        found = self._checked(pattern, text, encoded, self._found(pattern, anchor, encoded, at))
         if found is None or found.byte_start != at:
             return None
         return None if full and found.byte_end < len(encoded.data) else found
 
     def each(self, pattern: Pattern[AnyStr], text: AnyStr, encoded: _Encoded, at: int) -> Iterator[Match[AnyStr]]:
         """All matches from that byte on that do not overlap."""
-        engine, anchor, data, end = pattern._engine, _anchors()[0], encoded.data, len(encoded.data)
+        anchor, end = _anchors()[0], len(encoded.data)
         while 0 <= at <= end:
-            spans = engine(anchor, data, encoded.before(at) if self._begin and at else at, end)
-            if 0 <= self._start(spans) < at:  # another alternative, which begins before
-                spans = engine(anchor, data, at, end)
+            spans = self._found(pattern, anchor, encoded, at)
             if spans[0][0] < 0:
                 return
             found = self._checked(pattern, text, encoded, spans)
             if found is None:
-                at = encoded.behind(max(at, self._start(spans)))
+                at = encoded.behind(self._start(spans))
                 continue
             yield found
             at = found.byte_end if found.byte_end > found.byte_start else encoded.behind(found.byte_end)
+
+    def _found(self, pattern: Pattern[Any], anchor: Any, encoded: _Encoded, at: int) -> list[tuple[int, int]]:
+        """The spans that RE2 finds from that byte on, what they stand behind matched with them."""
+        if self._begin and at:
+            spans = pattern._later(anchor, encoded.data, encoded.before(at), len(encoded.data))
+            if spans[0][0] < 0 or self._start(spans) >= at:
+                return spans
+        return pattern._engine(anchor, encoded.data, at, len(encoded.data))
 
     def _start(self, spans: list[tuple[int, int]]) -> int:
         """The byte at which a match begins, what it stands behind left out."""
@@ -498,6 +518,17 @@ def _around(inner: str, wanted: bool, edge: str, flags: int) -> str:
     one = translated(inner, flags).source
     opposite = f"[{one[2:]}" if one.startswith("[^") else f"[^{one[1:]}" if one.startswith("[") else f"[^{one}]"
     return f"(?:{edge}|{opposite})"
+
+
+def _has_alternatives(source: str) -> bool:
+    """Whether all of a pattern is one of several alternatives."""
+    at = depth = 0
+    while at < len(source):
+        piece, at = _piece(source, at, 0)
+        depth += (piece == "(") - (piece == ")")
+        if piece == "|" and depth == 0:
+            return True
+    return False
 
 
 def _is_character(source: str) -> bool:
