@@ -6,7 +6,7 @@ LINKS := .links/memctl
 
 .DEFAULT_GOAL := help
 .PHONY: help run test test-pythons check bench bench-sessions bench-engine bench-hooks bench-search eval docs lock test-wheel test-deploy test-tutorial axe
-.PHONY: test-howtos test-client test-external soak planted fuzz fuzz-api audit mutation clean
+.PHONY: unseen test-howtos test-client test-external soak planted fuzz fuzz-api audit mutation clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | expand -t 16
@@ -100,6 +100,9 @@ soak: $(VENV)/.installed-dev ## Look SOAK times as long for an order of events o
 
 planted: $(VENV)/.installed-dev ## Forget 208 planted phrases one by one in all ways, scrub, and look for them everywhere (five minutes for each 52)
 	MEMCTL_TEST_PLANTS=$(or $(PLANTS),208) $(BIN)/pytest -q tests/e2e/test_planted.py
+
+unseen: $(VENV)/.installed-dev ## Run real tools on broken input, mangle what they print, and read it in transcripts of each client (SECONDS=3600)
+	$(BIN)/python tests/unseen --seconds $(or $(SECONDS),600) $(if $(SEED),--seed $(SEED))
 
 FUZZ ?= 900
 fuzz: $(VENV)/.installed-dev ## Hostile inputs at every parser, the door and the API (FUZZ=900 of each kind: some 13,000)
