@@ -41,8 +41,8 @@ LONGEST_TARGET = 16 << 10
 
 def names_of(url: str) -> frozenset[str]:
     """Hosts by which a server at that URL may be called: loopback's names, and the one that was configured."""
-    host = urlsplit(url).hostname or ""
-    return LOOPBACK | {f"[{host}]" if ":" in host else host}
+    host = urlsplit(url).hostname
+    return LOOPBACK | {f"[{host}]" if ":" in host else host} if host else LOOPBACK
 
 
 class Guard:

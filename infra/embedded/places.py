@@ -21,6 +21,9 @@ _LONGEST = 107 - len("/supervisor.sock.1234567")
 """Longest socket folder, in bytes: unix(7) ends a socket's path at 107, and this is the longest name used."""
 
 
+_SHARED = Path("/tmp")  # noqa: S108  # TMPDIR may be long, and differ between processes
+
+
 class FolderNotPrivate(MemctlError):
     """{folder} cannot be used: {why}."""
 
@@ -101,23 +104,41 @@ class Places:
 
     def make(self) -> None:
         """Create what is missing, private to us. Raises FolderNotPrivate where another user owns the place."""
-        for folder in (self.data, self.run, self.log, self.sockets):
+        for folder in (self.data, self.run, self.log):
             make_private(folder)
+        make_socket_folder(self.run)
 
 
 def socket_folder(beside: Path) -> Path:
     """Where servers that belong to the folder `beside` listen: the same place for everyone who asks.
 
     Inside it, where only we come in and nobody tidies up. /tmp, under a name that no other folder has, where the path
-    is too long for a socket or has characters that URLs and configurations of servers do not agree on;
-    `make_private` refuses a folder that another user laid in wait there. Not the user's runtime folder: that goes
-    away when they log out, and the servers stay.
+    is too long for a socket or has characters that URLs and configurations of servers do not agree on. Where another
+    user has taken that name, a link inside leads to a folder whose name nobody can guess (`make_socket_folder`). Not
+    the user's runtime folder: that goes away when they log out, and the servers stay.
     """
     inside = beside / "sockets"
+    if inside.is_symlink():
+        return inside.readlink()
     if len(os.fsencode(inside)) <= _LONGEST and frozenset(str(inside)) <= _PLAIN:
         return inside
     name = sha256(os.fsencode(os.path.realpath(beside))).hexdigest()[:16]
-    return Path("/tmp") / f"memctl-{os.geteuid()}-{name}"  # noqa: S108 - TMPDIR may be long, and differ between processes
+    return _SHARED / f"memctl-{os.geteuid()}-{name}"
+
+
+def make_socket_folder(beside: Path) -> Path:
+    """Create the folder that `socket_folder` names. Raises FolderNotPrivate."""
+    folder = socket_folder(beside)
+    try:
+        make_private(folder)
+    except FolderNotPrivate:
+        if folder.parent != _SHARED:
+            raise
+        folder = Path(tempfile.mkdtemp(prefix=f"memctl-{os.geteuid()}-", dir=_SHARED))
+        link = beside / "sockets"
+        link.unlink(missing_ok=True)
+        link.symlink_to(folder)
+    return folder
 
 
 def make_private(folder: Path) -> None:

@@ -24,7 +24,7 @@ from urllib.parse import quote
 from memctl.domain import patterns
 from memctl.domain.errors import MemctlError
 from memctl.infra.embedded import launch
-from memctl.infra.embedded.places import make_private, socket_folder, sync_folder, write_private
+from memctl.infra.embedded.places import make_private, make_socket_folder, sync_folder, write_private
 from memctl.infra.embedded.process import Process
 from memctl.infra.embedded.run import running
 
@@ -318,10 +318,9 @@ def start_postgres(folder: Path, patience: float = 30.0) -> Iterator[RunningPost
 
     Without the supervisor: for tests and for one-off work on a cluster. Raises ServerDidNotStart.
     """
-    sockets = socket_folder(folder)
-    cluster = Cluster(folder, sockets)
     make_private(folder)
-    make_private(sockets)
+    sockets = make_socket_folder(folder)
+    cluster = Cluster(folder, sockets)
     argv = [sys.executable, "-P", "-m", "memctl.infra.embedded.postgres", str(folder), str(sockets)]
     try:
         with running("Postgres", argv, cluster.ready, log=folder / "log", stop=STOP, patience=patience) as server:

@@ -20,7 +20,7 @@ from urllib.parse import quote
 
 from memctl.domain.errors import MemctlError
 from memctl.infra.embedded import launch
-from memctl.infra.embedded.places import make_private, socket_folder
+from memctl.infra.embedded.places import make_private, make_socket_folder
 from memctl.infra.embedded.process import Process
 from memctl.infra.embedded.run import running
 
@@ -84,10 +84,9 @@ def start_valkey(folder: Path, patience: float = 15.0) -> Iterator[RunningValkey
 
     Raises ServerDidNotStart.
     """
-    sockets = socket_folder(folder)
-    queue = Queue(folder, sockets)
     make_private(folder)
-    make_private(sockets)
+    sockets = make_socket_folder(folder)
+    queue = Queue(folder, sockets)
     argv = [sys.executable, "-P", "-m", "memctl.infra.embedded.valkey", str(folder), str(sockets)]
     try:
         with running("Valkey", argv, queue.ready, log=folder / "log", patience=patience) as server:

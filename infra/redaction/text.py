@@ -21,6 +21,7 @@ PRIVATE = "[private]"
 """What stands where a private block stood."""
 
 _PRIVATE_TAG = patterns.compile(r"<(/?)private>", patterns.I)
+_BLANK_LINE = patterns.compile(r"\n[ \t\r]*\n")
 _MARKER = patterns.compile(rb"\[redacted:[a-z0-9-]+\]")
 
 # JSON inside of text: an escaped line break in front of a key hides its word boundary, an escaped quote or equals sign
@@ -54,23 +55,31 @@ def clean(text: str) -> str:
 
 
 def drop_private(text: str) -> tuple[str, int]:
-    """The text with `[private]` for each `<private>…</private>`, and how many. Blocks nest; an unclosed one reaches to
-    the end of the text.
+    """The text with `[private]` for each `<private>…</private>`, and how many.
+
+    Blocks nest. One that nothing closes reaches to the next blank line; behind a backtick it only names the tag.
     """
-    kept: list[str] = []
-    dropped, depth, position = 0, 0, 0
+    spans: list[tuple[int, int]] = []
+    unclosed: list[tuple[int, int]] = []
     for tag in _PRIVATE_TAG.finditer(text):
         if not tag[1]:
-            if not depth:
-                kept += (text[position : tag.start()], PRIVATE)
-                dropped += 1
-            depth += 1
-        elif depth:
-            depth -= 1
-            position = tag.end()
-    if not dropped:
-        return text, 0
-    return "".join(kept) + ("" if depth else text[position:]), dropped
+            unclosed.append(tag.span())
+        elif unclosed:
+            spans.append((unclosed.pop()[0], tag.end()))
+    reach = 0
+    for start, end in unclosed:
+        if start >= reach and text[start - 1 : start] != "`":
+            blank = _BLANK_LINE.search(text, end)
+            reach = blank.start() if blank else len(text)
+            spans.append((start, reach))
+    kept: list[str] = []
+    dropped = position = 0
+    for start, end in sorted(spans):
+        if start >= position:
+            kept += (text[position:start], PRIVATE)
+            dropped += 1
+        position = max(position, end)
+    return ("".join([*kept, text[position:]]), dropped) if dropped else (text, 0)
 
 
 class Redactor:

@@ -236,6 +236,10 @@ def test_redacting_twice_changes_nothing(text: str, secret: str) -> None:
         ("a <PRIVATE>b\nb</Private> c <private>d</private>", f"a {PRIVATE} c {PRIVATE}", 2),
         ("a <private>b <private>c</private> d</private> e", f"a {PRIVATE} e", 1),
         ("a <private>b", f"a {PRIVATE}", 1),
+        ("a <private>b\nc\n \nd", f"a {PRIVATE}\n \nd", 1),
+        ("the tag `<private>` cuts\nwhat follows", "the tag `<private>` cuts\nwhat follows", 0),
+        ("`<private>b</private>`, <private>c</private>", f"`{PRIVATE}`, {PRIVATE}", 2),
+        ("a <private>b <private>c</private>\n\nd", f"a {PRIVATE}\n\nd", 1),
         ("a </private> b", "a </private> b", 0),
     ],
 )
