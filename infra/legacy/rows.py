@@ -21,6 +21,13 @@ from memctl.infra.transcripts.fields import kind, shallow
 LARGEST = 256 * 1024 * 1024
 """Bytes of the largest JSON document that is read; lines and databases may be larger altogether."""
 
+LONGEST_VALUE = 16 * 1024 * 1024
+"""Bytes of the longest value of a database that is read."""
+
+_ROW, _OVERHEAD = 2, 64 * 1024
+"""Bytes that a row takes in a file at least, and what a small file may hold beyond its size. A damaged file may lead in
+circles, so its rows are counted against its size."""
+
 SUFFIXES = (".db", ".sqlite", ".sqlite3", ".json", ".jsonl", ".ndjson")
 
 _SQLITE, _DUCKDB = b"SQLite format 3\0", b"DUCK"
@@ -81,18 +88,46 @@ def _of_database(path: Path) -> Iterator[Row]:
     number = 0
     try:
         with closing(sqlite3.connect(f"{path.resolve().as_uri()}?{mode}", uri=True)) as database:
-            database.text_factory = lambda data: data.decode("utf-8", "replace")
-            database.row_factory = sqlite3.Row
-            there = {name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-            known = [table for table in TABLES if table in there]
+            _limit(database)
+            known = [table for table in TABLES if table in _stored_tables(database)]
             if not known:
                 raise NotALegacyStore(path=str(path), why="a database without any of the tables that memctl knows")
+            left = 2 * path.stat().st_size + _OVERHEAD
             for table in known:
-                for found in database.execute(f'SELECT * FROM "{table}"'):  # noqa: S608 - a name of ours
+                columns = ", ".join('"' + name.replace('"', '""') + '"' for name in _stored_columns(database, table))
+                for found in database.execute(f'SELECT {columns} FROM "{table}"'):  # noqa: S608 - names, quoted
                     number += 1
+                    left -= _ROW + sum(len(value) for value in found if isinstance(value, str | bytes))
+                    if left < 0:
+                        raise NotALegacyStore(path=str(path), why="its rows hold more than the file has bytes")
                     yield Row(number, table, _with_names(dict(found), database, table))
     except sqlite3.Error as problem:
         raise NotALegacyStore(path=str(path), why=f"SQLite says: {problem}") from problem
+
+
+def _limit(database: sqlite3.Connection) -> None:
+    """Have a database that anybody may have written compute nothing, and take no more than a text's room at once."""
+    database.execute("PRAGMA trusted_schema = OFF")
+    database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_VALUE)
+    database.set_authorizer(_only_reading)
+    database.text_factory = lambda data: data.decode("utf-8", "replace")
+    database.row_factory = sqlite3.Row
+
+
+def _only_reading(action: int, *_: object) -> int:
+    reads = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_PRAGMA)
+    return sqlite3.SQLITE_OK if action in reads else sqlite3.SQLITE_DENY
+
+
+def _stored_tables(database: sqlite3.Connection) -> set[str]:
+    """Tables whose rows stand in the file: no views, no virtual tables."""
+    found = database.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table'")
+    return {name for name, sql in found if not (sql or "").upper().startswith("CREATE VIRTUAL")}
+
+
+def _stored_columns(database: sqlite3.Connection, table: str) -> list[str]:
+    """Columns whose values stand in the file. Generated ones are computed when they are read, out of any expression."""
+    return [row["name"] for row in database.execute(f'PRAGMA table_xinfo("{table}")') if not row["hidden"]]
 
 
 def _with_names(fields: dict[str, Any], database: sqlite3.Connection, table: str) -> dict[str, Any]:

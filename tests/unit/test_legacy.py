@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from memctl.domain.entities import EntityDescribed, SentimentNoted
 from memctl.domain.event import Event, Micros, NewEvent, Position
 from memctl.domain.notes import MemoryNoted, claim_of
 from memctl.domain.observations import NoticeReceived, PromptSubmitted, ResponseReceived, event_id_of
+from memctl.infra.legacy import rows
 from memctl.infra.legacy.meaning import TABLES, events_of, table_of
 from memctl.infra.legacy.rows import NotALegacyStore, rows_of
 from memctl.infra.redaction import prepare_all
@@ -208,3 +210,34 @@ def test_no_row_breaks_the_import(table: str, row: dict[str, Any]) -> None:
     assert bool(events) + bool(left_out) + bool(why and not events) == 1
     prepare_all(events)
     assert events == events_of(table, row, 1)[0]
+
+
+def test_a_database_computes_nothing_while_it_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "bomb.db"
+    with sqlite3.connect(path) as made:
+        made.execute(
+            "CREATE TABLE bot_memory (id INTEGER, content TEXT, big TEXT AS (hex(zeroblob(400000000))), "
+            "stored TEXT AS (upper(content)) STORED)"
+        )
+        made.execute("INSERT INTO bot_memory (id, content) VALUES (1, 'the parser must not use eval')")
+        made.execute("CREATE VIEW collected_info AS SELECT hex(zeroblob(400000000)) AS content")
+    made.close()
+    tracemalloc.start()
+    [row] = rows_of(path)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert row.fields == {"id": 1, "content": "the parser must not use eval"}
+    assert most < 10_000_000
+
+
+def test_rows_of_more_than_the_file_end_the_reading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page that many others lead to is read once for each: rows are counted against what the file can hold."""
+    path = tmp_path / "circle.db"
+    with sqlite3.connect(path) as made:
+        made.execute("CREATE TABLE bot_memory (id INTEGER PRIMARY KEY, content TEXT)")
+        made.executemany("INSERT INTO bot_memory VALUES (?, ?)", ((n, "x" * 100) for n in range(200)))
+    made.close()
+    assert len(list(rows_of(path))) == 200
+    monkeypatch.setattr(rows, "_OVERHEAD", 10_000 - 2 * path.stat().st_size)
+    with pytest.raises(NotALegacyStore, match="more than the file has bytes"):
+        list(rows_of(path))
