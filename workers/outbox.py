@@ -30,6 +30,7 @@ from memctl.infra.vector_models import VectorModel
 from memctl.infra.vectors import CollectionMissing, VectorStoreUnavailable, drift, store
 from memctl.infra.vectors.drift import Drift
 from memctl.projections.vector_points import VectorPoint
+from memctl.workers import progress
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient
@@ -75,6 +76,10 @@ class Outbox:
         if not queued:
             return 0
         keys = [q.key for q in queued]
+        with progress.step("points", "written"):
+            return self._write(queued, keys)
+
+    def _write(self, queued: Sequence[outbox.Queued], keys: list[readmodels.RowKey]) -> int:
         rows = readmodels.load(self._connection, self._points, self._generation, keys)
         names = space_names(self._connection)
         hashes = [row.dense_hash for row in rows.values()]
@@ -381,7 +386,8 @@ class OutboxLoop:
                             points = Outbox(connection, client, generation)
                             while not self._stop.is_set() and points.sync():
                                 self._embed.set()
-                            scrubbing = scrub.step(generation)
+                            with progress.step("points", "compared"):
+                                scrubbing = scrub.step(generation)
                             switched(connection, generation, scrub)
                     self._moved.wait(SCRUB_PAUSE_S if scrubbing else 1.0)
                     self._moved.clear()
