@@ -155,17 +155,20 @@ class _Guard:
                     return self._end(None, 0.0)
                 if self._board.beats != beats:
                     beats, pulse_at, pulse_cpu = self._board.beats, now, _cpu(self._child)
+                taken = []
                 for at in self._board.at():
                     known = began.get(at.slot)
                     if known is None or (known[0].turn, known[0].piece) != (at.turn, at.piece):
                         began[at.slot] = (at, now, _cpu(self._child, at.thread))
                         continue
                     cpu = _cpu(self._child, at.thread) - known[2]
+                    taken.append(cpu)
                     slept = bool(at.wall_s) and now - known[1] > at.wall_s and now - pulse_at < FROZEN_S
                     if (cpu > at.cpu_s or (slept and not _stopped(self._child))) and self._stays(at):
                         return self._end(at, cpu)
-                if now - pulse_at > FROZEN_S and _cpu(self._child) - pulse_cpu > FROZEN_S / 2:
-                    return self._end(None, _cpu(self._child) - pulse_cpu)
+                frozen = _cpu(self._child) - pulse_cpu if now - pulse_at > FROZEN_S else 0.0
+                if frozen > FROZEN_S / 2 and max(taken, default=0.0) < frozen / 2:
+                    return self._end(None, frozen)
                 self._try()
         finally:
             os.close(ended)

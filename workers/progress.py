@@ -30,7 +30,8 @@ STEP_CPU_S = 30.0
 """Seconds of processor time for a step that is no fold: a batch read or written, texts embedded, points written, one
 look of a processor. The longest of them, over 100,000 memories, take some seconds."""
 
-_SLOTS, _SIZE = 32, 1 << 20
+_SLOTS, _SIZE = 32, 4 << 20
+"""How many threads, and bytes for each, of which only those are taken that are written."""
 _WORDS = 8
 _HEAD = 8 * _WORDS
 _TURN, _PIECE, _IDENT, _THREAD, _CPU_MS, _WALL_MS, _LENGTH, _PULSE = range(_WORDS)
@@ -75,7 +76,7 @@ class Slot:
         """Begin another work, at its first piece."""
         told = msgspec.json.encode(work)
         if len(told) > len(self._text):
-            told = msgspec.json.encode(msgspec.structs.replace(work, pieces=()))
+            told = msgspec.json.encode(msgspec.structs.replace(work, name=work.name[:1000], pieces=()))
         words = self._words
         words[_LENGTH] = 0
         self._text[: len(told)] = told

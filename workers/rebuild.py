@@ -41,11 +41,10 @@ from memctl.infra.readmodels import RowKey
 from memctl.infra.rebuilds import Rebuild, Task
 from memctl.projections.kernel import Changed, Projection, Recorded, projections
 from memctl.projections.stage1 import Delta, fold_stream, stored
-from memctl.workers import progress
+from memctl.workers import progress, trial
 from memctl.workers.poison import CannotFold, fold_whole, keys_of, named, of_content, told
 from memctl.workers.progress import EVENT_CPU_S, Work
 from memctl.workers.sources import recorded_sources, row_source
-from memctl.workers.trial import SEARCH_CPU_S, TRIAL_CPU_S
 
 log = logging.getLogger("memctl.replay")
 
@@ -66,11 +65,6 @@ SCAN = 1_000
 
 POLL_S = 0.01
 """How often a process without a task looks for one, and the leader for what the others did."""
-
-
-GLANCE_CPU_S = SEARCH_CPU_S
-"""Seconds that a fold may take for a look at the past, beside which a worker folds what comes. A rebuild, for which all
-wait, gives it the most there is."""
 
 
 class RebuildStopped(MemctlError):
@@ -241,7 +235,8 @@ class Worker:
         self._by_name = {p.name: p for p in projections()}
         self._slot = progress.slot()
         self._watched = ""
-        self._fold_s = GLANCE_CPU_S if rebuild.purpose == "as_of" else TRIAL_CPU_S
+        # Beside a look at the past a worker folds what comes; for a rebuild all wait.
+        self._fold_s = trial.SEARCH_CPU_S if rebuild.purpose == "as_of" else trial.TRIAL_CPU_S
         connection.execute("SET idle_in_transaction_session_timeout = 0")  # a fold takes as long as it takes
 
     def work(self) -> bool:

@@ -36,7 +36,7 @@ _CLOCK = 3
 """By the clock, a trial takes at most so many times as long: the machine may be busy, or the fold may be waiting."""
 
 
-def tried(fold: Callable[[], object], cpu_s: int = TRIAL_CPU_S) -> None:
+def tried(fold: Callable[[], object], cpu_s: int) -> None:
     """Fold in a process of its own. Raises: NoProgress where it had to be ended, else whatever `fold` raises."""
     written = frames.file()
     try:
@@ -104,7 +104,7 @@ def _of_stream(connection: Connection, letter: DeadLetter) -> Fault | None:
     known = remaining(read_streams(connection, [key], upto).get(key, []))
 
     try:
-        tried(partial(fold_stream, key[1], known))
+        tried(partial(fold_stream, key[1], known), TRIAL_CPU_S)
     except NoProgress:
         return endless_event(key, known)
     return None
@@ -125,7 +125,7 @@ def _of_row(connection: Connection, letter: DeadLetter) -> Fault | None:
     key: RowKey = (target.space_id, target.key)
     sources = members.of(p, {key}).get(key, [])
 
-    def trial(count: int, cpu_s: int = SEARCH_CPU_S) -> None:
+    def trial(count: int, cpu_s: int = 0) -> None:
         def fold() -> None:
             row = None
             for _, item in sources[:count]:
@@ -133,7 +133,7 @@ def _of_row(connection: Connection, letter: DeadLetter) -> Fault | None:
             if row is not None:
                 p.check(row)
 
-        tried(fold, cpu_s)
+        tried(fold, cpu_s or SEARCH_CPU_S)
 
     try:
         trial(len(sources), TRIAL_CPU_S)
@@ -154,7 +154,7 @@ def _of_routing(connection: Connection, letter: DeadLetter, upto: Position) -> F
     if item is None:
         return None
     try:
-        tried(lambda: keys_of(p, source, item, LeftOut(skips(connection, upto))))
+        tried(lambda: keys_of(p, source, item, LeftOut(skips(connection, upto))), TRIAL_CPU_S)
     except NoProgress as problem:
         upstream = None if fault.upstream is None else (fault.upstream, fault.upstream_key or "")
         return fault_of(target, source, upto, problem, upstream)
