@@ -64,6 +64,8 @@ def run_worker(settings: Settings, ready_file: Path | None = None) -> None:
     database_url = settings.require("database_url")
     redis_url = settings.require("redis_url")
     _load()
+    from redis.exceptions import RedisError
+
     guard_id = os.getpid()
     before = guard.begin(lambda: stuck.try_apart(database_url))
     drainer = Drainer(database_url, settings.read_batch)
@@ -73,7 +75,12 @@ def run_worker(settings: Settings, ready_file: Path | None = None) -> None:
     here = installation(drainer.connection)
     embedders = embedders_of(settings)
     vector_models.begin(drainer.connection, embedders, load=False)
-    outbox = OutboxLoop(database_url, settings.require("qdrant_url"), settings.qdrant_api_key, embedders)
+
+    def embeds(per_s: float) -> None:
+        with suppress(RedisError):
+            queue.embeds(queue.connect(redis_url), per_s)
+
+    outbox = OutboxLoop(database_url, settings.require("qdrant_url"), settings.qdrant_api_key, embedders, embeds)
     jobs.set_up(jobs.Wakes(drainer, queue.connect(redis_url), here, outbox.moved))
 
     stop = threading.Event()

@@ -217,7 +217,7 @@ def test_frames_are_those_of_the_thread_and_name_memctls_own() -> None:
     root = Path(guard.__file__).parents[1]
     told = (
         f'Thread 0x00000000000000ab (most recent call first):\n  File "{root}/x.py", line 1 in x\n\n'
-        'Current thread 0x00000000000000cd (most recent call first):\n  File "/usr/lib/python3/re.py", line 5 in match\n'
+        'Current thread 0x00000000000000cd (most recent call first):\n  File "/usr/lib/re.py", line 5 in match\n'
         f'  File "{root}/domain/derive.py", line 77 in _fold\n'
     )
     assert frames.place(frames.of_thread(told, 0xCD)) == "memctl.domain.derive:77 _fold"
