@@ -215,7 +215,8 @@ def _parked(standing: Standing) -> Iterator[Trouble]:
     if more := standing.letters[MOST_NAMED:]:
         yield Trouble(
             kind="dead letter", what=f"dead letters: {len(more)} more,"
-            f" with {sum(each.waiting for each in more)} waiting behind them", since=more[0].parked_at, do="see: memctl dlq list",
+            f" with {sum(each.waiting for each in more)} waiting behind them",
+            since=more[0].parked_at, do="see: memctl dlq list",
         )  # fmt: skip
 
 

@@ -157,7 +157,7 @@ class Attempts:
         return self._pause
 
 
-def _watch(settings: Settings, stop: threading.Event, before: guard.Before) -> None:
+def _watch(settings: Settings, stop: threading.Event, before: guard.Before = guard.Before()) -> None:  # noqa: B008
     """Where the rules have changed since the live rows were folded, rebuild; the old rows are served meanwhile.
 
     Later changes are another process' doing: this one ends, so that its supervisor starts it with the code of today.
