@@ -34,3 +34,8 @@ def memctl(
         if process.poll() is None:
             process.send_signal(signal.SIGKILL)
         process.wait(20)
+
+
+def children(pid: int) -> list[int]:
+    """Those of a process of one thread: of a worker, what works for it."""
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]

@@ -11,7 +11,7 @@ from pathlib import Path
 import looping
 import pytest
 from events import AGENT, prompt, stated
-from processes import memctl
+from processes import children, memctl
 from waiting import until
 from working import prove
 
@@ -117,10 +117,6 @@ def test_killed_ten_times_while_a_fold_loops_nothing_is_lost(
             assert retry.wait(60) == 0
         assert [prompts(log, each) for each in ("s1", "s2", "s3")] == [16, 16, 6]
         prove(log, environment)
-
-
-def children(pid: int) -> list[int]:
-    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
 @pytest.mark.parametrize("how", ["rows", "routes"])
