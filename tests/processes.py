@@ -39,3 +39,9 @@ def memctl(
 def children(pid: int) -> list[int]:
     """Those of a process of one thread: of a worker, what works for it."""
     return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def signal_all(process: subprocess.Popen[bytes], signum: signal.Signals) -> None:
+    """Send a signal to a worker and to what works for it."""
+    for pid in (process.pid, *children(process.pid)):
+        os.kill(pid, signum)

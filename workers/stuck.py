@@ -94,7 +94,7 @@ def _park(connection: Connection, generation: int, fault: Fault) -> None:
         dead_letters.park(connection, generation, [fault])
     if lease is not None:
         generations.release(connection, lease)
-    log.error("set aside: %s, which made no progress at %s; see `memctl dlq list`", fault.target, fault.place)
+    log.error("what made no progress at %s is set aside; `memctl dlq list` names it", fault.place)
 
 
 def _fault(connection: Connection, stuck: Stuck) -> Fault | None:
