@@ -108,8 +108,10 @@ def test_killed_ten_times_while_a_fold_loops_nothing_is_lost(
                 until(lambda: letters(log))
             else:
                 until(lambda: Process.of(process.pid) and children(process.pid))
+            forked = children(process.pid)
             process.send_signal(signal.SIGKILL)
             process.wait(10)
+            until(lambda: all(Process.of(pid) is None for pid in forked), "the end of what worked for it")  # noqa: B023
         log.execute("UPDATE memctl.offsets SET lease_until = '-infinity' WHERE lease_until IS NOT NULL")
     with memctl("worker", environment=environment, log=tmp_path / "mended.log"):
         until(lambda: all_read(log))
