@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 LINKS := .links/memctl
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check bench bench-sessions bench-engine bench-hooks bench-search eval docs lock test-wheel test-deploy test-tutorial axe
+.PHONY: help run test test-pythons check bench bench-sessions bench-engine bench-hooks bench-search eval docs lock test-wheel test-deploy test-tutorial axe
 .PHONY: test-howtos test-client test-external soak planted fuzz fuzz-api audit mutation clean
 
 help: ## List the targets
@@ -64,6 +64,10 @@ lock: $(VENV)/.installed-dev ## Write requirements.lock: the exact versions of e
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
 	$(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-annotate --no-header \
 		--no-emit-index-url --upgrade --quiet --output-file requirements.lock
+
+test-pythons: $(VENV)/.installed-dev ## Run the unit tests, and compare what sessions fold to, on every Python from 3.11 on that is here
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+	$(BIN)/python tests/pythons.py
 
 test-wheel: $(VENV)/.installed-dev ## Build the wheel, install it by pip, uv and pipx into an empty home, and use it there
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv pipx

@@ -19,7 +19,7 @@ from memctl.api.commands import Intake, Recorded
 from memctl.api.pages import projection_named, rows_unseen
 from memctl.api.places import limits_of, locations_told
 from memctl.api.reader import Reader, Readers
-from memctl.domain import observations
+from memctl.domain import observations, patterns
 from memctl.domain.bodies import read_body
 from memctl.domain.errors import MemctlError
 from memctl.domain.event import (
@@ -39,7 +39,7 @@ from memctl.infra.database import DatabaseUnavailable
 from memctl.infra.redaction import Prepared
 from memctl.infra.settings import Settings
 
-_STREAM = r"^(session/[^/]+|project)/[\s\S]"
+_STREAM = patterns.compile(r"(?:session/[^/]+|project)/.", patterns.S)
 """Streams of what happened in a session, and of what git's files said of a place."""
 
 _YEAR_10000 = 253_402_300_800_000_000
@@ -81,7 +81,7 @@ class Sent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     type: str
     version: Annotated[int, msgspec.Meta(ge=1)]
-    stream: Annotated[str, msgspec.Meta(pattern=_STREAM)]
+    stream: str
     payload: msgspec.Raw
     occurred_at: Annotated[int, msgspec.Meta(ge=0, lt=_YEAR_10000)]
     dedupe_key: Annotated[str, msgspec.Meta(min_length=1)]
@@ -122,6 +122,9 @@ def received(body: bytes) -> list[NewEvent]:
         delivery = read_body(body, Delivery)
     except (msgspec.MsgspecError, UnicodeDecodeError) as problem:
         raise BadDelivery(why=str(problem)) from problem
+    for each in delivery.events:
+        if not _STREAM.match(each.stream):
+            raise BadDelivery(why=f"`{each.stream[:80]}` is no stream of a session or a project")
     try:
         return [_event(each) for each in delivery.events]
     except (UnknownEventType, FutureSchemaVersion) as problem:

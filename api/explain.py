@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 from uuid import UUID
@@ -16,6 +15,7 @@ from memctl.api.places import projects_of
 from memctl.api.reader import Reader
 from memctl.api.staleness import changed_since
 from memctl.api.views import Evidence, iso, moment, shown
+from memctl.domain import patterns
 from memctl.domain.event import Event
 from memctl.domain.facts import Span, quote_hash
 from memctl.domain.graduation import TIER_NAMES
@@ -270,11 +270,15 @@ def _around(event: Event | None, evidence: Evidence) -> tuple[str, str]:
     return ("", "") if text is None else surroundings(text, evidence.start, evidence.end)
 
 
+_FIRST_WORD = patterns.compile(r"\A\S*(?=\s)")
+_LAST_WORD = patterns.compile(r"(?<=\s)\S*\Z")
+
+
 def surroundings(text: str, start: int, end: int) -> tuple[str, str]:
     """What stands before and after those characters: up to `AROUND` of each, cut at words, with an ellipsis there."""
     before, after = text[:start], text[end:]
     if len(before) > AROUND:
-        before = "…" + re.sub(r"^\S*(?=\s)", "", before[-AROUND:])
+        before = "…" + _FIRST_WORD.sub("", before[-AROUND:])
     if len(after) > AROUND:
-        after = re.sub(r"(?<=\s)\S*$", "", after[:AROUND]) + "…"
+        after = _LAST_WORD.sub("", after[:AROUND]) + "…"
     return before, after

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
@@ -10,19 +9,19 @@ from fastapi import Query
 from pydantic import BeforeValidator, StrictBool, WithJsonSchema
 
 from memctl.api.pages import LONGEST_PAGE
+from memctl.domain import patterns
 from memctl.domain.event import Micros
 
 LONGEST_PLACE = 4096
 """Characters of a project's name or of a path."""
 
 
+_DAY = patterns.compile(r"\d{4}-\d\d-\d\d")
+
+
 def _written(moment: object) -> object:
     """A moment as people write it; a bare number, which would be taken for seconds since 1970, is a mistake."""
-    if (
-        moment is None
-        or isinstance(moment, datetime)
-        or (isinstance(moment, str) and re.match(r"\d{4}-\d\d-\d\d", moment))
-    ):
+    if moment is None or isinstance(moment, datetime) or (isinstance(moment, str) and _DAY.match(moment)):
         return moment
     raise ValueError("a moment is written as 2026-03-01 or 2026-03-01T14:30+01:00; UTC where no zone is given")
 

@@ -5,7 +5,6 @@ Rows are msgspec structs of `memctl.projections`; what is put together here is s
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
@@ -37,6 +36,7 @@ from memctl.api.reader import Reader
 from memctl.api.regarded import regards
 from memctl.api.standing import standings
 from memctl.api.views import Page, iso, moment, shown
+from memctl.domain import patterns
 from memctl.domain.commanding import Kind
 from memctl.domain.errors import MemctlError
 from memctl.domain.event import Event
@@ -45,7 +45,7 @@ from memctl.infra.log.read import read_events
 from memctl.projections.sessions import Session
 from memctl.projections.things import THINGS
 
-_HEX = re.compile(r"[0-9a-f-]+", re.IGNORECASE)
+_HEX = patterns.compile(r"[0-9a-f-]+", patterns.I)
 _MOST_LIKE_IT = 8
 """Ids that are listed where a prefix is that of several."""
 

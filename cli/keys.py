@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from memctl.domain import patterns
 from memctl.infra.keys import SCOPES, Scope
 
 if TYPE_CHECKING:
@@ -149,9 +149,12 @@ def _told(key: Key) -> str:
     return "; ".join(told)
 
 
+_SPAN = patterns.compile(r"(\d{1,4})([hdw])")
+
+
 def _until(text: str) -> datetime:
     now = datetime.now(UTC)
-    if found := re.fullmatch(r"(\d{1,4})([hdw])", text):
+    if found := _SPAN.fullmatch(text):
         return now + timedelta(**{_UNITS[found[2]]: int(found[1])})
     try:
         at = datetime.fromisoformat(text)

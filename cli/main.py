@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import re
 import sys
 from typing import Any, NoReturn
 
@@ -148,7 +147,7 @@ def in_short(command: click.Command, most: int) -> str:
     sentence = command.get_short_help_str(limit=1_000).removesuffix(".")
     if len(sentence) <= most:
         return sentence
-    main = re.split(r"[;:] | \(", sentence, maxsplit=1)[0]
+    main = min((sentence.partition(apart)[0] for apart in ("; ", ": ", " (")), key=len)
     while len(main) > most and ", " in main:
         main = main.rpartition(", ")[0]
     return main if len(main) <= most else command.get_short_help_str(limit=most)

@@ -6,7 +6,6 @@ Data goes to stdout, messages to stderr. On a terminal tables and texts fit its 
 from __future__ import annotations
 
 import json
-import re
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -17,8 +16,11 @@ from typing import Any, Literal, NamedTuple
 import click
 
 # Control characters steer terminals, and direction marks make a text read other than it is. Line feed and tab stay.
-_STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-_STEERING_IN_JSON = re.compile("[\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_MARKS = (*range(0x7F, 0xA0), 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A), *range(0xD800, 0xE000))
+_STEERING_IN_JSON = {code: f"\\u{code:04x}" for code in _MARKS}
+_STEERING = dict.fromkeys(_MARKS, "�") | {0x7F: "␡"} | {code: chr(0x2400 + code) for code in range(0x20)}
+for _kept in "\t\n":
+    del _STEERING[ord(_kept)]
 
 
 class Column(NamedTuple):
@@ -38,7 +40,7 @@ class Cell(NamedTuple):
 
 def safe(text: str) -> str:
     """The text with control characters made visible: an escape becomes `␛`, a carriage return `␍`, others `�`."""
-    return _STEERING.sub(_visible, text)
+    return text.translate(_STEERING)
 
 
 def line(text: str) -> str:
@@ -72,7 +74,7 @@ def tell(message: str) -> None:
 def print_json(answer: Any, indent: int | None = 2) -> None:
     """JSON for programs; on one line without indent. Equal to the answer when it is read, and safe to look at."""
     text = json.dumps(answer, indent=indent, ensure_ascii=False, default=str)
-    click.echo(_STEERING_IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
+    click.echo(text.translate(_STEERING_IN_JSON))
 
 
 def print_lines(*lines: str) -> None:
@@ -188,10 +190,3 @@ _STYLES: dict[str, dict[str, Any]] = {
     "dim": {"dim": True},
     **{colour: {"fg": colour} for colour in ("red", "green", "yellow", "cyan")},
 }
-
-
-def _visible(found: re.Match[str]) -> str:
-    code = ord(found[0])
-    if code < 0x20:
-        return chr(0x2400 + code)
-    return "␡" if code == 0x7F else "�"

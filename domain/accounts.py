@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from functools import lru_cache
 from itertools import islice
 
+from memctl.domain import patterns
 from memctl.domain.bounded import one_line
 from memctl.domain.explanations import sentences
 from memctl.domain.shell_words import words_of
@@ -17,15 +17,15 @@ LONGEST_POINT = 140
 _ROOM = 40
 """Characters in which the beginning of a point still tells something."""
 
-_OPENER = re.compile(
+_OPENER = patterns.compile(
     r"\A(?:(?:(?:all |and )?(?:done|fixed|perfect|great|excellent|good|ok(?:ay)?|clean|updated)|"
     r"the (?:fix|change|work|implementation|task) is (?:now )?(?:complete|done|in place|ready))\b"
-    r" ?(?:[.!,]|[-—–](?= )) *)+",
-    re.I,
+    r" ?(?:[.!,] *|[-—–] +))+",
+    patterns.I,
 )
 """How an agent rejoices before it tells."""
 
-_SAYS_NOTHING = re.compile(
+_SAYS_NOTHING = patterns.compile(
     # What an agent is about to do or asks, how checks went, labels.
     r"^(?:let me|i'll|i will|first|next|good|great|perfect|done|ok(?:ay)?|here's|here is|let's|actually|i need|hmm|"
     r"wait|i (?:can )?see|"
@@ -42,9 +42,9 @@ _SAYS_NOTHING = re.compile(
     r"\b(?:fixed|resolved) (?:exactly )?(?:the|that|this|your|it|both|all)(?: \w+)? "
     r"(?:issue|bug|problem|error)s?[.!]?$|"
     r"^(?:fixed|committed|pushed)\b[^.]{0,24}\bas\b|\b[0-9a-f]{7,40}\b.{0,4}$",
-    re.I,
+    patterns.I,
 )
-_PLAIN_WORD = re.compile(r"(?<![\w`./:-])[^\W\d_]{2,}(?![\w`/]|[.:]\w)")
+_PLAIN_WORD = patterns.compile(r"(?<![\w`./:-])[^\W\d_]{2,}(?![\w`/]|[.:]\w)")
 _DONE = words_of(
     "added removed replaced fixed changed updated moved renamed created implemented extracted refactored introduced "
     "deleted dropped corrected converted simplified merged wrapped passed switched marked enabled disabled restored "
@@ -55,43 +55,46 @@ _DONE = words_of(
 """Words of what was done, or of how things are since ("no longer", "now")."""
 _DONE_BY_ME = _DONE | words_of("set reset put split cut built")
 """With words that tell it only where somebody did so: they are of the present too."""
-_TELLS_DONE = re.compile(
-    r"\bthe (?:fix|change) is an? |`[^`]+` ?(?:→|->) ?`|했습니다|하였습니다|됩니다|변경|추가|수정|제거", re.I
+_TELLS_DONE = patterns.compile(
+    r"\bthe (?:fix|change) is an? |`[^`]+` ?(?:→|->) ?`|했습니다|하였습니다|됩니다|변경|추가|수정|제거",
+    patterns.I,
 )
-_DID = re.compile(
+_DID = patterns.compile(
     r"(?:I|we)(?:'ve| have)? (?:also |now )?(?=(?P<did>\w+))|"
     r"(?:Also )?(?:Re)?(?:Wrote|Made|Kept|Took|Put|Built|Split)\b|"
     r"(?!(?:Need|Fail|Expect|Unexpect|Suppos|Bas|Relat|Confirm|Verifi|Check|Test|Pass|Commit|Push|Us|Allow|Requir|"
     r"Propos|Suggest|Recommend|Detail|Interest|Exclud|Includ|Call|Caus|Return|Show|Print|Treat)ed\b|"
     r"Un[a-z]+ed\b|Need|Indeed|Speed|Seed|Feed|Embed)"
     r"(?-i:[A-Z])[a-z]+ed\b",
-    re.I,
+    patterns.I,
 )
-_IS_SINCE = re.compile(r"\b(?:has|have) been (\w+)", re.I)
+_IS_SINCE = patterns.compile(r"\b(?:has|have) been (\w+)", patterns.I)
 _TO_BE = words_of("should must could would will because fail fails failed")
-_IS_TO_BE = re.compile(
+_IS_TO_BE = patterns.compile(
     r"\b(?:need(?:s|ed)? to|going to|about to|have to|has to|plan to|"
     r"(?:issue|problem|bug|cause|reason|error) (?:is|was)|(?:is|was|are|were) (?:failing|wrong|broken|caused)|"
     r"there(?:'s| is| was| are| were) (?:an?|some|\d+))\b",
-    re.I,
+    patterns.I,
 )
 """What is still to be done, or was wrong."""
-_SINCE = re.compile(r"\b(?:now|no longer)\b|→", re.I)
-_CODE_LEADS = re.compile(r"`[^`]+`(?: \([^)]*\))? ?[-—–:=]+ ")
+_SINCE = patterns.compile(r"\b(?:now|no longer)\b|→", patterns.I)
+_CODE_LEADS = patterns.compile(r"`[^`]+`(?: \([^)]*\))? ?[-—–:=]+ ")
 """A name that is spoken of: "`cart.py` — "."""
 
-_WORD = re.compile(r"[a-z]+")
-_MAY_TELL = re.compile(
+_WORD = patterns.compile(r"[a-z]+")
+_MAY_TELL = patterns.compile(
     r"ed\b|\b(?:now|longer|instead|(?:re)?wr(?:ote|itten)|made|kept|took|put|built|split|set|cut|reset|"
     r"fix is|change is)|→|->|[가-힣]",
-    re.I,
+    patterns.I,
 )
 """What is in every line that tells what was done."""
-_REPLIES = re.compile(r"(?:but|however|yes|no|so|which)\b", re.I)
-_FENCED = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
-_POINT = re.compile(r"(?:[-*•]|\d{1,2}[.)])\s+(?=\S)")
-_LABEL = re.compile(r"#|\*\*[^*]+\*\*:?$")
-_OF_BEFORE = re.compile(r"(?:#++ *|\*\*)[^*]*?\b(?:before|old|previous(?:ly)?|problems?|cause|why|wrong|issue)\b", re.I)
+_REPLIES = patterns.compile(r"(?:but|however|yes|no|so|which)\b", patterns.I)
+_FENCED = patterns.compile(r"```.*?(?:```|\Z)", patterns.S)
+_POINT = patterns.compile(r"(?:[-*•]|\d{1,2}[.)])\s+(?=\S)")
+_LABEL = patterns.compile(r"#|\*\*[^*]+\*\*:?$")
+_OF_BEFORE = patterns.compile(
+    r"(?:#+ *|\*\*)[^*]*?\b(?:before|old|previous(?:ly)?|problems?|cause|why|wrong|issue)\b", patterns.I
+)
 """A heading of what was there before, or of what was wrong with it."""
 
 

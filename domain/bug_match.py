@@ -5,7 +5,6 @@ Error type, message, stack and context are compared; above 0.5 counts as a match
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from posixpath import basename, splitext
 from typing import Protocol
@@ -13,6 +12,7 @@ from typing import Protocol
 import msgspec
 from rapidfuzz import fuzz
 
+from memctl.domain import patterns
 from memctl.domain.certainty import SUGGESTED, Class
 
 MATCHES_ABOVE = 0.5
@@ -28,8 +28,8 @@ _UNRELATED = 50.0
 """Similarity (0 to 100) of two messages that have nothing to do with each other."""
 
 _ASPECT_FROM = 0.6
-_PLACEHOLDER = re.compile(r"<[a-z_-]+>|\{[a-z_-]+\}|\[[a-z_-]+\]")
-_WORD = re.compile(r"[^\W\d_]{2,}")
+_PLACEHOLDER = patterns.compile(r"<[a-z_-]+>|\{[a-z_-]+\}|\[[a-z_-]+\]")
+_WORD = patterns.compile(r"[^\W\d_]{2,}")
 
 _SUFFIX_NAMES = {
     "py": "python", "pyi": "python", "ts": "typescript", "tsx": "typescript", "mts": "typescript", "cts": "typescript",
@@ -63,7 +63,7 @@ _FILE_NAMES = {
 }  # fmt: skip
 _FILE_STEMS = {"next.config": "next", "vite.config": "vite", "vitest.config": "vitest", "jest.config": "jest",
                "playwright.config": "playwright", "eslint.config": "eslint"}  # fmt: skip
-_COMMAND_WORD = re.compile(r"(?<![\w./-])(?:\./)?([\w.-]+)(?![\w/-])")
+_COMMAND_WORD = patterns.compile(r"(?<![\w./-])(?:\./)?([\w.-]+)(?![\w/-])")
 
 
 class SeenLike(Protocol):
@@ -196,6 +196,9 @@ def _lowered(types: Iterable[str]) -> set[str]:
     return {t.rsplit(".", 1)[-1].lower() for t in types}
 
 
+_LINE = patterns.compile(r":\d+(?::\d+)?|,? line \d+")
+
+
 def _places(frames: Iterable[str]) -> set[str]:
     """Frames without the numbers of their lines, which move with every edit."""
-    return {re.sub(r":\d+(?::\d+)?|,? line \d+", "", f).strip().lower() for f in frames}
+    return {_LINE.sub("", f).strip().lower() for f in frames}

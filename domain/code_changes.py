@@ -7,11 +7,11 @@ structure, not by key words and line counts: docs/evaluation/code.md says why.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
+from memctl.domain import patterns
 from memctl.domain.observations import Hunk
 from memctl.domain.shell_words import words_of
 
@@ -49,10 +49,12 @@ _KEYWORDS = words_of(
 _DECLARING = words_of(
     "def class func fn function type interface struct enum trait pub export async public private protected static const"
 )
-_TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|`[^`\n]*`|\w+|\s+|.')
-_NAME = re.compile(r"[A-Za-z_]\w*\Z")
-_DOTTED = re.compile(r"[A-Za-z_]\w*(?:(?:\.|::)[A-Za-z_]\w*)*\Z")
-_LITERAL = re.compile(r"""(?:(["'`])[^"'`\s]{3,}\1|0x[0-9a-fA-F_]{2,}|0o?\d{3}|\d[\d_]{2,}(?:\.\d+)?)\Z""")
+_TOKEN = patterns.compile(r'"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|`[^`\n]*`|\w+|\s+|.')
+_NAME = patterns.compile(r"[A-Za-z_]\w*\Z")
+_DOTTED = patterns.compile(r"[A-Za-z_]\w*(?:(?:\.|::)[A-Za-z_]\w*)*\Z")
+_LITERAL = patterns.compile(
+    r"""(?:"[^"'`\s]{3,}"|'[^"'`\s]{3,}'|`[^"'`\s]{3,}`|0x[0-9a-fA-F_]{2,}|0o?\d{3}|\d[\d_]{2,}(?:\.\d+)?)\Z"""
+)
 _HUNK_MARKS = ("-", "+")
 
 
@@ -336,21 +338,21 @@ _IDIOMS = {
 }  # fmt: skip
 """Pairs of what an older idiom has and what its successor has in its place."""
 
-_ANY = re.compile(r"\bany\b")
+_ANY = patterns.compile(r"\bany\b")
 _DEFINES = ("def ", "func ", "function", "fn ", "class ", "struct ", "interface ", "trait ")
-_DEFINED = re.compile(
+_DEFINED = patterns.compile(
     r"^[ \t]*(?:export |default |public |private |protected |static |async |pub(?:\([a-z]+\))? )*"
     r"(?:def|func(?: \([^)]*\))?|function\*?|fn)\s+([A-Za-z_]\w{2,})\s*[\(<\[]",
-    re.MULTILINE,
+    patterns.M,
 )
-_TOP_LEVEL = re.compile(
+_TOP_LEVEL = patterns.compile(
     r"^(?:export |default |async |pub(?:\([a-z]+\))? )*(?:def|func|function\*?|fn|class|struct|interface|trait)\s+"
     r"([A-Za-z_]\w{3,})",
-    re.MULTILINE,
+    patterns.M,
 )
-_ANNOTATED = re.compile(r":\s*[A-Za-z_][\w\[\]<>.|, ]*?(?=\s*[,)=]|$)|\s*->\s*[^:]+(?=:)")
-_SIGNATURE = re.compile(r"\s*(?:async )?def \w+\(")
-_CAMEL = re.compile(r"[a-z\d](?=[A-Z])")
+_ANNOTATED = patterns.compile(r":\s*[A-Za-z_][\w\[\]<>.|, ]*?(?=\s*[,)=]|$)|\s*->\s*[^:]+(?=:)")
+_SIGNATURE = patterns.compile(r"\s*(?:async )?def \w+\(")
+_CAMEL = patterns.compile(r"[a-z\d](?=[A-Z])")
 
 
 def transformation_of(replacement: Replacement, language: str) -> Transformation | None:

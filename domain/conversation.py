@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from typing import Literal
 
+from memctl.domain import patterns
 from memctl.domain.aftermath import Aftermath
 from memctl.domain.asserting import Assertions, span_of
 from memctl.domain.bounded import one_line
@@ -417,4 +417,4 @@ def _error_in(words: str) -> str:
     return ""
 
 
-_NAMED = re.compile(r"\w(?:Error|Exception)$|^panic$|^[A-Z]+\d+$")
+_NAMED = patterns.compile(r"\w(?:Error|Exception)$|^panic$|^[A-Z]+\d+$")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from memctl.domain import patterns
 from memctl.domain.literals import lines_with
 
 LONGEST_PROMPT = 1_500
@@ -14,7 +14,7 @@ LONGEST_PROMPT = 1_500
 MOST = 3
 """Decisions that are taken from one text."""
 
-_AGENT = re.compile(
+_AGENT = patterns.compile(
     r"(?:(?:So|Therefore|OK|Okay|Given (?:this|that)|Instead|For now),? )?"
     r"(?:(?:I'll|I will|We'll|we'll|Let's|let's) (?:go with|stick with|keep|switch to|opt for|adopt)\b|"
     r"(?:I|We|we)(?:'ve| have)? (?:decided (?:to|on|against)|chose|opted|settled|went with|am going with|'m going "
@@ -38,40 +38,43 @@ AGENT_HINTS = (
 _LINE_HINTS = (*AGENT_HINTS, "'s keep", "best ", "right ", "proper ", "better ")
 """One of these is in every line that the pattern finds something in; no match goes beyond a line."""
 
-_IDLE = re.compile(
+_IDLE = patterns.compile(
     r"\b(?:edit tool|write tool|the user|old_string|plan mode|this (?:file|script)|skill|todo list|commit message|"
     r"speculat)\b|"
     r"(?:where|when|if|as) (?:needed|necessary|appropriate|possible)\W*$|"
     r"\bor\b|\blines? \d|\b(?:one by one|guess(?:ing)?|all at once|in parallel|manually)\b|:$",
-    re.I,
+    patterns.I,
 )
 """How an agent goes about its own work, which decides nothing of the user's."""
-_USER = re.compile(
-    r"(?:^|(?<=[.!?,:]\s)|(?<=\n))\W*+(?:(?:and|so|ok(?:ay)?|yes|yeah|then|but|well|sure)[, ]+)*"
+_USER = patterns.compile(
+    r"(?:^|[.!?,:]\s|\n)(?P<_begin>)\W*(?:(?:and|so|ok(?:ay)?|yes|yeah|then|but|well|sure)[, ]+)*"
     r"(?:(?:let'?s|we'?ll|we will|we should|i'?ll|please) (?:go with|use|stick with|keep|switch to|do option)\b|"
     r"i (?:like|prefer|choose|pick|want|vote for) (?:the )?(?:option|approach|idea|first|second)\b|option [0-9a-d]\b|"
     r"(?:go|going) with\b|we decided\b|(?:let'?s|rather) not\b)[^\n]{0,280}?(?=[.!?](?:\s|$)|\n|$)",
-    re.I,
+    patterns.I,
 )
-_KOREAN = re.compile(r"(?<![^\n.!?])[^\n.!?]{2,150}?로 (?:하자|가자|갑시다|합시다|결정|진행하자|정하자)[^\n.!?]{0,40}")
-_LEAD = re.compile(r"[\s*>\-.!?,:]*(?:(?:and|so|ok(?:ay)?|yes|yeah|then|but|well|sure)[, ]+)*", re.I)
-_WHY = re.compile(
+_KOREAN = patterns.compile(
+    r"(?<![^\n.!?])[^\n.!?]{2,150}?로 (?:하자|가자|갑시다|합시다|결정|진행하자|정하자)[^\n.!?]{0,40}"
+)
+_LEAD = patterns.compile(r"[\s*>\-.!?,:]*(?:(?:and|so|ok(?:ay)?|yes|yeah|then|but|well|sure)[, ]+)*", patterns.I)
+_WHY = patterns.compile(
     r"\b(?:because|since|so that|as it|to (?:avoid|keep|ensure|prevent|reduce|match)|which (?:is|keeps|avoids|"
     r"makes))\b.*|(?:때문|위해).*",
-    re.I,
+    patterns.I,
 )
-_OTHER = re.compile(
-    r"\b(?:instead of|rather than) (?P<other>[^.;—]{4,120}?)(?= because| since| so that| — |[.;,]|$)", re.I
+_OTHER = patterns.compile(
+    r"\b(?:instead of|rather than) (?P<other>[^.;—]{4,120}?)(?= because| since| so that| — |[.;,]|$)",
+    patterns.I,
 )
-_ONWARD = re.compile(
+_ONWARD = patterns.compile(
     r"\b(?:(?:what|how) (?:would you like|do you want|should (?:i|we)) (?:me )?(?:to )?(?:do|proceed|continue)|"
     r"what next|ready to|can you (?:reproduce|confirm|share|provide)|"
     r"(?:shall|should) (?:i|we) (?:continue|proceed|start|commit|push)|"
     r"be committed|which branch|commit message|"
     r"would you like (?:me )?to (?:continue|proceed|start|commit|push))\b|다음(?:에|으로)|계속할까|진행할까",
-    re.I,
+    patterns.I,
 )
-_ANSWER = re.compile(r'"(?P<question>[^"\n]{3,300})"="(?P<answer>[^"\n]{1,300})"')
+_ANSWER = patterns.compile(r'"(?P<question>[^"\n]{3,300})"="(?P<answer>[^"\n]{1,300})"')
 
 
 class Decision(NamedTuple):
@@ -107,7 +110,7 @@ def decisions_in_answers(text: str) -> list[Decision]:
     ][:MOST]
 
 
-def _found(pattern: re.Pattern[str], text: str, hints: Sequence[str]) -> Iterator[re.Match[str]]:
+def _found(pattern: patterns.Pattern[str], text: str, hints: Sequence[str]) -> Iterator[patterns.Match[str]]:
     if not hints:
         yield from pattern.finditer(text)
     for start in lines_with(text, hints):
@@ -115,7 +118,7 @@ def _found(pattern: re.Pattern[str], text: str, hints: Sequence[str]) -> Iterato
         yield from pattern.finditer(text, start, end if end >= 0 else len(text))
 
 
-def _read(pattern: re.Pattern[str], text: str, hints: Sequence[str] = ()) -> list[Decision]:
+def _read(pattern: patterns.Pattern[str], text: str, hints: Sequence[str] = ()) -> list[Decision]:
     decided: list[Decision] = []
     for found in _found(pattern, text[:8_000], hints):
         if text[found.start() - 1 : found.start()].isalnum():

@@ -5,13 +5,13 @@ Nodes of the graph, and the statements about them. What a session names by itsel
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Annotated, Literal, cast, get_args
 
 import msgspec
 
+from memctl.domain import patterns
 from memctl.domain.commanding import BadCommand, Command, command
 from memctl.domain.errors import MemctlError
 from memctl.domain.event import Event, Payload, derived_of, event
@@ -94,7 +94,7 @@ def parts_of(node: str) -> tuple[str, str, str]:
 _KINDS = frozenset(("library", "service", "person", "agent", "file", "bug", "project", "concept"))
 _PLATFORMS = frozenset(("npm", "go", "pypi", "crates", "rubygems"))
 
-_IN_TOOLS = re.compile(r"/(?:\.[A-Za-z0-9_-]+/worktrees|\.worktrees|\.conductor)/[^/]+(?=/)")
+_IN_TOOLS = patterns.compile(r"/(?:\.[A-Za-z0-9_-]+/worktrees|\.worktrees|\.conductor)/[^/]+(?=/)")
 
 
 @lru_cache(maxsize=512)

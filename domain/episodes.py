@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from typing import Literal
 from uuid import UUID
 
 import msgspec
 
+from memctl.domain import patterns
 from memctl.domain.accounts import account_of, gist_of, tells_done
 from memctl.domain.bounded import clipped, one_line
 from memctl.domain.event import Micros
@@ -37,19 +37,19 @@ ACCOUNT, LATER, WHOLE = 300, 140, 460
 SHORT_COMMAND = 70
 """Characters of a command that somebody may want to use again."""
 
-_CORRECTS = re.compile(
+_CORRECTS = patterns.compile(
     r"\b(?:don'?t|do not|never|always|instead|should(?:n'?t)?|must|use|only|not|without|rather|make sure|keep|revert|"
     r"undo)\b|"
     r"말고|하지 ?마|대신|항상|써야|해야",
-    re.I,
+    patterns.I,
 )
-_ASKS = re.compile(r"\?|https?://|\b(?:should|shall|can|could) (?:we|i|you)\b", re.I)
+_ASKS = patterns.compile(r"\?|https?://|\b(?:should|shall|can|could) (?:we|i|you)\b", patterns.I)
 _TYPES: dict[str, TaskType] = {
     "feat": "feature", "fix": "bugfix", "docs": "docs", "refactor": "refactor", "test": "test", "chore": "chore",
 }  # fmt: skip
-_TYPED = re.compile(rf"({'|'.join(_TYPES)})(?:\([^)]*\))?!?: ")
+_TYPED = patterns.compile(rf"({'|'.join(_TYPES)})(?:\([^)]*\))?!?: ")
 """A commit by Conventional Commits."""
-_DOCUMENT = re.compile(r"\.(?:md|mdx|rst|adoc)$", re.I)
+_DOCUMENT = patterns.compile(r"\.(?:md|mdx|rst|adoc)$", patterns.I)
 
 
 class _Patch(msgspec.Struct):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from memctl.domain import patterns
 from memctl.domain.literals import lines_with
 
 STRONG, PLAIN, WRAPPER = 3, 2, 1
@@ -40,7 +40,7 @@ class Shape(NamedTuple):
     weight: int = STRONG
 
 
-LIBRARY = re.compile(
+LIBRARY = patterns.compile(
     r"site-packages|dist-packages|node_modules|/usr/lib|/usr/local/(?:lib|go)|lib/python3|lib\\python|<frozen|<string>|"
     r"node:internal|internal/|/rustc/|\.cargo/registry|/go/pkg/mod|/gomodcache|/opt/homebrew/|bun:|\.rustup|importlib|"
     r"runpy\.py|(?:^|[ /])(?:java|javax|jdk|sun|kotlin|scala|org\.junit|org\.gradle|com\.sun)[./]|asyncio/|"
@@ -62,23 +62,8 @@ _PREFIX = r"^(?:\[[\w:.@/-]{2,40}\] |[\w@/.-]{2,40} ?\| |[\w@/.-]{2,40}:[\w-]{2,
 """What task runners put before each line: `[lint:go] `, `web | `, `web:build: `."""
 
 
-def at_lines(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
-    """As `pattern.finditer(text)` for one that begins with `^`, tried at the starts of lines only."""
-    at = 0
-    while True:
-        found = pattern.match(text, at)
-        if found is not None:
-            yield found
-            at = found.end()
-            if at > found.start() and text[at - 1] == "\n":
-                continue
-        at = text.find("\n", at) + 1
-        if at == 0:
-            return
-
-
-def at_hints(pattern: re.Pattern[str], text: str, hints: tuple[str, ...]) -> Iterator[re.Match[str]]:
-    """As `at_lines`, for a pattern of which every match has one of the hints on its first line."""
+def at_hints(pattern: patterns.Pattern[str], text: str, hints: tuple[str, ...]) -> Iterator[patterns.Match[str]]:
+    """As `pattern.finditer(text)`, where it begins with `^` and every match has one of the hints on its first line."""
     end = 0
     for start in lines_with(text, hints):
         if start >= end and (found := pattern.match(text, start)):
@@ -100,11 +85,11 @@ def lines(
     every match (empty: nothing sure does); the hints where it is not given.
     """
     within = hints if within is None else within
-    regex = re.compile(pattern.replace("^", _PREFIX, 1), re.MULTILINE)
-    groups = regex.groupindex
+    regex = patterns.compile(pattern.replace("^", _PREFIX, 1), patterns.M)
 
     def find(text: str) -> Iterator[Shown]:
-        for found in at_hints(regex, text, within) if within else at_lines(regex, text):
+        groups = regex.groupindex
+        for found in at_hints(regex, text, within) if within else regex.finditer(text):
             message = found["msg"].strip()
             if not message:
                 continue
@@ -125,10 +110,10 @@ def _types(kind: str, named: str | None, name: str) -> tuple[str, ...]:
     return (named or kind or name,)
 
 
-ERROR_WORDS = re.compile(
+ERROR_WORDS = patterns.compile(
     r"\b(?:errors?|failed|failure|fatal|cannot|can't|could not|couldn't|unable|refus\w+|invalid|not found|denied|"
     r"unknown|"
     r"unexpected|missing|undefined|abort\w*|conflict\w*|panic|exception|not allowed|rejected|does not exist|ignored|"
     r"illegal|unsupported|no such|already exists|did not match)\b|✗|❌|✖",
-    re.I,
+    patterns.I,
 )

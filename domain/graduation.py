@@ -6,11 +6,11 @@ keeps the claims about one subject together, so that a conflict lives in one row
 
 from __future__ import annotations
 
-import re
 from typing import Literal
 
 import msgspec
 
+from memctl.domain import patterns
 from memctl.domain.facts import InsightKind
 
 USER_SAID, PROVED, TOOL_SAID, INFERRED = 4, 3, 2, 1
@@ -38,11 +38,11 @@ SHORTEST = 10
 """Characters (a Hangul syllable counts twice) below which a claim means nothing by itself."""
 
 _KINDS = frozenset(("preference", "pattern", "expertise", "fact", "profile"))
-_NOISE = re.compile(
+_NOISE = patterns.compile(
     r"\[(?:redacted|request interrupted|image|…|\.\.\.)|characters left out|^\W*$|<[a-z][\w-]*>|^(?:\d+[\s.:]*)+$",
-    re.IGNORECASE,
+    patterns.I,
 )
-_HANGUL = re.compile(r"[\u1100-\u11ff\u3130-\u318f\uac00-\ud7a3]")
+_HANGUL = patterns.compile(r"[\u1100-\u11ff\u3130-\u318f\uac00-\ud7a3]")
 
 
 def tier_of(said_by: Literal["user", "agent", "tool"] | str, *, proved: bool = False) -> int:

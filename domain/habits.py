@@ -6,10 +6,10 @@ passing, such as who reviews, is a fact, of which two sessions are enough.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from memctl.domain import patterns
 from memctl.domain.facts import InsightKind
 from memctl.domain.insights import own_prose
 from memctl.domain.prompts import Said
@@ -39,14 +39,14 @@ class _Rule(NamedTuple):
     text: str
     hints: tuple[str, ...]
     """One of these is in every prompt, in lower case, that the pattern finds something in."""
-    pattern: re.Pattern[str]
+    pattern: patterns.Pattern[str]
     everywhere: bool = True
     either_way: bool = False
     """A `not` in front turns nothing around: what is found fault with is not wanted."""
 
 
-def _of(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern, re.IGNORECASE | re.VERBOSE)
+def _of(pattern: str) -> patterns.Pattern[str]:
+    return patterns.compile(pattern, patterns.I | patterns.X)
 
 
 _RULES = (
@@ -109,23 +109,23 @@ _RULES = (
             |\bupdate\ (?:the\ )?(?:docs|documentation|readme)\b|문서.{0,6}(?:업데이트|갱신|맞춰)"""),
     ),
 )
-_NOT = re.compile(
-    r"(?:\b(?:not|never|no|without|stop|avoid|skip)\b|n['’]t\b|\bdont\b)[^.?!,;:\n]{0,40}\Z", re.IGNORECASE
+_NOT = patterns.compile(
+    r"(?:\b(?:not|never|no|without|stop|avoid|skip)\b|n['’]t\b|\bdont\b)[^.?!,;:\n]{0,40}\Z", patterns.I
 )
-_NOT_SO = re.compile(r"[^.?!,;:\n]{0,12}?(?:지\s*(?:마|말|않)|필요\s*없|하지\s*말|빼고|없이)")
+_NOT_SO = patterns.compile(r"[^.?!,;:\n]{0,12}?(?:지\s*(?:마|말|않)|필요\s*없|하지\s*말|빼고|없이)")
 """What turns words around: in front of them in English, behind them in Korean."""
-_PLAN = re.compile(r"\s*implement the following plan", re.IGNORECASE)
-_REVIEWERS = re.compile(r"\b(coderabbit|copilot|bugbot|greptile|sourcery|codecov|sonarqube)\b", re.IGNORECASE)
-_REVIEWING = re.compile(r"\b(?:comment|review|feedback|pr\b|pull request|issue)", re.IGNORECASE)
+_PLAN = patterns.compile(r"\s*implement the following plan", patterns.I)
+_REVIEWERS = patterns.compile(r"\b(coderabbit|copilot|bugbot|greptile|sourcery|codecov|sonarqube)\b", patterns.I)
+_REVIEWING = patterns.compile(r"\b(?:comment|review|feedback|pr\b|pull request|issue)", patterns.I)
 _NAMES = {"coderabbit": "CodeRabbit", "copilot": "Copilot", "bugbot": "Bugbot", "greptile": "Greptile",
           "sourcery": "Sourcery", "codecov": "Codecov", "sonarqube": "SonarQube"}  # fmt: skip
-_TRACKERS = re.compile(
+_TRACKERS = patterns.compile(
     r"\b(linear|jira|youtrack|shortcut|asana)\s+(?:issue|ticket|comment|story|task|epic|[a-z]{2,5}-\d+)"
     r"|\b(?:log|file|create|open|add)\b[^.?!\n]{0,30}\b(?:in|to|on|an?|the)\s+(linear|jira|youtrack|shortcut|asana)\b",
-    re.IGNORECASE,
+    patterns.I,
 )
-_FILED = re.compile(r"\b(?:log|file|create|open|add)\b[^?!\n]{0,60}\bproject:\s*([\w-]+)", re.IGNORECASE)
-_SKILL = re.compile(r"\bus(?:e|ing) (?:the |your |my )?([\w][\w -]{2,40}?) skills?\b", re.IGNORECASE)
+_FILED = patterns.compile(r"\b(?:log|file|create|open|add)\b[^?!\n]{0,60}\bproject:\s*([\w-]+)", patterns.I)
+_SKILL = patterns.compile(r"\bus(?:e|ing) (?:the |your |my )?([\w][\w -]{2,40}?) skills?\b", patterns.I)
 _EVERYBODYS = words_of("review init security-review pr-comments simplify batch debug loop ask code architect goal")
 """Commands that the clients bring along and that ask for work."""
 
@@ -160,7 +160,7 @@ def habits_in(said: Said) -> Iterator[Habit]:
         yield Habit(f"New issues are filed under the project {found[1]}", "fact", False, *found.span())
 
 
-def _asked(rule: _Rule, text: str) -> re.Match[str] | None:
+def _asked(rule: _Rule, text: str) -> patterns.Match[str] | None:
     """The first place that shows it, and is not turned around."""
     for found in rule.pattern.finditer(text):
         if rule.either_way:

@@ -7,9 +7,9 @@ or more becomes a decision, one that is rejected leaves.
 from __future__ import annotations
 
 import hashlib
-import re
 from typing import Literal, NamedTuple
 
+from memctl.domain import patterns
 from memctl.domain.text import canonical
 
 Status = Literal["proposed", "supported", "confirmed", "rejected"]
@@ -54,8 +54,8 @@ class Hypothesis(NamedTuple):
 
 
 _CAUSE = r"(?:issue|problem|bug|cause|culprit|reason|failure)"
-_CUE = re.compile(
-    r"\b(?=[bcfhimprst])(?:suspect|hypothesis|theory|root cause|found (?:the|it)\b|"
+_CUE = patterns.compile(
+    r"\b(?:suspect|hypothesis|theory|root cause|found (?:the|it)\b|"
     r"(?:issue|problem|bug|cause|culprit|reason|failure) (?:is|was|might|may|could|seems|appears)\b|"
     r"(?:confirms|proves) (?:it|the|my)\b|(?:is|was) (?:\w+ )?not (?:the|it)\b|"
     r"rules (?:it|that|this) out|is wrong|was wrong)|"
@@ -78,37 +78,40 @@ _LEAD = (
 )
 _DEEP = r"(?:real|actual|core|underlying|deeper|main|root|true)"
 _REST = r"(?:that )?(?P<rest>[^\n]{8,300}?)(?=[.!](?:\s|$)|\n|$)"
-_PROPOSED = re.compile(
+_PROPOSED = patterns.compile(
     _LEAD + r"(?:(?:i (?:strongly )?suspect|my (?:(?:working|current|best) )?(?:hypothesis|theory)(?: is)?)"
     r"(?: based on (?:the code|this))?\W* |"
     rf"(?:i think |i believe |maybe |perhaps |it seems )?the (?:more |most )?(?:{_DEEP} |likely |other )*{_CAUSE} "
     r"(?:is (?:likely|probably|most likely|perhaps)|might (?:be|lie)|may be|could be|seems to be|appears to be) )"
     + _REST,
-    re.I,
+    patterns.I,
 )
-_ROOT = re.compile(
+_ROOT = patterns.compile(
     _LEAD
     + r"(?:(?:the |here's the |it's the )?\*{0,2}root cause\*{0,2}(?: here)?(?:\*{0,2}:\*{0,2}| is| was| ?[—–]| -)|"
     r"(?:i(?:'ve)? )?found (?:the|it)(?: (?:root cause|culprit|bug|actual (?:issue|problem|bug)))?"
     r"(?:: (?=\S)| ?[—–] ?|[.!] (?=the )))\s*" + _REST,
-    re.I,
+    patterns.I,
 )
-_SHOWN = re.compile(
-    _LEAD + rf"the (?:{_DEEP} {_CAUSE} (?:is|was)|{_CAUSE} (?:is|was) (?=that\b|because\b)) " + _REST, re.I
+_SHOWN = patterns.compile(
+    _LEAD + rf"the (?:{_DEEP} {_CAUSE} (?:is|was)|{_CAUSE} (?:is|was) (?=that\b|because\b)) " + _REST,
+    patterns.I,
 )
-_KOREAN = re.compile(r"[\s*>\-]*(?:근본 |실제 )?(?:원인은|문제는)[ :]+(?P<rest>[^\n]{8,200}?)(?=[.!](?:\s|$)|\n|$)")
-_UNSURE = re.compile(r"것 같|수 있|수도|듯|로 보|의심|추정|아마")
-_CONFIRMS = re.compile(
+_KOREAN = patterns.compile(
+    r"[\s*>\-]*(?:근본 |실제 )?(?:원인은|문제는)[ :]+(?P<rest>[^\n]{8,200}?)(?=[.!](?:\s|$)|\n|$)"
+)
+_UNSURE = patterns.compile(r"것 같|수 있|수도|듯|로 보|의심|추정|아마")
+_CONFIRMS = patterns.compile(
     _LEAD + r"(?:(?:this|that|which) (?:confirms|proves) (?:it|the|my)\b|(?:the|my) (?:hypothesis|theory) (?:is|was) "
     r"(?:right|correct|confirmed))",
-    re.I,
+    patterns.I,
 )
-_REJECTED = re.compile(
+_REJECTED = patterns.compile(
     _LEAD + rf"(?:(?:that|this|it)(?:'s| is| was) (?:\w+ )?not (?:the {_CAUSE}\b|it\b(?= either|[.,]))|"
     rf"my (?:hypothesis|theory) (?:is|was) wrong|(?:that|this|which) rules (?:it|that|this) out)",
-    re.I,
+    patterns.I,
 )
-_IDLE = re.compile(
+_IDLE = patterns.compile(
     # What goes wrong between an agent and its tools, what refers to elsewhere, and what announces.
     r"\b(?:edit|read|write) tool\b|\bold_string\b|\bindentation\b|\bwhitespace\b|\btabs? (?:vs|and|versus)\b|"
     r"\b(?:here|these|those|this|with|that|and|to|of)\W*$|"
@@ -117,10 +120,10 @@ _IDLE = re.compile(
     # What is known of a design is no cause that was found.
     r"\b(?:fundamental|known|inherent|documented) limitations?\b|"
     r"^(?:let me|looking|i'll|i will|i need|now)\b",
-    re.I,
+    patterns.I,
 )
-_CODE = re.compile(r"[`/]|\w\.\w|[a-z][A-Z]|_")
-_FENCED = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
+_CODE = patterns.compile(r"[`/]|\w\.\w|[a-z][A-Z]|_")
+_FENCED = patterns.compile(r"```.*?(?:```|\Z)", patterns.S)
 _BREAKS = (". ", "\n", "! ", ": ", "? ")
 
 
@@ -163,7 +166,7 @@ def _sentence_at(text: str, at: int) -> int:
 
 
 def _finding(text: str, start: int, thought: bool) -> Finding | None:
-    read: tuple[tuple[re.Pattern[str], Status, float], ...] = (
+    read: tuple[tuple[patterns.Pattern[str], Status, float], ...] = (
         (_ROOT, "supported" if thought else "confirmed", 0.8 if thought else CONFIRMED),
         (_PROPOSED, "proposed", 0.5),
         (_SHOWN, "supported", 0.7),

@@ -7,10 +7,9 @@ decides. A new rule needs an example in the tests, and a near miss.
 
 from __future__ import annotations
 
-import re
-
 import msgspec
 
+from memctl.domain import patterns
 from memctl.domain.facts import InsightKind
 
 
@@ -19,7 +18,7 @@ class Rule(msgspec.Struct, frozen=True):
 
     name: str
     kind: InsightKind
-    pattern: re.Pattern[str]
+    pattern: patterns.Pattern[str]
     polarity: int
     confidence: float
     everywhere: bool = False
@@ -40,7 +39,7 @@ def _rule(
     answers: bool = False,
 ) -> Rule:
     lasting = name in _MEANT_TO_LAST
-    compiled = re.compile(pattern, re.IGNORECASE | re.VERBOSE)
+    compiled = patterns.compile(pattern, patterns.I | patterns.X)
     return Rule(name, kind, compiled, polarity, confidence, everywhere, lasting, answers)
 
 
@@ -123,7 +122,7 @@ RULES = (
         "use not",
         "preference",
         rf"""{_LEAD}use\s+(?P<what>[`'"]?[\w@./+#-]{{2,30}}[`'"]?)\s*,?\s+(?:instead\s+of|rather\s+than|(?:and\s+)?not|over)\s+
-            (?P<not>[`'"]?[\w@./+#-]{{2,30}}[`'"]?)(?P<rest>\s+(?:for|in|when|to)\s+(?!the\b|this\b|that\b).{{2,40}})?[.!]?$""",
+            (?P<not>[`'"]?[\w@./+#-]{{2,30}}[`'"]?)(?:(?P<rest>\s+(?:for|in|when|to)\s+(?!the\b|this\b|that\b).{{2,40}})|)[.!]?$""",
         1,
         0.7,
         answers=True,

@@ -6,12 +6,13 @@ the one task at hand is no claim. A rule says which words must stand where; noth
 
 from __future__ import annotations
 
-import re
+from bisect import bisect_left
 from collections.abc import Iterator
 from typing import Literal
 
 import msgspec
 
+from memctl.domain import patterns
 from memctl.domain.facts import InsightKind
 from memctl.domain.graduation import DENIED, ONE_ANSWER
 from memctl.domain.insight_rules import RULES, Rule
@@ -59,77 +60,80 @@ _WHOLLY = (
     r"(?:for (?:everything|all|installs|installing|dependencies|packages|tests|testing|linting)\b.*"
     r"|(?:instead of|rather than|over|(?:and )?(?:not|never)) .+)"
 )
+_WHOLLY_SO = patterns.compile(rf"(?: {_WHOLLY})?")
+_USING = patterns.compile(r"^(?:use|using|uses|prefer|run|to use)\s+")
 _LANGUAGES = {
     "english": "english", "영어": "english", "korean": "korean", "한국어": "korean", "한글": "korean",
     "japanese": "japanese", "일본어": "japanese", "german": "german", "french": "french", "spanish": "spanish",
     "chinese": "chinese",
 }  # fmt: skip
-_LANGUAGE = re.compile(r"^(?:answer|reply|respond|speak|talk|write)\b.* in (\w+)$|^(한국어|한글|영어|일본어)로")
+_LANGUAGE = patterns.compile(r"^(?:answer|reply|respond|speak|talk|write)\b.* in (\w+)$|^(한국어|한글|영어|일본어)로")
 
-_FENCE = re.compile(r"^(?:```|~~~).*?^(?:```|~~~)[^\n]*$|^(?:```|~~~).*\Z", re.DOTALL | re.MULTILINE)
-_QUOTED = re.compile(r"\"[^\"]+\"|“[^”]+”|「[^」]+」|«[^»]+»|(?<!\w)'[^'\n]+'(?!\w)|‘[^’\n]+’(?!\w)")
-_SENTENCE_WITHIN = re.compile(r"[.!?。]\s+\S")
-_TAGGED = re.compile(r"<([A-Za-z][\w-]*)\b[^<>\n]*>.*?</\1>", re.DOTALL)
-_PASTED_LINE = re.compile(
+_FENCE = patterns.compile(r"^(?:```|~~~).*?^(?:```|~~~)[^\n]*$|^(?:```|~~~).*\Z", patterns.S | patterns.M)
+_QUOTED = patterns.compile(r"\"[^\"]+\"|“[^”]+”|「[^」]+」|«[^»]+»|(?<!\w)'[^'\n]+'(?!\w)|‘[^’\n]+’(?!\w)")
+_SENTENCE_WITHIN = patterns.compile(r"[.!?。]\s+\S")
+_TAG = patterns.compile(r"<(?P<close>/?)(?P<name>[A-Za-z][\w-]*)\b[^<>\n]*>")
+_PASTED_LINE = patterns.compile(
     r"""^(?:\s*(?:>|\||\$\s|❯|➜|%\s|\#{1,6}\s|at\s+\S+\(|\+{1,3}\s|-{3}|@@|\d+[:→|]\s?|\[\d{2,4}[-:/]|\d{4}-\d\d-\d\d
         |(?:error|warning|info|debug|fatal|note|hint|usage|traceback|file)\b[\w\s"']*[:(])
         |\ {4,}\S|\t+\S|\s*[-*•⏺✓✗⎿]\s*\*\*)""",
-    re.IGNORECASE | re.VERBOSE,
+    patterns.I | patterns.X,
 )
-_HEADING = re.compile(r"\s{0,3}#{1,6}\s\S")
-_BULLET = re.compile(r"\s*(?:[-*•]|\d+[.)])\s")
-_HEAD = re.compile(
+_HEADING = patterns.compile(r"\s{0,3}#{1,6}\s\S")
+_BULLET = patterns.compile(r"\s*(?:[-*•]|\d+[.)])\s")
+_HEAD = patterns.compile(
     r"[\s\-*•(\[\"'“‘]*(?:\d+[.)]\s+)?"
-    r"(?:(?:(?:아|음|네|응|그리고|그럼|그러면|근데|그런데|그래서|또|또한|참고로|추가로|단|제발|부탁인데)[\s,]+){1,3}(?=\S))?"
+    r"(?:(?:(?:아|음|네|응|그리고|그럼|그러면|근데|그런데|그래서|또|또한|참고로|추가로|단|제발|부탁인데)[\s,]+){1,3})?"
 )
-_HANGUL = re.compile(r"[가-힣]")
-_SENTENCE = re.compile(r"[^.!?\n;。]+(?:[.!?](?![\s)\"'”’]|$)[^.!?\n;。]*)*[.!?。]*")
-_ASKS = re.compile(
+_HANGUL = patterns.compile(r"[가-힣]")
+_SENTENCE = patterns.compile(r"[^.!?\n;。]+(?:[.!?]+[^\s)\"'”’.!?;。][^.!?\n;。]*)*[.!?。]*")
+_ASKS = patterns.compile(
     r"""(?:why|what|how|when|where|who|which|is|are|was|were|do(?!\s+not)|does|did|can|could|would|should|shall|will|have|has
         |isn'?t|aren'?t|don'?t\s+(?:we|you|i)|can'?t|won'?t|any\s+idea|wondering|maybe|perhaps|if|unless|although|i\s+(?:think|guess|wonder|feel))\b""",
-    re.IGNORECASE | re.VERBOSE,
+    patterns.I | patterns.X,
 )
-_ASKS_AT_END = re.compile(
-    r"\?\s*$|(?:까요|나요|니|까|죠|는지|건가요?)\s*[?]?\s*$|,?\s(?:right|no|correct|ok|okay)\s*[?.]*$", re.IGNORECASE
+_ASKS_AT_END = patterns.compile(
+    r"\?\s*$|(?:까요|나요|니|까|죠|는지|건가요?)\s*[?]?\s*$|,?\s(?:right|no|correct|ok|okay)\s*[?.]*$",
+    patterns.I,
 )
-_FILLER = re.compile(r"(?:(?:yes|no|nope|ok|okay|and|but|also|so|well|btw|actually)[\s,:;-]+)+", re.IGNORECASE)
+_FILLER = patterns.compile(r"(?:(?:yes|no|nope|ok|okay|and|but|also|so|well|btw|actually)[\s,:;-]+)+", patterns.I)
 # Words that tie a sentence to the one task at hand.
-_ONE_OFF = re.compile(
+_ONE_OFF = patterns.compile(
     r"""\b(?:this\s+(?:time|file|function|test|branch|pr|commit|change|task|step|case|one|session|bug|error|issue|line|method|class|plan)
         |for\s+now|right\s+now|just\s+(?:this|now|once)|(?:un)?til\s+\w+|yet|today|tomorrow|here|above|below|the\s+following
         |these|those|that\s+(?:file|function|test|branch|pr|commit|change|one)|line\s+\d+|first\s+(?:release|step|version)
         |step\s+\d|phase\s+\d|the\s+(?:above|last|latest|previous|next|current|first|second|other|same)\b)\b
         |(?:이번|지금|일단|방금|이거|이것|그거|여기|위에|아래)""",
-    re.IGNORECASE | re.VERBOSE,
+    patterns.I | patterns.X,
 )
-_POINTS_AWAY = re.compile(
-    r"(?:(?!to\b|for\b|in\b|with\b)\w+\s+){0,2}(?:it|this|that|them|those|these|they|he|she)\b(?!\s+\w+ing\b)"
-    r"|(?:이거|이것|그거|그것|이걸|그걸|저거)",
-    re.IGNORECASE,
+_PRONOUN = patterns.compile(
+    r"(?:it|this|that|them|those|these|they|he|she)\b(?!\s+\w+ing\b)|(?:이거|이것|그거|그것|이걸|그걸|저거)", patterns.I
 )
-"""What is claimed of something that only the surroundings name."""
+_WORD_BEFORE = patterns.compile(r"(\w+)\s+")
 
-_OTHER = re.compile(
+_OTHER = patterns.compile(
     r"\b(?:other|different|some|those|these|such) (?:places?|files?|parts?|cases?|ones|spots?)\b|\belsewhere\b|"
     r"다른 (?:곳|데|파일)",
-    re.IGNORECASE,
+    patterns.I,
 )
 """Places that are other than one which only the surroundings name."""
 
-_SECOND_THOUGHT = re.compile(
-    r"(?:[,;]|\s[-–—])\s*(?:(?:and|but|so)\s+)?(?:this|that|they|these|those)\b(?!\s+\w+s\b)", re.I
+_SECOND_THOUGHT = patterns.compile(
+    r"(?:[,;]|\s[-–—])\s*(?:(?:and|but|so)\s+)?(?:this|that|they|these|those)\b(?!\s+\w+s\b)", patterns.I
 )
-_OF_US = re.compile(
+_OF_US = patterns.compile(
     r"(?:[,;(]\s*|\s(?:[-–—]|but|because|since)\s+)(?:(?:and|but|so|because|since|as)\s+)?"
     r"(?=we\s+(?:do\s*n'?t|do\s+not|never|always|no\s+longer|explicitly|only\s+use)\b)",
-    re.IGNORECASE,
+    patterns.I,
 )
 """Where, in the middle of a sentence, a reason begins that a team gives for what it wants: it holds beyond the wish."""
 
-_CONSEQUENCE = re.compile(r"[,;]?\s+so\s+(?:i|we|that|please|you|let)\b|,\s+(?:especially|right|ok)\b", re.IGNORECASE)
+_CONSEQUENCE = patterns.compile(
+    r"[,;]?\s+so\s+(?:i|we|that|please|you|let)\b|,\s+(?:especially|right|ok)\b", patterns.I
+)
 _TAIL = 12
 """Characters at the end of a sentence, before its marks, in which a question's last words and open ends stand."""
-_ENDS_OPEN = re.compile(r"(?:[:,(]|\b(?:and|or|but|because|so|the|a|to|of|with|for|in))\s*$", re.IGNORECASE)
+_ENDS_OPEN = patterns.compile(r"(?:[:,(]|\b(?:and|or|but|because|so|the|a|to|of|with|for|in))\s*$", patterns.I)
 
 
 def claims_in(text: str, *, said_by: Literal["user", "agent"], lasting: bool = False) -> list[Claim]:
@@ -160,23 +164,24 @@ def claims_in(text: str, *, said_by: Literal["user", "agent"], lasting: bool = F
     return found
 
 
-_CAUSE = re.compile(
+_CAUSE = patterns.compile(
     r"^[\s>*-]*(?P<cause>\**(?:the )?root cause\**(?: (?:is|was))?\**:?\**\s+\S[^\n]{30,400})",
-    re.IGNORECASE | re.MULTILINE,
+    patterns.I | patterns.M,
 )
 _CAUSE_HINTS = ("oot cause", "OOT CAUSE")
-_NAMED = re.compile(r"`(?!v?\d+[.\d]*)[^`\n]+`|\b(?!v?\d)\w+[._/]\w+|\b[a-z]+[A-Z]\w+|\b[A-Z]{3,}\b")
-_GUESS = re.compile(
-    r"\b(?:might|may|maybe|perhaps|probably|possibly|likely|could be|seems?|appears?|unclear|not sure)\b", re.I
+_NAMED = patterns.compile(r"`(?!v?\d+[.\d]*)[^`\n]+`|\b(?!v?\d)\w+[._/]\w+|\b[a-z]+[A-Z]\w+|\b[A-Z]{3,}\b")
+_GUESS = patterns.compile(
+    r"\b(?:might|may|maybe|perhaps|probably|possibly|likely|could be|seems?|appears?|unclear|not sure)\b",
+    patterns.I,
 )
-_MENDED = re.compile(
+_MENDED = patterns.compile(
     r"\b(?:fixed|patched|resolved|pushed|reverted|corrected|i(?:'ve| have)? (?:changed|updated|added|removed|replaced)|"
     r"the fix (?:is|was)|now (?:works|passes|pass))\b",
-    re.IGNORECASE,
+    patterns.I,
 )
 """A cause that the same answer did away with is over."""
 
-_FIRST_SENTENCE = re.compile(r"[^\n]{30,}?[.!](?=\s|$)")
+_FIRST_SENTENCE = patterns.compile(r"[^\n]{30,}?[.!](?=\s|$)")
 
 
 def _causes(text: str) -> list[Claim]:
@@ -199,7 +204,7 @@ def _causes(text: str) -> list[Claim]:
     return found[:2]
 
 
-_DENIES = re.compile(r"(?:please\s+)?(?:never|don'?t|do\s+not|avoid|stop)\s+(?:ever\s+)?|절대로?\s+", re.IGNORECASE)
+_DENIES = patterns.compile(r"(?:please\s+)?(?:never|don'?t|do\s+not|avoid|stop)\s+(?:ever\s+)?|절대로?\s+", patterns.I)
 
 
 def stated(text: str, kind: InsightKind | Literal[""] = "") -> Claim:
@@ -238,22 +243,62 @@ def _is_document(text: str) -> bool:
     return headings >= 2 or bullets >= 6 or text.lstrip()[:40].lower().startswith("implement the following plan")
 
 
+def _points_away(what: str) -> bool:
+    """Whether something is claimed of what only the surroundings name: a pronoun among the first three words."""
+    at = 0
+    for _ in range(3):
+        if _PRONOUN.match(what, at):
+            return True
+        word = _WORD_BEFORE.match(what, at)
+        if word is None or word[1].lower() in ("to", "for", "in", "with"):
+            return False
+        at = word.end()
+    return False
+
+
 def own_prose(text: str) -> str:
     """The text with all that is not the speaker's own prose turned into blanks, offsets kept."""
 
-    def blank(match: re.Match[str]) -> str:
-        return re.sub(r"[^\n]", " ", match.group())
+    def blank(match: patterns.Match[str]) -> str:
+        return _blank(match[0])
 
     if "```" in text or "~~~" in text:
         text = _FENCE.sub(blank, text)
-    text = _TAGGED.sub(blank, text)
+    text = _without_tagged(text)
     # A line that is in quotes, and sentences that are, are somebody else's; a word in quotes belongs to its sentence.
     text = _QUOTED.sub(lambda quote: blank(quote) if _is_quotation(quote) else quote[0], text)
     lines = text.split("\n")
     return "\n".join(" " * len(line) if _PASTED_LINE.match(line) else line for line in lines)
 
 
-def _is_quotation(quote: re.Match[str]) -> bool:
+def _blank(text: str) -> str:
+    """As many blanks, line breaks kept."""
+    return "\n".join(" " * len(line) for line in text.split("\n"))
+
+
+def _without_tagged(text: str) -> str:
+    """The text with blanks for what stands between a tag and the next that closes it."""
+    if "</" not in text:
+        return text
+    closing: dict[str, list[int]] = {}
+    opening: list[patterns.Match[str]] = []
+    for tag in _TAG.finditer(text):
+        if tag["close"]:
+            closing.setdefault(tag["name"], []).append(tag.end())
+        else:
+            opening.append(tag)
+    pieces: list[str] = []
+    end = 0
+    for tag in opening:
+        ends = closing.get(tag["name"], [])
+        at = bisect_left(ends, tag.end())
+        if tag.start() >= end and at < len(ends):
+            pieces += text[end : tag.start()], _blank(text[tag.start() : ends[at]])
+            end = ends[at]
+    return "".join([*pieces, text[end:]])
+
+
+def _is_quotation(quote: patterns.Match[str]) -> bool:
     whole = quote.string
     before, after = whole[: quote.start()].rpartition("\n")[2], whole[quote.end() :].partition("\n")[0]
     alone = not before.strip(" \t-*•>(") and not after.strip(" \t.,!)")
@@ -265,7 +310,7 @@ def _sentences(text: str) -> Iterator[tuple[int, int]]:
     for match in _SENTENCE.finditer(text):
         start, end = match.span()
         head = _HEAD.match(text, start, end)
-        start = head.end() if head else start
+        start = head.end() if head and head.end() < end else start
         if text[start - 1 : start] == "." and not text[start - 2 : start - 1].strip():
             start -= 1  # the dot of a dot file
         while end > start and (text[end - 1].isspace() or _dangles(text[start:end])):
@@ -303,7 +348,7 @@ def _claim(sentence: str, start: int, lasting: bool) -> Claim | None:
         if match is None or (lasting and not rule.lasting):
             continue
         what = match["what"].lstrip(" \t`'\"").rstrip(" \t.!`'\"")
-        if _ONE_OFF.search(sentence) or _POINTS_AWAY.match(what) or _OTHER.search(what) or not 2 <= len(what) <= 200:
+        if _ONE_OFF.search(sentence) or _points_away(what) or _OTHER.search(what) or not 2 <= len(what) <= 200:
             return None
         thought = _SECOND_THOUGHT.search(sentence, match.start("what") + 8)
         if cut := thought or _CONSEQUENCE.search(sentence, match.start("what") + 8):
@@ -340,13 +385,13 @@ def _made(rule: Rule, sentence: str, what: str, start: int) -> Claim | None:
 
 def _subject(said: str, polarity: int) -> tuple[str, str]:
     """Subject of what was said, and its canonical form: the bare answer where it answers a question of one answer."""
-    bare = re.sub(r"^(?:use|using|uses|prefer|run|to use)\s+", "", said)
+    bare = _USING.sub("", said)
     language = _LANGUAGE.match(said)
     name = _LANGUAGES.get(language[1] or language[2]) if language else None
     if name is not None:
         return f"{ONE_ANSWER}language of answers", name
     for question, answers in _ONE_ANSWER:
         for answer in answers:
-            if polarity and re.fullmatch(rf"{re.escape(answer)}(?: {_WHOLLY})?", bare):
+            if polarity and bare.startswith(answer) and _WHOLLY_SO.fullmatch(bare, len(answer)):
                 return f"{ONE_ANSWER}{question}", answer
     return bare, said

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from calendar import monthrange
 from datetime import UTC, date, datetime, timedelta
 from typing import Literal
 
 import msgspec
 
+from memctl.domain import patterns
 from memctl.domain.memory import Bucket
 
 Intent = Literal["PROFILE", "PREFERENCE", "RECALL", "KNOWLEDGE", "DEBUG", "GENERAL"]
@@ -71,7 +71,7 @@ _SIGNS: dict[Intent, tuple[str, ...]] = {
     ),
 }
 # The first that matches decides, so the narrower stand first.
-_INTENTS = {intent: re.compile("|".join(signs), re.IGNORECASE) for intent, signs in _SIGNS.items()}
+_INTENTS = {intent: patterns.compile("|".join(signs), patterns.I) for intent, signs in _SIGNS.items()}
 
 _MONTHS = (
     "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
@@ -81,7 +81,7 @@ _MONTH = "|".join(_MONTHS)
 _DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _KOREAN_UNITS = {"일": "day", "주": "week", "주일": "week", "달": "month", "개월": "month", "년": "year"}
 
-_PERIODS = re.compile(
+_PERIODS = patterns.compile(
     rf"""(?P<date>\b\d{{4}}-\d{{2}}-\d{{2}}\b)
     | \b(?:since\ |in\ |on\ |during\ |from\ )?(?:the\ )?(?:
         (?P<today>today|this\ morning|tonight) | (?P<yesterday>yesterday) | (?P<before_yesterday>day\ before\ yesterday)
@@ -96,7 +96,7 @@ _PERIODS = re.compile(
     | (?P<k_year>작년) | (?P<k_count>\d{{1,3}}|한|두|세)\ ?(?P<k_counted>일|주일|주|달|개월|년)\ ?전
     | (?<!\d)(?P<k_month>1[0-2]|[1-9])월(?:에|달)?
     """,
-    re.IGNORECASE | re.VERBOSE,
+    patterns.I | patterns.X,
 )
 _NUMBERS = {
     "a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "few": 3, "a few": 3, "couple of": 2, "한": 1, "두": 2, "세": 3,

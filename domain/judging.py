@@ -6,11 +6,11 @@ than what was said. docs/evaluation/judging.md tells how often readers agree.
 
 from __future__ import annotations
 
-import re
 from typing import Literal, NamedTuple
 
 import msgspec
 
+from memctl.domain import patterns
 from memctl.domain.bounded import one_line
 from memctl.domain.facts import Outcome
 
@@ -24,11 +24,11 @@ in an agent's word that nothing speaks against."""
 _LAST_WORDS = 400
 """Characters at the end of an agent's answer in which it owns up to what is left."""
 
-_OWNS_UP = re.compile(
+_OWNS_UP = patterns.compile(
     r"\b(?:unable to|was(?:n't| not) able to|could(?: not|n't)|(?:is|are|remains?) (?:still )?(?:broken|failing)|"
     r"still (?:fails?|failing|broken)|not (?:yet )?(?:fixed|resolved|working|done)|gave up|blocked (?:on|by))\b|"
     r"못했|실패했|안 ?됩니다",
-    re.I,
+    patterns.I,
 )
 
 

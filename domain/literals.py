@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import re
 import threading
 from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import Any
+
+from memctl.domain import patterns
 
 
 def mentions(text: str, words: Iterable[str]) -> bool:
@@ -50,7 +51,7 @@ class Literals:
             return lambda text: {word for word in self._words if word in text}
         database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
         database.compile(
-            expressions=[re.escape(word).encode("utf-8", "surrogatepass") for word in self._words],
+            expressions=[patterns.escape(word).encode("utf-8", "surrogatepass") for word in self._words],
             ids=list(range(len(self._words))),
             elements=len(self._words),
             flags=[hyperscan.HS_FLAG_SINGLEMATCH] * len(self._words),

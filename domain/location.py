@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Iterator
 from functools import lru_cache
+
+from memctl.domain import patterns
 
 LONGEST = 1000
 """Bytes of the longest location that is kept whole, as JSON: rows hold some of them."""
@@ -13,22 +14,21 @@ LONGEST = 1000
 _BLANK, _QUOTE = 0x20, 0x22
 """Characters below the one, and the other, cost up to six bytes in JSON."""
 
-_DRIVE = re.compile(r"([A-Za-z]):(?=/|$)")
-_MOUNTED = re.compile(r"(?:/cygdrive)?/([A-Za-z])(?=/|$)")
+_MOUNTED = patterns.compile(r"(?:/cygdrive)?/([A-Za-z])(?=/|$)")
 """A drive as the shells of Git for Windows and Cygwin call it."""
 
 # Beside the project, by habit: `<project>.worktrees/<name>`, also with `__`, `_` or `-` for the dot.
-_BESIDE = re.compile(r"(.+/[^/]*[^/._-])(?:\.|-|__?)worktrees/[^/]+(?:/.*)?")
+_BESIDE = patterns.compile(r"(.+/[^/]*[^/._-])(?:\.|-|__?)worktrees/[^/]+(?:/.*)?")
 
 # Where tools keep a project's worktrees inside the project: `.worktrees/<name>` (git, by habit),
 # `.claude/worktrees/<name>` (Claude Code; others alike), `.git/worktrees/<name>`, `.conductor/<name>` (Conductor).
-_INSIDE = re.compile(r"(.+?)/(?:\.[A-Za-z0-9_-]+/worktrees|\.worktrees|\.conductor)/[^/]+(?:/.*)?")
+_INSIDE = patterns.compile(r"(.+?)/(?:\.[A-Za-z0-9_-]+/worktrees|\.worktrees|\.conductor)/[^/]+(?:/.*)?")
 
 # And where they keep them outside: `~/.codex/worktrees/<id>/<project>` (Codex), `~/.cursor/worktrees/<project>/<id>`
 # (Cursor), `~/conductor/workspaces/<project>/<name>` (Conductor).
-_CODEX = re.compile(r"(.+/\.codex/worktrees)/[^/]+/([^/]+)(?:/.*)?")
-_CURSOR = re.compile(r"(.+/\.cursor/worktrees/[^/]+)/[^/]+(?:/.*)?")
-_CONDUCTOR = re.compile(r"(.+/conductor/workspaces/[^/]+)(?:/.*)?")
+_CODEX = patterns.compile(r"(.+/\.codex/worktrees)/[^/]+/([^/]+)(?:/.*)?")
+_CURSOR = patterns.compile(r"(.+/\.cursor/worktrees/[^/]+)/[^/]+(?:/.*)?")
+_CONDUCTOR = patterns.compile(r"(.+/conductor/workspaces/[^/]+)(?:/.*)?")
 
 
 def normalise(cwd: str) -> str:
@@ -47,8 +47,8 @@ def normalise(cwd: str) -> str:
 def _folded(cwd: str) -> str:
     path = cwd.strip().replace("\\", "/")
     root = ""
-    if drive := _DRIVE.match(path):
-        root, path = f"{drive[1].upper()}:/", path[drive.end() :]
+    if _has_drive(path):
+        root, path = f"{path[0].upper()}:/", path[2:]
     elif path.startswith("/"):
         # Exactly two slashes begin a share's name on Windows (and mean something of their own to POSIX).
         root = "//" if path.startswith("//") and not path.startswith("///") else "/"
@@ -63,6 +63,11 @@ def _folded(cwd: str) -> str:
         elif not root:
             parts.append(part)
     return bounded(root + "/".join(parts))
+
+
+def _has_drive(path: str) -> bool:
+    """Whether a path begins with a drive's letter: `c:/work`."""
+    return path[1:2] == ":" and path[2:3] in ("", "/") and path[0].isascii() and path[0].isalpha()
 
 
 def bounded(path: str) -> str:
@@ -121,9 +126,9 @@ def is_absolute(path: str) -> bool:
 def joined(location: str, path: str) -> str:
     """A path as a command at that location means it, normalised."""
     path = path.replace("\\", "/")
-    if _DRIVE.match(location) and (drive := _MOUNTED.match(path)):
+    if _has_drive(location) and (drive := _MOUNTED.match(path)):
         path = f"{drive[1]}:{path[drive.end() :] or '/'}"
-    return normalise(path if path.startswith("/") or _DRIVE.match(path) else f"{location}/{path}")
+    return normalise(path if path.startswith("/") or _has_drive(path) else f"{location}/{path}")
 
 
 @lru_cache(maxsize=256)

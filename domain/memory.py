@@ -5,11 +5,11 @@ What becomes a memory is decided in this order: by length, then bucket, then imp
 
 from __future__ import annotations
 
-import re
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Literal
 
+from memctl.domain import patterns
 from memctl.domain.bounded import clipped, one_line
 from memctl.domain.event import derived_id
 from memctl.domain.facts import Episode, InsightKind, Turn
@@ -57,26 +57,26 @@ _STEERING_WORDS = """
     부탁해 부탁해요 고마워 고마워요 감사 감사합니다 아니 아니요 커밋 커밋해 커밋해줘 푸시 푸시해 푸시해줘 다음 다시 이제
 """
 _STEERING = frozenset(_STEERING_WORDS.split())
-_WORDS = re.compile(r"[^\W_]+")
-_SLASH_COMMAND = re.compile(r"/[a-z][\w:-]*(?:\s|$)")
-_REASONED = re.compile(
-    r"\b(?=[bdirtw])(?:because|instead|decided?|decision|rather than|root cause|"
+_WORDS = patterns.compile(r"[^\W_]+")
+_SLASH_COMMAND = patterns.compile(r"/[a-z][\w:-]*(?:\s|$)")
+_REASONED = patterns.compile(
+    r"\b(?:because|instead|decided?|decision|rather than|root cause|"
     r"the (?:issue|problem|reason) (?:is|was)|turns out|trade-?offs?|why)\b|왜냐하면|때문|대신|결정|원인|이유",
-    re.IGNORECASE,
+    patterns.I,
 )
-_SENTENCE = re.compile(r"(?s:.)(?:[^.!?。\n]+|[.!?。](?!\s|\Z))*+(?:[.!?。\n]|\Z)")
+_SENTENCE = patterns.compile(r"(?s:.)(?:[^.!?。\n]|[.!?。]+[^\s.!?。])*(?:[.!?。]+|\n|\Z)")
 """From anything up to a full stop with a blank or nothing behind it, to the end of the line, or to the end."""
 # What an answer may hold beside sentences, and the sentences that say nothing.
-_FENCE = re.compile(r"^[ \t]*(?:```|~~~).*?(?:^[ \t]*(?:```|~~~)[^\n]*$|\Z)", re.DOTALL | re.MULTILINE)
-_TABLE_ROW = re.compile(r"^[ \t]*\|.*$|^[ \t]*[-=|: ]{4,}$", re.MULTILINE)
-_MARKS = re.compile(r"^[ \t]*(?:#{1,6}|>|[-*•]|\d+[.)])[ \t]+|\*\*|__", re.MULTILINE)
-_PLEASANTRY = re.compile(
+_FENCE = patterns.compile(r"^[ \t]*(?:```|~~~).*?(?:^[ \t]*(?:```|~~~)[^\n]*$|\Z)", patterns.S | patterns.M)
+_TABLE_ROW = patterns.compile(r"^[ \t]*\|.*$|^[ \t]*[-=|: ]{4,}$", patterns.M)
+_MARKS = patterns.compile(r"^[ \t]*(?:#{1,6}|>|[-*•]|\d+[.)])[ \t]+|\*\*|__", patterns.M)
+_PLEASANTRY = patterns.compile(
     r"""(?:
         (?:all\ )?done|perfect|great|excellent|good(?:\ (?:question|point|catch|idea))?|sure|yes|ok(?:ay)?
         |you'?re\ (?:absolutely\ )?right|here(?:'s|\ is|\ are)\b.*|now\ let\ me\b.*|let\ me\b.*
         |i(?:'ll|\ will)\b.*|summary|changes(?:\ made)?|what\ (?:i\ did|changed)
     )[\s.!:,]*""",
-    re.IGNORECASE | re.VERBOSE,
+    patterns.I | patterns.X,
 )
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

@@ -6,11 +6,11 @@ that speaks to one service, the author of a commit. Names that belong to the pro
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
+from memctl.domain import patterns
 from memctl.domain.entities import EntityKind
 from memctl.domain.shell_words import words_of
 
@@ -38,11 +38,13 @@ class Named(NamedTuple):
 
 # --- libraries ---
 
-_ECMA = re.compile(r"""\b(?:from|import) ['"]([^'"\n]{1,80})['"]|\b(?:require|import)\(['"]([^'"\n]{1,80})['"]\)""")
-_ECMA_NAME = re.compile(r"(@[a-z0-9][\w.-]*/[a-z0-9][\w.-]*|[a-z][\w.-]+)(?:/.*)?\Z")
-_GO = re.compile(r"(?<=[\t ])\"([a-z0-9-]+(?:\.[a-z0-9-]+)+/[\w./~-]{1,100})\"\s*$", re.MULTILINE)
-_PYTHON = re.compile(r"^[ \d→|:\t]*(?:from ([A-Za-z]\w*)[\w.]* import|import ([A-Za-z]\w*))", re.MULTILINE)
-_RUST = re.compile(r"^[ \t\d→|:]*(?:pub )?use ([a-z][a-z0-9_]+)::", re.MULTILINE)
+_ECMA = patterns.compile(
+    r"""\b(?:from|import) ['"]([^'"\n]{1,80})['"]|\b(?:require|import)\(['"]([^'"\n]{1,80})['"]\)"""
+)
+_ECMA_NAME = patterns.compile(r"(@[a-z0-9][\w.-]*/[a-z0-9][\w.-]*|[a-z][\w.-]+)(?:/.*)?\Z")
+_GO = patterns.compile(r"(?<=[\t ])\"([a-z0-9-]+(?:\.[a-z0-9-]+)+/[\w./~-]{1,100})\"\s*$", patterns.M)
+_PYTHON = patterns.compile(r"^[ \d→|:\t]*(?:from ([A-Za-z]\w*)[\w.]* import|import ([A-Za-z]\w*))", patterns.M)
+_RUST = patterns.compile(r"^[ \t\d→|:]*(?:pub )?use ([a-z][a-z0-9_]+)::", patterns.M)
 
 _FOLDERS = words_of("home users user src work projects code repos git go app apps packages")
 _ALIASES = words_of(
@@ -139,23 +141,23 @@ def _is_own(name: str, own: frozenset[str]) -> bool:
 
 @lru_cache(maxsize=512)
 def _plain(name: str) -> str:
-    return re.sub(r"[\W_]+", "", name).lower()
+    return "".join(filter(str.isalnum, name)).lower()
 
 
-_INSTALL = re.compile(
+_INSTALL = patterns.compile(
     r"(?:^|[;&|(]\s*|\bsudo )"
     r"(?:(?P<npm>(?:npm (?:i|install|add)|pnpm add|yarn add|bun (?:add|install|i)))"
     r"|(?P<pypi>(?:pip3?|python3? -m pip|uv pip) install|uv add|poetry add|pdm add)"
     r"|(?P<crates>cargo add)|(?P<go>go get)|(?P<rubygems>gem install|bundle add))"
     r"(?P<rest>(?:[ \t]+(?:'[^'\n]*'|\"[^\"\n]*\"|[^\s;&|<>()'\"]+))+)",
-    re.MULTILINE,
+    patterns.M,
 )
 _SPEC = {
-    "npm": re.compile(r"(@[a-z0-9][\w.-]*/[a-z0-9][\w.-]*|[a-z][\w.-]*)(?:@([\w.^~*-]+))?\Z"),
-    "pypi": re.compile(r"([A-Za-z][\w.-]*)(?:\[[\w,]+\])?(?:[=~<>!]=?=?([\w.*]+))?\Z"),
-    "crates": re.compile(r"([a-z][\w-]*)(?:@([\w.]+))?\Z"),
-    "go": re.compile(r"([a-z0-9-]+(?:\.[a-z0-9-]+)+/[\w./~-]+)(?:@([\w.+-]+))?\Z"),
-    "rubygems": re.compile(r"([a-z][\w-]*)\Z"),
+    "npm": patterns.compile(r"(@[a-z0-9][\w.-]*/[a-z0-9][\w.-]*|[a-z][\w.-]*)(?:@([\w.^~*-]+))?\Z"),
+    "pypi": patterns.compile(r"([A-Za-z][\w.-]*)(?:\[[\w,]+\])?(?:[=~<>!]=?=?([\w.*]+))?\Z"),
+    "crates": patterns.compile(r"([a-z][\w-]*)(?:@([\w.]+))?\Z"),
+    "go": patterns.compile(r"([a-z0-9-]+(?:\.[a-z0-9-]+)+/[\w./~-]+)(?:@([\w.+-]+))?\Z"),
+    "rubygems": patterns.compile(r"([a-z][\w-]*)\Z"),
 }
 _MAY_INSTALL = (" install ", " add ", "go get ", " i ")
 _VALUED = frozenset(
@@ -180,22 +182,22 @@ def libraries_installed(command: str, location: str) -> list[Named]:
                 continue
             if spec := _SPEC[platform].match(word):
                 name = _module(spec[1]) if platform == "go" else spec[1]
-                version = (spec[2] or "") if spec.lastindex and spec.lastindex >= 2 else ""
+                version = (spec[2] or "") if spec.re.groups >= 2 else ""
                 if name and not _is_own(name, own):
                     found[platform, name] = version if version != "latest" else ""
     return [Named("library", platform, name, "install", version) for (platform, name), version in found.items()][:_MOST]
 
 
-_NUMBERED = re.compile(r"^ *\d+(?:→|\t|: )", re.MULTILINE)
-_JSON_DEPENDENCIES = re.compile(r'"(?:dev|peer|optional)?[dD]ependencies"\s*:\s*\{([^{}]*)\}')
-_JSON_PAIR = re.compile(r'"(@?[a-z0-9][\w./-]*)"\s*:\s*"([~^]?\d[\w.+-]*)"')
-_GO_MOD = re.compile(
-    r"^(?:require )?[ \t]*([a-z0-9-]+(?:\.[a-z0-9-]+)+/\S+) (v\d\S*)(?! // indirect)[ \t]*$", re.MULTILINE
+_NUMBERED = patterns.compile(r"^ *\d+(?:→|\t|: )", patterns.M)
+_JSON_DEPENDENCIES = patterns.compile(r'"(?:dev|peer|optional)?[dD]ependencies"\s*:\s*\{([^{}]*)\}')
+_JSON_PAIR = patterns.compile(r'"(@?[a-z0-9][\w./-]*)"\s*:\s*"([~^]?\d[\w.+-]*)"')
+_GO_MOD = patterns.compile(r"^(?:require )?[ \t]*([a-z0-9-]+(?:\.[a-z0-9-]+)+/\S+) (v\d\S*)[ \t]*$", patterns.M)
+_PYPROJECT = patterns.compile(r"\bdependencies\s*=\s*\[(.*?)^\s*\]", patterns.S | patterns.M)
+_REQUIREMENT = patterns.compile(
+    r"""^\s*["']?([A-Za-z][\w.-]*)(?:\[[\w,]+\])?\s*(?:[=~<>!]=?=?\s*([\w.*]+))?""", patterns.M
 )
-_PYPROJECT = re.compile(r"\bdependencies\s*=\s*\[(.*?)^\s*\]", re.DOTALL | re.MULTILINE)
-_REQUIREMENT = re.compile(r"""^\s*["']?([A-Za-z][\w.-]*)(?:\[[\w,]+\])?\s*(?:[=~<>!]=?=?\s*([\w.*]+))?""", re.MULTILINE)
-_CARGO = re.compile(r"^\[(?:dev-|build-|workspace\.)?dependencies\]\s*$(.*?)(?=^\[|\Z)", re.DOTALL | re.MULTILINE)
-_CARGO_PAIR = re.compile(r'^([a-z][\w-]*)\s*=\s*(?:"([^"]+)"|\{[^}\n]*?version\s*=\s*"([^"]+)")', re.MULTILINE)
+_CARGO = patterns.compile(r"^\[(?:dev-|build-|workspace\.)?dependencies\]\s*$(.*?)(?=^\[|\Z)", patterns.S | patterns.M)
+_CARGO_PAIR = patterns.compile(r'^([a-z][\w-]*)\s*=\s*(?:"([^"]+)"|\{[^}\n]*?version\s*=\s*"([^"]+)")', patterns.M)
 MANIFESTS = frozenset(("package.json", "go.mod", "pyproject.toml", "requirements.txt", "Cargo.toml"))
 
 
@@ -238,17 +240,20 @@ _SERVICES = {
     "linear": "Linear", "doctl": "DigitalOcean", "sqlcmd": "SQL Server", "kafka-topics": "Kafka",
     "rabbitmqctl": "RabbitMQ",
 }  # fmt: skip
-_CALLED = re.compile(
-    r"(?:^|[;&|(]\s*|\b(?:sudo|npx|bunx|exec) )(" + "|".join(sorted(map(re.escape, _SERVICES), key=len, reverse=True))
+_CALLED = patterns.compile(
+    r"(?:^|[;&|(]\s*|\b(?:sudo|npx|bunx|exec) )("
+    + "|".join(sorted(map(patterns.escape, _SERVICES), key=len, reverse=True))
     + r")(?=\s)",
-    re.MULTILINE,
+    patterns.M,
 )  # fmt: skip
-_HOST = re.compile(
+_HOST = patterns.compile(
     r"\b(?:curl|wget|http|xh|websocat)\b[^;&|\n]*?\bhttps?://(?:[^/\s@]*@)?([a-z0-9-]+(?:\.[a-z0-9-]+)+|localhost:\d{2,5})",
-    re.I,
+    patterns.I,
 )
-_SSH = re.compile(r"(?:^|[;&|(]\s*)ssh (?:-\S+ (?:\d+ )?)*(?:[\w.-]+@)?([a-z0-9-]+(?:\.[a-z0-9-]+)+)\b", re.I)
-_NO_HOST = re.compile(r"(?:^|\.)example\.(?:com|org|net)$|\.(?:test|invalid|example)$|^(?:127|10|192|0)\.")
+_SSH = patterns.compile(
+    r"(?:^|[;&|(]\s*)ssh (?:-\S+ (?:\d+ )?)*(?:[\w.-]+@)?([a-z0-9-]+(?:\.[a-z0-9-]+)+)\b", patterns.I
+)
+_NO_HOST = patterns.compile(r"(?:^|\.)example\.(?:com|org|net)$|\.(?:test|invalid|example)$|^(?:127|10|192|0)\.")
 
 
 def services_in(command: str) -> list[Named]:
@@ -265,15 +270,15 @@ def services_in(command: str) -> list[Named]:
 
 # --- people ---
 
-_AUTHOR = re.compile(
-    r"^(?:Author|Commit|    Reviewed-by|    Signed-off-by):[ \t]+([^<\n]{2,60}?) <([^>\n]+)>", re.MULTILINE
+_AUTHOR = patterns.compile(
+    r"^(?:Author|Commit|    Reviewed-by|    Signed-off-by):[ \t]+([^<\n]{2,60}?) <([^>\n]+)>", patterns.M
 )
-_LOGIN = re.compile(r"^author:\t([A-Za-z0-9-]{2,39})$", re.MULTILINE)
-_NO_PERSON = re.compile(
+_LOGIN = patterns.compile(r"^author:\t([A-Za-z0-9-]{2,39})$", patterns.M)
+_NO_PERSON = patterns.compile(
     r"\bbot\b|\[bot\]|\btest|claude|copilot|codex|gemini|cursor|dependabot|renovate|github|actions|noreply@anthropic|^root$"
     r"|^user$|^you$|^your name$|^author$|^name$|^dev\d*$|^ci\b"
     r"|-(?:check|ci|action|release|deploy|compliance)$|example user|[{}$<>%\\]",
-    re.I,
+    patterns.I,
 )
 
 

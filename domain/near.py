@@ -9,13 +9,13 @@ only those are compared.
 from __future__ import annotations
 
 import hashlib
-import re
 import zlib
 from collections.abc import Iterator
 from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from memctl.domain import patterns
 from memctl.domain.text import tokens
 
 if TYPE_CHECKING:
@@ -31,17 +31,17 @@ BUCKET = 64
 _PRIME = 0x100000001B3
 """Of the 64-bit FNV hash."""
 
-_NUMBERS = re.compile(r"\d[\d.,:_-]*")
-_DENIALS = re.compile(
+_NUMBERS = patterns.compile(r"\d[\d.,:_-]*")
+_DENIALS = patterns.compile(
     r"\b(?:not?|never|none|nothing|without|avoid|stop|neither|nor|cannot)\b|\w+n['’]t\b"
     r"|않|말고|말아|말 것|안\s|못|없|금지",
-    re.IGNORECASE,
+    patterns.I,
 )
-_DENIED = re.compile(rf"(?:\b(?:do|does|did)\s+)?(?:{_DENIALS.pattern})", re.IGNORECASE)
-_TURNS = re.compile(
+_DENIED = patterns.compile(rf"(?:\b(?:do|does|did)\s+)?(?:{_DENIALS.pattern})", patterns.I)
+_TURNS = patterns.compile(
     r"\b(?:instead|unless|except|only|before|after|more|less|(?:en|dis)abled?|removed?|adde?d?|pass(?:e[sd])?|"
     r"fail(?:s|ed|ing)?|fixed|broken|true|false|on|off)\b|대신|만\s",
-    re.IGNORECASE,
+    patterns.I,
 )
 
 

@@ -6,8 +6,9 @@ as a shortcut.
 
 from __future__ import annotations
 
-import re
 from typing import Literal, NamedTuple, get_args
+
+from memctl.domain import patterns
 
 Group = Literal["coding_style", "interaction_style", "tool_preferences", "accepted", "rejected", "shortcuts"]
 
@@ -20,8 +21,8 @@ class Leaning(NamedTuple):
     value: str = ""
 
 
-def _of(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern, re.IGNORECASE)
+def _of(pattern: str) -> patterns.Pattern[str]:
+    return patterns.compile(pattern, patterns.I)
 
 
 class _Aspect(NamedTuple):
@@ -29,7 +30,7 @@ class _Aspect(NamedTuple):
 
     group: Group
     name: str
-    words: re.Pattern[str]
+    words: patterns.Pattern[str]
     affirmed: str
     denied: str
 

@@ -8,13 +8,13 @@ newest about two places counts. So clones and worktrees converge, and a merge or
 from __future__ import annotations
 
 import hashlib
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Annotated, ClassVar
 
 import msgspec
 
+from memctl.domain import patterns
 from memctl.domain.commanding import BadCommand, Command, Kind, command
 from memctl.domain.errors import MemctlError
 from memctl.domain.event import Event, Payload, derived_id, event
@@ -120,11 +120,11 @@ def project_id(anchor: str) -> str:
 
 # --- remotes ---
 
-_REMOTE = re.compile(
+_REMOTE = patterns.compile(
     r"(?:[a-z][a-z0-9+.-]*://(?:[^/@\s]*@)?(?P<host>[A-Za-z0-9.-]+)(?::\d+)?/|(?:[^/@\s:]+@)?(?P<scp>[A-Za-z0-9-]+\.[A-Za-z0-9.-]+):(?!//))"
     r"(?P<path>[^\s?#]+)"
 )
-_OF_GITHUB = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9._-]+")
+_OF_GITHUB = patterns.compile(r"[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9._-]+")
 
 
 def remote_of(url: str) -> str:
@@ -224,7 +224,7 @@ class SeveralProjects(MemctlError):
 
 
 _REMOTE_NODE = "git:"
-HOME = re.compile(r"/(?:home|Users)/[^/]+|/root|[A-Z]:/Users/[^/]+")
+HOME = patterns.compile(r"/(?:home|Users)/[^/]+|/root|[A-Z]:/Users/[^/]+")
 """Whoever keeps settings in a repository at home keeps other projects there too, not inside it."""
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
+from memctl.domain import patterns
 from memctl.domain.facts import PromptKind
 from memctl.domain.shell_words import words_of
 
@@ -19,24 +19,24 @@ _CLIENT_TAGS = (
     "collaboration_mode|session-start-hook|"
     "post-tool-use-hook|function_results|teammate-message|memctl-context"
 )
-_CLIENT_BLOCK = re.compile(rf"<(?P<tag>{_CLIENT_TAGS})(?:\s[^>]*)?>.*?(?:</(?P=tag)>|\Z)", re.DOTALL)
-_CLIENT_TEXT = re.compile(
+_CLIENT_TAG = patterns.compile(rf"<(?P<tag>{_CLIENT_TAGS})(?:\s[^>]*)?>")
+_CLIENT_TEXT = patterns.compile(
     r"\s*(?:\[Request interrupted by user|Caveat: The messages below|This session is being continued from a previous|"
     r"# AGENTS\.md instructions|API Error|Stop hook feedback|Operation stopped by hook: |Base directory for this skill|"
     r"\[Image: |Continue from where you left off|<retrieval_status>|Unknown (?:slash command|skill): |Goodbye!|"
     r"No response requested)"
 )
-_ADDED_IN_FRONT = re.compile(r"\s*(?:# (?!My request)|This block is automatically supplied)")
-_REQUEST = re.compile(r"^## My request for Codex:", re.MULTILINE)
+_ADDED_IN_FRONT = patterns.compile(r"\s*(?:# (?!My request)|This block is automatically supplied)")
+_REQUEST = patterns.compile(r"^## My request for Codex:", patterns.M)
 """Behind it stand the user's own words; in front what an editor or app adds: open files, selections, attachments."""
 
 _BLANK = "\N{EM SPACE}"
 """What stands for words that are not the user's: white, but no indentation, which would make code of the rest."""
 
-_COMMAND = re.compile(r"<command-name>\s*/?(?P<name>[^<]*?)\s*</command-name>")
-_ARGUMENTS = re.compile(r"<command-args>(?P<args>.*?)(?:</command-args>|\Z)", re.DOTALL)
-_TYPED_COMMAND = re.compile(r"\s*/(?P<name>[a-z][\w:-]{1,40})(?:\s+(?P<args>\S.*))?\s*\Z", re.DOTALL)
-_SHELL = re.compile(r"\s*<bash-input>(?P<command>.*?)</bash-input>", re.DOTALL)
+_COMMAND = patterns.compile(r"<command-name>\s*/?(?P<name>[^<]*?)\s*</command-name>")
+_ARGUMENTS = patterns.compile(r"<command-args>(?P<args>.*?)(?:</command-args>|\Z)", patterns.S)
+_TYPED_COMMAND = patterns.compile(r"\s*/(?P<name>[a-z][\w:-]{1,40})(?:\s+(?P<args>\S.*))?\s*\Z", patterns.S)
+_SHELL = patterns.compile(r"\s*<bash-input>(?P<command>.*?)</bash-input>", patterns.S)
 
 _BUILT_IN = words_of(
     "add-dir agents bashes bug clear compact config context cost copy doctor effort exit export extra-usage fast "
@@ -76,9 +76,24 @@ def said_in(prompt: str) -> Said:
         return _command(prompt, named["name"], given.span("args") if given else (0, 0))
     if prompt.lstrip()[:1] == "/" and (typed := _TYPED_COMMAND.match(prompt)):
         return _command(prompt, typed["name"], typed.span("args") if typed["args"] else (0, 0))
-    text = _CLIENT_BLOCK.sub(lambda block: _BLANK * len(block[0]), prompt) if "<" in prompt else prompt
+    text = _without_client_blocks(prompt)
     words = text.strip()
     return Said("user", text, words) if words else Said("client", "", "")
+
+
+def _without_client_blocks(prompt: str) -> str:
+    """The prompt with blanks for what the client wrote between its own tags; an unclosed one reaches to the end."""
+    pieces: list[str] = []
+    end = 0
+    for tag in _CLIENT_TAG.finditer(prompt) if "<" in prompt else ():
+        if tag.start() < end:
+            continue
+        close = f"</{tag['tag']}>"
+        at = prompt.find(close, tag.end())
+        block_end = at + len(close) if at >= 0 else len(prompt)
+        pieces += prompt[end : tag.start()], _BLANK * (block_end - tag.start())
+        end = block_end
+    return "".join([*pieces, prompt[end:]])
 
 
 def _command(prompt: str, name: str, args: tuple[int, int]) -> Said:
@@ -91,7 +106,7 @@ def _command(prompt: str, name: str, args: tuple[int, int]) -> Said:
     return Said("user", text, words, name)
 
 
-_THANKS = re.compile(
+_THANKS = patterns.compile(
     r"\W*(?:(?:ok(?:ay)?|yes|yeah|ah|oh|wow|haha)[,.! ]+)?(?:many thanks|thanks|thank you|thank u|thx|tysm|ty\b|"
     r"great|perfect|"
     r"awesome|excellent|fantastic|wonderful|amazing|brilliant|nice|cool|lovely|love it|good (?:job|work|stuff)|"
@@ -99,10 +114,10 @@ _THANKS = re.compile(
     r"(?:it |that |this |now it )?works(?: now| great| perfectly| well)?\b|(?:looks|all|sounds) good|lgtm|success|"
     r"that (?:did it|fixed it|was it|solved it)|👍|🎉|🙏|❤|💯|"
     r"고마워|고맙|감사|땡큐|완벽|훌륭|좋네|좋다|좋아|잘했|잘 했|최고|굿|잘 ?(?:된다|되네|돼|됩니다|동작))",
-    re.I,
+    patterns.I,
 )
-_COMPLAINT = re.compile(
-    r"\W*+(?:no+\b(?! need| problem| worries)|nope|nah|wrong|incorrect|wait\b|stop\b|hmm+ no|that(?:'s| is|s)? "
+_COMPLAINT = patterns.compile(
+    r"\W*(?:no+\b(?! need| problem| worries)|nope|nah|wrong|incorrect|wait\b|stop\b|hmm+ no|that(?:'s| is|s)? "
     r"(?:not|wrong|incorrect|n't)|"
     r"this (?:is|isn't|does) ?(?:not|n't|wrong|still)|not (?:what|quite|right|like|that|really)|i (?:meant|mean\b|"
     r"didn'?t|did not|said|asked|was talking|never|told)|"
@@ -117,10 +132,10 @@ _COMPLAINT = re.compile(
     r"uh ?oh|ugh\b|argh|but (?:you|that|it|this|i) |same (?:error|issue|problem)|"
     r"아니|아냐|아뇨|틀렸|틀린|잘못|그게 아니|이게 아니|그거 말고|말고|되돌|"
     r"원래대로|취소|안 ?(?:돼|되|됩|된다)|여전히|아직도|왜 (?:자꾸|이렇게|그렇게)|하지 ?마)",
-    re.I,
+    patterns.I,
 )
-_CONTINUES = re.compile(
-    r"\W*+(?:and\b|also\b|then\b|now (?:do|also|let|the same|we|commit|push|can)|ok(?:ay)?\b|k\b|yes\b|yeah\b|"
+_CONTINUES = patterns.compile(
+    r"\W*(?:and\b|also\b|then\b|now (?:do|also|let|the same|we|commit|push|can)|ok(?:ay)?\b|k\b|yes\b|yeah\b|"
     r"yep\b|yup\b|sure\b|right\b|alright|"
     r"go (?:ahead|on|for)|continue|proceed|carry on|keep going|do (?:it|that|so|this|the same|both|all|[0-9])|"
     r"let'?s (?:do|go|try|keep|use|see|address|fix|implement|also|adjust|add)\b|"
@@ -133,39 +148,39 @@ _CONTINUES = re.compile(
     r"(?:use|apply|address|include|mention|ensure|make sure|move|rename|keep|remove|drop|delete|add|update|"
     r"change) (?:it|that|this|these|those|them|the (?:first|second|last|same|other|prior|comment|test|above))|"
     r"(?:the|that|those|these|this|it|they)\b|almost|"
-    r"option|(?:[0-9]+|[a-d])(?:[.,) ]|$)|그리고|또|이제|계속|네\b|넵|응\b|어\b|"
+    r"option|(?:[0-9]+|[a-d])(?:[.,) ]|$)|그리고|또|이제|계속|(?:네|응|어)(?:\W|$)|넵|"
     r"그래|좋아|커밋|푸시|그럼|그러면|그건|이건|그거|이거|추가로|진행|해줘$)",
-    re.I,
+    patterns.I,
 )
-_NEW_WORK = re.compile(
-    r"\W*+(?:implement the following plan|new (?:task|feature|topic|issue|bug)|next (?:task|up|thing|issue|:)|"
+_NEW_WORK = patterns.compile(
+    r"\W*(?:implement the following plan|new (?:task|feature|topic|issue|bug)|next (?:task|up|thing|issue|:)|"
     r"(?:let'?s |now )?(?:move|switch) (?:on |over )?to\b|"
     r"(?:on to|onto) the next|different (?:topic|question|task)|unrelated|separately|another (?:task|thing|bug|"
     r"issue|question)|"
     r"i'?d like to work on|i want to work on|let'?s work on|let'?s start|"
     r"다음 (?:작업|과제|태스크|일|으로)|새로운|다른 (?:작업|질문|문제|얘기)|별개로)",
-    re.I,
+    patterns.I,
 )
-_ASKS = re.compile(
+_ASKS = patterns.compile(
     r"\b(?:please|can you|could you|would you|help me|i want|i need|i'd like|we need|we should|you should|let's|"
     r"implement|add|create|write|build|make|fix|debug|investigate|find|check|look|review|refactor|rename|move|remove|"
     r"delete|update|upgrade|change|replace|migrate|convert|extract|document|explain|describe|summari[sz]e|analy[sz]e|"
     r"set ?up|configure|install|deploy|release|publish|run|test|generate|design|plan|improve|optimi[sz]e|support|"
     r"enable|disable|integrate|port|clean|simplify|split|merge|rebase|commit|push|show|tell|give|read|search|ensure|"
     r"consider|respond|address|log|bring|restore|get|use|put|spawn)\b|"
-    r"(?:해 ?줘|해 ?주세요|해라|하자|할까|해 ?봐|줘\b|주세요|부탁|만들|고쳐|고치|수정|추가|"
+    r"(?:해 ?줘|해 ?주세요|해라|하자|할까|해 ?봐|줘(?:\W|$)|주세요|부탁|만들|고쳐|고치|수정|추가|"
     r"구현|작성|삭제|제거|변경|바꿔|바꾸|확인|검토|설명|"
     r"알려|찾아|분석|정리|개선|테스트|리팩토링|설치|설정|왜|어떻게|무엇|뭐|어디|인가요|나요|까요)",
-    re.I,
+    patterns.I,
 )
-_REFERS = re.compile(
+_REFERS = patterns.compile(
     r"\b(?:this|it|these|those|them|they|(?:do|did|does|is|was|about|like|to|for|of|in|with|on|after|by|all) that|"
     r"that(?=\W*$)|the (?:new|added|above|prior|previous|last|same|other|changes?|results?)|"
     r"as well|too|also|again)\b|이거|그거|이것|그것|저것|방금|위에|같은",
-    re.I,
+    patterns.I,
 )
-_WORD = re.compile(r"[A-Za-z][A-Za-z0-9_]{3,}|[가-힣]{2,}")
-_HANGUL = re.compile(r"[가-힣]")
+_WORD = patterns.compile(r"[A-Za-z][A-Za-z0-9_]{3,}|[가-힣]{2,}")
+_HANGUL = patterns.compile(r"[가-힣]")
 _COMMON = words_of(
     "this that with from have will would could should there their they them then than what when where which while "
     "about into your just also only some more make sure does please need want like been were here over very much "
@@ -197,8 +212,9 @@ def is_complaint(words: str) -> bool:
     return bool(_COMPLAINT.match(words))
 
 
-_SAYS_NO = re.compile(
-    r"\W*(?:no+|nope|nah)\b(?!\W*(?:that|this|it|you|not|wrong|still|the|i)\b)|\W*(?:아니요?|아뇨)[, ]", re.I
+_SAYS_NO = patterns.compile(
+    r"\W*(?:no+|nope|nah)\b(?!\W*(?:that|this|it|you|not|wrong|still|the|i)\b)|\W*(?:아니요?|아뇨)[, ]",
+    patterns.I,
 )
 
 

@@ -9,7 +9,6 @@ mended by itself.)
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
@@ -17,6 +16,7 @@ from typing import Literal
 
 import msgspec
 
+from memctl.domain import patterns
 from memctl.domain.bounded import one_line
 from memctl.domain.event import Payload, event
 from memctl.domain.strategies import NO_LESSON, OF_CHECKER
@@ -129,8 +129,8 @@ _RECURS = 3
 """Episodes that must share something before it is said of them."""
 _SESSIONS: dict[Shared, int] = {"error": 2, "check": 3, "file": 2}
 """Sessions that they must be of."""
-_HELD = re.compile(r"Fix: (.*) \(held (\d+) of (\d+)\)$")
-_EACH_ITS_OWN = re.compile(r"[\w-]+/")
+_HELD = patterns.compile(r"Fix: (.*) \(held (\d+) of (\d+)\)$")
+_EACH_ITS_OWN = patterns.compile(r"[\w-]+/")
 """Error types whose every case is mended otherwise: conflicts, and rules of checkers (strategies tell those)."""
 _MOST_RULES = 6
 """Rules of a checker that are told of one."""

@@ -8,13 +8,13 @@ not exist, another folder) is resolved by the right one.
 from __future__ import annotations
 
 import posixpath
-import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
 import msgspec
 
+from memctl.domain import patterns
 from memctl.domain.explanations import Told, explanation_of, sentences
 from memctl.domain.facts import Edit, ErrorOccurred
 from memctl.domain.shell import changes_of, heads_of, is_reading, parts_of, proves, runner_of, without_documents
@@ -35,11 +35,13 @@ _BESIDE = 12
 
 _COMPILING = ("go compile", "rustc", "compile", "TS", "E0")
 _CHECKED = ("golangci-lint", "biome", "ruff", "mypy", "lint", "markdownlint", "diagnostic")
-_TREE = re.compile(
+_TREE = patterns.compile(
     r"(?:\S+ )*?git (?:-\S+ \S+ )*(?:checkout|switch|restore|reset|merge|rebase|pull|clean|cherry-pick|"
     r"revert|am|apply|rm|mv)\b"
 )
-_SLIGHT = re.compile(r"(?:\S+ )*?(?:git|mkdir|touch|kill|pkill|killall|export|chmod \+x /tmp|rm (?:-\w+ )*/tmp)\b")
+_SLIGHT = patterns.compile(
+    r"(?:\S+ )*?(?:git|mkdir|touch|kill|pkill|killall|export|chmod \+x /tmp|rm (?:-\w+ )*/tmp)\b"
+)
 
 
 class Step(NamedTuple):
@@ -175,7 +177,7 @@ class Resolutions:
         return explanation_of(error.fact, said, changed_at, beside[:_BESIDE], named=named)
 
 
-_MISCALL = re.compile(
+_MISCALL = patterns.compile(
     r"\[setup failed\]|no Go files in |go\.mod file not found|cannot find main module|does not contain (?:main module|"
     r"package)|directory not found|is not in std|Missing script|[Ss]cript not found|No rule to make target|"
     r"file or directory not found:|could not find `Cargo\.toml`|no (?:such )?(?:sub)?command|Cannot find path|"
@@ -201,7 +203,9 @@ def _culprits(heads: tuple[str, ...], types: tuple[str, ...]) -> frozenset[str]:
     if "test failure" in types or "panic" in types:
         fitting = tuple(head for head in heads if runner_of(head))
     elif any(t.startswith(_CHECKED) for t in types):
-        fitting = tuple(head for head in heads if proves(head) == "check" and not re.search(r"fmt|format", head))
+        fitting = tuple(
+            head for head in heads if proves(head) == "check" and "fmt" not in head and "format" not in head
+        )
     elif any(t.startswith(_COMPILING) for t in types):
         fitting = tuple(head for head in heads if proves(head))
     elif any(t.startswith(("git", "conflict")) for t in types):
@@ -228,7 +232,7 @@ _SCRIPTS = (
 )
 
 
-_SKIPS = re.compile(r"(?:^|\s)(?:--no-verify|HUSKY=0|SKIP=\S+|git commit -n)(?=\s|$)")
+_SKIPS = patterns.compile(r"(?:^|\s)(?:--no-verify|HUSKY=0|SKIP=\S+|git commit -n)(?:\s|$)")
 """What leaves out the checks that failed."""
 
 
@@ -256,7 +260,10 @@ def covers(command: str, heads: tuple[str, ...], error: OpenError) -> bool:
     if any(t.startswith(_COMPILING) for t in types):
         programs = {head.split(" ")[0] for head in culprits}
         return any(
-            proves(h) in ("test", "build", "check") and (h.split(" ")[0] in programs) and not re.search("fmt|format", h)
+            proves(h) in ("test", "build", "check")
+            and (h.split(" ")[0] in programs)
+            and "fmt" not in h
+            and "format" not in h
             for h in heads
         )
     return False
@@ -276,11 +283,11 @@ def _alike(command: str, error: OpenError) -> bool:
 _VAGUE = frozenset(["error", "exit", "file"])
 """Types of errors whose program is not known well enough to tell what another call of it shows."""
 
-_SHELLS_OWN = re.compile(r"(?:\(eval\)|(?:/\S*/)?(?:ba|z|da|k)?sh): ?(?:line )?\d+: ")
+_SHELLS_OWN = patterns.compile(r"(?:\(eval\)|(?:/\S*/)?(?:ba|z|da|k)?sh): ?(?:line )?\d+: ")
 """A redirection or the like that failed before any program ran."""
 
 
-_AROUND = re.compile(r"^cd \S+ *(?:&&|;) *| 2>&1| *\|\| true| *\| *(?:head|tail|cat)\b[^|;&]*$")
+_AROUND = patterns.compile(r"^cd \S+ *(?:&&|;) *| 2>&1| *\|\| true| *\| *(?:head|tail|cat)\b[^|;&]*$")
 
 
 @lru_cache(maxsize=256)
@@ -288,7 +295,7 @@ def _bare(command: str) -> str:
     return _AROUND.sub("", command.strip()).strip()
 
 
-_FILTER = re.compile(
+_FILTER = patterns.compile(
     r"(?:\s-run[= ]|\s-k[= ]|\s-t[= ]|\s--grep[= ]|\s-g[= ]|--test-name-pattern[= ]|--testNamePattern[= ]|"
     r"--filter[= ]|--tests[= ]|::)(?:'([^']*)'|\"([^\"]*)\"|(\S+))"
 )
@@ -322,7 +329,7 @@ def _as_much(command: str, error: OpenError) -> bool:
     return again.issuperset(word for word in before if "/" in word or "." in word)
 
 
-_NOT_THERE = re.compile(
+_NOT_THERE = patterns.compile(
     r"[Nn]o such file|[Nn]ot found|[Cc]annot find|[Cc]an't find|unknown revision or path|did not match any file|"
     r"not a git repository|outside repository|does not exist"
 )

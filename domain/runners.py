@@ -2,34 +2,34 @@
 
 from __future__ import annotations
 
-import re
 from typing import NamedTuple
 
+from memctl.domain import patterns
 from memctl.domain.literals import mentions
 from memctl.domain.shell import heads_of, runner_of
 
 _RUNNERS = (
-    ("pytest", ("passed", "failed", "error", "no tests ran"), re.compile(
-        r"^=+ .*(?:\d+ (?:passed|failed|error)|no tests ran).* =+$|^\d+ (?:passed|failed).* in [\d.]+s", re.MULTILINE)),
-    ("go", ("ok  \t", "FAIL", "PASS", "$ go test"), re.compile(
-        r"^(?:ok  |FAIL)\t\S+|^--- (?:FAIL|PASS): |^(?:\[\S+\] )?\$ go test|^(?:PASS|FAIL)$", re.MULTILINE)),
-    ("cargo", ("test result: ",), re.compile(r"^test result: ", re.MULTILINE)),
-    ("bun", ("bun test v", " pass", " fail"), re.compile(r"^bun test v|^ *\d+ (?:pass|fail)$", re.MULTILINE)),
-    ("jest", ("Tests: ",), re.compile(r"^Tests: +.*\d+ total", re.MULTILINE)),
-    ("vitest", ("Tests ",), re.compile(r"^ *Tests +\d+ (?:passed|failed)", re.MULTILINE)),
-    ("mocha", (" passing",), re.compile(r"^ *\d+ passing", re.MULTILINE)),
-    ("dotnet", (" Failed:",), re.compile(r"^(?:Passed|Failed)! +- Failed:", re.MULTILINE)),
-    ("gradle", (" tests completed", "> Task :"), re.compile(
-        r"^\d+ tests completed|> Task :\S*test", re.MULTILINE)),
-    ("maven", ("Tests run: ",), re.compile(r"Tests run: \d+, Failures:", re.MULTILINE)),
-    ("rspec", (" example",), re.compile(r"^\d+ examples?, \d+ failures?", re.MULTILINE)),
-    ("tap", ("# pass ", "# fail "), re.compile(r"^# (?:pass|fail) \d+", re.MULTILINE)),
+    ("pytest", ("passed", "failed", "error", "no tests ran"), patterns.compile(
+        r"^=+ .*(?:\d+ (?:passed|failed|error)|no tests ran).* =+$|^\d+ (?:passed|failed).* in [\d.]+s", patterns.M)),
+    ("go", ("ok  \t", "FAIL", "PASS", "$ go test"), patterns.compile(
+        r"^(?:ok  |FAIL)\t\S+|^--- (?:FAIL|PASS): |^(?:\[\S+\] )?\$ go test|^(?:PASS|FAIL)$", patterns.M)),
+    ("cargo", ("test result: ",), patterns.compile(r"^test result: ", patterns.M)),
+    ("bun", ("bun test v", " pass", " fail"), patterns.compile(r"^bun test v|^ *\d+ (?:pass|fail)$", patterns.M)),
+    ("jest", ("Tests: ",), patterns.compile(r"^Tests: +.*\d+ total", patterns.M)),
+    ("vitest", ("Tests ",), patterns.compile(r"^ *Tests +\d+ (?:passed|failed)", patterns.M)),
+    ("mocha", (" passing",), patterns.compile(r"^ *\d+ passing", patterns.M)),
+    ("dotnet", (" Failed:",), patterns.compile(r"^(?:Passed|Failed)! +- Failed:", patterns.M)),
+    ("gradle", (" tests completed", "> Task :"), patterns.compile(
+        r"^\d+ tests completed|> Task :\S*test", patterns.M)),
+    ("maven", ("Tests run: ",), patterns.compile(r"Tests run: \d+, Failures:", patterns.M)),
+    ("rspec", (" example",), patterns.compile(r"^\d+ examples?, \d+ failures?", patterns.M)),
+    ("tap", ("# pass ", "# fail "), patterns.compile(r"^# (?:pass|fail) \d+", patterns.M)),
 )  # fmt: skip
 """Runners by how their output looks; without one of the hints a text is not searched."""
 
-_PASSED = re.compile(r"\b(\d+) (?:passed|pass|passing|ok)\b|^# pass (\d+)|Passed: +(\d+)", re.MULTILINE)
-_FAILED = re.compile(
-    r"\b(\d+) (?:failed|fail|failing|failures?)\b|^# fail (\d+)|Failed: +(\d+)|Failures: (\d+)", re.MULTILINE
+_PASSED = patterns.compile(r"\b(\d+) (?:passed|pass|passing|ok)\b|^# pass (\d+)|Passed: +(\d+)", patterns.M)
+_FAILED = patterns.compile(
+    r"\b(\d+) (?:failed|fail|failing|failures?)\b|^# fail (\d+)|Failed: +(\d+)|Failures: (\d+)", patterns.M
 )
 
 
@@ -55,15 +55,15 @@ def run_of_tests(command: str, text: str) -> RunOfTests | None:
     return RunOfTests(runner, _last(_PASSED, text), _last(_FAILED, text))
 
 
-_GO_PASSED = re.compile(r"^--- PASS: (\S+)", re.MULTILINE)
-_GO_FAILED = re.compile(r"^--- FAIL: (\S+)", re.MULTILINE)
+_GO_PASSED = patterns.compile(r"^--- PASS: (\S+)", patterns.M)
+_GO_FAILED = patterns.compile(r"^--- FAIL: (\S+)", patterns.M)
 
 
-def _distinct(pattern: re.Pattern[str], text: str) -> int:
+def _distinct(pattern: patterns.Pattern[str], text: str) -> int:
     return len(set(pattern.findall(text))) if "--- " in text else 0
 
 
-def _last(pattern: re.Pattern[str], text: str) -> int | None:
+def _last(pattern: patterns.Pattern[str], text: str) -> int | None:
     """The number that stands last: summaries come at the end."""
     for line in reversed(text.split("\n")):
         if numbers := pattern.findall(line):

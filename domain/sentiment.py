@@ -6,9 +6,10 @@ Labels come with a score of -1 to 1.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import Literal, NamedTuple
+
+from memctl.domain import patterns
 
 Label = Literal["positive", "neutral", "negative"]
 
@@ -70,7 +71,7 @@ _TIERS: tuple[tuple[float, tuple[str, ...]], ...] = (
 )  # fmt: skip
 """Scores, and what shows them: the first tier that matches tells."""
 
-_RULES = tuple((score, re.compile("|".join(patterns), re.IGNORECASE)) for score, patterns in _TIERS)
+_RULES = tuple((score, patterns.compile("|".join(words), patterns.I)) for score, words in _TIERS)
 _SIGNS = (
     "thank", "thx", "tysm", "great", "nice", "good", "love", "perfect", "awesome", "amazing", "excellent",
     "fantastic", "wonderful", "brilliant", "well done", "works", "worked", "fixed it", "did it", "lgtm",
@@ -82,12 +83,15 @@ _SIGNS = (
 )  # fmt: skip
 """One of these stands in every English message with a mood: looked for before the patterns."""
 
-_QUOTED = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`|^\s*[>|$].*$|\"[^\"\n]{3,}\"|“[^”\n]*”", re.DOTALL | re.MULTILINE)
-_ASKED = re.compile(
-    r"(?:should|could|would|can|does|is|are|do|may|might)\b[^.!?]*\?|\bif\b|\bunless\b|\bmake sure\b", re.I
+_QUOTED = patterns.compile(
+    r"```.*?(?:```|\Z)|`[^`\n]*`|^\s*[>|$].*$|\"[^\"\n]{3,}\"|“[^”\n]*”", patterns.S | patterns.M
 )
-_IMPERSONAL = re.compile(
-    r"\b(?:great|good|nice|perfect)\ (?:if|to\ have|idea|question|point|example|way|place)\b", re.I
+_ASKED = patterns.compile(
+    r"(?:should|could|would|can|does|is|are|do|may|might)\b[^.!?]*\?|\bif\b|\bunless\b|\bmake sure\b",
+    patterns.I,
+)
+_IMPERSONAL = patterns.compile(
+    r"\b(?:great|good|nice|perfect)\ (?:if|to\ have|idea|question|point|example|way|place)\b", patterns.I
 )
 
 

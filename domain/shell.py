@@ -6,11 +6,11 @@ A head is program and subcommand without paths and options: `go test`, `npm run 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
+from memctl.domain import patterns
 from memctl.domain.literals import mentions
 from memctl.domain.shell_words import (
     BUILDING,
@@ -43,22 +43,41 @@ class Part(NamedTuple):
     after: str = ""
 
 
-_HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w+)\1([^\n]*)\n(?s:.*?)(?:\n[ \t]*\2(?=\s|\)|$)|\Z)")
-_TOKEN = re.compile(
-    r"""(?P<skip>[ \t\r]+|\\\n|(?<![^\s;&|])\#[^\n]*)
-      | (?P<redirect>\d*(?:>>?|<<<|<)&?-?\s*(?:\d(?![\w.])|"[^"]*"|'[^']*'|[^\s;&|<>()]+)?|&>>?\s*[^\s;&|]+)
+_HEREDOC = patterns.compile(r"<<-?\s*(?:'(\w+)'|\"(\w+)\"|(\w+))([^\n]*)\n")
+_TOKEN = patterns.compile(
+    # Blanks, continued lines and comments, and what stands behind them.
+    r"""(?:[ \t\r]|\\\n|\#[^\n]*)*(?:
+        (?P<redirect>\d*(?:>>?|<<<|<)&?-?\s*(?:"[^"]*"|'[^']*'|[^\s;&|<>()]+)?|&>>?\s*[^\s;&|]+)
       | (?P<op>&&|\|\||\|&|[;&|\n()])
       | (?P<word>(?:[^\s'"\\;&|<>()`$]+
           |'[^']*'?|"(?:[^"\\]+|\\.)*"?|\$\((?:[^()]+|\([^()]*\))*\)?|`[^`]*`?|\\.|[^\s'"\\;&|<>()`])+)
-      | (?P<other>.)""",
-    re.VERBOSE | re.DOTALL,
+      | . | \z)""",
+    patterns.X | patterns.S,
 )
-_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
+_ASSIGNMENT = patterns.compile(r"[A-Za-z_]\w*\+?=")
 
 
 def without_documents(command: str) -> str:
     """The command line without the bodies of its here-documents."""
-    return _HEREDOC.sub(r" \3\n", command) if "<<" in command else command
+    pieces: list[str] = []
+    end = 0
+    for document in _HEREDOC.finditer(command) if "<<" in command else ():
+        if document.start() >= end:
+            pieces += command[end : document.start()], f" {document[4]}\n"
+            end = _document_end(command, document.end(), document[1] or document[2] or document[3])
+    return "".join([*pieces, command[end:]])
+
+
+def _document_end(command: str, at: int, word: str) -> int:
+    """Where a here-document ends whose body begins there: behind the word on a line of its own."""
+    while at < len(command):
+        line_end = command.find("\n", at) % (len(command) + 1)
+        line = command[at:line_end]
+        bare = line.lstrip(" \t")
+        if bare.startswith(word) and (len(bare) == len(word) or bare[len(word)].isspace() or bare[len(word)] == ")"):
+            return at + len(line) - len(bare) + len(word)
+        at = line_end + 1
+    return len(command)
 
 
 @lru_cache(maxsize=256)
@@ -69,14 +88,13 @@ def parts_of(command: str) -> tuple[Part, ...]:
     words: list[str] = []
     after = ""
     for token in _TOKEN.finditer(text):
-        kind = token.lastgroup
-        if kind == "word":
-            words.append(token[0])
-        elif kind == "op":
+        if word := token["word"]:
+            words.append(word)
+        elif operator := token["op"]:
             if words:
                 found.append(Part(tuple(words), _head(words), after))
                 words = []
-            operator = token[0].strip("()") or ";"
+            operator = operator.strip("()") or ";"
             after = ";" if operator == "\n" else "|" if operator == "|&" else operator
     if words:
         found.append(Part(tuple(words), _head(words), after))
@@ -155,10 +173,10 @@ def _with_subcommand(program: str, words: list[str], at: int) -> str:
         return f"{program} run {name}".rstrip()
     if program in RUNS_SCRIPTS and "/" in first:
         return f"{program} {_name(first)}"
-    head = f"{program} {first}" if re.fullmatch(r"[\w:.@-]+", first) else program
+    head = f"{program} {first}" if _PLAIN_WORD.fullmatch(first) else program
     if first in TWO_LEVELS.get(program, ()):
         second = _past_options(words, following + 1, program)
-        if second < len(words) and re.fullmatch(r"[a-z][a-z-]*", _bare(words[second])):
+        if second < len(words) and _SUBCOMMAND.fullmatch(_bare(words[second])):
             head += f" {_bare(words[second])}"
     return head
 
@@ -213,8 +231,14 @@ def changes_of(command: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-_WRITTEN = re.compile(r"(?:^|[\s;&|])(?:cat|tee)\b[^|;&\n]*?(?:>{1,2}|tee (?:-a )?)\s*(['\"]?)([\w./~@+-]+)\1[^\n]*<<|"
-                      r"<<-?\s*['\"]?\w+['\"]?\s*>{1,2}\s*(['\"]?)([\w./~@+-]+)\3")  # fmt: skip
+_FILE = r"""(?:'[\w./~@+-]+'|"[\w./~@+-]+"|[\w./~@+-]+)"""
+_WRITTEN = patterns.compile(
+    rf"(?:^|[\s;&|])(?:cat|tee)\b[^|;&\n]*?(?:>{{1,2}}|tee (?:-a )?)\s*({_FILE})[^\n]*<<|"
+    rf"<<-?\s*['\"]?\w+['\"]?\s*>{{1,2}}\s*({_FILE})"
+)
+_PATH = patterns.compile(r"[\w./~@+-]*[./][\w./~@+-]+")
+_SUBCOMMAND = patterns.compile(r"[a-z][a-z-]*")
+_PLAIN_WORD = patterns.compile(r"[\w:.@-]+")
 
 
 def written_by(command: str) -> tuple[str, ...]:
@@ -222,12 +246,12 @@ def written_by(command: str) -> tuple[str, ...]:
     found: dict[str, None] = {}
     if "<<" in command:
         for match in _WRITTEN.finditer(command[:_LONGEST]):
-            found[match[2] or match[4]] = None
+            found[(match[1] or match[2]).strip("'\"")] = None
     if "sed" in command or "perl" in command:
         for part in parts_of(command):
             in_place = part.head in ("sed", "perl") and any(w.startswith(("-i", "-pi")) for w in part.words)
             last = _bare(part.words[-1])
-            if in_place and len(part.words) > 2 and re.fullmatch(r"[\w./~@+-]*[./][\w./~@+-]+", last):
+            if in_place and len(part.words) > 2 and _PATH.fullmatch(last):
                 found[last] = None
     return tuple(path for path in found if not path.startswith("/dev/"))
 
@@ -249,11 +273,13 @@ def proves(head: str) -> Literal["test", "check", "build", ""]:
     return "build" if BUILDING.search(head) else ""
 
 
-_PROVING = re.compile(
+_PROVING = patterns.compile(
     r"(?:^|[\s:_./-])(?:lint|vet|typecheck|type-check|tsc|mypy|pyright|check|clippy|vale|fmt|gofmt|format|ruff|biome|"
     r"eslint|prettier|golangci-lint|build|compile|bundle|make|gradle|mvn)(?:$|[\s:_./-])"
 )
-_PASSING_BY = re.compile(r"^(?:git|command|which|entire|memctl) |--help|--version|(?:^| )/?tmp/|/tmp/|\$|\bnull\b")
+_PASSING_BY = patterns.compile(
+    r"^(?:git|command|which|entire|memctl) |--help|--version|(?:^| )/?tmp/|/tmp/|\$|\bnull\b"
+)
 
 
 @lru_cache(maxsize=1024)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+from memctl.domain import patterns
 
 
 def words_of(text: str, separator: str | None = None) -> frozenset[str]:
@@ -141,7 +141,7 @@ READING_HEADS = words_of(
     "|",
 )
 
-CHANGING = re.compile(
+CHANGING = patterns.compile(
     r"(?:go mod (?:tidy|init|download|edit|vendor)|go (?:get|install|generate|fmt|work \w+|clean)|gofmt|goimports|"
     r"(?:npm|pnpm|yarn|bun) (?:install|i|ci|add|remove|uninstall|update|upgrade|dedupe|link|rebuild|audit|pkg)|"
     r"(?:pip|uv pip|conda) (?:install|uninstall|sync)|uv (?:sync|add|lock|remove|venv)|"
@@ -179,7 +179,7 @@ IN_PLACE = {
     "tee": (),
 }
 
-TESTING = re.compile(
+TESTING = patterns.compile(
     r"(?:(?P<pytest>pytest|python -m unittest|python -m pytest|tox\b.*|nox\b.*|manage\.py test|django-admin test)|"
     r"(?P<go>go test|gotestsum|ginkgo)|(?P<cargo>cargo (?:test|nextest\b.*))|"
     r"(?P<js>(?:npm|pnpm|yarn|bun|deno) (?:test|t)|jest|vitest|mocha|ava|tap|playwright|cypress|karma|jasmine|"
@@ -190,5 +190,7 @@ TESTING = re.compile(
     r"(?P<dotnet>dotnet test)|(?P<swift>swift test|xcodebuild test)|(?P<php>phpunit|pest|artisan test)|"
     r"(?P<mix>mix test)|(?P<ctest>ctest)|(?P<flutter>(?:flutter|dart) test)|(?P<bats>bats))\Z"
 )
-CHECKING = re.compile(r"lint|vet|typecheck|type-check|tsc|mypy|pyright|check|clippy|vale|fmt|format|ruff|biome|eslint")
-BUILDING = re.compile(r"build|compile|bundle|tsc|make|gradle|mvn|package|install")
+CHECKING = patterns.compile(
+    r"lint|vet|typecheck|type-check|tsc|mypy|pyright|check|clippy|vale|fmt|format|ruff|biome|eslint"
+)
+BUILDING = patterns.compile(r"build|compile|bundle|tsc|make|gradle|mvn|package|install")

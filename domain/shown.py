@@ -6,13 +6,13 @@ command shows is proved; a habit or a refusal graduates when several sessions sh
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from itertools import pairwise
 from typing import NamedTuple
 
 import msgspec
 
+from memctl.domain import patterns
 from memctl.domain.asserting import Assertions
 from memctl.domain.event import Event
 from memctl.domain.facts import InsightFound, InsightKind, Span, fact_id, quote
@@ -30,9 +30,9 @@ from memctl.domain.tools import directory_of
 from memctl.domain.ways import PROGRAMS, Way, is_there, way_of
 from memctl.domain.whereabouts import git_stays_in, parts_where
 
-_TELLING = re.compile(
+_TELLING = patterns.compile(
     r"activate|compose up|test|spec|lint|check|fmt|format|prettier|tsc|mypy|ruff|vet|clippy|build|compile|generate|"
-    r"codegen|migrat|install|add |run |(?<!/)dev|start|serve|verify|ci\b|git |gh "
+    r"codegen|migrat|install|add |run |(?:^|[^/])dev|start|serve|verify|ci\b|git |gh "
 )
 """One of these is in every command that may show something, near its beginning."""
 
@@ -45,16 +45,16 @@ _MANAGERS = {
 _SHOWING = PROGRAMS | {"git", "gh"}
 """Programs whose runs may show something."""
 
-_MANAGING = re.compile(r"(?:\w+ (?:install|add|ci|sync)|(?:pnpm|yarn|bun) run)\b")
+_MANAGING = patterns.compile(r"(?:\w+ (?:install|add|ci|sync)|(?:pnpm|yarn|bun) run)\b")
 SHORTEST_SUBJECT = 8
 """Characters below which a commit's message ("initial", "wip") shows no habit."""
 
-_NEW_BRANCH = re.compile(r"git (?:checkout -b|switch -c|worktree add (?:\S+ )?-b) (?P<name>[\w./-]+)")
-_BY_KIND = re.compile(r"(?:feat|feature|fix|bugfix|hotfix|chore|docs|refactor|test|ci|release)/[\w./-]+")
-_OF_SOMEBODY = re.compile(r"([a-z][a-z0-9-]{1,15})/[\w.-]{3,}\Z")
-_BRANCH = re.compile(r"[A-Za-z][\w.-]{1,30}")
-_TO_MAIN = re.compile(r"(?:HEAD:)?(?:main|master)")
-_WORD = re.compile(r"\w{3,}")
+_NEW_BRANCH = patterns.compile(r"git (?:checkout -b|switch -c|worktree add (?:\S+ )?-b) (?P<name>[\w./-]+)")
+_BY_KIND = patterns.compile(r"(?:feat|feature|fix|bugfix|hotfix|chore|docs|refactor|test|ci|release)/[\w./-]+")
+_OF_SOMEBODY = patterns.compile(r"([a-z][a-z0-9-]{1,15})/[\w.-]{3,}\Z")
+_BRANCH = patterns.compile(r"[A-Za-z][\w.-]{1,30}")
+_TO_MAIN = patterns.compile(r"(?:HEAD:)?(?:main|master)")
+_WORD = patterns.compile(r"\w{3,}")
 _SEVERAL = 2
 """Passing runs within a session from which a tool is how a project does it, and not a look at something."""
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import re
+from bisect import bisect_left
 from collections.abc import Iterable
 
 import msgspec
 
+from memctl.domain import patterns
 from memctl.domain.error_shapes import ERROR_WORDS, PLAIN, STRONG, WRAPPER, Shape, Shown
 from memctl.domain.error_tools import SHAPES
 from memctl.domain.literals import Literals
@@ -37,7 +38,7 @@ class SeenError(msgspec.Struct, frozen=True):
     code: str = ""
 
 
-_NOISE = re.compile(
+_NOISE = patterns.compile(
     r"(?:<tool_use_error>)?(?:"
     r"The user doesn't want to (?:proceed|take this action)|User (?:rejected|declined|chose not)|"
     r"The tool use was rejected|Sibling tool call errored|\[?Request interrupted|Interrupted by user|"
@@ -65,7 +66,7 @@ def is_noise(text: str) -> bool:
     return _NOISE.match(text.lstrip()[:200]) is not None
 
 
-_HEADER = re.compile(r"\A(?:<tool_use_error>)?(?:(?:Error: )?Exit code:? \d+\n?)?")
+_HEADER = patterns.compile(r"\A(?:<tool_use_error>)?(?:(?:Error: )?Exit code:? \d+\n?)?")
 
 
 def signature_of(text: str, command: str = "") -> list[SeenError]:
@@ -132,11 +133,13 @@ def _shown(text: str, wanted: int) -> list[Shown]:
     candidates = _SHAPES[wanted].shown_in(text)
     # An earlier shape of the list knows more; what lies inside what it found is its own.
     taken: list[Shown] = []
+    starts: list[int] = []
     for each in candidates:
-        if not any(each.start < other.end and other.start < each.end for other in taken):
-            taken.append(each)
-    strong = [s for s in taken if s.weight == STRONG]
-    return sorted(strong or taken, key=lambda s: s.start)
+        at = bisect_left(starts, each.end)
+        if at == 0 or taken[at - 1].end <= each.start:
+            taken.insert(at, each)
+            starts.insert(at, each.start)
+    return [each for each in taken if each.weight == STRONG] or taken
 
 
 def _by_words(text: str, wrappers: list[Shown]) -> list[Shown]:
@@ -168,9 +171,9 @@ def _by_exit(command: str, text: str, exit_code: int | None) -> list[Shown]:
     )
 
 
-_POINTED_AT = re.compile(
+_POINTED_AT = patterns.compile(
     r"^(?:[> \t]*\d+ ?[|│])?[ \t]*(?P<code>[^\s|│^~][^\n]*)\n[ \t]*(?:\d* ?[|│])?[ \t]*(?:\^[\^~-]*|~{2,})",
-    re.MULTILINE,
+    patterns.M,
 )
 """A line of source with a caret or a wave under it."""
 
@@ -186,8 +189,8 @@ def _code_at(shown: Shown, text: str) -> str:
     return found["code"].strip()[:200]
 
 
-_BLANK_LINE = re.compile(r"\n[ \t]*\n")
-_TESTED = re.compile(r" \(\d+(?:\.\d+)?m?s\)| \[\d+(?:\.\d+)?m?s\]")
+_BLANK_LINE = patterns.compile(r"\n[ \t]*\n")
+_TESTED = patterns.compile(r" \(\d+(?:\.\d+)?m?s\)| \[\d+(?:\.\d+)?m?s\]")
 
 
 def _seen(shown: Shown, text: str) -> SeenError:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 
-_SAYS = re.compile(r"\s*([^\W\d_][\w.'’-]*(?: [^\W\d_][\w.'’-]*){0,2}): \S")
-_WORD = re.compile(r"[^\W_]+")
+from memctl.domain import patterns
+
+_SAYS = patterns.compile(r"\s*([^\W\d_][\w.'’-]*(?: [^\W\d_][\w.'’-]*){0,2}): \S")
+_WORD = patterns.compile(r"[^\W_]+")
 
 
 def speaker_of(text: str) -> str:

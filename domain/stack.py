@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections.abc import Mapping
 from functools import lru_cache
@@ -10,6 +9,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from memctl.domain import patterns
 from memctl.domain.literals import mentions
 from memctl.domain.shell_words import words_of
 
@@ -22,7 +22,7 @@ _LANGUAGES = {
 }  # fmt: skip
 _LANGUAGE_OF = {extension: name for name, extensions in _LANGUAGES.items() for extension in extensions.split()}
 
-_CONFIG = re.compile(
+_CONFIG = patterns.compile(
     r"(?:package\.json|go\.mod|go\.work|pyproject\.toml|setup\.(?:py|cfg)|requirements[\w.-]*\.txt|Cargo\.toml|pom\.xml|"
     r"build\.gradle(?:\.kts)?|Gemfile|composer\.json|mix\.exs|deno\.jsonc?|Makefile|justfile|Taskfile\.ya?ml|mise\.toml|"
     r"tsconfig[\w.]*\.json|tox\.ini|noxfile\.py|\.golangci\.ya?ml|\.goreleaser\.ya?ml|\.pre-commit-config\.yaml|"
@@ -30,26 +30,26 @@ _CONFIG = re.compile(
     r"babel|metro|svelte|drizzle)[\w.-]*\.(?:json|jsonc|js|cjs|mjs|ts|ya?ml)|\.eslintrc|\.prettierrc|Dockerfile|"
     r"(?:docker-)?compose[\w.-]*\.ya?ml|CLAUDE\.md|AGENTS\.md|GEMINI\.md|lefthook\.yml|pnpm-workspace\.yaml)"
 )
-_ENTRY = re.compile(
+_ENTRY = patterns.compile(
     r"(?:.*/)?(?:cmd/[^/]+/main\.go|main\.(?:go|py|rs|ts|js|kt|c|cpp|dart|tsx)|__main__\.py|manage\.py|app\.py|wsgi\.py|"
     r"asgi\.py|Program\.cs|Main\.java|Application\.(?:java|kt)|(?:server|app|cli)\.(?:ts|js|mjs)|"
     r"(?:src|cli|api|server|app|bin)/index\.(?:ts|js|mjs))"
 )
 _TEST_STYLES = (
-    ("`*_test.go` beside the code", re.compile(r".*_test\.go")),
-    ("`test_*.py`", re.compile(r"(?:.*/)?test_[^/]+\.py")),
-    ("`*_test.py`", re.compile(r".*_test\.py")),
-    ("`*.test.ts` and the like", re.compile(r".*\.test\.[cm]?[jt]sx?")),
-    ("`*.spec.ts` and the like", re.compile(r".*\.spec\.[cm]?[jt]sx?")),
-    ("`*Test.java` and the like", re.compile(r".*Tests?\.(?:java|kt|cs|scala)")),
-    ("`*_spec.rb`", re.compile(r".*_spec\.rb")),
-    ("`tests/*.rs`", re.compile(r"(?:.*/)?tests/[^/]+\.rs")),
+    ("`*_test.go` beside the code", patterns.compile(r".*_test\.go")),
+    ("`test_*.py`", patterns.compile(r"(?:.*/)?test_[^/]+\.py")),
+    ("`*_test.py`", patterns.compile(r".*_test\.py")),
+    ("`*.test.ts` and the like", patterns.compile(r".*\.test\.[cm]?[jt]sx?")),
+    ("`*.spec.ts` and the like", patterns.compile(r".*\.spec\.[cm]?[jt]sx?")),
+    ("`*Test.java` and the like", patterns.compile(r".*Tests?\.(?:java|kt|cs|scala)")),
+    ("`*_spec.rb`", patterns.compile(r".*_spec\.rb")),
+    ("`tests/*.rs`", patterns.compile(r"(?:.*/)?tests/[^/]+\.rs")),
 )
 _CASES = (
-    ("snake_case", re.compile(r"[a-z0-9]+(?:_[a-z0-9]+)+")),
-    ("kebab-case", re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)+")),
-    ("PascalCase", re.compile(r"(?:[A-Z][a-z0-9]+){2,}")),
-    ("camelCase", re.compile(r"[a-z]+[a-z0-9]*(?:[A-Z][a-z0-9]*)+")),
+    ("snake_case", patterns.compile(r"[a-z0-9]+(?:_[a-z0-9]+)+")),
+    ("kebab-case", patterns.compile(r"[a-z0-9]+(?:-[a-z0-9]+)+")),
+    ("PascalCase", patterns.compile(r"(?:[A-Z][a-z0-9]+){2,}")),
+    ("camelCase", patterns.compile(r"[a-z]+[a-z0-9]*(?:[A-Z][a-z0-9]*)+")),
 )
 
 MANIFESTS = {
@@ -96,15 +96,17 @@ def case_of(path: str) -> str:
 
 # --- imports ---
 
-_JS = re.compile(r"""(?:\bfrom|\bimport|\brequire\()\s*['"](@[\w.-]+/[\w.-]+|[A-Za-z][\w.-]*)(?:/[^'"\n]*)?['"]""")
-_GO = re.compile(r'"([a-z0-9-]+(?:\.[a-z0-9-]+)+/[^"\s]+)"')
-_PYTHON = re.compile(r"(?:^|[→\t])(?:import|from) ([a-z_]\w*)(?=[ .,]|$)")
-_RUST = re.compile(r"(?:^|[→\t])(?:pub )?use ([a-z_]\w*)::")
+_JS = patterns.compile(
+    r"""(?:\bfrom|\bimport|\brequire\()\s*['"](@[\w.-]+/[\w.-]+|[A-Za-z][\w.-]*)(?:/[^'"\n]*)?['"]"""
+)
+_GO = patterns.compile(r'"([a-z0-9-]+(?:\.[a-z0-9-]+)+/[^"\s]+)"')
+_PYTHON = patterns.compile(r"(?:^|[→\t])(?:import|from) ([a-z_]\w*)(?=[ .,]|$)")
+_RUST = patterns.compile(r"(?:^|[→\t])(?:pub )?use ([a-z_]\w*)::")
 _IMPORTS = {"Python": _PYTHON, "TypeScript": _JS, "JavaScript": _JS, "Vue": _JS, "Svelte": _JS, "Rust": _RUST}
 _WORDS_OF_JS = ("from ", "import ", "require(")
 _SAYS_IMPORT = dict.fromkeys(_IMPORTS, _WORDS_OF_JS) | {"Python": ("import ",), "Rust": ("use ",)}
 _OWN = frozenset(("crate", "self", "super", "std", "core", "alloc", "__future__"))
-_HOSTED = re.compile(r"((?:github\.com|gitlab\.com|bitbucket\.org)/[^/]+/[^/]+|[^/]+/[^/]+)(?:/.*)?")
+_HOSTED = patterns.compile(r"((?:github\.com|gitlab\.com|bitbucket\.org)/[^/]+/[^/]+|[^/]+/[^/]+)(?:/.*)?")
 
 IMPORTS_WITHIN = 2_500
 """Characters of a file in which its imports are looked for: they stand first."""
@@ -162,12 +164,10 @@ class Manifest(NamedTuple):
     scripts: tuple[str, ...] = ()
 
 
-_LINE_NUMBER = re.compile(r"^[ \t]*\d+[→\t]", re.MULTILINE)
-_GO_MODULE = re.compile(r"^module (\S+)", re.MULTILINE)
-_GO_REQUIRES = re.compile(
-    r"^(?:require )?\t?([a-z0-9.-]+\.[a-z]+/\S+) v\S+(?! // indirect)(?:[ \t]*//(?! indirect).*)?$", re.M
-)
-_REQUIREMENT = re.compile(r"^([A-Za-z][\w.-]*)", re.MULTILINE)
+_LINE_NUMBER = patterns.compile(r"^[ \t]*\d+[→\t]", patterns.M)
+_GO_MODULE = patterns.compile(r"^module (\S+)", patterns.M)
+_GO_REQUIRES = patterns.compile(r"^(?:require )?\t?([a-z0-9.-]+\.[a-z]+/\S+) v\S+[ \t]*(//.*)?$", patterns.M)
+_REQUIREMENT = patterns.compile(r"^([A-Za-z][\w.-]*)", patterns.M)
 
 
 def manifest_in(path: str, text: str) -> Manifest | None:
@@ -185,7 +185,13 @@ def _read(path: str, text: str) -> Manifest | None:
     try:
         if name == "go.mod":
             own = _GO_MODULE.search(text)
-            return Manifest(of, own[1], _some(_GO_REQUIRES.findall(text))) if own else None
+            return (
+                Manifest(
+                    of, own[1], _some([name for name, said in _GO_REQUIRES.findall(text) if said != "// indirect"])
+                )
+                if own
+                else None
+            )
         if name == "requirements.txt":
             return Manifest(of, "", _some(_REQUIREMENT.findall(text)))
         told = msgspec.json.decode(text) if name.endswith(".json") else tomllib.loads(text)
@@ -250,21 +256,23 @@ def _name(told: str) -> str:
 
 # --- commits ---
 
-_SUBJECT = re.compile(
+_SUBJECT = patterns.compile(
     r"""git (?:-\S+ \S+ )?commit\b[^\n]*?(?:-\w*m|--message)[= ]?\s*"""
-    r"""(?:"\$\(cat <<-?\s*['"]?\w+['"]?\n\s*([^\n]{3,200})|"\s*((?:[^\n"\\]|\\.){3,200})|'\s*([^\n']{3,200}))"""
+    r"""(?:"\$\(cat <<-?\s*['"]?\w+['"]?\n\s*([^\n]{3,})|"\s*((?:[^\n"\\]|\\.){3,})|'\s*([^\n']{3,}))"""
 )
-_CONVENTIONAL = re.compile(r"(?:feat|fix|docs|chore|refactor|test|ci|build|perf|style|revert)(?:\([^)]{1,60}\))?!?: \S")
+_CONVENTIONAL = patterns.compile(
+    r"(?:feat|fix|docs|chore|refactor|test|ci|build|perf|style|revert)(?:\([^)]{1,60}\))?!?: \S"
+)
 
 
-_BY_GIT = re.compile(r"(?:Merge|Revert|WIP|wip)\b|(?:fixup|squash|amend)!|(?i:init(?:ial)?(?: commit)?)\W*$")
+_BY_GIT = patterns.compile(r"(?:Merge|Revert|WIP|wip)\b|(?:fixup|squash|amend)!|(?i:init(?:ial)?(?: commit)?)\W*$")
 """Beginnings of messages that git or the moment wrote."""
 
 
 def subject_of(command: str) -> str:
     """The first line of the message that a command commits with; empty where it tells none of its own."""
     found = _SUBJECT.search(command) if "commit" in command else None
-    subject = next(filter(None, found.groups()), "").strip().replace('\\"', '"') if found else ""
+    subject = next(filter(None, found.groups()), "")[:200].strip().replace('\\"', '"') if found else ""
     return "" if _BY_GIT.match(subject) else subject
 
 

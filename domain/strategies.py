@@ -9,10 +9,10 @@ what every agent knows.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Sequence
 from functools import lru_cache
 
+from memctl.domain import patterns
 from memctl.domain.bounded import clipped, one_line
 from memctl.domain.event import derived_of
 from memctl.domain.facts import Edit, Lesson
@@ -37,39 +37,41 @@ SHORTEST_MESSAGE = 12
 BY_HAND, A_HABIT = 2, 3
 """Sessions that must show a checker's rule where nothing of the project's own ran the checker, and what is a habit."""
 
-_AROUND = re.compile(r"^cd \S+ *(?:&&|;) *| 2>&1\b| *\|\| true\b| *\| *(?:head|tail|cat)\b[^|;&]*$")
-_OF_THIS_TASK = re.compile(
+_AROUND = patterns.compile(r"^cd \S+ *(?:&&|;) *| 2>&1\b| *\|\| true\b| *\| *(?:head|tail|cat)\b[^|;&]*$")
+_OF_THIS_TASK = patterns.compile(
     r"[\"'`$\n<>*{}]|(?<![\w:])/\w|~/|\w:\\|\b[0-9a-f]{7,}\b|\d{3,}|\.\w+/|/\.{3}|\.\w{1,5}(?=\s|$)"
 )
 """What makes a command one task's own: texts, paths of a machine, hashes, numbers, names of files."""
-_NARROWED = re.compile(r"\s(?:-run|-k|-t|--grep|-g|--filter|--tests|--testPathPattern|--testNamePattern)[= ]|::")
-_EVERYBODYS = re.compile(r"(?:git|gh|cd|ls|cat|sed|grep|find|rm|mv|cp|mkdir|echo|curl|head|tail|which|export|source)\b")
+_NARROWED = patterns.compile(r"\s(?:-run|-k|-t|--grep|-g|--filter|--tests|--testPathPattern|--testNamePattern)[= ]|::")
+_EVERYBODYS = patterns.compile(
+    r"(?:git|gh|cd|ls|cat|sed|grep|find|rm|mv|cp|mkdir|echo|curl|head|tail|which|export|source)\b"
+)
 """Programs whose everyday errors teach an agent nothing of a project."""
-OF_CHECKER = re.compile(
+OF_CHECKER = patterns.compile(
     r"(golangci-lint|biome|eslint|ruff|mypy|pylint|flake8|markdownlint|clippy|rubocop|stylelint|shellcheck)/(.+)"
 )
 """Types of errors that a checker found: which, and its rule."""
-_ONE_OF = re.compile(r"(?!(?:error|warning|note|info|hint): )([A-Za-z][\w-]{2,40}): ")
+_ONE_OF = patterns.compile(r"(?!(?:error|warning|note|info|hint): )([A-Za-z][\w-]{2,40}): ")
 """How a rule that is many says which of them was broken: gosec's `G304: …`, gocritic's `elseif: …`."""
-NO_LESSON = re.compile(
+NO_LESSON = patterns.compile(
     r"typecheck|format|fmt|unused|ineffassign|undefined|syntax|pars(?:e|ing)|import|nolintlint|dupl|maintidx|funlen"
     r"|cyclo|complexity",
-    re.I,
+    patterns.I,
 )
 """Rules that every agent keeps, and measures, whose message tells no way."""
-_NARROWING = re.compile(r"(?:-run|-k|-t|--grep|-g|--filter|--tests|--testPathPattern|--testNamePattern)(?:=|\Z)")
-_OF_BSD = re.compile(
+_NARROWING = patterns.compile(r"(?:-run|-k|-t|--grep|-g|--filter|--tests|--testPathPattern|--testNamePattern)(?:=|\Z)")
+_OF_BSD = patterns.compile(
     r"(cat|sed|grep|date|stat|ls|find|xargs|sort|tail|head|du|base64|readlink|mktemp|touch|cp|tr)"
     r": illegal option -- (\w)"
 )
 """BSD's words; GNU's tools say `invalid option`."""
-_EXCUSE = re.compile(
+_EXCUSE = patterns.compile(
     r"//\s?nolint\b.*|#\s?noqa\b.*|(?://|/\*|<!--) ?(?:eslint-disable|biome-ignore|markdownlint-disable).*"
     r"|# ?(?:type: ignore|pylint: ?disable|rubocop: ?disable|shellcheck disable).*|#\[allow\(.*"
 )
 """Comments by which checkers are told to let a line be."""
-_CODE = re.compile(r"\b[A-Z]{1,4}\d{3,4}\b")
-_LONG_PATH = re.compile(r"(?<![\w.])~?(?:/[\w.@+-]+){3,}")
+_CODE = patterns.compile(r"\b[A-Z]{1,4}\d{3,4}\b")
+_LONG_PATH = patterns.compile(r"(?<![\w.])~?(?:/[\w.@+-]+){3,}")
 
 
 def key_of(lesson: Lesson) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from functools import lru_cache
 
-ANSI = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
+from memctl.domain import patterns
+from memctl.domain.text import known
+
+ANSI = patterns.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
 
 _EXTENSIONS = (
     "py|pyi|js|jsx|ts|tsx|mjs|cjs|mts|cts|go|rs|java|kt|kts|scala|c|h|cc|cpp|hpp|cxx|cs|fs|rb|php|swift|m|mm|sh|"
@@ -16,7 +18,7 @@ _EXTENSIONS = (
     "exe|db|sqlite"
 )
 
-_VARYING = re.compile(
+_VARYING = patterns.compile(
     rf"""(?P<url>\b[a-z][a-z0-9+.-]{{1,12}}://[^\s'"`<>)\]]+)
     | (?P<email>\b[\w.+-]+@[\w-]+\.[A-Za-z][\w.-]+\b)
     | (?P<id>\b[0-9a-fA-F]{{8}}-(?:[0-9a-fA-F]{{4}}-){{3}}[0-9a-fA-F]{{12}}\b)
@@ -35,14 +37,14 @@ _VARYING = re.compile(
     | (?P<n>(?<![\w.])[+-]?\d+(?:[.,_:]\d+)*
         (?:\s?(?:ms|µs|us|ns|s|sec|secs|seconds?|m|min|minutes?|h|hours?|[KMG]?i?B|%)\b)?)
     """,
-    re.VERBOSE,
+    patterns.X,
 )
 
 
 @lru_cache(maxsize=256)
 def template_of(message: str) -> str:
     """The message in lower case with what varies from run to run replaced: `<path>`, `<q>`, `<n>`, `<hash>`, …"""
-    text = _VARYING.sub(lambda found: f"<{found.lastgroup}>", unicodedata.normalize("NFKC", message[:1_000]))
+    text = _VARYING.sub(lambda found: f"<{found.lastgroup}>", unicodedata.normalize("NFKC", known(message[:1_000])))
     return " ".join(text.split()).lower()[:500]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 import unicodedata
 import zlib
 from collections import Counter
@@ -12,14 +11,37 @@ from functools import lru_cache
 
 import Stemmer
 
+from memctl.domain import patterns
+
 # --- canonical text ---
 
 # Punctuation that carries meaning inside code, and `_`, which belongs to words there.
 _CODE_MARKS = "+#./!=<>-"
-_APOSTROPHE = re.compile(r"(?<=[^\W\d_])['’](?=[^\W\d_])")
-_OPERATOR = re.compile(r"[!=]=+|<=+>?|>=+|=>|->|<-|<<|>>|[+/-]=")
-_LEADING = re.compile(r"--?|(?:\.{0,2}/)+|[.#]")  # a flag, a path, a dot file, a number of an issue
-_TRAILING = re.compile(r"\++|#")  # C++, C#
+_APOSTROPHE = patterns.compile(r"(?<=[^\W\d_])['’](?=[^\W\d_])")
+_OPERATOR = patterns.compile(r"[!=]=+|<=+>?|>=+|=>|->|<-|<<|>>|[+/-]=")
+_LEADING = patterns.compile(r"--?|(?:\.{0,2}/)+|[.#]")  # a flag, a path, a dot file, a number of an issue
+_TRAILING = patterns.compile(r"\++|#")  # C++, C#
+
+
+_LATER = """
+558 58b-58c 5c8-5c9 88f 897 b53-b54 c5c cdc cf3 ece 1acf-1af0 1c89-1c8a 208f 209d-209f a7cb-a7cf a7d2 a7d4
+a7da-a7f1 ab6c-ab6d 105c0-105f3 107bb-107bf 10940-10959 10d40-10d85 10ec2-10eff 1123f-11241 11380-113e2
+116d0-116e3 11b0a-11bf9 11db0-11df1 11f00-11f5a 1246f 12475-1247f 12550-12686 1342f 13440-143fa 16100-16139
+16d40-16d79 16ea0-16ed3 16ff2-16ff6 187f8-187ff 18cd6-18cff 18d09-191d2 1b123-1b132 1b155 1b168 1ccf0-1ccf9
+1d127-1d128 1d250-1d2d3 1d6a6 1df1f-1dfff 1e030-1e08f 1e4d0-1e6ff 2b739-2b73f 2b81e 2cea2-2cead 2ebf0-2ee5d
+31350-3fc3f
+"""
+"""Letters, marks and digits that Unicode 15 to 18 added to the 14.0 of Python 3.11, with the places still free between
+them. Every version of Python takes them for what 3.11 does, for nothing, so that all make the same keys."""
+
+_LATER_LETTER = patterns.compile(
+    "[" + "".join("-".join(rf"\x{{{end}}}" for end in each.split("-")) for each in _LATER.split()) + "]"
+)
+
+
+def known(text: str) -> str:
+    """The text with a blank for each letter that is newer than Unicode 14.0."""
+    return text if text.isascii() else _LATER_LETTER.sub(" ", text)
 
 
 class _Keeping(dict[int, str | int]):
@@ -43,7 +65,7 @@ def canonical(text: str) -> str:
     Inside tokens of code `+ # . _ - / ! = < >` stay, so C, C++ and C# remain three things, and so do `--no-verify` and
     `verify`. Idempotent, and the same for every Unicode spelling of one text.
     """
-    composed = _APOSTROPHE.sub("", unicodedata.normalize("NFKC", text))
+    composed = _APOSTROPHE.sub("", unicodedata.normalize("NFKC", known(text)))
     lowered = unicodedata.normalize("NFKC", composed.lower())
     return " ".join(filter(None, map(_canonical_word, lowered.translate(_CANONICAL).split())))
 
@@ -72,13 +94,14 @@ BM25_AVERAGE_LENGTH = 64.0  # tokens of a memory; a fixed number, so that a docu
 _LONGEST_TOKEN = 64  # characters; longer ones are encoded data, which nobody types into a search
 _WORDS = _Keeping("_.-/:+#")
 _JOINTS = "_.-/:+#"
-_JOINT = re.compile(r"[_.\-/:+#]+")
+_JOINT = patterns.compile(r"[_.\-/:+#]+")
 # Scripts written without spaces between words, or whose words end in particles: cut into pairs of characters.
 _PAIRED = r"\u1100-\u11ff\u3040-\u30ff\u3130-\u318f\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
-_RUN = re.compile(rf"[{_PAIRED}]+|[^{_PAIRED}]+")
-_PAIRED_START = re.compile(rf"[{_PAIRED}]")
-_CASES = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[^A-Z]+|[A-Z]+")
-_SHORT_NAME = re.compile(r"[A-Za-z](?:\+\+|#)")  # C++, C#: what is left of them without their marks is one letter
+_RUN = patterns.compile(rf"[{_PAIRED}]+|[^{_PAIRED}]+")
+_PAIRED_START = patterns.compile(rf"[{_PAIRED}]")
+_PARTING = patterns.compile(r"[/:]+")
+_CASES = patterns.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[^A-Z]+|[A-Z]+")
+_SHORT_NAME = patterns.compile(r"[A-Za-z](?:\+\+|#)")  # C++, C#: what is left of them without their marks is one letter
 _ENGLISH = Stemmer.Stemmer("english", 0)  # no cache of its own: it is not made for threads, and ours below is
 
 _STOP_TEXT = """
@@ -98,7 +121,7 @@ def tokens(text: str) -> list[str]:
     English words are lowered and stemmed, and stop words dropped; identifiers and paths are cut at case, `_ . - / :`
     and given whole as well; Hangul, Kana and Han are cut into pairs of characters; numbers stay.
     """
-    composed = _APOSTROPHE.sub("", unicodedata.normalize("NFKC", text))
+    composed = _APOSTROPHE.sub("", unicodedata.normalize("NFKC", known(text)))
     return [token for word in composed.translate(_WORDS).split() for token in _word_tokens(word)]
 
 
@@ -129,10 +152,10 @@ def sparse_query(text: str) -> tuple[list[int], list[float]]:
     return indices, [(1 + math.log(counts[i])) * (1.0 if i in first else BODY_WEIGHT) for i in indices]
 
 
-_ADDRESS = re.compile(r"\bhttps?://([^\s<>\"'`]*)")
+_ADDRESS = patterns.compile(r"\bhttps?://([^\s<>\"'`]*)")
 
 
-def _end_of(address: re.Match[str]) -> str:
+def _end_of(address: patterns.Match[str]) -> str:
     host, *path = [name for name in address[1].split("/") if name] or [""]
     return "/".join(path[-2:] or [host])
 
@@ -178,7 +201,7 @@ def _name_tokens(run: str) -> Iterator[str]:
     if short := _SHORT_NAME.match(run):
         yield short[0].lower()
     run = run.strip(_JOINTS)
-    segments = [segment.strip(_JOINTS) for segment in re.split(r"[/:]+", run)]
+    segments = [segment.strip(_JOINTS) for segment in _PARTING.split(run)]
     if len(segments) > 1:
         yield run.lower()
     for segment in segments:

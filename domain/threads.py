@@ -5,12 +5,12 @@ Only the work that a session ends with is looked at: what came before it, its us
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 import msgspec
 
+from memctl.domain import patterns
 from memctl.domain.bounded import one_line
 
 ThreadKind = Literal["step", "error", "said", "promised", "asked", "unfinished"]
@@ -33,12 +33,14 @@ class Thread(msgspec.Struct, frozen=True):
 _LEFT = (
     r"next steps?|remaining(?: (?:work|tasks?|items?|issues?|steps?|todos?))?|still (?:to do|open|missing|needed|todo)|"
     r"to-?dos?|left to do|what(?:'s| is) (?:left|next|missing)|not (?:yet )?(?:done|implemented|covered)(?: yet)?|"
-    r"follow-?ups?|open (?:items?|questions?|issues?|points?)|outstanding(?: (?:work|items?|issues?))?|"
-    r"남은 (?:작업|일|단계|것)|다음 (?:단계|작업)|할 일|미완료|미해결"
+    r"follow-?ups?|open (?:items?|questions?|issues?|points?)|outstanding(?: (?:work|items?|issues?))?"
 )
-_HEADING = re.compile(rf"^[ \t>#*_]*(?:{_LEFT})\b[^\n:.?]{{0,40}}[:*_ \t]*$", re.IGNORECASE | re.MULTILINE)
-_ITEM = re.compile(r"^[ \t]*(?:[-*•]|\d{1,2}[.)])[ \t]+(?:\[(?P<done>[ xX])\][ \t]*)?(?P<text>\S[^\n]*)$")
-_SAID = re.compile(
+_LEFT_KOREAN = r"남은 (?:작업|일|단계|것)|다음 (?:단계|작업)|할 일|미완료|미해결"
+_HEADING = patterns.compile(
+    rf"^[ \t>#*_]*(?:(?:{_LEFT})\b|(?:{_LEFT_KOREAN})(?:[^\w\n]|$))[^\n:.?]{{0,40}}[:*_ \t]*$", patterns.I | patterns.M
+)
+_ITEM = patterns.compile(r"^[ \t]*(?:[-*•]|\d{1,2}[.)])[ \t]+(?:\[(?P<done>[ xX])\][ \t]*)?(?P<text>\S[^\n]*)$")
+_SAID = patterns.compile(
     r"""\bstill\ (?:need(?:s|ed)?|ha(?:ve|s))\ to\b
     |\b(?:remains|still\ needs|left)\ to\ be\ \w+ed\b
     |\b(?:have|has)\ ?n[o']t\ (?:yet\ )?been\ (?:done|implemented|fixed|tested|migrated|updated)\b(?!\ before)
@@ -49,23 +51,23 @@ _SAID = re.compile(
     |^[ \t*_-]*(?:TODO|FIXME)\b[ \t*_]*:
     |아직[^\n.]{0,40}(?:않았|못했|남아)|남아\ ?있(?:습니다|어요|다)
     """,
-    re.IGNORECASE | re.MULTILINE | re.VERBOSE,
+    patterns.I | patterns.M | patterns.X,
 )
-_PROMISES = re.compile(
+_PROMISES = patterns.compile(
     r"(?:(?:ok(?:ay)?|good|great|perfect|now|next|then|so|first)[,.! ]+)*"
     r"(?:let me (?!know)|i(?:'ll| will)(?: now| next)? |now i(?:'ll| will| need to) |next,? i(?:'ll| will) )\w",
-    re.IGNORECASE,
+    patterns.I,
 )
-_ASKS = re.compile(
+_ASKS = patterns.compile(
     r"\b(?:(?:do you |would you like|want) (?:want )?me to|would you (?:like|prefer|rather)|(?:should|shall) (?:i|we)|"
     r"d(?:o|id) you want|go ahead\?|which (?:one|option|of)|how (?:would you like|do you want|should (?:i|we)))\b|"
     r"(?:할까요|하시겠|드릴까요|원하시)",
-    re.IGNORECASE,
+    patterns.I,
 )
-_IDLE = re.compile(
+_IDLE = patterns.compile(
     r"\b(?:anything else|something else|any(?:thing)? (?:other|questions)|help you with|else (?:i can|you)|"
     r"work on (?:today|next)|what would you like(?: me)? to (?:do|work))\b|더 필요|도와드릴",
-    re.IGNORECASE,
+    patterns.I,
 )
 _HINTS = (
     "next step", "remaining", "still ", "todo", "to do", "to-do", "left", "what's ", "what is ", "not ", "n't ",
@@ -73,9 +75,9 @@ _HINTS = (
 )  # fmt: skip
 """One of these is in every text, in lower case, that says what is left."""
 
-_CODE = re.compile(r"^[ \t]*(?:```|~~~).*?(?:^[ \t]*(?:```|~~~)[^\n]*$|\Z)", re.DOTALL | re.MULTILINE)
-_MARKS = re.compile(r"\*\*|__|^[ \t]*(?:#{1,6}|>|[-*•]|\d{1,2}[.)])[ \t]+", re.MULTILINE)
-_SENTENCES = re.compile(r"[^.!?\n]+(?:[.!?](?=\S)[^.!?\n]+)*[.!?]*")
+_CODE = patterns.compile(r"^[ \t]*(?:```|~~~).*?(?:^[ \t]*(?:```|~~~)[^\n]*$|\Z)", patterns.S | patterns.M)
+_MARKS = patterns.compile(r"\*\*|__|^[ \t]*(?:#{1,6}|>|[-*•]|\d{1,2}[.)])[ \t]+", patterns.M)
+_SENTENCES = patterns.compile(r"[^.!?\n]+(?:[.!?][^.!?\s][^.!?\n]*)*[.!?]*")
 
 
 def threads_of(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from memctl.domain import patterns
 from memctl.domain.location import is_absolute, joined, normalise
 from memctl.domain.observations import Hunk
 from memctl.domain.shell import written_by
@@ -125,8 +125,8 @@ def slashed(path: str) -> str:
     return path.strip().replace("\\", "/")
 
 
-_FILES_OF_PATCH = re.compile(r"^\*\*\* (Add|Update|Delete) File: (.+?)\s*$", re.MULTILINE)
-_PATCH = re.compile(r"\*\*\* Begin Patch\n(?s:.*?)(?:\*\*\* End Patch|\Z)")
+_FILES_OF_PATCH = patterns.compile(r"^\*\*\* (Add|Update|Delete) File: (.+?)\s*$", patterns.M)
+_PATCH = patterns.compile(r"\*\*\* Begin Patch\n(?s:.*?)(?:\*\*\* End Patch|\Z)")
 
 
 def patch_text(tool_input: Mapping[str, Any]) -> str:
@@ -225,7 +225,7 @@ def _of_patch(text: str) -> list[Change]:
 
 
 _STATUS = {"in_progress": "in_progress", "completed": "completed", "done": "completed"}
-_NUMBERED = re.compile(r"#(\w+)")
+_NUMBERED = patterns.compile(r"#(\w+)")
 
 
 class StepList:
@@ -264,12 +264,12 @@ class StepList:
             self._steps[number] = (_STATUS.get(str(given.get("status", "")), "pending"), _line(text))
 
 
-_SYMBOL = re.compile(
+_SYMBOL = patterns.compile(
     r"^[ \t]*(?:export |default |public |private |protected |static |async |pub(?:\([a-z]+\))? |final |abstract )*"
     r"(?:def|func(?: \([^)]*\))?|function\*?|class|interface|struct|enum|trait|fn|type|impl|module|const(?= \w+ = "
     r"(?:async )?\())\s+"
     r"([A-Za-z_]\w{2,})(?=\W)",  # at the end of an excerpt a name may be cut
-    re.MULTILINE,
+    patterns.M,
 )
 _PROSE = (".md", ".mdx", ".markdown", ".rst", ".adoc", ".txt", ".log")
 

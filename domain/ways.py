@@ -6,10 +6,10 @@ made up for the occasion says how somebody looked at something, and not how it i
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 from typing import NamedTuple
 
+from memctl.domain import patterns
 from memctl.domain.shell_words import WRAPPERS, words_of
 
 
@@ -38,9 +38,9 @@ _MANAGERS_OWN = words_of(
 """Commands of pnpm and yarn themselves; any other word is a script of the project."""
 
 _WIDE = r"(?: (?:-r|-w|--recursive|--workspaces|-ws))*"
-_OWN = re.compile(rf"{_RUNNER}{_WIDE} (?P<script>\w[\w:.-]*)")
-_SHORT = re.compile(rf"(?P<runner>npm|pnpm|yarn){_WIDE} (?P<script>\w[\w:.-]*)")
-_FILE = re.compile(r"\.(?:[cm]?[jt]sx?|py|sh|rb|php|ex|exs|lua)\Z")
+_OWN = patterns.compile(rf"{_RUNNER}{_WIDE} (?P<script>\w[\w:.-]*)")
+_SHORT = patterns.compile(rf"(?P<runner>npm|pnpm|yarn){_WIDE} (?P<script>\w[\w:.-]*)")
+_FILE = patterns.compile(r"\.(?:[cm]?[jt]sx?|py|sh|rb|php|ex|exs|lua)\Z")
 _SEARCHING = ("mise", "just", "task", "rake", "invoke", "inv", "poe")
 """Runners that look for their file in the directories above."""
 
@@ -49,7 +49,7 @@ _THROUGH = (
     r"|python3? -m |(?:\./)?\.?venv/bin/(?:python3? -m )?|(?:\./)?node_modules/\.bin/)?"
 )
 _TOOLS = tuple(
-    (re.compile(rf"{_THROUGH}(?:{pattern})"), about)
+    (patterns.compile(rf"{_THROUGH}(?:{pattern})"), about)
     for about, pattern in (
         ("tests", r"pytest|tox|nox|vitest(?: run)?|jest|mocha|rspec|rails test|mix test|phpunit|ctest|dotnet test"),
         ("tests", r"cargo test(?: --workspace| --all)*|cargo nextest run|swift test|flutter test|bun test|deno test"),
@@ -88,22 +88,22 @@ _TEXTS = {
     "environment": "Commands run in the virtual environment of",
 }
 _SCRIPTS = (
-    (re.compile(r".*(?:watch|debug|only|update|changed|staged|\bui\b|affected|inspect|clean|snapshot).*"), ""),
-    (re.compile(r"tests?|t|test[:-]all|specs?"), "tests"),
-    (re.compile(r"test[:-]ci|ci[:-]test"), "ci tests"),
-    (re.compile(r"(?:test[:-])?cov(?:erage)?"), "coverage"),
-    (re.compile(r"(?:test[:-])?(?P<which>e2e|unit|integration|smoke|acceptance|functional|api|browser)(?:[:-]tests?)?"),
+    (patterns.compile(r".*(?:watch|debug|only|update|changed|staged|\bui\b|affected|inspect|clean|snapshot).*"), ""),
+    (patterns.compile(r"tests?|t|test[:-]all|specs?"), "tests"),
+    (patterns.compile(r"test[:-]ci|ci[:-]test"), "ci tests"),
+    (patterns.compile(r"(?:test[:-])?cov(?:erage)?"), "coverage"),
+    (patterns.compile(r"(?:test[:-])?(?P<which>e2e|unit|integration|smoke|acceptance|functional|api|browser)(?:[:-]tests?)?"),
      "which"),
-    (re.compile(r"(?:lint|eslint|check|ruff|biome)[:-]fix|fix(?:[:-](?:lint|all))?"), "fix"),
-    (re.compile(r"(?:eslint|lint)(?:[:-](?:all|check|ci|code|js|ts|go|py))?|clippy|vet"), "lint"),
-    (re.compile(r"(?:fmt|format|prettier)[:-]check|check[:-](?:fmt|format)"), "format check"),
-    (re.compile(r"fmt|format|prettier|(?:fmt|format)[:-](?:all|fix|write|code)"), "format"),
-    (re.compile(r"type-?check|check[:-]types?|tsc|types|mypy|pyright|check[:-]ts"), "types"),
-    (re.compile(r"check|verify|ci|validate|pre-?commit|check[:-]all"), "check"),
-    (re.compile(r"build|compile|bundle|build[:-]all|dist"), "build"),
-    (re.compile(r"(?:\w+[:-])?(?:generate|codegen|gen|protoc?|openapi)(?:[:-]\w+)?"), "generate"),
-    (re.compile(r"(?:db[:-])?migrat(?:e|ions?)(?:[:-](?:up|run|dev|latest))?"), "migrate"),
-    (re.compile(r"dev|start|serve|(?:dev|start)[:-]\w+"), "start"),
+    (patterns.compile(r"(?:lint|eslint|check|ruff|biome)[:-]fix|fix(?:[:-](?:lint|all))?"), "fix"),
+    (patterns.compile(r"(?:eslint|lint)(?:[:-](?:all|check|ci|code|js|ts|go|py))?|clippy|vet"), "lint"),
+    (patterns.compile(r"(?:fmt|format|prettier)[:-]check|check[:-](?:fmt|format)"), "format check"),
+    (patterns.compile(r"fmt|format|prettier|(?:fmt|format)[:-](?:all|fix|write|code)"), "format"),
+    (patterns.compile(r"type-?check|check[:-]types?|tsc|types|mypy|pyright|check[:-]ts"), "types"),
+    (patterns.compile(r"check|verify|ci|validate|pre-?commit|check[:-]all"), "check"),
+    (patterns.compile(r"build|compile|bundle|build[:-]all|dist"), "build"),
+    (patterns.compile(r"(?:\w+[:-])?(?:generate|codegen|gen|protoc?|openapi)(?:[:-]\w+)?"), "generate"),
+    (patterns.compile(r"(?:db[:-])?migrat(?:e|ions?)(?:[:-](?:up|run|dev|latest))?"), "migrate"),
+    (patterns.compile(r"dev|start|serve|(?:dev|start)[:-]\w+"), "start"),
 )  # fmt: skip
 """What a script of a project is for, by its name; the first that matches decides."""
 
@@ -115,8 +115,8 @@ PROGRAMS = words_of(
 )
 """What the patterns above begin with, without its path: other commands are not matched with any."""
 
-_TOLD = re.compile(r"(?:CI|NO_COLOR|FORCE_COLOR|TERM|NODE_ENV|COLUMNS)=\S*\Z")
-_QUIET = re.compile(
+_TOLD = patterns.compile(r"(?:CI|NO_COLOR|FORCE_COLOR|TERM|NODE_ENV|COLUMNS)=\S*\Z")
+_QUIET = patterns.compile(
     r"-(?:v+|q+|s|x|ra|rA|n|silent|short)|--(?:quiet|silent|verbose|no-color|color|colors|tb|no-header|reporter|"
     r"passWithNoTests|run|maxfail|bail|if-present|no-progress|failfast|fail-fast|no-bail|no-cov)(?:=\S*)?|"
     r"-(?:count|timeout|parallel|p)=\S+|--(?:log-level|loglevel|output-logs)=\S+|-p no:\S+"
@@ -167,11 +167,11 @@ def _purpose(script: str) -> str:
 
 _KINDS = {"e2e": "end-to-end", "api": "API"}
 
-_MISSING = re.compile(
+_MISSING = patterns.compile(
     r"missing script|no rule to make|no tasks?\b|not found|unknown (?:command|task|script|recipe|option)|"
     r"does not contain|no such|could ?n.t (?:find|determine)|could not|ERR_PNPM_\w*SCRIPT|is not (?:a|recognized)|"
     r"permission denied|denied",
-    re.IGNORECASE,
+    patterns.I,
 )
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 
+from memctl.domain import patterns
 from memctl.domain.asserting import Assertions
 from memctl.domain.facts import PlaceSeen
 from memctl.domain.literals import mentions
@@ -18,20 +18,20 @@ _TELLING = ("git push", "git pull", "git fetch", "git remote", "git remote get-u
 
 _HINTS = ("git push", "git pull", "git fetch", "git remote", "show-toplevel", "gh pr create", "git -C")
 
-_TRANSFER = re.compile(r"^(?:To|From) (\S+)$", re.MULTILINE)
-_LISTED = re.compile(r"^origin\t(\S+) \(fetch\)", re.MULTILINE)
-_GO_PACKAGE = re.compile(
+_TRANSFER = patterns.compile(r"^(?:To|From) (\S+)$", patterns.M)
+_LISTED = patterns.compile(r"^origin\t(\S+) \(fetch\)", patterns.M)
+_GO_PACKAGE = patterns.compile(
     r"(?:ok  |FAIL|\?   )\t((?:github\.com|gitlab\.com|bitbucket\.org|codeberg\.org)/[\w.-]+/[\w.-]+)(?:/\S*)?[\t\n]"
 )
-_PACKAGE = re.compile(r"(?:ok  |FAIL|\?   )\t([A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+/[^\s]+)")
+_PACKAGE = patterns.compile(r"(?:ok  |FAIL|\?   )\t([A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+/[^\s]+)")
 _HOSTS = ("\tgithub.com/", "\tgitlab.com/", "\tbitbucket.org/", "\tcodeberg.org/")
 _MOST_TESTED = 20_000
 """Characters of a run's output in which its packages are looked for."""
 
 _GO_TEST = "go test"
 
-_PULL_REQUEST = re.compile(r"^(https://[a-z0-9.-]+/[\w.-]+/[\w.-]+)/pull/\d+\s*$", re.MULTILINE)
-_UNCERTAIN = re.compile(r"[$`~*(]|^-$")
+_PULL_REQUEST = patterns.compile(r"^(https://[a-z0-9.-]+/[\w.-]+/[\w.-]+)/pull/\d+\s*$", patterns.M)
+_UNCERTAIN = patterns.compile(r"[$`~*(]|^-$")
 _NO_BRANCH = ("", "HEAD")
 
 PLACES = 64

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
+from memctl.domain import patterns
 from memctl.domain.aftermath import Aftermath
 from memctl.domain.asserting import Assertions, span_of
 from memctl.domain.bounded import one_line
@@ -80,11 +80,11 @@ LONGEST_COMMAND = 2_000
 _WRITTEN = ("content", "file_text", "new_string", "new_str", "newString")
 """Fields of an edit that hold the new text; the first two the whole of it."""
 
-_STILL_RUNNING = re.compile(r"Process running with session ID (\d+)")
-_IN_BACKGROUND = re.compile(r"Command (?:running in background|was manually backgrounded)")
+_STILL_RUNNING = patterns.compile(r"Process running with session ID (\d+)")
+_IN_BACKGROUND = patterns.compile(r"Command (?:running in background|was manually backgrounded)")
 _REFUSED = ("The user doesn't want to proceed with this tool use", "The user rejected permission to use this")
-_USER_SAID = re.compile(
-    r"(?:the user said|with the following feedback):\s*(?P<words>\S.*?)(?:\n\nNote: |\Z)", re.DOTALL
+_USER_SAID = patterns.compile(
+    r"(?:the user said|with the following feedback):\s*(?P<words>\S.*?)(?:\n\nNote: |\Z)", patterns.S
 )
 
 

@@ -10,13 +10,13 @@ import contextlib
 import copy
 import json
 import os
-import re
 import tempfile
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from memctl.domain import patterns
 from memctl.domain.errors import MemctlError
 
 Settings = dict[str, Any]
@@ -76,7 +76,8 @@ def changed_toml(path: Path, table: str, body: str | None) -> Change:
         tomllib.loads(text or "")
     except ValueError as problem:
         raise SettingsUnreadable(path, f"it is not TOML ({problem})") from problem
-    without = re.sub(rf"(?ms)^\n?\[{re.escape(table)}(\.[^\]]*)?\]\n.*?(?=^\[|\Z)", "", text or "")
+    ours_in_it = rf"^\n?\[{patterns.escape(table)}(\.[^\]]*)?\]\n.*?(?=^\[|\Z)"
+    without = patterns.Pattern(ours_in_it, patterns.M | patterns.S).sub("", text or "")
     ours = without != (text or "")
     if body is None:
         after = None if not without and _was(path) is None and ours else (without if ours else text)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import random
-import re
 import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
@@ -13,6 +12,7 @@ import psycopg
 from psycopg.adapt import Buffer, Dumper, Loader
 from psycopg.pq import Format
 
+from memctl.domain import patterns
 from memctl.domain.errors import MemctlError
 
 Connection = psycopg.Connection[tuple[Any, ...]]
@@ -102,7 +102,7 @@ _BY_STATE: dict[str, type[DatabaseUnavailable]] = {
 }  # fmt: skip
 """What an SQLSTATE, or the beginning of one, means to a user; the longest that fits counts."""
 
-OF_A_GENERATION = re.compile(r"memctl\.\w+_g\d+")
+OF_A_GENERATION = patterns.compile(r"memctl\.\w+_g\d+")
 """The table of a generation, in an error's words."""
 
 _FULL = ("too many clients", "remaining connection slots", "too many connections")

@@ -7,13 +7,13 @@ Tables carry the generation's number in their name; one row says which two are l
 from __future__ import annotations
 
 import importlib.metadata
-import re
 import time
 from datetime import timedelta
 from typing import Literal
 
 import msgspec
 
+from memctl.domain import patterns
 from memctl.domain.errors import MemctlError
 from memctl.domain.event import Position, stream_hash
 from memctl.infra import readmodels, rules
@@ -90,8 +90,11 @@ def made_by_newer(connection: Connection) -> bool:
     return any(_release(row[0]) > _release(importlib.metadata.version("memctl")) for row in rows)
 
 
+_NUMBER = patterns.compile(r"\d+")
+
+
 def _release(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in re.findall(r"\d+", version)[:3])
+    return tuple(int(part) for part in _NUMBER.findall(version)[:3])
 
 
 def ensure_live(connection: Connection, shards: int) -> Live:

@@ -5,18 +5,18 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 import stat
 from pathlib import Path
 from typing import NamedTuple
 
+from memctl.domain import patterns
 from memctl.domain.location import normalise
 from memctl.domain.projects import remote_of
 
 _LARGEST_CONFIG = 1 << 20
 _LARGEST_BLOB = 16 << 20
-_SECTION = re.compile(r'^\s*\[remote "(?P<name>[^"\n]+)"\]', re.MULTILINE)
-_URL = re.compile(r"^\s*url\s*=\s*(\S+)\s*$", re.MULTILINE)
+_SECTION = patterns.compile(r'^\s*\[remote "(?P<name>[^"\n]+)"\]', patterns.M)
+_URL = patterns.compile(r"^\s*url\s*=\s*(\S+)\s*$", patterns.M)
 
 
 class Checkout(NamedTuple):

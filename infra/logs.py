@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import logging
-import re
 import sys
 import traceback
 from collections.abc import Iterator, Mapping
@@ -16,6 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, TextIO
 
+from memctl.domain import patterns
 from memctl.domain.errors import MemctlError
 
 Form = Literal["text", "json"]
@@ -121,7 +121,7 @@ def latest_errors(folder: Path, since: datetime, most: int) -> list[tuple[dateti
     return sorted(found, reverse=True)[:most]
 
 
-_LINE = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d),\d{3} \S+ (?:ERROR|CRITICAL) (.*)")
+_LINE = patterns.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d),\d{3} \S+ (?:ERROR|CRITICAL) (.*)")
 _TAIL = 64 << 10
 """Bytes of a log that are looked through."""
 

@@ -10,13 +10,12 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
-import re
-import sys
 from pathlib import Path
 
+from memctl.domain import patterns
 from memctl.domain.errors import MemctlError
 
-COMPUTED_WITH = ("msgspec", "rapidfuzz", "pystemmer", "hyperscan")
+COMPUTED_WITH = ("msgspec", "rapidfuzz", "pystemmer", "hyperscan", "google-re2")
 """Packages whose versions may change what a fold computes."""
 
 RULES = ("domain", "projections")
@@ -30,10 +29,11 @@ ENGINE = (
 
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
-_IMPORT = re.compile(rb"^\s*(?:from|import) memctl\.((?:domain|projections)[\w.]*)", re.MULTILINE)
-_IMPORT_FROM = re.compile(rb"^\s*from memctl\.((?:domain|projections)[\w.]*) import (\([^)]*\)|[^\n(]+)", re.MULTILINE)
-_EVENT = re.compile(rb"^@(?:event|upcast)\(", re.MULTILINE)
-_NAME = re.compile(rb"(?<!\bas )\b(?!as\b)\w+")
+_IMPORT = patterns.compile(rb"^\s*(?:from|import) memctl\.((?:domain|projections)[\w.]*)", patterns.M)
+_IMPORT_FROM = patterns.compile(
+    rb"^\s*from memctl\.((?:domain|projections)[\w.]*) import (\([^)]*\)|[^\n(]+)", patterns.M
+)
+_EVENT = patterns.compile(rb"^@(?:event|upcast)\(", patterns.M)
 
 Stamps = dict[str, tuple[int, int, int]]
 """By file, relative to memctl: when it was last written, its size, and which file it is."""
@@ -79,7 +79,6 @@ def fingerprint() -> str:
     """
     import hashlib
     import importlib.metadata
-    import unicodedata
 
     from memctl.infra import readmodels
 
@@ -95,8 +94,6 @@ def fingerprint() -> str:
     for name in COMPUTED_WITH:
         digest.update(f"{name}={importlib.metadata.version(name)}\n".encode())
     digest.update(f"layout={readmodels.LAYOUT}\n".encode())
-    # To the last number: 3.11.2 and 3.11.7 fold some sessions otherwise, probably by possessive patterns of `re`.
-    digest.update(f"python={sys.version_info[:3]} unicode={unicodedata.unidata_version}".encode())
     return digest.hexdigest()[:32]
 
 
@@ -120,7 +117,8 @@ def _sources() -> dict[str, bytes]:
         sources[file] = text = Path(_ROOT, file).read_bytes()
         imported = _IMPORT.findall(text)
         for package, names in _IMPORT_FROM.findall(text):
-            imported += [package + b"." + name for name in _NAME.findall(names)]
+            each = names.strip(b"()").split(b",")
+            imported += [package + b"." + name.split()[0] for name in each if name.strip()]
         for module in imported:
             path = module.decode().replace(".", "/")
             waiting += [f"{path}.py", f"{path}/__init__.py"]

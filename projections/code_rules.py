@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from typing import assert_never
 
 import msgspec
 
+from memctl.domain import patterns
 from memctl.domain.bounded import LOCATIONS, Seen, clipped, newest, seen
 from memctl.domain.code_changes import Replacement, filled, transformation_of
 from memctl.domain.code_rules import (
@@ -21,6 +21,8 @@ from memctl.domain.code_rules import (
 )
 from memctl.domain.facts import CodeReplaced, Span
 from memctl.projections.kernel import Recorded, projection
+
+_VARIABLE = patterns.compile(r"\\\$(\d)")
 
 
 class Sighting(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -115,7 +117,7 @@ class CodeRule(msgspec.Struct, frozen=True, kw_only=True):
     def regex(self) -> str:
         """What finds places for it: the fragment before, each `$n` a name."""
         before, _ = self.texts_ahead
-        return re.sub(r"\\\$(\d)", r"(?P<v\1>[A-Za-z_]\\w*)", re.escape(before), count=4)
+        return _VARIABLE.sub(lambda found: rf"(?P<v{found[1]}>[A-Za-z_]\w*)", patterns.escape(before), count=4)
 
     @property
     def outcomes(self) -> tuple[bool, ...]:

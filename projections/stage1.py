@@ -45,6 +45,31 @@ POINT_EVERY, POINT_SHARE = 128, 16
 """Between two of them lie at least so many events, and one in so many of all: to make one, all of them are passed."""
 
 
+class _Sharing(pickle.Pickler):
+    """Writes objects without the strings and frozen structs in them, which it collects."""
+
+    def __init__(self, file: io.BytesIO) -> None:
+        super().__init__(file, pickle.HIGHEST_PROTOCOL)
+        self.shared: list[Any] = []
+
+    def persistent_id(self, each: Any) -> int | None:
+        if not isinstance(each, str) and not (isinstance(each, msgspec.Struct) and each.__struct_config__.frozen):
+            return None
+        self.shared.append(each)
+        return len(self.shared) - 1
+
+
+class _Shared(pickle.Unpickler):
+    """Reads what `_Sharing` wrote, with what it collected."""
+
+    def __init__(self, file: io.BytesIO, shared: list[Any]) -> None:
+        super().__init__(file)
+        self._shared = shared
+
+    def persistent_load(self, number: int) -> Any:
+        return self._shared[number]
+
+
 class _Snapshot:
     """Objects as they are now, of which copies can be had.
 
@@ -53,23 +78,13 @@ class _Snapshot:
     """
 
     def __init__(self, objects: object) -> None:
-        self._shared: list[Any] = []
         written = io.BytesIO()
-        pickler = pickle.Pickler(written, pickle.HIGHEST_PROTOCOL)
-        pickler.persistent_id = self._share  # type: ignore[method-assign]
+        pickler = _Sharing(written)
         pickler.dump(objects)
-        self._rest = written.getvalue()
-
-    def _share(self, each: Any) -> int | None:
-        if not isinstance(each, str) and not (isinstance(each, msgspec.Struct) and each.__struct_config__.frozen):
-            return None
-        self._shared.append(each)
-        return len(self._shared) - 1
+        self._rest, self._shared = written.getvalue(), pickler.shared
 
     def copy(self) -> Any:
-        unpickler = pickle.Unpickler(io.BytesIO(self._rest))  # noqa: S301  # bytes of this process
-        unpickler.persistent_load = self._shared.__getitem__  # type: ignore[method-assign]
-        return unpickler.load()
+        return _Shared(io.BytesIO(self._rest), self._shared).load()
 
 
 class _Point(msgspec.Struct):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import deque
 from collections.abc import Sequence
 from copy import copy
@@ -10,6 +9,7 @@ from typing import assert_never
 
 import msgspec
 
+from memctl.domain import patterns
 from memctl.domain.bounded import LOCATIONS, clipped, one_line
 from memctl.domain.facts import (
     Answered,
@@ -43,7 +43,7 @@ TOOL_RESULTS, ERRORS, DISCOVERIES = 10, 5, 10
 FILES, SYMBOLS, DECISIONS, STEPS, DONE = 24, 24, 10, 30, 12
 """Files, symbols, decisions, steps of the plan, and steps done that a row keeps."""
 
-_NAME = re.compile(r"(?:\\b)?(?:func |def |class |type )?([A-Za-z_]\w{3,60})(?:\\b|\\\(|\()?")
+_NAME = patterns.compile(r"(?:\\b)?(?:func |def |class |type )?([A-Za-z_]\w{3,60})(?:\\b|\\\(|\()?")
 """A search for one name: what it looks for is being worked with."""
 
 

@@ -124,7 +124,7 @@ def _events() -> Iterator[str]:
     yield "and a location. Fields that stand at their default are left out of what is stored.\n"
     for entry in sorted(event_types().values(), key=lambda entry: entry.name):
         yield f"## `{entry.name}`, version {entry.version}\n"
-        yield entry.doc.strip() + "\n"
+        yield inspect.cleandoc(entry.doc) + "\n"
         yield ", ".join(f"`{name}`" for name in entry.payload.__struct_fields__) + "\n"
 
 

@@ -7,7 +7,6 @@ and that neither another event nor memctl's own rules say. Whoever erases draws 
 from __future__ import annotations
 
 import contextlib
-import re
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +16,7 @@ import msgspec
 import psycopg
 from psycopg import sql
 
+from memctl.domain import patterns
 from memctl.domain.errors import MemctlError
 from memctl.domain.event import Payload
 from memctl.domain.observations import Observation
@@ -31,19 +31,17 @@ if TYPE_CHECKING:
 MOST_WORDS, MOST_IDS, MOST_POINTS = 200, 500, 1000
 """How much is looked for at most; the longest words and the first ids."""
 
-_WORD = re.compile(r"[^\W_]{6,}")
+_WORD = patterns.compile(r"[^\W_]{6,}")
 LONGEST = 40
 """Of a longer word its beginning is looked for."""
 
-_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-_NAME = re.compile(r"([a-z_]+:)?([0-9a-f]{16}|[0-9a-f]{32})")
+_ID = patterns.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_NAME = patterns.compile(r"([a-z_]{1,40}:)?([0-9a-f]{16}|[0-9a-f]{32})")
 """Digests by which memctl names what it makes of events: what an error (`error:…`), a task or a text is called."""
 
-_BY_CHANCE = re.compile(r"[0-9a-f]{6,15}")
+_BY_CHANCE = patterns.compile(r"[0-9a-f]{6,15}")
 """Words that may also stand in the midst of a time, a digest or an id, which have nothing to do with them."""
 
-_HAS_DIGIT = re.compile(r"(?=.*\d).{8}")
-"""Words that no log file holds by chance."""
 BLOCK = 1 << 20
 _OVERLAP = 512
 """Bytes that are looked at twice, since a word may lie across the end of a block; no word or id is as long."""
@@ -78,7 +76,7 @@ def words_of(payloads: Iterable[Payload], text: str = "") -> tuple[str, ...]:
                 continue  # what it names may stay; ids of what was erased are looked for as such
             if not (names and _NAME.fullmatch(said)):
                 found.update(_words(said[:20_000]))
-    ranked = sorted(found, key=lambda word: (not re.search(r"\d", word), -len(word), word))
+    ranked = sorted(found, key=lambda word: (not any(map(str.isdecimal, word)), -len(word), word))
     return tuple(dict.fromkeys([*_words(text), *ranked]))[:MOST_WORDS]
 
 
@@ -93,7 +91,7 @@ def found_in(
 
     In log files words only: which event could not be folded they tell by its id, which says nothing of it.
     """
-    told = tuple(filter(_HAS_DIGIT.match, probe.words))
+    told = tuple(word for word in probe.words if len(word) >= 8 and any(map(str.isdecimal, word)))
     tables = _in_tables(connection, space_id, probe)
     files = _in_files(data_dir / "spool", (*probe.ids, *told)) | _in_files(data_dir / "log", told)
     words = set().union(*tables.values(), *files.values()) & set(probe.words)
@@ -147,7 +145,7 @@ def _but_by_chance(connection: Connection, table: str, hits: set[str]) -> set[st
     doubtful = {hit for hit in hits if _BY_CHANCE.fullmatch(hit)}
     if not doubtful:
         return hits
-    word = re.compile(rf"(?<![^\W_])(?:{'|'.join(sorted(doubtful))})(?![^\W_])", re.IGNORECASE)
+    word = patterns.Pattern(rf"(?<![^\W_])(?:{'|'.join(sorted(doubtful))})(?![^\W_])", patterns.I)
     query = sql.SQL("SELECT to_jsonb(t)::text FROM memctl.{} t WHERE to_jsonb(t)::text ILIKE ANY(%s)")
     said: set[str] = set()
     with contextlib.suppress(psycopg.errors.UndefinedTable), connection.cursor() as cursor:
@@ -177,8 +175,8 @@ def hits_of(pieces: Iterator[bytes], look: Collection[str]) -> set[str]:
     texts = sorted(look)
     if not texts:
         return set()
-    patterns = ["(?i)" + "".join(_escaped(each) for each in text) for text in texts]
-    scan = scanner(patterns, [re.compile(pattern.encode()).search for pattern in patterns])
+    sources = ["(?i)" + "".join(_escaped(each) for each in text) for text in texts]
+    scan = scanner(sources, [patterns.Pattern(source.encode()).search for source in sources])
     found: set[int] = set()
     block: list[bytes] = []
     size = 0

@@ -5,7 +5,6 @@ Which a file is, is told from what is in it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -14,8 +13,13 @@ from typing import Any
 import orjson
 
 from memctl.api.evaluation import Asked, Dataset, Passage, UnknownDataset
+from memctl.domain import patterns
 
 _MINUTE_US = 60_000_000
+
+
+_SESSION = patterns.compile(r"session_(\d+)")
+_TURN = patterns.compile(r"D\d+:\d+")
 
 
 def load(path: Path) -> list[Dataset]:
@@ -53,7 +57,7 @@ def _locomo(name: str, samples: list[dict[str, Any]]) -> Dataset:
         scope, talk = str(sample.get("sample_id", number)), sample["conversation"]
         before = ""
         last = 0
-        numbers = sorted(int(m[1]) for key in talk if (m := re.fullmatch(r"session_(\d+)", key)))
+        numbers = sorted(int(m[1]) for key in talk if (m := _SESSION.fullmatch(key)))
         for session in numbers:
             at = _micros(talk.get(f"session_{session}_date_time", "")) or last
             before = ""
@@ -68,7 +72,7 @@ def _locomo(name: str, samples: list[dict[str, Any]]) -> Dataset:
             last = at
         known = {each.id for each in passages}
         for place, asked in enumerate(sample["qa"]):
-            named = re.findall(r"D\d+:\d+", " ".join(map(str, asked.get("evidence") or ())))
+            named = _TURN.findall(" ".join(map(str, asked.get("evidence") or ())))
             gold = frozenset(f"{scope}/{id}" for id in named) & known
             adversarial = str(asked.get("category")) == "5"
             if gold or adversarial:

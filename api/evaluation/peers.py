@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
@@ -15,6 +14,7 @@ import Stemmer
 from memctl.api.evaluation import Asked, Dataset, Passage
 from memctl.api.evaluation.bench import embedded
 from memctl.api.evaluation.mem0 import Mem0, lacking
+from memctl.domain import patterns
 from memctl.domain.ranking_metrics import Judged
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Ranks = Callable[[Asked], list[str]]
 """Ids of passages for a question, best first."""
 
-_WORDS = re.compile(r"\w+")
+_WORDS = patterns.compile(r"\w+")
 _K1, _B, _RRF_K = 1.2, 0.75, 60
 _DEPTH = 100
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any
@@ -12,6 +11,7 @@ from urllib.parse import quote
 import jinja2
 from markupsafe import Markup, escape
 
+from memctl.domain import patterns
 from memctl.domain.wording import fix_and_why, size, span
 
 POLICY = (
@@ -70,7 +70,7 @@ def brief(text: str, most: int = 280) -> str:
     return line if len(line) <= most else line[:most].rsplit(" ", 1)[0] + " …"
 
 
-_TICKED = re.compile(r"`([^`\n]+)`")
+_TICKED = patterns.compile(r"`([^`\n]+)`")
 
 
 def ticked(text: str) -> Markup:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import stat
+import string
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,6 +16,7 @@ from typing import IO
 from memctl.domain.errors import MemctlError
 from memctl.infra.hook import API_FILE, DOOR_FILE
 
+_PLAIN = frozenset(string.ascii_letters + string.digits + "_./-")
 _LONGEST = 107 - len("/supervisor.sock.1234567")
 """Longest socket folder, in bytes: unix(7) ends a socket's path at 107, and this is the longest name used."""
 
@@ -113,7 +114,7 @@ def socket_folder(beside: Path) -> Path:
     away when they log out, and the servers stay.
     """
     inside = beside / "sockets"
-    if len(os.fsencode(inside)) <= _LONGEST and re.fullmatch(r"[A-Za-z0-9_./-]+", str(inside)):
+    if len(os.fsencode(inside)) <= _LONGEST and frozenset(str(inside)) <= _PLAIN:
         return inside
     name = sha256(os.fsencode(os.path.realpath(beside))).hexdigest()[:16]
     return Path("/tmp") / f"memctl-{os.geteuid()}-{name}"  # noqa: S108 - TMPDIR may be long, and differ between processes

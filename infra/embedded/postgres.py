@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import secrets
 import shutil
 import signal
@@ -22,6 +21,7 @@ from pathlib import Path
 from typing import NoReturn
 from urllib.parse import quote
 
+from memctl.domain import patterns
 from memctl.domain.errors import MemctlError
 from memctl.infra.embedded import launch
 from memctl.infra.embedded.places import make_private, socket_folder, sync_folder, write_private
@@ -112,7 +112,7 @@ def says_damaged(log: str) -> bool:
     return _SAYS_DAMAGED.search(log) is not None
 
 
-_SAYS_DAMAGED = re.compile(
+_SAYS_DAMAGED = patterns.compile(
     r"checkpoint record|invalid page|could not read (?:file|block)|is not a valid data directory|incorrect checksum"
     r"|could not open file .*No such file|is damaged|contains unexpected|invalid magic number"
 )

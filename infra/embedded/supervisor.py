@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import http.client
 import os
-import re
 import socket
+import string
 import subprocess
 import sys
 import time
@@ -195,8 +195,11 @@ def _socket(places: Places) -> str:
     return str(places.sockets / "supervisor.sock")
 
 
+_PLAIN = frozenset(string.ascii_letters + string.digits + "_./:=@%-")
+
+
 def _word(word: str) -> str:
     """One word of a command, safe from shlex, from the file's comments and from supervisor's expansions."""
-    if re.search(r"[\n\r]", word):
+    if "\n" in word or "\r" in word:
         raise ValueError(f"a line break in a program's path: {word!r}")
-    return re.sub(r"([^A-Za-z0-9_./:=@%-])", r"\\\1", word).replace("%", "%%")
+    return "".join(f"{'' if c in _PLAIN else chr(92)}{c}" for c in word).replace("%", "%%")

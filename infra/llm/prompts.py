@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import re
 import secrets
 from functools import cache
 from importlib import resources
 
 import msgspec
 
-_VERSION = re.compile(r"<!-- version: (\d+) -->\n")
+from memctl.domain import patterns
+
+_VERSION = patterns.compile(r"<!-- version: (\d+) -->\n")
 
 FENCE = """
 

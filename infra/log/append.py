@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import re
 import struct
 from collections.abc import Callable, Iterable, Sequence
 from typing import Literal
@@ -14,6 +13,7 @@ from uuid import UUID
 import msgspec
 from psycopg.pq import TransactionStatus
 
+from memctl.domain import patterns
 from memctl.domain.event import Event, NewEvent, Payload, Position, derived_bytes, stream_hash, type_of
 from memctl.infra.database import Connection, Packed
 
@@ -21,7 +21,7 @@ Redact = Callable[[Payload, str], tuple[Payload, str]]
 
 Status = Literal["new", "duplicate", "variant", "forgotten"]
 
-_NUL = re.compile(rb"(?<!\\)((?:\\\\)*)\\u0000")
+_NUL = patterns.compile(rb"\\+u0000")
 """NUL in JSON; not the six characters of an escaped backslash and `u0000`."""
 
 _COLUMNS = {
@@ -224,7 +224,13 @@ def _envelope(event: Event | NewEvent) -> tuple[object, ...]:
 def encode_payload(event: NewEvent) -> bytes:
     """The payload as JSON. NUL, which jsonb cannot hold, becomes U+FFFD (the doors clean it before this)."""
     data = msgspec.json.encode(event.payload)
-    return _NUL.sub(rb"\1\\ufffd", data) if b"\\u0000" in data else data
+    return _NUL.sub(_without_nul, data) if b"\\u0000" in data else data
+
+
+def _without_nul(found: patterns.Match[bytes]) -> bytes:
+    """An odd number of backslashes escapes the `u`; an even one is backslashes of the text."""
+    slashes = len(found[0]) - 5
+    return found[0][:-5] + b"ufffd" if slashes % 2 else found[0]
 
 
 def _put(connection: Connection, space_id: int, columns: Sequence[_Column]) -> tuple[list[int], str]:

@@ -6,7 +6,6 @@ The order matters: first the tombstones are committed, then every append that co
 
 from __future__ import annotations
 
-import re
 import time
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence, Set
@@ -18,6 +17,7 @@ from uuid import UUID
 import msgspec
 from psycopg.types.json import Jsonb
 
+from memctl.domain import patterns
 from memctl.domain.consolidation import Consolidating
 from memctl.domain.erasing import Scope, Tombstone
 from memctl.domain.event import Event, Micros, NewEvent, event_types
@@ -35,7 +35,7 @@ RECORDS = ("event.skipped", "content.erased")
 MANY = 2_000
 """So many ids are not sent to be looked up one by one."""
 
-_SURE = re.compile(r"[A-Za-z0-9\u1100-\u11ff\u3040-\u9fff\uac00-\ud7a3]+")
+_SURE = patterns.compile(r"[A-Za-z0-9\u1100-\u11ff\u3040-\u9fff\uac00-\ud7a3]+")
 """Letters of which every server knows the case, or that have none."""
 
 _FIND = """SELECT DISTINCT coalesce(variant_of, event_id) FROM memctl.events

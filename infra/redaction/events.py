@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import math
-import re
 from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 
+from memctl.domain import patterns
 from memctl.domain.event import NewEvent
 from memctl.domain.location import LONGEST, bounded
 from memctl.domain.observations import (
@@ -52,17 +52,13 @@ _MOST_COUNTED, _MOST_STATED = 2**40, 2**53
 """Of a number that a field is for: of tokens, milliseconds or characters, of which rows hold sums, and of any other."""
 
 # Clients put the server's name before a tool's in ways of their own; Claude Code that of a plugin too.
-_OWN_TOOL = re.compile(r"(?:mcp_{1,2})?(?:plugin_memctl_)?memctl(?:_{1,2}|[.:/])\w")
+_OWN_TOOL = patterns.compile(r"(?:mcp_{1,2})?(?:plugin_memctl_)?memctl(?:_{1,2}|[.:/])\w")
 
 # As `api.recall` writes it, with its end cut off or not: a heading, and lines that begin with a date, perhaps in JSON.
 # Any other tag that nothing closes is a person's who names it, and what follows are that person's words.
 _LINE_END = r"(?:\r?\n|\\n)"
 _OURS = rf"{_LINE_END}[^\n]{{1,400}}?:{_LINE_END}- \d{{4}}-\d\d-\d\d"
-_TOLD = re.compile(
-    rf"{CONTEXT_BLOCK_OPEN}(?:{_OURS}.*?(?:{CONTEXT_BLOCK_CLOSE}|\Z)"
-    f"|(?:(?!{CONTEXT_BLOCK_OPEN}).)*?{CONTEXT_BLOCK_CLOSE})",
-    re.DOTALL,
-)
+_HEADING = patterns.compile(_OURS)
 _CUT = f"{CONTEXT_BLOCK_OPEN}…{CONTEXT_BLOCK_CLOSE}"
 """What stands where memctl's own words stood."""
 
@@ -231,7 +227,7 @@ class _Rewrite:
     def text(self, text: str, key: str = "") -> str:
         text, private = drop_private(clean(text))
         if CONTEXT_BLOCK_OPEN in text:
-            text, blocks = _TOLD.subn(_CUT, text)
+            text, blocks = _without_injected(text)
             self.told |= blocks > 0
         if private:
             self._counts["private"] += private
@@ -239,6 +235,26 @@ class _Rewrite:
         text, counts = self._redactor.redact(text, before, after)
         self._counts.update(counts)
         return text
+
+
+def _without_injected(text: str) -> tuple[str, int]:
+    """The text with memctl's own blocks cut, and how many. One with a heading of memctl's may have lost its end."""
+    pieces: list[str] = []
+    end, blocks, close = 0, 0, -2
+    at = text.find(CONTEXT_BLOCK_OPEN)
+    while at >= 0:
+        inside = at + len(CONTEXT_BLOCK_OPEN)
+        following = text.find(CONTEXT_BLOCK_OPEN, inside)
+        if close != -1 and close < inside:
+            close = text.find(CONTEXT_BLOCK_CLOSE, inside)
+        ours = _HEADING.match(text, inside) is not None
+        if ours or (close >= 0 and (following < 0 or close < following)):
+            pieces += text[end:at], _CUT
+            end = close + len(CONTEXT_BLOCK_CLOSE) if close >= 0 else len(text)
+            blocks += 1
+            following = text.find(CONTEXT_BLOCK_OPEN, end)
+        at = following
+    return "".join([*pieces, text[end:]]), blocks
 
 
 def _counted(number: int, most: int = _MOST_COUNTED) -> int:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ipaddress
-import re
 from collections.abc import Callable
 from datetime import date
+
+from memctl.domain import patterns
 
 _FIRST_YEARS = {1: 1900, 2: 1900, 3: 2000, 4: 2000, 5: 1900, 6: 1900, 7: 2000, 8: 2000}
 """Of Korean resident numbers: which century the digit after the date stands for."""
@@ -53,7 +54,7 @@ def iban(text: str) -> bool:
 def phone_number(text: str) -> bool:
     """Seven to fifteen digits (E.164), not all alike, and no date."""
     digits = _digits(text)
-    return 7 <= len(digits) <= 15 and len(set(digits)) > 2 and not re.match(r"(?:19|20)\d\d[ .-]\d\d[ .-]\d\d", text)
+    return 7 <= len(digits) <= 15 and len(set(digits)) > 2 and not _DATE.match(text)
 
 
 def public_address(text: str) -> bool:
@@ -68,6 +69,9 @@ CHECKS: dict[str, Callable[[str], bool]] = {
     each.__name__: each
     for each in (resident_number, social_security_number, payment_card, iban, phone_number, public_address)
 }
+
+
+_DATE = patterns.compile(r"(?:19|20)\d\d[ .-]\d\d[ .-]\d\d")
 
 
 def _digits(text: str) -> str:

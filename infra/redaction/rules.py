@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from importlib.resources import files
 from typing import Any
 
 import msgspec
 
-_FLAGS = re.compile(r"\(\?([imsx]+)\)")
+from memctl.domain import patterns
+
+_FLAGS = patterns.compile(r"\(\?([imsx]+)\)")
 
 
 class Rule(msgspec.Struct, frozen=True):
@@ -33,12 +34,17 @@ class Rule(msgspec.Struct, frozen=True):
     of_characters: bool = False
     """Whether it is read over characters: who writes `\\w` or `[가-힣]` means letters, not bytes of them."""
 
-    def compiled(self) -> re.Pattern[bytes] | re.Pattern[str]:
-        """The pattern for `re`, which takes flags only at its start."""
-        flags = "".join(sorted(set("".join(_FLAGS.findall(self.pattern)))))
+    def compiled(self) -> patterns.Pattern[bytes] | patterns.Pattern[str]:
+        """The pattern, its flags taken for all of it."""
+        flags = sum(getattr(patterns, name.upper()) for name in set("".join(_FLAGS.findall(self.pattern))))
         source = _FLAGS.sub("", self.pattern)
-        source = f"(?{flags}){source}" if flags else source
-        return re.compile(source) if self.of_characters else re.compile(source.encode())
+        if self.of_characters:
+            return patterns.Pattern(source, flags)
+        return patterns.Pattern(source.encode(), flags)
+
+
+_ASIDE = patterns.compile(r"\(.*?\)")
+_APART = patterns.compile(r"[^a-z0-9]+")
 
 
 class BadPattern(ValueError):
@@ -48,13 +54,13 @@ class BadPattern(ValueError):
 def user_rule(number: int, pattern: str) -> Rule:
     """The rule of a pattern that the user wants cut: its groups, or all of it where it has none. Raises: BadPattern."""
     try:
-        compiled = re.compile(pattern)
-    except re.error as problem:
-        raise BadPattern(f"{problem} (in {pattern!r})") from None
-    if compiled.search(""):
+        compiled = patterns.Pattern(pattern)
+        everywhere = compiled.search("") is not None
+    except patterns.BadPattern as problem:
+        raise BadPattern(f"{problem}") from None
+    if everywhere:
         raise BadPattern(f"it matches nothing at all, so everywhere (in {pattern!r})")
-    whole = pattern if compiled.groups else f"({pattern})"
-    return Rule(id=f"user.{number}", marker="excluded", pattern=whole, of_characters=True)
+    return Rule(id=f"user.{number}", marker="excluded", pattern=pattern, of_characters=True)
 
 
 def personal_rules() -> list[Rule]:
@@ -86,7 +92,7 @@ def load_rules(*, everything: bool = False) -> list[Rule]:
 
 
 def _rule(each: dict[str, Any], markers: dict[str, str], names: dict[str, list[int]]) -> Rule:
-    name = re.sub(r"[^a-z0-9]+", "-", re.sub(r"\(.*?\)", "", each["name"]).lower()).strip("-")
+    name = _APART.sub("-", _ASIDE.sub("", each["name"]).lower()).strip("-")
     return Rule(
         id=each["id"],
         marker=markers.get(each["id"], name),

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard, cast
 
+from memctl.domain import patterns
 from memctl.infra.redaction.personal import CHECKS
 from memctl.infra.redaction.rules import Rule, load_rules, personal_rules, user_rule
 from memctl.infra.redaction.scanner import scanner
@@ -20,14 +20,13 @@ if TYPE_CHECKING:
 PRIVATE = "[private]"
 """What stands where a private block stood."""
 
-_SURROGATE = re.compile("[\ud800-\udfff]")
-_PRIVATE_TAG = re.compile(r"<(/?)private>", re.IGNORECASE)
-_MARKER = re.compile(rb"\[redacted:[a-z0-9-]+\]")
+_PRIVATE_TAG = patterns.compile(r"<(/?)private>", patterns.I)
+_MARKER = patterns.compile(rb"\[redacted:[a-z0-9-]+\]")
 
 # JSON inside of text: an escaped line break in front of a key hides its word boundary, an escaped quote or equals sign
 # its assignment. Any number of backslashes counts as one, for JSON inside of JSON.
-_ESCAPE = re.compile(rb"""\\+(?:([nrtbf"'/])|u00([0-7][0-9A-Fa-f]))|\\{2,}""")
-_CODE = re.compile(rb"\\u00([0-7][0-9A-Fa-f])")
+_ESCAPE = patterns.compile(rb"""\\+(?:([nrtbf"'/])|u00([0-7][0-9A-Fa-f]))|\\{2,}""")
+_CODE = patterns.compile(rb"\\u00([0-7][0-9A-Fa-f])")
 _ESCAPED = (
     (rb"\n", b"\n"),
     (rb"\r", b"\r"),
@@ -46,7 +45,12 @@ def clean(text: str) -> str:
     """The text without NUL, and with U+FFFD for each lone surrogate. (NUL is taken out, not replaced, so that UTF-16
     read as UTF-8 cannot hide a secret between its zeros.)
     """
-    return _SURROGATE.sub("\ufffd", text.replace("\0", ""))
+    text = text.replace("\0", "")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return "".join("\ufffd" if "\ud800" <= character <= "\udfff" else character for character in text)
+    return text
 
 
 def drop_private(text: str) -> tuple[str, int]:
@@ -78,17 +82,19 @@ class Redactor:
     def __init__(self, rules: Iterable[Rule] | None = None, cache: Path | None = None) -> None:
         self._rules = list(rules) if rules is not None else load_rules()
         self._patterns = [rule.compiled() for rule in self._rules]
-        self._unless = [re.compile(rule.unless.encode()) if rule.unless else None for rule in self._rules]
-        self._must = [re.compile(rule.must.encode()) if rule.must else None for rule in self._rules]
+        self._unless = [patterns.compile(rule.unless.encode()) if rule.unless else None for rule in self._rules]
+        self._must = [patterns.compile(rule.must.encode()) if rule.must else None for rule in self._rules]
         self._checks = [CHECKS[rule.check] if rule.check else None for rule in self._rules]
         self._of_secrets = {
             n for n, rule in enumerate(self._rules) if not rule.id.startswith(("user.", "memctl.personal."))
         }
         # Private blocks are cut elsewhere, but seen in the same pass.
-        searches = [partial(_first, pattern) for pattern in self._patterns] + [re.compile(rb"(?i)<private>").search]
+        searches = [partial(_first, pattern) for pattern in self._patterns] + [
+            patterns.compile(rb"(?i)<private>").search
+        ]
         of_characters = {n for n, rule in enumerate(self._rules) if rule.of_characters}
-        patterns = [rule.pattern for rule in self._rules] + ["(?i)<private>"]
-        self._scan = scanner(patterns, searches, cache, of_characters)
+        sources = [rule.pattern for rule in self._rules] + ["(?i)<private>"]
+        self._scan = scanner(sources, searches, cache, of_characters)
 
     def suspects(self, data: bytes) -> bool:
         """Whether UTF-8 text may hold a secret or a private block. False is certain."""
@@ -141,14 +147,15 @@ class Redactor:
         if not found:
             return []
         markers = [match.span() for match in _MARKER.finditer(data)]
+        starts, ends = [start for start, _ in markers], [end for _, end in markers]
         spans: list[tuple[int, int, str]] = []
         for low, high, marker in sorted(found):
             low, high = max(low, start), min(high, end)
-            if low >= high or any(first <= low and high <= last for first, last in markers):
+            touched = markers[bisect_right(ends, low) : bisect_left(starts, high)] if low < high else []
+            if low >= high or (len(touched) == 1 and touched[0][0] <= low and high <= touched[0][1]):
                 continue
-            for first, last in markers:  # a marker is cut whole or not at all
-                if first < high and low < last:
-                    low, high = min(low, first), max(high, last)
+            if touched:  # a marker is cut whole or not at all
+                low, high = min(low, touched[0][0]), max(high, touched[-1][1])
             if spans and low <= spans[-1][1] - 1:
                 first, last, name = spans[-1]
                 spans[-1] = (first, max(last, high), name)
@@ -162,7 +169,7 @@ class Redactor:
         pattern, unless, must = self._patterns[index], self._unless[index], self._must[index]
         check = self._checks[index]
         marker, names = self._rules[index].marker, self._rules[index].names
-        groups = [group for group in range(1, pattern.groups + 1) if group not in names]
+        groups = [group for group in range(1, pattern.groups + 1) if group not in names] or [0]
         found: list[tuple[int, int, str]] = []
         for low, high in _groups_of(pattern, groups, data):
             value = data[low:high]
@@ -174,21 +181,21 @@ class Redactor:
         return found
 
 
-def _first(pattern: re.Pattern[bytes] | re.Pattern[str], data: bytes) -> object | None:
+def _first(pattern: patterns.Pattern[bytes] | patterns.Pattern[str], data: bytes) -> object | None:
     return next(_groups_of(pattern, [0], data), None)
 
 
 def _groups_of(
-    pattern: re.Pattern[bytes] | re.Pattern[str], groups: Iterable[int], data: bytes
+    pattern: patterns.Pattern[bytes] | patterns.Pattern[str], groups: Iterable[int], data: bytes
 ) -> Iterator[tuple[int, int]]:
     """Where in the bytes these groups of a pattern's matches stand, but for empty ones."""
-    if isinstance(pattern.pattern, bytes):
+    if _of_bytes(pattern):
         for match in pattern.finditer(data):
             yield from ((low, high) for group in groups if (low := match.start(group)) < (high := match.end(group)))
         return
     text = data.decode("utf-8", "surrogateescape")
     at, position = 0, 0
-    for found in pattern.finditer(text):
+    for found in cast("patterns.Pattern[str]", pattern).finditer(text):
         start = found.start()
         at, position = at + _bytes_of(text[position:start]), start
         for group in groups:
@@ -197,6 +204,10 @@ def _groups_of(
                 # What a look-behind caught stands before the match.
                 begin = at + (_bytes_of(text[start:low]) if low >= start else -_bytes_of(text[low:start]))
                 yield begin, begin + _bytes_of(text[low:high])
+
+
+def _of_bytes(pattern: patterns.Pattern[bytes] | patterns.Pattern[str]) -> TypeGuard[patterns.Pattern[bytes]]:
+    return isinstance(pattern.pattern, bytes)
 
 
 def _bytes_of(text: str) -> int:

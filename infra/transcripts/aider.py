@@ -12,12 +12,12 @@ Not kept: chats without a prompt, questions that aider asks and the announcement
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Iterator
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple, TypedDict
 
+from memctl.domain import patterns
 from memctl.domain.event import Micros, NewEvent
 from memctl.domain.location import normalise
 from memctl.domain.observations import (
@@ -37,21 +37,21 @@ from memctl.infra.transcripts.formats import lines_of, observed
 
 NAME = ".aider.chat.history.md"
 
-_STARTED = re.compile(r"# aider chat started at (\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d)\s*")
-_PROMPT = re.compile(r"####(?: (.*?))? ? {2}")
-_SAID = re.compile(r">(?: (.*?))? ? {2}")
+_STARTED = patterns.compile(r"# aider chat started at (\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d)\s*")
+_PROMPT = patterns.compile(r"####(?: (.*?))? ? {2}")
+_SAID = patterns.compile(r">(?: (.*?))? ? {2}")
 
-_VERSION = re.compile(r"Aider v(\S+)")
-_MODEL = re.compile(r"(?:Main model|Models?): (\S+) with\b")
-_TOKENS = re.compile(
+_VERSION = patterns.compile(r"Aider v(\S+)")
+_MODEL = patterns.compile(r"(?:Main model|Models?): (\S+) with\b")
+_TOKENS = patterns.compile(
     r"Tokens: (?P<sent>[\d.,]+[kM]?) sent(?:, [\d.,]+[kM]? cache write)?(?:, (?P<hit>[\d.,]+[kM]?) cache hit)?, "
     r"(?P<received>[\d.,]+[kM]?) received"
 )
-_APPLIED = re.compile(r"Applied edit to (.+)")
-_COMMITTED = re.compile(r"Commit [0-9a-f]{7,40} \S.*")
-_INTERRUPTED = re.compile(r"\^C KeyboardInterrupt")
-_NOT_APPLIED = re.compile(r"(?:The LLM did not conform|.*SEARCH/REPLACE block.* failed to match)")
-_SEARCH, _DIVIDER, _REPLACE = (re.compile(p) for p in (r"<{5,9} SEARCH\s*", r"={5,9}\s*", r">{5,9} REPLACE\s*"))
+_APPLIED = patterns.compile(r"Applied edit to (.+)")
+_COMMITTED = patterns.compile(r"Commit [0-9a-f]{7,40} \S.*")
+_INTERRUPTED = patterns.compile(r"\^C KeyboardInterrupt")
+_NOT_APPLIED = patterns.compile(r"(?:The LLM did not conform|.*SEARCH/REPLACE block.* failed to match)")
+_SEARCH, _DIVIDER, _REPLACE = (patterns.compile(p) for p in (r"<{5,9} SEARCH\s*", r"={5,9}\s*", r">{5,9} REPLACE\s*"))
 _REFLECTED = ("# Fix any errors below, if possible.",)
 """What aider itself says in the user's place."""
 
@@ -164,7 +164,7 @@ def _sections(lines: list[str]) -> Iterator[_Section]:
         if chat is not None and not chat.session:
             chat.head.append(line)
             if prompt and (prompt[1] or "").strip():
-                chat.begin(_STARTED.sub(r"\1 \2", chat.head[0]))
+                chat.begin(_STARTED.sub(lambda found: f"{found[1]} {found[2]}", chat.head[0]))
         if found != kind:
             yield from ended()
             run, kind, start = [], found, number

@@ -8,10 +8,10 @@ no one said it) but for prompts typed while the agent worked; `summary` (names n
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any, TypedDict
 
+from memctl.domain import patterns
 from memctl.domain.event import Micros, NewEvent
 from memctl.domain.location import normalise
 from memctl.domain.observations import (
@@ -30,7 +30,7 @@ from memctl.infra.transcripts.fields import count, identifier, integer, items, j
 from memctl.infra.transcripts.formats import Unreadable, observed
 from memctl.infra.transcripts.patches import structured_hunks
 
-_EXIT_CODE = re.compile(r"(?:Error: )?Exit code (\d{1,10})\b")
+_EXIT_CODE = patterns.compile(r"(?:Error: )?Exit code (\d{1,10})\b")
 
 # Texts in the user's place that the client wrote: outputs of what the user ran, and messages of its own.
 _CLIENT_TEXT = (

@@ -7,12 +7,12 @@ model of what follows. Messages and calls come twice, as `response_item` and as 
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any, TypedDict
 
 import orjson
 
+from memctl.domain import patterns
 from memctl.domain.event import Micros, NewEvent
 from memctl.domain.location import normalise
 from memctl.domain.observations import (
@@ -33,20 +33,20 @@ from memctl.infra.transcripts.formats import Unreadable, observed
 _TEXTS = ("input_text", "output_text", "text", "summary_text", "reasoning_text")
 
 # Texts in the user's place that the client put there: instructions, surroundings, skills, news of other agents.
-_INJECTED = re.compile(
+_INJECTED = patterns.compile(
     r"\s*(?:# AGENTS\.md instructions|<(?:environment_context|user_instructions|INSTRUCTIONS|skill|turn_aborted|"
     r"subagent_notification|user_shell_command|user_action|permissions instructions|collaboration_mode|goal_context|"
     r"codex_internal_context|external_context|recommended_plugins|hook_prompt|model_switch|personality_spec)\b|"
     r"<external_|Warning: (?:The maximum number of unified exec processes|apply_patch was requested via |"
     r"Your account was flagged )|</?(?:image|audio)(?: name=[^>\n]*)?>\s*\Z)",
-    re.IGNORECASE,
+    patterns.I,
 )
-_SHELL_HEADER = re.compile(
+_SHELL_HEADER = patterns.compile(
     r"(?:(?:Chunk ID|Wall time|Process exited with code|Original token count|Exit code|Total output lines):?[^\n]*\n)+"
     r"(?:Output:\n?|\Z)"
 )
-_EXIT_CODE = re.compile(r"^(?:Process exited with code|Exit code:) (-?\d{1,10})\b", re.MULTILINE)
-_WALL_TIME = re.compile(r"^Wall time: (\d{1,9}(?:\.\d{1,9})?) seconds?", re.MULTILINE)
+_EXIT_CODE = patterns.compile(r"^(?:Process exited with code|Exit code:) (-?\d{1,10})\b", patterns.M)
+_WALL_TIME = patterns.compile(r"^Wall time: (\d{1,9}(?:\.\d{1,9})?) seconds?", patterns.M)
 _FAILED = ("failed to ", "exec_command failed", "apply_patch verification failed", "execution error")
 
 

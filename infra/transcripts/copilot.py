@@ -7,10 +7,10 @@ and the system prompt are not kept.
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any, TypedDict
 
+from memctl.domain import patterns
 from memctl.domain.event import Micros, NewEvent
 from memctl.domain.location import normalise
 from memctl.domain.observations import (
@@ -30,13 +30,13 @@ from memctl.infra.transcripts.fields import count, identifier, items, joined, ki
 from memctl.infra.transcripts.formats import Unreadable, observed
 from memctl.infra.transcripts.patches import hunks_of
 
-_EXIT_CODE = re.compile(r"<(?:shellId: [^>\n]{1,40} completed|exited) with exit code (-?\d{1,10})>\s*\Z")
+_EXIT_CODE = patterns.compile(r"<(?:shellId: [^>\n]{1,40} completed|exited) with exit code (-?\d{1,10})>\s*\Z")
 _TYPED = ("", "user", "immediate-prompt")
 """Where a message in the user's place comes from if the user typed it. Others are put there: skills, other agents,
 instructions that were found, what makes the agent go on.
 """
 
-_PATCHED_FILE = re.compile(r"^\+\+\+ (?:b)?(/?[^\n\t]+)", re.MULTILINE)
+_PATCHED_FILE = patterns.compile(r"^\+\+\+ (?:b)?(/?[^\n\t]+)", patterns.M)
 
 
 class _Common(TypedDict):

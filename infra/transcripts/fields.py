@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any
 
+from memctl.domain import patterns
 from memctl.domain.event import Micros
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
-_PLAIN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@#+-]{0,127}")
-_KIND = re.compile(r"[^A-Za-z0-9._:@+-]+")
+_PLAIN_ID = patterns.compile(r"[A-Za-z0-9][A-Za-z0-9._:@#+-]{0,127}")
+_KIND = patterns.compile(r"[^A-Za-z0-9._:@+-]+")
 _LARGEST = 2**53
 _MAX_DEPTH = 256
 

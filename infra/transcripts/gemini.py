@@ -8,10 +8,10 @@ The project is named by the digest of its path; `.project_root`, or an absolute 
 from __future__ import annotations
 
 import hashlib
-import re
 from pathlib import Path
 from typing import Any, TypedDict
 
+from memctl.domain import patterns
 from memctl.domain.event import NewEvent
 from memctl.domain.location import normalise
 from memctl.domain.observations import (
@@ -32,12 +32,12 @@ from memctl.infra.transcripts.patches import hunks_of
 _REFERENCED = "\n--- Content from referenced files ---"
 """Behind it stand the files that a prompt names by `@path`, which the client adds."""
 
-_OF_HOOKS = re.compile(r"\s*<hook_context>.*?</hook_context>\s*", re.DOTALL)
+_OF_HOOKS = patterns.compile(r"\s*<hook_context>.*?</hook_context>\s*", patterns.S)
 """What hooks had to tell, which the client lays before or behind the user's words (its own `<` and `>` escaped)."""
 
-_EXIT_CODE = re.compile(r"^Exit Code: (-?\d{1,10})\b", re.MULTILINE)
-_CANCELLED = re.compile(r"(?:Request|Operation|Turn) (?:was )?cancel", re.IGNORECASE)
-_ABSOLUTE = re.compile(r"/[^\s\"'`]+")
+_EXIT_CODE = patterns.compile(r"^Exit Code: (-?\d{1,10})\b", patterns.M)
+_CANCELLED = patterns.compile(r"(?:Request|Operation|Turn) (?:was )?cancel", patterns.I)
+_ABSOLUTE = patterns.compile(r"/[^\s\"'`]+")
 
 
 class _Common(TypedDict):

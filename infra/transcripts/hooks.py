@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from typing import Any, TypedDict
 
 import msgspec
 import orjson
 
+from memctl.domain import patterns
 from memctl.domain.event import Micros, NewEvent
 from memctl.domain.location import normalise
 from memctl.domain.observations import (
@@ -36,7 +36,7 @@ from memctl.infra.transcripts.fields import identifier, integer, items, joined, 
 from memctl.infra.transcripts.hook_dialects import in_claudes_words
 from memctl.infra.transcripts.patches import structured_hunks
 
-_EXIT_CODE = re.compile(r"(?:Error: )?(?:Command failed with exit code|Exit code:?) (\d{1,10})\b")
+_EXIT_CODE = patterns.compile(r"(?:Error: )?(?:Command failed with exit code|Exit code:?) (\d{1,10})\b")
 _MAX_PAYLOAD = 64 * 1024 * 1024
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-_FENCE = re.compile(r" {0,3}(?P<fence>`{3,}|~{3,})(?P<info>.*)")
+from memctl.domain import patterns
+
+_FENCE = patterns.compile(r" {0,3}(?P<fence>`{3,}|~{3,})(?P<info>.*)")
 
 
 class Fence(NamedTuple):
@@ -21,7 +22,7 @@ class Fence(NamedTuple):
 def fences(lines: Sequence[str]) -> list[Fence]:
     """The code blocks of a text. One that nothing closes goes on to the end."""
     found: list[Fence] = []
-    opened: re.Match[str] | None = None
+    opened: patterns.Match[str] | None = None
     start = 0
     for number, line in enumerate(lines):
         fence = _FENCE.fullmatch(line)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
+from memctl.domain import patterns
 from memctl.domain.observations import Hunk
 from memctl.infra.transcripts.fields import count, items, mapping
 
-_HEADER = re.compile(r"@@ -(\d{1,9})(?:,\d+)? \+(\d{1,9})(?:,\d+)? @@")
+_HEADER = patterns.compile(r"@@ -(\d{1,9})(?:,\d+)? \+(\d{1,9})(?:,\d+)? @@")
 
 
 def hunks_of(diff: str) -> tuple[Hunk, ...]:

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import hashlib
 import html
-import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple, TypedDict
 
+from memctl.domain import patterns
 from memctl.domain.event import Micros, NewEvent
 from memctl.domain.location import normalise
 from memctl.domain.observations import (
@@ -33,21 +33,21 @@ from memctl.infra.transcripts.fields import identifier, kind, micros
 from memctl.infra.transcripts.formats import Unreadable, lines_of, observed
 from memctl.infra.transcripts.markdown import Fence, fences, outside
 
-_TITLE = re.compile(r"##? (?P<title>.{1,300})")
-_SESSION = re.compile(r"<!-- (?P<client>.{1,60}?) Session (?P<id>\S{1,200}) \((?P<time>[^)]*)\) -->")
-_TIME = re.compile(r"(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d) ?(Z|[+-]\d{2}:?\d{2})?")
-_HEADING = re.compile(
+_TITLE = patterns.compile(r"##? (?P<title>.{1,300})")
+_SESSION = patterns.compile(r"<!-- (?P<client>.{1,60}?) Session (?P<id>\S{1,200}) \((?P<time>[^)]*)\) -->")
+_TIME = patterns.compile(r"(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d) ?(Z|[+-]\d{2}:?\d{2})?")
+_HEADING = patterns.compile(
     r"_\*\*(?P<role>User|Agent|Assistant|)(?P<side> - sidechain)?(?: \((?P<about>[^)]{0,200})\))?\*\*_\s*"
 )
-_ID = re.compile(r"<!-- message-id: (\S{1,200}) -->\s*")
-_OPENS = re.compile(r"<(?P<tag>tool-use|think)\b(?P<attributes>[^>\n]*)><details>", re.MULTILINE)
-_NAMED = re.compile(r'data-tool-name="([^"]*)"')
-_TYPED = re.compile(r'data-tool-type="([^"]*)"')
-_SUMMARY = re.compile(r"\s*<summary>(?P<text>[^\n]*?)</summary>\n?")
-_QUOTED = re.compile(r"`([^`\n]+)`")
-_ARGUMENT = re.compile(r"- (?P<name>\w+):(?: `(?P<value>.*)`)?\s*")
-_EXIT_CODE = re.compile(r"(?:Error: )?Exit code (\d{1,10})\b")
-_RULE = re.compile(r"\n---\s*\Z")
+_ID = patterns.compile(r"<!-- message-id: (\S{1,200}) -->\s*")
+_OPENS = patterns.compile(r"<(?P<tag>tool-use|think)\b(?P<attributes>[^>\n]*)><details>", patterns.M)
+_NAMED = patterns.compile(r'data-tool-name="([^"]*)"')
+_TYPED = patterns.compile(r'data-tool-type="([^"]*)"')
+_SUMMARY = patterns.compile(r"\s*<summary>(?P<text>[^\n]*?)</summary>\n?")
+_QUOTED = patterns.compile(r"`([^`\n]+)`")
+_ARGUMENT = patterns.compile(r"- (?P<name>\w+):(?: `(?P<value>.*)`)?\s*")
+_EXIT_CODE = patterns.compile(r"(?:Error: )?Exit code (\d{1,10})\b")
+_RULE = patterns.compile(r"\n---\s*\Z")
 
 
 class _Message(NamedTuple):
@@ -59,7 +59,9 @@ class _Message(NamedTuple):
 
 
 _INTERRUPTED = "[Request interrupted by user"
-_WRITTEN = re.compile(r"\s*(?:The file|File (?:created|updated) successfully at:?) (?P<path>\S.*?)(?: has been \w+|$)")
+_WRITTEN = patterns.compile(
+    r"\s*(?:The file|File (?:created|updated) successfully at:?) (?P<path>\S.*?)(?: has been \w+|$)"
+)
 """What Claude Code says of an edit whose text SpecStory leaves out."""
 
 

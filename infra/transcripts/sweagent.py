@@ -9,7 +9,6 @@ steps, or is a demonstration.
 from __future__ import annotations
 
 import hashlib
-import re
 import shlex
 from itertools import pairwise
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import Any, TypedDict
 
 import orjson
 
+from memctl.domain import patterns
 from memctl.domain.event import Micros, NewEvent
 from memctl.domain.location import normalise
 from memctl.domain.observations import (
@@ -42,14 +42,14 @@ _TOOLS = frozenset(
 )  # fmt: skip
 """Commands of SWE-agent's own; any other action is the shell's."""
 
-_REFUSED = re.compile(
+_REFUSED = patterns.compile(
     r"Your (?:proposed )?edit (?:has introduced|command|was not applied)|No edit was made|"
     r"No replacement was performed|Usage: |Your command .* blocked"
 )
-_PROMPT = re.compile(r"\(Open file: (?P<file>[^\n]*)\)\n\(Current directory: (?P<folder>[^\n]*)\)\nbash-\$\s*\Z")
+_PROMPT = patterns.compile(r"\(Open file: (?P<file>[^\n]*)\)\n\(Current directory: (?P<folder>[^\n]*)\)\nbash-\$\s*\Z")
 """Where the shell stands, at the end of an observation of the history."""
 
-_LINES = re.compile(r"edit \d+:\d+\n")
+_LINES = patterns.compile(r"edit \d+:\d+\n")
 
 
 class _Common(TypedDict):

@@ -18,7 +18,6 @@ import contextlib
 import fcntl
 import logging
 import os
-import re
 import shutil
 import time
 import uuid
@@ -30,11 +29,12 @@ from typing import Any
 import orjson
 import qdrant_edge as edge
 
+from memctl.domain import patterns
 from memctl.domain.errors import MemctlError
 
 log = logging.getLogger("memctl.vectors")
 
-NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
+NAME = patterns.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
 
 _FORMAT = 1
 SHARD = "shard"
@@ -43,9 +43,9 @@ _INDEX = 2  # how indexes are built; one that was built otherwise is built anew
 _DESCRIPTION, _CHECKPOINT = "collection.json", "checkpoint.json"
 MOST_SINCE = 2_000  # operations, of 64 points at most, that are kept for a copy: some 400 MB
 # Ids, vectors and payloads, which only ever grow in a segment that takes writes. (Its journals come and go.)
-_GROWING = re.compile(r"mutable_id_tracker\..+|chunk_\d+\.mmap|page_\d+\.dat")
+_GROWING = patterns.compile(r"mutable_id_tracker\..+|chunk_\d+\.mmap|page_\d+\.dat")
 # What the engine says when the machine, not the shard, is at fault. Such a shard is intact and must not be set aside.
-_MACHINE_AT_FAULT = re.compile(
+_MACHINE_AT_FAULT = patterns.compile(
     r"No space left|Too many open files|Permission denied|Cannot allocate memory|Read-only file system"
     r"|WouldBlock|os error (?:1|12|13|23|24|28|30|122)\b"
 )

@@ -6,12 +6,13 @@ ignored: a filter that silently lost a condition would show one project's memory
 
 from __future__ import annotations
 
-import re
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import qdrant_edge as edge
+
+from memctl.domain import patterns
 
 JsonObject = dict[str, Any]
 
@@ -19,7 +20,7 @@ _F32_MAX = 3.4028234663852886e38
 _U32_MAX = 0xFFFF_FFFF
 _MAX_LIMIT = 100_000
 _MAX_DEPTH = 16
-_CANONICAL = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")  # a UUID, as it is written
+_CANONICAL = patterns.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")  # a UUID, as it is written
 _INDEXED_FROM_KB = 5_000  # vectors of a segment that has a graph; those of a smaller one are looked through one by one
 # Vectors of what a filter leaves that are looked through one by one (26,000 of 384 dimensions, 2 ms). Of fewer a graph
 # loses more the fewer they are: of 10,000 in 100,000, as of two worktrees, four in ten of the best were not found.

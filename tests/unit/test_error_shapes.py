@@ -10,14 +10,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memctl.domain import error_blocks, error_shapes
+from memctl.domain import error_blocks, error_shapes, patterns
 from memctl.domain.error_shapes import Shape, Shown
 from memctl.domain.error_tools import SHAPES
 
-Patterns = list[re.Pattern[str]]
+Patterns = list[patterns.Pattern[str]]
 
 
-def everywhere(pattern: re.Pattern[str], text: str, _hints: object = ()) -> Iterator[re.Match[str]]:
+def everywhere(pattern: patterns.Pattern[str], text: str, _hints: object = ()) -> Iterator[patterns.Match[str]]:
     return pattern.finditer(text)
 
 
@@ -26,7 +26,6 @@ def searched(shape: Shape, text: str) -> list[Shown]:
     with pytest.MonkeyPatch.context() as patch:
         for module in (error_shapes, error_blocks):
             patch.setattr(module, "at_hints", everywhere)
-            patch.setattr(module, "at_lines", everywhere)
         return list(shape.find(text))
 
 
@@ -34,14 +33,13 @@ def patterns_of(shape: Shape) -> Patterns:
     """The patterns that the shape tries."""
     found: Patterns = []
 
-    def note(pattern: re.Pattern[str], _text: str, _hints: object = ()) -> Iterator[re.Match[str]]:
+    def note(pattern: patterns.Pattern[str], _text: str, _hints: object = ()) -> Iterator[patterns.Match[str]]:
         found.append(pattern)
         return iter(())
 
     with pytest.MonkeyPatch.context() as patch:
         for module in (error_shapes, error_blocks):
             patch.setattr(module, "at_hints", note)
-            patch.setattr(module, "at_lines", note)
         list(shape.find("panicked at "))
     return found
 
@@ -53,8 +51,8 @@ JOINTS = st.sampled_from(["\n", "\n\n", " ", "", "\n  ", "\t", ": ", "[lint:go] 
 @st.composite
 def outputs(draw: st.DrawFn, shape: Shape) -> str:
     """What may match: matches of the shape's own patterns, whole or with a piece torn out, and its hints, in a row."""
-    match = st.sampled_from(patterns_of(shape) or [re.compile("x")]).flatmap(
-        lambda pattern: st.from_regex(pattern, alphabet=CHARACTERS)
+    match = st.sampled_from(patterns_of(shape) or [patterns.compile("x")]).flatmap(
+        lambda pattern: st.from_regex(re.compile(pattern.pattern, re.MULTILINE), alphabet=CHARACTERS)
     )
     pieces: list[str] = []
     for _ in range(draw(st.integers(1, 4))):

@@ -61,6 +61,34 @@ def test_the_domain_and_the_projections_know_no_clock_and_no_outside_world() -> 
             assert not outside, f"{path.relative_to(ROOT)} imports {outside}"
 
 
+NO_PATTERNS = {"re", "regex", "sre_compile", "fnmatch", "glob"}
+"""Modules whose patterns go back over a text: `memctl.domain.patterns` matches in linear time."""
+
+BOUNDED = {"domain/core_memory.py"}
+"""Files that give msgspec a pattern, which it matches by `re`: of a name of 40 characters at most."""
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_patterns_are_compiled_in_one_place_by_an_engine_that_cannot_go_back(room: str) -> None:
+    for path in sources(room):
+        outside = {module.split(".")[0] for module in imports(path)} & NO_PATTERNS
+        assert not outside, f"{path.relative_to(ROOT)} imports {outside}: use memctl.domain.patterns"
+        if str(path.relative_to(ROOT)) not in BOUNDED:
+            assert not patterns_for_msgspec(path), f"{path.relative_to(ROOT)} has msgspec match a pattern"
+
+
+def patterns_for_msgspec(path: Path) -> list[int]:
+    """Lines at which a file gives msgspec a pattern."""
+    return [
+        node.lineno
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "Meta"
+        and any(keyword.arg == "pattern" for keyword in node.keywords)
+    ]
+
+
 def test_the_packages_listed_are_the_packages_on_disk() -> None:
     with (ROOT / "pyproject.toml").open("rb") as file:
         settings = tomllib.load(file)["tool"]["setuptools"]

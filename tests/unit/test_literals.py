@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import builtins
-import re
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.domain import decisions
-from memctl.domain.error_shapes import at_hints, at_lines
+from memctl.domain import decisions, patterns
+from memctl.domain.error_shapes import at_hints
 from memctl.domain.error_tools import SHAPES
 from memctl.domain.literals import Literals, mentions
 
@@ -38,27 +37,14 @@ def test_literals_are_found_where_hyperscan_is_not_installed(monkeypatch: pytest
     assert Literals(("a.b", "오류")).within("axb 오류") == {"오류"}
 
 
-PATTERNS = (
-    r"^[ab]+: (?P<msg>.+)$",
-    r"^(?:\[\w+\] )?err (?P<msg>.*)\n  at .+\n?",
-    r"^a\nb",
-)
 LINES = st.lists(st.sampled_from(("ab: c", "b: ", "[x] err y", "err", "  at f", "a", "b", "", "é ab: d")), max_size=8)
-
-
-@given(lines=LINES, pattern=st.sampled_from(PATTERNS), ends=st.booleans())
-def test_a_pattern_of_line_starts_is_found_as_a_search_of_the_whole_text_finds_it(
-    lines: list[str], pattern: str, ends: bool
-) -> None:
-    text, compiled = "\n".join(lines) + "\n" * ends, re.compile(pattern, re.MULTILINE)
-    assert [m.span() for m in at_lines(compiled, text)] == [m.span() for m in compiled.finditer(text)]
 
 
 @given(lines=LINES, ends=st.booleans())
 def test_a_pattern_whose_matches_have_a_hint_on_their_first_line_is_found_at_the_hints(
     lines: list[str], ends: bool
 ) -> None:
-    text, compiled = "\n".join(lines) + "\n" * ends, re.compile(r"^.*: (?P<msg>.*)$", re.MULTILINE)
+    text, compiled = "\n".join(lines) + "\n" * ends, patterns.compile(r"^.*: (?P<msg>.*)$", patterns.M)
     assert [m.span() for m in at_hints(compiled, text, (": ", "nowhere"))] == [
         m.span() for m in compiled.finditer(text)
     ]

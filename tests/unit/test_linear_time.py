@@ -1,0 +1,132 @@
+"""What looks at text that others wrote takes time linear in it."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from functools import cache
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from memctl.domain import patterns
+from memctl.domain.accounts import account_of
+from memctl.domain.decisions import decisions_by_agent, decisions_by_user
+from memctl.domain.explanations import sentences
+from memctl.domain.hypotheses import findings_in
+from memctl.domain.insights import claims_in, own_prose
+from memctl.domain.mentions import libraries_declared, libraries_installed, people_in, services_in
+from memctl.domain.prompts import asks_for_work, is_complaint, said_in, words_in
+from memctl.domain.sentiment import mood_of
+from memctl.domain.shell import parts_of, without_documents, written_by
+from memctl.domain.signatures import errors_in
+from memctl.domain.stack import imports_in, manifest_in, subject_of
+from memctl.domain.tasks import description_of
+from memctl.domain.templates import plain, template_of
+from memctl.domain.text import canonical, sparse_query, tokens
+from memctl.infra.redaction import redactor_of
+
+NINE_LINES = """\
+          Traceback (most recent call last):
+        cythoning pkg/a.pyx to pkg/a.c
+        cythoning pkg/b.pyx to pkg/b.c
+        cythoning pkg/c.pyx to pkg/c.c
+        cythoning pkg/d.pyx to pkg/d.c
+        cythoning pkg/e.pyx to pkg/e.c
+        cythoning pkg/f.pyx to pkg/f.c
+        copying pkg/g.py -> build
+building without a name of an error
+"""
+"""Of a build: below what looks like a traceback nothing ends it. `re` took k^7 steps for k blanks before each line."""
+
+FUNCTIONS: dict[str, Callable[[str], object]] = {
+    "account_of": lambda text: account_of(text, 1_000),
+    "asks_for_work": asks_for_work,
+    "canonical": canonical,
+    "claims_in": lambda text: claims_in(text, said_by="user"),
+    "decisions_by_agent": lambda text: decisions_by_agent(text, thought=False),
+    "decisions_by_user": decisions_by_user,
+    "description_of": description_of,
+    "errors_in": lambda text: errors_in(text, "make test", failed=True, exit_code=1),
+    "errors_in_passing": lambda text: errors_in(text, "cat x", failed=False, exit_code=0),
+    "findings_in": lambda text: findings_in(text, thought=False),
+    "imports_in": lambda text: imports_in("a.py", text),
+    "is_complaint": is_complaint,
+    "libraries_declared": lambda text: libraries_declared("go.mod", text, "/work"),
+    "libraries_installed": lambda text: libraries_installed(text, "/work"),
+    "manifest_in": lambda text: manifest_in("go.mod", text),
+    "mood_of": mood_of,
+    "own_prose": own_prose,
+    "parts_of": parts_of,
+    "people_in": lambda text: people_in("git log", text),
+    "plain": plain,
+    "redact": lambda text: redactor().redact(text),
+    "said_in": said_in,
+    "sentences": sentences,
+    "services_in": services_in,
+    "sparse_query": sparse_query,
+    "subject_of": subject_of,
+    "template_of": template_of,
+    "tokens": tokens,
+    "without_documents": without_documents,
+    "words_in": words_in,
+    "written_by": written_by,
+}
+
+
+@cache
+def redactor():  # type: ignore[no-untyped-def]
+    return redactor_of(["ticket-[0-9]+"], anonymize=True)
+
+
+@cache
+def literals() -> tuple[str, ...]:
+    """What stands in memctl's patterns as it is: words, marks and beginnings of what they look for."""
+    import memctl.domain.derive  # noqa: F401  # registers most of them
+
+    written = (each.pattern for each in patterns.made() if isinstance(each.pattern, str))
+    found = {piece for source in written for piece in re.findall(r"[A-Za-z가-힣`'\"<>/=:.# -]{2,30}", source)}
+    return tuple(sorted(found))
+
+
+def seconds(function: Callable[[str], object], text: str) -> float:
+    """The least processor time of two calls. What a function keeps by text is asked for with another text each time."""
+    taken = []
+    for end in ("", " "):
+        began = time.process_time()
+        function(text + end)
+        taken.append(time.process_time() - began)
+    return min(taken)
+
+
+JOINTS = st.sampled_from(("", " ", "\n", "\n  ", "\t", ": ", "\x1b[0m", "é", "\\", '"', "'", "`", "(", "<<A\n"))
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_text_of_eight_times_the_length_takes_some_eight_times_as_long(name: str) -> None:
+    function = FUNCTIONS[name]
+    function("what is made at the first call")
+    for unit in (NINE_LINES, NINE_LINES.strip().splitlines()[0].strip() + "\n"):
+        expect_linear(function, unit)
+
+    @settings(max_examples=15, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck))
+    @given(st.lists(st.tuples(st.sampled_from(literals()), JOINTS), min_size=1, max_size=3))
+    def drawn(pieces: list[tuple[str, str]]) -> None:
+        expect_linear(function, "".join(piece + joint for piece, joint in pieces))
+
+    drawn()
+
+
+def expect_linear(function: Callable[[str], object], unit: str) -> None:
+    small, large = (seconds(function, unit * (size // len(unit) + 1)) for size in (3_000, 24_000))
+    assert large < 0.06 + 16 * small, f"{unit!r} repeated: {small:.3f} s and {large:.3f} s"
+
+
+def test_nine_lines_in_an_output_of_a_megabyte_are_read_at_five_megabytes_a_second() -> None:
+    text = (NINE_LINES + "ok\n") * (1_000_000 // len(NINE_LINES))
+    errors_in("what is made at the first call", "pip install .", failed=True, exit_code=1)
+    assert (
+        seconds(lambda each: errors_in(each, "pip install .", failed=True, exit_code=1), text) < len(text) / 5_000_000
+    )
