@@ -112,7 +112,9 @@ def _fault(connection: Connection, stuck: Stuck) -> Fault | None:
         if not events:
             return None
         first = events[0]
-        return Fault(Target("", *key), first.event_id, first.position, error, place, len(events) - 1)
+        return Fault(
+            Target("", *key), first.event_id, first.position, error, place
+        )  # what waits is counted as it is read
     if work.kind == "row":
         return Fault(Target(work.name, piece[0], piece[1]), UNKNOWN, end, error, place)
     if work.kind == "source":

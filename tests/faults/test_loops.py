@@ -17,7 +17,7 @@ from working import prove
 
 from memctl.domain.notes import MemoryNoted
 from memctl.domain.observations import event_id_of, session_stream
-from memctl.infra import dead_letters, generations
+from memctl.infra import dead_letters, generations, processing
 from memctl.infra.database import Connection
 from memctl.infra.dead_letters import DeadLetter
 from memctl.infra.embedded.process import Process
@@ -25,6 +25,7 @@ from memctl.infra.log.append import append
 from memctl.infra.log.mark import last_position
 from memctl.workers import frames, guard, progress
 from memctl.workers.progress import Board, Work
+from memctl.workers.stuck import set_aside
 
 SESSIONS = [[prompt(n, session=session, at=n) for n in range(1, 7)] for session in ("s1", "s2", "s3")]
 ENDLESS = prompt(3, f"mend the checkout {looping.ENDLESS}", session="s2", at=3)
@@ -221,3 +222,30 @@ def test_frames_are_those_of_the_thread_and_name_memctls_own() -> None:
     assert frames.place(frames.of_thread(told, 0xCD)) == "memctl.domain.derive:77 _fold"
     assert frames.place(frames.of_thread(told, 0xAB)) == "memctl.x:1 x"
     assert frames.place([]) == ""
+
+
+# --- what is no fold ---
+
+
+def test_a_processor_s_work_that_never_ended_failed_and_is_given_up_in_the_end(log: Connection) -> None:
+    stuck = guard.Stuck(Work("processor", "consolidator memory 7"), 0, "memctl.domain.near:9 near", 31.0)
+    for attempt in range(1, processing.MOST_ATTEMPTS + 1):
+        log.execute("UPDATE memctl.processing SET next_at = clock_timestamp()")
+        claimed = processing.claim(log, 1, "consolidator", "memory 7", "digest")
+        assert claimed is not None
+        assert claimed.attempt == attempt
+        set_aside(log, guard.Before((stuck,), (stuck,), 1))
+        assert processing.claim(log, 1, "consolidator", "memory 7", "digest") is None
+        with pytest.raises(processing.WorkLost):
+            processing.done(log, claimed, {})
+    (standing,) = processing.standings(log, 1)
+    assert (standing.working, standing.failed, standing.given_up) == (0, 0, 1)
+
+
+def test_a_step_that_never_ends_is_said_of_its_shard(log: Connection) -> None:
+    live = generations.live(log)
+    stuck = guard.Stuck(Work("stage 1", "0", generation=live.stage1), 0, "memctl.infra.log.read:5 read", 31.0)
+    set_aside(log, guard.Before((stuck,), (stuck,), 1))
+    (halt,) = dead_letters.halts(log, live)
+    assert (halt.stage, halt.error) == (1, "NoProgress")
+    assert "memctl.infra.log.read:5 read" in halt.message
