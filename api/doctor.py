@@ -54,6 +54,7 @@ def examine() -> Iterator[Check]:
         ("queue", lambda: _queue(settings)),
         ("vectors", lambda: _vectors(settings)),
         ("embedder", lambda: _embedder(settings)),
+        ("memory", lambda: _memory(settings)),
     )
     parts: tuple[tuple[str, Callable[[], Iterator[Check]]], ...] = (
         ("data directory", lambda: _data_directory(settings, found)),
@@ -240,6 +241,24 @@ def _vectors(settings: Settings) -> Iterator[Check]:
         )
     finally:
         client.close()
+
+
+def _memory(settings: Settings) -> Iterator[Check]:
+    """Whether all is folded, as everything else says it too."""
+    from memctl.api.health import health, servers, troubles
+    from memctl.api.reader import reader_of
+    from memctl.infra.database import connect
+
+    if settings.database_url is None:
+        yield _down("memory", "folded")
+        return
+    asked = servers(settings)
+    with connect(settings.database_url, name="memctl doctor", statement_timeout_ms=10_000) as connection:
+        found = troubles(health(reader_of(connection, settings.space), asked))
+    for each in found:
+        yield check("memory", each.kind, "", [each.what], advice=each.do)
+    if not found:
+        yield check("memory", "folded", "everything that was appended")
 
 
 def _embedder(settings: Settings) -> Iterator[Check]:

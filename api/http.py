@@ -39,6 +39,7 @@ from memctl.api.access import CALLER
 from memctl.api.deciding import Commands
 from memctl.api.delivering import Deliveries
 from memctl.api.explain import explain
+from memctl.api.health import health, servers, troubles
 from memctl.api.http_asked import (
     IN_DIGITS,
     LONGEST_PLACE,
@@ -60,7 +61,7 @@ from memctl.api.viewer.site import not_there, site
 from memctl.domain.memory import MemoryKind
 from memctl.domain.scoring import PROFILES
 from memctl.infra import rebuilds
-from memctl.infra.settings_model import Llm
+from memctl.infra.settings_model import Llm, Settings
 from memctl.infra.silence import Silence
 
 Bucket = Literal["PROFILE", "PREFERENCE", "EPISODIC", "SEMANTIC", "FACT"]
@@ -114,7 +115,7 @@ def application(
     http_problems.install(app)
     app.add_exception_handler(404, not_there)
     timings = metrics.Timings()
-    app.include_router(_probes(readers))
+    app.include_router(_probes(readers, doors.settings))
     app.include_router(metrics.routes(readers, timings, doors.settings))
     reading = [Depends(http_live.caught_up(readers)), Depends(http_as_of.as_of(doors.settings))]
     app.include_router(_routes(readers, engine, doors.settings.llm), prefix=metrics.PREFIX, dependencies=reading)
@@ -135,7 +136,7 @@ def application(
     return app
 
 
-def _probes(readers: Readers) -> APIRouter:
+def _probes(readers: Readers, settings: Settings) -> APIRouter:
     router = APIRouter(tags=["probes"])
 
     @router.get("/healthz")
@@ -145,9 +146,12 @@ def _probes(readers: Readers) -> APIRouter:
 
     @router.get("/readyz")
     def readyz() -> Response:
-        """Whether it can answer questions: the database is there, and has read models."""
-        readers.read(lambda reader: reader.live)
-        return json_of({"status": "ready"})
+        """Whether it can answer questions: the database is there, and has read models. Beside that, whether all is well
+        as `memctl status` says it, or what kind of thing is not, since when, and at which position."""
+        asked = servers(settings)
+        found = troubles(readers.read(lambda reader: health(reader, asked)))
+        told = [{"kind": each.kind, "since": each.since, "position": each.position} for each in found]
+        return json_of({"status": "ready", "well": not found, "troubles": told})
 
     return router
 

@@ -12,13 +12,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import pairwise
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, get_args, get_type_hints
 
 from fastapi import APIRouter, Response
 
 from memctl.api import learning
 from memctl.api.counting import Counted
-from memctl.api.health import Health, health
+from memctl.api.health import Health, Trouble, health, servers, troubles
 from memctl.api.learning import Changes, Learnt, Use
 from memctl.api.places import Places
 from memctl.api.reader import Reader, Readers
@@ -59,11 +59,14 @@ METRICS = (
     Metric("log_mark_age_seconds", "Age of the oldest event that may not be read yet; 0 where there is none."),
     Metric("shard_position", "Position up to which a shard is folded.", ("stage", "shard")),
     Metric("shard_lag", "Positions that a shard is behind.", ("stage", "shard")),
+    Metric("unfolded_seconds", "Age of the oldest event not folded 30 s after it was appended; 0 where all are."),
+    Metric("troubles", "What is not well, as `memctl status` says, and whether it needs a person.", ("kind", "needs")),
     Metric("shards_halted", "Shards that stand still."),
     Metric("slow_writers", "Transactions that others wait for: nothing appended after them is read."),
     Metric("dead_letters", "Events and keys that no fold could take."),
     Metric("points_waiting", "Points that the vector store does not have yet."),
     Metric("dense_waiting", "Points that wait for their dense vector."),
+    Metric("dense_seconds_left", "Time to embed what waits; none where nobody knows."),
     Metric("filling_waiting", "Points that wait for a vector of the model that is to serve; 0 where there is none."),
     Metric("spool_deliveries", "Hook deliveries that wait on this machine's disk."),
     Metric("spool_refused", "Hook deliveries that found no room in this machine's spool, ever.", kind="counter"),
@@ -105,9 +108,10 @@ def routes(readers: Readers, timings: Timings, settings: Settings) -> APIRouter:
     @router.get("/metrics", response_class=Response)
     def figures() -> Response:
         """How far everything is, for Prometheus."""
+        asked = servers(settings)
         found, spent, taught = readers.read(
             lambda reader: (
-                health(reader),
+                health(reader, asked),
                 budget.spent(reader.connection),
                 counted.of("learning", version_of(reader), lambda: _learning(reader)),
             )
@@ -133,11 +137,14 @@ def _of_the_database(found: Health) -> list[Sample]:
         Sample("log_mark_age_seconds", found.mark_age_s),
         *(Sample("shard_position", shard.position, at) for at, shard in shards),
         *(Sample("shard_lag", shard.lag, at) for at, shard in shards),
+        Sample("unfolded_seconds", found.behind.seconds if found.behind is not None else 0),
+        *_of_troubles(found),
         Sample("shards_halted", len(found.standing.halted)),
         Sample("slow_writers", len(found.standing.writers)),
         Sample("dead_letters", len(found.standing.letters)),
         Sample("points_waiting", found.to_write),
         Sample("dense_waiting", found.to_embed),
+        *([] if found.embedding_s is None else [Sample("dense_seconds_left", found.embedding_s)]),
         Sample("filling_waiting", found.filling.waiting if found.filling is not None else 0),
         Sample("replay_running", found.replay is not None),
         Sample("replay_failed", found.failed),
@@ -149,6 +156,13 @@ def _of_the_database(found: Health) -> list[Sample]:
         ),
         *(Sample(f"{name}_bytes", size) for name, size in found.sizes.items()),
     ]
+
+
+def _of_troubles(found: Health) -> Iterator[Sample]:
+    told = Counter((trouble.kind, trouble.needs) for trouble in troubles(found))
+    for kind in get_args(get_type_hints(Trouble)["kind"]):
+        for needs in (True, False):
+            yield Sample("troubles", told[kind, needs], (kind, "yes" if needs else "no"))
 
 
 def of_language_models(spent: budget.Spent, llm: Llm) -> list[Sample]:

@@ -165,10 +165,16 @@ def memctl() -> None:
     """
 
 
+ITS_OWN = "a process of its own"
+"""What the root context carries where the command line is all that this process does: it may be forked."""
+
+
 def run() -> None:
     """Run the command line; errors that a person can act on end it with their message, their hint and their code."""
     try:
-        code = memctl.main(standalone_mode=False)  # what ctx.exit was given, else what the command returned
+        code = memctl.main(
+            standalone_mode=False, obj=ITS_OWN
+        )  # what ctx.exit was given, else what the command returned
         sys.exit(code if isinstance(code, int) else 0)
     except click.exceptions.Abort:
         click.echo("aborted", err=True)

@@ -94,6 +94,7 @@ def _replay(
     from memctl.workers.replay import stages_of
 
     first = stages_of(names)
+    watched(settings)
     with _vectors(settings) as qdrant, progress_bar() as progress:
         rebuild = partial(
             run,
@@ -120,6 +121,14 @@ def _replay(
         if not as_json and not keep_live:
             click.echo("the rebuilt rows are live now; --rollback switches back to the former ones", err=True)
         raise click.exceptions.Exit(1)
+
+
+def watched(settings: Settings) -> None:
+    """Have the folds that follow watched, unless others share this process: one that makes no progress ends them."""
+    from memctl.workers import stuck
+
+    if click.get_current_context().find_root().obj is not None:
+        stuck.watched(settings.require("database_url"))
 
 
 def _roll_back(settings: Settings, as_json: bool) -> None:
@@ -172,6 +181,7 @@ def _as_of(
 
     at: Position | datetime = _position(moment) if moment.isascii() and moment.isdigit() else _time(moment)
     url = settings.require("database_url")
+    watched(settings)
     if isinstance(at, datetime):
         with connect(url, name="memctl as of") as connection:
             position = position_at(connection, at)

@@ -22,7 +22,6 @@ from memctl.domain.errors import MemctlError
 from memctl.domain.wording import size, span
 
 if TYPE_CHECKING:
-    from memctl.api.dead_letters import Standing
     from memctl.api.health import Health
     from memctl.infra.backups import Kept
     from memctl.infra.embedded.instance import Status
@@ -89,8 +88,10 @@ def look_at(settings: Settings) -> Look:
 def status(context: click.Context, data_dir: Path | None, as_json: bool) -> None:
     """Show how everything is, at a glance; exit code 1 where something needs a person.
 
-    That is a program that should run and does not, dead letters, a shard that stands still, a writer that others wait
-    for, rows that a replay found to differ, and what was damaged or refused. `memctl doctor` looks deeper.
+    "All is well" means that everything appended more than 30 s ago is folded, and nothing else needs a person: no
+    program that should run and does not, no dead letter, no shard that stands still, no writer that others wait for, no
+    server that does not answer, no rows that a replay found to differ, nothing that was damaged or refused. Else it
+    says what is not well, since when, at which event, and what to do. `memctl doctor` looks deeper.
 
     \b
     memctl status                 # for people
@@ -155,11 +156,7 @@ def troubles_of(look: Look) -> list[str]:
     if (found.running or found.elsewhere) and health is None:
         told.append("the database does not answer")
     if health is not None:
-        told += _waits(health.standing)
-        if health.differed and health.ended is not None:
-            told.append(f"the last replay found that {health.ended.message}")
-        if health.failed and health.ended is not None:
-            told.append(f"the last replay failed: {health.ended.message}")
+        told += _of(health, needs=True)
     told += _room(look)
     told += [f"damaged, and set aside for you to look at: {found.places.data / path}" for path in found.aside]
     if look.kept is not None and look.kept.overdue(datetime.now(UTC)):
@@ -169,17 +166,11 @@ def troubles_of(look: Look) -> list[str]:
     return told
 
 
-def _waits(standing: Standing) -> Iterator[str]:
-    if standing.letters:
-        waiting = sum(letter.waiting for letter in standing.letters)
-        yield f"dead letters: {len(standing.letters)}, with {waiting} waiting behind them; see: memctl dlq list"
-    for halt in standing.halted:
-        yield f"stage {halt.stage} shard {halt.shard} stands still at position {halt.position}: {halt.message}"
-    for writer in standing.writers:
-        yield (
-            f"nothing new is read until {writer.application or 'a client'} (process {writer.pid} of Postgres,"
-            f" {writer.state or 'connected'} for {writer.seconds:.0f} s) ends its transaction; see: memctl doctor"
-        )
+def _of(health: Health, *, needs: bool) -> list[str]:
+    """What needs a person, or passes by itself, as everything else says it too."""
+    from memctl.api.health import troubles
+
+    return [str(trouble) for trouble in troubles(health) if trouble.needs == needs]
 
 
 def _room(look: Look) -> Iterator[str]:
@@ -199,6 +190,9 @@ def screen(look: Look, troubles: Sequence[str], rates: dict[str, str] | None = N
     if troubles:
         yield click.style(f"needs you: {line(troubles[0])}", fg="red", bold=True)
         yield from (click.style(f"           {line(each)}", fg="red") for each in troubles[1:])
+    elif waiting := _of(look.health, needs=False) if look.health is not None else []:
+        yield click.style(f"not all is done: {line(waiting[0])}", fg="yellow", bold=True)
+        yield from (click.style(f"                 {line(each)}", fg="yellow") for each in waiting[1:])
     else:
         yield click.style("all is well", fg="green", bold=True)
     yield ""
@@ -240,7 +234,9 @@ def _figures(look: Look) -> Iterator[tuple[str, str]]:
             behind.insert(0, f"{health.last_position - health.mark:,} not readable yet, for {health.mark_age_s:.0f} s")
         yield "log", f"up to {health.last_position:,}; {'; '.join(behind[:MOST_NAMED]) or 'all read'}"
         vectors = [f"{health.to_write:,} to write"] if health.to_write else []
-        vectors += [f"{health.to_embed:,} found by their words only, until embedded"] if health.to_embed else []
+        if health.to_embed:
+            left = f" (about {span(health.embedding_s)})" if health.embedding_s else ""
+            vectors.append(f"{health.to_embed:,} found by their words only, until embedded{left}")
         yield "vectors", "; ".join(vectors) or "all written"
         if (made := health.filling) is not None:
             done = f"{made.points - made.waiting:,} of {made.points:,} embedded"
@@ -343,13 +339,13 @@ def _pressed_q(seconds: float) -> bool:
 
 def _health(settings: Settings) -> Health | None:
     """None where the database cannot be asked now, which is told elsewhere."""
-    from memctl.api.health import health
+    from memctl.api.health import health, servers
     from memctl.api.reader import reader_of
     from memctl.infra.database import connect, outages
 
     try:
         with outages(), connect(settings.require("database_url"), name="memctl status") as connection:
-            return health(reader_of(connection, settings.space))
+            return health(reader_of(connection, settings.space), servers(settings))
     except MemctlError:
         return None
 
@@ -374,6 +370,8 @@ def _cpu_seconds(pid: int) -> float:
 
 def _as_json(look: Look, needs_a_person: bool) -> dict[str, Any]:
     import msgspec
+
+    from memctl.api.health import troubles as all_troubles
 
     found, health = look.status, look.health
     standing = None if health is None else health.standing
@@ -416,6 +414,7 @@ def _as_json(look: Look, needs_a_person: bool) -> dict[str, Any]:
         "bytes": None if health is None else health.sizes,
         "free_bytes": look.free,
         "errors": [{"at": at.isoformat(), "program": program, "what": what} for at, program, what in look.errors],
+        "troubles": None if health is None else [msgspec.to_builtins(each) for each in all_troubles(health)],
         "needs_a_person": needs_a_person,
         "endpoints": {name: public(str(url)) for name, url in found.endpoints.items() if not _secret(name)},
     }
@@ -428,6 +427,7 @@ def _vectors_as_json(health: Health) -> dict[str, Any]:
     return {
         "to_write": health.to_write,
         "to_embed": health.to_embed,
+        "seconds_left": health.embedding_s,
         "model_to_come": None if made is None else msgspec.to_builtins(made),
     }
 

@@ -43,6 +43,10 @@ def verify(context: click.Context, paths: tuple[Path, ...], repair: bool, rebuil
     from memctl.infra.settings import load_settings
 
     settings = load_settings()
+    if rebuilt and settings.database_url is not None:
+        from memctl.cli.replay import watched
+
+        watched(settings)
     began = time.monotonic()
     with _progress() as progress:
         verification = Verification(settings, paths, repair, progress)

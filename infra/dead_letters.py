@@ -15,6 +15,7 @@ from uuid import UUID
 
 import msgspec
 
+from memctl.domain.errors import MemctlError
 from memctl.domain.event import Position, derived_id
 from memctl.domain.skipping import EventSkipped
 from memctl.infra.database import Connection
@@ -103,8 +104,19 @@ class LeftOut:
         return route in self.rows or (source, projection, None) in self.rows
 
 
+class NoProgress(MemctlError):
+    """A fold took more than {seconds:g} s of processor time, and was ended at {place}."""
+
+    hint = "run a memctl that can fold it, then `memctl dlq retry`"
+
+    def __init__(self, seconds: float, place: str) -> None:
+        super().__init__(seconds=seconds, place=place)
+
+
 def place_of(problem: BaseException) -> str:
     """Where in memctl's code an exception was raised: module, line and function."""
+    if isinstance(problem, NoProgress):
+        return str(vars(problem)["place"])
     ours = [
         (frame.f_globals.get("__name__", ""), line, frame.f_code.co_name)
         for frame, line in traceback.walk_tb(problem.__traceback__)

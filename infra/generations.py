@@ -15,7 +15,7 @@ import msgspec
 
 from memctl.domain import patterns
 from memctl.domain.errors import MemctlError
-from memctl.domain.event import Position
+from memctl.domain.event import Position, stream_hash
 from memctl.infra import readmodels, rules
 from memctl.infra.database import Connection, past_deadlocks
 
@@ -268,6 +268,11 @@ def hashes_of(shard: int, shards: int) -> tuple[int, int]:
     return shard * 256 // shards, (shard + 1) * 256 // shards - 1
 
 
+def shard_of(stream: str, shards: int) -> int:
+    """The shard whose `hashes_of` hold the stream's hash."""
+    return ((stream_hash(stream) + 1) * shards - 1) // 256
+
+
 def acquire(connection: Connection, generation: int, shard: int, owner: str) -> Lease | None:
     """Take the lease of a shard if nobody holds it, or its holder let it run out. Its epoch grows with each taking.
 
@@ -326,6 +331,13 @@ def renew(connection: Connection, lease: Lease) -> Lease:
     if held.rowcount != 1:
         raise LeaseLost(shard=lease.shard)
     return lease
+
+
+def release_all(connection: Connection, owner: str) -> None:
+    """Let go of every lease of an owner that has ended; `owner` is how its name begins."""
+    connection.execute(
+        "UPDATE memctl.offsets SET owner = NULL, lease_until = NULL WHERE starts_with(owner, %s)", [owner]
+    )
 
 
 def release(connection: Connection, lease: Lease) -> None:

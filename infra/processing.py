@@ -101,6 +101,17 @@ def failed(connection: Connection, claimed: Claim, problem: str) -> None:
         _settle(connection, claimed, "failed", problem[:200], PAUSES[claimed.attempt - 1], None)
 
 
+def never_ended(connection: Connection, processor: str, subject: str, problem: str) -> None:
+    """Work failed whose process had to be ended: of every space in which it was under way."""
+    connection.execute(
+        "UPDATE memctl.processing SET status = CASE WHEN attempts >= %s THEN 'given up' ELSE 'failed' END,"
+        " problem = %s, lease_until = NULL, next_at = clock_timestamp() + (%s::interval[])[least(attempts, %s)],"
+        " epoch = epoch + 1, updated_at = clock_timestamp()"
+        " WHERE processor = %s AND subject = %s AND status = 'working'",
+        [MOST_ATTEMPTS, problem[:200], list(PAUSES), len(PAUSES), processor, subject],
+    )
+
+
 def later(connection: Connection, claimed: Claim, problem: str, pause: timedelta) -> None:
     """The work could not be tried (no money left, nobody to ask): that counts as no attempt. Raises: WorkLost."""
     _settle(connection, claimed, "failed", problem[:200], pause, None, attempts=claimed.attempt - 1)

@@ -15,6 +15,12 @@ DRAIN = "memctl.workers.jobs.drain"
 COALESCE_MS = 2000
 """A second wake-up for the same shard within this time is not queued, unless the job has begun to read since."""
 
+EMBEDDED_FOR_S = 300
+"""How long a rate of embedding is said after it was measured."""
+
+_EMBEDDED = "memctl:embedded"
+"""For all installations on this server: they share a machine's processors."""
+
 Shard = tuple[int, int]
 """Stage and shard."""
 
@@ -48,6 +54,21 @@ def wake(redis: Redis, installation: str, shards: Iterable[Shard]) -> None:
             queue(redis, installation).enqueue_call(
                 DRAIN, args=(stage, shard), result_ttl=0, failure_ttl=300, ttl=600, timeout=120
             )
+
+
+def embeds(redis: Redis, per_s: float) -> None:
+    """Note how many texts a second are embedded, for a while. Raises: redis.exceptions.RedisError."""
+    redis.set(_EMBEDDED, f"{per_s:.3f}", ex=EMBEDDED_FOR_S)
+
+
+def embedded_per_s(url: str) -> float | None:
+    """How many texts a second are embedded; None where none were of late. Raises: redis.exceptions.RedisError."""
+    redis = connect(url)
+    try:
+        found = redis.get(_EMBEDDED)
+        return None if found is None else float(found)
+    finally:
+        redis.close()
 
 
 def answered(redis: Redis, installation: str, stage: int, shard: int) -> None:

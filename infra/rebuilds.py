@@ -267,9 +267,18 @@ def did(connection: Connection, rebuild: int, claimed: Claimed) -> None:
     )
 
 
-def could_not(connection: Connection, rebuild: int, claimed: Claimed, fault: str) -> None:
+def task(connection: Connection, rebuild: int, step: int, number: int) -> Task | None:
+    """A task by its number; None where its rebuild has ended."""
+    row = connection.execute(
+        "SELECT task FROM memctl.rebuild_tasks WHERE rebuild = %s AND step = %s AND number = %s",
+        [rebuild, step, number],
+    ).fetchone()
+    return None if row is None else msgspec.json.decode(row[0], type=Task)
+
+
+def could_not(connection: Connection, rebuild: int, step: int, number: int, fault: str) -> None:
     """Note that a task cannot be done, and why: nobody tries it again."""
     connection.execute(
         "UPDATE memctl.rebuild_tasks SET fault = %s WHERE rebuild = %s AND step = %s AND number = %s",
-        [fault, rebuild, claimed.step, claimed.number],
+        [fault, rebuild, step, number],
     )

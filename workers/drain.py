@@ -23,6 +23,7 @@ from memctl.infra.database import Connection, DatabaseUnavailable, connect
 from memctl.infra.generations import Lease, LeaseLost
 from memctl.infra.log.mark import move_mark
 from memctl.infra.log.migrate import refuse_newer
+from memctl.workers import progress
 from memctl.workers.poison import told
 from memctl.workers.stage1 import Stage1
 from memctl.workers.stage2 import Stage2
@@ -68,12 +69,17 @@ class OtherRules(MemctlError):
     hint = "run `memctl replay --all`"
 
 
+def owner_of(pid: int) -> str:
+    """How the owner of a lease is called, to begin with, that a process of this machine holds."""
+    return f"{socket.gethostname()}:{pid}:"
+
+
 class Drainer:
     """Drains shards over one connection of its own, which is opened anew after a fault. Not for several threads."""
 
     def __init__(self, database_url: str, batch: int = 2000) -> None:
         self._url = database_url
-        self._owner = f"{socket.gethostname()}:{os.getpid()}:{id(self):x}"
+        self._owner = f"{owner_of(os.getpid())}{id(self):x}"
         self._batch = batch
         self._connection: Connection | None = None
         self._forget()
@@ -161,6 +167,7 @@ class Drainer:
             raise
         finally:
             held.end()
+            progress.slot().idle()
         generations.release(connection, lease)
         return lease.position > began
 

@@ -95,6 +95,10 @@ class Members:
                     found[source] = Changed(key[1], held[0])
         return found
 
+    def source(self, source: SourceKey, upstream: str | None = None, upstream_key: str | None = None) -> Item | None:
+        """One source as it stands now, a row of another read model with its name and key; None where it is gone."""
+        return self.sources({source: Route((), upstream, upstream_key)}).get(source)
+
     def load(self, p: Projection, keys: Iterable[RowKey]) -> None:
         """Have these rows at hand, where they are there."""
         missing = [key for key in keys if (p.name, key) not in self._rows]

@@ -30,6 +30,7 @@ from memctl.infra.vector_models import VectorModel
 from memctl.infra.vectors import CollectionMissing, VectorStoreUnavailable, drift, store
 from memctl.infra.vectors.drift import Drift
 from memctl.projections.vector_points import VectorPoint
+from memctl.workers import progress
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient
@@ -40,6 +41,9 @@ log = logging.getLogger("memctl.outbox")
 
 EMBEDDER_NICENESS = 15
 """Of the thread that embeds, and those it starts."""
+
+RATE_EVERY_S = 5.0
+"""How often it is said how many texts a second are embedded."""
 
 SYNC_BATCH = 256
 
@@ -75,6 +79,10 @@ class Outbox:
         if not queued:
             return 0
         keys = [q.key for q in queued]
+        with progress.step("points", "written"):
+            return self._write(queued, keys)
+
+    def _write(self, queued: Sequence[outbox.Queued], keys: list[readmodels.RowKey]) -> int:
         rows = readmodels.load(self._connection, self._points, self._generation, keys)
         names = space_names(self._connection)
         hashes = [row.dense_hash for row in rows.values()]
@@ -296,7 +304,16 @@ class OutboxLoop:
     other's place once none is missing.
     """
 
-    def __init__(self, database_url: str, qdrant_url: str, qdrant_api_key: str | None, embedders: Embedders) -> None:
+    def __init__(
+        self,
+        database_url: str,
+        qdrant_url: str,
+        qdrant_api_key: str | None,
+        embedders: Embedders,
+        embeds: Callable[[float], None] = lambda _: None,
+    ) -> None:
+        """`embeds` is called now and then with how many texts a second are embedded."""
+        self._embeds = embeds
         self._database_url = database_url
         self._qdrant = (qdrant_url, qdrant_api_key)
         self._embedders = embedders
@@ -381,7 +398,8 @@ class OutboxLoop:
                             points = Outbox(connection, client, generation)
                             while not self._stop.is_set() and points.sync():
                                 self._embed.set()
-                            scrubbing = scrub.step(generation)
+                            with progress.step("points", "compared"):
+                                scrubbing = scrub.step(generation)
                             switched(connection, generation, scrub)
                     self._moved.wait(SCRUB_PAUSE_S if scrubbing else 1.0)
                     self._moved.clear()
@@ -404,6 +422,10 @@ class OutboxLoop:
         for problem in failed.values():
             raise problem
 
+    def _embedded(self, points: Outbox, embedder: Embedder) -> int:
+        with progress.step("texts", "embedded"):
+            return points.embed(embedder)
+
     def _ask_for_chosen(self, connection: Connection) -> dict[str, MemctlError]:
         """Have the model that the settings ask for filled, where it does not serve; once, when it is known what it is.
         Of several workers with other settings, the one that was started last is heard."""
@@ -422,14 +444,19 @@ class OutboxLoop:
     ) -> None:
         """Embed what waits: what is new for the searches of now first, then for those to come. One embedder that fails
         holds up no other; what it raised is put among the `failed`, by model."""
+        began, made = time.monotonic(), 0
         while not self._stop.is_set() and generations.live(connection).stage2 == generation:
+            if made and (took := time.monotonic() - began) > RATE_EVERY_S:
+                self._embeds(made / took)
+                began, made = time.monotonic(), 0
             models = vector_models.models(connection).written
             self._embedders.keep_only(*(each.name for each in models))
             for model in models:
                 if model.embeds and model.name not in failed:
                     try:
                         embedder = self._embedders.load(model.recipe)
-                        if embedder is not None and points.embed(embedder):
+                        if embedder is not None and (count := self._embedded(points, embedder)):
+                            made += count
                             break
                     except (EmbedderFailed, OverBudget) as problem:
                         failed[model.name] = problem

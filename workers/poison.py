@@ -8,7 +8,7 @@ worker comes back later. A fault of what is folded would come again for ever: it
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import psycopg
@@ -164,6 +164,10 @@ class Letters:
         """What was parked over one of these sources."""
         return [target for source in self._over.keys() & sources for target in self._over[source]]
 
+    def position(self, target: Target) -> Position:
+        """Up to where was folded when it was parked."""
+        return self.of[target].fault.position
+
     def rows(self, projection: str, keys: Collection[RowKey]) -> list[Target]:
         """Those rows of a read model that are parked."""
         parked = self._rows.get(projection, {})
@@ -173,25 +177,35 @@ class Letters:
 class Parking:
     """What is parked in a generation, and what one batch changes about it. Nothing is written before `save`.
 
-    `letters` are those that the batch may meet.
+    `letters` are those that the batch may meet. What was parked over something behind `before` was parked in an attempt
+    at this very batch, which was ended: that it comes again is no reason to try it again.
     """
 
-    def __init__(self, connection: Connection, generation: int, letters: Letters, *, parks: bool) -> None:
+    def __init__(
+        self, connection: Connection, generation: int, letters: Letters, *, parks: bool, before: Position
+    ) -> None:
         self._connection = connection
+        self._before = before
         self._generation = generation
         self._parks = parks
         self._letters = letters
         self._tried: dict[Target, DeadLetter] = {}
         self._faults: dict[Target, Fault] = {}
         self._waits: dict[int, int] = {}
+        self.endless: Mapping[Target, Fault] = {}
+        """What is known not to come to an end, and over which source."""
 
     def over(self, sources: Collection[SourceKey]) -> list[Target]:
         """What was parked over one of these sources, and has not been tried again in this batch."""
-        return [target for target in self._letters.over(sources) if target not in self._tried]
+        return [target for target in self._letters.over(sources) if self.passed(target) and target not in self._tried]
 
     def rows(self, projection: str, keys: Collection[RowKey]) -> list[Target]:
         """Those rows of a read model that are parked, and have not been tried again in this batch."""
         return [target for target in self._letters.rows(projection, keys) if target not in self._tried]
+
+    def passed(self, target: Target) -> bool:
+        """Whether what a target was parked over was read before this batch."""
+        return self._letters.position(target) <= self._before
 
     @property
     def untouched(self) -> bool:

@@ -10,10 +10,11 @@ import hashlib
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import cache
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 from uuid import UUID
 
@@ -35,6 +36,7 @@ from memctl.infra.redaction.text import redactor_for
 from memctl.infra.settings import Settings
 from memctl.projections.kernel import Projection, projections
 from memctl.projections.memory_rows import Memory
+from memctl.workers import progress
 
 if TYPE_CHECKING:
     from memctl.infra.redaction import Redactor
@@ -181,6 +183,8 @@ def process(
     if rebuilds.running(desk.connection, "replace") or erase.at_work_since(desk.connection, began, desk.space_id):
         return 0
     recorded = 0
+    slot, looking = progress.slot(), progress.Work("processor", processor.name)
+    slot.over(looking)
     for work in processor.find(desk):
         # What was found may hold what was forgotten since: the next look finds it without.
         if stop() or erase.at_work_since(desk.connection, began, desk.space_id):
@@ -191,6 +195,7 @@ def process(
         if claimed is None:
             continue
         desk.claimed = claimed
+        slot.over(progress.Work("processor", f"{processor.name} {work.subject}"))
         try:
             recorded += _do(desk, processor, work, claimed, began)
         except WorkLost as problem:
@@ -200,6 +205,8 @@ def process(
             break
         finally:
             desk.claimed = None
+            slot.over(looking)
+    slot.idle()
     return recorded
 
 
@@ -266,12 +273,23 @@ def wake(desk: Desk) -> None:
 class ProcessorLoop:
     """Lets processors look for work once a minute, one after the other, until told to stop."""
 
-    def __init__(self, settings: Settings, processors: Sequence[Processor], stop: threading.Event) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        processors: Sequence[Processor],
+        stop: threading.Event,
+        never_ended: Mapping[str, int] = MappingProxyType({}),
+    ) -> None:
+        """`never_ended`: how often, by processor, a process before this one had to be ended in the middle of it."""
         self._settings = settings
         self._processors = processors
         self._stop = stop
         self._desk: Desk | None = None
-        self._rests_until: dict[str, float] = {}  # by processor, on the monotonic clock
+        # By processor, on the monotonic clock.
+        self._rests_until = {
+            name: time.monotonic() + processing.PAUSES[min(count, len(processing.PAUSES)) - 1].total_seconds()
+            for name, count in never_ended.items()
+        }
         self._thread = threading.Thread(target=self._run, name="processors", daemon=True)
 
     def start(self) -> None:

@@ -41,7 +41,9 @@ from memctl.infra.readmodels import RowKey
 from memctl.infra.rebuilds import Rebuild, Task
 from memctl.projections.kernel import Changed, Projection, Recorded, projections
 from memctl.projections.stage1 import Delta, fold_stream, stored
+from memctl.workers import progress, trial
 from memctl.workers.poison import CannotFold, fold_whole, keys_of, named, of_content, told
+from memctl.workers.progress import EVENT_CPU_S, Work
 from memctl.workers.sources import recorded_sources, row_source
 
 log = logging.getLogger("memctl.replay")
@@ -231,6 +233,10 @@ class Worker:
         self._connection = connection
         self._rebuild = rebuild
         self._by_name = {p.name: p for p in projections()}
+        self._slot = progress.slot()
+        self._watched = ""
+        # Beside a look at the past a worker folds what comes; for a rebuild all wait.
+        self._fold_s = trial.SEARCH_CPU_S if rebuild.purpose == "as_of" else trial.TRIAL_CPU_S
         connection.execute("SET idle_in_transaction_session_timeout = 0")  # a fold takes as long as it takes
 
     def work(self) -> bool:
@@ -247,6 +253,7 @@ class Worker:
                     return False
                 # What is built is made durable when its tables are finished, and by the switch.
                 self._connection.execute("SET LOCAL synchronous_commit = off")
+                self._watched = f"{self._rebuild.id}/{claimed.step}/{claimed.number}"
                 with _uncollected():
                     self._do(claimed.task)
                 rebuilds.did(self._connection, self._rebuild.id, claimed)
@@ -256,7 +263,9 @@ class Worker:
                 raise
             why = told(self._named(claimed.task, fault))
             log.debug("a task of rebuild %d cannot be done: %s: %s", self._rebuild.id, claimed.task, why)
-            rebuilds.could_not(self._connection, self._rebuild.id, claimed, why)
+            rebuilds.could_not(self._connection, self._rebuild.id, claimed.step, claimed.number, why)
+        finally:
+            self._slot.idle()
         return True
 
     def _named(self, task: Task, fault: Exception) -> Exception:
@@ -299,9 +308,11 @@ class Worker:
 
         for (space_id, stream), events in scan_streams(connection, upto, task.after, task.to):
             known = without(events, gone.get((space_id, stream), ()))
+            self._slot.over(Work("task", self._watched, [(space_id, stream)]), self._fold_s + EVENT_CPU_S * len(events))
             delta = fold_whole((space_id, stream), known, partial(folded, stream, space_id))
             deltas.append((space_id, stream, delta))
             waiting += len(events)
+            self._slot.idle()
             if waiting >= CHUNK:
                 _write(connection, generation, upto, deltas)
                 deltas, waiting = [], 0
@@ -323,7 +334,9 @@ class Worker:
         # The past is shown without what was left out since, as it is without what was erased since.
         upto = mark(connection) if self._rebuild.purpose == "as_of" else self._rebuild.upto
         left_out = LeftOut(dead_letters.skips(connection, upto))
-        for source, item, upstream in self._sources(p, (part, parts) if p.one_to_one else (0, 1)):
+        self._slot.over(Work("task", self._watched), self._fold_s)
+        for number, (source, item, upstream) in enumerate(self.sources(p, part, parts)):
+            self._slot.pass_to(number)
             key: str | None = None
             try:
                 keys = keys_of(p, source, item, left_out)
@@ -354,11 +367,10 @@ class Worker:
         facts.copy_routes(connection, generation, routes)
         write_rows()
 
-    def _sources(
-        self, p: Projection, share: tuple[int, int]
-    ) -> Iterator[tuple[SourceKey, Any, tuple[str, str] | None]]:
-        """What goes to a projection, of all or a share (n, of): facts, recorded events, and the rows it reads, with
-        their name and key."""
+    def sources(self, p: Projection, part: int, parts: int) -> Iterator[tuple[SourceKey, Any, tuple[str, str] | None]]:
+        """What a task of stage 2 goes through, in an order that stays: facts, recorded events, and the rows that the
+        projection reads, with their name and key."""
+        share = (part, parts) if p.one_to_one else (0, 1)
         connection, rebuild = self._connection, self._rebuild
         tags = [_TAGS[fact] for fact in p.facts]
         if tags:
@@ -445,16 +457,19 @@ def long_reader(url: str) -> Iterator[Connection]:
 def main(rebuild_id: int, leader: int) -> None:
     """Help with a rebuild until it has no more tasks, or its leader is gone."""
     from memctl.infra.embedded.launch import die_with_parent
+    from memctl.workers import guard, stuck
 
     die_with_parent(signal.SIGKILL, leader)
+    before = guard.begin()
     with connect(os.environ["MEMCTL_DATABASE_URL"], name="memctl replay helper") as connection:
+        stuck.set_aside(connection, before)
         rebuild = rebuilds.read(connection, rebuild_id)
         if rebuild is None:
             return
         if generations.fingerprints(connection, rebuild.stage1, rebuild.stage2) != {rules.fingerprint()}:
             return  # other code has been installed since the leader began
         worker = Worker(connection, rebuild)
-        while os.getppid() == leader:
+        while True:  # it ends with its guard, and that with the leader
             if not worker.work():
                 time.sleep(POLL_S)
 

@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from uuid import UUID
 
 from memctl.domain.errors import MemctlError
-from memctl.domain.event import Position, stream_hash
-from memctl.infra import facts, generations
+from memctl.domain.event import Position
+from memctl.infra import dead_letters, facts, generations
 from memctl.infra.database import Connection
-from memctl.infra.dead_letters import DeadLetter
+from memctl.infra.dead_letters import DeadLetter, Target
 from memctl.infra.facts import SourceKey
 from memctl.infra.generations import Lease
 from memctl.infra.log.migrate import refuse_newer
@@ -27,6 +27,7 @@ from memctl.workers.drain import OtherRules
 from memctl.workers.sources import Source, of_fact
 from memctl.workers.stage1 import Stage1
 from memctl.workers.stage2 import Stage2
+from memctl.workers.trial import never_ending
 
 PATIENCE_S = 30.0
 """How long to wait for a lease that a worker holds."""
@@ -52,7 +53,8 @@ def refold(
     """Fold streams, rows of stage 2 (projection, and key) and what was parked anew, and all that follows from it.
 
     The rows are then those of a full rebuild at the same position. `letters` are of the live generations; what cannot
-    be folded still is parked again, or with `parks` False raised. `recorded` are events (space, delivery) that stage 2
+    be folded still is parked again, or with `parks` False raised; what made no progress before is tried apart first,
+    while others go on. `recorded` are events (space, delivery) that stage 2
     folds as they are and that have changed or are gone. `first` and `last` are called in the transaction, before and
     after it folds: what they raise undoes everything. `connection` is in autocommit mode.
     Raises: NewerSchema, OtherRules where the live rows were folded by other code, LeaseHeld, LiveChanged, LeaseLost,
@@ -62,14 +64,18 @@ def refold(
     if generations.stale(connection):
         raise OtherRules
     live = generations.live(connection)
+    rows = list(rows)
     wanted = {
         *streams,
         *((each.target.space_id, each.target.key or "") for each in letters if not each.target.projection),
     }
+    known = dead_letters.parked_at(connection, live.stage1, (Target("", *key) for key in wanted))
+    known += dead_letters.parked_at(connection, live.stage2, (Target(name, *key) for name, key in rows))
+    endless = never_ending(connection, [*known, *(letter for letter in letters if letter.target.projection)])
     shards = generations.shards(connection, live.stage1)
     by_shard: dict[int, list[StreamKey]] = {}
     for key in sorted(wanted):
-        by_shard.setdefault(_shard_of(key[1], shards), []).append(key)
+        by_shard.setdefault(generations.shard_of(key[1], shards), []).append(key)
     needed = [*((live.stage1, shard) for shard in sorted(by_shard)), (live.stage2, 0)]
     with _held(connection, needed) as leases, connection.transaction():
         if generations.live(connection) != live:
@@ -81,7 +87,7 @@ def refold(
         changes = []
         for lease in stage1:
             here = by_shard[lease.shard]
-            Stage1(parks=parks).refold(connection, lease, here)
+            Stage1(parks=parks, endless=endless).refold(connection, lease, here)
             # Stage 2 is told of them also where it has yet to read them, and of what was changed in these streams
             # before: else its rows hold what is gone until it does, and who forgets does not learn what follows. That
             # it reads them again changes nothing.
@@ -89,7 +95,8 @@ def refold(
             changes += facts.read_changes_of(connection, live.stage1, here, since)
         sources = [*map(of_fact, changes), *_as_they_stand(connection, recorded, of_rows.position)]
         parked = [letter for letter in letters if letter.target.projection]
-        Stage2(parks=parks).refold(connection, of_rows, live.stage1, rows, changes=sources, letters=parked)
+        stage2 = Stage2(parks=parks, endless=endless)
+        stage2.refold(connection, of_rows, live.stage1, rows, changes=sources, letters=parked)
         if stage1:
             generations.read_again(connection, live.stage1, Position(min(lease.position for lease in stage1)))
         last()
@@ -105,11 +112,6 @@ def _as_they_stand(connection: Connection, recorded: Iterable[SourceKey], upto: 
         for id in ids:
             event = found.get(id)
             yield Source((space_id, id), None if event is None else Recorded(event, event.payload))
-
-
-def _shard_of(stream: str, shards: int) -> int:
-    """The shard whose `generations.hashes_of` hold the stream's hash."""
-    return ((stream_hash(stream) + 1) * shards - 1) // 256
 
 
 @contextlib.contextmanager

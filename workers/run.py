@@ -9,6 +9,8 @@ import signal
 import sys
 import threading
 import time
+from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +22,7 @@ from memctl.infra.log.migrate import NewerSchema, refuse_newer
 from memctl.infra.log.spaces import installation
 from memctl.infra.settings import Settings
 from memctl.infra.vectors import VectorStoreUnavailable, store
-from memctl.workers import backups, jobs, retention
+from memctl.workers import backups, guard, jobs, retention, stuck
 from memctl.workers.drain import Drainer
 from memctl.workers.glances import Glances
 from memctl.workers.outbox import OutboxLoop
@@ -56,17 +58,29 @@ QUEUE_PAUSE_S = 2.0
 def run_worker(settings: Settings, ready_file: Path | None = None) -> None:
     """Work until SIGTERM or SIGINT: a batch under way is finished first.
 
-    `ready_file` gets the process id once everything is set up. Raises: DatabaseUnavailable.
+    What works is a process of its own, of which this one is the guard. `ready_file` gets the guard's process id once
+    everything is set up. Raises: DatabaseUnavailable.
     """
     database_url = settings.require("database_url")
     redis_url = settings.require("redis_url")
+    _load()
+    from redis.exceptions import RedisError
+
+    guard_id = os.getpid()
+    before = guard.begin(lambda: stuck.try_apart(database_url))
     drainer = Drainer(database_url, settings.read_batch)
     refuse_newer(drainer.connection)
     generations.ensure_live(drainer.connection, settings.stage1_shards)
+    stuck.set_aside(drainer.connection, before)
     here = installation(drainer.connection)
     embedders = embedders_of(settings)
     vector_models.begin(drainer.connection, embedders, load=False)
-    outbox = OutboxLoop(database_url, settings.require("qdrant_url"), settings.qdrant_api_key, embedders)
+
+    def embeds(per_s: float) -> None:
+        with suppress(RedisError):
+            queue.embeds(queue.connect(redis_url), per_s)
+
+    outbox = OutboxLoop(database_url, settings.require("qdrant_url"), settings.qdrant_api_key, embedders, embeds)
     jobs.set_up(jobs.Wakes(drainer, queue.connect(redis_url), here, outbox.moved))
 
     stop = threading.Event()
@@ -74,11 +88,12 @@ def run_worker(settings: Settings, ready_file: Path | None = None) -> None:
     sweeping = threading.Thread(target=sweeper.run, args=[stop], name="sweeper", daemon=True)
     sweeping.start()
     outbox.start()
+    endless = Counter(each.work.name.split()[0] for each in before.stuck if each.work.kind == "processor")
     # Apart, for an answer of a model may take minutes.
-    processors = [ProcessorLoop(settings, each, stop) for each in (by_rule(), by_model(settings)) if each]
+    processors = [ProcessorLoop(settings, each, stop, endless) for each in (by_rule(), by_model(settings)) if each]
     for each in processors:
         each.start()
-    rebuilding = threading.Thread(target=_watch, args=[settings, stop], name="rebuild", daemon=True)
+    rebuilding = threading.Thread(target=_watch, args=[settings, stop, before], name="rebuild", daemon=True)
     rebuilding.start()
     threading.Thread(target=backups.keep_making, args=[settings, stop], name="backups", daemon=True).start()
     threading.Thread(target=retention.keep_pruning, args=[settings, stop], name="retention", daemon=True).start()
@@ -91,7 +106,7 @@ def run_worker(settings: Settings, ready_file: Path | None = None) -> None:
     gc.freeze()
     gc.set_threshold(10_000, 20, 50)
     if ready_file is not None:
-        ready_file.write_text(str(os.getpid()))
+        ready_file.write_text(str(guard_id))
     try:
         _answer_wakes(redis_url, here, stop)
     finally:
@@ -105,6 +120,16 @@ def run_worker(settings: Settings, ready_file: Path | None = None) -> None:
             each.stop(_left(deadline))
 
 
+def _load() -> None:
+    """Have all at hand that a process needs to fold, before it is forked: one that takes another's place begins at
+    once. Nothing of this starts a thread or opens a connection."""
+    import qdrant_client  # noqa: F401
+    import rq  # noqa: F401
+
+    with suppress(rules.RulesChanged):  # which is noticed again, and said, by who asks
+        rules.fingerprint()
+
+
 def _left(deadline: float) -> float:
     return max(0.0, deadline - time.monotonic())
 
@@ -112,11 +137,12 @@ def _left(deadline: float) -> float:
 class Attempts:
     """When a rebuild that stopped at what it cannot fold is tried again: it meets that again, unless it was left out.
 
-    `left_out` is where the last event stands by which something was left out.
+    `earlier`: how often processes before this one have stopped at it. `left_out` is where the last event stands by
+    which something was left out.
     """
 
-    def __init__(self) -> None:
-        self._pause = 0.0
+    def __init__(self, earlier: int = 0) -> None:
+        self._pause = min(FIRST_REBUILD_PAUSE_S * 2**earlier, LONGEST_REBUILD_PAUSE_S) if earlier else 0.0
         self._until = 0.0
         self._left_out = Position(0)
 
@@ -131,14 +157,14 @@ class Attempts:
         return self._pause
 
 
-def _watch(settings: Settings, stop: threading.Event) -> None:
+def _watch(settings: Settings, stop: threading.Event, before: guard.Before = guard.Before()) -> None:  # noqa: B008
     """Where the rules have changed since the live rows were folded, rebuild; the old rows are served meanwhile.
 
     Later changes are another process' doing: this one ends, so that its supervisor starts it with the code of today.
     """
     url = settings.require("database_url")
     sound, files_changed = False, False
-    attempts, left_out = Attempts(), Position(0)
+    attempts, left_out = Attempts(sum(each.work.kind == "task" for each in before.stuck)), Position(0)
     while not stop.is_set():
         try:
             with connect(url, name="memctl rebuild") as connection:

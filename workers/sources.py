@@ -88,6 +88,14 @@ def row_source(projection: str, key: RowKey) -> SourceKey:
     return key[0], derived_id(f"row:{projection}:{key[0]}:{key[1]}")
 
 
+def upstream_of(register: Register, p: Projection, source: SourceKey, item: Item) -> tuple[str, str] | None:
+    """The read model and the key of the row that a source is; None where it is none."""
+    if not isinstance(item, Changed):
+        return None
+    names = (register.makers[row].name for row in p.upstream)
+    return next((name, item.key) for name in names if row_source(name, (source[0], item.key)) == source)
+
+
 def of_fact(change: FactChange) -> Source:
     """A changed fact as something to fold."""
     return Source((change.space_id, change.id), change.fact)

@@ -9,17 +9,20 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from types import MappingProxyType
 
 from memctl.domain.event import Event, Position
 from memctl.domain.skipping import EventSkipped, Undecodable, left_out, remaining
 from memctl.infra import dead_letters, facts, generations, readmodels
 from memctl.infra.database import Connection
-from memctl.infra.dead_letters import Fault, Target
+from memctl.infra.dead_letters import Fault, NoProgress, Target
 from memctl.infra.generations import Lease
 from memctl.infra.log.read import StreamKey, read_streams, read_stretch
 from memctl.projections.kernel import projections
 from memctl.projections.stage1 import Delta, StreamState, fold_stream, stored
+from memctl.workers import progress
 from memctl.workers.poison import Letters, Parking, of_content, stream_fault
+from memctl.workers.progress import Work
 
 KEPT_EVENTS = 60_000
 """About how many events' worth of stream states a worker keeps in memory; streams beyond it are read again."""
@@ -31,10 +34,14 @@ DEAR = 10_000
 class Stage1:
     """Drains shards of stage 1, keeping the states of recent streams for as long as nobody else moves the shard."""
 
-    def __init__(self, batch: int = 2000, *, parks: bool = False) -> None:
-        """`parks`: a stream that cannot be folded is parked, and the others go on; else the batch fails."""
+    def __init__(
+        self, batch: int = 2000, *, parks: bool = False, endless: Mapping[Target, Fault] = MappingProxyType({})
+    ) -> None:
+        """`parks`: a stream that cannot be folded is parked, and the others go on; else the batch fails. `endless`:
+        what is known not to come to an end, and at which event."""
         self._batch = batch
         self._parks = parks
+        self._endless = endless
         self._states: OrderedDict[StreamKey, StreamState] = OrderedDict()
         self._kept = 0
         self._seen: dict[tuple[int, int], tuple[Position, int]] = {}
@@ -43,6 +50,8 @@ class Stage1:
         """By the same: how many events the longest stream had that our last batch folded anew, since some came late."""
         self._anew = 0
         """The same of the batch at hand."""
+        self._step, self._end = Work("stage 1"), Position(0)
+        """For who watches: whatever is no fold, and up to where the batch at hand goes."""
 
     def drain_batch(self, connection: Connection, lease: Lease, upto: Position) -> Lease:
         """Fold one batch of events up to a position (at most the mark); returns the lease at its new offset.
@@ -54,6 +63,8 @@ class Stage1:
         if self._seen.get(shard) not in ((lease.position, lease.epoch), (lease.position, lease.epoch - 1)):
             self._forget(lease)
         self._seen.pop(shard, None)
+        self._step = Work("stage 1", str(lease.shard), generation=lease.generation)
+        progress.slot().over(self._step)
         limit = self._limit(self._folded_anew.get(shard, 0))
         events, end = read_stretch(connection, lease.position, upto, limit=limit, hashes=lease.hashes)
         streams: dict[StreamKey, list[Event]] = {}
@@ -86,10 +97,13 @@ class Stage1:
         self, connection: Connection, lease: Lease, streams: dict[StreamKey, list[Event]], end: Position, *, retry: bool
     ) -> Lease:
         """Fold what came for each stream, or with `retry` all that is there, and move the offset."""
+        self._step, self._end = Work("stage 1", str(lease.shard), generation=lease.generation), end
         for careful in (False, True):
             try:
                 letters = dead_letters.parked_at(connection, lease.generation, (Target("", *key) for key in streams))
-                parking = Parking(connection, lease.generation, Letters(letters), parks=self._parks)
+                parking = Parking(
+                    connection, lease.generation, Letters(letters), parks=self._parks, before=lease.position
+                )
                 open_ = self._open(streams, parking, retry)
                 folded = ({}, set()) if careful else self._fold(connection, open_, lease.position, end, parking, retry)
                 with connection.transaction():
@@ -115,7 +129,8 @@ class Stage1:
         found = {}
         for key, fresh in streams.items():
             target = Target("", *key)
-            if target in parking and not retry and not any(isinstance(e.payload, EventSkipped) for e in fresh):
+            left_out = any(isinstance(e.payload, EventSkipped) for e in fresh)
+            if target in parking and not retry and not (left_out and parking.passed(target)):
                 parking.wait(target, len(fresh))
                 continue
             parking.try_again(target)
@@ -142,9 +157,15 @@ class Stage1:
         anew = streams.keys() - deltas.keys()
         told = read_streams(connection, sorted(anew), before)
         self._anew = max((len(known) + len(streams[key]) for key, known in told.items() if known), default=0)
-        for key, known in told.items():
+        slot = progress.slot()
+        slot.fold(self._work(told, streams))
+        for number, (key, known) in enumerate(told.items()):
             self._drop(key)
             events = [*known, *streams[key]]
+            slot.piece(number, len(events))
+            if self._parked_still(key, events, parking):
+                _, deltas[key] = fold_stream(key[1], _before(self._endless[Target("", *key)], remaining(events)))
+                continue
             try:
                 state, deltas[key] = fold_stream(key[1], events)
             except Exception as problem:
@@ -160,7 +181,21 @@ class Stage1:
                 state.remember(end)
                 self._states[key] = state
                 self._kept += state.events
+        slot.over(self._step)
         return deltas, anew
+
+    def _work(self, keys: Iterable[StreamKey], fresh: Mapping[StreamKey, Sequence[Event]]) -> Work:
+        """The folds of these streams, for who watches: each with the first position that is new."""
+        pieces = [(*key, min((event.position for event in fresh[key]), default=0)) for key in keys]
+        return Work("stream", pieces=pieces, generation=self._step.generation, end=self._end)
+
+    def _parked_still(self, key: StreamKey, events: Sequence[Event], parking: Parking) -> bool:
+        """Park a stream at the event that it is known not to end with, where that is among the events still."""
+        fault = self._endless.get(Target("", *key))
+        if fault is None or all(event.event_id != fault.source for event in events):
+            return False
+        parking.fail(fault, NoProgress(0, fault.place))
+        return True
 
     def _extended(self, streams: Mapping[StreamKey, Sequence[Event]]) -> dict[StreamKey, Delta]:
         """What events change in the streams whose states are kept and that they all sort behind."""
@@ -187,11 +222,14 @@ class Stage1:
     ) -> dict[StreamKey, Delta]:
         """What `fold` does to the kept states; those of streams that have to be folded anew are left out."""
         deltas: dict[StreamKey, Delta] = {}
-        for key, events in streams.items():
+        slot = progress.slot()
+        slot.fold(self._work(streams, streams))
+        for number, (key, events) in enumerate(streams.items()):
             state = self._states.get(key)
             if state is None or any(isinstance(e.payload, EventSkipped | Undecodable) for e in events):
                 continue
             had = state.events
+            slot.piece(number, len(events))
             try:
                 delta = fold(state, events)
             except Exception as problem:
@@ -203,6 +241,7 @@ class Stage1:
             self._kept += state.events - had
             if delta is not None:
                 deltas[key] = delta
+        slot.over(self._step)
         return deltas
 
     def _fold_one_by_one(
@@ -215,8 +254,15 @@ class Stage1:
                 _, delta = fold_stream(key[1], events)
                 _write(connection, lease.generation, lease.position, {key: delta}, {key})
 
-        for key, known in read_streams(connection, sorted(streams), lease.position).items():
+        read = read_streams(connection, sorted(streams), lease.position)
+        slot = progress.slot()
+        slot.fold(self._work(read, streams))
+        for number, (key, known) in enumerate(read.items()):
             events = remaining(known)
+            slot.piece(number, len(events))
+            if self._parked_still(key, events, parking):
+                store(key, _before(self._endless[Target("", *key)], events), keep=True)
+                continue
             try:
                 store(key, events, keep=True)
             except Exception as problem:

@@ -10,7 +10,8 @@ but not folded until it is tried again, the one at fault changes, or is left out
 from __future__ import annotations
 
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, cast
 
 import msgspec
@@ -19,14 +20,16 @@ from memctl.domain.event import Position
 from memctl.domain.facts import Fact
 from memctl.infra import dead_letters, facts, generations, readmodels
 from memctl.infra.database import Connection
-from memctl.infra.dead_letters import DeadLetter, LeftOut, Skip, Target
+from memctl.infra.dead_letters import DeadLetter, Fault, LeftOut, NoProgress, Skip, Target
 from memctl.infra.facts import Route, SourceKey
 from memctl.infra.generations import Lease
 from memctl.infra.readmodels import RowKey
 from memctl.projections.kernel import Changed, Projection, Recorded
+from memctl.workers import progress
 from memctl.workers.members import Members, Rows
 from memctl.workers.poison import Letters, Parking, fault_of, first_fault, keys_of, of_content
-from memctl.workers.sources import Item, Register, Source, of_fact, parts, recorded_sources, row_source
+from memctl.workers.progress import Work
+from memctl.workers.sources import Item, Register, Source, of_fact, parts, recorded_sources, row_source, upstream_of
 
 KEPT_ROWS = 20_000
 """Rows a worker keeps in memory across batches, over all projections."""
@@ -35,10 +38,14 @@ KEPT_ROWS = 20_000
 class Stage2:
     """Drains stage 2, keeping recent rows for as long as nobody else moves the offset."""
 
-    def __init__(self, batch: int = 4000, *, parks: bool = False) -> None:
-        """`parks`: a row that cannot be folded is parked, and the others go on; else the batch fails."""
+    def __init__(
+        self, batch: int = 4000, *, parks: bool = False, endless: Mapping[Target, Fault] = MappingProxyType({})
+    ) -> None:
+        """`parks`: a row that cannot be folded is parked, and the others go on; else the batch fails. `endless`: what
+        is known not to come to an end, and over which source."""
         self._batch = batch
         self._parks = parks
+        self._endless = endless
         self._register = Register()
         self._rows: Rows = OrderedDict()
         self._letters: Letters | None = None
@@ -57,6 +64,7 @@ class Stage2:
         ):
             self._forget()
         self._seen = None
+        progress.slot().over(Work("stage 2", "0", generation=lease.generation))
         end = facts.batch_end(connection, facts_of, lease.position, upto, self._batch)
         changes = [of_fact(c) for c in facts.read_changes(connection, facts_of, lease.position, end)]
         recorded = recorded_sources(connection, self._register.by_payload, lease.position, end)
@@ -102,7 +110,10 @@ class Stage2:
                     moved = generations.advance(connection, lease, end)
                     if self._letters is None:
                         self._letters = Letters(dead_letters.parked(connection, lease.generation))
-                    parking = Parking(connection, lease.generation, self._letters, parks=self._parks)
+                    parking = Parking(
+                        connection, lease.generation, self._letters, parks=self._parks, before=lease.position
+                    )
+                    parking.endless = self._endless
                     work(_Batch(connection, lease, end, facts_of, self._register, self._rows, parking, skips, careful))
                     parking.save()
                 if not parking.untouched:
@@ -148,6 +159,9 @@ class _Batch:
         self._feeds: dict[str, dict[RowKey, list[Item]]] = defaultdict(lambda: defaultdict(list))
         self._refolds: dict[str, set[RowKey]] = defaultdict(set)
         self._changed: dict[str, dict[RowKey, Any]] = defaultdict(dict)
+        self._slot, self._step = progress.slot(), Work("stage 2", "0", generation=lease.generation)
+        self._places = {p.name: place for place, p in enumerate(register.projections)}
+        self._piece = 0
 
     def fold(self, sources: Sequence[Source]) -> None:
         self._members.items = items = {source.key: source.item for source in sources}
@@ -213,7 +227,9 @@ class _Batch:
 
     def _route(self, sources: Sequence[Source]) -> None:
         before = facts.read_routes(self._connection, self._generation, [s.key for s in sources])
-        for source in sources:
+        self._begin("source", "", [s.key for s in sources])
+        for number, source in enumerate(sources):
+            self._piece = number * len(self._register.projections)
             was = before[source.key].keys if source.key in before else ()
             now = () if source.item is None else self._targets(source.key, source.item)
             space_id = source.key[0]
@@ -226,15 +242,31 @@ class _Batch:
                     self._feeds[name][space_id, key].append(cast(Item, source.item))
             if was != now:
                 self._routes[source.key] = Route(now)
+        self._slot.over(self._step)
 
     def _targets(self, source: SourceKey, item: Fact | Recorded[Any]) -> tuple[str, ...]:
         """Every `projection:key` that a fact or a recorded event goes to."""
-        return tuple(f"{p.name}:{key}" for p in self._register.takers(item) for key in self._keys(p, source, item))
+        found: list[str] = []
+        for p in self._register.takers(item):
+            self._slot.piece(self._piece + self._places[p.name])
+            found += (f"{p.name}:{key}" for key in self._keys(p, source, item))
+        return tuple(found)
+
+    def _begin(self, kind: str, name: str, pieces: Sequence[Any]) -> None:
+        """Tell who watches what is folded from now on."""
+        self._slot.fold(Work(kind, name, pieces, self._generation, self._end))
 
     def _keys(
         self, p: Projection, source: SourceKey, item: Item, upstream: tuple[str, str] | None = None
     ) -> Sequence[str]:
         """The rows of a projection that a source goes to; none where that is what cannot be told."""
+        target = Target(p.name, source[0], None, source[1])
+        if target in self._parking:
+            self._parking.wait(target, 1)
+            return ()
+        if (endless := self._parking.endless.get(target)) is not None:
+            self._parking.fail(endless, NoProgress(0, endless.place))
+            return ()
         try:
             keys = keys_of(p, source, item, self._left_out)
             if self._careful and keys:
@@ -245,7 +277,6 @@ class _Batch:
         except Exception as problem:
             if not of_content(problem):
                 raise
-            target = Target(p.name, source[0], None, source[1])
             self._parking.fail(fault_of(target, source, self._end, problem, upstream), problem)
             return ()
 
@@ -259,7 +290,9 @@ class _Batch:
         missing = [ids[key] for key in changed if ids[key] not in self._routes]
         before = facts.read_routes(self._connection, self._generation, missing)
         prefix = f"{p.name}:"
-        for key, row in changed.items():
+        self._begin("upstream", f"{p.name}:{upstream.name}", [(*key, ids[key]) for key in changed])
+        for number, (key, row) in enumerate(changed.items()):
+            self._slot.piece(number)
             source = ids[key]
             known = self._routes.get(source) or before.get(source) or Route((), upstream.name, key[1])
             was = [target for target in known.keys if target.startswith(prefix)]
@@ -275,6 +308,7 @@ class _Batch:
             if was != now:
                 others = [target for target in known.keys if not target.startswith(prefix)]
                 self._routes[source] = Route((*others, *now), upstream.name, key[1])
+        self._slot.over(self._step)
 
     def _fold_projection(self, p: Projection) -> None:
         feeds, refolds = self._feeds.pop(p.name, {}), self._refolds.pop(p.name, set())
@@ -285,13 +319,19 @@ class _Batch:
         self._members.load(p, touched)
         members = self._members.of(p, refolds)
         out: dict[RowKey, bytes | None] = {}
-        for key in touched:
+        self._begin("row", p.name, touched)
+        for number, key in enumerate(touched):
             row, before = self._rows.get((p.name, key), (None, None))
             items = feeds.get(key, [])
             if key in refolds:
                 row, items = None, [item for _, item in members.get(key, [])]
+            self._slot.piece(number, len(items))
+            endless = self._parking.endless.get(Target(p.name, *key))
             try:
-                row, after = self._folded(p, key, row, items)
+                if endless is not None and any(source[1] == endless.source for source, _ in members.get(key, ())):
+                    row, after = self._park_at(p, key, members[key], endless)
+                else:
+                    row, after = self._folded(p, key, row, items)
             except Exception as problem:
                 if not of_content(problem):
                     raise
@@ -304,7 +344,16 @@ class _Batch:
             if after != before:
                 out[key] = after
                 self._changed[p.name][key] = row
+        self._slot.over(self._step)
         readmodels.save(self._connection, p, self._generation, out)
+
+    def _park_at(
+        self, p: Projection, key: RowKey, members: Sequence[tuple[SourceKey, Item]], fault: Fault
+    ) -> tuple[Any, bytes | None]:
+        """Park a row at the source that it is known not to end with; it stands as before that one."""
+        self._parking.fail(fault, NoProgress(0, fault.place))
+        index = next(n for n, (source, _) in enumerate(members) if source[1] == fault.source)
+        return self._folded(p, key, None, (item for _, item in members[:index]))
 
     def _wait(self, p: Projection, feeds: dict[RowKey, list[Item]], refolds: set[RowKey]) -> None:
         """Set aside what came for rows that are parked: their routes are kept, and tell it when they are refolded."""
@@ -337,13 +386,7 @@ class _Batch:
 
         index, cause = first_fault(len(members), folded)
         source, item = members[index]
-        upstream = self._upstream_of(p, source, item)
+        upstream = upstream_of(self._register, p, source, item)
         fault = fault_of(Target(p.name, *key), source, self._end, cause, upstream, len(members) - index - 1)
         self._parking.fail(fault, problem)
         return folded(index)
-
-    def _upstream_of(self, p: Projection, source: SourceKey, item: Item) -> tuple[str, str] | None:
-        if not isinstance(item, Changed):
-            return None
-        names = (self._register.makers[row].name for row in p.upstream)
-        return next((name, item.key) for name in names if row_source(name, (source[0], item.key)) == source)

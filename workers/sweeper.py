@@ -30,7 +30,7 @@ class Sweeper:
 
     def run(self, stop: threading.Event) -> None:
         """Sweep until told to stop; a fault is logged and tried again with growing pauses."""
-        pause = EVERY_S
+        pause = 0.0  # whoever takes another's place begins at once
         while not stop.wait(pause):
             try:
                 self.sweep()

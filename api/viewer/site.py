@@ -19,10 +19,11 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Match, Route
 from starlette.types import Scope
 
-from memctl.api import bugs, claims, dead_letters, graph, project, queries, stats
+from memctl.api import bugs, claims, graph, project, queries, stats
 from memctl.api.counting import Counted
 from memctl.api.evidence import field_text, with_evidence
 from memctl.api.explain import explain
+from memctl.api.health import health, servers, troubles
 from memctl.api.http_problems import of_http, status_of
 from memctl.api.metrics import Timings
 from memctl.api.pages import equal, projection_named, table_of, within
@@ -74,7 +75,7 @@ class Page(Route):
 
 def site(readers: Readers, engine: Engine, browsers: Browsers, settings: Settings, timings: Timings) -> list[Route]:
     """The viewer's routes, for an application beside the API's, whose answers `timings` measures."""
-    pages, forgetting = _Pages(readers, engine, timings), Forgetting(settings)
+    pages, forgetting = _Pages(readers, engine, timings, settings), Forgetting(settings)
     shown: dict[str, Show] = {
         "/": pages.home,
         "/search": pages.search,
@@ -188,7 +189,8 @@ class _Doors:
 
 
 class _Pages:
-    def __init__(self, readers: Readers, engine: Engine, timings: Timings) -> None:
+    def __init__(self, readers: Readers, engine: Engine, timings: Timings, settings: Settings) -> None:
+        self._settings = settings
         self._readers = readers
         self._engine = engine
         self._timings = timings
@@ -324,13 +326,15 @@ class _Pages:
         return self._shown("graph.html", request, look)
 
     def engine(self, request: Request) -> str:
+        asked = servers(self._settings)
+
         def look(reader: Reader) -> dict[str, Any]:
             everywhere = Places(None, "asked", None)
             return {
                 **self._figures(reader, everywhere),
                 **self._by_kind(reader),
                 "replays": rebuilds.progress(reader.connection, 5),
-                "parked": dead_letters.standing(reader),
+                "troubles": troubles(health(reader, asked)),
                 "missing": self._engine.condition(reader),
                 "took": self._timings.by_route()[:MOST_ROUTES],
             }

@@ -27,7 +27,14 @@ if TYPE_CHECKING:
     from memctl.infra.settings_model import Settings
 
 _READY = 60.0
-"""Seconds that a program gets to be ready: recovery after a crash included."""
+"""Seconds that a program which does nothing gets to be ready. One that computes or reads (recovery after a crash, a
+first start on a busy machine) is waited for longer."""
+
+_LONGEST = 600.0
+"""Seconds that any program gets."""
+
+_SAY_EVERY = 10.0
+"""Seconds between two lines that say what is waited for."""
 
 _CRASHES = 3
 """Starts that may fail before `up` stops waiting; supervisord goes on trying."""
@@ -230,7 +237,7 @@ def _start_programs(instance: Instance, wanted: tuple[Program, ...], settings: S
     for program in first:
         supervisor.start_program(instance.places, program.name)
     migrate = _migrations()  # imports that take as long as the servers take to start
-    _await(first, instance)
+    _await(first, instance, tell)
     endpoints: Endpoints = {}
     for program in wanted:
         endpoints |= program.endpoints(instance)
@@ -241,7 +248,7 @@ def _start_programs(instance: Instance, wanted: tuple[Program, ...], settings: S
     migrate(url)
     for program in then:
         supervisor.start_program(instance.places, program.name)
-    _await(then, instance)
+    _await(then, instance, tell)
 
 
 def _keep_what_was(settings: Settings, url: str, tell: Tell) -> None:
@@ -266,11 +273,32 @@ def _migrations() -> Callable[[str], object]:
     return migrate
 
 
-def _await(programs: list[Program], instance: Instance) -> None:
-    """Wait until each is ready. Raises ProgramFailed."""
+class _Wait:
+    """How long a program has been waited for, and since when it does nothing: it takes no processor time."""
+
+    def __init__(self) -> None:
+        self._began = self._worked = time.monotonic()
+        self._taken: tuple[int, float] = (0, 0.0)
+
+    def over(self, process: Process | None) -> bool:
+        """Whether there is no use in waiting any longer."""
+        now = time.monotonic()
+        taken = (process.pid, process.cpu()) if process is not None else (0, 0.0)
+        if taken != self._taken:
+            self._taken, self._worked = taken, now
+        return now > self._worked + _READY or now > self._began + _LONGEST
+
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self._began
+
+
+def _await(programs: list[Program], instance: Instance, tell: Tell) -> None:
+    """Wait until each is ready, and say now and then for which. Raises ProgramFailed."""
+    waits = {program.name: _Wait() for program in programs}
+    said_at = time.monotonic()
     waiting = {program.name: program for program in programs}
     ends: dict[str, set[int]] = {name: set() for name in waiting}
-    deadline = time.monotonic() + _READY
     while waiting:
         try:
             states = supervisor.states(instance.places)
@@ -282,10 +310,15 @@ def _await(programs: list[Program], instance: Instance) -> None:
                 del waiting[name]
             elif state.state in ("BACKOFF", "EXITED", "FATAL"):
                 ends[name].add(state.since)
-            hopeless = len(ends[name]) >= _CRASHES or state.state == "FATAL" or time.monotonic() > deadline
-            if hopeless and name in waiting:
+            if name not in waiting:
+                continue
+            over = waits[name].over(Process.of(state.pid) if state.pid else None)
+            if len(ends[name]) >= _CRASHES or state.state == "FATAL" or over:
                 said = tail(instance.places.log / f"{name}.log")
                 raise ProgramFailed(name, f"{state.state}\n{said}".strip(), _advice(instance, name))
+        if waiting and time.monotonic() > said_at + _SAY_EVERY:
+            said_at = time.monotonic()
+            tell("waiting for " + ", ".join(f"{name} ({waits[name].seconds:.0f} s)" for name in waiting))
         time.sleep(LOOK_AGAIN)
 
 

@@ -51,6 +51,11 @@ class Process:
         with open("/proc/uptime") as uptime:
             return max(0.0, float(uptime.read().split()[0]) - self.started / _TICKS)
 
+    def cpu(self) -> float:
+        """Seconds of processor time that it and those of its children that have ended took; 0 where it is gone."""
+        fields = _stat(self.pid)
+        return sum(map(int, fields[11:15])) / _TICKS if fields is not None else 0.0
+
     def wait(self, patience: float) -> bool:
         """Wait until it is gone; False where it is not after `patience` seconds."""
         try:

@@ -114,7 +114,7 @@ def _answers(program: str) -> Callable[[Instance, Process], bool]:
 
     def ready(instance: Instance, _: Process) -> bool:
         try:
-            with socket.create_connection(("127.0.0.1", instance.ports[program]), timeout=2.0) as client:
+            with socket.create_connection(("127.0.0.1", instance.ports[program]), timeout=5.0) as client:
                 client.sendall(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
                 return client.recv(64).split(b" ")[1:2] == [b"200"]
         except OSError:
@@ -190,8 +190,8 @@ PROGRAMS = (
         elsewhere="api_url",
         has_port=True,
     ),
-    # A batch under way is finished first, and then every thread may end what it is at.
-    Program("worker", _own("worker", "--ready-file", f"run/{WORKER_READY}"), _says_so, patience=30),
+    # A batch under way is finished first, and then every thread may end what it is at; its guard kills it after 20 s.
+    Program("worker", _own("worker", "--ready-file", f"run/{WORKER_READY}"), _says_so, patience=25),
 )
 """In the order of their start; they are stopped in the other."""
 

@@ -19,7 +19,7 @@ import pytest
 import servers
 from events import observed
 from histories import digests
-from processes import memctl
+from processes import memctl, signal_all
 from waiting import until
 from working import caught_up, prove
 
@@ -89,7 +89,7 @@ def test_inside(environment_for: Callable[[str], dict[str, str]], tmp_path: Path
                 kept.append(long_prompt(0))
                 append(log, 1, kept)
                 until(lambda: caught_up(log))
-            worker.send_signal(signal.SIGSTOP)  # so that it finds work, and no room for it
+            signal_all(worker, signal.SIGSTOP)  # so that it finds work, and no room for it
             with contextlib.closing(connect(postgres.url)) as writer:
                 for number in range(1, 2000):
                     event = long_prompt(number)
@@ -104,7 +104,7 @@ def test_inside(environment_for: Callable[[str], dict[str, str]], tmp_path: Path
             with contextlib.suppress(DatabaseUnavailable, psycopg.Error), connect(postgres.url) as writer:
                 append(writer, 1, [event])
                 kept.append(event)
-            worker.send_signal(signal.SIGCONT)
+            signal_all(worker, signal.SIGCONT)
             until(lambda: "cannot go on" in output.read_text())
             assert worker.poll() is None
             ballast.unlink()

@@ -31,7 +31,7 @@ from events import stated
 from faults.test_order import forgotten
 from histories import digests, drained, example
 from orders import folded
-from processes import memctl
+from processes import memctl, signal_all
 from soak import seeded
 from unit.test_history_laws import history
 from waiting import until
@@ -272,15 +272,16 @@ class Workers:
         """Stop one; the one that was stopped before goes on, and its leases have run out."""
         run_out(connection)
         before, self._stopped = self._stopped, self._luck.choice(self.running)
-        self._stopped.send_signal(signal.SIGSTOP)
+        signal_all(self._stopped, signal.SIGSTOP)
         if before is not None and before is not self._stopped:
-            before.send_signal(signal.SIGCONT)
+            signal_all(before, signal.SIGCONT)
 
     def all_go_on(self) -> None:
         for number, worker in enumerate(self.running):
-            worker.send_signal(signal.SIGCONT)
             if worker.poll() is not None:
                 self.running[number] = self._start()
+            else:
+                signal_all(worker, signal.SIGCONT)
 
     def close(self) -> None:
         self._held.close()

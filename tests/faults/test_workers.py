@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import signal
 import subprocess
@@ -12,7 +13,7 @@ from pathlib import Path
 import redis
 from events import observed
 from histories import drained, example
-from processes import memctl
+from processes import children, memctl
 from soak import FACTOR
 from waiting import until
 from working import caught_up, progress, prove, run_out
@@ -54,14 +55,17 @@ def test_a_worker_stopped_past_its_lease_and_continued_changes_nothing(
         run_out(log)
         with memctl("worker", environment=environment, log=tmp_path / "other.log"):
             until(lambda: progress(log) > at)
-            slow.send_signal(signal.SIGCONT)
+            os.kill(children(slow.pid)[0], signal.SIGCONT)
             until(lambda: caught_up(log))
     prove(log, environment)
 
 
 def stopped_with_a_lease(connection: Connection, worker: subprocess.Popen[bytes]) -> bool:
-    """Stop a worker; True if it holds a lease just then, between two transactions. Otherwise it goes on."""
-    worker.send_signal(signal.SIGSTOP)
+    """Stop what works for a worker; True if it holds a lease just then, between two transactions. Otherwise it goes
+    on."""
+    if not (forked := children(worker.pid)):
+        return False
+    os.kill(forked[0], signal.SIGSTOP)
     holds = connection.execute("SELECT 1 FROM memctl.offsets WHERE lease_until > clock_timestamp()").fetchone()
     busy = connection.execute(
         "SELECT 1 FROM pg_stat_activity WHERE application_name LIKE 'memctl worker%' AND state <> 'idle'"
@@ -69,7 +73,7 @@ def stopped_with_a_lease(connection: Connection, worker: subprocess.Popen[bytes]
     ).fetchone()
     if holds is not None and busy is None:
         return True
-    worker.send_signal(signal.SIGCONT)
+    os.kill(forked[0], signal.SIGCONT)
     return False
 
 

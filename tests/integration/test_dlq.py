@@ -90,7 +90,8 @@ def test_what_is_parked_is_listed_and_shown_without_a_word_of_it(log: Connection
 
 def test_status_says_how_many_are_parked_and_where_to_look(log: Connection) -> None:
     told = CliRunner().invoke(memctl, ["status"])
-    assert "dead letters: 1, with 2 waiting behind them; see: memctl dlq list" in told.output
+    assert "is set aside: event" in told.output
+    assert "2 waiting behind it; see `memctl dlq show" in told.output
     assert json.loads(CliRunner().invoke(memctl, ["status", "--json"]).output)["dead_letters"] == 1
 
 

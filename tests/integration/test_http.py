@@ -449,7 +449,7 @@ def test_a_socket_left_by_a_killed_process_is_replaced(memory: Remembered, tmp_p
         serving(tmp_path, memory, embedder="none") as api,
         Client(api.url, TOKEN, socket_path=str(api.socket)) as client,
     ):
-        assert client.get("/readyz") == {"status": "ready"}
+        assert client.get("/readyz") == {"status": "ready", "well": True, "troubles": []}
 
 
 def test_without_a_token_it_refuses_to_start(memory: Remembered, tmp_path: Path) -> None:

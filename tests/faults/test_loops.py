@@ -1,0 +1,251 @@
+"""Folds that never end: what they are about is set aside, everything else goes on, and nothing is lost."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import looping
+import pytest
+from events import AGENT, prompt, stated
+from processes import children, memctl
+from waiting import until
+from working import prove
+
+from memctl.domain.notes import MemoryNoted
+from memctl.domain.observations import event_id_of, session_stream
+from memctl.infra import dead_letters, generations, processing
+from memctl.infra.database import Connection
+from memctl.infra.dead_letters import DeadLetter
+from memctl.infra.embedded.process import Process
+from memctl.infra.log.append import append
+from memctl.infra.log.mark import last_position
+from memctl.workers import frames, guard, progress
+from memctl.workers.progress import Board, Work
+from memctl.workers.stuck import set_aside
+
+SESSIONS = [[prompt(n, session=session, at=n) for n in range(1, 7)] for session in ("s1", "s2", "s3")]
+ENDLESS = prompt(3, f"mend the checkout {looping.ENDLESS}", session="s2", at=3)
+HISTORY = [
+    each if each.dedupe_key != ENDLESS.dedupe_key else ENDLESS for part in zip(*SESSIONS, strict=True) for each in part
+]
+BAD = session_stream(AGENT, "s2")
+LOOPING = Path(looping.__file__)
+
+
+@pytest.fixture
+def shards() -> int:
+    return 1
+
+
+@contextmanager
+def worker(how: str, environment: Mapping[str, str], folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A worker whose folds loop in some way."""
+    with memctl("worker", environment=environment, log=folder / "worker.log", script=(str(LOOPING), how)) as process:
+        yield process
+
+
+def letters(connection: Connection) -> list[DeadLetter]:
+    live = generations.live(connection)
+    return dead_letters.parked(connection, live.stage1, live.stage2)
+
+
+def all_read(connection: Connection) -> bool:
+    live = generations.live(connection)
+    lowest = min(o.position for o in generations.offsets(connection, live.stage1, live.stage2))
+    return lowest == last_position(connection)
+
+
+def tried_apart(connection: Connection) -> bool:
+    return [letter.attempts for letter in letters(connection)] == [2]
+
+
+def prompts(connection: Connection, session: str) -> int:
+    live = generations.live(connection)
+    row = connection.execute(
+        f"SELECT (row->>'prompts')::int FROM memctl.sessions_g{live.stage1} WHERE key = %s",  # type: ignore[arg-type]
+        [session_stream(AGENT, session)],
+    ).fetchone()
+    return row[0] if row else 0
+
+
+@pytest.mark.parametrize("how", ["c", "python"])
+def test_a_session_whose_fold_never_ends_is_set_aside_and_folded_once_mended(
+    how: str, environment: dict[str, str], log: Connection, tmp_path: Path
+) -> None:
+    append(log, 1, HISTORY)
+    with worker(how, environment, tmp_path):
+        until(lambda: all_read(log))
+        until(lambda: tried_apart(log))
+        (letter,) = letters(log)
+        assert (letter.target.projection, letter.target.key) == ("", BAD)
+        assert letter.fault.source == event_id_of(1, ENDLESS.dedupe_key)
+        assert (letter.fault.error, letter.fault.waiting) == ("NoProgress", 3)
+        assert f"in_{how}" in letter.fault.place
+        assert [prompts(log, each) for each in ("s1", "s2", "s3")] == [6, 2, 6]
+        append(log, 1, [prompt(number, session=session) for number in (7, 8) for session in ("s1", "s2")])
+        until(lambda: all_read(log))
+        assert [prompts(log, each) for each in ("s1", "s2", "s3")] == [8, 2, 6]
+    with memctl("dlq", "retry", "--all", environment=environment, log=tmp_path / "retry.log") as retry:
+        assert retry.wait(60) == 0
+    assert letters(log) == []
+    with memctl("worker", environment=environment, log=tmp_path / "mended.log"):
+        until(lambda: all_read(log))
+        assert prompts(log, "s2") == 8
+        prove(log, environment)
+
+
+def test_killed_ten_times_while_a_fold_loops_nothing_is_lost(
+    environment: dict[str, str], log: Connection, tmp_path: Path
+) -> None:
+    append(log, 1, HISTORY)
+    for number in range(10):
+        with worker("c", environment, tmp_path) as process:
+            append(log, 1, [prompt(10 + number, session="s1"), prompt(10 + number, session="s2")])
+            if number % 2:
+                until(lambda: letters(log))
+            else:
+                until(lambda: Process.of(process.pid) and children(process.pid))
+            forked = children(process.pid)
+            process.send_signal(signal.SIGKILL)
+            process.wait(10)
+            until(lambda: all(Process.of(pid) is None for pid in forked), "the end of what worked for it")  # noqa: B023
+        log.execute("UPDATE memctl.offsets SET lease_until = '-infinity' WHERE lease_until IS NOT NULL")
+    with memctl("worker", environment=environment, log=tmp_path / "mended.log"):
+        until(lambda: all_read(log))
+        with memctl("dlq", "retry", "--all", environment=environment, log=tmp_path / "retry.log") as retry:
+            assert retry.wait(60) == 0
+        assert [prompts(log, each) for each in ("s1", "s2", "s3")] == [16, 16, 6]
+        prove(log, environment)
+
+
+@pytest.mark.parametrize("how", ["rows", "routes"])
+def test_what_stage_two_never_ends_with_is_set_aside(
+    how: str, environment: dict[str, str], log: Connection, tmp_path: Path
+) -> None:
+    notes = [stated("knowledge/notes", MemoryNoted(text=f"The shop needs cache {n}."), f"note-{n}") for n in range(3)]
+    bad = stated("knowledge/notes", MemoryNoted(text=f"The shop {looping.ENDLESS}"), "bad")
+    append(log, 1, [*notes[:2], bad, notes[2], *SESSIONS[0]])
+    with worker(how, environment, tmp_path):
+        until(lambda: all_read(log))
+        until(lambda: tried_apart(log))
+        (letter,) = letters(log)
+        assert (letter.target.projection, letter.fault.error) == ("insights", "NoProgress")
+        assert letter.fault.source == event_id_of(1, bad.dedupe_key)
+        append(log, 1, SESSIONS[1])
+        until(lambda: all_read(log))
+    with memctl("dlq", "retry", "--all", environment=environment, log=tmp_path / "retry.log") as retry:
+        assert retry.wait(60) == 0
+    assert letters(log) == []
+    with memctl("worker", environment=environment, log=tmp_path / "mended.log"):
+        prove(log, environment)
+
+
+def test_a_retry_that_meets_it_again_ends_and_holds_up_nobody(
+    environment: dict[str, str], log: Connection, tmp_path: Path
+) -> None:
+    append(log, 1, HISTORY)
+    with worker("c", environment, tmp_path):
+        until(lambda: tried_apart(log))
+        script = (str(LOOPING), "c")
+        with memctl("dlq", "retry", "--all", environment=environment, log=tmp_path / "r.log", script=script) as retry:
+            append(log, 1, [prompt(9, session="s1")])
+            until(lambda: all_read(log))
+            assert retry.poll() is None, "it is at it still, and others went on"
+            assert retry.wait(100) == 1
+    (letter,) = letters(log)
+    assert (letter.attempts, letter.fault.source) == (3, event_id_of(1, ENDLESS.dedupe_key))
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_a_rebuild_that_never_ends_fails_and_names_the_event(
+    processes: int, environment: dict[str, str], log: Connection, tmp_path: Path
+) -> None:
+    append(log, 1, HISTORY)
+    said = tmp_path / "replay.log"
+    arguments = ("replay", "--all", "--processes", str(processes))
+    with memctl(*arguments, environment=environment, log=said, script=(str(LOOPING), "c")) as replay:
+        assert replay.wait(100) == 1
+    assert f"event {event_id_of(1, ENDLESS.dedupe_key)}" in said.read_text()
+    assert "memctl dlq drop" in said.read_text()
+    assert generations.generations(log, "building") == []
+
+
+def test_a_worker_that_is_stuck_in_c_ends_when_it_is_asked_to(
+    environment: dict[str, str], log: Connection, tmp_path: Path
+) -> None:
+    append(log, 1, HISTORY)
+    with worker("c", environment, tmp_path) as process:
+        until(lambda: progress_stops(log))
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(15) == 0
+
+
+def progress_stops(connection: Connection) -> bool:
+    held = "SELECT FROM memctl.offsets WHERE lease_until > clock_timestamp()"
+    return connection.execute(held).fetchone() is not None
+
+
+# --- what the guard goes by ---
+
+
+def test_a_board_holds_what_threads_are_at_and_forgets_it_with_them() -> None:
+    board = Board()
+    progress.watched_on(board)
+    try:
+        own = progress.slot()
+        own.fold(Work("row", "memories", [(1, "a"), (1, "b")], 7, 99))
+        own.piece(1, 400)
+        (at,) = board.at()
+        assert (at.piece, at.cpu_s) == (1, progress.FOLD_CPU_S + 400 * progress.EVENT_CPU_S)
+        assert board.work(at) == Work("row", "memories", [[1, "a"], [1, "b"]], 7, 99)
+        own.idle()
+        assert list(board.at()) == []
+        own.over(Work("row", "memories", ["x" * 5_000_000]))
+        assert len(list(board.at())) == 1
+        board.clear()
+        assert list(board.at()) == []
+    finally:
+        progress.watched_on(None)
+
+
+def test_frames_are_those_of_the_thread_and_name_memctls_own() -> None:
+    root = Path(guard.__file__).parents[1]
+    told = (
+        f'Thread 0x00000000000000ab (most recent call first):\n  File "{root}/x.py", line 1 in x\n\n'
+        'Current thread 0x00000000000000cd (most recent call first):\n  File "/usr/lib/re.py", line 5 in match\n'
+        f'  File "{root}/domain/derive.py", line 77 in _fold\n'
+    )
+    assert frames.place(frames.of_thread(told, 0xCD)) == "memctl.domain.derive:77 _fold"
+    assert frames.place(frames.of_thread(told, 0xAB)) == "memctl.x:1 x"
+    assert frames.place([]) == ""
+
+
+# --- what is no fold ---
+
+
+def test_a_processor_s_work_that_never_ended_failed_and_is_given_up_in_the_end(log: Connection) -> None:
+    stuck = guard.Stuck(Work("processor", "consolidator memory 7"), 0, "memctl.domain.near:9 near", 31.0)
+    for attempt in range(1, processing.MOST_ATTEMPTS + 1):
+        log.execute("UPDATE memctl.processing SET next_at = clock_timestamp()")
+        claimed = processing.claim(log, 1, "consolidator", "memory 7", "digest")
+        assert claimed is not None
+        assert claimed.attempt == attempt
+        set_aside(log, guard.Before((stuck,), (stuck,), 1))
+        assert processing.claim(log, 1, "consolidator", "memory 7", "digest") is None
+        with pytest.raises(processing.WorkLost):
+            processing.done(log, claimed, {})
+    (standing,) = processing.standings(log, 1)
+    assert (standing.working, standing.failed, standing.given_up) == (0, 0, 1)
+
+
+def test_a_step_that_never_ends_is_said_of_its_shard(log: Connection) -> None:
+    live = generations.live(log)
+    stuck = guard.Stuck(Work("stage 1", "0", generation=live.stage1), 0, "memctl.infra.log.read:5 read", 31.0)
+    set_aside(log, guard.Before((stuck,), (stuck,), 1))
+    (halt,) = dead_letters.halts(log, live)
+    assert (halt.stage, halt.error) == (1, "NoProgress")
+    assert "memctl.infra.log.read:5 read" in halt.message

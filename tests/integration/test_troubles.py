@@ -1,0 +1,156 @@
+"""What is not well is said, and said alike by all who are asked: status, doctor, readyz, metrics and the viewer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+from apis import TOKEN, Api, serving
+from asked import Remembered
+from click.testing import CliRunner
+from data_dirs import used
+from events import AGENT, prompt
+
+from memctl.api.health import LATE_S
+from memctl.cli.main import memctl
+from memctl.domain.observations import event_id_of, session_stream
+from memctl.infra import dead_letters, generations, queue
+from memctl.infra.database import Connection
+from memctl.infra.dead_letters import Fault, Target
+from memctl.infra.log.append import append
+from memctl.workers.drain import Drainer, catch_up
+
+FIRST = prompt(1)
+
+
+@pytest.fixture
+def shards() -> int:
+    return 1
+
+
+@pytest.fixture
+def asked(
+    database_url: str, redis_url: str, vectors: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The settings of whoever asks."""
+    for name, value in {
+        "DATA_DIR": str(used(tmp_path / "data")),
+        "DATABASE_URL": database_url,
+        "REDIS_URL": redis_url,
+        "QDRANT_URL": vectors[0],
+        "QDRANT_API_KEY": vectors[1],
+        "EMBEDDER": "none",
+    }.items():
+        monkeypatch.setenv(f"MEMCTL_{name}", value)
+
+
+@pytest.fixture
+def api(asked: None, database_url: str, vectors: tuple[str, str], tmp_path: Path) -> Iterator[Api]:
+    with serving(tmp_path, Remembered(database_url, *vectors, ""), embedder="none") as api:
+        yield api
+
+
+def said_by_all(api: Api) -> dict[str, str]:
+    """What each of them says."""
+    cookie = api.ask("/sign-in", method="POST", body=f"token={TOKEN}".encode(), headers=FORM)[1]["set-cookie"]
+    return {
+        "status": CliRunner().invoke(memctl, ["status"]).output,
+        "status --json": json.dumps(json.loads(CliRunner().invoke(memctl, ["status", "--json"]).output)["troubles"]),
+        "doctor": CliRunner().invoke(memctl, ["doctor"]).output,
+        "readyz": api.ask("/readyz")[2].decode(),
+        "metrics": api.ask("/metrics")[2].decode(),
+        "viewer": api.ask("/engine?part=live", headers={"Cookie": cookie.split(";")[0]})[2].decode(),
+    }
+
+
+FORM = {"Content-Type": "application/x-www-form-urlencoded"}
+
+
+def late(connection: Connection) -> None:
+    """What is in the log was appended an hour ago, and nothing has moved since."""
+    connection.execute("ALTER TABLE memctl.events DISABLE TRIGGER events_no_change")
+    connection.execute("UPDATE memctl.events SET recorded_at = recorded_at - interval '1 hour'")
+    connection.execute("ALTER TABLE memctl.events ENABLE ALWAYS TRIGGER events_no_change")
+    connection.execute("UPDATE memctl.offsets SET updated_at = updated_at - interval '1 hour'")
+
+
+def test_what_was_appended_and_is_not_folded_is_said_alike_by_all(log: Connection, api: Api, database_url: str) -> None:
+    append(log, 1, [FIRST, prompt(2)])
+    late(log)
+    said = said_by_all(api)
+    id = str(event_id_of(1, FIRST.dedupe_key))
+    for who in ("status", "status --json", "doctor", "viewer"):
+        assert "2 events are not folded yet" in said[who], who
+        assert id in said[who], who
+        assert "no worker moves" in said[who], who
+    assert "all is well" not in said["status"]
+    told = json.loads(said["readyz"])
+    assert (told["status"], told["well"], told["troubles"][0]["kind"]) == ("ready", False, "behind")
+    assert 'memctl_troubles{kind="behind",needs="yes"} 1' in said["metrics"]
+    (age,) = [line for line in said["metrics"].splitlines() if line.startswith("memctl_unfolded_seconds ")]
+    assert float(age.split()[1]) > 3600
+
+    catch_up(Drainer(database_url))
+    said = said_by_all(api)
+    assert "not folded" not in said["status"]
+    assert json.loads(said["readyz"]) == {"status": "ready", "well": True, "troubles": []}
+    assert "memctl_unfolded_seconds 0" in said["metrics"]
+    assert "All is well" in said["viewer"]
+
+
+def test_what_is_new_may_wait_for_a_moment(log: Connection, asked: None) -> None:
+    append(log, 1, [FIRST])
+    assert json.loads(CliRunner().invoke(memctl, ["status", "--json"]).output)["troubles"] == []
+    assert LATE_S >= 10
+
+
+def test_what_is_set_aside_is_named_alike_by_all(log: Connection, api: Api, database_url: str) -> None:
+    append(log, 1, [FIRST])
+    catch_up(Drainer(database_url))
+    live = generations.live(log)
+    source = event_id_of(1, FIRST.dedupe_key)
+    fault = Fault(Target("", 1, session_stream(AGENT, "s1")), source, 1, "NoProgress", "memctl.domain.x:7 f", 3)  # type: ignore[arg-type]
+    dead_letters.park(log, live.stage1, [fault])
+    said = said_by_all(api)
+    for who in ("status", "status --json", "doctor", "viewer"):
+        assert f"event {source} raises NoProgress at memctl.domain.x:7 f" in said[who], who
+        assert "memctl dlq retry" in said[who], who
+    assert json.loads(said["readyz"])["troubles"][0]["position"] == 1
+    assert 'memctl_troubles{kind="dead letter",needs="yes"} 1' in said["metrics"]
+
+
+def test_a_redis_that_refuses_connections_is_said(
+    log: Connection, asked: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMCTL_REDIS_URL", f"unix://{tmp_path}/nobody.sock")
+    told = CliRunner().invoke(memctl, ["status"])
+    assert "Redis does not answer" in told.output
+    assert "all is well" not in told.output
+    assert told.exit_code == 1
+    assert "Redis does not answer" in CliRunner().invoke(memctl, ["doctor"]).output
+
+
+def test_a_vector_store_that_refuses_connections_is_said(
+    log: Connection, asked: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMCTL_QDRANT_URL", "http://127.0.0.1:9")
+    assert "the vector store does not answer" in CliRunner().invoke(memctl, ["status"]).output
+
+
+def test_the_backlog_of_embeddings_has_an_estimate(log: Connection, asked: None, redis_url: str) -> None:
+    live = generations.live(log)
+    log.execute("INSERT INTO memctl.vector_models (model, dimensions, recipe, status) VALUES ('m', 8, '{}', 'serving')")
+    rows = [(live.stage2, "m", 1, str(UUID(int=n))) for n in range(120)]
+    with log.cursor() as cursor:
+        cursor.executemany(
+            "INSERT INTO memctl.waiting_for_vectors (generation, model, space_id, key) VALUES (%s, %s, %s, %s)", rows
+        )
+    queue.embeds(queue.connect(redis_url), 2.0)
+    assert (
+        "120 found by their words only, until embedded (about 1 min)" in CliRunner().invoke(memctl, ["status"]).output
+    )
+    told = json.loads(CliRunner().invoke(memctl, ["status", "--json"]).output)
+    assert told["vectors"]["seconds_left"] == 60

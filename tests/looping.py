@@ -1,0 +1,76 @@
+"""memctl with folds that never end: `python tests/looping.py HOW ARGUMENT…` is `memctl ARGUMENT…`.
+
+HOW is `python` (a loop), `c` (a match that backtracks for ever, which holds the interpreter), `sleeps` (it waits for
+what never comes), `rows` or `routes` (the same as `c`, in stage 2), or `not` (all of it ends). Folds of sessions do so
+over prompts, those of stage 2 over notes, that end in `ENDLESS`.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import threading
+from typing import Any
+
+import msgspec
+
+ENDLESS = "and never ends"
+
+
+def in_c() -> None:
+    re.match(r"(?:a|a?)+$", "a" * 40 + "b")
+
+
+def in_python() -> None:
+    while True:
+        pass
+
+
+def asleep() -> None:
+    threading.Event().wait()
+
+
+def main(how: str, arguments: list[str]) -> None:
+    from memctl.domain import derive
+    from memctl.projections import kernel
+    from memctl.workers import trial
+
+    trial.TRIAL_CPU_S, trial.SEARCH_CPU_S = 3, 1  # of a session of six prompts
+    loops = {"python": in_python, "c": in_c, "sleeps": asleep}
+    fold = derive.StreamFacts._fold
+
+    def endless(self: Any, placed: Any) -> None:
+        if getattr(placed.payload, "text", "").endswith(ENDLESS):
+            loops[how]()
+        fold(self, placed)
+
+    if how in loops:
+        derive.StreamFacts._fold = endless  # type: ignore[method-assign]
+    elif how in ("rows", "routes"):
+        _in_stage_2(kernel, how)
+    from memctl.cli.main import run
+
+    sys.argv = ["memctl", *arguments]
+    run()
+
+
+def _in_stage_2(kernel: Any, how: str) -> None:
+    p = next(p for p in kernel.projections(2) if p.name == "insights")
+
+    def looked(item: Any) -> None:
+        if getattr(getattr(item, "payload", None), "text", "").endswith(ENDLESS):
+            in_c()
+
+    def fold(row: Any, item: Any) -> Any:
+        looked(item)
+        return p.fold(row, item)
+
+    def key(item: Any) -> Any:
+        looked(item)
+        return p.key(item)
+
+    kernel._register[p.name] = msgspec.structs.replace(p, **({"fold": fold} if how == "rows" else {"key": key}))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2:])
