@@ -46,7 +46,7 @@ _CLASSES = {"w": rf"0-9_\x{{ff10}}-\x{{ff19}}{LETTERS}", "s": _SPACE}
 _BYTES = 16
 """A flag of patterns over bytes: classes are of ASCII."""
 
-_MAX_MEMORY = 32 << 20
+_MAX_MEMORY = 8 << 20
 """Bytes that one pattern's automaton may take. RE2 begins its table of states anew beyond that, which is slower."""
 
 _SHORT = 1_024
