@@ -23,7 +23,7 @@ RULES = ("domain", "projections")
 
 ENGINE = (
     "infra.dead_letters", "infra.facts", "infra.log.read", "infra.readmodels", "workers.members", "workers.poison",
-    "workers.rebuild", "workers.sources", "workers.stage1", "workers.stage2",
+    "workers.rebuild", "workers.sources", "workers.stage1", "workers.stage2", "workers.trial",
 )  # fmt: skip
 """Beside folds: what is read for them, in which order and how it is routed, and what is done where they fail."""
 

@@ -162,12 +162,10 @@ def test_a_helper_of_other_code_than_its_leader_does_nothing(database_url: str, 
 
 
 def test_shards_are_told_alike_by_who_drains_and_who_folds_again() -> None:
-    from memctl.workers.refold import _shard_of
-
     for shards in (1, 2, 3, 7, 16, 256):
         for number in range(500):
             stream = f"session/claude-code/{number}"
-            low, high = generations.hashes_of(_shard_of(stream, shards), shards)
+            low, high = generations.hashes_of(generations.shard_of(stream, shards), shards)
             assert low <= stream_hash(stream) <= high
 
 

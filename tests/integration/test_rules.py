@@ -27,7 +27,9 @@ ROOT = Path(__file__).parents[2]
 DECIDES_NO_ROW = {
     "infra", "workers",  # the packages
     "infra.database", "infra.generations", "infra.rebuilds", "infra.rules",  # who folds, and when
-    "infra.log", "infra.log.mark", "infra.embedded", "infra.embedded.launch",
+    "infra.log", "infra.log.mark", "infra.log.migrate", "infra.embedded", "infra.embedded.launch", "infra.processing",
+    "workers.drain", "workers.refold",
+    "workers.frames", "workers.guard", "workers.progress", "workers.stuck",  # that a fold never ends, not where
 }  # fmt: skip
 """What the modules that fold import, and the fingerprint leaves out: a change of it leads to the same rows."""
 
