@@ -14,6 +14,7 @@ import psycopg
 from psycopg import errors
 
 from memctl.api.access import CALLER
+from memctl.api.deadlines import QUESTION_S, worked_on
 from memctl.domain.errors import MemctlError
 from memctl.infra import generations
 from memctl.infra.database import OF_A_GENERATION, Connection, DatabaseUnavailable, connect, outages
@@ -21,7 +22,7 @@ from memctl.infra.generations import Live
 
 T = TypeVar("T")
 
-STATEMENT_MS = 15_000
+STATEMENT_MS = int(QUESTION_S * 1000)
 """A query of a reader is ended after this."""
 
 
@@ -88,13 +89,13 @@ class Readers:
         if (then := AS_OF.get()) is not None:
             then()  # before a connection is taken: it needs one of its own, and may have to be built first
         try:
-            with self._reader() as reader:
+            with self._reader() as reader, worked_on():
                 return ask(reader)
         except (errors.UndefinedTable, errors.QueryCanceled, psycopg.OperationalError) as why:
             if isinstance(why, errors.QueryCanceled):
                 raise TooBusy from why
         self._close_idle()  # what ended one connection has most likely ended them all
-        with outages(), self._reader() as reader:
+        with outages(), self._reader() as reader, worked_on():
             try:
                 return ask(reader)
             except errors.UndefinedTable as why:

@@ -46,6 +46,7 @@ def run_api(settings: Settings) -> None:
 
     from memctl.api.access import Keyring
     from memctl.api.auth import Guard, names_of
+    from memctl.api.deadlines import Deadline, Pulse
     from memctl.api.deciding import Commands
     from memctl.api.delivering import Deliveries
     from memctl.api.http import application
@@ -71,8 +72,9 @@ def run_api(settings: Settings) -> None:
         if settings.api_socket is not None:
             listeners.append(stack.enter_context(_unix(settings.api_socket)))
         threading.Thread(target=engine.warm_up, args=[readers], name="warm-up", daemon=True).start()
+        deadline = Deadline(application(readers, engine, commands, browsers, deliveries))
         guard = Guard(
-            application(readers, engine, commands, browsers, deliveries),
+            deadline,
             settings.api_token,
             names_of(url),
             browsers.knows,
@@ -88,6 +90,8 @@ def run_api(settings: Settings) -> None:
             lifespan="off",
             timeout_graceful_shutdown=5,
             h11_max_incomplete_event_size=64 << 10,
+            callback_notify=Pulse(deadline).beat,
+            timeout_notify=1,
         )
         # uvicorn raises the signal that ended it once more when it is done: then everything here is to be closed.
         for number in (signal.SIGTERM, signal.SIGINT):

