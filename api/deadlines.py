@@ -62,7 +62,7 @@ class Question:
     def worked_on(self) -> Iterator[None]:
         """What is done within may be ended at any point. Raises: Overdue."""
         with self._lock:
-            if self.late_since is not None:
+            if self._late():
                 raise Overdue
             self._thread = threading.get_ident()
         try:
@@ -70,8 +70,11 @@ class Question:
         finally:
             with self._lock:
                 self._thread = None
-                if self.late_since is not None:  # it may be on its way, and is to reach nobody else
+                if self._late():  # it may be on its way, and is to reach nobody else
                     _raise_in(threading.get_ident(), None)
+
+    def _late(self) -> bool:
+        return self.late_since is not None
 
     def end(self) -> None:
         """Say that it is late, and end the work for it."""
@@ -125,8 +128,11 @@ class Deadline:
                 started = True
                 await send(message)
 
-        _AT_HAND.set(question)
-        task = asyncio.create_task(self._app(scope, receiving, sending))
+        async def answering() -> None:
+            _AT_HAND.set(question)
+            await self._app(scope, receiving, sending)
+
+        task = asyncio.create_task(answering())
         try:
             while not started and (left := until - time.monotonic()) > 0:
                 done, _ = await asyncio.wait({task}, timeout=min(left, 1.0))

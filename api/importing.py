@@ -9,8 +9,9 @@ from pathlib import Path
 
 from memctl.api.commands import Intake
 from memctl.api.ingest import Account, Batches, count
+from memctl.infra.legacy.apart import rows_apart
 from memctl.infra.legacy.meaning import events_of
-from memctl.infra.legacy.rows import NotALegacyStore, Row, rows_of, stores_in
+from memctl.infra.legacy.rows import NotALegacyStore, Row, stores_in
 from memctl.infra.transcripts.reading import Parsed
 
 EXAMPLES = 3
@@ -62,7 +63,7 @@ def account_of(paths: Sequence[Path]) -> tuple[Account, list[str]]:
 def _rows(paths: Sequence[Path]) -> Iterator[tuple[Path, Parsed]]:
     for path in paths:
         try:
-            for row in rows_of(path):
+            for row in rows_apart(path):
                 yield path, _parsed(row)
         except NotALegacyStore:
             if len(paths) == 1:

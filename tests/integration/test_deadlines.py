@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 from apis import Api, problem_of, serving
 from asked import Remembered, remembered
-from waiting import until
+from waiting import seconds, until
 
 from memctl.api.serve import CONNECTIONS
 
@@ -40,6 +41,12 @@ Engine.search = search
 @pytest.fixture(scope="module")
 def memory(postgres_server: str, migrated_template: str, vectors: tuple[str, str]) -> Iterator[Remembered]:
     with remembered(postgres_server, migrated_template, vectors) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def whole(memory: Remembered, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
+    with serving(tmp_path_factory.mktemp("whole"), memory) as found:
         yield found
 
 
@@ -79,3 +86,31 @@ def test_what_cannot_be_ended_ends_the_process_with_its_frames(api: Api, asked: 
         else:
             with pytest.raises(OSError, match="Remote end closed"):
                 answer.result()
+
+
+BUILT = "        cythoning pkg/a.pyx to pkg/a.c\n"
+NINE_LINES = f"          Traceback (most recent call last):\n{BUILT * 7}        text without a colon\n"
+"""What once held a search for as long as anybody waited."""
+
+ODD = {
+    "nine lines": NINE_LINES,
+    "nine lines, often": NINE_LINES * 600,
+    "slashes": "/a" * 100_000,
+    "combining marks": "a" + "\u0301" * 100_000,
+    "names": "a_" * 100_000,
+    "brackets": "[(" * 100_000,
+    "tracebacks": 'Traceback (most recent call last):\n  File "a.py", line 1, in f\n' * 3_000,
+    "blanks": " " * 199_999 + "a",
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+@pytest.mark.parametrize(("path", "field"), [("/v1/search", "q"), ("/v1/bugs", "text")])
+def test_odd_texts_are_searched_for_within_a_second(whole: Api, name: str, path: str, field: str) -> None:
+    body = json.dumps({field: ODD[name][:200_000]}, ensure_ascii=False).encode()
+
+    def ask() -> None:
+        answer = whole.ask(path, method="POST", body=body, headers={"Content-Type": "application/json"})
+        assert answer[0] == 200
+
+    until(lambda: seconds(ask) <= 1.0, "an answer within a second")

@@ -1,0 +1,129 @@
+"""The rows of a store that anybody may have written, read in a process of its own that may take only so much.
+
+`python -m memctl.infra.legacy.apart FILE` writes batches of rows to its output: each a length of four bytes, and then
+plain values by pickle. The reader of it unpickles no objects.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import pickle
+import resource
+import signal
+import struct
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from memctl.infra.embedded.launch import PARENT, die_with_parent
+from memctl.infra.legacy.rows import NotALegacyStore, Row, rows_of
+
+MOST_MEMORY = 3 << 30
+"""Bytes of memory of the process that reads: the largest JSON document that is read takes a third of it."""
+
+CPU_S, BYTES_A_CPU_S = 30, 1 << 20
+"""Its processor time: so many seconds, and one more for so many bytes of the file. Reading takes a twentieth."""
+
+MOST_BATCH = 256 << 20
+"""Bytes of one batch, which holds up to `_ROWS` rows, or fewer of long ones."""
+
+_ROWS, _LONG = 200, 1 << 20
+_LENGTH = struct.Struct(">I")
+
+
+def rows_apart(path: Path) -> Iterator[Row]:
+    """A store's rows, in its own order, as `rows_of` reads them.
+
+    Raises: NotALegacyStore, also where reading it takes more memory or time than a store's may; OSError.
+    """
+    with path.open("rb"):  # what keeps it from being read is this process's to say
+        pass
+    command = [sys.executable, "-P", "-m", "memctl.infra.legacy.apart", str(path)]
+    environment = {**os.environ, PARENT: str(os.getpid())}
+    with subprocess.Popen(  # noqa: S603 - our own module
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, env=environment
+    ) as reading:
+        assert reading.stdout is not None
+        try:
+            for kind, found in _batches(reading.stdout):
+                if kind == "refused":
+                    raise NotALegacyStore(path=str(path), why=str(found))
+                yield from (Row(*fields) for fields in found)
+                if kind == "last":
+                    return
+        finally:
+            reading.kill()
+    raise NotALegacyStore(path=str(path), why=_ended_by(reading.returncode))
+
+
+class _Plain(pickle.Unpickler):
+    """Numbers, texts, bytes, and lists and objects of them."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        raise pickle.UnpicklingError(f"{module}.{name} is no plain value")
+
+
+def _batches(pipe: IO[bytes]) -> Iterator[tuple[str, Any]]:
+    while len(head := pipe.read(_LENGTH.size)) == _LENGTH.size:
+        (size,) = _LENGTH.unpack(head)
+        if size > MOST_BATCH or len(data := pipe.read(size)) < size:
+            return
+        yield _Plain(io.BytesIO(data)).load()
+
+
+def _ended_by(code: int) -> str:
+    if code in (-signal.SIGXCPU, -signal.SIGKILL):
+        return "reading it takes more time than a store of its size may"
+    return "reading it failed" if code >= 0 else f"reading it was ended by {signal.Signals(-code).name}"
+
+
+def _send(kind: str, what: object) -> None:
+    data = pickle.dumps((kind, what))
+    if len(data) > MOST_BATCH:
+        kind, what = "refused", "one of its rows is longer than any may be"
+        data = pickle.dumps((kind, what))
+    sys.stdout.buffer.write(_LENGTH.pack(len(data)) + data)
+    sys.stdout.buffer.flush()
+    if kind == "refused":
+        raise SystemExit(0)
+
+
+def _batched(rows: Iterable[Row]) -> Iterator[list[tuple[object, ...]]]:
+    batch: list[tuple[object, ...]] = []
+    size = 0
+    for row in rows:
+        batch.append(tuple(row))
+        size += sum(len(value) for value in row.fields.values() if isinstance(value, str | bytes | list | dict))
+        if len(batch) >= _ROWS or size > _LONG:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def main() -> None:
+    """Read the store that is named, and write its rows."""
+    path = Path(sys.argv[1])
+    die_with_parent(signal.SIGKILL, int(os.environ[PARENT]))
+    cpu_s = CPU_S + path.stat().st_size // BYTES_A_CPU_S
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
+    resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s + 1))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+    try:
+        for batch in _batched(rows_of(path)):
+            _send("rows", batch)
+        _send("last", [])
+    except NotALegacyStore as problem:
+        _send("refused", problem.why)
+    except (MemoryError, RecursionError):
+        _send("refused", f"reading it takes more than {MOST_MEMORY >> 30} GB of memory; JSON by the line takes less")
+
+
+if __name__ == "__main__":
+    with contextlib.suppress(BrokenPipeError):
+        main()
