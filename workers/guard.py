@@ -221,6 +221,7 @@ class _Guard:
 
     def _be_trial(self) -> NoReturn:
         assert self._trial is not None
+        os.nice(19)  # it has all the time there is, and what goes on has work that waits
         try:
             self._trial()
         except Exception as problem:

@@ -1,0 +1,64 @@
+"""While one session's fold never ends, what is appended to others is folded as promptly as ever."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import looping
+import pytest
+from events import prompt
+from processes import memctl
+from soak import FACTOR
+from waiting import until
+
+from memctl.domain.event import Position
+from memctl.infra import dead_letters, generations, queue
+from memctl.infra.database import Connection
+from memctl.infra.log.append import append
+from memctl.infra.log.mark import last_position
+from memctl.infra.log.spaces import installation
+
+RATE, SECONDS = (1_000, 60) if FACTOR else (50, 20)
+"""Events a second, of ten sessions at a time with 200 events each. The promise is of a machine that does nothing else, so the suite asks for less of it."""
+
+P99_S = 2.0 if FACTOR else 20.0
+
+
+@pytest.fixture
+def shards() -> int:
+    return 1
+
+
+def test_a_fold_that_never_ends_holds_up_no_other(environment: dict[str, str], log: Connection, tmp_path: Path) -> None:
+    live = generations.live(log)
+    appended: list[tuple[Position, float]] = []
+    lags: list[float] = []
+    endless_at = parked_at = 0.0
+    script = (str(Path(looping.__file__)), "c")
+    woken, here = queue.connect(environment["MEMCTL_REDIS_URL"]), installation(log)
+    with memctl("worker", environment=environment, log=tmp_path / "worker.log", script=script):
+        began, number = time.monotonic(), 0
+        while number < RATE * SECONDS or len(lags) < number:
+            now = time.monotonic()
+            if number < RATE * SECONDS and now >= began + number / RATE:
+                wanted = range(number, number + RATE // 10)
+                append(log, 1, [prompt(n, session=f"s{n // 2_000}-{n % 10}") for n in wanted])
+                if number == RATE * 5:
+                    append(log, 1, [prompt(1, f"mend the checkout {looping.ENDLESS}", session="endless")])
+                    endless_at = now
+                appended += [(last_position(log), now)] * len(wanted)
+                queue.wake(woken, here, [(1, 0)])  # as hooks do
+                number = wanted.stop
+            reached = min(o.position for o in generations.offsets(log, live.stage1, live.stage2))
+            while len(lags) < len(appended) and appended[len(lags)][0] <= reached:
+                lags.append(time.monotonic() - appended[len(lags)][1])
+            parked_at = parked_at or (now - endless_at if dead_letters.parked(log, live.stage1, live.stage2) else 0.0)
+            assert now - began < SECONDS + 120
+            time.sleep(0.02)  # so that looking takes little of the machine
+        until(lambda: dead_letters.parked(log, live.stage1, live.stage2), "the letter")
+    lags.sort()
+    report = f"parked after {parked_at:.1f} s; lag p50 {lags[len(lags) // 2]:.2f} p99 {lags[len(lags) * 99 // 100]:.2f}"
+    print(f"{report} worst {lags[-1]:.2f} s of {len(lags)} events at {RATE}/s")
+    assert 0 < parked_at < 60
+    assert lags[len(lags) * 99 // 100] <= P99_S
