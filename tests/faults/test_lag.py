@@ -20,7 +20,8 @@ from memctl.infra.log.mark import last_position
 from memctl.infra.log.spaces import installation
 
 RATE, SECONDS = (1_000, 60) if FACTOR else (50, 20)
-"""Events a second, of ten sessions at a time with 200 events each. The promise is of a machine that does nothing else, so the suite asks for less of it."""
+"""Events a second, of ten sessions at a time with 200 events each. The promise is of a machine that does nothing else,
+so the suite asks for less of it."""
 
 P99_S = 2.0 if FACTOR else 20.0
 
