@@ -101,6 +101,9 @@ soak: $(VENV)/.installed-dev ## Look SOAK times as long for an order of events o
 planted: $(VENV)/.installed-dev ## Forget 208 planted phrases one by one in all ways, scrub, and look for them everywhere (five minutes for each 52)
 	MEMCTL_TEST_PLANTS=$(or $(PLANTS),208) $(BIN)/pytest -q tests/e2e/test_planted.py
 
+digests: $(VENV)/.installed-dev ## Compare the digest of each read model over the published sessions with those on record (RECORD=1 writes them)
+	$(BIN)/python tests/eval/digests.py
+
 unseen: $(VENV)/.installed-dev ## Run real tools on broken input, mangle what they print, and read it in transcripts of each client (SECONDS=3600)
 	$(BIN)/python tests/unseen --seconds $(or $(SECONDS),600) $(if $(SEED),--seed $(SEED))
 
