@@ -1,7 +1,7 @@
 """The digest of each read model over the published sessions, beside those on record: `make digests`.
 
-An embedded memctl of its own reads each set of sessions, without an embedder, and is rebuilt. What reads and folds is meant
-to be changed freely; whether it still makes the same rows is said here. `RECORD=1` writes down the digests of today.
+An embedded memctl of its own reads each set of sessions, without an embedder, and is rebuilt. What reads and folds is
+meant to be changed freely; whether it still makes the same rows is said here. `RECORD=1` writes down those of today.
 """
 
 from __future__ import annotations
