@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from memctl.domain.observations import event_id_of
+from memctl.domain.events.observations import event_id_of
 from memctl.infra.database import Connection
 from memctl.infra.log import checkpoints, erase
 from memctl.infra.silence import PassedOver, Spans

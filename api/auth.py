@@ -14,7 +14,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
 from memctl.api.access import CALLER, NOBODY, OWNER, Caller, is_open, refused
-from memctl.domain.errors import MemctlError
+from memctl.domain.support.errors import MemctlError
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send

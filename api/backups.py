@@ -10,8 +10,8 @@ from pathlib import Path
 
 import msgspec
 
-from memctl.domain.erasing import Tombstone, scope_tombstones
-from memctl.domain.errors import MemctlError
+from memctl.domain.events.erasure import Tombstone, scope_tombstones
+from memctl.domain.support.errors import MemctlError
 from memctl.infra import keys
 from memctl.infra.backups import backups, folder_of
 from memctl.infra.database import Connection, outages

@@ -9,7 +9,7 @@ from psycopg import sql
 
 from memctl.api.pages import field_of, projection_named, table_of
 from memctl.api.reader import Reader
-from memctl.domain.brief import Figures, Work, summary
+from memctl.domain.language.brief import Figures, Work, summary
 from memctl.projections.sessions import Session
 
 

@@ -13,10 +13,10 @@ from memctl.api.places import Places, projects_of
 from memctl.api.reader import Reader
 from memctl.api.regarded import standing
 from memctl.api.views import BugAnswer, BugHit, Evidence, RelatedBug, each_shown, moment, shown
-from memctl.domain.bounded import names
-from memctl.domain.bug_match import DESCRIPTION, MATCHES_ABOVE, Match, Shape, match, shape_of
-from memctl.domain.memory import memory_id
-from memctl.domain.signatures import SeenError, signature_of
+from memctl.domain.failures.matching import DESCRIPTION, MATCHES_ABOVE, Match, Shape, match, shape_of
+from memctl.domain.failures.signatures import SeenError, signature_of
+from memctl.domain.knowledge.memory import memory_id
+from memctl.domain.support.bounded import names
 from memctl.projections.bug_patterns import BugPattern
 from memctl.projections.kernel import Projection
 

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Protocol
 import msgspec
 
 from memctl.api.places import Places
-from memctl.domain.errors import MemctlError
-from memctl.domain.intent import Period
-from memctl.domain.neighbours import lent
-from memctl.domain.scoring import ORDINARY, USUAL, Background, Candidate, Source, background_of, word_strength
-from memctl.domain.text import sparse_query, tokens
+from memctl.domain.retrieval.intent import Period
+from memctl.domain.retrieval.neighbours import lent
+from memctl.domain.retrieval.ranking import ORDINARY, USUAL, Background, Candidate, Source, background_of, word_strength
+from memctl.domain.support.errors import MemctlError
+from memctl.domain.support.text import sparse_query, tokens
 from memctl.infra.embedders import TextsRefused
 from memctl.infra.vectors import CollectionMissing, VectorStoreUnavailable
 from memctl.infra.vectors.searches import Hit, Named, Searches

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from memctl.domain.errors import MemctlError
+from memctl.domain.support.errors import MemctlError
 
 Result = Literal["ok", "gap", "skipped"]
 

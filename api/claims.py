@@ -30,10 +30,10 @@ from memctl.api.places import Places, projects_of
 from memctl.api.reader import Reader
 from memctl.api.staleness import changed_since
 from memctl.api.views import Page, iso, moment, shown
-from memctl.domain.core_memory import CORE, CoreMemoryAppended, CoreMemoryReplaced
-from memctl.domain.memory import memory_id
-from memctl.domain.preferences import Group
-from memctl.domain.projects import Projects
+from memctl.domain.events.core_memory import CORE, CoreMemoryAppended, CoreMemoryReplaced
+from memctl.domain.knowledge.memory import memory_id
+from memctl.domain.language.preferences import Group
+from memctl.domain.projects.identity import Projects
 from memctl.infra.log.read import read_stream
 from memctl.projections.candidates import Candidate
 from memctl.projections.insights import Insight

@@ -13,10 +13,10 @@ from memctl.api.places import Places, projects_of
 from memctl.api.reader import Reader
 from memctl.api.regarded import standing
 from memctl.api.views import Page, iso, moment
-from memctl.domain.bounded import names
-from memctl.domain.code_changes import VARIANTS
-from memctl.domain.code_rules import RECURS, family_of
-from memctl.domain.projects import Projects
+from memctl.domain.code.edits import VARIANTS
+from memctl.domain.code.rules import RECURS, family_of
+from memctl.domain.projects.identity import Projects
+from memctl.domain.support.bounded import names
 from memctl.projections.code_patterns import Application, CodePattern
 from memctl.projections.code_rules import CodeRule, Sighting
 

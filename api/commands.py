@@ -13,8 +13,8 @@ import psycopg
 from psycopg import errors
 
 from memctl.api.identify import Identifier
-from memctl.domain.errors import MemctlError
-from memctl.domain.event import Micros, NewEvent, Payload
+from memctl.domain.events.event import Micros, NewEvent, Payload
+from memctl.domain.support.errors import MemctlError
 from memctl.infra import generations, queue
 from memctl.infra.database import Connection, DatabaseUnavailable, connect, outages, past_deadlocks
 from memctl.infra.log import checkpoints

@@ -16,8 +16,8 @@ import msgspec
 
 from memctl.api.commands import OUTAGES, Intake, Recording
 from memctl.api.transcripts import TranscriptReader
-from memctl.domain.event import Micros, NewEvent
-from memctl.domain.observations import Agent
+from memctl.domain.events.event import Micros, NewEvent
+from memctl.domain.events.observations import Agent
 from memctl.infra.settings import Settings
 from memctl.infra.silence import Silence
 from memctl.infra.spool import Delivery

@@ -12,8 +12,8 @@ from memctl.api.pages import between, one, page, projection_named, within
 from memctl.api.places import Places, places_of
 from memctl.api.reader import Reader
 from memctl.api.views import shown
-from memctl.domain.location import project_name
-from memctl.domain.observations import session_stream
+from memctl.domain.events.observations import session_stream
+from memctl.domain.support.location import project_name
 from memctl.projections.working_memory import WorkingMemory
 
 LATELY_US = 12 * 3_600_000_000

@@ -9,10 +9,10 @@ from uuid import UUID
 import msgspec
 
 from memctl.api.reader import Reader
-from memctl.domain.errors import MemctlError
-from memctl.domain.event import Micros, NewEvent, derived_id
-from memctl.domain.observations import event_id_of
-from memctl.domain.skipping import EventSkipped
+from memctl.domain.events.event import Micros, NewEvent, derived_id
+from memctl.domain.events.observations import event_id_of
+from memctl.domain.events.skipping import EventSkipped
+from memctl.domain.support.errors import MemctlError
 from memctl.infra import dead_letters
 from memctl.infra.database import Connection, outages
 from memctl.infra.dead_letters import DeadLetter, Target

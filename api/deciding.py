@@ -19,11 +19,11 @@ from memctl.api.context import session_here, session_of
 from memctl.api.delivering import confined
 from memctl.api.places import limits_of
 from memctl.api.reader import Reader, Readers, reader_of
-from memctl.domain.commanding import Command, KeyReused, Kind, commands, read_command
-from memctl.domain.errors import MemctlError
-from memctl.domain.event import Event, Micros, NewEvent, Payload, Position
-from memctl.domain.location import normalise
-from memctl.domain.observations import event_id_of
+from memctl.domain.events.command import Command, KeyReused, Kind, commands, read_command
+from memctl.domain.events.event import Event, Micros, NewEvent, Payload, Position
+from memctl.domain.events.observations import event_id_of
+from memctl.domain.support.errors import MemctlError
+from memctl.domain.support.location import normalise
 from memctl.infra.database import Connection, DatabaseUnavailable, outages
 from memctl.infra.log.append import append
 from memctl.infra.log.read import read_events, read_stream

@@ -19,10 +19,8 @@ from memctl.api.commands import Intake, Recorded
 from memctl.api.pages import projection_named, rows_unseen
 from memctl.api.places import limits_of, locations_told
 from memctl.api.reader import Reader, Readers
-from memctl.domain import observations, patterns
-from memctl.domain.bodies import read_body
-from memctl.domain.errors import MemctlError
-from memctl.domain.event import (
+from memctl.domain.events import observations
+from memctl.domain.events.event import (
     FutureSchemaVersion,
     Micros,
     NewEvent,
@@ -32,9 +30,12 @@ from memctl.domain.event import (
     event_types,
     type_of,
 )
-from memctl.domain.limits import Limits, around
-from memctl.domain.location import normalise
-from memctl.domain.projects import ProjectIdentified, project_stream
+from memctl.domain.projects.identity import ProjectIdentified, project_stream
+from memctl.domain.projects.key_limits import Limits, around
+from memctl.domain.support import patterns
+from memctl.domain.support.errors import MemctlError
+from memctl.domain.support.json_bodies import read_body
+from memctl.domain.support.location import normalise
 from memctl.infra.database import DatabaseUnavailable
 from memctl.infra.redaction import Prepared
 from memctl.infra.settings import Settings

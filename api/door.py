@@ -21,7 +21,7 @@ from typing import Any, Protocol, cast
 
 from memctl.api.committer import BUSY, Answer, Committer
 from memctl.api.transcripts import TranscriptReader
-from memctl.domain.errors import MemctlError
+from memctl.domain.support.errors import MemctlError
 from memctl.infra.embedded.places import Places, write_private
 from memctl.infra.hook import DOWN_FILE, MAX_PAYLOAD
 from memctl.infra.settings import Settings

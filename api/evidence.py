@@ -12,9 +12,9 @@ from memctl.api.pages import LONGEST_PAGE, Keyed, page, projection_named
 from memctl.api.places import limits_of, projects_of
 from memctl.api.reader import Reader
 from memctl.api.views import Evidence, Origin, shown
-from memctl.domain.event import Event
-from memctl.domain.facts import Span, quote_hash
-from memctl.domain.ordering import preferred
+from memctl.domain.events.event import Event
+from memctl.domain.events.event_order import preferred
+from memctl.domain.events.facts import Span, quote_hash
 from memctl.infra.log.read import read_versions
 
 MOST_CHECKED = 2_000

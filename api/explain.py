@@ -15,11 +15,11 @@ from memctl.api.places import projects_of
 from memctl.api.reader import Reader
 from memctl.api.staleness import changed_since
 from memctl.api.views import Evidence, iso, moment, shown
-from memctl.domain import patterns
-from memctl.domain.event import Event
-from memctl.domain.facts import Span, quote_hash
-from memctl.domain.graduation import TIER_NAMES
-from memctl.domain.memory import memory_id
+from memctl.domain.events.event import Event
+from memctl.domain.events.facts import Span, quote_hash
+from memctl.domain.knowledge.graduation import TIER_NAMES
+from memctl.domain.knowledge.memory import memory_id
+from memctl.domain.support import patterns
 from memctl.projections.candidates import Candidate
 from memctl.projections.insights import Insight
 from memctl.projections.verified_knowledge import VerifiedClaim, VerifiedKnowledge, knowledge_id

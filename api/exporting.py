@@ -20,8 +20,8 @@ from memctl.api.commands import Intake
 from memctl.api.ingest import Account, BadLine
 from memctl.api.places import places_of
 from memctl.api.reader import reader_of
-from memctl.domain.errors import MemctlError
-from memctl.domain.event import Micros, NewEvent, decode_payload
+from memctl.domain.events.event import Micros, NewEvent, decode_payload
+from memctl.domain.support.errors import MemctlError
 from memctl.infra.database import Connection, outages, snapshot
 from memctl.infra.log import erase
 from memctl.infra.log.append import gone

@@ -12,8 +12,8 @@ from uuid import UUID
 from memctl.api import queries
 from memctl.api.places import places_of
 from memctl.api.reader import Reader
-from memctl.domain.erasing import SHORTEST_MATCH, NothingToForget, Scope, TooShort
-from memctl.domain.event import Micros
+from memctl.domain.events.erasure import SHORTEST_MATCH, NothingToForget, Scope, TooShort
+from memctl.domain.events.event import Micros
 from memctl.infra.database import Connection
 from memctl.infra.log import erase
 from memctl.workers.erasure import with_twins

@@ -17,12 +17,12 @@ from memctl.api.places import Places, projects_of
 from memctl.api.reader import Reader
 from memctl.api.regarded import standing
 from memctl.api.views import Page, iso, moment, shown
-from memctl.domain.bounded import names
-from memctl.domain.entities import node_of, parts_of
-from memctl.domain.errors import MemctlError
-from memctl.domain.event import Event
-from memctl.domain.projects import Projects
-from memctl.domain.sentiment import averaged, label_of
+from memctl.domain.code.entities import node_of, parts_of
+from memctl.domain.events.event import Event
+from memctl.domain.language.mood import averaged, label_of
+from memctl.domain.projects.identity import Projects
+from memctl.domain.support.bounded import names
+from memctl.domain.support.errors import MemctlError
 from memctl.projections.entities import Entity
 from memctl.projections.relations import Relation
 from memctl.projections.sentiment import Feeling, Sentiment

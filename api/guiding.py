@@ -17,11 +17,11 @@ from memctl.api.reader import Reader
 from memctl.api.search import Engine, Question
 from memctl.api.strategies import strategies
 from memctl.api.views import BugHit, Found, Scope
-from memctl.domain.certainty import SUGGESTED
-from memctl.domain.guidance import Course, Guidance, KnownBug, Precedent, Taught, course, synthesised
-from memctl.domain.projects import Project
-from memctl.domain.signatures import signature_of
-from memctl.domain.strategies import VERIFICATION
+from memctl.domain.failures.signatures import signature_of
+from memctl.domain.knowledge.strategies import VERIFICATION
+from memctl.domain.projects.identity import Project
+from memctl.domain.retrieval.guidance import Course, Guidance, KnownBug, Precedent, Taught, course, synthesised
+from memctl.domain.support.certainty import SUGGESTED
 from memctl.projections.episodes import EpisodeRow
 from memctl.projections.strategies import Strategy
 

@@ -15,7 +15,7 @@ import msgspec
 from memctl.api import dead_letters, stats
 from memctl.api.dead_letters import Standing
 from memctl.api.reader import Reader
-from memctl.domain.wording import span
+from memctl.domain.support.wording import span
 from memctl.infra import outbox, processing, queue, rebuilds
 from memctl.infra.log.mark import mark_age
 from memctl.infra.rebuilds import Progress

@@ -58,8 +58,8 @@ from memctl.api.reader import AS_OF, Reader, Readers
 from memctl.api.search import MOST_RESULTS, Engine, Question
 from memctl.api.viewer.sign_in import Browsers
 from memctl.api.viewer.site import not_there, site
-from memctl.domain.memory import MemoryKind
-from memctl.domain.scoring import PROFILES
+from memctl.domain.knowledge.memory import MemoryKind
+from memctl.domain.retrieval.ranking import PROFILES
 from memctl.infra import rebuilds
 from memctl.infra.settings_model import Llm, Settings
 from memctl.infra.silence import Silence

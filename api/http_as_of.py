@@ -14,8 +14,8 @@ from pydantic import PlainValidator, WithJsonSchema
 from memctl.api.access import CALLER
 from memctl.api.http_asked import IN_DIGITS
 from memctl.api.reader import AS_OF, Then
-from memctl.domain.errors import MemctlError
-from memctl.domain.event import Position
+from memctl.domain.events.event import Position
+from memctl.domain.support.errors import MemctlError
 from memctl.infra import generations, glances
 from memctl.infra.database import connect, outages
 from memctl.infra.glances import Glance

@@ -9,8 +9,8 @@ from fastapi import Query
 from pydantic import BeforeValidator, StrictBool, WithJsonSchema
 
 from memctl.api.pages import LONGEST_PAGE
-from memctl.domain import patterns
-from memctl.domain.event import Micros
+from memctl.domain.events.event import Micros
+from memctl.domain.support import patterns
 
 LONGEST_PLACE = 4096
 """Characters of a project's name or of a path."""

@@ -12,8 +12,8 @@ from memctl.api import strategies as learnt
 from memctl.api.http_asked import IN_DIGITS, Cursor, Here, Limit, Project
 from memctl.api.places import places_of
 from memctl.api.reader import Reader
-from memctl.domain.code_changes import Category
-from memctl.domain.entities import EntityKind
+from memctl.domain.code.edits import Category
+from memctl.domain.code.entities import EntityKind
 
 Language = Annotated[str | None, Query(max_length=40, examples=["go"])]
 Name = Annotated[str, Path(min_length=1, max_length=512, examples=["react", "library:go/github.com/spf13/cobra"])]

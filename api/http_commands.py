@@ -10,7 +10,7 @@ from fastapi import APIRouter, Header, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
 from memctl.api.deciding import LONGEST_KEY, Commands
-from memctl.domain.commanding import Command, commands
+from memctl.domain.events.command import Command, commands
 
 Key = Annotated[
     str,

@@ -20,9 +20,9 @@ from memctl.api.places import limits_of, places_of, visible
 from memctl.api.reader import Reader, Readers
 from memctl.api.recall import Told, recall
 from memctl.api.search import Engine
-from memctl.domain.event import Micros, NewEvent
-from memctl.domain.observations import Agent, event_id_of, hook_key, session_stream
-from memctl.domain.recalled import MemoryRecalled, held_back
+from memctl.domain.events.event import Micros, NewEvent
+from memctl.domain.events.observations import Agent, event_id_of, hook_key, session_stream
+from memctl.domain.events.recalls import MemoryRecalled, held_back
 from memctl.infra.silence import Silence
 from memctl.infra.transcripts.fields import string
 from memctl.infra.transcripts.hook_dialects import answer, place_of, read_asked

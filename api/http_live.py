@@ -16,7 +16,7 @@ from starlette.responses import StreamingResponse
 from memctl.api import stats
 from memctl.api.http_asked import IN_DIGITS
 from memctl.api.reader import Reader, Readers, TooBusy
-from memctl.domain.errors import MemctlError
+from memctl.domain.support.errors import MemctlError
 from memctl.infra import outbox, rebuilds
 from memctl.infra.log.mark import mark
 

@@ -20,8 +20,8 @@ from memctl.api.http_as_of import NotBuilt, not_built
 from memctl.api.http_live import StillBehind
 from memctl.api.http_spaces import OtherSpace
 from memctl.api.reader import TooBusy
-from memctl.domain.commanding import MalformedCommand
-from memctl.domain.errors import MemctlError
+from memctl.domain.events.command import MalformedCommand
+from memctl.domain.support.errors import MemctlError
 from memctl.infra.database import DatabaseUnavailable
 from memctl.infra.glances import TooManyGlances
 from memctl.infra.vectors import VectorStoreUnavailable

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from fastapi import Header
 
 from memctl.api.client import SPACE
-from memctl.domain.errors import MemctlError
+from memctl.domain.support.errors import MemctlError
 
 
 class OtherSpace(MemctlError):

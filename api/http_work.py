@@ -12,7 +12,7 @@ from memctl.api.context import context
 from memctl.api.http_asked import Cursor, Here, Limit, Moment, Project, micros
 from memctl.api.places import Places, places_of
 from memctl.api.reader import Reader
-from memctl.domain.facts import TaskType
+from memctl.domain.events.facts import TaskType
 
 Part = Annotated[str | None, Query(max_length=1024)]
 

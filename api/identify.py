@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from memctl.domain.event import NewEvent
-from memctl.domain.projects import ProjectIdentified, identified_key, project_stream
+from memctl.domain.events.event import NewEvent
+from memctl.domain.projects.identity import ProjectIdentified, identified_key, project_stream
 from memctl.infra.git import checkout_of
 
 MOST_KNOWN = 50_000

@@ -17,7 +17,7 @@ from typing import Any, Self
 import msgspec
 
 from memctl.api.commands import Recorded, Recording
-from memctl.domain.event import NewEvent
+from memctl.domain.events.event import NewEvent
 from memctl.infra.log import checkpoints
 from memctl.infra.log.append import Appended
 from memctl.infra.silence import Silence, Spans

@@ -20,8 +20,8 @@ from pydantic import Field
 
 from memctl.api.access import Caller
 from memctl.api.client import Client, Refused
-from memctl.domain.errors import MemctlError
-from memctl.domain.recalled import quoted
+from memctl.domain.events.recalls import quoted
+from memctl.domain.support.errors import MemctlError
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send

@@ -14,7 +14,7 @@ from psycopg.sql import Composable
 
 from memctl.api.places import Places, limits_of, visible
 from memctl.api.reader import Reader
-from memctl.domain.errors import MemctlError
+from memctl.domain.support.errors import MemctlError
 from memctl.infra import readmodels
 from memctl.projections.kernel import Projection, projections
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import msgspec
 
-from memctl.domain.errors import MemctlError
-from memctl.domain.event import Position
+from memctl.domain.events.event import Position
+from memctl.domain.support.errors import MemctlError
 from memctl.infra import generations
 from memctl.infra.database import Connection, outages
 from memctl.infra.log.mark import last_position

@@ -16,11 +16,11 @@ from memctl.api.places import Places
 from memctl.api.reader import Reader
 from memctl.api.threads import open_threads
 from memctl.api.views import BugHit, iso, moment
-from memctl.domain.bounded import one_line
-from memctl.domain.location import above, project_of
-from memctl.domain.projects import Project
-from memctl.domain.stack import case_of, is_config, is_entry, is_library, language_of, test_style_of
-from memctl.domain.tallies import Tallies, Tally
+from memctl.domain.projects.identity import Project
+from memctl.domain.projects.stack import case_of, is_config, is_entry, is_library, language_of, test_style_of
+from memctl.domain.support.bounded import one_line
+from memctl.domain.support.location import above, project_of
+from memctl.domain.support.tallies import Tallies, Tally
 from memctl.projections.kernel import Projection
 from memctl.projections.project_knowledge import SessionKnowledge
 from memctl.projections.tool_patterns import BETWEEN, SessionTools

@@ -36,11 +36,11 @@ from memctl.api.reader import Reader
 from memctl.api.regarded import regards
 from memctl.api.standing import standings
 from memctl.api.views import Page, iso, moment, shown
-from memctl.domain import patterns
-from memctl.domain.commanding import Kind
-from memctl.domain.errors import MemctlError
-from memctl.domain.event import Event
-from memctl.domain.memory import MemoryKind, memory_id
+from memctl.domain.events.command import Kind
+from memctl.domain.events.event import Event
+from memctl.domain.knowledge.memory import MemoryKind, memory_id
+from memctl.domain.support import patterns
+from memctl.domain.support.errors import MemctlError
 from memctl.infra.log.read import read_events
 from memctl.projections.sessions import Session
 from memctl.projections.things import THINGS

@@ -15,7 +15,7 @@ from psycopg import errors
 
 from memctl.api.access import CALLER
 from memctl.api.deadlines import QUESTION_S, worked_on
-from memctl.domain.errors import MemctlError
+from memctl.domain.support.errors import MemctlError
 from memctl.infra import generations
 from memctl.infra.database import OF_A_GENERATION, Connection, DatabaseUnavailable, connect, outages
 from memctl.infra.generations import Live

@@ -19,10 +19,10 @@ from memctl.api.reader import Reader
 from memctl.api.regarded import pinned
 from memctl.api.search import Engine, Question
 from memctl.api.threads import open_threads
-from memctl.domain.memory import day_of, memory_id
-from memctl.domain.observations import CONTEXT_BLOCK_CLOSE, CONTEXT_BLOCK_OPEN
-from memctl.domain.recalled import RecalledMemory, quoted
-from memctl.domain.text import estimate_tokens
+from memctl.domain.events.observations import CONTEXT_BLOCK_CLOSE, CONTEXT_BLOCK_OPEN
+from memctl.domain.events.recalls import RecalledMemory, quoted
+from memctl.domain.knowledge.memory import day_of, memory_id
+from memctl.domain.support.text import estimate_tokens
 from memctl.projections.working_memory import WorkingMemory
 
 MOST_TOKENS = 2_000

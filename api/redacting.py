@@ -9,10 +9,10 @@ from uuid import UUID, uuid4
 import msgspec
 
 from memctl.api.commands import Intake
-from memctl.domain.erasing import Scope
-from memctl.domain.errors import MemctlError
-from memctl.domain.event import Event, NewEvent, Position
-from memctl.domain.skipping import Undecodable
+from memctl.domain.events.erasure import Scope
+from memctl.domain.events.event import Event, NewEvent, Position
+from memctl.domain.events.skipping import Undecodable
+from memctl.domain.support.errors import MemctlError
 from memctl.infra import outbox
 from memctl.infra.database import Connection, advisory_lock, connect, outages
 from memctl.infra.log import erase

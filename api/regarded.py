@@ -23,7 +23,7 @@ from memctl.api.pages import (
 )
 from memctl.api.places import Places
 from memctl.api.reader import Reader
-from memctl.domain.memory import MemoryKind, memory_id
+from memctl.domain.knowledge.memory import MemoryKind, memory_id
 from memctl.projections.memory_rows import Memory
 from memctl.projections.regard import Regard
 

@@ -26,8 +26,8 @@ from memctl.api.committer import BUSY, Answer, Committer, heard, parse
 from memctl.api.door import SPOOL_EVERY_S, Door, alone, drain, ended, listens_again, serve
 from memctl.api.relaying import RemoteIntake
 from memctl.api.transcripts import TranscriptReader
-from memctl.domain.errors import MemctlError
-from memctl.domain.observations import CONTEXT_BLOCK_CLOSE, CONTEXT_BLOCK_OPEN
+from memctl.domain.events.observations import CONTEXT_BLOCK_CLOSE, CONTEXT_BLOCK_OPEN
+from memctl.domain.support.errors import MemctlError
 from memctl.infra.embedded import supervisor
 from memctl.infra.embedded.places import Places, write_private
 from memctl.infra.hook import MOST_ASKED, RECALL_PATIENCE_S, has_room

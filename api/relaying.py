@@ -16,7 +16,7 @@ from memctl.api.client import Client, Refused, Unreachable
 from memctl.api.commands import Away, EventsRefused, Recorded
 from memctl.api.delivering import Delivery, Sent, sent
 from memctl.api.identify import Identifier
-from memctl.domain.event import NewEvent
+from memctl.domain.events.event import NewEvent
 from memctl.infra.log.append import Appended
 from memctl.infra.redaction import Prepared, prepare_all, redactor_for
 from memctl.infra.relayed import Checkpoints, Notes, State

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from memctl.domain.errors import MemctlError
+from memctl.domain.support.errors import MemctlError
 from memctl.infra.backups import backup, backups, folder_of, remove_unfinished
 from memctl.infra.database import connect
 from memctl.infra.embedded import instance

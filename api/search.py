@@ -1,7 +1,7 @@
 """Search: understand, gather candidates, fuse, score, decide. Evidence is read for what is returned, and only that.
 
-The parts that judge are pure and stand in `memctl.domain.intent` and `memctl.domain.scoring`; `memctl.api.candidates`
-asks the stores.
+The parts that judge are pure and stand in `memctl.domain.retrieval.intent` and `memctl.domain.retrieval.ranking`;
+`memctl.api.candidates` asks the stores.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from memctl.api.regarded import regards
 from memctl.api.staleness import stale
 from memctl.api.standing import Apart, standings, without_repeats
 from memctl.api.views import Found, SearchAnswer, SourceRow, moment
-from memctl.domain.certainty import Class
-from memctl.domain.errors import MemctlError
-from memctl.domain.graduation import TIER_NAMES, USER_SAID
-from memctl.domain.intent import PREFERRED, Understood, understand
-from memctl.domain.memory import memory_id
-from memctl.domain.scoring import (
+from memctl.domain.failures.signatures import errors_in
+from memctl.domain.knowledge.graduation import TIER_NAMES, USER_SAID
+from memctl.domain.knowledge.memory import memory_id
+from memctl.domain.language.speakers import said_by_named
+from memctl.domain.retrieval.intent import PREFERRED, Understood, understand
+from memctl.domain.retrieval.ranking import (
     BOUNDED,
     PROFILES,
     Candidate,
@@ -45,9 +45,9 @@ from memctl.domain.scoring import (
     score,
     worth_showing,
 )
-from memctl.domain.signatures import errors_in
-from memctl.domain.speakers import said_by_named
-from memctl.domain.text import tokens
+from memctl.domain.support.certainty import Class
+from memctl.domain.support.errors import MemctlError
+from memctl.domain.support.text import tokens
 from memctl.infra import vector_models
 from memctl.infra.embedders import Embedders, Recipe
 from memctl.infra.outbox import backlog, collection_of, stored_id

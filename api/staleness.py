@@ -8,8 +8,8 @@ from psycopg import sql
 
 from memctl.api.pages import projection_named, several
 from memctl.api.reader import Reader
-from memctl.domain.location import joined
-from memctl.domain.observed import changed_after
+from memctl.domain.events.file_checks import changed_after
+from memctl.domain.support.location import joined
 from memctl.infra import readmodels
 from memctl.projections.kernel import projections
 from memctl.projections.memory_rows import Memory

@@ -10,7 +10,7 @@ import msgspec
 from memctl.api.pages import page, projection_named, several
 from memctl.api.reader import Reader
 from memctl.api.views import Page, iso, moment
-from memctl.domain.consolidation import text_digest
+from memctl.domain.knowledge.consolidation import text_digest
 from memctl.projections.consolidated import Consolidated
 from memctl.projections.memory_rows import Memory
 

@@ -14,7 +14,7 @@ from memctl.api.learning import Use
 from memctl.api.pages import built, projection_named, table_of
 from memctl.api.places import Places
 from memctl.api.reader import Reader
-from memctl.domain.event import event_types
+from memctl.domain.events.event import event_types
 from memctl.infra import generations, processing
 from memctl.infra.log.mark import mark
 from memctl.infra.outbox import backlog

@@ -11,9 +11,9 @@ from memctl.api.places import Places, projects_of
 from memctl.api.reader import Reader
 from memctl.api.regarded import standing
 from memctl.api.views import Page, iso, moment
-from memctl.domain.bounded import names
-from memctl.domain.memory import memory_id
-from memctl.domain.projects import Projects
+from memctl.domain.knowledge.memory import memory_id
+from memctl.domain.projects.identity import Projects
+from memctl.domain.support.bounded import names
 from memctl.projections.strategies import Strategy
 
 

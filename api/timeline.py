@@ -10,7 +10,7 @@ from memctl.api import queries
 from memctl.api.evidence import origin_of
 from memctl.api.reader import Reader
 from memctl.api.views import Page, iso, moment
-from memctl.domain.ordering import preferred
+from memctl.domain.events.event_order import preferred
 from memctl.infra.log.read import read_versions
 
 LONGEST_TIMELINE = 200

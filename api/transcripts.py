@@ -17,7 +17,7 @@ from pathlib import Path
 
 from memctl.api.commands import OUTAGES, Intake, Recording
 from memctl.api.ingest import ingest
-from memctl.domain.errors import MemctlError
+from memctl.domain.support.errors import MemctlError
 from memctl.infra.log import checkpoints
 from memctl.infra.settings import Settings
 from memctl.infra.silence import Silence

@@ -20,8 +20,8 @@ from memctl.api import accounting
 from memctl.api.checks import Check, attempted, check, number, skipped
 from memctl.api.evidence import broken_quotes
 from memctl.api.reader import reader_of
-from memctl.domain.errors import MemctlError
-from memctl.domain.event import Position, event_types
+from memctl.domain.events.event import Position, event_types
+from memctl.domain.support.errors import MemctlError
 from memctl.infra import coverage, dead_letters, generations, outbox, vector_models
 from memctl.infra.database import Connection, DatabaseUnavailable, ReadModelsReplaced, connect, outage, outages
 from memctl.infra.log import audit, erase

@@ -12,7 +12,7 @@ from uuid import UUID
 
 import msgspec
 
-from memctl.domain.certainty import Class
+from memctl.domain.support.certainty import Class
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

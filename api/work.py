@@ -13,8 +13,8 @@ from memctl.api.places import Places
 from memctl.api.reader import Reader
 from memctl.api.regarded import standing
 from memctl.api.views import Page, shown
-from memctl.domain.location import project_name
-from memctl.domain.signatures import errors_in
+from memctl.domain.failures.signatures import errors_in
+from memctl.domain.support.location import project_name
 from memctl.projections.episodes import EpisodeRow
 
 _HOLDS = "EXISTS (SELECT FROM jsonb_array_elements_text(row->{field}) AS f WHERE strpos(lower(f), lower(%s)) > 0)"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from memctl.cli.output import Column, print_json, print_lines, print_table, tell, when
-from memctl.domain.wording import size
+from memctl.domain.support.wording import size
 
 if TYPE_CHECKING:
     from uuid import UUID

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from memctl.cli.output import print_json, print_lines, tell
-from memctl.domain.wording import size
+from memctl.domain.support.wording import size
 
 _as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 

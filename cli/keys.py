@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from memctl.domain import patterns
+from memctl.domain.support import patterns
 from memctl.infra.keys import SCOPES, Scope
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def add(name: str, scopes: tuple[Scope, ...], projects: tuple[str, ...], expires
 
     from memctl.api.places import project_asked
     from memctl.cli.output import print_json
-    from memctl.domain.limits import given
+    from memctl.domain.projects.key_limits import given
     from memctl.infra import keys as known
 
     until = _until(expires) if expires else None

@@ -68,14 +68,14 @@ def consolidate(preview: bool, force: bool, undo: str | None, log_: bool, limit:
 def _shown(change: Change) -> dict[str, Any]:
     import msgspec
 
-    from memctl.domain.event import type_of
+    from memctl.domain.events.event import type_of
 
     payload = msgspec.to_builtins(change.payload)
     return {"type": type_of(change.payload).name, **payload, "titles": list(change.titles)}
 
 
 def _verb(change: Change) -> str:
-    from memctl.domain.event import type_of
+    from memctl.domain.events.event import type_of
 
     return type_of(change.payload).name.partition(".")[2]
 

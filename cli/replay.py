@@ -13,7 +13,7 @@ import click
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient
 
-    from memctl.domain.event import Position
+    from memctl.domain.events.event import Position
     from memctl.infra.settings import Settings
     from memctl.workers.replay import Replayed
 
@@ -146,7 +146,7 @@ def _status(settings: Settings, as_json: bool) -> None:
     import msgspec
 
     from memctl.cli.output import print_json, when
-    from memctl.domain.wording import span
+    from memctl.domain.support.wording import span
     from memctl.infra import rebuilds
     from memctl.infra.database import connect, outages
 
@@ -219,7 +219,7 @@ def _print_rows(name: str, rows: Iterator[tuple[str, bytes]]) -> None:
 
 
 def _position(text: str) -> Position:
-    from memctl.domain.event import Position
+    from memctl.domain.events.event import Position
 
     return Position(int(text[:19]))  # whatever is longer lies beyond the log, and so does its beginning
 

@@ -18,8 +18,8 @@ import click
 
 from memctl.cli.output import Cell, Column, line, print_json, table_lines, tell, when
 from memctl.cli.up import data_dir_option
-from memctl.domain.errors import MemctlError
-from memctl.domain.wording import size, span
+from memctl.domain.support.errors import MemctlError
+from memctl.domain.support.wording import size, span
 
 if TYPE_CHECKING:
     from memctl.api.health import Health

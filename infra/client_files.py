@@ -16,8 +16,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from memctl.domain import patterns
-from memctl.domain.errors import MemctlError
+from memctl.domain.support import patterns
+from memctl.domain.support.errors import MemctlError
 
 Settings = dict[str, Any]
 Edit = Callable[[Settings], None]

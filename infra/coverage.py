@@ -9,7 +9,7 @@ import msgspec
 import psycopg
 from psycopg import sql
 
-from memctl.domain.event import Position
+from memctl.domain.events.event import Position
 from memctl.infra import facts, generations, readmodels
 from memctl.infra.database import Connection, snapshot
 from memctl.infra.generations import Live

@@ -15,9 +15,9 @@ from uuid import UUID
 
 import msgspec
 
-from memctl.domain.errors import MemctlError
-from memctl.domain.event import Position, derived_id
-from memctl.domain.skipping import EventSkipped
+from memctl.domain.events.event import Position, derived_id
+from memctl.domain.events.skipping import EventSkipped
+from memctl.domain.support.errors import MemctlError
 from memctl.infra.database import Connection
 from memctl.infra.facts import SourceKey
 from memctl.infra.generations import Live

@@ -10,8 +10,8 @@ import msgspec
 from psycopg import sql
 from psycopg.types.json import Jsonb
 
-from memctl.domain.event import Position
-from memctl.domain.facts import FACT_TYPES, Fact, Identified, fact_type
+from memctl.domain.events.event import Position
+from memctl.domain.events.facts import FACT_TYPES, Fact, Identified, fact_type
 from memctl.infra.database import Connection, in_parts
 
 SourceKey = tuple[int, UUID]

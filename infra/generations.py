@@ -13,9 +13,9 @@ from typing import Literal
 
 import msgspec
 
-from memctl.domain import patterns
-from memctl.domain.errors import MemctlError
-from memctl.domain.event import Position, stream_hash
+from memctl.domain.events.event import Position, stream_hash
+from memctl.domain.support import patterns
+from memctl.domain.support.errors import MemctlError
 from memctl.infra import readmodels, rules
 from memctl.infra.database import Connection, past_deadlocks
 

@@ -10,8 +10,8 @@ from typing import Literal
 
 import msgspec
 
-from memctl.domain.errors import MemctlError
-from memctl.domain.event import Position
+from memctl.domain.events.event import Position
+from memctl.domain.support.errors import MemctlError
 from memctl.infra.database import Connection
 from memctl.infra.generations import Live
 

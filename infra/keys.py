@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 import msgspec
 
-from memctl.domain.errors import MemctlError
+from memctl.domain.support.errors import MemctlError
 
 if TYPE_CHECKING:
     from memctl.infra.database import Connection
@@ -52,8 +52,8 @@ class SeveralKeys(MemctlError):
 
 
 class Key(msgspec.Struct, frozen=True, kw_only=True):
-    """A key without its secret. `projects` are the remotes and paths that it is limited to (`domain.limits`); None
-    stands for all."""
+    """A key without its secret. `projects` are the remotes and paths that it is limited to
+    (`domain.projects.key_limits`); None stands for all."""
 
     id: str
     name: str

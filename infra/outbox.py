@@ -11,7 +11,7 @@ import msgspec
 import psycopg
 from psycopg import sql
 
-from memctl.domain.event import Position
+from memctl.domain.events.event import Position
 from memctl.infra import generations, vector_models
 from memctl.infra.database import Connection
 from memctl.infra.embedders import NONE

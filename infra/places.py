@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from psycopg import sql
 
-from memctl.domain.bounded import names
-from memctl.domain.projects import Place, Projects, Words
+from memctl.domain.projects.identity import Place, Projects, Words
+from memctl.domain.support.bounded import names
 from memctl.infra import readmodels
 from memctl.infra.database import Connection
 from memctl.infra.generations import Live

@@ -12,7 +12,7 @@ from typing import Any, NewType
 
 import msgspec
 
-from memctl.domain.errors import MemctlError
+from memctl.domain.support.errors import MemctlError
 from memctl.infra.database import Connection
 
 LEASE = timedelta(minutes=10)

@@ -13,7 +13,7 @@ from typing import Literal
 
 import msgspec
 
-from memctl.domain.event import Position
+from memctl.domain.events.event import Position
 from memctl.infra.database import Connection
 
 Purpose = Literal["replace", "compare", "as_of"]

@@ -12,8 +12,8 @@ import functools
 import os
 from pathlib import Path
 
-from memctl.domain import patterns
-from memctl.domain.errors import MemctlError
+from memctl.domain.support import patterns
+from memctl.domain.support.errors import MemctlError
 
 COMPUTED_WITH = ("msgspec", "rapidfuzz", "pystemmer", "hyperscan", "google-re2")
 """Packages whose versions may change what a fold computes."""

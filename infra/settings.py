@@ -11,7 +11,7 @@ import difflib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from memctl.domain.errors import MemctlError
+from memctl.domain.support.errors import MemctlError
 
 if TYPE_CHECKING:
     from pydantic import ValidationError

@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from memctl.domain.errors import MemctlError
-from memctl.domain.location import above, normalise
+from memctl.domain.support.errors import MemctlError
+from memctl.domain.support.location import above, normalise
 from memctl.infra.hook import OFF_FILE
 
 if TYPE_CHECKING:

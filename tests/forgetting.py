@@ -13,7 +13,7 @@ from histories import drained, workshop
 
 from memctl.api import forget
 from memctl.api.reader import reader_of
-from memctl.domain.verdicts import MemoryRated
+from memctl.domain.events.feedback import MemoryRated
 from memctl.infra import generations, readmodels
 from memctl.infra.database import Connection, connect
 from memctl.infra.log.append import append

@@ -31,7 +31,7 @@ def asleep() -> None:
 
 
 def main(how: str, arguments: list[str]) -> None:
-    from memctl.domain import derive
+    from memctl.domain.session import fold as derive
     from memctl.projections import kernel
     from memctl.workers import trial
 

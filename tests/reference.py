@@ -117,7 +117,7 @@ def _setting(name: str, environment: str, field: FieldInfo) -> str:
 
 
 def _events() -> Iterator[str]:
-    from memctl.domain.event import event_types
+    from memctl.domain.events.event import event_types
 
     yield "# Events\n"
     yield "Everything that may stand in the log. Each event also has an id, a stream, a dedupe key, a time, an actor"

@@ -14,9 +14,9 @@ import msgspec
 import servers
 from histories import example
 
-from memctl.domain.erasing import Scope
-from memctl.domain.event import NewEvent
-from memctl.domain.observations import PromptSubmitted, event_id_of
+from memctl.domain.events.erasure import Scope
+from memctl.domain.events.event import NewEvent
+from memctl.domain.events.observations import PromptSubmitted, event_id_of
 from memctl.infra import generations
 from memctl.infra.database import Connection, connect
 from memctl.infra.embedded.postgres import binaries

@@ -28,8 +28,8 @@ from vector_server import ServerProcess
 from waiting import until
 
 from memctl.api.client import Client, Refused, Unreachable
-from memctl.domain.event import NewEvent
-from memctl.domain.observations import event_id_of, hook_key
+from memctl.domain.events.event import NewEvent
+from memctl.domain.events.observations import event_id_of, hook_key
 from memctl.infra import generations, keys
 from memctl.infra.database import Connection, DatabaseUnavailable, connect
 from memctl.infra.embedded.valkey import start_valkey

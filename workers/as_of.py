@@ -7,8 +7,8 @@ from contextlib import contextmanager, suppress
 
 import psycopg
 
-from memctl.domain.errors import MemctlError
-from memctl.domain.event import Position
+from memctl.domain.events.event import Position
+from memctl.domain.support.errors import MemctlError
 from memctl.infra import generations, rebuilds
 from memctl.infra.database import Connection, connect
 from memctl.infra.generations import Live

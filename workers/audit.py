@@ -15,8 +15,8 @@ import msgspec
 import psycopg
 from psycopg import sql
 
-from memctl.domain.event import Position
-from memctl.domain.facts import FACT_TYPES
+from memctl.domain.events.event import Position
+from memctl.domain.events.facts import FACT_TYPES
 from memctl.infra import dead_letters, facts, generations, readmodels
 from memctl.infra.database import Connection, snapshot
 from memctl.infra.dead_letters import LeftOut, Target

@@ -1,8 +1,8 @@
 """The consolidator: finds memories that say the same, contradict each other or were never needed, and records it.
 
 Nothing is rewritten or removed: search and lists tell merged memories as one, and leave out what was pruned, until the
-change is taken back. Candidates come from an index over words (`memctl.domain.near`), so time grows with the number of
-memories; of their texts only those are held that may be alike.
+change is taken back. Candidates come from an index over words (`memctl.domain.support.near_duplicates`), so time grows
+with the number of memories; of their texts only those are held that may be alike.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from uuid import UUID
 import msgspec
 from psycopg import sql
 
-from memctl.domain.consolidation import (
+from memctl.domain.knowledge.consolidation import (
     MERGEABLE,
     MOST_MERGED,
     PRUNABLE,
@@ -36,8 +36,8 @@ from memctl.domain.consolidation import (
     too_many,
     touched,
 )
-from memctl.domain.errors import MemctlError
-from memctl.domain.near import bands, features, likely_pairs
+from memctl.domain.support.errors import MemctlError
+from memctl.domain.support.near_duplicates import bands, features, likely_pairs
 from memctl.infra import processing, readmodels
 from memctl.infra.log import erase
 from memctl.infra.places import known_projects

@@ -16,8 +16,8 @@ from functools import partial
 
 import psycopg
 
-from memctl.domain.errors import MemctlError
-from memctl.domain.event import Position
+from memctl.domain.events.event import Position
+from memctl.domain.support.errors import MemctlError
 from memctl.infra import dead_letters, generations
 from memctl.infra.database import Connection, DatabaseUnavailable, connect
 from memctl.infra.generations import Lease, LeaseLost

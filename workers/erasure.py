@@ -17,9 +17,9 @@ from uuid import UUID
 import msgspec
 from psycopg import sql
 
-from memctl.domain.erasing import Scope, Tombstone, event_tombstones, same_text
-from memctl.domain.errors import MemctlError
-from memctl.domain.event import Event
+from memctl.domain.events.erasure import Scope, Tombstone, event_tombstones, same_text
+from memctl.domain.events.event import Event
+from memctl.domain.support.errors import MemctlError
 from memctl.infra import facts, generations, glances, outbox, readmodels, rebuilds
 from memctl.infra.database import Connection, past_deadlocks
 from memctl.infra.log import erase

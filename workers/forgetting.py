@@ -20,10 +20,10 @@ from uuid import UUID, uuid4
 import msgspec
 from psycopg import sql
 
-from memctl.domain.commanding import KeyReused
-from memctl.domain.erasing import ContentErased, NothingToForget, Scope, Tombstone, scope_tombstones
-from memctl.domain.errors import MemctlError
-from memctl.domain.event import Micros, NewEvent, Position, derived_id
+from memctl.domain.events.command import KeyReused
+from memctl.domain.events.erasure import ContentErased, NothingToForget, Scope, Tombstone, scope_tombstones
+from memctl.domain.events.event import Micros, NewEvent, Position, derived_id
+from memctl.domain.support.errors import MemctlError
 from memctl.infra import dead_letters, generations, outbox, readmodels
 from memctl.infra.database import Connection, outages
 from memctl.infra.log import erase

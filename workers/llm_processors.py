@@ -15,11 +15,10 @@ import msgspec
 from psycopg import sql
 from pydantic import BaseModel, Field
 
-from memctl.domain.alignment import align
-from memctl.domain.bounded import one_line
-from memctl.domain.event import Event, NewEvent, Payload
-from memctl.domain.facts import InsightKind, Lesson, Span, quote
-from memctl.domain.learning import (
+from memctl.domain.events.event import Event, NewEvent, Payload
+from memctl.domain.events.facts import InsightKind, Lesson, Span, quote
+from memctl.domain.events.observations import PromptSubmitted, ResponseReceived, ToolCalled, ToolFailed, ToolReturned
+from memctl.domain.events.processor_events import (
     PROCESSORS,
     Claim,
     EpisodeDistilled,
@@ -28,8 +27,9 @@ from memctl.domain.learning import (
     StrategyDistilled,
     TrajectoryJudged,
 )
-from memctl.domain.observations import PromptSubmitted, ResponseReceived, ToolCalled, ToolFailed, ToolReturned
-from memctl.domain.statements import SessionSummarized
+from memctl.domain.events.statements import SessionSummarized
+from memctl.domain.support.alignment import align
+from memctl.domain.support.bounded import one_line
 from memctl.infra import facts, readmodels
 from memctl.infra.llm.client import Answer, Client, Unanswered
 from memctl.infra.llm.prompts import prompt

@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from memctl.domain.event import Position
-from memctl.domain.facts import Fact
+from memctl.domain.events.event import Position
+from memctl.domain.events.facts import Fact
 from memctl.infra import facts, readmodels
 from memctl.infra.database import Connection
 from memctl.infra.facts import Route, SourceKey

@@ -17,8 +17,8 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from memctl.domain.errors import MemctlError
-from memctl.domain.text import sparse
+from memctl.domain.support.errors import MemctlError
+from memctl.domain.support.text import sparse
 from memctl.infra import generations, outbox, readmodels, vector_models
 from memctl.infra.database import Connection, connect
 from memctl.infra.embedders import PLAIN, EmbedderFailed, TextsRefused, UnusableVectors

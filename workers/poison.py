@@ -13,9 +13,9 @@ from typing import Any, TypeVar
 
 import psycopg
 
-from memctl.domain.errors import MemctlError
-from memctl.domain.event import Event, FutureSchemaVersion, Position, UnknownEventType
-from memctl.domain.skipping import Undecodable, UndecodablePayload, remaining
+from memctl.domain.events.event import Event, FutureSchemaVersion, Position, UnknownEventType
+from memctl.domain.events.skipping import Undecodable, UndecodablePayload, remaining
+from memctl.domain.support.errors import MemctlError
 from memctl.infra import dead_letters
 from memctl.infra.database import Connection, DatabaseUnavailable, outage
 from memctl.infra.dead_letters import DeadLetter, Fault, LeftOut, Target, place_of

@@ -16,10 +16,10 @@ import msgspec
 import psycopg
 from psycopg import sql
 
-from memctl.domain import patterns
-from memctl.domain.errors import MemctlError
-from memctl.domain.event import Payload
-from memctl.domain.observations import Observation
+from memctl.domain.events.event import Payload
+from memctl.domain.events.observations import Observation
+from memctl.domain.support import patterns
+from memctl.domain.support.errors import MemctlError
 from memctl.infra import generations, rules, vector_models
 from memctl.infra.database import Connection
 from memctl.infra.outbox import collection_of, stored_id

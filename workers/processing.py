@@ -21,8 +21,8 @@ from uuid import UUID
 import msgspec
 import psycopg
 
-from memctl.domain.errors import MemctlError
-from memctl.domain.event import Micros, NewEvent, Payload
+from memctl.domain.events.event import Micros, NewEvent, Payload
+from memctl.domain.support.errors import MemctlError
 from memctl.infra import generations, processing, queue, readmodels, rebuilds
 from memctl.infra.database import Connection, connect
 from memctl.infra.generations import Live

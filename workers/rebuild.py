@@ -27,10 +27,10 @@ from typing import Any, Literal
 import msgspec
 import psycopg
 
-from memctl.domain.errors import MemctlError
-from memctl.domain.event import Event, Position
-from memctl.domain.facts import FACT_TYPES, Fact
-from memctl.domain.skipping import without
+from memctl.domain.events.event import Event, Position
+from memctl.domain.events.facts import FACT_TYPES, Fact
+from memctl.domain.events.skipping import without
+from memctl.domain.support.errors import MemctlError
 from memctl.infra import dead_letters, facts, generations, readmodels, rebuilds, rules
 from memctl.infra.database import Connection, connect
 from memctl.infra.dead_letters import LeftOut

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import msgspec
 
-from memctl.domain.consolidation import STREAM
-from memctl.domain.reflections import Grown, Piece, ReflectionMade, Trigger, by_rule, clusters, due
+from memctl.domain.knowledge.consolidation import STREAM
+from memctl.domain.knowledge.reflections import Grown, Piece, ReflectionMade, Trigger, by_rule, clusters, due
 from memctl.infra import processing
 from memctl.infra.places import known_projects
 from memctl.projections.memory_rows import Memory

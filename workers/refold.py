@@ -12,8 +12,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from uuid import UUID
 
-from memctl.domain.errors import MemctlError
-from memctl.domain.event import Position
+from memctl.domain.events.event import Position
+from memctl.domain.support.errors import MemctlError
 from memctl.infra import dead_letters, facts, generations
 from memctl.infra.database import Connection
 from memctl.infra.dead_letters import DeadLetter, Target

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Literal, LiteralString
 import msgspec
 import psycopg
 
-from memctl.domain.errors import MemctlError
-from memctl.domain.event import Position
+from memctl.domain.events.event import Position
+from memctl.domain.support.errors import MemctlError
 from memctl.infra import facts, generations, readmodels, rebuilds, rules, vector_models
 from memctl.infra.database import Connection, DatabaseUnavailable, connect
 from memctl.infra.generations import Lease, LeaseLost, Live

@@ -20,9 +20,9 @@ from uuid import UUID
 import msgspec
 from psycopg import sql
 
-from memctl.domain.erasing import NothingToForget, Scope
-from memctl.domain.errors import MemctlError
-from memctl.domain.event import Micros
+from memctl.domain.events.erasure import NothingToForget, Scope
+from memctl.domain.events.event import Micros
+from memctl.domain.support.errors import MemctlError
 from memctl.infra import generations, readmodels
 from memctl.infra.database import Connection, advisory_lock, connect
 from memctl.infra.log import erase

@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from memctl.domain.event import Position
+from memctl.domain.events.event import Position
 from memctl.infra import dead_letters, generations, queue, rules, vector_models
 from memctl.infra.database import Connection, connect
 from memctl.infra.embedders import embedders_of

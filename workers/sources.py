@@ -9,9 +9,9 @@ from uuid import UUID
 
 import msgspec
 
-from memctl.domain.event import Event, Payload, Position, derived_id, event_types
-from memctl.domain.facts import Fact
-from memctl.domain.skipping import Undecodable
+from memctl.domain.events.event import Event, Payload, Position, derived_id, event_types
+from memctl.domain.events.facts import Fact
+from memctl.domain.events.skipping import Undecodable
 from memctl.infra.database import Connection
 from memctl.infra.facts import FactChange, SourceKey
 from memctl.infra.log.read import names_of, read_events, read_types

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
 
-from memctl.domain.event import Event, Position
-from memctl.domain.skipping import EventSkipped, Undecodable, left_out, remaining
+from memctl.domain.events.event import Event, Position
+from memctl.domain.events.skipping import EventSkipped, Undecodable, left_out, remaining
 from memctl.infra import dead_letters, facts, generations, readmodels
 from memctl.infra.database import Connection
 from memctl.infra.dead_letters import Fault, NoProgress, Target
@@ -283,7 +283,7 @@ class Stage1:
             self._kept -= state.events
 
     def _forget(self, lease: Lease) -> None:
-        from memctl.domain.event import stream_hash
+        from memctl.domain.events.event import stream_hash
 
         low, high = lease.hashes
         for key in [key for key in self._states if low <= stream_hash(key[1]) <= high]:

@@ -16,8 +16,8 @@ from typing import Any, cast
 
 import msgspec
 
-from memctl.domain.event import Position
-from memctl.domain.facts import Fact
+from memctl.domain.events.event import Position
+from memctl.domain.events.facts import Fact
 from memctl.infra import dead_letters, facts, generations, readmodels
 from memctl.infra.database import Connection
 from memctl.infra.dead_letters import DeadLetter, Fault, LeftOut, NoProgress, Skip, Target

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from uuid import UUID
 
-from memctl.domain.consolidation import STREAM
-from memctl.domain.location import inside, joined
-from memctl.domain.observed import FileObserved
+from memctl.domain.events.file_checks import FileObserved
+from memctl.domain.knowledge.consolidation import STREAM
+from memctl.domain.support.location import inside, joined
 from memctl.infra import processing
 from memctl.infra.git import blob_of
 from memctl.workers.processing import Desk, Outcome, Work, digest_of, memories, model, outcome, scanned

@@ -15,8 +15,8 @@ from itertools import islice
 from typing import Any, get_args
 from uuid import UUID
 
-from memctl.domain.event import Position
-from memctl.domain.skipping import remaining
+from memctl.domain.events.event import Position
+from memctl.domain.events.skipping import remaining
 from memctl.infra import dead_letters, generations, processing, rebuilds
 from memctl.infra.database import Connection, DatabaseUnavailable, connect
 from memctl.infra.dead_letters import Fault, NoProgress, Target

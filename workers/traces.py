@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
-from memctl.domain.errors import MemctlError
+from memctl.domain.support.errors import MemctlError
 from memctl.infra import generations
 from memctl.infra.database import Connection, DatabaseUnavailable, connect, outages
 from memctl.infra.log.mark import mark

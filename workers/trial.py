@@ -13,8 +13,8 @@ import signal
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from memctl.domain.event import Event, Position
-from memctl.domain.skipping import remaining
+from memctl.domain.events.event import Event, Position
+from memctl.domain.events.skipping import remaining
 from memctl.infra import generations
 from memctl.infra.database import Connection
 from memctl.infra.dead_letters import DeadLetter, Fault, LeftOut, NoProgress, Target, skips

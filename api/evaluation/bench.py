@@ -23,13 +23,13 @@ from memctl.api.evaluation import Asked, Dataset, Passage
 from memctl.api.places import Places
 from memctl.api.search import Engine, Question
 from memctl.api.standing import Apart
-from memctl.domain.errors import MemctlError
-from memctl.domain.event import Micros
-from memctl.domain.facts import Turn
-from memctl.domain.memory import lead_of, memory_id
-from memctl.domain.ranking_metrics import Judged
-from memctl.domain.scoring import Candidate
-from memctl.domain.text import sparse
+from memctl.domain.events.event import Micros
+from memctl.domain.events.facts import Turn
+from memctl.domain.knowledge.memory import lead_of, memory_id
+from memctl.domain.retrieval.metrics import Judged
+from memctl.domain.retrieval.ranking import Candidate
+from memctl.domain.support.errors import MemctlError
+from memctl.domain.support.text import sparse
 from memctl.projections.memories import of_turn
 from memctl.projections.memory_rows import Memory
 from memctl.projections.regard import Regard

@@ -14,7 +14,7 @@ from memctl.api.forget import Preview
 from memctl.api.http_forget import Forget, forget_once, preview_of
 from memctl.api.http_problems import status_of
 from memctl.api.viewer import render
-from memctl.domain.errors import MemctlError
+from memctl.domain.support.errors import MemctlError
 from memctl.infra.settings import Settings
 
 log = logging.getLogger("memctl.api")

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from memctl.domain.errors import MemctlError
+from memctl.domain.support.errors import MemctlError
 from memctl.infra.embedded import supervisor
 from memctl.infra.embedded.endpoints import Endpoints, read_endpoints, write_endpoints
 from memctl.infra.embedded.places import Places

@@ -13,7 +13,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import IO
 
-from memctl.domain.errors import MemctlError
+from memctl.domain.support.errors import MemctlError
 from memctl.infra.hook import API_FILE, DOOR_FILE
 
 _PLAIN = frozenset(string.ascii_letters + string.digits + "_./-")

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from memctl.domain.errors import MemctlError
+from memctl.domain.support.errors import MemctlError
 from memctl.infra.embedded.launch import PARENT
 from memctl.infra.embedded.places import open_log
 from memctl.infra.embedded.process import Process

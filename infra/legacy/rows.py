@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from memctl.domain.errors import MemctlError
+from memctl.domain.support.errors import MemctlError
 from memctl.infra.legacy.meaning import TABLES, table_of
 from memctl.infra.transcripts.fields import kind, shallow
 

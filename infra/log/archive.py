@@ -20,7 +20,7 @@ from pathlib import Path
 import msgspec
 from psycopg import sql
 
-from memctl.domain.errors import MemctlError
+from memctl.domain.support.errors import MemctlError
 from memctl.infra import generations
 from memctl.infra.database import Connection, snapshot
 from memctl.infra.embedded.places import open_private

@@ -11,8 +11,8 @@ from uuid import UUID
 
 import msgspec
 
-from memctl.domain.erasing import Scope, Tombstone
-from memctl.domain.errors import MemctlError
+from memctl.domain.events.erasure import Scope, Tombstone
+from memctl.domain.support.errors import MemctlError
 from memctl.infra.database import Connection, snapshot
 from memctl.infra.embedded.places import write_private
 from memctl.infra.log import erase

@@ -14,10 +14,8 @@ from typing import Any
 
 import msgspec
 
-from memctl.domain import patterns
-from memctl.domain.event import NewEvent
-from memctl.domain.location import LONGEST, bounded
-from memctl.domain.observations import (
+from memctl.domain.events.event import NewEvent
+from memctl.domain.events.observations import (
     CONTEXT_BLOCK_CLOSE,
     CONTEXT_BLOCK_OPEN,
     LONGEST_NAME,
@@ -30,7 +28,9 @@ from memctl.domain.observations import (
     bounded_name,
     capped,
 )
-from memctl.domain.projects import ProjectIdentified
+from memctl.domain.projects.identity import ProjectIdentified
+from memctl.domain.support import patterns
+from memctl.domain.support.location import LONGEST, bounded
 from memctl.infra.redaction.text import Redactor, clean, default_redactor, drop_private
 
 OBJECT_CAP = 2 * TEXT_CAP

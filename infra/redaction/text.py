@@ -9,7 +9,7 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeGuard, cast
 
-from memctl.domain import patterns
+from memctl.domain.support import patterns
 from memctl.infra.redaction.personal import CHECKS
 from memctl.infra.redaction.rules import Rule, load_rules, personal_rules, user_rule
 from memctl.infra.redaction.scanner import scanner

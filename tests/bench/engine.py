@@ -28,7 +28,7 @@ import peers
 from generated import Cut, generate, read_sessions
 
 from memctl.api.commands import Intake
-from memctl.domain.event import NewEvent
+from memctl.domain.events.event import NewEvent
 from memctl.infra import generations
 from memctl.infra.database import connect
 from memctl.infra.embedded.postgres import start_postgres

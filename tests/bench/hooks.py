@@ -38,7 +38,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 import published  # noqa: E402
 from hook_payloads import Sent, sent_for  # noqa: E402
 
-from memctl.domain.ranking_metrics import percentile  # noqa: E402
+from memctl.domain.retrieval.metrics import percentile  # noqa: E402
 from memctl.infra import clients, generations, readmodels  # noqa: E402
 from memctl.infra.spool import Delivery, spooled  # noqa: E402
 from memctl.infra.transcripts.claude import Claude  # noqa: E402

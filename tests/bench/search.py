@@ -39,9 +39,9 @@ from memctl.api.candidates import _Meaning
 from memctl.api.places import Places
 from memctl.api.reader import Reader, Readers
 from memctl.api.search import Engine, Question
-from memctl.domain.ranking_metrics import percentile
-from memctl.domain.scoring import ORDINARY
-from memctl.domain.text import sparse
+from memctl.domain.retrieval.metrics import percentile
+from memctl.domain.retrieval.ranking import ORDINARY
+from memctl.domain.support.text import sparse
 from memctl.infra import outbox
 from memctl.infra.database import connect
 from memctl.infra.embedders import NONE, Embedders

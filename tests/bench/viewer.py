@@ -29,7 +29,7 @@ import httpx
 from generated import read_sessions
 from hooks import Memory
 
-from memctl.domain.ranking_metrics import percentile
+from memctl.domain.retrieval.metrics import percentile
 from memctl.infra import generations
 from memctl.infra.database import connect
 from memctl.infra.embedded.places import Places

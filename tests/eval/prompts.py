@@ -19,7 +19,7 @@ from memctl.api.reader import Reader, Readers
 from memctl.api.recall import MOST_MEMORIES, SHORTEST_PROMPT
 from memctl.api.search import Engine, Question
 from memctl.api.views import Found
-from memctl.domain.text import estimate_tokens
+from memctl.domain.support.text import estimate_tokens
 from memctl.infra.embedders import embedders_of
 from memctl.infra.settings import load_settings
 

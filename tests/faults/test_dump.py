@@ -12,7 +12,7 @@ import servers
 from events import prompt
 from histories import digests, example
 
-from memctl.domain.observations import event_id_of
+from memctl.domain.events.observations import event_id_of
 from memctl.infra import generations
 from memctl.infra.database import Connection, connect
 from memctl.infra.embedded.postgres import binaries

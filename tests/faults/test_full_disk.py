@@ -23,8 +23,8 @@ from processes import memctl, signal_all
 from waiting import until
 from working import caught_up, prove
 
-from memctl.domain.event import NewEvent
-from memctl.domain.observations import PromptSubmitted, event_id_of
+from memctl.domain.events.event import NewEvent
+from memctl.domain.events.observations import PromptSubmitted, event_id_of
 from memctl.infra import generations
 from memctl.infra.database import DatabaseUnavailable, connect, outage
 from memctl.infra.log.append import append

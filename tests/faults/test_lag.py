@@ -12,7 +12,7 @@ from processes import memctl
 from soak import FACTOR
 from waiting import until
 
-from memctl.domain.event import Position
+from memctl.domain.events.event import Position
 from memctl.infra import dead_letters, generations, queue
 from memctl.infra.database import Connection
 from memctl.infra.log.append import append

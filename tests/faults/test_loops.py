@@ -15,8 +15,8 @@ from processes import children, memctl
 from waiting import until
 from working import prove
 
-from memctl.domain.notes import MemoryNoted
-from memctl.domain.observations import event_id_of, session_stream
+from memctl.domain.events.observations import event_id_of, session_stream
+from memctl.domain.language.notes import MemoryNoted
 from memctl.infra import dead_letters, generations, processing
 from memctl.infra.database import Connection
 from memctl.infra.dead_letters import DeadLetter
@@ -219,7 +219,7 @@ def test_frames_are_those_of_the_thread_and_name_memctls_own() -> None:
         'Current thread 0x00000000000000cd (most recent call first):\n  File "/usr/lib/re.py", line 5 in match\n'
         f'  File "{root}/domain/derive.py", line 77 in _fold\n'
     )
-    assert frames.place(frames.of_thread(told, 0xCD)) == "memctl.domain.derive:77 _fold"
+    assert frames.place(frames.of_thread(told, 0xCD)) == "memctl.domain.session.fold:77 _fold"
     assert frames.place(frames.of_thread(told, 0xAB)) == "memctl.x:1 x"
     assert frames.place([]) == ""
 
@@ -228,7 +228,9 @@ def test_frames_are_those_of_the_thread_and_name_memctls_own() -> None:
 
 
 def test_a_processor_s_work_that_never_ended_failed_and_is_given_up_in_the_end(log: Connection) -> None:
-    stuck = guard.Stuck(Work("processor", "consolidator memory 7"), 0, "memctl.domain.near:9 near", 31.0)
+    stuck = guard.Stuck(
+        Work("processor", "consolidator memory 7"), 0, "memctl.domain.support.near_duplicates:9 near", 31.0
+    )
     for attempt in range(1, processing.MOST_ATTEMPTS + 1):
         log.execute("UPDATE memctl.processing SET next_at = clock_timestamp()")
         claimed = processing.claim(log, 1, "consolidator", "memory 7", "digest")

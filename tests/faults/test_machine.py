@@ -23,8 +23,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from soak import examples
 from waiting import until
 
-from memctl.domain.event import NewEvent, Position, type_of
-from memctl.domain.observations import PromptSubmitted, ResponseReceived, event_id_of
+from memctl.domain.events.event import NewEvent, Position, type_of
+from memctl.domain.events.observations import PromptSubmitted, ResponseReceived, event_id_of
 from memctl.infra import generations
 from memctl.infra.database import Connection, connect
 from memctl.infra.generations import Lease, LeaseLost

@@ -16,7 +16,7 @@ from oddities import Odd
 from orders import Server, folded, orders
 from unit.test_history_laws import history
 
-from memctl.domain.event import NewEvent
+from memctl.domain.events.event import NewEvent
 from memctl.infra import dead_letters, generations
 from memctl.infra.database import connect
 from memctl.infra.log.append import append

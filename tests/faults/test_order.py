@@ -21,12 +21,12 @@ from orders import Server, folded, orders
 from soak import FACTOR
 from unit.test_history_laws import history
 
-from memctl.domain.erasing import Scope, Tombstone
-from memctl.domain.event import Micros, NewEvent
-from memctl.domain.observations import Observation, PromptSubmitted, event_id_of, hook_key
-from memctl.domain.projects import ProjectIdentified
-from memctl.domain.skipping import EventSkipped
-from memctl.domain.verdicts import MemoryRated
+from memctl.domain.events.erasure import Scope, Tombstone
+from memctl.domain.events.event import Micros, NewEvent
+from memctl.domain.events.feedback import MemoryRated
+from memctl.domain.events.observations import Observation, PromptSubmitted, event_id_of, hook_key
+from memctl.domain.events.skipping import EventSkipped
+from memctl.domain.projects.identity import ProjectIdentified
 from memctl.infra import dead_letters, generations, readmodels
 from memctl.infra.database import Connection, connect
 from memctl.infra.log import erase

@@ -21,7 +21,7 @@ from vector_server import vector_server_process
 from waiting import until
 from working import caught_up, progress, prove
 
-from memctl.domain.observations import event_id_of
+from memctl.domain.events.observations import event_id_of
 from memctl.infra import generations, queue
 from memctl.infra.database import Connection, DatabaseUnavailable, connect
 from memctl.infra.embedded.valkey import start_valkey

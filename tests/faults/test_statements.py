@@ -14,7 +14,7 @@ from soak import FACTOR
 from waiting import until
 from working import run_out
 
-from memctl.domain.observations import event_id_of
+from memctl.domain.events.observations import event_id_of
 from memctl.infra import generations
 from memctl.infra.database import Connection, connect
 from memctl.infra.log import checkpoints

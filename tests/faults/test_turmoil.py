@@ -37,10 +37,10 @@ from unit.test_history_laws import history
 from waiting import until
 from working import caught_up, prove, run_out
 
-from memctl.domain.event import Micros, NewEvent, derived_id
-from memctl.domain.observations import event_id_of
-from memctl.domain.skipping import EventSkipped
-from memctl.domain.verdicts import MemoryRated
+from memctl.domain.events.event import Micros, NewEvent, derived_id
+from memctl.domain.events.feedback import MemoryRated
+from memctl.domain.events.observations import event_id_of
+from memctl.domain.events.skipping import EventSkipped
 from memctl.infra import dead_letters, generations, queue, readmodels
 from memctl.infra.database import Connection, DatabaseUnavailable, connect
 from memctl.infra.generations import LeaseHeld, LeaseLost

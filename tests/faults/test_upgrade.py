@@ -23,8 +23,8 @@ from schema_dump import forgotten, told_otherwise
 
 from memctl.api import forget
 from memctl.api.reader import reader_of
-from memctl.domain.errors import MemctlError
-from memctl.domain.event import UnknownEventType, stream_hash
+from memctl.domain.events.event import UnknownEventType, stream_hash
+from memctl.domain.support.errors import MemctlError
 from memctl.infra import generations, outbox, vector_models
 from memctl.infra.database import Connection, connect
 from memctl.infra.embedders import Embedders

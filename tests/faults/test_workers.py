@@ -18,8 +18,8 @@ from soak import FACTOR
 from waiting import until
 from working import caught_up, progress, prove, run_out
 
-from memctl.domain.event import NewEvent
-from memctl.domain.observations import ToolCalled, ToolReturned
+from memctl.domain.events.event import NewEvent
+from memctl.domain.events.observations import ToolCalled, ToolReturned
 from memctl.infra import generations
 from memctl.infra.database import Connection, connect
 from memctl.infra.log.append import append

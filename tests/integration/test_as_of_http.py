@@ -18,7 +18,7 @@ from waiting import until
 
 from memctl.api.client import NotYet
 from memctl.cli import asking, read, work
-from memctl.domain.event import Position
+from memctl.domain.events.event import Position
 from memctl.infra import generations, glances
 from memctl.infra.database import Connection, connect
 from memctl.workers.erasure import nothing_rebuilt

@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 from histories import digests, example
 
-from memctl.domain.event import Position
+from memctl.domain.events.event import Position
 from memctl.infra import dead_letters, generations, readmodels
 from memctl.infra.coverage import coverage
 from memctl.infra.database import Connection, connect

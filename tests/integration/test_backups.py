@@ -21,7 +21,7 @@ from waiting import until
 from memctl.api import backups, stats
 from memctl.api.places import Places
 from memctl.api.reader import reader_of
-from memctl.domain.erasing import Scope, Tombstone
+from memctl.domain.events.erasure import Scope, Tombstone
 from memctl.infra import generations, keys, processing
 from memctl.infra.backups import backup, kept
 from memctl.infra.database import Connection, connect

@@ -14,8 +14,8 @@ from memctl.api.reader import Reader, reader_of
 from memctl.api.recall import Told, recall
 from memctl.api.search import Engine
 from memctl.api.threads import LATELY_US, open_threads
-from memctl.domain.event import NewEvent
-from memctl.domain.observations import PromptSubmitted, ResponseReceived, ToolCalled, ToolReturned
+from memctl.domain.events.event import NewEvent
+from memctl.domain.events.observations import PromptSubmitted, ResponseReceived, ToolCalled, ToolReturned
 from memctl.infra import generations, readmodels
 from memctl.infra.database import Connection
 from memctl.infra.embedders import NONE, Embedders

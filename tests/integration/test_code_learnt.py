@@ -11,7 +11,7 @@ from events import observed
 
 from memctl.api import code, graph
 from memctl.api.places import Places
-from memctl.domain.observations import Hunk, PromptSubmitted, ToolCalled, ToolReturned
+from memctl.domain.events.observations import Hunk, PromptSubmitted, ToolCalled, ToolReturned
 from memctl.infra import generations
 from memctl.infra.log.append import append
 from memctl.infra.redaction import prepare

@@ -18,10 +18,10 @@ from memctl.api.deciding import BadKey, UnknownCommand
 from memctl.api.evidence import broken_quotes
 from memctl.api.explain import explain
 from memctl.api.places import Places
-from memctl.domain.commanding import BadCommand, KeyReused
-from memctl.domain.core_memory import SectionChanged
-from memctl.domain.observations import NoticeReceived, PromptSubmitted, ToolCalled, ToolReturned
-from memctl.domain.work_commands import NothingOpen
+from memctl.domain.events.command import BadCommand, KeyReused
+from memctl.domain.events.core_memory import SectionChanged
+from memctl.domain.events.observations import NoticeReceived, PromptSubmitted, ToolCalled, ToolReturned
+from memctl.domain.session.work_commands import NothingOpen
 from memctl.infra.log.append import append
 
 EVERYWHERE = Places(None, "everywhere", None)

@@ -15,12 +15,12 @@ from events import AGENT, observed, prompt
 from histories import digests, example, statements
 from waiting import until
 
-from memctl.domain import event as event_module
-from memctl.domain.erasing import Scope
-from memctl.domain.event import FutureSchemaVersion, Micros, NewEvent, Payload, UnknownEventType, event
-from memctl.domain.facts import Prompted
-from memctl.domain.observations import SessionStarted, event_id_of, session_stream
-from memctl.domain.skipping import EventSkipped
+from memctl.domain.events import event as event_module
+from memctl.domain.events.erasure import Scope
+from memctl.domain.events.event import FutureSchemaVersion, Micros, NewEvent, Payload, UnknownEventType, event
+from memctl.domain.events.facts import Prompted
+from memctl.domain.events.observations import SessionStarted, event_id_of, session_stream
+from memctl.domain.events.skipping import EventSkipped
 from memctl.infra import dead_letters, generations
 from memctl.infra.database import Connection, connect
 from memctl.infra.dead_letters import DeadLetter

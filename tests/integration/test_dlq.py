@@ -17,7 +17,7 @@ from memctl.api.commands import Intake
 from memctl.cli.dlq import dlq
 from memctl.cli.ingest import wait_until_folded
 from memctl.cli.main import memctl
-from memctl.domain.event import NewEvent, Position
+from memctl.domain.events.event import NewEvent, Position
 from memctl.infra import generations
 from memctl.infra.database import Connection, connect
 from memctl.infra.log import mark

@@ -30,14 +30,12 @@ from memctl.api.access import drawn
 from memctl.api.deciding import Commands, _digest
 from memctl.api.places import places_of
 from memctl.api.reader import Readers, reader_of
-from memctl.domain.commanding import KeyReused
-from memctl.domain.consolidation import STREAM as CONSOLIDATION
-from memctl.domain.consolidation import Member, MemoriesMerged, MemoryPruned, MemorySuperseded
-from memctl.domain.core_memory import CoreMemoryAppended
-from memctl.domain.erasing import NothingToForget, Scope, Tombstone, TooShort, event_tombstones
-from memctl.domain.event import Micros, NewEvent, event_types
-from memctl.domain.notes import MemoryNoted
-from memctl.domain.observations import (
+from memctl.domain.events.command import KeyReused
+from memctl.domain.events.core_memory import CoreMemoryAppended
+from memctl.domain.events.erasure import NothingToForget, Scope, Tombstone, TooShort, event_tombstones
+from memctl.domain.events.event import Micros, NewEvent, event_types
+from memctl.domain.events.feedback import MemoryPinned, MemoryRated
+from memctl.domain.events.observations import (
     NoticeReceived,
     Observation,
     PromptSubmitted,
@@ -46,9 +44,11 @@ from memctl.domain.observations import (
     event_id_of,
     hook_key,
 )
-from memctl.domain.reflections import ReflectionMade
-from memctl.domain.statements import Statement
-from memctl.domain.verdicts import MemoryPinned, MemoryRated
+from memctl.domain.events.statements import Statement
+from memctl.domain.knowledge.consolidation import STREAM as CONSOLIDATION
+from memctl.domain.knowledge.consolidation import Member, MemoriesMerged, MemoryPruned, MemorySuperseded
+from memctl.domain.knowledge.reflections import ReflectionMade
+from memctl.domain.language.notes import MemoryNoted
 from memctl.infra import generations, readmodels, rebuilds
 from memctl.infra.backups import backup
 from memctl.infra.database import Connection, connect

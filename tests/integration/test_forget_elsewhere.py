@@ -25,15 +25,15 @@ from waiting import until
 
 from memctl.api import backups, forget
 from memctl.api.reader import reader_of
-from memctl.domain.code_rules import RULES, ChangeUndone
-from memctl.domain.consolidation import STREAM as CONSOLIDATION
-from memctl.domain.consolidation import ConsolidationUndone
-from memctl.domain.erasing import NothingToForget, Scope
-from memctl.domain.event import Position
-from memctl.domain.observations import ToolCalled
-from memctl.domain.reflections import ReflectionMade
-from memctl.domain.skipping import EventSkipped
-from memctl.domain.verdicts import MemoryRated
+from memctl.domain.code.rules import RULES, ChangeUndone
+from memctl.domain.events.erasure import NothingToForget, Scope
+from memctl.domain.events.event import Position
+from memctl.domain.events.feedback import MemoryRated
+from memctl.domain.events.observations import ToolCalled
+from memctl.domain.events.skipping import EventSkipped
+from memctl.domain.knowledge.consolidation import STREAM as CONSOLIDATION
+from memctl.domain.knowledge.consolidation import ConsolidationUndone
+from memctl.domain.knowledge.reflections import ReflectionMade
 from memctl.infra import generations, vector_models
 from memctl.infra.backups import backup
 from memctl.infra.database import Connection, connect

@@ -28,7 +28,7 @@ from memctl.api import exporting
 from memctl.api.commands import Intake
 from memctl.api.importing import account_of, stores
 from memctl.api.ingest import ingest
-from memctl.domain.errors import MemctlError
+from memctl.domain.support.errors import MemctlError
 from memctl.infra import dead_letters, generations, git
 from memctl.infra.backups import backup
 from memctl.infra.client_files import changed_json, changed_toml

@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from memctl.api.http_problems import status_of
-from memctl.domain.event import Position
+from memctl.domain.events.event import Position
 from memctl.infra import generations, glances
 from memctl.infra.database import Connection, connect
 from memctl.infra.generations import Live

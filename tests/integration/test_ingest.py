@@ -22,7 +22,7 @@ from memctl.api.commands import Intake
 from memctl.api.importing import import_stores
 from memctl.api.ingest import Account, ingest
 from memctl.cli.ingest import ingest as ingest_verb
-from memctl.domain.event import Position
+from memctl.domain.events.event import Position
 from memctl.infra.database import Connection, connect
 from memctl.infra.log.mark import move_mark
 from memctl.infra.log.read import read_stretch

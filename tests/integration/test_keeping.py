@@ -25,9 +25,9 @@ from memctl.api.ingest import ingest
 from memctl.api.reader import reader_of
 from memctl.api.redacting import redact_past
 from memctl.cli.importing import import_legacy
-from memctl.domain.erasing import Scope, Tombstone
-from memctl.domain.event import Micros, NewEvent
-from memctl.domain.observations import ToolCalled, event_id_of
+from memctl.domain.events.erasure import Scope, Tombstone
+from memctl.domain.events.event import Micros, NewEvent
+from memctl.domain.events.observations import ToolCalled, event_id_of
 from memctl.infra import generations
 from memctl.infra.backups import NoRoom, backup, before_upgrade, every, kept
 from memctl.infra.database import Connection, connect

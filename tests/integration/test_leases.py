@@ -12,7 +12,7 @@ from histories import example
 from msgspec.structs import replace
 from waiting import PATIENCE_S, until
 
-from memctl.domain.event import Position
+from memctl.domain.events.event import Position
 from memctl.infra import generations
 from memctl.infra.database import Connection, connect
 from memctl.infra.generations import Lease, LeaseHeld, LeaseLost

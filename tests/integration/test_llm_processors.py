@@ -18,9 +18,9 @@ from msgspec.structs import replace
 from memctl.api import forget
 from memctl.api.pages import page, projection_named
 from memctl.api.reader import reader_of
-from memctl.domain.event import Event, Payload
-from memctl.domain.learning import EpisodeDistilled, InsightExtracted, ProcessorFailed, TrajectoryJudged
-from memctl.domain.observations import PromptSubmitted
+from memctl.domain.events.event import Event, Payload
+from memctl.domain.events.observations import PromptSubmitted
+from memctl.domain.events.processor_events import EpisodeDistilled, InsightExtracted, ProcessorFailed, TrajectoryJudged
 from memctl.infra.database import Connection, connect
 from memctl.infra.llm import budget, client
 from memctl.infra.log.append import append

@@ -6,8 +6,8 @@ import msgspec
 import psycopg
 import pytest
 
-from memctl.domain.bounded import Seen
-from memctl.domain.projects import Merging
+from memctl.domain.projects.identity import Merging
+from memctl.domain.support.bounded import Seen
 from memctl.infra import generations, readmodels
 from memctl.infra.database import Connection, connect
 from memctl.infra.generations import Live

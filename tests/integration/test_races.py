@@ -19,8 +19,8 @@ from events import id_of
 from histories import digests, example
 from waiting import until, waits_for_a_lock
 
-from memctl.domain.erasing import Scope
-from memctl.domain.event import stream_hash
+from memctl.domain.events.erasure import Scope
+from memctl.domain.events.event import stream_hash
 from memctl.infra import generations, readmodels, rebuilds
 from memctl.infra.database import Connection, connect
 from memctl.infra.log import erase

@@ -12,8 +12,8 @@ from events import prompt
 from histories import digests, drained, example
 from waiting import until
 
-from memctl.domain.erasing import Scope
-from memctl.domain.event import Position
+from memctl.domain.events.erasure import Scope
+from memctl.domain.events.event import Position
 from memctl.infra import generations, readmodels, rebuilds
 from memctl.infra.database import Connection, connect
 from memctl.infra.log import erase

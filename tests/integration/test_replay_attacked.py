@@ -13,9 +13,9 @@ from events import prompt, stated
 from histories import digests, drained, example
 from waiting import until, waits_for_a_lock
 
-from memctl.domain.errors import MemctlError
-from memctl.domain.event import Position
-from memctl.domain.skipping import EventSkipped
+from memctl.domain.events.event import Position
+from memctl.domain.events.skipping import EventSkipped
+from memctl.domain.support.errors import MemctlError
 from memctl.infra import dead_letters, generations, rebuilds
 from memctl.infra.database import Connection, connect
 from memctl.infra.log.append import append

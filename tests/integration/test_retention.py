@@ -17,10 +17,10 @@ from histories import digests, drained, example, rebuilt, workshop
 from memctl.api import backups, http_forget, http_problems
 from memctl.api.access import CALLER, Caller, drawn
 from memctl.api.verify import Verification
-from memctl.domain.event import Micros, NewEvent
-from memctl.domain.recalled import MemoryRecalled, RecalledMemory
-from memctl.domain.statements import DecisionMade
-from memctl.domain.verdicts import MemoryPinned, MemoryRated
+from memctl.domain.events.event import Micros, NewEvent
+from memctl.domain.events.feedback import MemoryPinned, MemoryRated
+from memctl.domain.events.recalls import MemoryRecalled, RecalledMemory
+from memctl.domain.events.statements import DecisionMade
 from memctl.infra import generations
 from memctl.infra.backups import backup
 from memctl.infra.database import Connection, DatabaseUnavailable, connect

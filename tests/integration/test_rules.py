@@ -109,7 +109,7 @@ def test_a_fingerprint_is_of_what_was_loaded_or_there_is_none(copy: Path) -> Non
     with Installed(copy) as early, Installed(copy) as late:
         first = early.fingerprint()
         assert first == rules.fingerprint()  # of a path's files, not of the path
-        edit(copy, "domain/signatures.py")
+        edit(copy, "domain/failures/signatures.py")
         assert early.fingerprint() == first  # told before, and it still folds by them
         assert late.fingerprint() == "memctl's files have changed since this process started."
     with Installed(copy) as today:
@@ -119,7 +119,7 @@ def test_a_fingerprint_is_of_what_was_loaded_or_there_is_none(copy: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    "file", ["workers/stage2.py", "infra/log/read.py", "projections/memories.py", "domain/recalled.py"]
+    "file", ["workers/stage2.py", "infra/log/read.py", "projections/memories.py", "domain/events/recalls.py"]
 )
 def test_a_change_of_what_decides_a_row_changes_the_fingerprint(copy: Path, file: str) -> None:
     edit(copy, file)
@@ -130,7 +130,7 @@ def test_a_change_of_what_decides_a_row_changes_the_fingerprint(copy: Path, file
 
 
 def test_a_rule_that_no_fold_imports_changes_nothing(copy: Path) -> None:
-    edit(copy, "domain/scoring.py")
+    edit(copy, "domain/retrieval/ranking.py")
     edit(copy, "workers/sweeper.py")
     with Installed(copy) as process:
         assert process.fingerprint() == rules.fingerprint()
@@ -181,7 +181,7 @@ def test_a_worker_ends_where_a_newer_memctl_made_the_rows(
 def test_a_worker_ends_once_its_files_have_changed(
     database_url: str, log: Connection, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(rules, "_at_start", {**rules._at_start, "domain/signatures.py": (0, 0, 0)})
+    monkeypatch.setattr(rules, "_at_start", {**rules._at_start, "domain/failures/signatures.py": (0, 0, 0)})
     assert run.why_end(log, True, False) == ""  # an installation may be under way: it looks once more
     assert "files have changed since it started: this worker ends" in ended(database_url, monkeypatch, caplog)
 

@@ -13,9 +13,9 @@ from plants import phrase
 
 from memctl.api import forget
 from memctl.api.reader import reader_of
-from memctl.domain.event import Micros, NewEvent
-from memctl.domain.notes import MemoryNoted
-from memctl.domain.observations import ResponseReceived, ToolCalled, ToolReturned
+from memctl.domain.events.event import Micros, NewEvent
+from memctl.domain.events.observations import ResponseReceived, ToolCalled, ToolReturned
+from memctl.domain.language.notes import MemoryNoted
 from memctl.infra import generations
 from memctl.infra.database import connect
 from memctl.infra.embedded.places import Places, make_private

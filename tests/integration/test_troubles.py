@@ -16,7 +16,7 @@ from events import AGENT, prompt
 
 from memctl.api.health import LATE_S
 from memctl.cli.main import memctl
-from memctl.domain.observations import event_id_of, session_stream
+from memctl.domain.events.observations import event_id_of, session_stream
 from memctl.infra import dead_letters, generations, queue
 from memctl.infra.database import Connection
 from memctl.infra.dead_letters import Fault, Target

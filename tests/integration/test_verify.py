@@ -350,7 +350,7 @@ def test_rows_of_stage_2_that_are_gone_are_named(settings: Settings, memory: Con
 def test_a_session_of_which_nothing_is_told_needs_no_row(settings: Settings, memory: Connection) -> None:
     from events import observed
 
-    from memctl.domain.observations import NoticeReceived
+    from memctl.domain.events.observations import NoticeReceived
 
     append(memory, 1, [observed(NoticeReceived(line="n", kind="unheard of"), session="quiet")])
     catch_up(Drainer(settings.require("database_url")))

@@ -32,7 +32,7 @@ from memctl.api.reader import Readers
 from memctl.api.search import Engine
 from memctl.api.viewer import site
 from memctl.api.viewer.sign_in import COOKIE, Browsers
-from memctl.domain.observations import PromptSubmitted
+from memctl.domain.events.observations import PromptSubmitted
 from memctl.infra.database import connect
 from memctl.infra.embedders import NONE, Embedders
 from memctl.infra.log.append import append

@@ -14,8 +14,8 @@ from memctl.api.delivering import BadDelivery, NoSuchEvent, received, sent
 from memctl.api.http import ErrorText, SearchText
 from memctl.api.http_forget import Prune
 from memctl.api.http_guiding import Asked
-from memctl.domain.commanding import MalformedCommand, commands, read_command
-from memctl.domain.observations import PromptSubmitted
+from memctl.domain.events.command import MalformedCommand, commands, read_command
+from memctl.domain.events.observations import PromptSubmitted
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,8 @@ from events import as_read
 from histories import ROOT
 from mangled import COUNT, HOOKS, SEED, Mangler, hook
 
-from memctl.domain.derive import derive
-from memctl.domain.event import Micros, NewEvent
+from memctl.domain.events.event import Micros, NewEvent
+from memctl.domain.session.fold import derive
 from memctl.infra.hook import header
 from memctl.infra.log.append import encode_payload
 from memctl.infra.redaction import prepare_all, redact

@@ -8,8 +8,8 @@ import pytest
 from events import observed
 
 from memctl.api.identify import Identifier
-from memctl.domain.observations import PromptSubmitted
-from memctl.domain.projects import ProjectIdentified
+from memctl.domain.events.observations import PromptSubmitted
+from memctl.domain.projects.identity import ProjectIdentified
 from memctl.infra.git import Checkout, checkout_of
 
 CONFIG = """[core]

@@ -9,9 +9,9 @@ from events import NOON, as_read, observed, prompt
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.domain.event import Event
-from memctl.domain.learning import PROCESSORS, ProcessorFailed
-from memctl.domain.observations import PromptSubmitted
+from memctl.domain.events.event import Event
+from memctl.domain.events.observations import PromptSubmitted
+from memctl.domain.events.processor_events import PROCESSORS, ProcessorFailed
 from memctl.workers.llm_processors import HEAD, TAIL, Extractor, Subject, material_of
 from memctl.workers.processing import MOST_SOURCES, outcome
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from memctl.domain.notes import MemoryNoted
-from memctl.domain.observations import PromptSubmitted
-from memctl.domain.verdicts import MemoryRated
+from memctl.domain.events.feedback import MemoryRated
+from memctl.domain.events.observations import PromptSubmitted
+from memctl.domain.language.notes import MemoryNoted
 from memctl.workers import probing
 
 

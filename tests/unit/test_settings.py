@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from memctl.domain.errors import MemctlError
+from memctl.domain.support.errors import MemctlError
 from memctl.infra.embedded.places import Places
 from memctl.infra.embedded.process import Process
 from memctl.infra.settings import NotRunning, SettingsInvalid, load_settings, user_file

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.domain.location import normalise
+from memctl.domain.support.location import normalise
 from memctl.infra import hook
 from memctl.infra.settings_model import Settings
 from memctl.infra.silence import BOTH, FRESH_S, OffUnreadable, Silence, What, read_off, switch

@@ -16,7 +16,7 @@ from memctl.api.health import Health, Shard
 from memctl.cli.main import memctl
 from memctl.cli.output import width_of
 from memctl.cli.status import Look, frame, screen, troubles_of
-from memctl.domain.event import Position
+from memctl.domain.events.event import Position
 from memctl.infra.backups import Kept
 from memctl.infra.embedded.instance import ProgramStatus, Status
 from memctl.infra.embedded.places import Places

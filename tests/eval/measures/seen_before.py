@@ -17,10 +17,10 @@ from figures import Figure, Missing, share
 from sessions import Data, in_order
 
 from memctl.api import bugs
-from memctl.domain.bounded import names
-from memctl.domain.facts import ErrorOccurred, ErrorResolved, ResolutionRefuted
-from memctl.domain.location import project_name
-from memctl.domain.signatures import signature_of
+from memctl.domain.events.facts import ErrorOccurred, ErrorResolved, ResolutionRefuted
+from memctl.domain.failures.signatures import signature_of
+from memctl.domain.support.bounded import names
+from memctl.domain.support.location import project_name
 from memctl.projections.bug_patterns import BugPattern, bug_patterns
 from memctl.projections.bug_sightings import BugSightings, bug_sightings
 from memctl.projections.kernel import Changed, projections
