@@ -17,11 +17,12 @@ from memctl.domain.events.event import Micros, NewEvent, Payload
 from memctl.domain.support.errors import MemctlError
 from memctl.infra import generations, queue
 from memctl.infra.database import Connection, DatabaseUnavailable, connect, outages, past_deadlocks
+from memctl.infra.embedded.endpoints import NotRunning
 from memctl.infra.log import checkpoints
 from memctl.infra.log.append import Appended, append
 from memctl.infra.log.spaces import installation, space_id
 from memctl.infra.redaction import Prepared, prepare_all, redactor_for
-from memctl.infra.settings import NotRunning, Settings
+from memctl.infra.settings import Settings
 from memctl.infra.transcripts.reading import Checkpoint
 
 log = logging.getLogger("memctl.commands")

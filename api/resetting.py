@@ -10,10 +10,11 @@ from pathlib import Path
 from memctl.infra.backups import backup as write_backup
 from memctl.infra.database import connect, outages
 from memctl.infra.embedded import instance
+from memctl.infra.embedded.endpoints import NotRunning
 from memctl.infra.embedded.places import Places
 from memctl.infra.log.migrate import migrate
 from memctl.infra.log.spaces import installation
-from memctl.infra.settings import NotRunning, Settings
+from memctl.infra.settings import Settings
 
 
 def reset(settings: Settings, *, backup: bool = True, tell: Callable[[str], None] = lambda _: None) -> Path | None:

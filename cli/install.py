@@ -36,7 +36,8 @@ def install(client: str, uninstall: bool, yes: bool, dry_run: bool) -> None:
     memctl install autostart
     """
     from memctl.infra import clients
-    from memctl.infra.settings import default_data_dir, load_settings
+    from memctl.infra.embedded.places import default_data_dir
+    from memctl.infra.settings import load_settings
 
     settings = load_settings()
     elsewhere = settings.data_dir if settings.data_dir != default_data_dir() else None

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
+from memctl.domain.support.errors import MemctlError
 from memctl.infra.embedded.places import Places, write_private
 from memctl.infra.embedded.process import Process
 
 Endpoints = dict[str, str]
 """Values of settings, by the setting's name: database_url, redis_url, qdrant_url, qdrant_api_key, api_url, api_token,
 api_socket, door_socket. Those that were configured to be elsewhere are missing."""
+
+
+class NotRunning(MemctlError):
+    """memctl is not running: {name} is not set, and no instance runs in {data_dir}."""
+
+    def __init__(self, name: str, data_dir: Path) -> None:
+        super().__init__(name=name, data_dir=data_dir, hint=f"run `memctl up`, or set MEMCTL_{name.upper()}")
 
 
 def read_endpoints(places: Places) -> Endpoints:

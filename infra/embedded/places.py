@@ -24,6 +24,12 @@ _LONGEST = 107 - len("/supervisor.sock.1234567")
 _SHARED = Path("/tmp")  # noqa: S108  # TMPDIR may be long, and differ between processes
 
 
+def default_data_dir() -> Path:
+    import platformdirs
+
+    return platformdirs.user_data_path("memctl", appauthor=False)
+
+
 class FolderNotPrivate(MemctlError):
     """{folder} cannot be used: {why}."""
 

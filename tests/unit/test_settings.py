@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from memctl.domain.support.errors import MemctlError
+from memctl.infra.embedded.endpoints import NotRunning
 from memctl.infra.embedded.places import Places
 from memctl.infra.embedded.process import Process
-from memctl.infra.settings import NotRunning, SettingsInvalid, load_settings, user_file
+from memctl.infra.settings import SettingsInvalid, load_settings, user_file
 
 
 @pytest.fixture(autouse=True)
