@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from memctl.domain.support.errors import MemctlError
-from memctl.infra import keys
-from memctl.infra.keys import SCOPES, Key, Scope
+from memctl.infra import api_keys as keys
+from memctl.infra.api_keys import SCOPES, Key, Scope
 
 if TYPE_CHECKING:
     from memctl.api.reader import Readers

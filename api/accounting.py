@@ -10,8 +10,8 @@ import msgspec
 
 from memctl.domain.events.observations import event_id_of
 from memctl.infra.database import Connection
+from memctl.infra.hooks.capture_policy import PassedOver, Spans
 from memctl.infra.log import checkpoints, erase
-from memctl.infra.silence import PassedOver, Spans
 from memctl.infra.transcripts.files import discover
 from memctl.infra.transcripts.reading import START, Checkpoint, Parsed, Transcript
 from memctl.infra.transcripts.sniff import sniff_head
@@ -218,7 +218,7 @@ class _LookUp:
 
 def spool_state(folder: Path) -> Spool:
     """What waits in the spool, what was set aside there, and what it had no room for. Raises: OSError."""
-    from memctl.infra.spool import refusals, spooled
+    from memctl.infra.hooks.spool import refusals, spooled
 
     waiting = spooled(folder)
     oldest = 0.0

@@ -12,16 +12,17 @@ import msgspec
 
 from memctl.domain.events.erasure import Tombstone, scope_tombstones
 from memctl.domain.support.errors import MemctlError
-from memctl.infra import keys
-from memctl.infra.backups import backups, folder_of
+from memctl.infra import api_keys as keys
+from memctl.infra.backup import archive
+from memctl.infra.backup.archive import BadBackup
+from memctl.infra.backup.copies import backups, folder_of
+from memctl.infra.backup.receipts import RECEIPTS, Recalled, read_receipts, write_receipts
+from memctl.infra.data_dir import Places, sync_folder
 from memctl.infra.database import Connection, outages
 from memctl.infra.embedded import instance
-from memctl.infra.embedded.places import Places, sync_folder
 from memctl.infra.embedded.programs import SERVERS
-from memctl.infra.log import archive, erase
-from memctl.infra.log.archive import BadBackup
+from memctl.infra.log import erase
 from memctl.infra.log.mark import move_mark
-from memctl.infra.log.receipts import RECEIPTS, Recalled, read_receipts, write_receipts
 from memctl.infra.log.spaces import space_id
 from memctl.infra.settings import Settings
 from memctl.workers.erasure import nothing_rebuilt

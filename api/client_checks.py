@@ -13,9 +13,9 @@ from pathlib import Path
 
 from memctl.api.checks import Check, check, number, skipped
 from memctl.infra import hook
-from memctl.infra.client_files import SettingsUnreadable
-from memctl.infra.clients import CLIENTS, NAME, Client, installed, plugin_commands, plugin_enabled
-from memctl.infra.spool import spooled
+from memctl.infra.hooks.client_files import SettingsUnreadable
+from memctl.infra.hooks.clients import CLIENTS, NAME, Client, installed, plugin_commands, plugin_enabled
+from memctl.infra.hooks.spool import spooled
 
 PART = "clients"
 PATIENCE_S = 15.0

@@ -15,12 +15,13 @@ from psycopg import errors
 from memctl.api.identify import Identifier
 from memctl.domain.events.event import Micros, NewEvent, Payload
 from memctl.domain.support.errors import MemctlError
-from memctl.infra import generations, queue
+from memctl.infra import queue
 from memctl.infra.database import Connection, DatabaseUnavailable, connect, outages, past_deadlocks
-from memctl.infra.embedded.endpoints import NotRunning
+from memctl.infra.endpoints import NotRunning
 from memctl.infra.log import checkpoints
 from memctl.infra.log.append import Appended, append
 from memctl.infra.log.spaces import installation, space_id
+from memctl.infra.readmodels import generations
 from memctl.infra.redaction import Prepared, prepare_all, redactor_for
 from memctl.infra.settings import Settings
 from memctl.infra.transcripts.reading import Checkpoint

@@ -18,9 +18,9 @@ from memctl.api.commands import OUTAGES, Intake, Recording
 from memctl.api.transcripts import TranscriptReader
 from memctl.domain.events.event import Micros, NewEvent
 from memctl.domain.events.observations import Agent
+from memctl.infra.hooks.capture_policy import Silence
+from memctl.infra.hooks.spool import Delivery
 from memctl.infra.settings import Settings
-from memctl.infra.silence import Silence
-from memctl.infra.spool import Delivery
 from memctl.infra.transcripts.hooks import ParsedHook, parse_hook
 
 log = logging.getLogger("memctl.door")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from memctl.api.reader import Reader
-from memctl.infra import processing
 from memctl.infra.llm import budget
-from memctl.infra.processing import Standing
+from memctl.infra.readmodels import processor_work as processing
+from memctl.infra.readmodels.processor_work import Standing
 
 if TYPE_CHECKING:
     from memctl.infra.settings_model import Llm

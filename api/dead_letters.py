@@ -13,12 +13,12 @@ from memctl.domain.events.event import Micros, NewEvent, derived_id
 from memctl.domain.events.observations import event_id_of
 from memctl.domain.events.skipping import EventSkipped
 from memctl.domain.support.errors import MemctlError
-from memctl.infra import dead_letters
 from memctl.infra.database import Connection, outages
-from memctl.infra.dead_letters import DeadLetter, Target
-from memctl.infra.generations import Live, live
 from memctl.infra.log.mark import SlowWriter, slow_writers
 from memctl.infra.log.read import read_headers
+from memctl.infra.readmodels import dead_letters
+from memctl.infra.readmodels.dead_letters import DeadLetter, Target
+from memctl.infra.readmodels.generations import Live, live
 from memctl.infra.settings import Settings
 from memctl.projections.kernel import projections
 

@@ -17,7 +17,7 @@ from memctl.infra.settings import load_settings
 if TYPE_CHECKING:
     from memctl.infra.database import Connection
     from memctl.infra.embedded.instance import Status
-    from memctl.infra.relayed import Seen
+    from memctl.infra.hooks.remote_progress import Seen
     from memctl.infra.settings_model import Settings
 
 LEAST_FREE = 1 << 30
@@ -42,7 +42,7 @@ def examine() -> Iterator[Check]:
     Raises: SettingsInvalid, since all else depends on them.
     """
     from memctl.infra.embedded import instance
-    from memctl.infra.relayed import relay_seen
+    from memctl.infra.hooks.remote_progress import relay_seen
 
     settings = load_settings()
     found = instance.status(settings)
@@ -168,8 +168,9 @@ def _clocks(connection: Connection) -> Check:
 
 
 def _schema(connection: Connection) -> Iterator[Check]:
-    from memctl.infra import generations, rules
     from memctl.infra.log.migrate import revisions
+    from memctl.infra.readmodels import fingerprint as rules
+    from memctl.infra.readmodels import generations
 
     there, head = revisions(connection)
     wrong = [] if there == head else [f"the database is at {there or 'no revision'}, this memctl at {head}"]

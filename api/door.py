@@ -22,10 +22,9 @@ from typing import Any, Protocol, cast
 from memctl.api.committer import BUSY, Answer, Committer
 from memctl.api.transcripts import TranscriptReader
 from memctl.domain.support.errors import MemctlError
-from memctl.infra.embedded.places import Places, write_private
+from memctl.infra.data_dir import Places, write_private
 from memctl.infra.hook import DOWN_FILE, MAX_PAYLOAD
-from memctl.infra.settings import Settings
-from memctl.infra.spool import (
+from memctl.infra.hooks.spool import (
     MAX_HEADER,
     BadDelivery,
     Delivery,
@@ -36,6 +35,7 @@ from memctl.infra.spool import (
     spooled,
     sweep,
 )
+from memctl.infra.settings import Settings
 
 log = logging.getLogger("memctl.door")
 

@@ -16,9 +16,12 @@ from memctl.api import dead_letters, stats
 from memctl.api.dead_letters import Standing
 from memctl.api.reader import Reader
 from memctl.domain.support.wording import span
-from memctl.infra import outbox, processing, queue, rebuilds
+from memctl.infra import queue
 from memctl.infra.log.mark import mark_age
-from memctl.infra.rebuilds import Progress
+from memctl.infra.readmodels import processor_work as processing
+from memctl.infra.readmodels import rebuilds
+from memctl.infra.readmodels.rebuilds import Progress
+from memctl.infra.vectors import outbox
 
 if TYPE_CHECKING:
     from memctl.infra.settings_model import Settings

@@ -60,9 +60,9 @@ from memctl.api.viewer.sign_in import Browsers
 from memctl.api.viewer.site import not_there, site
 from memctl.domain.knowledge.memory import MemoryKind
 from memctl.domain.retrieval.ranking import PROFILES
-from memctl.infra import rebuilds
+from memctl.infra.hooks.capture_policy import Silence
+from memctl.infra.readmodels import rebuilds
 from memctl.infra.settings_model import Llm, Settings
-from memctl.infra.silence import Silence
 
 Bucket = Literal["PROFILE", "PREFERENCE", "EPISODIC", "SEMANTIC", "FACT"]
 

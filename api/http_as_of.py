@@ -16,10 +16,11 @@ from memctl.api.http_asked import IN_DIGITS
 from memctl.api.reader import AS_OF, Then
 from memctl.domain.events.event import Position
 from memctl.domain.support.errors import MemctlError
-from memctl.infra import generations, glances
 from memctl.infra.database import connect, outages
-from memctl.infra.glances import Glance
 from memctl.infra.log.mark import mark, position_at
+from memctl.infra.readmodels import as_of_snapshots as glances
+from memctl.infra.readmodels import generations
+from memctl.infra.readmodels.as_of_snapshots import Glance
 from memctl.infra.settings import Settings
 
 if TYPE_CHECKING:

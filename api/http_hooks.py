@@ -23,7 +23,7 @@ from memctl.api.search import Engine
 from memctl.domain.events.event import Micros, NewEvent
 from memctl.domain.events.observations import Agent, event_id_of, hook_key, session_stream
 from memctl.domain.events.recalls import MemoryRecalled, held_back
-from memctl.infra.silence import Silence
+from memctl.infra.hooks.capture_policy import Silence
 from memctl.infra.transcripts.fields import string
 from memctl.infra.transcripts.hook_dialects import answer, place_of, read_asked
 

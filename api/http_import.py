@@ -12,7 +12,7 @@ from fastapi.concurrency import run_in_threadpool
 
 from memctl.api.http_commands import Key
 from memctl.api.importing import account_of, import_stores
-from memctl.infra.embedded.places import Places, make_private
+from memctl.infra.data_dir import Places, make_private
 from memctl.infra.legacy.rows import NotALegacyStore
 from memctl.infra.settings import Settings
 

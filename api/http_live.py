@@ -17,8 +17,9 @@ from memctl.api import stats
 from memctl.api.http_asked import IN_DIGITS
 from memctl.api.reader import Reader, Readers, TooBusy
 from memctl.domain.support.errors import MemctlError
-from memctl.infra import outbox, rebuilds
 from memctl.infra.log.mark import mark
+from memctl.infra.readmodels import rebuilds
+from memctl.infra.vectors import outbox
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send

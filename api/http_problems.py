@@ -23,7 +23,7 @@ from memctl.api.reader import TooBusy
 from memctl.domain.events.command import MalformedCommand
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.database import DatabaseUnavailable
-from memctl.infra.glances import TooManyGlances
+from memctl.infra.readmodels.as_of_snapshots import TooManyGlances
 from memctl.infra.vectors import VectorStoreUnavailable
 
 if TYPE_CHECKING:

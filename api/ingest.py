@@ -18,9 +18,9 @@ import msgspec
 
 from memctl.api.commands import Recorded, Recording
 from memctl.domain.events.event import NewEvent
+from memctl.infra.hooks.capture_policy import Silence, Spans
 from memctl.infra.log import checkpoints
 from memctl.infra.log.append import Appended
-from memctl.infra.silence import Silence, Spans
 from memctl.infra.transcripts.files import discover
 from memctl.infra.transcripts.reading import START, Checkpoint, Parsed, Transcript
 from memctl.infra.transcripts.sniff import sniff_head

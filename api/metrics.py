@@ -23,7 +23,8 @@ from memctl.api.learning import Changes, Learnt, Use
 from memctl.api.places import Places
 from memctl.api.reader import Reader, Readers
 from memctl.api.stats import lasting_fixes, totals_of, version_of
-from memctl.infra import backups, spool
+from memctl.infra.backup import copies as backups
+from memctl.infra.hooks import spool
 from memctl.infra.llm import budget
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from memctl.infra.backups import Kept
+    from memctl.infra.backup.copies import Kept
     from memctl.infra.settings_model import Llm, Settings
 
 FOLDER = "spool"

@@ -15,7 +15,7 @@ from psycopg.sql import Composable
 from memctl.api.places import Places, limits_of, visible
 from memctl.api.reader import Reader
 from memctl.domain.support.errors import MemctlError
-from memctl.infra import readmodels
+from memctl.infra.readmodels import rows as readmodels
 from memctl.projections.kernel import Projection, projections
 
 LONGEST_PAGE = 200

@@ -12,7 +12,7 @@ from memctl.api.views import Scope
 from memctl.domain.projects.identity import Project, Projects, UnknownProject
 from memctl.domain.projects.key_limits import Limits
 from memctl.domain.support.bounded import LOCATIONS
-from memctl.infra.places import known_places, known_projects
+from memctl.infra.readmodels.known_projects import known_places, known_projects
 from memctl.projections.project_words import ProjectWords
 from memctl.projections.regard import Regard
 

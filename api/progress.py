@@ -9,10 +9,10 @@ import msgspec
 
 from memctl.domain.events.event import Position
 from memctl.domain.support.errors import MemctlError
-from memctl.infra import generations
 from memctl.infra.database import Connection, outages
 from memctl.infra.log.mark import last_position
-from memctl.infra.outbox import backlog
+from memctl.infra.readmodels import generations
+from memctl.infra.vectors.outbox import backlog
 
 EVERY_S = 0.1
 

@@ -16,9 +16,9 @@ from psycopg import errors
 from memctl.api.access import CALLER
 from memctl.api.deadlines import QUESTION_S, worked_on
 from memctl.domain.support.errors import MemctlError
-from memctl.infra import generations
 from memctl.infra.database import OF_A_GENERATION, Connection, DatabaseUnavailable, connect, outages
-from memctl.infra.generations import Live
+from memctl.infra.readmodels import generations
+from memctl.infra.readmodels.generations import Live
 
 T = TypeVar("T")
 

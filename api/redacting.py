@@ -13,15 +13,15 @@ from memctl.domain.events.erasure import Scope
 from memctl.domain.events.event import Event, NewEvent, Position
 from memctl.domain.events.skipping import Undecodable
 from memctl.domain.support.errors import MemctlError
-from memctl.infra import outbox
+from memctl.infra.backup.receipts import write_receipts
 from memctl.infra.database import Connection, advisory_lock, connect, outages
 from memctl.infra.log import erase
 from memctl.infra.log.append import append
 from memctl.infra.log.erase import Receipt
 from memctl.infra.log.mark import move_mark
 from memctl.infra.log.read import read_stretch
-from memctl.infra.log.receipts import write_receipts
 from memctl.infra.settings import Settings
+from memctl.infra.vectors import outbox
 from memctl.workers.erasure import erase_round, nothing_rebuilt
 from memctl.workers.forgetting import recorded
 

@@ -28,13 +28,13 @@ from memctl.api.relaying import RemoteIntake
 from memctl.api.transcripts import TranscriptReader
 from memctl.domain.events.observations import CONTEXT_BLOCK_CLOSE, CONTEXT_BLOCK_OPEN
 from memctl.domain.support.errors import MemctlError
+from memctl.infra.data_dir import Places, write_private
 from memctl.infra.embedded import supervisor
-from memctl.infra.embedded.places import Places, write_private
 from memctl.infra.hook import MOST_ASKED, RECALL_PATIENCE_S, has_room
-from memctl.infra.relayed import Checkpoints, Notes
+from memctl.infra.hooks.capture_policy import Silence
+from memctl.infra.hooks.remote_progress import Checkpoints, Notes
+from memctl.infra.hooks.spool import Delivery, spool, sweep
 from memctl.infra.settings import Settings, SettingsInvalid, read_token
-from memctl.infra.silence import Silence
-from memctl.infra.spool import Delivery, spool, sweep
 from memctl.infra.transcripts.hook_dialects import answer, place_of, read_asked
 
 log = logging.getLogger("memctl.relay")

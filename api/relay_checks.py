@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from memctl.api.checks import Check, check, number, skipped
 from memctl.api.client import Client, Refused, Unreachable
-from memctl.infra.relayed import Seen
+from memctl.infra.hooks.remote_progress import Seen
 from memctl.infra.settings_model import Settings
 
 PART = "relay"

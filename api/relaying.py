@@ -17,9 +17,9 @@ from memctl.api.commands import Away, EventsRefused, Recorded
 from memctl.api.delivering import Delivery, Sent, sent
 from memctl.api.identify import Identifier
 from memctl.domain.events.event import NewEvent
+from memctl.infra.hooks.remote_progress import Checkpoints, Notes, State
 from memctl.infra.log.append import Appended
 from memctl.infra.redaction import Prepared, prepare_all, redactor_for
-from memctl.infra.relayed import Checkpoints, Notes, State
 from memctl.infra.settings import Settings, SettingsInvalid, read_token
 from memctl.infra.transcripts.reading import Checkpoint
 

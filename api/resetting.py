@@ -7,11 +7,11 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from memctl.infra.backups import backup as write_backup
+from memctl.infra.backup.copies import backup as write_backup
+from memctl.infra.data_dir import Places
 from memctl.infra.database import connect, outages
 from memctl.infra.embedded import instance
-from memctl.infra.embedded.endpoints import NotRunning
-from memctl.infra.embedded.places import Places
+from memctl.infra.endpoints import NotRunning
 from memctl.infra.log.migrate import migrate
 from memctl.infra.log.spaces import installation
 from memctl.infra.settings import Settings

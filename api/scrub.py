@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from memctl.domain.support.errors import MemctlError
-from memctl.infra.backups import backup, backups, folder_of, remove_unfinished
+from memctl.infra.backup.copies import backup, backups, folder_of, remove_unfinished
+from memctl.infra.data_dir import Places
 from memctl.infra.database import connect
 from memctl.infra.embedded import instance
-from memctl.infra.embedded.places import Places
 from memctl.infra.embedded.scrub import copy_cluster, finish_scrub
 from memctl.infra.settings import Settings
 

@@ -48,10 +48,10 @@ from memctl.domain.retrieval.ranking import (
 from memctl.domain.support.certainty import Class
 from memctl.domain.support.errors import MemctlError
 from memctl.domain.support.text import tokens
-from memctl.infra import vector_models
 from memctl.infra.embedders import Embedders, Recipe
-from memctl.infra.outbox import backlog, collection_of, stored_id
-from memctl.infra.vector_models import VectorModel
+from memctl.infra.vectors import models as vector_models
+from memctl.infra.vectors.models import VectorModel
+from memctl.infra.vectors.outbox import backlog, collection_of, stored_id
 from memctl.projections.memory_rows import Memory
 from memctl.projections.regard import Regard
 from memctl.projections.vector_points import point_id

@@ -10,7 +10,7 @@ from memctl.api.pages import projection_named, several
 from memctl.api.reader import Reader
 from memctl.domain.events.file_checks import changed_after
 from memctl.domain.support.location import joined
-from memctl.infra import readmodels
+from memctl.infra.readmodels import rows as readmodels
 from memctl.projections.kernel import projections
 from memctl.projections.memory_rows import Memory
 from memctl.projections.observed_files import ObservedFile

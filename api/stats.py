@@ -15,9 +15,10 @@ from memctl.api.pages import built, projection_named, table_of
 from memctl.api.places import Places
 from memctl.api.reader import Reader
 from memctl.domain.events.event import event_types
-from memctl.infra import generations, processing
 from memctl.infra.log.mark import mark
-from memctl.infra.outbox import backlog
+from memctl.infra.readmodels import generations
+from memctl.infra.readmodels import processor_work as processing
+from memctl.infra.vectors.outbox import backlog
 from memctl.projections.kernel import projections
 from memctl.projections.stats import DayStats
 

@@ -18,9 +18,9 @@ from pathlib import Path
 from memctl.api.commands import OUTAGES, Intake, Recording
 from memctl.api.ingest import ingest
 from memctl.domain.support.errors import MemctlError
+from memctl.infra.hooks.capture_policy import Silence
 from memctl.infra.log import checkpoints
 from memctl.infra.settings import Settings
-from memctl.infra.silence import Silence
 from memctl.infra.transcripts.reading import Checkpoint
 
 log = logging.getLogger("memctl.door")

@@ -22,13 +22,14 @@ from memctl.api.evidence import broken_quotes
 from memctl.api.reader import reader_of
 from memctl.domain.events.event import Position, event_types
 from memctl.domain.support.errors import MemctlError
-from memctl.infra import coverage, dead_letters, generations, outbox, vector_models
 from memctl.infra.database import Connection, DatabaseUnavailable, ReadModelsReplaced, connect, outage, outages
+from memctl.infra.hooks.capture_policy import PassedOver
 from memctl.infra.log import audit, erase
 from memctl.infra.log.mark import move_mark
 from memctl.infra.log.spaces import space_names
-from memctl.infra.silence import PassedOver
-from memctl.infra.vectors import CollectionMissing, drift, store
+from memctl.infra.readmodels import coverage, dead_letters, generations
+from memctl.infra.vectors import CollectionMissing, drift, outbox, store
+from memctl.infra.vectors import models as vector_models
 from memctl.infra.vectors.drift import Drift
 from memctl.workers.audit import audit as audit_rows
 
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from qdrant_client import QdrantClient
 
     from memctl.infra.settings_model import Settings
-    from memctl.infra.vector_models import VectorModel
+    from memctl.infra.vectors.models import VectorModel
 
 BEHIND_S = 60.0
 """A reader that has not read for longer than this what it may is behind; workers take a second or so."""

@@ -13,7 +13,7 @@ import click
 
 if TYPE_CHECKING:
     from memctl.api.ingest import Account
-    from memctl.infra.silence import Silence
+    from memctl.infra.hooks.capture_policy import Silence
 
 KINDS_SHOWN = 8
 """Kinds of lines without events that people are told of, the most frequent; clients have some fifty."""
@@ -60,8 +60,8 @@ def ingest(
     from memctl.api.commands import Intake
     from memctl.api.ingest import Account
     from memctl.api.ingest import follow as follow_files
+    from memctl.infra.hooks.capture_policy import Silence
     from memctl.infra.settings import load_settings
-    from memctl.infra.silence import Silence
     from memctl.infra.transcripts.files import default_sources, discover
     from memctl.infra.transcripts.sniff import READERS
 

@@ -27,13 +27,13 @@ def backup(folder: Path | None, keep: int | None, file: Path | None, as_json: bo
     memctl backup                  # into `backups` of the data directory
     memctl backup /mnt/disk --keep 7
     """
-    from memctl.infra.log import archive
+    from memctl.infra.backup import archive
 
     if file is not None:
         manifest = archive.check(file)
         written = file
     else:
-        from memctl.infra.backups import backup as write
+        from memctl.infra.backup.copies import backup as write
         from memctl.infra.database import connect
         from memctl.infra.settings import load_settings
 
@@ -71,9 +71,9 @@ def restore(file: Path | None, receipts: tuple[Path, ...], set_aside: bool, as_j
     import msgspec
 
     from memctl.api import backups
+    from memctl.infra.backup import archive
     from memctl.infra.database import connect
     from memctl.infra.embedded import instance
-    from memctl.infra.log import archive
     from memctl.infra.settings import load_settings
 
     settings = load_settings()
@@ -121,8 +121,8 @@ def export(file: Path | None, session: str | None, project: str | None) -> None:
 
     from memctl.api.exporting import export as write
     from memctl.cli.asking import placed
+    from memctl.infra.data_dir import open_private
     from memctl.infra.database import connect
-    from memctl.infra.embedded.places import open_private
     from memctl.infra.settings import load_settings
 
     settings = load_settings()

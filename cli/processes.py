@@ -133,9 +133,9 @@ def init() -> None:
     \b
     MEMCTL_DATABASE_URL=postgresql://memctl@db.example/memctl memctl init
     """
-    from memctl.infra import generations
     from memctl.infra.database import connect
     from memctl.infra.log.migrate import migrate
+    from memctl.infra.readmodels import generations
 
     settings = _settings()
     url = settings.require("database_url")

@@ -198,7 +198,7 @@ def _amount(value: float) -> str:
 def _anchor(desk: Desk, project: str) -> str:
     import os
 
-    from memctl.infra.places import known_projects
+    from memctl.infra.readmodels.known_projects import known_projects
 
     named = os.path.abspath(project) if project.startswith((".", "~", "/")) else project
     return known_projects(desk.connection, desk.live, desk.space_id).one(named).anchor

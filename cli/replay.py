@@ -147,8 +147,8 @@ def _status(settings: Settings, as_json: bool) -> None:
 
     from memctl.cli.output import print_json, when
     from memctl.domain.support.wording import span
-    from memctl.infra import rebuilds
     from memctl.infra.database import connect, outages
+    from memctl.infra.readmodels import rebuilds
 
     with outages(), connect(settings.require("database_url"), name="memctl status") as connection:
         found = rebuilds.progress(connection, 10)
@@ -173,9 +173,9 @@ def _as_of(
     settings: Settings, moment: str, names: tuple[str, ...], processes: int | None, *, rows: bool, as_json: bool
 ) -> None:
     from memctl.cli.output import print_json, progress_bar
-    from memctl.infra import readmodels
     from memctl.infra.database import connect
     from memctl.infra.log.mark import position_at
+    from memctl.infra.readmodels import rows as readmodels
     from memctl.projections.kernel import projections
     from memctl.workers.as_of import as_of
 

@@ -23,9 +23,9 @@ from memctl.domain.support.wording import size, span
 
 if TYPE_CHECKING:
     from memctl.api.health import Health
-    from memctl.infra.backups import Kept
+    from memctl.infra.backup.copies import Kept
     from memctl.infra.embedded.instance import Status
-    from memctl.infra.relayed import Seen
+    from memctl.infra.hooks.remote_progress import Seen
     from memctl.infra.settings import Settings
 
 LABEL = 10
@@ -63,9 +63,11 @@ class Look:
 
 def look_at(settings: Settings) -> Look:
     """How everything is now."""
-    from memctl.infra import backups, logs, spool
+    from memctl.infra import logs
+    from memctl.infra.backup import copies as backups
     from memctl.infra.embedded import instance
-    from memctl.infra.relayed import relay_seen
+    from memctl.infra.hooks import spool
+    from memctl.infra.hooks.remote_progress import relay_seen
 
     found = instance.status(settings)
     return Look(

@@ -146,8 +146,8 @@ def _read(file: Path) -> dict[str, Any]:
 
 
 def _running_instance(data_dir: Path) -> dict[str, Any]:
-    from memctl.infra.embedded.endpoints import read_endpoints
-    from memctl.infra.embedded.places import Places
+    from memctl.infra.data_dir import Places
+    from memctl.infra.endpoints import read_endpoints
 
     return {**read_endpoints(Places(data_dir))}
 

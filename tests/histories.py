@@ -43,10 +43,11 @@ from memctl.domain.knowledge.consolidation import (
 from memctl.domain.knowledge.reflections import ReflectionMade
 from memctl.domain.language.notes import MemoryNoted
 from memctl.domain.projects.identity import ProjectIdentified, ProjectMerged, ProjectSplit
-from memctl.infra import facts, generations, readmodels
 from memctl.infra.database import Connection, connect
-from memctl.infra.generations import Live
 from memctl.infra.log.append import append
+from memctl.infra.readmodels import facts, generations
+from memctl.infra.readmodels import rows as readmodels
+from memctl.infra.readmodels.generations import Live
 from memctl.infra.redaction import prepare
 from memctl.infra.transcripts.claude import Claude
 from memctl.infra.transcripts.files import discover

@@ -17,12 +17,12 @@ from histories import example
 from memctl.domain.events.erasure import Scope
 from memctl.domain.events.event import NewEvent
 from memctl.domain.events.observations import PromptSubmitted, event_id_of
-from memctl.infra import generations
 from memctl.infra.database import Connection, connect
 from memctl.infra.embedded.postgres import binaries
 from memctl.infra.log import erase
 from memctl.infra.log.append import append
 from memctl.infra.log.migrate import migrate, revisions
+from memctl.infra.readmodels import generations
 from memctl.workers.drain import Drainer, catch_up
 from memctl.workers.erasure import erase_round, with_twins
 

@@ -9,12 +9,12 @@ import psycopg
 
 from memctl.domain.events.event import Position
 from memctl.domain.support.errors import MemctlError
-from memctl.infra import generations, rebuilds
 from memctl.infra.database import Connection, connect
-from memctl.infra.generations import Live
 from memctl.infra.log import erase
 from memctl.infra.log.mark import move_mark
-from memctl.infra.rebuilds import Rebuild
+from memctl.infra.readmodels import generations, rebuilds
+from memctl.infra.readmodels.generations import Live
+from memctl.infra.readmodels.rebuilds import Rebuild
 from memctl.workers.rebuild import Leader, RebuildStopped, known_read_models
 
 

@@ -17,13 +17,14 @@ from psycopg import sql
 
 from memctl.domain.events.event import Position
 from memctl.domain.events.facts import FACT_TYPES
-from memctl.infra import dead_letters, facts, generations, readmodels
 from memctl.infra.database import Connection, snapshot
-from memctl.infra.dead_letters import LeftOut, Target
-from memctl.infra.facts import SourceKey
-from memctl.infra.generations import Live
 from memctl.infra.log.audit import Found
-from memctl.infra.readmodels import RowKey
+from memctl.infra.readmodels import dead_letters, facts, generations
+from memctl.infra.readmodels import rows as readmodels
+from memctl.infra.readmodels.dead_letters import LeftOut, Target
+from memctl.infra.readmodels.facts import SourceKey
+from memctl.infra.readmodels.generations import Live
+from memctl.infra.readmodels.rows import RowKey
 from memctl.projections.kernel import Changed, Projection
 from memctl.workers.members import Members
 from memctl.workers.poison import keys_of, of_content

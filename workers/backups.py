@@ -6,7 +6,7 @@ import logging
 import threading
 from datetime import UTC, datetime
 
-from memctl.infra import backups
+from memctl.infra.backup import copies as backups
 from memctl.infra.database import Connection, advisory_lock, connect
 from memctl.infra.settings import Settings
 from memctl.workers.poison import told

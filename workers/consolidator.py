@@ -38,9 +38,10 @@ from memctl.domain.knowledge.consolidation import (
 )
 from memctl.domain.support.errors import MemctlError
 from memctl.domain.support.near_duplicates import bands, features, likely_pairs
-from memctl.infra import processing, readmodels
 from memctl.infra.log import erase
-from memctl.infra.places import known_projects
+from memctl.infra.readmodels import processor_work as processing
+from memctl.infra.readmodels import rows as readmodels
+from memctl.infra.readmodels.known_projects import known_projects
 from memctl.projections.consolidated import Consolidated
 from memctl.projections.memory_rows import Memory
 from memctl.projections.regard import Regard

@@ -18,11 +18,11 @@ import psycopg
 
 from memctl.domain.events.event import Position
 from memctl.domain.support.errors import MemctlError
-from memctl.infra import dead_letters, generations
 from memctl.infra.database import Connection, DatabaseUnavailable, connect
-from memctl.infra.generations import Lease, LeaseLost
 from memctl.infra.log.mark import move_mark
 from memctl.infra.log.migrate import refuse_newer
+from memctl.infra.readmodels import dead_letters, generations
+from memctl.infra.readmodels.generations import Lease, LeaseLost
 from memctl.workers import progress
 from memctl.workers.poison import told
 from memctl.workers.stage1 import Stage1

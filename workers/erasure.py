@@ -20,12 +20,15 @@ from psycopg import sql
 from memctl.domain.events.erasure import Scope, Tombstone, event_tombstones, same_text
 from memctl.domain.events.event import Event
 from memctl.domain.support.errors import MemctlError
-from memctl.infra import facts, generations, glances, outbox, readmodels, rebuilds
 from memctl.infra.database import Connection, past_deadlocks
 from memctl.infra.log import erase
 from memctl.infra.log.migrate import refuse_newer
 from memctl.infra.log.read import names_of
-from memctl.infra.readmodels import OUTBOX_OF
+from memctl.infra.readmodels import as_of_snapshots as glances
+from memctl.infra.readmodels import facts, generations, rebuilds
+from memctl.infra.readmodels import rows as readmodels
+from memctl.infra.readmodels.rows import OUTBOX_OF
+from memctl.infra.vectors import outbox
 from memctl.projections.kernel import folded_as_recorded, projections
 from memctl.projections.memory_rows import Memory
 from memctl.projections.things import NAMED, THINGS

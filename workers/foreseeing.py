@@ -13,9 +13,10 @@ from uuid import UUID
 
 from psycopg import sql
 
-from memctl.infra import facts, generations, readmodels
 from memctl.infra.database import Connection
 from memctl.infra.log.erase import RECORDS
+from memctl.infra.readmodels import facts, generations
+from memctl.infra.readmodels import rows as readmodels
 from memctl.projections.kernel import projections
 from memctl.projections.things import NAMED
 from memctl.workers.erasure import Consequence, Round

@@ -24,16 +24,18 @@ from memctl.domain.events.command import KeyReused
 from memctl.domain.events.erasure import ContentErased, NothingToForget, Scope, Tombstone, scope_tombstones
 from memctl.domain.events.event import Micros, NewEvent, Position, derived_id
 from memctl.domain.support.errors import MemctlError
-from memctl.infra import dead_letters, generations, outbox, readmodels
+from memctl.infra.backup.receipts import write_receipts
 from memctl.infra.database import Connection, outages
+from memctl.infra.hooks.spool import Delivery, read_spooled
 from memctl.infra.log import erase
 from memctl.infra.log.append import append
 from memctl.infra.log.erase import Receipt, SoFar
 from memctl.infra.log.mark import move_mark, position_at
-from memctl.infra.log.receipts import write_receipts
+from memctl.infra.readmodels import dead_letters, generations
+from memctl.infra.readmodels import rows as readmodels
 from memctl.infra.redaction import redact, redactor_for
 from memctl.infra.settings import Settings
-from memctl.infra.spool import Delivery, read_spooled
+from memctl.infra.vectors import outbox
 from memctl.projections.episodes import EpisodeRow
 from memctl.projections.things import THINGS
 from memctl.workers import probing

@@ -7,9 +7,9 @@ import logging
 import threading
 from dataclasses import dataclass
 
-from memctl.infra import glances
 from memctl.infra.database import Connection, connect
-from memctl.infra.glances import Glance
+from memctl.infra.readmodels import as_of_snapshots as glances
+from memctl.infra.readmodels.as_of_snapshots import Glance
 from memctl.workers.as_of import as_of
 from memctl.workers.poison import told
 

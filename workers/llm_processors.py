@@ -30,10 +30,11 @@ from memctl.domain.events.processor_events import (
 from memctl.domain.events.statements import SessionSummarized
 from memctl.domain.support.alignment import align
 from memctl.domain.support.bounded import one_line
-from memctl.infra import facts, readmodels
 from memctl.infra.llm.client import Answer, Client, Unanswered
 from memctl.infra.llm.prompts import prompt
 from memctl.infra.log.read import read_stream
+from memctl.infra.readmodels import facts
+from memctl.infra.readmodels import rows as readmodels
 from memctl.infra.settings import Settings
 from memctl.workers.processing import Desk, Failed, Outcome, Work, model, outcome
 

@@ -10,11 +10,12 @@ import msgspec
 
 from memctl.domain.events.event import Position
 from memctl.domain.events.facts import Fact
-from memctl.infra import facts, readmodels
 from memctl.infra.database import Connection
-from memctl.infra.facts import Route, SourceKey
 from memctl.infra.log.read import read_events
-from memctl.infra.readmodels import RowKey
+from memctl.infra.readmodels import facts
+from memctl.infra.readmodels import rows as readmodels
+from memctl.infra.readmodels.facts import Route, SourceKey
+from memctl.infra.readmodels.rows import RowKey
 from memctl.projections.kernel import Changed, Projection, Recorded, folded_as_recorded
 from memctl.workers.sources import Item, Register, parts, when
 

@@ -19,16 +19,18 @@ from typing import TYPE_CHECKING
 
 from memctl.domain.support.errors import MemctlError
 from memctl.domain.support.text import sparse
-from memctl.infra import generations, outbox, readmodels, vector_models
 from memctl.infra.database import Connection, connect
 from memctl.infra.embedders import PLAIN, EmbedderFailed, TextsRefused, UnusableVectors
 from memctl.infra.llm.budget import OverBudget
 from memctl.infra.log import erase
 from memctl.infra.log.mark import last_position
 from memctl.infra.log.spaces import installation, space_names
-from memctl.infra.vector_models import VectorModel
-from memctl.infra.vectors import CollectionMissing, VectorStoreUnavailable, drift, store
+from memctl.infra.readmodels import generations
+from memctl.infra.readmodels import rows as readmodels
+from memctl.infra.vectors import CollectionMissing, VectorStoreUnavailable, drift, outbox, store
+from memctl.infra.vectors import models as vector_models
 from memctl.infra.vectors.drift import Drift
+from memctl.infra.vectors.models import VectorModel
 from memctl.projections.vector_points import VectorPoint
 from memctl.workers import progress
 

@@ -16,13 +16,13 @@ import psycopg
 from memctl.domain.events.event import Event, FutureSchemaVersion, Position, UnknownEventType
 from memctl.domain.events.skipping import Undecodable, UndecodablePayload, remaining
 from memctl.domain.support.errors import MemctlError
-from memctl.infra import dead_letters
 from memctl.infra.database import Connection, DatabaseUnavailable, outage
-from memctl.infra.dead_letters import DeadLetter, Fault, LeftOut, Target, place_of
-from memctl.infra.facts import SourceKey
-from memctl.infra.generations import LeaseLost
 from memctl.infra.log.read import StreamKey
-from memctl.infra.readmodels import RowKey
+from memctl.infra.readmodels import dead_letters
+from memctl.infra.readmodels.dead_letters import DeadLetter, Fault, LeftOut, Target, place_of
+from memctl.infra.readmodels.facts import SourceKey
+from memctl.infra.readmodels.generations import LeaseLost
+from memctl.infra.readmodels.rows import RowKey
 from memctl.projections.kernel import Projection, Recorded
 
 T = TypeVar("T")

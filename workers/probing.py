@@ -20,10 +20,12 @@ from memctl.domain.events.event import Payload
 from memctl.domain.events.observations import Observation
 from memctl.domain.support import patterns
 from memctl.domain.support.errors import MemctlError
-from memctl.infra import generations, rules, vector_models
 from memctl.infra.database import Connection
-from memctl.infra.outbox import collection_of, stored_id
+from memctl.infra.readmodels import fingerprint as rules
+from memctl.infra.readmodels import generations
 from memctl.infra.redaction.scanner import scanner
+from memctl.infra.vectors import models as vector_models
+from memctl.infra.vectors.outbox import collection_of, stored_id
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient

@@ -23,14 +23,17 @@ import psycopg
 
 from memctl.domain.events.event import Micros, NewEvent, Payload
 from memctl.domain.support.errors import MemctlError
-from memctl.infra import generations, processing, queue, readmodels, rebuilds
+from memctl.infra import queue
 from memctl.infra.database import Connection, connect
-from memctl.infra.generations import Live
 from memctl.infra.llm.client import longest_s
 from memctl.infra.log import erase
 from memctl.infra.log.append import append
 from memctl.infra.log.spaces import installation, space_id
-from memctl.infra.processing import Claim, WorkLost
+from memctl.infra.readmodels import generations, rebuilds
+from memctl.infra.readmodels import processor_work as processing
+from memctl.infra.readmodels import rows as readmodels
+from memctl.infra.readmodels.generations import Live
+from memctl.infra.readmodels.processor_work import Claim, WorkLost
 from memctl.infra.redaction import prepare_all
 from memctl.infra.redaction.text import redactor_for
 from memctl.infra.settings import Settings

@@ -31,14 +31,16 @@ from memctl.domain.events.event import Event, Position
 from memctl.domain.events.facts import FACT_TYPES, Fact
 from memctl.domain.events.skipping import without
 from memctl.domain.support.errors import MemctlError
-from memctl.infra import dead_letters, facts, generations, readmodels, rebuilds, rules
 from memctl.infra.database import Connection, connect
-from memctl.infra.dead_letters import LeftOut
-from memctl.infra.facts import Route, SourceKey
 from memctl.infra.log.mark import mark
 from memctl.infra.log.read import first_unknown, scan_streams, stream_sizes
-from memctl.infra.readmodels import RowKey
-from memctl.infra.rebuilds import Rebuild, Task
+from memctl.infra.readmodels import dead_letters, facts, generations, rebuilds
+from memctl.infra.readmodels import fingerprint as rules
+from memctl.infra.readmodels import rows as readmodels
+from memctl.infra.readmodels.dead_letters import LeftOut
+from memctl.infra.readmodels.facts import Route, SourceKey
+from memctl.infra.readmodels.rebuilds import Rebuild, Task
+from memctl.infra.readmodels.rows import RowKey
 from memctl.projections.kernel import Changed, Projection, Recorded, projections
 from memctl.projections.stage1 import Delta, fold_stream, stored
 from memctl.workers import progress, trial

@@ -9,8 +9,8 @@ import msgspec
 
 from memctl.domain.knowledge.consolidation import STREAM
 from memctl.domain.knowledge.reflections import Grown, Piece, ReflectionMade, Trigger, by_rule, clusters, due
-from memctl.infra import processing
-from memctl.infra.places import known_projects
+from memctl.infra.readmodels import processor_work as processing
+from memctl.infra.readmodels.known_projects import known_projects
 from memctl.projections.memory_rows import Memory
 from memctl.workers.processing import Desk, Outcome, Work, digest_of, memories, outcome
 

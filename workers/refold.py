@@ -14,14 +14,14 @@ from uuid import UUID
 
 from memctl.domain.events.event import Position
 from memctl.domain.support.errors import MemctlError
-from memctl.infra import dead_letters, facts, generations
 from memctl.infra.database import Connection
-from memctl.infra.dead_letters import DeadLetter, Target
-from memctl.infra.facts import SourceKey
-from memctl.infra.generations import Lease
 from memctl.infra.log.migrate import refuse_newer
 from memctl.infra.log.read import StreamKey, read_events
-from memctl.infra.readmodels import RowKey
+from memctl.infra.readmodels import dead_letters, facts, generations
+from memctl.infra.readmodels.dead_letters import DeadLetter, Target
+from memctl.infra.readmodels.facts import SourceKey
+from memctl.infra.readmodels.generations import Lease
+from memctl.infra.readmodels.rows import RowKey
 from memctl.projections.kernel import Recorded, folded_as_recorded
 from memctl.workers.drain import OtherRules
 from memctl.workers.sources import Source, of_fact

@@ -20,14 +20,17 @@ import psycopg
 
 from memctl.domain.events.event import Position
 from memctl.domain.support.errors import MemctlError
-from memctl.infra import facts, generations, readmodels, rebuilds, rules, vector_models
 from memctl.infra.database import Connection, DatabaseUnavailable, connect
-from memctl.infra.generations import Lease, LeaseLost, Live
 from memctl.infra.log.mark import mark, move_mark
 from memctl.infra.log.migrate import refuse_newer
-from memctl.infra.outbox import awaiting_dense, backlog, collection_of
-from memctl.infra.rebuilds import Rebuild
+from memctl.infra.readmodels import facts, generations, rebuilds
+from memctl.infra.readmodels import fingerprint as rules
+from memctl.infra.readmodels import rows as readmodels
+from memctl.infra.readmodels.generations import Lease, LeaseLost, Live
+from memctl.infra.readmodels.rebuilds import Rebuild
 from memctl.infra.vectors import VectorStoreUnavailable, digests
+from memctl.infra.vectors import models as vector_models
+from memctl.infra.vectors.outbox import awaiting_dense, backlog, collection_of
 from memctl.projections.kernel import projections
 from memctl.workers.outbox import WRITING, Outbox, drop_collections, only_one
 from memctl.workers.poison import CannotFold

@@ -23,11 +23,12 @@ from psycopg import sql
 from memctl.domain.events.erasure import NothingToForget, Scope
 from memctl.domain.events.event import Micros
 from memctl.domain.support.errors import MemctlError
-from memctl.infra import generations, readmodels
 from memctl.infra.database import Connection, advisory_lock, connect
 from memctl.infra.log import erase
 from memctl.infra.log.spaces import space_id as space_of
 from memctl.infra.logs import told
+from memctl.infra.readmodels import generations
+from memctl.infra.readmodels import rows as readmodels
 from memctl.infra.settings import Settings
 from memctl.projections.memory_rows import Memory
 from memctl.workers.forgetting import Forgotten, Plan, begun_under, forget, forget_once, resume, store_of

@@ -15,13 +15,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memctl.domain.events.event import Position
-from memctl.infra import dead_letters, generations, queue, rules, vector_models
+from memctl.infra import queue
 from memctl.infra.database import Connection, connect
 from memctl.infra.embedders import embedders_of
 from memctl.infra.log.migrate import NewerSchema, refuse_newer
 from memctl.infra.log.spaces import installation
+from memctl.infra.readmodels import dead_letters, generations
+from memctl.infra.readmodels import fingerprint as rules
 from memctl.infra.settings import Settings
 from memctl.infra.vectors import VectorStoreUnavailable, store
+from memctl.infra.vectors import models as vector_models
 from memctl.workers import backups, guard, jobs, retention, stuck
 from memctl.workers.drain import Drainer
 from memctl.workers.glances import Glances

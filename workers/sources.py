@@ -13,9 +13,9 @@ from memctl.domain.events.event import Event, Payload, Position, derived_id, eve
 from memctl.domain.events.facts import Fact
 from memctl.domain.events.skipping import Undecodable
 from memctl.infra.database import Connection
-from memctl.infra.facts import FactChange, SourceKey
 from memctl.infra.log.read import names_of, read_events, read_types
-from memctl.infra.readmodels import RowKey
+from memctl.infra.readmodels.facts import FactChange, SourceKey
+from memctl.infra.readmodels.rows import RowKey
 from memctl.projections.kernel import Changed, Projection, Recorded, folded_as_recorded, projections
 
 Item = Fact | Recorded[Any] | Changed[Any]

@@ -13,11 +13,12 @@ from types import MappingProxyType
 
 from memctl.domain.events.event import Event, Position
 from memctl.domain.events.skipping import EventSkipped, Undecodable, left_out, remaining
-from memctl.infra import dead_letters, facts, generations, readmodels
 from memctl.infra.database import Connection
-from memctl.infra.dead_letters import Fault, NoProgress, Target
-from memctl.infra.generations import Lease
 from memctl.infra.log.read import StreamKey, read_streams, read_stretch
+from memctl.infra.readmodels import dead_letters, facts, generations
+from memctl.infra.readmodels import rows as readmodels
+from memctl.infra.readmodels.dead_letters import Fault, NoProgress, Target
+from memctl.infra.readmodels.generations import Lease
 from memctl.projections.kernel import projections
 from memctl.projections.stage1 import Delta, StreamState, fold_stream, stored
 from memctl.workers import progress

@@ -18,12 +18,13 @@ import msgspec
 
 from memctl.domain.events.event import Position
 from memctl.domain.events.facts import Fact
-from memctl.infra import dead_letters, facts, generations, readmodels
 from memctl.infra.database import Connection
-from memctl.infra.dead_letters import DeadLetter, Fault, LeftOut, NoProgress, Skip, Target
-from memctl.infra.facts import Route, SourceKey
-from memctl.infra.generations import Lease
-from memctl.infra.readmodels import RowKey
+from memctl.infra.readmodels import dead_letters, facts, generations
+from memctl.infra.readmodels import rows as readmodels
+from memctl.infra.readmodels.dead_letters import DeadLetter, Fault, LeftOut, NoProgress, Skip, Target
+from memctl.infra.readmodels.facts import Route, SourceKey
+from memctl.infra.readmodels.generations import Lease
+from memctl.infra.readmodels.rows import RowKey
 from memctl.projections.kernel import Changed, Projection, Recorded
 from memctl.workers import progress
 from memctl.workers.members import Members, Rows

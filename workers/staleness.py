@@ -9,8 +9,8 @@ from uuid import UUID
 from memctl.domain.events.file_checks import FileObserved
 from memctl.domain.knowledge.consolidation import STREAM
 from memctl.domain.support.location import inside, joined
-from memctl.infra import processing
 from memctl.infra.git import blob_of
+from memctl.infra.readmodels import processor_work as processing
 from memctl.workers.processing import Desk, Outcome, Work, digest_of, memories, model, outcome, scanned
 
 EVERY_US = 3_600_000_000

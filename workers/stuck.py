@@ -17,12 +17,13 @@ from uuid import UUID
 
 from memctl.domain.events.event import Position
 from memctl.domain.events.skipping import remaining
-from memctl.infra import dead_letters, generations, processing, rebuilds
 from memctl.infra.database import Connection, DatabaseUnavailable, connect
-from memctl.infra.dead_letters import Fault, NoProgress, Target
-from memctl.infra.generations import LeaseHeld
 from memctl.infra.log.read import read_streams
-from memctl.infra.rebuilds import Purpose
+from memctl.infra.readmodels import dead_letters, generations, rebuilds
+from memctl.infra.readmodels import processor_work as processing
+from memctl.infra.readmodels.dead_letters import Fault, NoProgress, Target
+from memctl.infra.readmodels.generations import LeaseHeld
+from memctl.infra.readmodels.rebuilds import Purpose
 from memctl.projections.kernel import projections
 from memctl.workers import guard, progress
 from memctl.workers.drain import OtherRules, owner_of

@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
 from memctl.domain.support.errors import MemctlError
-from memctl.infra import generations
 from memctl.infra.database import Connection, DatabaseUnavailable, connect, outages
 from memctl.infra.log.mark import mark
 from memctl.infra.log.migrate import refuse_newer
 from memctl.infra.log.spaces import space_id
+from memctl.infra.readmodels import generations
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.resources import Resource

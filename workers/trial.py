@@ -15,11 +15,11 @@ from functools import partial
 
 from memctl.domain.events.event import Event, Position
 from memctl.domain.events.skipping import remaining
-from memctl.infra import generations
 from memctl.infra.database import Connection
-from memctl.infra.dead_letters import DeadLetter, Fault, LeftOut, NoProgress, Target, skips
 from memctl.infra.log.read import StreamKey, read_streams
-from memctl.infra.readmodels import RowKey
+from memctl.infra.readmodels import generations
+from memctl.infra.readmodels.dead_letters import DeadLetter, Fault, LeftOut, NoProgress, Target, skips
+from memctl.infra.readmodels.rows import RowKey
 from memctl.projections.stage1 import fold_stream
 from memctl.workers import frames
 from memctl.workers.members import Members

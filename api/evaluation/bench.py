@@ -287,7 +287,7 @@ def _server() -> Iterator[tuple[str, str]]:
 
 
 def _stored(point: VectorPoint, dense: Vectors | None) -> StoredPoint:
-    from memctl.infra.outbox import payload_of
+    from memctl.infra.vectors.outbox import payload_of
     from memctl.infra.vectors.store import VectorPoint as StoredPoint
 
     return StoredPoint(

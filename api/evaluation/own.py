@@ -8,7 +8,7 @@ from __future__ import annotations
 from memctl.api.evaluation import Asked, Dataset, Passage
 from memctl.api.pages import projection_named
 from memctl.api.reader import Reader
-from memctl.infra import readmodels
+from memctl.infra.readmodels import rows as readmodels
 from memctl.projections.episodes import EpisodeRow
 
 SHORTEST = 20

@@ -37,7 +37,7 @@ from memctl.api.viewer.forgetting import Answer, Forgetting
 from memctl.api.viewer.sign_in import COOKIE, SIGNED_IN_S, Browsers
 from memctl.api.views import BugHit
 from memctl.domain.support.errors import MemctlError
-from memctl.infra import rebuilds
+from memctl.infra.readmodels import rebuilds
 from memctl.infra.settings import Settings
 
 log = logging.getLogger("memctl.api")

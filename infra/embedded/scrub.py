@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memctl.domain.support.errors import MemctlError
-from memctl.infra.embedded.places import Places, make_private, sync_folder
+from memctl.infra.data_dir import Places, make_private, sync_folder
 from memctl.infra.embedded.postgres import binaries, start_postgres
 
 _COPYING, _COPIED, _OLD = "postgres.scrubbing", "postgres.scrubbed", "postgres.before-scrub"

@@ -23,9 +23,10 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import msgspec
 import servers
 
-from memctl.infra import generations, readmodels
 from memctl.infra.database import connect
 from memctl.infra.log.migrate import migrate
+from memctl.infra.readmodels import generations
+from memctl.infra.readmodels import rows as readmodels
 from memctl.infra.settings import load_settings
 from memctl.projections.memory_rows import Memory, Source
 from memctl.workers.consolidator import plan

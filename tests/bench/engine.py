@@ -29,12 +29,12 @@ from generated import Cut, generate, read_sessions
 
 from memctl.api.commands import Intake
 from memctl.domain.events.event import NewEvent
-from memctl.infra import generations
 from memctl.infra.database import connect
 from memctl.infra.embedded.postgres import start_postgres
 from memctl.infra.embedded.valkey import start_valkey
 from memctl.infra.log.append import append
 from memctl.infra.log.migrate import migrate
+from memctl.infra.readmodels import generations
 from memctl.infra.settings_model import Settings
 
 SHARDS = 1

@@ -42,10 +42,10 @@ from memctl.api.search import Engine, Question
 from memctl.domain.retrieval.metrics import percentile
 from memctl.domain.retrieval.ranking import ORDINARY
 from memctl.domain.support.text import sparse
-from memctl.infra import outbox
 from memctl.infra.database import connect
 from memctl.infra.embedders import NONE, Embedders
-from memctl.infra.generations import live
+from memctl.infra.readmodels.generations import live
+from memctl.infra.vectors import outbox
 from memctl.infra.vectors.indexing import LEAST
 from memctl.projections.memory_rows import Memory
 from memctl.projections.vector_points import of_memory

@@ -14,11 +14,12 @@ from psycopg import sql
 from waiting import until
 
 from memctl.api.reader import Reader, Readers, TooBusy
-from memctl.infra import database, generations
+from memctl.infra import database
 from memctl.infra.database import Connection, DatabaseUnavailable, connect
 from memctl.infra.log.append import append
 from memctl.infra.log.mark import last_position, mark, move_mark
 from memctl.infra.log.migrate import WrongEncoding, migrate
+from memctl.infra.readmodels import generations
 from memctl.workers.drain import Drainer, catch_up
 
 

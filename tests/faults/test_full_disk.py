@@ -25,10 +25,10 @@ from working import caught_up, prove
 
 from memctl.domain.events.event import NewEvent
 from memctl.domain.events.observations import PromptSubmitted, event_id_of
-from memctl.infra import generations
 from memctl.infra.database import DatabaseUnavailable, connect, outage
 from memctl.infra.log.append import append
 from memctl.infra.log.migrate import migrate
+from memctl.infra.readmodels import generations
 from memctl.workers.replay import replay
 
 INSIDE = "MEMCTL_TEST_SMALL_DISK"

@@ -17,12 +17,13 @@ from working import prove
 
 from memctl.domain.events.observations import event_id_of, session_stream
 from memctl.domain.language.notes import MemoryNoted
-from memctl.infra import dead_letters, generations, processing
 from memctl.infra.database import Connection
-from memctl.infra.dead_letters import DeadLetter
-from memctl.infra.embedded.process import Process
 from memctl.infra.log.append import append
 from memctl.infra.log.mark import last_position
+from memctl.infra.process import Process
+from memctl.infra.readmodels import dead_letters, generations
+from memctl.infra.readmodels import processor_work as processing
+from memctl.infra.readmodels.dead_letters import DeadLetter
 from memctl.workers import frames, guard, progress
 from memctl.workers.progress import Board, Work
 from memctl.workers.stuck import set_aside

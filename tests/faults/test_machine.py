@@ -25,11 +25,11 @@ from waiting import until
 
 from memctl.domain.events.event import NewEvent, Position, type_of
 from memctl.domain.events.observations import PromptSubmitted, ResponseReceived, event_id_of
-from memctl.infra import generations
 from memctl.infra.database import Connection, connect
-from memctl.infra.generations import Lease, LeaseLost
 from memctl.infra.log.append import Appended, append, encode_payload
 from memctl.infra.log.mark import last_position, mark, move_mark
+from memctl.infra.readmodels import generations
+from memctl.infra.readmodels.generations import Lease, LeaseLost
 from memctl.workers.drain import Drainer, catch_up
 from memctl.workers.replay import replay
 from memctl.workers.stage1 import Stage1

@@ -25,13 +25,15 @@ from memctl.api.places import Places
 from memctl.api.reader import Readers, reader_of
 from memctl.api.search import Engine, Question
 from memctl.api.views import SearchAnswer
-from memctl.infra import generations, outbox, readmodels, vector_models
+from memctl.infra.backup import archive
 from memctl.infra.database import Connection, connect
 from memctl.infra.embedders import Embedder, Embedders, Recipe, embedders_of
-from memctl.infra.log import archive
 from memctl.infra.log.append import append
+from memctl.infra.readmodels import generations
+from memctl.infra.readmodels import rows as readmodels
 from memctl.infra.settings import load_settings
-from memctl.infra.vectors import drift, store
+from memctl.infra.vectors import drift, outbox, store
+from memctl.infra.vectors import models as vector_models
 from memctl.infra.vectors.digests import point_digests
 from memctl.workers.outbox import Outbox, OutboxLoop, Scrub, drop_collections, drop_leftovers, switched
 from memctl.workers.replay import replay, rollback

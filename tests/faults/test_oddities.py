@@ -17,9 +17,9 @@ from orders import Server, folded, orders
 from unit.test_history_laws import history
 
 from memctl.domain.events.event import NewEvent
-from memctl.infra import dead_letters, generations
 from memctl.infra.database import connect
 from memctl.infra.log.append import append
+from memctl.infra.readmodels import dead_letters, generations
 from memctl.infra.redaction import prepare_all
 from memctl.workers.drain import Drainer, catch_up
 from memctl.workers.replay import replay

@@ -27,12 +27,13 @@ from memctl.domain.events.feedback import MemoryRated
 from memctl.domain.events.observations import Observation, PromptSubmitted, event_id_of, hook_key
 from memctl.domain.events.skipping import EventSkipped
 from memctl.domain.projects.identity import ProjectIdentified
-from memctl.infra import dead_letters, generations, readmodels
 from memctl.infra.database import Connection, connect
 from memctl.infra.log import erase
 from memctl.infra.log.append import append
 from memctl.infra.log.mark import move_mark
 from memctl.infra.log.spaces import space_id
+from memctl.infra.readmodels import dead_letters, generations
+from memctl.infra.readmodels import rows as readmodels
 from memctl.infra.redaction import prepare
 from memctl.projections import stage1
 from memctl.projections.kernel import projections

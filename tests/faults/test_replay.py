@@ -12,9 +12,9 @@ import pytest
 from histories import digests, drained, example
 from waiting import until
 
-from memctl.infra import rebuilds
 from memctl.infra.database import Connection, connect
 from memctl.infra.log.append import append
+from memctl.infra.readmodels import rebuilds
 
 REPLAY = """
 import os, signal, sys

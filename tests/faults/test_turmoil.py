@@ -41,14 +41,16 @@ from memctl.domain.events.event import Micros, NewEvent, derived_id
 from memctl.domain.events.feedback import MemoryRated
 from memctl.domain.events.observations import event_id_of
 from memctl.domain.events.skipping import EventSkipped
-from memctl.infra import dead_letters, generations, queue, readmodels
+from memctl.infra import queue
 from memctl.infra.database import Connection, DatabaseUnavailable, connect
-from memctl.infra.generations import LeaseHeld, LeaseLost
 from memctl.infra.log.append import append
 from memctl.infra.log.mark import last_position, mark
 from memctl.infra.log.spaces import installation
-from memctl.infra.outbox import backlog
+from memctl.infra.readmodels import dead_letters, generations
+from memctl.infra.readmodels import rows as readmodels
+from memctl.infra.readmodels.generations import LeaseHeld, LeaseLost
 from memctl.infra.redaction import prepare
+from memctl.infra.vectors.outbox import backlog
 from memctl.projections.kernel import projections
 from memctl.workers import forgetting
 from memctl.workers.audit import audit

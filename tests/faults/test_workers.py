@@ -20,9 +20,9 @@ from working import caught_up, progress, prove, run_out
 
 from memctl.domain.events.event import NewEvent
 from memctl.domain.events.observations import ToolCalled, ToolReturned
-from memctl.infra import generations
 from memctl.infra.database import Connection, connect
 from memctl.infra.log.append import append
+from memctl.infra.readmodels import generations
 from memctl.workers.drain import Drainer
 
 HISTORY = [event for number in range(12 if FACTOR else 8) for event in example(number, day=number + 2)]

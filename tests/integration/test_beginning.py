@@ -16,10 +16,11 @@ from memctl.api.search import Engine
 from memctl.api.threads import LATELY_US, open_threads
 from memctl.domain.events.event import NewEvent
 from memctl.domain.events.observations import PromptSubmitted, ResponseReceived, ToolCalled, ToolReturned
-from memctl.infra import generations, readmodels
 from memctl.infra.database import Connection
 from memctl.infra.embedders import NONE, Embedders
 from memctl.infra.log.append import append
+from memctl.infra.readmodels import generations
+from memctl.infra.readmodels import rows as readmodels
 from memctl.workers.processing import model
 
 SHOP = "/home/dana/shop"

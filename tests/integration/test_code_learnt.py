@@ -12,8 +12,8 @@ from events import observed
 from memctl.api import code, graph
 from memctl.api.places import Places
 from memctl.domain.events.observations import Hunk, PromptSubmitted, ToolCalled, ToolReturned
-from memctl.infra import generations
 from memctl.infra.log.append import append
+from memctl.infra.readmodels import generations
 from memctl.infra.redaction import prepare
 
 EVERYWHERE = Places(None, "asked", None)

@@ -21,12 +21,12 @@ from memctl.domain.events.event import FutureSchemaVersion, Micros, NewEvent, Pa
 from memctl.domain.events.facts import Prompted
 from memctl.domain.events.observations import SessionStarted, event_id_of, session_stream
 from memctl.domain.events.skipping import EventSkipped
-from memctl.infra import dead_letters, generations
 from memctl.infra.database import Connection, connect
-from memctl.infra.dead_letters import DeadLetter
 from memctl.infra.log import erase
 from memctl.infra.log.append import append
 from memctl.infra.log.mark import mark
+from memctl.infra.readmodels import dead_letters, generations
+from memctl.infra.readmodels.dead_letters import DeadLetter
 from memctl.projections import kernel, stage1
 from memctl.projections.kernel import Changed, Recorded, projection, projections
 from memctl.workers import drain

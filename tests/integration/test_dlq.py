@@ -18,10 +18,10 @@ from memctl.cli.dlq import dlq
 from memctl.cli.ingest import wait_until_folded
 from memctl.cli.main import memctl
 from memctl.domain.events.event import NewEvent, Position
-from memctl.infra import generations
 from memctl.infra.database import Connection, connect
 from memctl.infra.log import mark
 from memctl.infra.log.append import append
+from memctl.infra.readmodels import generations
 from memctl.infra.settings import load_settings
 from memctl.workers import run as worker
 from memctl.workers.as_of import as_of

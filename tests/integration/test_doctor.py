@@ -20,8 +20,8 @@ from memctl.api.checks import Check
 from memctl.cli.status import status as status_command
 from memctl.cli.verify import doctor as doctor_command
 from memctl.cli.verify import verify as verify_command
+from memctl.infra.data_dir import Places
 from memctl.infra.database import connect
-from memctl.infra.embedded.places import Places
 from memctl.infra.log import mark
 from memctl.infra.log.append import append
 

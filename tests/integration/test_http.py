@@ -31,10 +31,11 @@ from memctl.cli.main import memctl as program
 from memctl.cli.undo import NotUndone
 from memctl.domain.events.observations import CONTEXT_BLOCK_CLOSE, CONTEXT_BLOCK_OPEN, PromptSubmitted, SessionStarted
 from memctl.domain.support.errors import MemctlError
-from memctl.infra import generations, hook, rebuilds
+from memctl.infra import hook
 from memctl.infra.database import connect
 from memctl.infra.log.append import append
 from memctl.infra.log.mark import mark
+from memctl.infra.readmodels import generations, rebuilds
 from memctl.workers.drain import Drainer, catch_up
 
 

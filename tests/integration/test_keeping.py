@@ -28,15 +28,16 @@ from memctl.cli.importing import import_legacy
 from memctl.domain.events.erasure import Scope, Tombstone
 from memctl.domain.events.event import Micros, NewEvent
 from memctl.domain.events.observations import ToolCalled, event_id_of
-from memctl.infra import generations
-from memctl.infra.backups import NoRoom, backup, before_upgrade, every, kept
+from memctl.infra.backup import archive
+from memctl.infra.backup.copies import NoRoom, backup, before_upgrade, every, kept
+from memctl.infra.backup.receipts import RECEIPTS, read_receipts
 from memctl.infra.database import Connection, connect
-from memctl.infra.log import archive, erase
+from memctl.infra.log import erase
 from memctl.infra.log.append import append
 from memctl.infra.log.audit import decoded, hashed
 from memctl.infra.log.mark import last_position, move_mark
 from memctl.infra.log.migrate import migrate
-from memctl.infra.log.receipts import RECEIPTS, read_receipts
+from memctl.infra.readmodels import generations
 from memctl.infra.redaction import Prepared
 from memctl.infra.settings import Settings, load_settings
 from memctl.workers.backups import LOCK, make_if_due

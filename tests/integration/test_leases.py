@@ -13,11 +13,11 @@ from msgspec.structs import replace
 from waiting import PATIENCE_S, until
 
 from memctl.domain.events.event import Position
-from memctl.infra import generations
 from memctl.infra.database import Connection, connect
-from memctl.infra.generations import Lease, LeaseHeld, LeaseLost
 from memctl.infra.log.append import append
 from memctl.infra.log.mark import move_mark
+from memctl.infra.readmodels import generations
+from memctl.infra.readmodels.generations import Lease, LeaseHeld, LeaseLost
 from memctl.workers.drain import Drainer
 
 SHARDS = 3

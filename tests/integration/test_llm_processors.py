@@ -25,7 +25,7 @@ from memctl.infra.database import Connection, connect
 from memctl.infra.llm import budget, client
 from memctl.infra.log.append import append
 from memctl.infra.log.read import read_events
-from memctl.infra.processing import MOST_ATTEMPTS
+from memctl.infra.readmodels.processor_work import MOST_ATTEMPTS
 from memctl.infra.settings import Settings, load_settings
 from memctl.workers.llm_processors import EpisodeReader, Extractor, Judge, Summariser, llm_processors
 from memctl.workers.processing import Desk, process

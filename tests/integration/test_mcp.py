@@ -27,7 +27,7 @@ from memctl.domain.events.processor_events import StrategyDistilled
 from memctl.domain.events.recalls import MemoryRecalled, RecalledMemory
 from memctl.domain.knowledge.memory import memory_id
 from memctl.domain.knowledge.strategies import strategy_id
-from memctl.infra import keys
+from memctl.infra import api_keys as keys
 from memctl.infra.database import connect
 from memctl.infra.log.append import append
 

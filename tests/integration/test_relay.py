@@ -29,14 +29,15 @@ from memctl.api.committer import parse
 from memctl.api.relay import NoKey, run_relay
 from memctl.cli.status import status
 from memctl.cli.verify import doctor
-from memctl.infra import hook, keys
+from memctl.infra import api_keys as keys
+from memctl.infra import hook
+from memctl.infra.data_dir import Places
 from memctl.infra.database import Connection, connect
-from memctl.infra.embedded.places import Places
+from memctl.infra.hooks.capture_policy import switch
+from memctl.infra.hooks.remote_progress import Checkpoints, relay_seen
+from memctl.infra.hooks.spool import Delivery
 from memctl.infra.log.checkpoints import name_of
-from memctl.infra.relayed import Checkpoints, relay_seen
 from memctl.infra.settings import SettingsInvalid, load_settings
-from memctl.infra.silence import switch
-from memctl.infra.spool import Delivery
 
 RUN = """
 import ctypes, logging, signal, sys

@@ -14,11 +14,12 @@ from waiting import until
 
 from memctl.domain.events.erasure import Scope
 from memctl.domain.events.event import Position
-from memctl.infra import generations, readmodels, rebuilds
 from memctl.infra.database import Connection, connect
 from memctl.infra.log import erase
 from memctl.infra.log.append import append
 from memctl.infra.log.mark import mark, position_at
+from memctl.infra.readmodels import generations, rebuilds
+from memctl.infra.readmodels import rows as readmodels
 from memctl.projections.kernel import projections
 from memctl.workers import rebuild, replay
 from memctl.workers.as_of import ForgottenMeanwhile, NotReached, as_of

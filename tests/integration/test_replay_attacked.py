@@ -16,10 +16,10 @@ from waiting import until, waits_for_a_lock
 from memctl.domain.events.event import Position
 from memctl.domain.events.skipping import EventSkipped
 from memctl.domain.support.errors import MemctlError
-from memctl.infra import dead_letters, generations, rebuilds
 from memctl.infra.database import Connection, connect
 from memctl.infra.log.append import append
 from memctl.infra.log.mark import mark
+from memctl.infra.readmodels import dead_letters, generations, rebuilds
 from memctl.workers import replay
 from memctl.workers.as_of import as_of
 from memctl.workers.rebuild import RebuildStopped

@@ -21,11 +21,11 @@ from memctl.domain.events.event import Micros, NewEvent
 from memctl.domain.events.feedback import MemoryPinned, MemoryRated
 from memctl.domain.events.recalls import MemoryRecalled, RecalledMemory
 from memctl.domain.events.statements import DecisionMade
-from memctl.infra import generations
-from memctl.infra.backups import backup
+from memctl.infra.backup.copies import backup
 from memctl.infra.database import Connection, DatabaseUnavailable, connect
 from memctl.infra.log import erase
 from memctl.infra.log.append import append
+from memctl.infra.readmodels import generations
 from memctl.infra.settings import Settings, load_settings
 from memctl.workers import forgetting, retention
 from memctl.workers.replay import replay

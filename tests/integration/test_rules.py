@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 from histories import digests, example
 
-from memctl.infra import rules
 from memctl.infra.database import Connection
 from memctl.infra.log.append import append
 from memctl.infra.log.migrate import NewerSchema
+from memctl.infra.readmodels import fingerprint as rules
 from memctl.infra.settings import load_settings
 from memctl.workers import run
 from memctl.workers.drain import Drainer
@@ -26,8 +26,9 @@ ROOT = Path(__file__).parents[2]
 
 DECIDES_NO_ROW = {
     "infra", "workers",  # the packages
-    "infra.database", "infra.generations", "infra.rebuilds", "infra.rules",  # who folds, and when
-    "infra.log", "infra.log.mark", "infra.log.migrate", "infra.embedded", "infra.embedded.launch", "infra.processing",
+    "infra.database", "infra.readmodels.generations", "infra.readmodels.rebuilds",  # who folds, and when
+    "infra.readmodels.fingerprint", "infra.readmodels.processor_work", "infra.readmodels",
+    "infra.log", "infra.log.mark", "infra.log.migrate", "infra.embedded", "infra.embedded.launch",
     "workers.drain", "workers.refold",
     "workers.frames", "workers.guard", "workers.progress", "workers.stuck",  # that a fold never ends, not where
 }  # fmt: skip

@@ -16,13 +16,13 @@ from memctl.api.reader import reader_of
 from memctl.domain.events.event import Micros, NewEvent
 from memctl.domain.events.observations import ResponseReceived, ToolCalled, ToolReturned
 from memctl.domain.language.notes import MemoryNoted
-from memctl.infra import generations
+from memctl.infra.data_dir import Places, make_private
 from memctl.infra.database import connect
-from memctl.infra.embedded.places import Places, make_private
 from memctl.infra.embedded.postgres import binaries, start_postgres
 from memctl.infra.embedded.scrub import copy_cluster, finish_scrub, leftovers
 from memctl.infra.log.append import append
 from memctl.infra.log.migrate import migrate
+from memctl.infra.readmodels import generations
 from memctl.infra.settings import load_settings
 
 PLANTS = 20

@@ -11,9 +11,9 @@ import msgspec
 import pytest
 from events import id_of, prompt
 
-from memctl.infra import generations
 from memctl.infra.database import Connection, connect
 from memctl.infra.log.append import append
+from memctl.infra.readmodels import generations
 from memctl.workers.drain import Drainer, catch_up
 from memctl.workers.traces import MOST_LINKS, STEPS, Follower
 

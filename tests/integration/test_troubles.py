@@ -17,10 +17,11 @@ from events import AGENT, prompt
 from memctl.api.health import LATE_S
 from memctl.cli.main import memctl
 from memctl.domain.events.observations import event_id_of, session_stream
-from memctl.infra import dead_letters, generations, queue
+from memctl.infra import queue
 from memctl.infra.database import Connection
-from memctl.infra.dead_letters import Fault, Target
 from memctl.infra.log.append import append
+from memctl.infra.readmodels import dead_letters, generations
+from memctl.infra.readmodels.dead_letters import Fault, Target
 from memctl.workers.drain import Drainer, catch_up
 
 FIRST = prompt(1)

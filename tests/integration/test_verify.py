@@ -24,15 +24,19 @@ from memctl.api.checks import Check
 from memctl.api.commands import Intake
 from memctl.api.ingest import ingest
 from memctl.api.verify import Verification
-from memctl.infra import generations, hook, outbox, readmodels, spool, vector_models
+from memctl.infra import hook
 from memctl.infra.database import Connection, connect
 from memctl.infra.embedders import NONE, Embedders, Recipe
+from memctl.infra.hooks import spool
+from memctl.infra.hooks.capture_policy import Silence, switch
 from memctl.infra.log import audit
 from memctl.infra.log.append import append
 from memctl.infra.log.mark import last_position, move_mark
+from memctl.infra.readmodels import generations
+from memctl.infra.readmodels import rows as readmodels
 from memctl.infra.settings import Settings, load_settings
-from memctl.infra.silence import Silence, switch
-from memctl.infra.vectors import drift, store
+from memctl.infra.vectors import drift, outbox, store
+from memctl.infra.vectors import models as vector_models
 from memctl.workers.drain import Drainer, catch_up
 from memctl.workers.outbox import Outbox, OutboxLoop, Scrub, drop_collections
 from memctl.workers.replay import replay

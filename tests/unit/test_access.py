@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from reference import described_api
 
 from memctl.api.access import OWNER, RULES, Caller, is_open, refused, rule_of
-from memctl.infra import keys
-from memctl.infra.keys import SCOPES, Key, Lock
+from memctl.infra import api_keys as keys
+from memctl.infra.api_keys import SCOPES, Key, Lock
 
 VIEWER = (
     "/", "/search", "/sessions", "/sessions/x", "/things/x", "/events/x", "/bugs", "/knowledge", "/projects",

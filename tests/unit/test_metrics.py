@@ -26,7 +26,7 @@ from memctl.api.metrics import (
     of_learning,
 )
 from memctl.api.stats import measures
-from memctl.infra.backups import Kept
+from memctl.infra.backup.copies import Kept
 from memctl.infra.llm.budget import Spent
 from memctl.infra.settings_model import Llm
 from memctl.projections.stats import DayStats

@@ -15,7 +15,7 @@ from memctl.domain.events.facts import PlaceSeen
 from memctl.domain.projects.identity import Place, ProjectIdentified
 from memctl.domain.projects.key_limits import Limits
 from memctl.domain.support.bounded import LOCATIONS, Seen
-from memctl.infra.generations import Live
+from memctl.infra.readmodels.generations import Live
 from memctl.projections.kernel import Recorded, projections
 from memctl.projections.locations import Location, locations
 from memctl.projections.sessions import Session

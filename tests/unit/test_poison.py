@@ -17,8 +17,8 @@ from memctl.domain.events.event import Event, FutureSchemaVersion, Micros, Paylo
 from memctl.domain.events.observations import PromptSubmitted
 from memctl.domain.events.skipping import EventSkipped, Undecodable, UndecodablePayload, foldable, remaining
 from memctl.infra.database import DatabaseUnavailable
-from memctl.infra.dead_letters import DeadLetter, Fault, LeftOut, Skip, Target
-from memctl.infra.generations import LeaseLost
+from memctl.infra.readmodels.dead_letters import DeadLetter, Fault, LeftOut, Skip, Target
+from memctl.infra.readmodels.generations import LeaseLost
 from memctl.projections.stage1 import fold_stream
 from memctl.workers.poison import CannotFold, Letters, first_fault, fold_whole, of_content
 

@@ -23,11 +23,11 @@ from memctl.api.places import Places
 from memctl.api.reader import Reader, reader_of
 from memctl.api.search import Engine, Question
 from memctl.api.standing import standings
-from memctl.infra import generations
 from memctl.infra.database import connect
 from memctl.infra.embedders import NONE, Embedders
 from memctl.infra.log.append import append
 from memctl.infra.log.migrate import migrate
+from memctl.infra.readmodels import generations
 from memctl.infra.settings import load_settings
 from memctl.projections.memory_rows import Memory
 from memctl.workers.consolidator import consolidate

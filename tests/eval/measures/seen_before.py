@@ -162,9 +162,9 @@ def _same_in_store(data: Data, picked: list[Asked]) -> int:
 
     from memctl.api.places import Places
     from memctl.api.reader import Readers
-    from memctl.infra import generations
     from memctl.infra.database import connect
     from memctl.infra.log.append import append
+    from memctl.infra.readmodels import generations
 
     events = sorted(data.events, key=lambda e: e.occurred_at)
     places = sorted({e.location for e in events})

@@ -21,12 +21,12 @@ import msgspec
 from psycopg import sql
 
 from memctl.domain.support.errors import MemctlError
-from memctl.infra import generations
+from memctl.infra.data_dir import open_private
 from memctl.infra.database import Connection, snapshot
-from memctl.infra.embedded.places import open_private
 from memctl.infra.log.mark import hold_off_appends
 from memctl.infra.log.migrate import revisions
 from memctl.infra.log.spaces import space_names
+from memctl.infra.readmodels import generations
 
 FORMAT = 1
 

@@ -84,7 +84,7 @@ class Places:
 
     @property
     def endpoints(self) -> Path:
-        """What the running instance answers on; see `memctl.infra.embedded.endpoints`."""
+        """What the running instance answers on; see `memctl.infra.endpoints`."""
         return self.run / "endpoints.json"
 
     @property

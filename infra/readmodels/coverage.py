@@ -10,10 +10,11 @@ import psycopg
 from psycopg import sql
 
 from memctl.domain.events.event import Position
-from memctl.infra import facts, generations, readmodels
 from memctl.infra.database import Connection, snapshot
-from memctl.infra.generations import Live
 from memctl.infra.log.read import StreamKey, read_streams
+from memctl.infra.readmodels import facts, generations
+from memctl.infra.readmodels import rows as readmodels
+from memctl.infra.readmodels.generations import Live
 from memctl.projections.kernel import Stage, projections
 from memctl.projections.stage1 import fold_stream, stored
 

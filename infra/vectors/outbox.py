@@ -12,11 +12,12 @@ import psycopg
 from psycopg import sql
 
 from memctl.domain.events.event import Position
-from memctl.infra import generations, vector_models
 from memctl.infra.database import Connection
 from memctl.infra.embedders import NONE
 from memctl.infra.log.spaces import installation
-from memctl.infra.readmodels import OUTBOX_OF, RowKey, decode_row, table
+from memctl.infra.readmodels import generations
+from memctl.infra.readmodels.rows import OUTBOX_OF, RowKey, decode_row, table
+from memctl.infra.vectors import models as vector_models
 from memctl.infra.vectors.store import EVERYWHERE, Payload
 from memctl.projections.kernel import Projection, projections
 from memctl.projections.vector_points import VectorPoint

@@ -22,12 +22,13 @@ RULES = ("domain", "projections")
 """Rooms of which all that folds import counts."""
 
 ENGINE = (
-    "infra.dead_letters", "infra.facts", "infra.log.read", "infra.readmodels", "workers.members", "workers.poison",
-    "workers.rebuild", "workers.sources", "workers.stage1", "workers.stage2", "workers.trial",
+    "infra.log.read", "infra.readmodels.dead_letters", "infra.readmodels.facts", "infra.readmodels.rows",
+    "workers.members", "workers.poison", "workers.rebuild", "workers.sources", "workers.stage1", "workers.stage2",
+    "workers.trial",
 )  # fmt: skip
 """Beside folds: what is read for them, in which order and how it is routed, and what is done where they fail."""
 
-_ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 _IMPORT = patterns.compile(rb"^\s*(?:from|import) memctl\.((?:domain|projections)[\w.]*)", patterns.M)
 _IMPORT_FROM = patterns.compile(
@@ -80,7 +81,7 @@ def fingerprint() -> str:
     import hashlib
     import importlib.metadata
 
-    from memctl.infra import readmodels
+    from memctl.infra.readmodels import rows as readmodels
 
     sources = _sources()
     for file in sources:  # what is not loaded yet is loaded now: later, it may be another

@@ -19,9 +19,9 @@ from memctl.domain.events.event import Position, derived_id
 from memctl.domain.events.skipping import EventSkipped
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.database import Connection
-from memctl.infra.facts import SourceKey
-from memctl.infra.generations import Live
 from memctl.infra.log.read import read_skips
+from memctl.infra.readmodels.facts import SourceKey
+from memctl.infra.readmodels.generations import Live
 
 _COLUMNS = """letter, generation, projection, space_id, key, source, upstream, upstream_key, position, error, place,
     parked_at, attempts, waiting"""

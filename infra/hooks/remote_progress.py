@@ -13,10 +13,10 @@ from typing import Literal
 
 import msgspec
 
-from memctl.infra.embedded.places import Places, write_private
-from memctl.infra.embedded.process import Process
+from memctl.infra.data_dir import Places, write_private
+from memctl.infra.hooks.spool import spooled
 from memctl.infra.log.checkpoints import name_of
-from memctl.infra.spool import spooled
+from memctl.infra.process import Process
 from memctl.infra.transcripts.reading import START, Checkpoint
 
 State = Literal["forwarding", "waiting", "refused", "outdated"]

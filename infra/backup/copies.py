@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from memctl.domain.support.errors import MemctlError
+from memctl.infra.backup import archive
+from memctl.infra.backup.receipts import write_receipts
+from memctl.infra.data_dir import make_private
 from memctl.infra.database import Connection, outages
-from memctl.infra.embedded.places import make_private
-from memctl.infra.log import archive
 from memctl.infra.log.migrate import revisions
-from memctl.infra.log.receipts import write_receipts
 
 if TYPE_CHECKING:
     from memctl.infra.settings_model import Settings

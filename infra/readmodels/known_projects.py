@@ -10,9 +10,9 @@ from psycopg import sql
 
 from memctl.domain.projects.identity import Place, Projects, Words
 from memctl.domain.support.bounded import names
-from memctl.infra import readmodels
 from memctl.infra.database import Connection
-from memctl.infra.generations import Live
+from memctl.infra.readmodels import rows as readmodels
+from memctl.infra.readmodels.generations import Live
 from memctl.projections.kernel import projections
 
 KEPT = 4

@@ -16,8 +16,9 @@ import msgspec
 from memctl.domain.events.event import Position, stream_hash
 from memctl.domain.support import patterns
 from memctl.domain.support.errors import MemctlError
-from memctl.infra import readmodels, rules
 from memctl.infra.database import Connection, past_deadlocks
+from memctl.infra.readmodels import fingerprint as rules
+from memctl.infra.readmodels import rows as readmodels
 
 Status = Literal["building", "live", "previous", "scratch", "dropped"]
 

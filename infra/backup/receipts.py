@@ -13,8 +13,8 @@ import msgspec
 
 from memctl.domain.events.erasure import Scope, Tombstone
 from memctl.domain.support.errors import MemctlError
+from memctl.infra.data_dir import write_private
 from memctl.infra.database import Connection, snapshot
-from memctl.infra.embedded.places import write_private
 from memctl.infra.log import erase
 
 RECEIPTS = "receipts.jsonl"

@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 from memctl.domain.support.errors import MemctlError
-from memctl.infra.embedded.places import Places, write_private
-from memctl.infra.embedded.process import Process
+from memctl.infra.data_dir import Places, write_private
+from memctl.infra.process import Process
 
 Endpoints = dict[str, str]
 """Values of settings, by the setting's name: database_url, redis_url, qdrant_url, qdrant_api_key, api_url, api_token,

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from memctl.infra import hook
-from memctl.infra.client_files import (
+from memctl.infra.hooks.client_files import (
     Change,
     Settings,
     SettingsUnreadable,
@@ -31,9 +31,9 @@ TIMEOUT_S = 10
 NAME = "memctl"
 """Of the MCP server, in every client."""
 
-OPENCODE_PLUGIN = Path(__file__).parent / "deploy" / "opencode" / "memctl.js"
-USER_UNIT = Path(__file__).parent / "deploy" / "systemd" / "memctl-user.service"
-CLAUDE_PLUGIN = Path(__file__).parent / "deploy" / "claude-code"
+OPENCODE_PLUGIN = Path(__file__).parents[1] / "deploy" / "opencode" / "memctl.js"
+USER_UNIT = Path(__file__).parents[1] / "deploy" / "systemd" / "memctl-user.service"
+CLAUDE_PLUGIN = Path(__file__).parents[1] / "deploy" / "claude-code"
 _COMMAND_OF_PLUGIN = "/* command */ []"
 _BY_US = "Written by `memctl install "
 """In the first lines of files that are memctl's own."""

@@ -13,7 +13,7 @@ import msgspec
 from memctl.domain.events.event import Position
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.database import Connection
-from memctl.infra.generations import Live
+from memctl.infra.readmodels.generations import Live
 
 LOCK = 0x676C616E
 """First half of the advisory locks of glances ("glan"); the second is the glance."""
