@@ -8,13 +8,10 @@ from __future__ import annotations
 
 import threading
 import time
-from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
-import msgspec
-
-from memctl.domain.support.errors import MemctlError
+from memctl.api.caller import Caller
 from memctl.infra import api_keys as keys
 from memctl.infra.api_keys import SCOPES, Key, Scope
 
@@ -27,34 +24,6 @@ FRESH_S = 2.0
 MOST_MISSES = 20
 """Tokens of no known key that are looked up at once in that time: one may just have been made, the others are guesses.
 """
-
-
-class Caller(msgspec.Struct, frozen=True):
-    """Who asks: its name for logs, its scopes, and the remotes and paths that it is limited to (None: it is not)."""
-
-    name: str
-    scopes: frozenset[str]
-    projects: tuple[str, ...] | None = None
-
-
-OWNER = Caller("owner", frozenset((*SCOPES, "owner")))
-NOBODY = Caller("nobody", frozenset())
-
-CALLER: ContextVar[Caller] = ContextVar("memctl caller", default=OWNER)
-"""Who the request at hand is of. A command line that opens the database itself is the owner's."""
-
-
-def drawn(key: str) -> str:
-    """An idempotency key as that of whoever asks: callers who draw keys know nothing of each other's."""
-    caller = CALLER.get()
-    return key if caller == OWNER else f"{caller.name} {key}"
-
-
-class Forbidden(MemctlError):
-    """{why}"""
-
-    exit_code = 1
-    why: str
 
 
 class Rule(NamedTuple):

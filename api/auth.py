@@ -13,7 +13,8 @@ import orjson
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
-from memctl.api.access import CALLER, NOBODY, OWNER, Caller, is_open, refused
+from memctl.api.access import is_open, refused
+from memctl.api.caller import CALLER, NOBODY, OWNER, Caller
 from memctl.domain.support.errors import MemctlError
 
 if TYPE_CHECKING:

@@ -8,27 +8,21 @@ not run, ends itself: the supervisor starts it again.
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import ctypes
 import faulthandler
 import logging
 import math
 import os
 import sys
-import threading
 import time
-from collections.abc import Iterator
-from contextvars import ContextVar
 from typing import TYPE_CHECKING
+
+from memctl.api import question as questions
+from memctl.api.question import Question
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 log = logging.getLogger("memctl.api")
-
-QUESTION_S = 15.0
-"""From the end of a question to its answer. A statement of Postgres gets as long, and the slowest question that was
-measured, a search beside a rebuild of a million events, took a fifth."""
 
 CHANGE_S = 60.0
 """The same for what writes, and for what asks a language model."""
@@ -46,58 +40,11 @@ _UNBOUNDED = ("/v1/import",)
 """What bounds itself, by the size of what it was given."""
 
 
-class Overdue(BaseException):
-    """The question that this thread works for has passed its deadline. No `except Exception` may keep it."""
-
-
-class Question:
-    """One request under its deadline: the thread at work for it, if any, and whether it is late."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._thread: int | None = None
-        self.late_since: float | None = None
-
-    @contextlib.contextmanager
-    def worked_on(self) -> Iterator[None]:
-        """What is done within may be ended at any point. Raises: Overdue."""
-        with self._lock:
-            if self._late():
-                raise Overdue
-            self._thread = threading.get_ident()
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._thread = None
-                if self._late():  # it may be on its way, and is to reach nobody else
-                    _raise_in(threading.get_ident(), None)
-
-    def _late(self) -> bool:
-        return self.late_since is not None
-
-    def end(self) -> None:
-        """Say that it is late, and end the work for it."""
-        with self._lock:
-            self.late_since = time.monotonic()
-            if self._thread is not None:
-                _raise_in(self._thread, Overdue)
-
-
-_AT_HAND: ContextVar[Question | None] = ContextVar("question at hand", default=None)
-
-
-def worked_on() -> contextlib.AbstractContextManager[None]:
-    """Work for the question at hand, which ends where that passes its deadline. Raises: Overdue."""
-    question = _AT_HAND.get()
-    return contextlib.nullcontext() if question is None else question.worked_on()
-
-
 def allowed_s(method: str, path: str) -> float:
     """Seconds that a request may take; infinite for what bounds itself."""
     if path in _UNBOUNDED:
         return math.inf
-    return QUESTION_S if method in ("GET", "HEAD") or path.startswith(_QUESTIONS) else CHANGE_S
+    return questions.QUESTION_S if method in ("GET", "HEAD") or path.startswith(_QUESTIONS) else CHANGE_S
 
 
 class Deadline:
@@ -129,7 +76,7 @@ class Deadline:
                 await send(message)
 
         async def answering() -> None:
-            _AT_HAND.set(question)
+            questions.AT_HAND.set(question)
             await self._app(scope, receiving, sending)
 
         task = asyncio.create_task(answering())
@@ -187,8 +134,3 @@ class Pulse:
             os._exit(1)
         # A timer of C, which needs no interpreter to run out.
         faulthandler.dump_traceback_later(SILENT_S, exit=True, file=sys.stderr)
-
-
-def _raise_in(thread: int, what: type[BaseException] | None) -> None:
-    given = None if what is None else ctypes.py_object(what)
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), given)

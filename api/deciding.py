@@ -13,7 +13,7 @@ import msgspec
 import psycopg
 
 from memctl.api import queries
-from memctl.api.access import CALLER, Forbidden, drawn
+from memctl.api.caller import CALLER, Forbidden, drawn
 from memctl.api.commands import Intake
 from memctl.api.context import session_here, session_of
 from memctl.api.delivering import confined

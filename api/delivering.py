@@ -14,7 +14,7 @@ from uuid import UUID
 import msgspec
 import psycopg
 
-from memctl.api.access import CALLER
+from memctl.api.caller import CALLER
 from memctl.api.commands import Intake, Recorded
 from memctl.api.pages import projection_named, rows_unseen
 from memctl.api.places import limits_of, locations_told

@@ -35,7 +35,7 @@ from memctl.api import (
     standing,
     stats,
 )
-from memctl.api.access import CALLER
+from memctl.api.caller import CALLER
 from memctl.api.deciding import Commands
 from memctl.api.delivering import Deliveries
 from memctl.api.explain import explain

@@ -11,7 +11,7 @@ import orjson
 from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import PlainValidator, WithJsonSchema
 
-from memctl.api.access import CALLER
+from memctl.api.caller import CALLER
 from memctl.api.http_asked import IN_DIGITS
 from memctl.api.reader import AS_OF, Then
 from memctl.domain.events.event import Position

@@ -11,7 +11,7 @@ from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from memctl.api import forget
-from memctl.api.access import drawn
+from memctl.api.caller import drawn
 from memctl.api.forget import Preview
 from memctl.api.http_asked import LONGEST_PLACE, Iso, Number
 from memctl.api.http_commands import Key

@@ -13,7 +13,7 @@ from fastapi import APIRouter, Header, Path, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from starlette.background import BackgroundTask
 
-from memctl.api.access import CALLER, OWNER, Caller
+from memctl.api.caller import CALLER, OWNER, Caller
 from memctl.api.deciding import Commands
 from memctl.api.pages import projection_named, rows_unseen
 from memctl.api.places import limits_of, places_of, visible

@@ -13,7 +13,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.routing import Match
 
-from memctl.api.access import Forbidden
+from memctl.api.caller import Forbidden
 from memctl.api.deciding import BadKey
 from memctl.api.delivering import BadDelivery, OfAnotherVersion
 from memctl.api.http_as_of import NotBuilt, not_built

@@ -18,7 +18,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import ToolAnnotations
 from pydantic import Field
 
-from memctl.api.access import Caller
+from memctl.api.caller import Caller
 from memctl.api.client import Client, Refused
 from memctl.domain.events.recalls import quoted
 from memctl.domain.support.errors import MemctlError

@@ -13,8 +13,8 @@ from typing import NamedTuple, TypeVar
 import psycopg
 from psycopg import errors
 
-from memctl.api.access import CALLER
-from memctl.api.deadlines import QUESTION_S, worked_on
+from memctl.api.caller import CALLER
+from memctl.api.question import QUESTION_S, worked_on
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.database import OF_A_GENERATION, Connection, DatabaseUnavailable, connect, outages
 from memctl.infra.readmodels import generations

@@ -19,9 +19,9 @@ DEADLINE_S = 2.0
 
 LOOPS = f"""
 import re, time
-from memctl.api import deadlines
+from memctl.api import deadlines, question as questions
 from memctl.api.search import Engine
-deadlines.QUESTION_S, deadlines.UNENDED_S, deadlines.SILENT_S = {DEADLINE_S}, 2.0, 4.0
+questions.QUESTION_S, deadlines.UNENDED_S, deadlines.SILENT_S = {DEADLINE_S}, 2.0, 4.0
 found = Engine.search
 def search(self, reader, question, *more, **others):
     while "for ever" in question.query:

@@ -26,7 +26,7 @@ from hostile import Values
 from waiting import until, waits_for_a_lock
 
 from memctl.api import backups, forget, http_forget, http_problems, queries
-from memctl.api.access import drawn
+from memctl.api.caller import drawn
 from memctl.api.deciding import Commands, _digest
 from memctl.api.places import places_of
 from memctl.api.reader import Readers, reader_of

@@ -15,7 +15,7 @@ from forgetting import killed_before_erasing
 from histories import digests, drained, example, rebuilt, workshop
 
 from memctl.api import backups, http_forget, http_problems
-from memctl.api.access import CALLER, Caller, drawn
+from memctl.api.caller import CALLER, Caller, drawn
 from memctl.api.verify import Verification
 from memctl.domain.events.event import Micros, NewEvent
 from memctl.domain.events.feedback import MemoryPinned, MemoryRated
