@@ -70,7 +70,7 @@ def restore(file: Path | None, receipts: tuple[Path, ...], set_aside: bool, as_j
     """
     import msgspec
 
-    from memctl.api import backups
+    from memctl.api.checks import backups
     from memctl.infra.backup import archive
     from memctl.infra.database import connect
     from memctl.infra.embedded import instance
@@ -85,7 +85,7 @@ def restore(file: Path | None, receipts: tuple[Path, ...], set_aside: bool, as_j
     with connect(settings.require("database_url"), name="memctl restore") as connection:
         done = backups.restore(settings, connection, chosen, receipts)
     if done.redacted:
-        from memctl.api.redacting import redact_past
+        from memctl.api.erasure.redaction import redact_past
 
         tell("the log was redacted after that backup was made: today's rules are applied to it")
         redact_past(settings, tell=tell)
@@ -119,7 +119,7 @@ def export(file: Path | None, session: str | None, project: str | None) -> None:
     """
     import sys
 
-    from memctl.api.exporting import export as write
+    from memctl.api.write.exporting import export as write
     from memctl.cli.asking import placed
     from memctl.infra.data_dir import open_private
     from memctl.infra.database import connect
@@ -151,7 +151,7 @@ def redact(dry_run: bool, as_json: bool) -> None:
     """
     import msgspec
 
-    from memctl.api.redacting import redact_past
+    from memctl.api.erasure.redaction import redact_past
     from memctl.infra.settings import load_settings
 
     done = redact_past(load_settings(), dry=dry_run, tell=tell)
@@ -173,7 +173,7 @@ def reset(confirm: bool, backup: bool) -> None:
     \b
     memctl reset --backup
     """
-    from memctl.api.resetting import reset as begin_anew
+    from memctl.api.erasure.resetting import reset as begin_anew
     from memctl.infra.settings import load_settings
 
     settings = load_settings()

@@ -13,7 +13,7 @@ from memctl.domain.support import patterns
 from memctl.infra.api_keys import SCOPES, Scope
 
 if TYPE_CHECKING:
-    from memctl.api.reader import Reader
+    from memctl.api.reading.reader import Reader
     from memctl.infra.api_keys import Key
 
 _UNITS = {"h": "hours", "d": "days", "w": "weeks"}
@@ -60,7 +60,7 @@ def add(name: str, scopes: tuple[Scope, ...], projects: tuple[str, ...], expires
     """
     import msgspec
 
-    from memctl.api.places import project_asked
+    from memctl.api.reading.places import project_asked
     from memctl.cli.output import print_json
     from memctl.domain.projects.key_limits import given
     from memctl.infra import api_keys as known
@@ -129,7 +129,7 @@ def revoke(key: str, as_json: bool) -> None:
 
 @contextmanager
 def _reader() -> Iterator[Reader]:
-    from memctl.api.reader import reader_of
+    from memctl.api.reading.reader import reader_of
     from memctl.infra.database import connect, outages
     from memctl.infra.settings import load_settings
 

@@ -40,7 +40,7 @@ def serve() -> None:
     \b
     MEMCTL_API_URL=http://127.0.0.1:8760 MEMCTL_API_TOKEN=… memctl serve
     """
-    from memctl.api.serve import run_api
+    from memctl.api.server.serve import run_api
 
     run_api(_settings())
 
@@ -52,7 +52,7 @@ def door() -> None:
     \b
     memctl door
     """
-    from memctl.api.door import run_door
+    from memctl.api.write.door import run_door
 
     run_door(_settings())
 
@@ -68,7 +68,7 @@ def relay() -> None:
     \b
     MEMCTL_API_URL=https://memory.example memctl relay
     """
-    from memctl.api.relay import run_relay
+    from memctl.api.write.relay import run_relay
 
     run_relay(_settings())
 

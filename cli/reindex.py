@@ -30,7 +30,7 @@ def reindex(wait: bool, as_json: bool) -> None:
         generation = generations.live(connection).stage2
         points = outbox.queue_all(connection, generation)
         if wait:
-            from memctl.api.progress import caught_up
+            from memctl.api.checks.progress import caught_up
 
             with progress_bar() as progress:
                 for waiting in caught_up(connection):

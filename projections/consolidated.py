@@ -1,8 +1,8 @@
 """What was recorded of memories among each other: merged, pruned, superseded, at odds, and taken back.
 
-Reads join it by the memory's id (`memctl.api.standing`): a memory's own row is made anew whenever its source changes.
-A word that takes a change back names that change and may come before it, so each change has a row of its own, where the
-two meet, and memories are folded from those.
+Reads join it by the memory's id (`memctl.api.reading.consolidation_status`): a memory's own row is made anew whenever
+its source changes. A word that takes a change back names that change and may come before it, so each change has a row
+of its own, where the two meet, and memories are folded from those.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Project knowledge: what sessions show of how a project is built, kept and worked on.
 
-One row for each session and location; who asks adds them up by project (`memctl.api.project`). They are kept by
+One row for each session and location; who asks adds them up by project (`memctl.api.queries.project`). They are kept by
 session, so that a correction refolds no other, and because a page can then say in how many sessions a thing was seen.
 """
 

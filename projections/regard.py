@@ -1,6 +1,7 @@
 """What people and agents think of memories: ratings, what is pinned, and what a person confirmed or rejected.
 
-Reads join it by the memory's id (`memctl.api.regarded`): a memory's own row is made anew whenever its source changes.
+Reads join it by the memory's id (`memctl.api.reading.feedback`): a memory's own row is made anew whenever its source
+changes.
 """
 
 from __future__ import annotations

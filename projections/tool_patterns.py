@@ -1,6 +1,6 @@
 """Tool patterns: which tools a kind of task takes, in which order, how they fare, and what follows a failure.
 
-One row for each session, location and kind of task; who asks adds them up by project (`memctl.api.project`).
+One row for each session, location and kind of task; who asks adds them up by project (`memctl.api.queries.project`).
 """
 
 from __future__ import annotations

@@ -21,9 +21,9 @@ from embedding import OTHERS, Signs
 from events import prompt
 from vector_server import die_with_parent
 
-from memctl.api import backups
-from memctl.api import ingest as ingesting
-from memctl.api.commands import Intake
+from memctl.api.checks import backups
+from memctl.api.write import ingest as ingesting
+from memctl.api.write.event_writer import Intake
 from memctl.infra.backup import archive
 from memctl.infra.database import connect
 from memctl.infra.log.append import append

@@ -11,8 +11,8 @@ import pytest
 from events import stated
 from histories import drained, workshop
 
-from memctl.api import forget
-from memctl.api.reader import reader_of
+from memctl.api.erasure import scope as forget
+from memctl.api.reading.reader import reader_of
 from memctl.domain.events.feedback import MemoryRated
 from memctl.infra.database import Connection, connect
 from memctl.infra.log.append import append

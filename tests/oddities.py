@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 from mangled import Mangler
 
-from memctl.api.delivering import BadDelivery, NoSuchEvent, NotForRelays, received, sent
+from memctl.api.write.remote_ingest import BadDelivery, NoSuchEvent, NotForRelays, received, sent
 from memctl.domain.events.event import NewEvent
 from memctl.domain.events.observations import Observation
 

@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import NAMESPACE_URL, UUID, uuid5
 
-from memctl.api.candidates import ALL_ON, Switches, Wanted
 from memctl.api.evaluation import Asked, Dataset, Passage
-from memctl.api.places import Places
-from memctl.api.search import Engine, Question
-from memctl.api.standing import Apart
+from memctl.api.reading.consolidation_status import Apart
+from memctl.api.reading.places import Places
+from memctl.api.search.candidates import ALL_ON, Switches, Wanted
+from memctl.api.search.engine import Engine, Question
 from memctl.domain.events.event import Micros
 from memctl.domain.events.facts import Turn
 from memctl.domain.knowledge.memory import lead_of, memory_id

@@ -60,7 +60,7 @@ class ParsedHook(msgspec.Struct, frozen=True):
     kind: str = ""
     why: str = ""
     transcripts: tuple[str, ...] = ()
-    """Files that are worth reading now; see `memctl.api.transcripts`."""
+    """Files that are worth reading now; see `memctl.api.write.transcripts`."""
     begins: bool = False
     """A session begins: others before it may have ended without a word."""
 

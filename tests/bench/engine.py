@@ -27,7 +27,7 @@ from typing import Any
 import peers
 from generated import Cut, generate, read_sessions
 
-from memctl.api.commands import Intake
+from memctl.api.write.event_writer import Intake
 from memctl.domain.events.event import NewEvent
 from memctl.infra.database import connect
 from memctl.infra.embedded.postgres import start_postgres

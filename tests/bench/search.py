@@ -35,10 +35,10 @@ import numpy
 import orjson
 from real_sessions import Store, published, store
 
-from memctl.api.candidates import _Meaning
-from memctl.api.places import Places
-from memctl.api.reader import Reader, Readers
-from memctl.api.search import Engine, Question
+from memctl.api.reading.places import Places
+from memctl.api.reading.reader import Reader, Readers
+from memctl.api.search.candidates import _Meaning
+from memctl.api.search.engine import Engine, Question
 from memctl.domain.retrieval.metrics import percentile
 from memctl.domain.retrieval.ranking import ORDINARY
 from memctl.domain.support.text import sparse

@@ -17,7 +17,7 @@ from embedding import SIGNS, Signs
 from histories import example
 from vector_server import ServerProcess, vector_server_process
 
-from memctl.api.verify import Verification
+from memctl.api.checks.verify import Verification
 from memctl.cli.status import status as status_command
 from memctl.infra import hook
 from memctl.infra.data_dir import Places

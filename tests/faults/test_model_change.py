@@ -20,11 +20,11 @@ from processes import memctl
 from qdrant_client import QdrantClient
 from waiting import until, waits_for_a_lock
 
-from memctl.api import forget
-from memctl.api.places import Places
-from memctl.api.reader import Readers, reader_of
-from memctl.api.search import Engine, Question
-from memctl.api.views import SearchAnswer
+from memctl.api.erasure import scope as forget
+from memctl.api.reading.places import Places
+from memctl.api.reading.reader import Readers, reader_of
+from memctl.api.reading.views import SearchAnswer
+from memctl.api.search.engine import Engine, Question
 from memctl.infra.backup import archive
 from memctl.infra.database import Connection, connect
 from memctl.infra.embedders import Embedder, Embedders, Recipe, embedders_of

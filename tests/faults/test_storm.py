@@ -37,7 +37,7 @@ from vector_server import ServerProcess, vector_server_process
 from waiting import until
 from working import caught_up
 
-from memctl.api.exporting import Line, _event, export
+from memctl.api.write.exporting import Line, _event, export
 from memctl.domain.events.event import NewEvent
 from memctl.domain.events.observations import event_id_of
 from memctl.domain.events.processor_events import InsightExtracted

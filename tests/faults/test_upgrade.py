@@ -21,8 +21,8 @@ from processes import memctl
 from qdrant_client import QdrantClient
 from schema_dump import forgotten, told_otherwise
 
-from memctl.api import forget
-from memctl.api.reader import reader_of
+from memctl.api.erasure import scope as forget
+from memctl.api.reading.reader import reader_of
 from memctl.domain.events.event import UnknownEventType, stream_hash
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.database import Connection, connect

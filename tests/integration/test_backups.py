@@ -18,9 +18,10 @@ from events import prompt
 from histories import digests, drained, example
 from waiting import until
 
-from memctl.api import backups, stats
-from memctl.api.places import Places
-from memctl.api.reader import reader_of
+from memctl.api.checks import backups
+from memctl.api.queries import stats
+from memctl.api.reading.places import Places
+from memctl.api.reading.reader import reader_of
 from memctl.domain.events.erasure import Scope, Tombstone
 from memctl.infra import api_keys as keys
 from memctl.infra.backup import archive

@@ -9,11 +9,11 @@ import msgspec
 from events import observed
 from histories import drained, workshop
 
-from memctl.api.places import places_of
-from memctl.api.reader import Reader, reader_of
-from memctl.api.recall import Told, recall
-from memctl.api.search import Engine
-from memctl.api.threads import LATELY_US, open_threads
+from memctl.api.assist.recall import Told, recall
+from memctl.api.queries.threads import LATELY_US, open_threads
+from memctl.api.reading.places import places_of
+from memctl.api.reading.reader import Reader, reader_of
+from memctl.api.search.engine import Engine
 from memctl.domain.events.event import NewEvent
 from memctl.domain.events.observations import PromptSubmitted, ResponseReceived, ToolCalled, ToolReturned
 from memctl.infra.database import Connection

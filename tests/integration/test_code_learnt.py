@@ -9,8 +9,8 @@ import pytest
 from doors import Door, door_to
 from events import observed
 
-from memctl.api import code, graph
-from memctl.api.places import Places
+from memctl.api.queries import code, graph
+from memctl.api.reading.places import Places
 from memctl.domain.events.observations import Hunk, PromptSubmitted, ToolCalled, ToolReturned
 from memctl.infra.log.append import append
 from memctl.infra.readmodels import generations

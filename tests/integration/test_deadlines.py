@@ -13,14 +13,14 @@ from apis import Api, problem_of, serving
 from asked import Remembered, remembered
 from waiting import seconds, until
 
-from memctl.api.serve import CONNECTIONS
+from memctl.api.server.serve import CONNECTIONS
 
 DEADLINE_S = 2.0
 
 LOOPS = f"""
 import re, time
 from memctl.api import deadlines, question as questions
-from memctl.api.search import Engine
+from memctl.api.search.engine import Engine
 questions.QUESTION_S, deadlines.UNENDED_S, deadlines.SILENT_S = {DEADLINE_S}, 2.0, 4.0
 found = Engine.search
 def search(self, reader, question, *more, **others):

@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 from events import id_of, prompt
 from waiting import until
 
-from memctl.api.commands import Intake
+from memctl.api.write.event_writer import Intake
 from memctl.cli.dlq import dlq
 from memctl.cli.ingest import wait_until_folded
 from memctl.cli.main import memctl

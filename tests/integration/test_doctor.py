@@ -15,8 +15,8 @@ from click.testing import CliRunner
 from histories import example
 from waiting import until
 
-from memctl.api import doctor
-from memctl.api.checks import Check
+from memctl.api.checks import doctor
+from memctl.api.checks.check import Check
 from memctl.cli.status import status as status_command
 from memctl.cli.verify import doctor as doctor_command
 from memctl.cli.verify import verify as verify_command

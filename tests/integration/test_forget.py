@@ -25,11 +25,15 @@ from histories import digests, drained, everything, example, rebuilt, workshop
 from hostile import Values
 from waiting import until, waits_for_a_lock
 
-from memctl.api import backups, forget, http_forget, http_problems, queries
-from memctl.api.caller import drawn
-from memctl.api.deciding import Commands, _digest
-from memctl.api.places import places_of
-from memctl.api.reader import Readers, reader_of
+from memctl.api.checks import backups
+from memctl.api.erasure import scope as forget
+from memctl.api.http import forget as http_forget
+from memctl.api.http import problems as http_problems
+from memctl.api.queries import memories as queries
+from memctl.api.reading.caller import drawn
+from memctl.api.reading.places import places_of
+from memctl.api.reading.reader import Readers, reader_of
+from memctl.api.write.command_handler import Commands, _digest
 from memctl.domain.events.command import KeyReused
 from memctl.domain.events.core_memory import CoreMemoryAppended
 from memctl.domain.events.erasure import NothingToForget, Scope, Tombstone, TooShort, event_tombstones

@@ -23,8 +23,9 @@ from psycopg import sql
 from qdrant_client import QdrantClient
 from waiting import until
 
-from memctl.api import backups, forget
-from memctl.api.reader import reader_of
+from memctl.api.checks import backups
+from memctl.api.erasure import scope as forget
+from memctl.api.reading.reader import reader_of
 from memctl.domain.code.rules import RULES, ChangeUndone
 from memctl.domain.events.erasure import NothingToForget, Scope
 from memctl.domain.events.event import Position

@@ -24,10 +24,10 @@ from mangled import BYTES, COUNT, HOOKS, SEED, VALUES, Mangler, hook
 from processes import memctl
 from waiting import until
 
-from memctl.api import exporting
-from memctl.api.commands import Intake
-from memctl.api.importing import account_of, stores
-from memctl.api.ingest import ingest
+from memctl.api.write import exporting
+from memctl.api.write.event_writer import Intake
+from memctl.api.write.importing import account_of, stores
+from memctl.api.write.ingest import ingest
 from memctl.domain.support.errors import MemctlError
 from memctl.infra import git
 from memctl.infra.backup import archive

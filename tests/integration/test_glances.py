@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import psycopg
 import pytest
 
-from memctl.api.http_problems import status_of
+from memctl.api.http.problems import status_of
 from memctl.domain.events.event import Position
 from memctl.infra.database import Connection, connect
 from memctl.infra.readmodels import as_of_snapshots as glances

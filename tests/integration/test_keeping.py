@@ -19,11 +19,14 @@ from events import NOON, id_of, observed, prompt
 from forgetting import killed_before_erasing
 from histories import digests, drained, everything, example
 
-from memctl.api import backups, exporting, forget, redacting
-from memctl.api.commands import Intake
-from memctl.api.ingest import ingest
-from memctl.api.reader import reader_of
-from memctl.api.redacting import redact_past
+from memctl.api.checks import backups
+from memctl.api.erasure import redaction as redacting
+from memctl.api.erasure import scope as forget
+from memctl.api.erasure.redaction import redact_past
+from memctl.api.reading.reader import reader_of
+from memctl.api.write import exporting
+from memctl.api.write.event_writer import Intake
+from memctl.api.write.ingest import ingest
 from memctl.cli.importing import import_legacy
 from memctl.domain.events.erasure import Scope, Tombstone
 from memctl.domain.events.event import Micros, NewEvent

@@ -19,8 +19,8 @@ from click.testing import CliRunner
 from events import observed
 from waiting import seconds, until
 
-from memctl.api.delivering import Delivery, sent
-from memctl.api.http_live import MOST_TAILS, MOST_WAITING, PATIENCE_S
+from memctl.api.http.live import MOST_TAILS, MOST_WAITING, PATIENCE_S
+from memctl.api.write.remote_ingest import Delivery, sent
 from memctl.cli.main import memctl as program
 from memctl.domain.events.event import NewEvent
 from memctl.domain.events.observations import PromptSubmitted, SessionStarted, ToolCalled, ToolReturned

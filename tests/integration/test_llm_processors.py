@@ -15,9 +15,9 @@ from histories import drained, example
 from llm_server import Server, answers, fails, garbage, slow
 from msgspec.structs import replace
 
-from memctl.api import forget
-from memctl.api.pages import page, projection_named
-from memctl.api.reader import reader_of
+from memctl.api.erasure import scope as forget
+from memctl.api.reading.pages import page, projection_named
+from memctl.api.reading.reader import reader_of
 from memctl.domain.events.event import Event, Payload
 from memctl.domain.events.observations import PromptSubmitted
 from memctl.domain.events.processor_events import EpisodeDistilled, InsightExtracted, ProcessorFailed, TrajectoryJudged

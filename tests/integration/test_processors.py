@@ -15,14 +15,15 @@ from histories import digests, drained, example
 from msgspec.structs import replace
 from unit.test_learning import of
 
-from memctl.api import forget, learning
-from memctl.api.deciding import Commands
-from memctl.api.pages import page, projection_named
-from memctl.api.places import Places
-from memctl.api.queries import memories
-from memctl.api.reader import Readers, reader_of
-from memctl.api.staleness import stale
-from memctl.api.standing import consolidation
+from memctl.api.erasure import scope as forget
+from memctl.api.queries import learning
+from memctl.api.queries.memories import memories
+from memctl.api.reading.consolidation_status import consolidation
+from memctl.api.reading.pages import page, projection_named
+from memctl.api.reading.places import Places
+from memctl.api.reading.reader import Readers, reader_of
+from memctl.api.reading.staleness import stale
+from memctl.api.write.command_handler import Commands
 from memctl.domain.events.command import read_command
 from memctl.domain.events.event import Micros, NewEvent
 from memctl.domain.events.observations import ResponseReceived

@@ -17,16 +17,18 @@ from events import prompt
 from histories import drained, example
 from waiting import until
 
-from memctl.api import bugs, claims, guiding, queries, stats, work
-from memctl.api.explain import explain
-from memctl.api.pages import BadCursor
-from memctl.api.places import Places, UnknownProject, places_of
-from memctl.api.queries import Ambiguous, NotFound
-from memctl.api.reader import BeingBuilt, Reader, Readers, TooBusy, reader_of
-from memctl.api.search import Engine, Question, UnknownProfile
-from memctl.api.timeline import timeline
-from memctl.api.views import Found, SearchAnswer
-from memctl.api.work import Wanted
+from memctl.api.assist import guidance as guiding
+from memctl.api.queries import bugs, claims, stats, work
+from memctl.api.queries import memories as queries
+from memctl.api.queries.explain import explain
+from memctl.api.queries.memories import Ambiguous, NotFound
+from memctl.api.queries.timeline import timeline
+from memctl.api.queries.work import Wanted
+from memctl.api.reading.pages import BadCursor
+from memctl.api.reading.places import Places, UnknownProject, places_of
+from memctl.api.reading.reader import BeingBuilt, Reader, Readers, TooBusy, reader_of
+from memctl.api.reading.views import Found, SearchAnswer
+from memctl.api.search.engine import Engine, Question, UnknownProfile
 from memctl.domain.projects.identity import ProjectIdentified
 from memctl.domain.retrieval.ranking import PROFILES
 from memctl.infra.database import Connection, connect

@@ -25,8 +25,8 @@ from hook_payloads import sent_for
 from knocking import ask
 from waiting import seconds, until
 
-from memctl.api.committer import parse
-from memctl.api.relay import NoKey, run_relay
+from memctl.api.write.committer import parse
+from memctl.api.write.relay import NoKey, run_relay
 from memctl.cli.status import status
 from memctl.cli.verify import doctor
 from memctl.infra import api_keys as keys
@@ -43,7 +43,7 @@ RUN = """
 import ctypes, logging, signal, sys
 ctypes.CDLL(None).prctl(1, signal.SIGKILL)
 logging.basicConfig(level="INFO", stream=sys.stderr)
-import memctl.api.relay as relay
+import memctl.api.write.relay as relay
 relay.MOST_BACK_OFF_S = 1.0
 from memctl.infra.settings import load_settings
 relay.run_relay(load_settings())

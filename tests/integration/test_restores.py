@@ -17,9 +17,11 @@ from histories import digests, drained, workshop
 from soak import FACTOR
 from waiting import until
 
-from memctl.api import backups, forget, redacting
-from memctl.api.commands import Intake
-from memctl.api.reader import reader_of
+from memctl.api.checks import backups
+from memctl.api.erasure import redaction as redacting
+from memctl.api.erasure import scope as forget
+from memctl.api.reading.reader import reader_of
+from memctl.api.write.event_writer import Intake
 from memctl.infra.backup import archive
 from memctl.infra.backup.copies import backup
 from memctl.infra.backup.receipts import RECEIPTS

@@ -14,9 +14,11 @@ from fastapi.testclient import TestClient
 from forgetting import killed_before_erasing
 from histories import digests, drained, example, rebuilt, workshop
 
-from memctl.api import backups, http_forget, http_problems
-from memctl.api.caller import CALLER, Caller, drawn
-from memctl.api.verify import Verification
+from memctl.api.checks import backups
+from memctl.api.checks.verify import Verification
+from memctl.api.http import forget as http_forget
+from memctl.api.http import problems as http_problems
+from memctl.api.reading.caller import CALLER, Caller, drawn
 from memctl.domain.events.event import Micros, NewEvent
 from memctl.domain.events.feedback import MemoryPinned, MemoryRated
 from memctl.domain.events.recalls import MemoryRecalled, RecalledMemory

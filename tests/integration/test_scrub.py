@@ -11,8 +11,8 @@ from events import NOON, id_of, observed, prompt
 from histories import drained, example
 from plants import phrase
 
-from memctl.api import forget
-from memctl.api.reader import reader_of
+from memctl.api.erasure import scope as forget
+from memctl.api.reading.reader import reader_of
 from memctl.domain.events.event import Micros, NewEvent
 from memctl.domain.events.observations import ResponseReceived, ToolCalled, ToolReturned
 from memctl.domain.language.notes import MemoryNoted

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from data_dirs import used
 from events import AGENT, prompt
 
-from memctl.api.health import LATE_S
+from memctl.api.checks.health import LATE_S
 from memctl.cli.main import memctl
 from memctl.domain.events.observations import event_id_of, session_stream
 from memctl.infra import queue

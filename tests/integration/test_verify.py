@@ -20,10 +20,10 @@ from psycopg import Rollback
 from qdrant_client import QdrantClient
 from waiting import until
 
-from memctl.api.checks import Check
-from memctl.api.commands import Intake
-from memctl.api.ingest import ingest
-from memctl.api.verify import Verification
+from memctl.api.checks.check import Check
+from memctl.api.checks.verify import Verification
+from memctl.api.write.event_writer import Intake
+from memctl.api.write.ingest import ingest
 from memctl.infra import hook
 from memctl.infra.database import Connection, connect
 from memctl.infra.embedders import NONE, Embedders, Recipe

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from reference import described_api
 
-from memctl.api.access import RULES, is_open, refused, rule_of
-from memctl.api.caller import OWNER, Caller
+from memctl.api.http.access import RULES, is_open, refused, rule_of
+from memctl.api.reading.caller import OWNER, Caller
 from memctl.infra import api_keys as keys
 from memctl.infra.api_keys import SCOPES, Key, Lock
 

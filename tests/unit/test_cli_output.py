@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.api.ingest import Account
+from memctl.api.write.ingest import Account
 from memctl.cli import output
 from memctl.cli.ingest import KINDS_SHOWN, print_account
 from memctl.cli.main import COMMANDS, SECTIONS, memctl

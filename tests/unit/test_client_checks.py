@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from memctl.api.client_checks import clients
+from memctl.api.checks.client_checks import clients
 from memctl.infra.hooks.client_files import apply
 from memctl.infra.hooks.clients import CLIENTS, command, installing, removing
 

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from telling import SECOND, START, STREAM, TRACEBACK, Session, event, facts_of, hooks_of, only
 
-from memctl.api.evidence import field_text
+from memctl.api.reading.evidence import field_text
 from memctl.domain.events.facts import (
     Answered,
     CommandRan,

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from telling import STREAM, event, facts_of, histories, hooks_of
 
-from memctl.api.evidence import field_text
+from memctl.api.reading.evidence import field_text
 from memctl.domain.events.event import Event
 from memctl.domain.events.facts import Episode, Fact, Identified, Span, Turn, quote_hash
 from memctl.domain.events.observations import capped

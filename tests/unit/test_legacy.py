@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memctl.api.importing import account_of, stores
+from memctl.api.write.importing import account_of, stores
 from memctl.domain.code.entities import EntityDescribed, SentimentNoted
 from memctl.domain.events.event import Event, Micros, NewEvent, Position
 from memctl.domain.events.observations import NoticeReceived, PromptSubmitted, ResponseReceived, event_id_of

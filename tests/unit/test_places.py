@@ -7,8 +7,8 @@ from typing import Any, cast
 
 import pytest
 
-from memctl.api.places import locations_told, visible
-from memctl.api.reader import Reader
+from memctl.api.reading.places import locations_told, visible
+from memctl.api.reading.reader import Reader
 from memctl.domain.events.command import commands
 from memctl.domain.events.event import Event, Micros, Position
 from memctl.domain.events.facts import PlaceSeen

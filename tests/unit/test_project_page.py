@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from uuid import UUID
 
-from memctl.api.project import DAY, Roots, came_back, sections_of
-from memctl.api.views import BugHit
+from memctl.api.queries.project import DAY, Roots, came_back, sections_of
+from memctl.api.reading.views import BugHit
 from memctl.domain.projects.identity import Place, Project, Projects
 from memctl.domain.support.tallies import Tally
 from memctl.projections.project_knowledge import SessionKnowledge

@@ -19,7 +19,7 @@ from hostile import Values
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memctl.api.recall import _line, block
+from memctl.api.assist.recall import _line, block
 from memctl.domain.events.event import Micros, NewEvent, Payload, decode_payload, event_types
 from memctl.domain.events.observations import (
     CONTEXT_BLOCK_CLOSE,

@@ -11,8 +11,8 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
-from memctl.api.dead_letters import Halted, Standing
-from memctl.api.health import Health, Shard
+from memctl.api.checks.dead_letters import Halted, Standing
+from memctl.api.checks.health import Health, Shard
 from memctl.cli.main import memctl
 from memctl.cli.output import width_of
 from memctl.cli.status import Look, frame, screen, troubles_of

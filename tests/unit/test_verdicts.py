@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.api.deciding import _event as new_event
+from memctl.api.write.command_handler import _event as new_event
 from memctl.domain.events.command import BadCommand
 from memctl.domain.events.core_memory import (
     LONGEST_SECTION,

@@ -24,7 +24,7 @@ from memctl.domain.retrieval.ranking import Candidate, background_of, relevance,
 from memctl.domain.support.text import sparse, sparse_query
 
 LONGEST_QUERY = 2_000
-"""Characters of a query that search takes words from (`api.search`)."""
+"""Characters of a query that search takes words from (`api.search.engine`)."""
 TARGETS = {1: 0.55, 5: 0.80, 10: 0.85}
 
 

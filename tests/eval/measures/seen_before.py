@@ -16,7 +16,7 @@ from typing import NamedTuple
 from figures import Figure, Missing, share
 from sessions import Data, in_order
 
-from memctl.api import bugs
+from memctl.api.queries import bugs
 from memctl.domain.events.facts import ErrorOccurred, ErrorResolved, ResolutionRefuted
 from memctl.domain.failures.signatures import signature_of
 from memctl.domain.support.bounded import names
@@ -160,8 +160,8 @@ def _same_in_store(data: Data, picked: list[Asked]) -> int:
     import servers
     from histories import drained
 
-    from memctl.api.places import Places
-    from memctl.api.reader import Readers
+    from memctl.api.reading.places import Places
+    from memctl.api.reading.reader import Readers
     from memctl.infra.database import connect
     from memctl.infra.log.append import append
     from memctl.infra.readmodels import generations
