@@ -154,7 +154,7 @@ def prune(days: int | None, dry_run: bool, yes: bool, as_json: bool) -> None:
 
     from memctl.api.erasure import scope as forgetting
     from memctl.infra.log.spaces import space_id as space_of
-    from memctl.workers import retention
+    from memctl.workers.erasure import retention
 
     with _connected() as (settings, connection, qdrant):
         days = days or settings.storage.keep_days
@@ -224,7 +224,7 @@ def _tell(done: Forgotten) -> None:
 def _connected() -> Iterator[tuple[Settings, Connection, Any]]:
     from memctl.infra.database import connect
     from memctl.infra.settings import load_settings
-    from memctl.workers.forgetting import store_of
+    from memctl.workers.erasure.forgetting import store_of
 
     settings = load_settings()
     with store_of(settings) as qdrant, connect(settings.require("database_url"), name="memctl forget") as connection:

@@ -28,7 +28,7 @@ def worker(ready_file: Path | None) -> None:
     \b
     memctl worker
     """
-    from memctl.workers.run import run_worker
+    from memctl.workers.runtime.worker import run_worker
 
     run_worker(_settings(), ready_file)
 
@@ -91,7 +91,7 @@ def traces(share: float) -> None:
     import signal
     import threading
 
-    from memctl.workers.traces import follow
+    from memctl.workers.processors.traces import follow
 
     stop = threading.Event()
     for each in (signal.SIGTERM, signal.SIGINT):

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from memctl.domain.events.event import Position
     from memctl.infra.settings import Settings
-    from memctl.workers.replay import Replayed
+    from memctl.workers.rebuild.replay import Replayed
 
 
 @click.command()
@@ -90,8 +90,8 @@ def _replay(
     as_json: bool,
 ) -> None:
     from memctl.cli.output import progress_bar
-    from memctl.workers.replay import replay as run
-    from memctl.workers.replay import stages_of
+    from memctl.workers.rebuild.replay import replay as run
+    from memctl.workers.rebuild.replay import stages_of
 
     first = stages_of(names)
     watched(settings)
@@ -125,14 +125,14 @@ def _replay(
 
 def watched(settings: Settings) -> None:
     """Have the folds that follow watched, unless others share this process: one that makes no progress ends them."""
-    from memctl.workers import stuck
+    from memctl.workers.rebuild import stuck
 
     if click.get_current_context().find_root().obj is not None:
         stuck.watched(settings.require("database_url"))
 
 
 def _roll_back(settings: Settings, as_json: bool) -> None:
-    from memctl.workers.replay import rollback as run
+    from memctl.workers.rebuild.replay import rollback as run
 
     with _vectors(settings) as qdrant:
         result = run(settings.require("database_url"), qdrant)
@@ -177,7 +177,7 @@ def _as_of(
     from memctl.infra.log.mark import position_at
     from memctl.infra.readmodels import rows as readmodels
     from memctl.projections.kernel import projections
-    from memctl.workers.as_of import as_of
+    from memctl.workers.rebuild.as_of import as_of
 
     at: Position | datetime = _position(moment) if moment.isascii() and moment.isdigit() else _time(moment)
     url = settings.require("database_url")

@@ -105,7 +105,7 @@ def _rebuilt(settings: Settings, progress: Progress) -> Iterator[Check]:
     """Every read model, live and rebuilt from the log at one position."""
     from memctl.api.checks.check import check, skipped
     from memctl.infra.vectors import store
-    from memctl.workers.replay import replay
+    from memctl.workers.rebuild.replay import replay
 
     client = store.connect(settings.require("qdrant_url"), settings.qdrant_api_key)
     try:

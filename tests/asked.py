@@ -17,8 +17,8 @@ from memctl.infra.log.append import append
 from memctl.infra.readmodels import generations
 from memctl.infra.vectors import models as vector_models
 from memctl.infra.vectors import store
-from memctl.workers.drain import Drainer, catch_up
-from memctl.workers.outbox import Outbox
+from memctl.workers.folding.drain import Drainer, catch_up
+from memctl.workers.folding.outbox import Outbox
 
 LEDGER = "/home/dana/ledger"
 ATLAS = "/home/dana/atlas"

@@ -31,9 +31,9 @@ from memctl.infra.readmodels import generations
 from memctl.infra.settings import load_settings
 from memctl.infra.vectors import models as vector_models
 from memctl.infra.vectors import store
-from memctl.workers import replay as replaying
-from memctl.workers.drain import Drainer, catch_up
-from memctl.workers.outbox import Outbox, Scrub, drop_leftovers, switched
+from memctl.workers.folding.drain import Drainer, catch_up
+from memctl.workers.folding.outbox import Outbox, Scrub, drop_leftovers, switched
+from memctl.workers.rebuild import replay as replaying
 
 Act = Callable[[str], None]
 """What a process does to the database under a URL: one of the functions below."""

@@ -19,8 +19,8 @@ from memctl.infra.log.append import append
 from memctl.infra.readmodels import generations
 from memctl.infra.readmodels import rows as readmodels
 from memctl.infra.settings import Settings
-from memctl.workers import forgetting
-from memctl.workers.processing import model
+from memctl.workers.erasure import forgetting
+from memctl.workers.processors.runner import model
 
 PHRASE = "the zq7vkx19mw harbour protocol"
 

@@ -54,7 +54,7 @@ from memctl.infra.transcripts.files import discover
 from memctl.infra.transcripts.reading import parse_file, parse_lines, raw_lines
 from memctl.infra.transcripts.sniff import format_of
 from memctl.projections.kernel import projections
-from memctl.workers.drain import Drainer, catch_up
+from memctl.workers.folding.drain import Drainer, catch_up
 
 ROOT = Path(__file__).parents[1]
 EXAMPLE = ROOT / "infra" / "example" / "session.jsonl"

@@ -23,8 +23,8 @@ from memctl.infra.log import erase
 from memctl.infra.log.append import append
 from memctl.infra.log.migrate import migrate, revisions
 from memctl.infra.readmodels import generations
-from memctl.workers.drain import Drainer, catch_up
-from memctl.workers.erasure import erase_round, with_twins
+from memctl.workers.erasure.erase import erase_round, with_twins
+from memctl.workers.folding.drain import Drainer, catch_up
 
 DATA = Path(__file__).parent / "data"
 FOLDED = 20

@@ -7,7 +7,7 @@ from memctl.infra.log.mark import last_position
 from memctl.infra.readmodels import generations
 from memctl.infra.vectors import store
 from memctl.infra.vectors.outbox import backlog
-from memctl.workers.replay import replay
+from memctl.workers.rebuild.replay import replay
 
 
 def progress(connection: Connection) -> int:

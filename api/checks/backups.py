@@ -25,7 +25,7 @@ from memctl.infra.log import erase
 from memctl.infra.log.mark import move_mark
 from memctl.infra.log.spaces import space_id
 from memctl.infra.settings import Settings
-from memctl.workers.erasure import nothing_rebuilt
+from memctl.workers.erasure.erase import nothing_rebuilt
 
 
 class NoBackup(MemctlError):

@@ -121,7 +121,7 @@ def retry(reader: Reader, ids: Sequence[int] = ()) -> list[Letter]:
 
     `reader` is over a connection in autocommit mode. Raises: NoSuchLetter, OtherRules, LeaseHeld, DatabaseUnavailable.
     """
-    from memctl.workers.refold import refold
+    from memctl.workers.folding.refold import refold
 
     with outages():
         letters = [_letter(reader, id) for id in ids] or _letters(reader)

@@ -31,7 +31,7 @@ from memctl.infra.readmodels import coverage, dead_letters, generations
 from memctl.infra.vectors import CollectionMissing, drift, outbox, store
 from memctl.infra.vectors import models as vector_models
 from memctl.infra.vectors.drift import Drift
-from memctl.workers.audit import audit as audit_rows
+from memctl.workers.rebuild.audit import audit as audit_rows
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient

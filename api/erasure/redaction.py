@@ -22,8 +22,8 @@ from memctl.infra.log.mark import move_mark
 from memctl.infra.log.read import read_stretch
 from memctl.infra.settings import Settings
 from memctl.infra.vectors import outbox
-from memctl.workers.erasure import erase_round, nothing_rebuilt
-from memctl.workers.forgetting import recorded
+from memctl.workers.erasure.erase import erase_round, nothing_rebuilt
+from memctl.workers.erasure.forgetting import recorded
 
 PAGE = 5_000
 

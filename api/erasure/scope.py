@@ -1,6 +1,6 @@
 """What is to be forgotten: what an id, a session, a project, a time or a text means, before anything goes.
 
-Showing what would follow, and doing it, are `memctl.workers.forgetting`'s.
+Showing what would follow, and doing it, are `memctl.workers.erasure.forgetting`'s.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from memctl.domain.events.erasure import SHORTEST_MATCH, NothingToForget, Scope,
 from memctl.domain.events.event import Micros
 from memctl.infra.database import Connection
 from memctl.infra.log import erase
-from memctl.workers.erasure import with_twins
-from memctl.workers.forgetting import (
+from memctl.workers.erasure.erase import with_twins
+from memctl.workers.erasure.forgetting import (
     Forgotten,
     Plan,
     Preview,

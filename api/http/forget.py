@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
+import anyio
 import msgspec
 import orjson
 from fastapi import APIRouter, Response
-from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from memctl.api.erasure import scope as forget
@@ -18,8 +19,13 @@ from memctl.api.reading.caller import drawn
 from memctl.api.reading.reader import Reader, reader_of
 from memctl.infra.database import connect
 from memctl.infra.settings import Settings
-from memctl.workers import retention
-from memctl.workers.forgetting import store_of
+from memctl.workers.erasure import retention
+from memctl.workers.erasure.forgetting import store_of
+
+T = TypeVar("T")
+
+AT_ONCE = 4
+"""Forgettings that are at work; others wait, and keep no thread from those who ask."""
 
 
 def _exactly_one(schema: dict[str, Any]) -> None:
@@ -66,27 +72,30 @@ class Prune(BaseModel):
 
 def routes(settings: Settings) -> APIRouter:
     """Forgetting, and pruning; each takes as long as folding anew what was learnt from it."""
-    router = APIRouter(tags=["forgetting"])
+    router, at_once = APIRouter(tags=["forgetting"]), anyio.CapacityLimiter(AT_ONCE)
+
+    async def alone(do: Callable[..., T], *given: Any) -> T:
+        return await anyio.to_thread.run_sync(do, *given, limiter=at_once)
 
     @router.post("/forget/preview")
     async def preview(body: Wanted) -> Response:
         """What would go, and what would become of all that was learnt from it. Changes nothing."""
-        return _json(msgspec.to_builtins(await run_in_threadpool(preview_of, settings, body)))
+        return _json(msgspec.to_builtins(await alone(preview_of, settings, body)))
 
     @router.post("/forget")
     async def forgotten(body: Forget, key: Key) -> Response:
         """Forget it for good; answers once nothing of it is found, with the receipt."""
-        return _json(await run_in_threadpool(forget_once, settings, body, key))
+        return _json(await alone(forget_once, settings, body, key))
 
     @router.post("/prune/preview")
     async def prune_preview(body: Prune) -> Response:
         """Which sessions are that old and would go, how much room they take, and what would follow."""
-        return _json(await run_in_threadpool(prune_preview_of, settings, body))
+        return _json(await alone(prune_preview_of, settings, body))
 
     @router.post("/prune")
     async def pruned(body: Prune, key: Key) -> Response:
         """Prune them, but for those on which something lasting rests; answers with a receipt for every few."""
-        return _json(await run_in_threadpool(prune_once, settings, body, key))
+        return _json(await alone(prune_once, settings, body, key))
 
     return router
 

@@ -6,15 +6,18 @@ import tempfile
 from pathlib import Path
 from typing import Annotated
 
+import anyio
 import orjson
 from fastapi import APIRouter, Query, Request, Response
-from fastapi.concurrency import run_in_threadpool
 
 from memctl.api.http.commands import Key
 from memctl.api.write.importing import account_of, import_stores
 from memctl.infra.data_dir import Places, make_private
 from memctl.infra.legacy.rows import NotALegacyStore
 from memctl.infra.settings import Settings
+
+IMPORTS_AT_ONCE = 2
+"""Others wait. Each reads with a process beside it, and takes as long as it takes."""
 
 Table = Annotated[
     str,
@@ -28,7 +31,7 @@ Table = Annotated[
 
 def routes(settings: Settings) -> APIRouter:
     """One route. Rows name their events, so importing a store again, under any key, adds nothing."""
-    router = APIRouter(tags=["commands"])
+    router, at_once = APIRouter(tags=["commands"]), anyio.CapacityLimiter(IMPORTS_AT_ONCE)
 
     @router.post(
         "/import",
@@ -52,7 +55,7 @@ def routes(settings: Settings) -> APIRouter:
             with store.open("wb") as file:
                 async for part in request.stream():
                     file.write(part)
-            return await run_in_threadpool(_imported, settings, store, dry_run)
+            return await anyio.to_thread.run_sync(_imported, settings, store, dry_run, limiter=at_once)
 
     return router
 

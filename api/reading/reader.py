@@ -14,7 +14,7 @@ import psycopg
 from psycopg import errors
 
 from memctl.api.reading.caller import CALLER
-from memctl.api.reading.question import QUESTION_S, worked_on
+from memctl.api.reading.question import QUESTION_S, is_late, work
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.database import OF_A_GENERATION, Connection, DatabaseUnavailable, connect, outages
 from memctl.infra.readmodels import generations
@@ -89,13 +89,13 @@ class Readers:
         if (then := AS_OF.get()) is not None:
             then()  # before a connection is taken: it needs one of its own, and may have to be built first
         try:
-            with self._reader() as reader, worked_on():
+            with self._reader() as reader, work(reader.connection):
                 return ask(reader)
         except (errors.UndefinedTable, errors.QueryCanceled, psycopg.OperationalError) as why:
             if isinstance(why, errors.QueryCanceled):
                 raise TooBusy from why
         self._close_idle()  # what ended one connection has most likely ended them all
-        with outages(), self._reader() as reader, worked_on():
+        with outages(), self._reader() as reader, work(reader.connection):
             try:
                 return ask(reader)
             except errors.UndefinedTable as why:
@@ -135,7 +135,7 @@ class Readers:
                 yield connection
             finally:
                 with self._lock:
-                    keep = not self._closed and not connection.closed and not connection.broken
+                    keep = not (self._closed or connection.closed or connection.broken or is_late())
                     if keep:
                         self._idle.append(connection)
                 if not keep:

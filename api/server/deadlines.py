@@ -36,13 +36,13 @@ SILENT_S = 30.0
 _QUESTIONS = ("/v1/search", "/v1/bugs", "/v1/hooks/")
 """What is posted and yet asks."""
 
-_UNBOUNDED = ("/v1/import",)
-"""What bounds itself, by the size of what it was given."""
+_UNBOUNDED = ("/v1/import", "/v1/forget", "/v1/prune", "/forget")
+"""What takes as long as what it was given takes: to be read, or to be folded again without."""
 
 
 def allowed_s(method: str, path: str) -> float:
     """Seconds that a request may take; infinite for what bounds itself."""
-    if path in _UNBOUNDED:
+    if path.startswith(_UNBOUNDED):
         return math.inf
     return questions.QUESTION_S if method in ("GET", "HEAD") or path.startswith(_QUESTIONS) else CHANGE_S
 
@@ -98,9 +98,10 @@ class Deadline:
         await _refuse(scope, receive, send, allowed)
 
     def unended_s(self) -> float:
-        """For how long a question has gone on that was to end; 0 where none does."""
-        now = time.monotonic()
-        return max((now - (question.late_since or now) for question in self._overdue.values()), default=0.0)
+        """For how long a thread has gone on that was to end; 0 where none does. What only waits for a thread, and what
+        writes, is none."""
+        now, overdue = time.monotonic(), self._overdue.values()
+        return max((now - (each.late_since or now) for each in overdue if each.worked_on), default=0.0)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         del self._overdue[task]

@@ -131,10 +131,10 @@ _CUT = patterns.compile(r"\[[^\[\]\n]{0,100}\b(?:truncated|omitted)\b[^\[\]\n]{0
 
 def go_tests(text: str) -> Iterator[Shown]:
     found = list(at_hints(_GO_TEST, text, ("--- FAIL: ",)))
-    names = [block["name"] for block in found]
+    parents = {name[:at] for name in {block["name"] for block in found} for at, sign in enumerate(name) if sign == "/"}
     for index, block in enumerate(found):
         name = block["name"]
-        if any(other.startswith(name + "/") for other in names):
+        if name in parents:
             continue
         end = found[index + 1].start() if index + 1 < len(found) else min(len(text), block.end() + 6_000)
         details = [
@@ -288,11 +288,14 @@ _JS_WORDS = patterns.compile(
 
 
 def js_tests(text: str) -> Iterator[Shown]:
+    last = 0
     for found in _JS_TEST.finditer(text):
         name = next(n for n in (found["bun"], found["jest"], found["vitest"], found["tap"], found["node"]) if n)
         if found["bun"]:
-            before = list(_JS_WORDS.finditer(text, max(0, found.start() - 2_500), found.start()))
+            # Words before another verdict are about that one.
+            before = list(_JS_WORDS.finditer(text, max(last, found.start() - 2_500), found.start()))
             told = before[-1] if before and "(fail)" not in text[before[-1].end() : found.start()] else None
+            last = found.start()
         else:
             told = _JS_WORDS.search(text, found.end(), min(len(text), found.end() + 1_200))
         message = told["msg"].strip() if told else "failed"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from bisect import bisect_left
 from collections.abc import Iterable
+from itertools import chain, islice
 
 import msgspec
 
@@ -17,6 +18,12 @@ from memctl.domain.support.literals import Literals
 
 MOST = 8
 """Errors that are taken from one output."""
+
+MOST_SHOWN = 400
+"""Places of one shape that are looked at in one output: the first of them name what failed."""
+
+LOOKED_AT = 33_000
+"""Characters of a text that are looked at. What is kept of an output is shorter; what is asked for may be longer."""
 
 
 class SeenError(msgspec.Struct, frozen=True):
@@ -86,7 +93,7 @@ def errors_in(text: str, command: str, *, failed: bool, exit_code: int | None = 
     With `failed` false, only what nothing but a failure prints is believed: the command said it went well, or a pipe
     hid how it went.
     """
-    text = plain(text)
+    text = plain(_ends_of(text))
     reads = bool(command) and only_reads(command)
     if reads and not failed:
         return []
@@ -117,7 +124,8 @@ class _Shapes:
         hinted = self._hints.within(text)
         if not hinted:
             return []
-        return [shown for shape in self._shapes if not hinted.isdisjoint(shape.hints) for shown in shape.find(text)]
+        found = (islice(shape.find(text), MOST_SHOWN) for shape in self._shapes if not hinted.isdisjoint(shape.hints))
+        return list(chain.from_iterable(found))
 
 
 _SHAPES = {
@@ -127,6 +135,13 @@ _SHAPES = {
 }
 """What is looked for: what nothing but a failure prints, what a failed command prints, and reports from further up."""
 _OF_READERS = ("file", "usage", "git", "command not found", "shell", "HTTP", "GraphQL", "curl", "npm", "docker", "sql")
+
+
+def _ends_of(text: str) -> str:
+    """What is looked at: all of an output as it is kept; of a longer text its beginning and its end."""
+    if len(text) <= LOOKED_AT:
+        return text
+    return f"{text[: LOOKED_AT // 2]}\n{text[-LOOKED_AT // 2 :]}"
 
 
 def _shown(text: str, wanted: int) -> list[Shown]:

@@ -1,7 +1,7 @@
 """Consolidation: what is recorded of memories that say the same, the contrary, or nothing that was ever needed.
 
 No step rewrites or removes a memory: each says how memories stand to each other, in an event that another takes back.
-Whether to record one is a processor's to decide (`memctl.workers.consolidator`), by the rules below.
+Whether to record one is a processor's to decide (`memctl.workers.processors.consolidator`), by the rules below.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ WARM_UP_S = 5.0
 
 REPLAY = """
 import json, sys
-from memctl.workers.replay import replay
+from memctl.workers.rebuild.replay import replay
 done = replay(sys.argv[1], None)
 print(json.dumps({"events": done.events, "facts": done.facts, "seconds": done.seconds}))
 """

@@ -36,7 +36,7 @@ from memctl.projections.bug_patterns import BugPattern, bug_patterns
 from memctl.projections.kernel import Changed, Projection, projections
 from memctl.projections.memories import memories
 from memctl.projections.strategies import Strategy
-from memctl.workers.reflector import piece_of
+from memctl.workers.processors.reflector import piece_of
 
 OUT = Path(__file__).parents[2] / ".scratch"
 DAY_US = 86_400_000_000

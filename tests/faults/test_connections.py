@@ -20,7 +20,7 @@ from memctl.infra.log.append import append
 from memctl.infra.log.mark import last_position, mark, move_mark
 from memctl.infra.log.migrate import WrongEncoding, migrate
 from memctl.infra.readmodels import generations
-from memctl.workers.drain import Drainer, catch_up
+from memctl.workers.folding.drain import Drainer, catch_up
 
 
 @pytest.fixture

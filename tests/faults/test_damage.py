@@ -34,8 +34,8 @@ from memctl.infra.readmodels import generations
 from memctl.infra.settings import load_settings
 from memctl.infra.vectors import digests, outbox, store
 from memctl.infra.vectors import models as vector_models
-from memctl.workers.drain import Drainer, catch_up
-from memctl.workers.outbox import Outbox
+from memctl.workers.folding.drain import Drainer, catch_up
+from memctl.workers.folding.outbox import Outbox
 
 POSTGRES = tuple(program for program in PROGRAMS if program.name == "postgres")
 

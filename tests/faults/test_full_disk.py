@@ -29,7 +29,7 @@ from memctl.infra.database import DatabaseUnavailable, connect, outage
 from memctl.infra.log.append import append
 from memctl.infra.log.migrate import migrate
 from memctl.infra.readmodels import generations
-from memctl.workers.replay import replay
+from memctl.workers.rebuild.replay import replay
 
 INSIDE = "MEMCTL_TEST_SMALL_DISK"
 DISK = 220 * 1024 * 1024

@@ -24,9 +24,10 @@ from memctl.infra.process import Process
 from memctl.infra.readmodels import dead_letters, generations
 from memctl.infra.readmodels import processor_work as processing
 from memctl.infra.readmodels.dead_letters import DeadLetter
-from memctl.workers import frames, guard, progress
-from memctl.workers.progress import Board, Work
-from memctl.workers.stuck import set_aside
+from memctl.workers.folding import frames, guard
+from memctl.workers.folding import progress_board as progress
+from memctl.workers.folding.progress_board import Board, Work
+from memctl.workers.rebuild.stuck import set_aside
 
 SESSIONS = [[prompt(n, session=session, at=n) for n in range(1, 7)] for session in ("s1", "s2", "s3")]
 ENDLESS = prompt(3, f"mend the checkout {looping.ENDLESS}", session="s2", at=3)
@@ -214,11 +215,11 @@ def test_a_board_holds_what_threads_are_at_and_forgets_it_with_them() -> None:
 
 
 def test_frames_are_those_of_the_thread_and_name_memctls_own() -> None:
-    root = Path(guard.__file__).parents[1]
+    root = Path(guard.__file__).parents[2]
     told = (
         f'Thread 0x00000000000000ab (most recent call first):\n  File "{root}/x.py", line 1 in x\n\n'
         'Current thread 0x00000000000000cd (most recent call first):\n  File "/usr/lib/re.py", line 5 in match\n'
-        f'  File "{root}/domain/derive.py", line 77 in _fold\n'
+        f'  File "{root}/domain/session/fold.py", line 77 in _fold\n'
     )
     assert frames.place(frames.of_thread(told, 0xCD)) == "memctl.domain.session.fold:77 _fold"
     assert frames.place(frames.of_thread(told, 0xAB)) == "memctl.x:1 x"

@@ -35,8 +35,8 @@ from memctl.infra.settings import load_settings
 from memctl.infra.vectors import drift, outbox, store
 from memctl.infra.vectors import models as vector_models
 from memctl.infra.vectors.digests import point_digests
-from memctl.workers.outbox import Outbox, OutboxLoop, Scrub, drop_collections, drop_leftovers, switched
-from memctl.workers.replay import replay, rollback
+from memctl.workers.folding.outbox import Outbox, OutboxLoop, Scrub, drop_collections, drop_leftovers, switched
+from memctl.workers.rebuild.replay import replay, rollback
 
 NOW = datetime(2026, 3, 10, 12, 0, tzinfo=UTC)
 NEW = Signs(recipe=OTHERS, dimensions=32)

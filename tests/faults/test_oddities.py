@@ -21,8 +21,8 @@ from memctl.infra.database import connect
 from memctl.infra.log.append import append
 from memctl.infra.readmodels import dead_letters, generations
 from memctl.infra.redaction import prepare_all
-from memctl.workers.drain import Drainer, catch_up
-from memctl.workers.replay import replay
+from memctl.workers.folding.drain import Drainer, catch_up
+from memctl.workers.rebuild.replay import replay
 
 
 class Sessions(list[list[NewEvent]]):

@@ -25,9 +25,9 @@ from memctl.infra.readmodels import rows as readmodels
 from memctl.infra.settings import load_settings
 from memctl.infra.vectors import models as vector_models
 from memctl.infra.vectors import outbox, store
-from memctl.workers.llm_processors import Judge
-from memctl.workers.outbox import Outbox
-from memctl.workers.processing import Desk, process
+from memctl.workers.folding.outbox import Outbox
+from memctl.workers.processors.language_model import Judge
+from memctl.workers.processors.runner import Desk, process
 
 NO_NETWORK = '''
 import os, sys

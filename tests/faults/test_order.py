@@ -37,14 +37,14 @@ from memctl.infra.readmodels import rows as readmodels
 from memctl.infra.redaction import prepare
 from memctl.projections import stage1
 from memctl.projections.kernel import projections
-from memctl.workers import stage1 as folding1
-from memctl.workers import stage2 as folding2
-from memctl.workers.as_of import as_of
-from memctl.workers.drain import Drainer, catch_up
-from memctl.workers.erasure import erase_round, nothing_rebuilt, with_twins, with_what_cites
-from memctl.workers.forgetting import rounds
-from memctl.workers.refold import refold
-from memctl.workers.replay import NothingToRollBackTo, replay, rollback
+from memctl.workers.erasure.erase import erase_round, nothing_rebuilt, with_twins, with_what_cites
+from memctl.workers.erasure.forgetting import rounds
+from memctl.workers.folding import stage1 as folding1
+from memctl.workers.folding import stage2 as folding2
+from memctl.workers.folding.drain import Drainer, catch_up
+from memctl.workers.folding.refold import refold
+from memctl.workers.rebuild.as_of import as_of
+from memctl.workers.rebuild.replay import NothingToRollBackTo, replay, rollback
 
 EVENTS = 80
 """About how many of the real sessions' events are taken: whole sessions, the shortest first."""

@@ -18,7 +18,7 @@ from memctl.infra.readmodels import rebuilds
 
 REPLAY = """
 import os, signal, sys
-from memctl.workers import rebuild, replay
+from memctl.workers.rebuild import build as rebuild; from memctl.workers.rebuild import replay
 rebuild.EVENTS, rebuild.SOURCES = 40, 10
 url, left, processes = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 def told(what, done, of):

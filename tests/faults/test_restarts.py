@@ -30,7 +30,7 @@ from memctl.infra.log.mark import last_position
 from memctl.infra.log.migrate import migrate
 from memctl.infra.log.spaces import installation
 from memctl.infra.readmodels import generations
-from memctl.workers.drain import Drainer, catch_up
+from memctl.workers.folding.drain import Drainer, catch_up
 
 HISTORY = [event for number in range(7) for event in example(number, day=number + 2)]
 

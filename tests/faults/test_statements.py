@@ -21,7 +21,7 @@ from memctl.infra.log.append import append
 from memctl.infra.readmodels import generations
 from memctl.infra.transcripts.claude import Claude
 from memctl.infra.transcripts.reading import parse_lines, raw_lines
-from memctl.workers.drain import Drainer, catch_up
+from memctl.workers.folding.drain import Drainer, catch_up
 
 S = TypeVar("S")
 

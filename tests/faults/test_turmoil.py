@@ -52,13 +52,13 @@ from memctl.infra.readmodels.generations import LeaseHeld, LeaseLost
 from memctl.infra.redaction import prepare
 from memctl.infra.vectors.outbox import backlog
 from memctl.projections.kernel import projections
-from memctl.workers import forgetting
-from memctl.workers.audit import audit
-from memctl.workers.erasure import RebuildAtWork, erase_round
-from memctl.workers.processing import model
-from memctl.workers.rebuild import RebuildStopped
-from memctl.workers.refold import LiveChanged, refold
-from memctl.workers.replay import NothingToRollBackTo, ReplayRunning, WorkersHoldOn, replay, rollback
+from memctl.workers.erasure import forgetting
+from memctl.workers.erasure.erase import RebuildAtWork, erase_round
+from memctl.workers.folding.refold import LiveChanged, refold
+from memctl.workers.processors.runner import model
+from memctl.workers.rebuild.audit import audit
+from memctl.workers.rebuild.build import RebuildStopped
+from memctl.workers.rebuild.replay import NothingToRollBackTo, ReplayRunning, WorkersHoldOn, replay, rollback
 
 WRITERS, MEDDLERS = 3, 2
 HISTORIES, STEPS = 3, 40

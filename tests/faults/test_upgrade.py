@@ -37,10 +37,10 @@ from memctl.infra.readmodels import generations
 from memctl.infra.settings import load_settings
 from memctl.infra.vectors import drift, outbox, store
 from memctl.infra.vectors import models as vector_models
-from memctl.workers.drain import Drainer, catch_up
-from memctl.workers.outbox import Outbox, drop_collections, drop_leftovers
-from memctl.workers.refold import refold
-from memctl.workers.replay import replay, rollback
+from memctl.workers.folding.drain import Drainer, catch_up
+from memctl.workers.folding.outbox import Outbox, drop_collections, drop_leftovers
+from memctl.workers.folding.refold import refold
+from memctl.workers.rebuild.replay import replay, rollback
 
 RELEASED = sorted((Path(__file__).parents[1] / "data").glob("schema-*.sql.gz"))
 VERSIONS = Path(migrations.__file__).parent / "migrations" / "versions"

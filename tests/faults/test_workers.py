@@ -23,7 +23,7 @@ from memctl.domain.events.observations import ToolCalled, ToolReturned
 from memctl.infra.database import Connection, connect
 from memctl.infra.log.append import append
 from memctl.infra.readmodels import generations
-from memctl.workers.drain import Drainer
+from memctl.workers.folding.drain import Drainer
 
 HISTORY = [event for number in range(12 if FACTOR else 8) for event in example(number, day=number + 2)]
 

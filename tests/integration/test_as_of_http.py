@@ -22,8 +22,8 @@ from memctl.domain.events.event import Position
 from memctl.infra.database import Connection, connect
 from memctl.infra.readmodels import as_of_snapshots as glances
 from memctl.infra.readmodels import generations
-from memctl.workers.erasure import nothing_rebuilt
-from memctl.workers.glances import Glances
+from memctl.workers.erasure.erase import nothing_rebuilt
+from memctl.workers.runtime.as_of_builder import Glances
 
 
 @pytest.fixture(scope="module")

@@ -20,10 +20,10 @@ from memctl.infra.readmodels.coverage import coverage
 from memctl.infra.readmodels.dead_letters import Fault, Target
 from memctl.projections import stage1
 from memctl.projections.kernel import Stage, projections
-from memctl.workers.audit import Audit, audit
-from memctl.workers.refold import refold
-from memctl.workers.stage1 import Stage1
-from memctl.workers.stage2 import Stage2
+from memctl.workers.folding.refold import refold
+from memctl.workers.folding.stage1 import Stage1
+from memctl.workers.folding.stage2 import Stage2
+from memctl.workers.rebuild.audit import Audit, audit
 
 
 @pytest.fixture

@@ -36,8 +36,8 @@ from memctl.infra.readmodels import generations
 from memctl.infra.readmodels import processor_work as processing
 from memctl.infra.readmodels.generations import LeaseLost
 from memctl.infra.settings import Settings, load_settings
-from memctl.workers import backups as making
-from memctl.workers.backups import make_if_due
+from memctl.workers.runtime import backups as making
+from memctl.workers.runtime.backups import make_if_due
 
 
 @pytest.fixture

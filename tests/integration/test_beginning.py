@@ -21,7 +21,7 @@ from memctl.infra.embedders import NONE, Embedders
 from memctl.infra.log.append import append
 from memctl.infra.readmodels import generations
 from memctl.infra.readmodels import rows as readmodels
-from memctl.workers.processing import model
+from memctl.workers.processors.runner import model
 
 SHOP = "/home/dana/shop"
 DAY = 86_400

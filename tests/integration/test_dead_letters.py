@@ -29,14 +29,14 @@ from memctl.infra.readmodels import dead_letters, generations
 from memctl.infra.readmodels.dead_letters import DeadLetter
 from memctl.projections import kernel, stage1
 from memctl.projections.kernel import Changed, Recorded, projection, projections
-from memctl.workers import drain
-from memctl.workers.as_of import as_of
-from memctl.workers.drain import Drainer, catch_up
-from memctl.workers.erasure import erase_round
-from memctl.workers.poison import CannotFold
-from memctl.workers.rebuild import RebuildStopped
-from memctl.workers.refold import refold
-from memctl.workers.replay import replay
+from memctl.workers.erasure.erase import erase_round
+from memctl.workers.folding import drain
+from memctl.workers.folding.drain import Drainer, catch_up
+from memctl.workers.folding.poison import CannotFold
+from memctl.workers.folding.refold import refold
+from memctl.workers.rebuild.as_of import as_of
+from memctl.workers.rebuild.build import RebuildStopped
+from memctl.workers.rebuild.replay import replay
 
 Digests = dict[str, tuple[int, str]]
 

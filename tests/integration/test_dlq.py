@@ -23,11 +23,11 @@ from memctl.infra.log import mark
 from memctl.infra.log.append import append
 from memctl.infra.readmodels import generations
 from memctl.infra.settings import load_settings
-from memctl.workers import run as worker
-from memctl.workers.as_of import as_of
-from memctl.workers.drain import Drainer, catch_up
-from memctl.workers.rebuild import RebuildStopped
-from memctl.workers.replay import replay
+from memctl.workers.folding.drain import Drainer, catch_up
+from memctl.workers.rebuild.as_of import as_of
+from memctl.workers.rebuild.build import RebuildStopped
+from memctl.workers.rebuild.replay import replay
+from memctl.workers.runtime import worker
 
 SECRET = "the words that nobody but their session may show"
 EVENTS = [prompt(n, f"{SECRET} {n}") for n in range(1, 6)]

@@ -64,10 +64,11 @@ from memctl.infra.readmodels import generations, rebuilds
 from memctl.infra.readmodels import rows as readmodels
 from memctl.infra.redaction import prepare
 from memctl.infra.settings import Settings
-from memctl.workers import erasure, forgetting
-from memctl.workers.drain import Drainer
-from memctl.workers.processing import model
-from memctl.workers.replay import replay
+from memctl.workers.erasure import erase as erasure
+from memctl.workers.erasure import forgetting
+from memctl.workers.folding.drain import Drainer
+from memctl.workers.processors.runner import model
+from memctl.workers.rebuild.replay import replay
 
 SECRET = "AKIA" + "DEADBEEFDEADBEEF"
 

@@ -51,12 +51,12 @@ from memctl.infra.settings import Settings
 from memctl.infra.vectors import drift, store
 from memctl.infra.vectors import models as vector_models
 from memctl.infra.vectors.outbox import forget_unused, of_no_point
-from memctl.workers import forgetting
-from memctl.workers.as_of import as_of
-from memctl.workers.drain import Drainer
-from memctl.workers.outbox import WRITING, Outbox, OutboxLoop, only_one
-from memctl.workers.probing import BLOCK, Probe, StillThere, found_in
-from memctl.workers.replay import replay
+from memctl.workers.erasure import forgetting
+from memctl.workers.erasure.erasure_check import BLOCK, Probe, StillThere, found_in
+from memctl.workers.folding.drain import Drainer
+from memctl.workers.folding.outbox import WRITING, Outbox, OutboxLoop, only_one
+from memctl.workers.rebuild.as_of import as_of
+from memctl.workers.rebuild.replay import replay
 
 REMEMBERED = (prompt(1, f"please remember that {PHRASE} is ours"), prompt(2, "please remember the tea", session="t"))
 

@@ -14,8 +14,8 @@ from memctl.infra.readmodels import as_of_snapshots as glances
 from memctl.infra.readmodels import generations
 from memctl.infra.readmodels.as_of_snapshots import MOST_OF_ONE, MOST_WAITING, TooManyGlances
 from memctl.infra.readmodels.generations import Live
-from memctl.workers.erasure import nothing_rebuilt
-from memctl.workers.glances import Glances
+from memctl.workers.erasure.erase import nothing_rebuilt
+from memctl.workers.runtime.as_of_builder import Glances
 
 
 @pytest.fixture

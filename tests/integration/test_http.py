@@ -36,7 +36,7 @@ from memctl.infra.database import connect
 from memctl.infra.log.append import append
 from memctl.infra.log.mark import mark
 from memctl.infra.readmodels import generations, rebuilds
-from memctl.workers.drain import Drainer, catch_up
+from memctl.workers.folding.drain import Drainer, catch_up
 
 
 @pytest.fixture(scope="module")

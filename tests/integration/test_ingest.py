@@ -27,8 +27,8 @@ from memctl.infra.database import Connection, connect
 from memctl.infra.log.mark import move_mark
 from memctl.infra.log.read import read_stretch
 from memctl.infra.settings import Settings, load_settings
-from memctl.workers.drain import Drainer, catch_up
-from memctl.workers.replay import replay
+from memctl.workers.folding.drain import Drainer, catch_up
+from memctl.workers.rebuild.replay import replay
 
 
 @pytest.fixture

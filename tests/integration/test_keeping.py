@@ -43,7 +43,7 @@ from memctl.infra.log.migrate import migrate
 from memctl.infra.readmodels import generations
 from memctl.infra.redaction import Prepared
 from memctl.infra.settings import Settings, load_settings
-from memctl.workers.backups import LOCK, make_if_due
+from memctl.workers.runtime.backups import LOCK, make_if_due
 
 PHRASE = "the zq7vkx19mw harbour protocol"
 
@@ -307,7 +307,7 @@ def test_rules_that_came_later_cut_the_past_and_the_same_transcript_brings_nothi
     assert (again.new, again.variant) == (0, 0)
     found = hashed(log, move_mark(log))
     assert (found.altered.count, found.erased) == (0, done.events)
-    from memctl.workers.replay import replay
+    from memctl.workers.rebuild.replay import replay
 
     compared = replay(database_url, None, verify=True).compared
     assert [each.name for each in compared if not each.equal] == []

@@ -261,7 +261,7 @@ def cloned(location: str, remote: str) -> NewEvent:
 
 @pytest.fixture(scope="module")
 def fold(memory: Remembered) -> Callable[[], None]:
-    from memctl.workers.drain import Drainer, catch_up
+    from memctl.workers.folding.drain import Drainer, catch_up
 
     def folded() -> None:
         drainer = Drainer(memory.database_url)

@@ -18,7 +18,7 @@ from memctl.infra.log.append import append
 from memctl.infra.log.mark import move_mark
 from memctl.infra.readmodels import generations
 from memctl.infra.readmodels.generations import Lease, LeaseHeld, LeaseLost
-from memctl.workers.drain import Drainer
+from memctl.workers.folding.drain import Drainer
 
 SHARDS = 3
 

@@ -27,8 +27,8 @@ from memctl.infra.log.append import append
 from memctl.infra.log.read import read_events
 from memctl.infra.readmodels.processor_work import MOST_ATTEMPTS
 from memctl.infra.settings import Settings, load_settings
-from memctl.workers.llm_processors import EpisodeReader, Extractor, Judge, Summariser, llm_processors
-from memctl.workers.processing import Desk, process
+from memctl.workers.processors.language_model import EpisodeReader, Extractor, Judge, Summariser, llm_processors
+from memctl.workers.processors.runner import Desk, process
 
 MONTH = 30 * 86_400_000_000
 JUDGED = {"outcome": "failure", "why": "nothing was mended", "confidence": 0.9, "quotes": ["no such words anywhere"]}

@@ -32,8 +32,8 @@ from memctl.infra.vectors import models as vector_models
 from memctl.infra.vectors.digests import point_digests
 from memctl.infra.vectors.store import Scope
 from memctl.projections.vector_points import VectorPoint
-from memctl.workers.drain import Drainer, catch_up
-from memctl.workers.outbox import WRITING, Outbox, drop_leftovers, only_one
+from memctl.workers.folding.drain import Drainer, catch_up
+from memctl.workers.folding.outbox import WRITING, Outbox, drop_leftovers, only_one
 
 
 @contextlib.contextmanager

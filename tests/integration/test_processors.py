@@ -36,11 +36,11 @@ from memctl.infra.readmodels import generations
 from memctl.infra.readmodels import processor_work as processing
 from memctl.infra.readmodels.processor_work import WorkLost
 from memctl.infra.settings import Settings, load_settings
-from memctl.workers.consolidator import Consolidator, Overtaken, TooManyChanges, consolidate, plan
-from memctl.workers.processing import Desk, Failed, Outcome, ProcessorLoop, Work, process
-from memctl.workers.reflector import Reflector
-from memctl.workers.replay import replay
-from memctl.workers.staleness import StalenessChecker
+from memctl.workers.processors.consolidator import Consolidator, Overtaken, TooManyChanges, consolidate, plan
+from memctl.workers.processors.reflector import Reflector
+from memctl.workers.processors.runner import Desk, Failed, Outcome, ProcessorLoop, Work, process
+from memctl.workers.processors.staleness import StalenessChecker
+from memctl.workers.rebuild.replay import replay
 
 EVERYWHERE = Places(None, "everywhere", None)
 NOTE = (
@@ -343,7 +343,7 @@ class Waiting(Counting):
 
 
 def test_a_worker_that_stops_gives_back_what_it_will_not_finish(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("memctl.workers.processing.EVERY_S", 0.01)
+    monkeypatch.setattr("memctl.workers.processors.runner.EVERY_S", 0.01)
     monkeypatch.setenv("MEMCTL_LLM__TIMEOUT_S", "600")
     processor = Waiting()
     loop = ProcessorLoop(load_settings(), [processor], threading.Event())
@@ -387,7 +387,7 @@ class Looking(Counting):
 def test_whoever_lacks_what_all_its_work_needs_rests_and_the_others_go_on(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memctl.workers.processing.EVERY_S", 0.01)
+    monkeypatch.setattr("memctl.workers.processors.runner.EVERY_S", 0.01)
     away, looking = Away(), Looking()
     loop = ProcessorLoop(desk.settings, [away, looking], threading.Event())
     loop.start()

@@ -23,10 +23,10 @@ from memctl.infra.log.append import append
 from memctl.infra.log.mark import move_mark
 from memctl.infra.readmodels import generations, rebuilds
 from memctl.infra.readmodels.generations import LeaseLost, Live
-from memctl.workers.drain import Drainer, Heartbeat, OtherRules, catch_up
-from memctl.workers.replay import ReplayRunning, replay
-from memctl.workers.stage1 import Stage1
-from memctl.workers.stage2 import Stage2
+from memctl.workers.folding.drain import Drainer, Heartbeat, OtherRules, catch_up
+from memctl.workers.folding.stage1 import Stage1
+from memctl.workers.folding.stage2 import Stage2
+from memctl.workers.rebuild.replay import ReplayRunning, replay
 
 HISTORY = everything()
 

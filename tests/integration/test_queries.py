@@ -39,7 +39,7 @@ from memctl.infra.log.spaces import space_id
 from memctl.infra.readmodels import generations
 from memctl.infra.readmodels import rows as readmodels
 from memctl.infra.vectors import store
-from memctl.workers.drain import Drainer, catch_up
+from memctl.workers.folding.drain import Drainer, catch_up
 
 T = TypeVar("T")
 

@@ -20,10 +20,10 @@ from memctl.infra.database import Connection, connect
 from memctl.infra.log.append import append
 from memctl.infra.log.mark import mark
 from memctl.infra.readmodels import dead_letters, generations, rebuilds
-from memctl.workers import replay
-from memctl.workers.as_of import as_of
-from memctl.workers.rebuild import RebuildStopped
-from memctl.workers.refold import refold
+from memctl.workers.folding.refold import refold
+from memctl.workers.rebuild import replay
+from memctl.workers.rebuild.as_of import as_of
+from memctl.workers.rebuild.build import RebuildStopped
 
 
 @pytest.fixture

@@ -32,8 +32,8 @@ from memctl.infra.log.mark import move_mark
 from memctl.infra.log.spaces import space_id, space_names
 from memctl.infra.readmodels import generations
 from memctl.infra.settings import Settings, load_settings
-from memctl.workers import forgetting
-from memctl.workers.replay import replay
+from memctl.workers.erasure import forgetting
+from memctl.workers.rebuild.replay import replay
 
 
 @pytest.fixture

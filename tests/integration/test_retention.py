@@ -29,8 +29,8 @@ from memctl.infra.log import erase
 from memctl.infra.log.append import append
 from memctl.infra.readmodels import generations
 from memctl.infra.settings import Settings, load_settings
-from memctl.workers import forgetting, retention
-from memctl.workers.replay import replay
+from memctl.workers.erasure import forgetting, retention
+from memctl.workers.rebuild.replay import replay
 
 DAY = 24
 """Hours, as `workshop` counts sessions."""

@@ -22,7 +22,7 @@ from memctl.infra.database import Connection
 from memctl.infra.log.append import append
 from memctl.infra.readmodels import dead_letters, generations
 from memctl.infra.readmodels.dead_letters import Fault, Target
-from memctl.workers.drain import Drainer, catch_up
+from memctl.workers.folding.drain import Drainer, catch_up
 
 FIRST = prompt(1)
 

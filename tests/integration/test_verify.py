@@ -37,9 +37,9 @@ from memctl.infra.readmodels import rows as readmodels
 from memctl.infra.settings import Settings, load_settings
 from memctl.infra.vectors import drift, outbox, store
 from memctl.infra.vectors import models as vector_models
-from memctl.workers.drain import Drainer, catch_up
-from memctl.workers.outbox import Outbox, OutboxLoop, Scrub, drop_collections
-from memctl.workers.replay import replay
+from memctl.workers.folding.drain import Drainer, catch_up
+from memctl.workers.folding.outbox import Outbox, OutboxLoop, Scrub, drop_collections
+from memctl.workers.rebuild.replay import replay
 
 
 @pytest.fixture(scope="module")

@@ -37,8 +37,8 @@ from memctl.infra.database import connect
 from memctl.infra.embedders import NONE, Embedders
 from memctl.infra.log.append import append
 from memctl.infra.settings import load_settings
-from memctl.workers import forgetting
-from memctl.workers.drain import Drainer, catch_up
+from memctl.workers.erasure import forgetting
+from memctl.workers.folding.drain import Drainer, catch_up
 
 TOKEN = "the-viewers-token"
 HOSTILE = "<script>document.title='pwned'</script><img src=x onerror=\"document.title='pwned'\"> please always keep it"

@@ -26,7 +26,7 @@ from memctl.domain.knowledge.consolidation import (
 )
 from memctl.projections.consolidated import KEPT, Consolidated, Logged, consolidated, consolidation_log
 from memctl.projections.kernel import Changed, Recorded
-from memctl.workers.consolidator import with_all_they_took_in
+from memctl.workers.processors.consolidator import with_all_they_took_in
 
 A, B, C = Member("a", "1"), Member("b", "2"), Member("c", "3")
 

@@ -130,3 +130,16 @@ def test_nine_lines_in_an_output_of_a_megabyte_are_read_at_five_megabytes_a_seco
     assert (
         seconds(lambda each: errors_in(each, "pip install .", failed=True, exit_code=1), text) < len(text) / 5_000_000
     )
+
+
+REPORTS = ("--- FAIL: a\n", "(fail) a\nError\n", "  ● a › b\n", " ✖ a (1ms)\n", "FAILED a.py::b - x\n")
+
+
+@pytest.mark.parametrize("report", REPORTS)
+def test_reports_of_thousands_of_failures_cost_no_more_than_those_that_are_named(report: str) -> None:
+    def errors(text: str) -> object:
+        return errors_in(text, "make test", failed=True, exit_code=1)
+
+    errors(report)
+    kept, pasted = ((report * size)[:size] for size in (16_000, 400_000))
+    assert max(seconds(errors, kept), seconds(errors, pasted)) < 0.08

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from memctl.domain.events.event import Event
 from memctl.domain.events.observations import PromptSubmitted
 from memctl.domain.events.processor_events import PROCESSORS, ProcessorFailed
-from memctl.workers.llm_processors import HEAD, TAIL, Extractor, Subject, material_of
-from memctl.workers.processing import MOST_SOURCES, outcome
+from memctl.workers.processors.language_model import HEAD, TAIL, Extractor, Subject, material_of
+from memctl.workers.processors.runner import MOST_SOURCES, outcome
 
 WHOLE = Subject(id="s", stream="s", location="", began=NOON, ended=NOON + 10**12)
 

@@ -20,7 +20,7 @@ from memctl.infra.database import DatabaseUnavailable
 from memctl.infra.readmodels.dead_letters import DeadLetter, Fault, LeftOut, Skip, Target
 from memctl.infra.readmodels.generations import LeaseLost
 from memctl.projections.stage1 import fold_stream
-from memctl.workers.poison import CannotFold, Letters, first_fault, fold_whole, of_content
+from memctl.workers.folding.poison import CannotFold, Letters, first_fault, fold_whole, of_content
 
 STREAM = "session/claude-code/s1"
 

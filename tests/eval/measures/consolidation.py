@@ -30,9 +30,9 @@ from memctl.infra.log.migrate import migrate
 from memctl.infra.readmodels import generations
 from memctl.infra.settings import load_settings
 from memctl.projections.memory_rows import Memory
-from memctl.workers.consolidator import consolidate
-from memctl.workers.drain import Drainer, catch_up
-from memctl.workers.processing import Desk, memories
+from memctl.workers.folding.drain import Drainer, catch_up
+from memctl.workers.processors.consolidator import consolidate
+from memctl.workers.processors.runner import Desk, memories
 
 ROUNDS, DAYS_APART, ASKED, FIRST = 20, 10, 300, 10
 EVERYWHERE = Places(None, "everywhere", None)
