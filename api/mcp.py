@@ -18,10 +18,10 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import ToolAnnotations
 from pydantic import Field
 
-from memctl.api.access import Caller
 from memctl.api.client import Client, Refused
-from memctl.domain.errors import MemctlError
-from memctl.domain.recalled import quoted
+from memctl.api.reading.caller import Caller
+from memctl.domain.events.recalls import quoted
+from memctl.domain.support.errors import MemctlError
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
@@ -259,14 +259,14 @@ def server(connect: Callable[[], Client], here: str | None = None) -> MCPServer:
 def serve_http(settings: Settings, port: int) -> None:
     """Serve over streamable HTTP on a port of loopback, at `/mcp`, until SIGTERM or SIGINT.
 
-    Who asks needs the API's token or a key, is refused as the API refuses (`memctl.api.auth`), and may through these
-    tools what it may there. Where nobody names a project, memory of all of them is searched: one server answers
+    Who asks needs the API's token or a key, is refused as the API refuses (`memctl.api.server.auth`), and may through
+    these tools what it may there. Where nobody names a project, memory of all of them is searched: one server answers
     sessions in many places. Raises: NotRunning.
     """
     import uvicorn
 
-    from memctl.api.auth import Guard, names_of
-    from memctl.api.serve import NoToken
+    from memctl.api.server.auth import Guard, names_of
+    from memctl.api.server.serve import NoToken
 
     url = settings.require("api_url")
     if not settings.api_token:

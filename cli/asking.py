@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from memctl.cli.output import tell
-from memctl.domain.errors import MemctlError
+from memctl.domain.support.errors import MemctlError
 
 if TYPE_CHECKING:
     from memctl.api.client import Client, NotYet

@@ -12,8 +12,8 @@ import click
 from memctl.cli.output import Column, print_json, print_lines, print_table, tell, when
 
 if TYPE_CHECKING:
-    from memctl.api.dead_letters import Letter
-    from memctl.api.reader import Reader
+    from memctl.api.checks.dead_letters import Letter
+    from memctl.api.reading.reader import Reader
     from memctl.infra.settings import Settings
 
 _as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -42,8 +42,8 @@ def list_(as_json: bool) -> None:
     \b
     memctl dlq list
     """
-    from memctl.api import dead_letters
-    from memctl.api.health import last_replay
+    from memctl.api.checks import dead_letters
+    from memctl.api.checks.health import last_replay
 
     with _reading() as (_, reader):
         found = dead_letters.standing(reader)
@@ -74,7 +74,7 @@ def show(id: int, as_json: bool) -> None:
     """
     import msgspec
 
-    from memctl.api import dead_letters
+    from memctl.api.checks import dead_letters
 
     with _reading() as (_, reader):
         found = dead_letters.show(reader, id)
@@ -111,7 +111,7 @@ def retry(ids: tuple[int, ...], everything: bool, as_json: bool) -> None:
         raise click.UsageError("name dead letters or say --all, one of the two")
     import msgspec
 
-    from memctl.api import dead_letters
+    from memctl.api.checks import dead_letters
 
     with _reading() as (_, reader):
         left = dead_letters.retry(reader, ids)
@@ -140,7 +140,7 @@ def drop(id: str, reason: str, projection: str, key: str | None, yes: bool) -> N
     \b
     memctl dlq drop 17 --reason "a test that was never real"
     """
-    from memctl.api import dead_letters
+    from memctl.api.checks import dead_letters
 
     if not id.isdecimal():
         source = _uuid(id)
@@ -163,7 +163,7 @@ def drop(id: str, reason: str, projection: str, key: str | None, yes: bool) -> N
 
 @contextlib.contextmanager
 def _reading() -> Iterator[tuple[Settings, Reader]]:
-    from memctl.api.reader import reader_of
+    from memctl.api.reading.reader import reader_of
     from memctl.infra.database import connect, outages
     from memctl.infra.settings import load_settings
 

@@ -76,7 +76,7 @@ def evaluate(
 
 def _own() -> list[Dataset]:
     from memctl.api.evaluation.own import own_history
-    from memctl.api.reader import Readers
+    from memctl.api.reading.reader import Readers
     from memctl.infra.settings import load_settings
 
     settings = load_settings()

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from memctl.cli.output import Column, print_json, print_lines, print_table, tell, when
-from memctl.domain.wording import size
+from memctl.domain.support.wording import size
 
 if TYPE_CHECKING:
     from uuid import UUID
 
-    from memctl.api.forget import Forgotten, Preview
+    from memctl.api.erasure.scope import Forgotten, Preview
     from memctl.infra.database import Connection
     from memctl.infra.settings import Settings
 
@@ -67,9 +67,9 @@ def forget(
     """
     import msgspec
 
-    from memctl.api import forget as forgetting
-    from memctl.api.reader import reader_of
-    from memctl.api.redacting import open_redactions, redact_past
+    from memctl.api.erasure import scope as forgetting
+    from memctl.api.erasure.redaction import open_redactions, redact_past
+    from memctl.api.reading.reader import reader_of
 
     asked = {"id": id_, "session": session, "project": project, "before": before, "match": match}
     named = [name for name, value in asked.items() if value]
@@ -104,7 +104,7 @@ def forget(
                 click.confirm("Forget it?", abort=True, err=True)
             done = [forgetting.forget(settings, connection, reader.space_id, plan, qdrant, reason)]
     if scrub:
-        from memctl.api.scrub import scrub as build_anew
+        from memctl.api.erasure.scrub import scrub as build_anew
 
         build_anew(settings, tell)
     if as_json:
@@ -152,9 +152,9 @@ def prune(days: int | None, dry_run: bool, yes: bool, as_json: bool) -> None:
     """
     import msgspec
 
-    from memctl.api import forget as forgetting
+    from memctl.api.erasure import scope as forgetting
     from memctl.infra.log.spaces import space_id as space_of
-    from memctl.workers import retention
+    from memctl.workers.erasure import retention
 
     with _connected() as (settings, connection, qdrant):
         days = days or settings.storage.keep_days
@@ -224,7 +224,7 @@ def _tell(done: Forgotten) -> None:
 def _connected() -> Iterator[tuple[Settings, Connection, Any]]:
     from memctl.infra.database import connect
     from memctl.infra.settings import load_settings
-    from memctl.workers.forgetting import store_of
+    from memctl.workers.erasure.forgetting import store_of
 
     settings = load_settings()
     with store_of(settings) as qdrant, connect(settings.require("database_url"), name="memctl forget") as connection:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from memctl.api.ingest import Account
+    from memctl.api.write.ingest import Account
 
 
 @click.command(name="import")
@@ -27,8 +27,8 @@ def import_legacy(paths: tuple[Path, ...], dry_run: bool, wait: bool, as_json: b
     memctl import ~/bot/memory.db --dry-run
     memctl import exported.jsonl --wait
     """
-    from memctl.api.exporting import is_export
-    from memctl.api.importing import account_of, import_stores, stores
+    from memctl.api.write.exporting import is_export
+    from memctl.api.write.importing import account_of, import_stores, stores
 
     examples: list[str] = []
     if exports := [path for path in paths if is_export(path)]:
@@ -38,7 +38,7 @@ def import_legacy(paths: tuple[Path, ...], dry_run: bool, wait: bool, as_json: b
     elif dry_run:
         account, examples = account_of(stores(paths))
     else:
-        from memctl.api.commands import Intake
+        from memctl.api.write.event_writer import Intake
         from memctl.cli.ingest import wait_until_folded
         from memctl.infra.settings import load_settings
 
@@ -59,9 +59,9 @@ def import_legacy(paths: tuple[Path, ...], dry_run: bool, wait: bool, as_json: b
 
 
 def _exports(paths: list[Path], wait: bool) -> Account:
-    from memctl.api.commands import Intake
-    from memctl.api.exporting import import_export
-    from memctl.api.ingest import Account
+    from memctl.api.write.event_writer import Intake
+    from memctl.api.write.exporting import import_export
+    from memctl.api.write.ingest import Account
     from memctl.cli.ingest import wait_until_folded
     from memctl.infra.settings import load_settings
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from memctl.api.ingest import Account
-    from memctl.infra.silence import Silence
+    from memctl.api.write.ingest import Account
+    from memctl.infra.hooks.capture_policy import Silence
 
 KINDS_SHOWN = 8
 """Kinds of lines without events that people are told of, the most frequent; clients have some fifty."""
@@ -57,11 +57,11 @@ def ingest(
     """
     if from_stdin:  # alone, or with --agent and --event, it never comes here: see `memctl.infra.hook`
         raise click.UsageError("--stdin takes one hook payload, --agent and --event, and nothing else")
-    from memctl.api.commands import Intake
-    from memctl.api.ingest import Account
-    from memctl.api.ingest import follow as follow_files
+    from memctl.api.write.event_writer import Intake
+    from memctl.api.write.ingest import Account
+    from memctl.api.write.ingest import follow as follow_files
+    from memctl.infra.hooks.capture_policy import Silence
     from memctl.infra.settings import load_settings
-    from memctl.infra.silence import Silence
     from memctl.infra.transcripts.files import default_sources, discover
     from memctl.infra.transcripts.sniff import READERS
 
@@ -142,8 +142,8 @@ def _asked_to_stop() -> threading.Event:
 def wait_until_folded(intake: Any) -> None:
     from rich.console import Console
 
-    from memctl.api.dead_letters import parked_in
-    from memctl.api.progress import caught_up
+    from memctl.api.checks.dead_letters import parked_in
+    from memctl.api.checks.progress import caught_up
 
     console = Console(stderr=True)
     with console.status("folding") as shown:
@@ -157,7 +157,7 @@ def _with_progress(intake: Any, files: list[Path], again: bool, account: Account
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
-    from memctl.api.ingest import ingest as ingest_files
+    from memctl.api.write.ingest import ingest as ingest_files
 
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn(),
                TimeRemainingColumn())  # fmt: skip

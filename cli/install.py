@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from memctl.infra.clients import ALIASES, CLIENTS
+from memctl.infra.hooks.clients import ALIASES, CLIENTS
 
 if TYPE_CHECKING:
-    from memctl.infra.client_files import Change
+    from memctl.infra.hooks.client_files import Change
 
 AUTOSTART = "autostart"
 
@@ -35,8 +35,9 @@ def install(client: str, uninstall: bool, yes: bool, dry_run: bool) -> None:
     memctl install codex --uninstall
     memctl install autostart
     """
-    from memctl.infra import clients
-    from memctl.infra.settings import default_data_dir, load_settings
+    from memctl.infra.data_dir import default_data_dir
+    from memctl.infra.hooks import clients
+    from memctl.infra.settings import load_settings
 
     settings = load_settings()
     elsewhere = settings.data_dir if settings.data_dir != default_data_dir() else None
@@ -66,7 +67,7 @@ def _written(changes: list[Change], already: str, yes: bool, dry_run: bool) -> b
     """Show changes, ask, and write them. False where nothing was written: `already` says what is so."""
     import difflib
 
-    from memctl.infra import client_files
+    from memctl.infra.hooks import client_files
 
     changes = [change for change in changes if change.before != change.after]
     if not changes:

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from memctl.cli.output import print_json, print_lines, tell
-from memctl.domain.wording import size
+from memctl.domain.support.wording import size
 
 _as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
@@ -27,13 +27,13 @@ def backup(folder: Path | None, keep: int | None, file: Path | None, as_json: bo
     memctl backup                  # into `backups` of the data directory
     memctl backup /mnt/disk --keep 7
     """
-    from memctl.infra.log import archive
+    from memctl.infra.backup import archive
 
     if file is not None:
         manifest = archive.check(file)
         written = file
     else:
-        from memctl.infra.backups import backup as write
+        from memctl.infra.backup.copies import backup as write
         from memctl.infra.database import connect
         from memctl.infra.settings import load_settings
 
@@ -70,10 +70,10 @@ def restore(file: Path | None, receipts: tuple[Path, ...], set_aside: bool, as_j
     """
     import msgspec
 
-    from memctl.api import backups
+    from memctl.api.checks import backups
+    from memctl.infra.backup import archive
     from memctl.infra.database import connect
     from memctl.infra.embedded import instance
-    from memctl.infra.log import archive
     from memctl.infra.settings import load_settings
 
     settings = load_settings()
@@ -85,7 +85,7 @@ def restore(file: Path | None, receipts: tuple[Path, ...], set_aside: bool, as_j
     with connect(settings.require("database_url"), name="memctl restore") as connection:
         done = backups.restore(settings, connection, chosen, receipts)
     if done.redacted:
-        from memctl.api.redacting import redact_past
+        from memctl.api.erasure.redaction import redact_past
 
         tell("the log was redacted after that backup was made: today's rules are applied to it")
         redact_past(settings, tell=tell)
@@ -119,10 +119,10 @@ def export(file: Path | None, session: str | None, project: str | None) -> None:
     """
     import sys
 
-    from memctl.api.exporting import export as write
+    from memctl.api.write.exporting import export as write
     from memctl.cli.asking import placed
+    from memctl.infra.data_dir import open_private
     from memctl.infra.database import connect
-    from memctl.infra.embedded.places import open_private
     from memctl.infra.settings import load_settings
 
     settings = load_settings()
@@ -151,7 +151,7 @@ def redact(dry_run: bool, as_json: bool) -> None:
     """
     import msgspec
 
-    from memctl.api.redacting import redact_past
+    from memctl.api.erasure.redaction import redact_past
     from memctl.infra.settings import load_settings
 
     done = redact_past(load_settings(), dry=dry_run, tell=tell)
@@ -173,7 +173,7 @@ def reset(confirm: bool, backup: bool) -> None:
     \b
     memctl reset --backup
     """
-    from memctl.api.resetting import reset as begin_anew
+    from memctl.api.erasure.resetting import reset as begin_anew
     from memctl.infra.settings import load_settings
 
     settings = load_settings()

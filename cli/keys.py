@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from memctl.domain import patterns
-from memctl.infra.keys import SCOPES, Scope
+from memctl.domain.support import patterns
+from memctl.infra.api_keys import SCOPES, Scope
 
 if TYPE_CHECKING:
-    from memctl.api.reader import Reader
-    from memctl.infra.keys import Key
+    from memctl.api.reading.reader import Reader
+    from memctl.infra.api_keys import Key
 
 _UNITS = {"h": "hours", "d": "days", "w": "weeks"}
 
@@ -60,10 +60,10 @@ def add(name: str, scopes: tuple[Scope, ...], projects: tuple[str, ...], expires
     """
     import msgspec
 
-    from memctl.api.places import project_asked
+    from memctl.api.reading.places import project_asked
     from memctl.cli.output import print_json
-    from memctl.domain.limits import given
-    from memctl.infra import keys as known
+    from memctl.domain.projects.key_limits import given
+    from memctl.infra import api_keys as known
 
     until = _until(expires) if expires else None
     with _reader() as reader:
@@ -90,7 +90,7 @@ def list_keys(everything: bool, as_json: bool) -> None:
     import msgspec
 
     from memctl.cli.output import print_json, print_lines
-    from memctl.infra import keys as known
+    from memctl.infra import api_keys as known
 
     now = datetime.now(UTC)
     with _reader() as reader:
@@ -117,7 +117,7 @@ def revoke(key: str, as_json: bool) -> None:
     import msgspec
 
     from memctl.cli.output import print_json
-    from memctl.infra import keys as known
+    from memctl.infra import api_keys as known
 
     with _reader() as reader:
         gone = known.revoke(reader.connection, reader.space, key)
@@ -129,7 +129,7 @@ def revoke(key: str, as_json: bool) -> None:
 
 @contextmanager
 def _reader() -> Iterator[Reader]:
-    from memctl.api.reader import reader_of
+    from memctl.api.reading.reader import reader_of
     from memctl.infra.database import connect, outages
     from memctl.infra.settings import load_settings
 

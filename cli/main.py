@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 import click
 
-from memctl.domain.errors import MemctlError
+from memctl.domain.support.errors import MemctlError
 
 SECTIONS = {
     "Run": {

@@ -28,7 +28,7 @@ def worker(ready_file: Path | None) -> None:
     \b
     memctl worker
     """
-    from memctl.workers.run import run_worker
+    from memctl.workers.runtime.worker import run_worker
 
     run_worker(_settings(), ready_file)
 
@@ -40,7 +40,7 @@ def serve() -> None:
     \b
     MEMCTL_API_URL=http://127.0.0.1:8760 MEMCTL_API_TOKEN=… memctl serve
     """
-    from memctl.api.serve import run_api
+    from memctl.api.server.serve import run_api
 
     run_api(_settings())
 
@@ -52,7 +52,7 @@ def door() -> None:
     \b
     memctl door
     """
-    from memctl.api.door import run_door
+    from memctl.api.write.door import run_door
 
     run_door(_settings())
 
@@ -68,7 +68,7 @@ def relay() -> None:
     \b
     MEMCTL_API_URL=https://memory.example memctl relay
     """
-    from memctl.api.relay import run_relay
+    from memctl.api.write.relay import run_relay
 
     run_relay(_settings())
 
@@ -91,7 +91,7 @@ def traces(share: float) -> None:
     import signal
     import threading
 
-    from memctl.workers.traces import follow
+    from memctl.workers.processors.traces import follow
 
     stop = threading.Event()
     for each in (signal.SIGTERM, signal.SIGINT):
@@ -133,9 +133,9 @@ def init() -> None:
     \b
     MEMCTL_DATABASE_URL=postgresql://memctl@db.example/memctl memctl init
     """
-    from memctl.infra import generations
     from memctl.infra.database import connect
     from memctl.infra.log.migrate import migrate
+    from memctl.infra.readmodels import generations
 
     settings = _settings()
     url = settings.require("database_url")

@@ -12,8 +12,8 @@ from memctl.cli.asking import NOTHING_FOUND
 from memctl.cli.output import line, print_json, print_lines, tell, when
 
 if TYPE_CHECKING:
-    from memctl.workers.consolidator import Change
-    from memctl.workers.processing import Desk, Processor
+    from memctl.workers.processors.consolidator import Change
+    from memctl.workers.processors.runner import Desk, Processor
 
 _as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
@@ -46,8 +46,8 @@ def consolidate(preview: bool, force: bool, undo: str | None, log_: bool, limit:
     if log_:
         _log(limit, as_json)
         return
-    from memctl.workers import consolidator
-    from memctl.workers.processing import wake
+    from memctl.workers.processors import consolidator
+    from memctl.workers.processors.runner import wake
 
     with _desk() as desk:
         if preview:
@@ -68,14 +68,14 @@ def consolidate(preview: bool, force: bool, undo: str | None, log_: bool, limit:
 def _shown(change: Change) -> dict[str, Any]:
     import msgspec
 
-    from memctl.domain.event import type_of
+    from memctl.domain.events.event import type_of
 
     payload = msgspec.to_builtins(change.payload)
     return {"type": type_of(change.payload).name, **payload, "titles": list(change.titles)}
 
 
 def _verb(change: Change) -> str:
-    from memctl.domain.event import type_of
+    from memctl.domain.events.event import type_of
 
     return type_of(change.payload).name.partition(".")[2]
 
@@ -107,7 +107,7 @@ def reflect(project: str | None, as_json: bool) -> None:
     memctl reflect
     memctl reflect --project ledger
     """
-    from memctl.workers.reflector import Reflector
+    from memctl.workers.processors.reflector import Reflector
 
     with _desk() as desk:
         anchor = _anchor(desk, project) if project else ""
@@ -129,7 +129,7 @@ def maintain(as_json: bool) -> None:
     \b
     memctl maintain
     """
-    from memctl.workers.processors import by_model, by_rule
+    from memctl.workers.processors.registry import by_model, by_rule
 
     done = {}
     with _desk() as desk:
@@ -155,7 +155,7 @@ def judge(as_json: bool) -> None:
     with _desk() as desk:
         if desk.settings.llm.provider == "none":
             raise click.ClickException("no language model is configured (llm.provider); the rules judge by themselves")
-        from memctl.workers.llm_processors import Judge
+        from memctl.workers.processors.language_model import Judge
 
         count = _run(desk, Judge())
     if as_json:
@@ -198,14 +198,14 @@ def _amount(value: float) -> str:
 def _anchor(desk: Desk, project: str) -> str:
     import os
 
-    from memctl.infra.places import known_projects
+    from memctl.infra.readmodels.known_projects import known_projects
 
     named = os.path.abspath(project) if project.startswith((".", "~", "/")) else project
     return known_projects(desk.connection, desk.live, desk.space_id).one(named).anchor
 
 
 def _run(desk: Desk, processor: Processor) -> int:
-    from memctl.workers.processing import process, wake
+    from memctl.workers.processors.runner import process, wake
 
     count = process(desk, processor)
     if count:
@@ -217,7 +217,7 @@ def _run(desk: Desk, processor: Processor) -> int:
 def _desk() -> Iterator[Desk]:
     from memctl.infra.database import connect
     from memctl.infra.settings import load_settings
-    from memctl.workers.processing import Desk
+    from memctl.workers.processors.runner import Desk
 
     settings = load_settings()
     with connect(settings.require("database_url"), name="memctl processor") as connection:

@@ -10,8 +10,8 @@ import click
 from memctl.cli.asking import NOTHING_FOUND, SHORT_ID, looking_back, placed, reading, running
 from memctl.cli.output import Cell, Column, line, print_json, print_lines, print_table, safe, tell, when
 from memctl.cli.say import say, told
-from memctl.domain.errors import MemctlError
-from memctl.domain.wording import span
+from memctl.domain.support.errors import MemctlError
+from memctl.domain.support.wording import span
 
 _SECTIONS = {
     "tech_stack": "Stack",

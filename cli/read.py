@@ -10,7 +10,7 @@ import click
 
 from memctl.cli.asking import NOTHING_FOUND, SHORT_ID, looking_back, placed, reading, running
 from memctl.cli.output import Cell, Column, broken, line, print_json, print_lines, print_table, safe, tell, when
-from memctl.domain.wording import fix_and_why, span
+from memctl.domain.support.wording import fix_and_why, span
 
 
 @click.command()
@@ -178,7 +178,7 @@ def events(as_json: bool) -> None:
     \b
     memctl events
     """
-    from memctl.domain.event import event_types
+    from memctl.domain.events.event import event_types
 
     if as_json:
         print_json(

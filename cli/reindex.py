@@ -20,16 +20,17 @@ def reindex(wait: bool, as_json: bool) -> None:
     memctl reindex --wait
     """
     from memctl.cli.output import print_json, progress_bar, tell
-    from memctl.infra import generations, outbox
     from memctl.infra.database import connect
+    from memctl.infra.readmodels import generations
     from memctl.infra.settings import load_settings
+    from memctl.infra.vectors import outbox
 
     settings = load_settings()
     with connect(settings.require("database_url"), name="memctl reindex") as connection:
         generation = generations.live(connection).stage2
         points = outbox.queue_all(connection, generation)
         if wait:
-            from memctl.api.progress import caught_up
+            from memctl.api.checks.progress import caught_up
 
             with progress_bar() as progress:
                 for waiting in caught_up(connection):

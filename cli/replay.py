@@ -13,9 +13,9 @@ import click
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient
 
-    from memctl.domain.event import Position
+    from memctl.domain.events.event import Position
     from memctl.infra.settings import Settings
-    from memctl.workers.replay import Replayed
+    from memctl.workers.rebuild.replay import Replayed
 
 
 @click.command()
@@ -90,8 +90,8 @@ def _replay(
     as_json: bool,
 ) -> None:
     from memctl.cli.output import progress_bar
-    from memctl.workers.replay import replay as run
-    from memctl.workers.replay import stages_of
+    from memctl.workers.rebuild.replay import replay as run
+    from memctl.workers.rebuild.replay import stages_of
 
     first = stages_of(names)
     watched(settings)
@@ -125,14 +125,14 @@ def _replay(
 
 def watched(settings: Settings) -> None:
     """Have the folds that follow watched, unless others share this process: one that makes no progress ends them."""
-    from memctl.workers import stuck
+    from memctl.workers.rebuild import stuck
 
     if click.get_current_context().find_root().obj is not None:
         stuck.watched(settings.require("database_url"))
 
 
 def _roll_back(settings: Settings, as_json: bool) -> None:
-    from memctl.workers.replay import rollback as run
+    from memctl.workers.rebuild.replay import rollback as run
 
     with _vectors(settings) as qdrant:
         result = run(settings.require("database_url"), qdrant)
@@ -146,9 +146,9 @@ def _status(settings: Settings, as_json: bool) -> None:
     import msgspec
 
     from memctl.cli.output import print_json, when
-    from memctl.domain.wording import span
-    from memctl.infra import rebuilds
+    from memctl.domain.support.wording import span
     from memctl.infra.database import connect, outages
+    from memctl.infra.readmodels import rebuilds
 
     with outages(), connect(settings.require("database_url"), name="memctl status") as connection:
         found = rebuilds.progress(connection, 10)
@@ -173,11 +173,11 @@ def _as_of(
     settings: Settings, moment: str, names: tuple[str, ...], processes: int | None, *, rows: bool, as_json: bool
 ) -> None:
     from memctl.cli.output import print_json, progress_bar
-    from memctl.infra import readmodels
     from memctl.infra.database import connect
     from memctl.infra.log.mark import position_at
+    from memctl.infra.readmodels import rows as readmodels
     from memctl.projections.kernel import projections
-    from memctl.workers.as_of import as_of
+    from memctl.workers.rebuild.as_of import as_of
 
     at: Position | datetime = _position(moment) if moment.isascii() and moment.isdigit() else _time(moment)
     url = settings.require("database_url")
@@ -219,7 +219,7 @@ def _print_rows(name: str, rows: Iterator[tuple[str, bytes]]) -> None:
 
 
 def _position(text: str) -> Position:
-    from memctl.domain.event import Position
+    from memctl.domain.events.event import Position
 
     return Position(int(text[:19]))  # whatever is longer lies beyond the log, and so does its beginning
 

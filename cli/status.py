@@ -18,14 +18,14 @@ import click
 
 from memctl.cli.output import Cell, Column, line, print_json, table_lines, tell, when
 from memctl.cli.up import data_dir_option
-from memctl.domain.errors import MemctlError
-from memctl.domain.wording import size, span
+from memctl.domain.support.errors import MemctlError
+from memctl.domain.support.wording import size, span
 
 if TYPE_CHECKING:
-    from memctl.api.health import Health
-    from memctl.infra.backups import Kept
+    from memctl.api.checks.health import Health
+    from memctl.infra.backup.copies import Kept
     from memctl.infra.embedded.instance import Status
-    from memctl.infra.relayed import Seen
+    from memctl.infra.hooks.remote_progress import Seen
     from memctl.infra.settings import Settings
 
 LABEL = 10
@@ -63,9 +63,11 @@ class Look:
 
 def look_at(settings: Settings) -> Look:
     """How everything is now."""
-    from memctl.infra import backups, logs, spool
+    from memctl.infra import logs
+    from memctl.infra.backup import copies as backups
     from memctl.infra.embedded import instance
-    from memctl.infra.relayed import relay_seen
+    from memctl.infra.hooks import spool
+    from memctl.infra.hooks.remote_progress import relay_seen
 
     found = instance.status(settings)
     return Look(
@@ -168,7 +170,7 @@ def troubles_of(look: Look) -> list[str]:
 
 def _of(health: Health, *, needs: bool) -> list[str]:
     """What needs a person, or passes by itself, as everything else says it too."""
-    from memctl.api.health import troubles
+    from memctl.api.checks.health import troubles
 
     return [str(trouble) for trouble in troubles(health) if trouble.needs == needs]
 
@@ -339,8 +341,8 @@ def _pressed_q(seconds: float) -> bool:
 
 def _health(settings: Settings) -> Health | None:
     """None where the database cannot be asked now, which is told elsewhere."""
-    from memctl.api.health import health, servers
-    from memctl.api.reader import reader_of
+    from memctl.api.checks.health import health, servers
+    from memctl.api.reading.reader import reader_of
     from memctl.infra.database import connect, outages
 
     try:
@@ -371,7 +373,7 @@ def _cpu_seconds(pid: int) -> float:
 def _as_json(look: Look, needs_a_person: bool) -> dict[str, Any]:
     import msgspec
 
-    from memctl.api.health import troubles as all_troubles
+    from memctl.api.checks.health import troubles as all_troubles
 
     found, health = look.status, look.health
     standing = None if health is None else health.standing

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from memctl.infra.silence import Off
+    from memctl.infra.hooks.capture_policy import Off
 
 
 def _switch(on: bool, save: bool, recall: bool, session: str, project: str | None, as_json: bool) -> None:
-    from memctl.infra import silence
+    from memctl.infra.hooks import capture_policy as silence
     from memctl.infra.settings import load_settings
 
     what = tuple(each for each, named in zip(silence.BOTH, (save, recall), strict=True) if named) or silence.BOTH

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from memctl.domain.errors import MemctlError
+from memctl.domain.support.errors import MemctlError
 
 
 class NotUndone(MemctlError):

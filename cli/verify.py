@@ -13,8 +13,8 @@ import click
 from memctl.cli.output import print_json, safe
 
 if TYPE_CHECKING:
-    from memctl.api.checks import Check
-    from memctl.api.verify import Progress, Verification
+    from memctl.api.checks.check import Check
+    from memctl.api.checks.verify import Progress, Verification
     from memctl.infra.settings_model import Settings
 
 _MARKS = {"ok": ("ok", "green"), "gap": ("GAP", "red"), "skipped": ("--", "yellow")}
@@ -39,7 +39,7 @@ def verify(context: click.Context, paths: tuple[Path, ...], repair: bool, rebuil
     memctl verify
     memctl verify ~/old-sessions --repair
     """
-    from memctl.api.verify import Verification
+    from memctl.api.checks.verify import Verification
     from memctl.infra.settings import load_settings
 
     settings = load_settings()
@@ -53,7 +53,7 @@ def verify(context: click.Context, paths: tuple[Path, ...], repair: bool, rebuil
         found = list(_shown(_all(verification, settings, rebuilt, progress), quiet=as_json))
     gaps = sum(one.result == "gap" for one in found)
     if as_json:
-        from memctl.api.checks import as_json as told
+        from memctl.api.checks.check import as_json as told
 
         answer = {"ok": not gaps, "events": verification.events, "seconds": round(time.monotonic() - began, 3)}
         print_json({**answer, "checks": told(found)})
@@ -76,13 +76,13 @@ def doctor(context: click.Context, as_json: bool) -> None:
     \b
     memctl doctor
     """
-    from memctl.api.doctor import examine
+    from memctl.api.checks.doctor import examine
 
     began = time.monotonic()
     found = list(_shown(examine(), quiet=as_json))
     gaps = sum(one.result == "gap" for one in found)
     if as_json:
-        from memctl.api.checks import as_json as told
+        from memctl.api.checks.check import as_json as told
 
         print_json({"ok": not gaps, "checks": told(found)})
     else:
@@ -92,7 +92,7 @@ def doctor(context: click.Context, as_json: bool) -> None:
 
 
 def _all(verification: Verification, settings: Settings, rebuilt: bool, progress: Progress) -> Iterator[Check]:
-    from memctl.api.checks import attempted, skipped
+    from memctl.api.checks.check import attempted, skipped
 
     yield from verification.checks()
     if rebuilt:
@@ -103,9 +103,9 @@ def _all(verification: Verification, settings: Settings, rebuilt: bool, progress
 
 def _rebuilt(settings: Settings, progress: Progress) -> Iterator[Check]:
     """Every read model, live and rebuilt from the log at one position."""
-    from memctl.api.checks import check, skipped
+    from memctl.api.checks.check import check, skipped
     from memctl.infra.vectors import store
-    from memctl.workers.replay import replay
+    from memctl.workers.rebuild.replay import replay
 
     client = store.connect(settings.require("qdrant_url"), settings.qdrant_api_key)
     try:

@@ -10,7 +10,7 @@ from memctl.cli.asking import SHORT_ID, reading
 from memctl.cli.output import Cell, Column, line, print_lines, when
 from memctl.cli.read import print_page
 from memctl.cli.say import say, told
-from memctl.domain.wording import span
+from memctl.domain.support.wording import span
 
 OUTCOMES: dict[str, Literal["green", "red", "yellow"]] = {"success": "green", "failure": "red", "partial": "yellow"}
 _TYPES = click.Choice(["bugfix", "feature", "refactor", "test", "docs", "question", "review", "chore", "unknown"])

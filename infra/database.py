@@ -12,8 +12,8 @@ import psycopg
 from psycopg.adapt import Buffer, Dumper, Loader
 from psycopg.pq import Format
 
-from memctl.domain import patterns
-from memctl.domain.errors import MemctlError
+from memctl.domain.support import patterns
+from memctl.domain.support.errors import MemctlError
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 

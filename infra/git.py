@@ -9,9 +9,9 @@ import stat
 from pathlib import Path
 from typing import NamedTuple
 
-from memctl.domain import patterns
-from memctl.domain.location import normalise
-from memctl.domain.projects import remote_of
+from memctl.domain.projects.identity import remote_of
+from memctl.domain.support import patterns
+from memctl.domain.support.location import normalise
 
 _LARGEST_CONFIG = 1 << 20
 _LARGEST_BLOB = 16 << 20
@@ -21,7 +21,7 @@ _URL = patterns.compile(r"^\s*url\s*=\s*(\S+)\s*$", patterns.M)
 
 class Checkout(NamedTuple):
     """A checkout that a directory lies in: its root, the root of the repository whose worktree it is (else empty), and
-    the normalised remote (`domain.projects.remote_of`; empty where there is none on another host)."""
+    the normalised remote (`domain.projects.identity.remote_of`; empty where there is none on another host)."""
 
     root: str
     repository: str

@@ -5,7 +5,7 @@ typing or contextlib on the way that is usually taken. It runs as part of `memct
 hook.py ingest --stdin`), which leaves out all that an environment adds to the start of an interpreter.
 
 A delivery is a header line (JSON: `v`, `id`, `at` in microseconds since 1970, `agent`, `event`, `size` in bytes) and
-then the raw payload. The same bytes travel over the door's socket and lie in the spool (`memctl.infra.spool`).
+then the raw payload. The same bytes travel over the door's socket and lie in the spool (`memctl.infra.hooks.spool`).
 """
 
 from __future__ import annotations
@@ -233,8 +233,8 @@ def _more(client: _socket.socket, deadline: float) -> bytes:
 
 
 def _is_off(data_dir: str, payload: bytes) -> bool:
-    """Whether saving was switched off here by `memctl off`, as `memctl.infra.silence` reads it: also where that file
-    cannot be read. Every name that a client has for a session and a place is looked at."""
+    """Whether saving was switched off here by `memctl off`, as `memctl.infra.hooks.capture_policy` reads it: also where
+    that file cannot be read. Every name that a client has for a session and a place is looked at."""
     try:
         with open(f"{data_dir}/{OFF_FILE}", "rb") as file:
             text = file.read()

@@ -11,14 +11,14 @@ import difflib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from memctl.domain.errors import MemctlError
+from memctl.domain.support.errors import MemctlError
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
 
     from memctl.infra.settings_model import Settings
 
-__all__ = ["NotRunning", "Settings", "SettingsInvalid", "default_data_dir", "load_settings"]
+__all__ = ["Settings", "SettingsInvalid", "load_settings"]
 
 PROJECT_FILE = ".memctl.toml"
 
@@ -36,13 +36,6 @@ class SettingsInvalid(MemctlError):
     def __init__(self, problems: list[str], hint: str | None = None) -> None:
         joined = problems[0] if len(problems) == 1 else "".join(f"\n- {problem}" for problem in problems)
         super().__init__(hint=hint, problems=joined)
-
-
-class NotRunning(MemctlError):
-    """memctl is not running: {name} is not set, and no instance runs in {data_dir}."""
-
-    def __init__(self, name: str, data_dir: Path) -> None:
-        super().__init__(name=name, data_dir=data_dir, hint=f"run `memctl up`, or set MEMCTL_{name.upper()}")
 
 
 def load_settings(**flags: object) -> Settings:
@@ -89,12 +82,6 @@ def read_token(file: Path) -> str:
     if not token or any(character.isspace() for character in token):
         raise SettingsInvalid([f"{file} holds no token"])
     return token
-
-
-def default_data_dir() -> Path:
-    import platformdirs
-
-    return platformdirs.user_data_path("memctl", appauthor=False)
 
 
 def user_file() -> Path:
@@ -159,8 +146,8 @@ def _read(file: Path) -> dict[str, Any]:
 
 
 def _running_instance(data_dir: Path) -> dict[str, Any]:
-    from memctl.infra.embedded.endpoints import read_endpoints
-    from memctl.infra.embedded.places import Places
+    from memctl.infra.data_dir import Places
+    from memctl.infra.endpoints import read_endpoints
 
     return {**read_endpoints(Places(data_dir))}
 

@@ -10,7 +10,8 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, SecretStr, model_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
-from memctl.infra.settings import NotRunning, default_data_dir
+from memctl.infra.data_dir import default_data_dir
+from memctl.infra.endpoints import NotRunning
 
 PROJECT_MAY_SET = frozenset({"space", "output_cap", "log_level", "save", "recall"})
 """What a `.memctl.toml` decides; all else belongs to the user and the machine."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from memctl.domain.bounded import names
-from memctl.domain.bug_match import Shape
-from memctl.domain.solutions import Solution, solutions_of
+from memctl.domain.failures.matching import Shape
+from memctl.domain.failures.solutions import Solution, solutions_of
+from memctl.domain.support.bounded import names
 from memctl.projections.bug_sightings import BugSightings, Sightings, together
 from memctl.projections.kernel import Changed, projection
 
@@ -27,7 +27,7 @@ class BugPattern(Sightings, frozen=True, kw_only=True):
 
     @property
     def shape(self) -> Shape:
-        """What a query error is compared with (`domain.bug_match.match`)."""
+        """What a query error is compared with (`domain.failures.matching.match`)."""
         return Shape(
             signature=self.signature,
             error_types=self.error_types,

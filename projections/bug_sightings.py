@@ -11,7 +11,11 @@ import hashlib
 
 import msgspec
 
-from memctl.domain.bounded import (
+from memctl.domain.events.facts import ErrorOccurred, ErrorResolved, ResolutionRefuted, Span
+from memctl.domain.failures.explanations import sentences
+from memctl.domain.failures.matching import file_types_of, frameworks_of
+from memctl.domain.failures.solutions import Attempt, Change, Detail, hunks_of
+from memctl.domain.support.bounded import (
     BYTES_PER_CHARACTER,
     LOCATIONS,
     NARROW,
@@ -23,10 +27,6 @@ from memctl.domain.bounded import (
     seen,
     seen_of,
 )
-from memctl.domain.bug_match import file_types_of, frameworks_of
-from memctl.domain.explanations import sentences
-from memctl.domain.facts import ErrorOccurred, ErrorResolved, ResolutionRefuted, Span
-from memctl.domain.solutions import Attempt, Change, Detail, hunks_of
 from memctl.projections.kernel import projection
 
 SHARES = 32

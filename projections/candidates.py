@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
-from memctl.domain.bounded import clipped, newest
-from memctl.domain.facts import InsightKind
-from memctl.domain.graduation import Check, Standing, checks_of, missing_of, warrant_of
-from memctl.domain.verdicts import KnowledgeRejected, KnowledgeVerified
+from memctl.domain.events.facts import InsightKind
+from memctl.domain.events.feedback import KnowledgeRejected, KnowledgeVerified
+from memctl.domain.knowledge.graduation import Check, Standing, checks_of, missing_of, warrant_of
+from memctl.domain.support.bounded import clipped, newest
 from memctl.projections.insights import Insight, Saying
 from memctl.projections.kernel import Changed, Recorded, projection
 

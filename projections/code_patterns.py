@@ -6,10 +6,10 @@ from typing import assert_never
 
 import msgspec
 
-from memctl.domain.bounded import Seen, clipped, newest, seen
-from memctl.domain.code_changes import VARIANTS, Category
-from memctl.domain.code_rules import RECURS, ChangeUndone, PatternRetired, pattern_id
-from memctl.domain.facts import CodeTransformed, Span
+from memctl.domain.code.edits import VARIANTS, Category
+from memctl.domain.code.rules import RECURS, ChangeUndone, PatternRetired, pattern_id
+from memctl.domain.events.facts import CodeTransformed, Span
+from memctl.domain.support.bounded import Seen, clipped, newest, seen
 from memctl.projections.code_rules import Retirement, retirement
 from memctl.projections.kernel import Recorded, projection
 
@@ -29,7 +29,7 @@ class Application(msgspec.Struct, frozen=True, omit_defaults=True):
 class CodePattern(msgspec.Struct, frozen=True, kw_only=True):
     """One kind of transformation in one place and language. Times in microseconds.
 
-    `variant` is a key of `domain.code_changes.VARIANTS`, which tells the category and what is expected of it. The
+    `variant` is a key of `domain.code.edits.VARIANTS`, which tells the category and what is expected of it. The
     newest 16 applications are kept; `undone` names the changes that were taken back (the newest 16).
     """
 

@@ -6,10 +6,8 @@ from typing import assert_never
 
 import msgspec
 
-from memctl.domain import patterns
-from memctl.domain.bounded import LOCATIONS, Seen, clipped, newest, seen
-from memctl.domain.code_changes import Replacement, filled, transformation_of
-from memctl.domain.code_rules import (
+from memctl.domain.code.edits import Replacement, filled, transformation_of
+from memctl.domain.code.rules import (
     ChangeUndone,
     PatternRetired,
     RuleKind,
@@ -19,7 +17,9 @@ from memctl.domain.code_rules import (
     rule_id,
     state_of,
 )
-from memctl.domain.facts import CodeReplaced, Span
+from memctl.domain.events.facts import CodeReplaced, Span
+from memctl.domain.support import patterns
+from memctl.domain.support.bounded import LOCATIONS, Seen, clipped, newest, seen
 from memctl.projections.kernel import Recorded, projection
 
 _VARIABLE = patterns.compile(r"\\\$(\d)")

@@ -1,8 +1,8 @@
 """What was recorded of memories among each other: merged, pruned, superseded, at odds, and taken back.
 
-Reads join it by the memory's id (`memctl.api.standing`): a memory's own row is made anew whenever its source changes.
-A word that takes a change back names that change and may come before it, so each change has a row of its own, where the
-two meet, and memories are folded from those.
+Reads join it by the memory's id (`memctl.api.reading.consolidation_status`): a memory's own row is made anew whenever
+its source changes. A word that takes a change back names that change and may come before it, so each change has a row
+of its own, where the two meet, and memories are folded from those.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import Literal
 
 import msgspec
 
-from memctl.domain.bounded import clipped, newest
-from memctl.domain.consolidation import (
+from memctl.domain.events.event import Event
+from memctl.domain.knowledge.consolidation import (
     MOST_MERGED,
     Consolidating,
     ConsolidationUndone,
@@ -21,7 +21,7 @@ from memctl.domain.consolidation import (
     MemoryPruned,
     MemorySuperseded,
 )
-from memctl.domain.event import Event
+from memctl.domain.support.bounded import clipped, newest
 from memctl.projections.kernel import Changed, Recorded, projection
 
 Role = Literal["merged", "keeper", "pruned", "superseded", "successor", "conflict"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from memctl.domain.bounded import clipped
-from memctl.domain.core_memory import LONGEST_SECTION, CoreMemoryAppended, CoreMemoryReplaced
+from memctl.domain.events.core_memory import LONGEST_SECTION, CoreMemoryAppended, CoreMemoryReplaced
+from memctl.domain.support.bounded import clipped
 from memctl.projections.kernel import Recorded, projection
 
 

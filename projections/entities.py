@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from memctl.domain.bounded import LOCATIONS, Seen, clipped, newest, seen
-from memctl.domain.entities import EntityDescribed, entity_id
-from memctl.domain.facts import EntityMentioned, Span
+from memctl.domain.code.entities import EntityDescribed, entity_id
+from memctl.domain.events.facts import EntityMentioned, Span
+from memctl.domain.support.bounded import LOCATIONS, Seen, clipped, newest, seen
 from memctl.projections.kernel import Recorded, projection
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from memctl.domain.bounded import clipped
-from memctl.domain.facts import Episode, FilePatch, Pivot, ToolTally
-from memctl.domain.threads import Thread
+from memctl.domain.events.facts import Episode, FilePatch, Pivot, ToolTally
+from memctl.domain.events.open_threads import Thread
+from memctl.domain.support.bounded import clipped
 from memctl.projections.kernel import projection
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import msgspec
 
-from memctl.domain.bounded import LOCATIONS, Seen, clipped, newest, seen
-from memctl.domain.event import derived_of
-from memctl.domain.facts import InsightFound, InsightKind, Span
-from memctl.domain.graduation import strengthened, tier_of
-from memctl.domain.notes import MemoryNoted, claim_of
+from memctl.domain.events.event import derived_of
+from memctl.domain.events.facts import InsightFound, InsightKind, Span
+from memctl.domain.knowledge.graduation import strengthened, tier_of
+from memctl.domain.language.notes import MemoryNoted, claim_of
+from memctl.domain.support.bounded import LOCATIONS, Seen, clipped, newest, seen
 from memctl.projections.kernel import Recorded, projection
 
 
@@ -30,8 +30,8 @@ class Saying(msgspec.Struct, frozen=True):
 class Insight(msgspec.Struct, frozen=True, kw_only=True):
     """One claim, however often it was made. Times in microseconds.
 
-    `confidence` grows with the sessions it was made in (`domain.graduation.strengthened`); `sessions` are the newest
-    32 streams; `evidence` the newest 8 sayings; `best` the one most to be trusted, whose words are shown.
+    `confidence` grows with the sessions it was made in (`domain.knowledge.graduation.strengthened`); `sessions` are the
+    newest 32 streams; `evidence` the newest 8 sayings; `best` the one most to be trusted, whose words are shown.
     """
 
     id: str

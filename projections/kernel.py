@@ -24,9 +24,9 @@ from typing import Any, Generic, Literal, TypeVar, Union
 
 import msgspec
 
-from memctl.domain.errors import MemctlError
-from memctl.domain.event import Event, Payload
-from memctl.domain.facts import Fact, Identified
+from memctl.domain.events.event import Event, Payload
+from memctl.domain.events.facts import Fact, Identified
+from memctl.domain.support.errors import MemctlError
 
 R = TypeVar("R")
 P = TypeVar("P", bound=Payload)
@@ -207,7 +207,7 @@ def projections(stage: Stage | None = None) -> tuple[Projection, ...]:
 def _load_all() -> None:
     import memctl.projections
 
-    for module in pkgutil.iter_modules(memctl.projections.__path__, "memctl.projections."):
+    for module in pkgutil.walk_packages(memctl.projections.__path__, "memctl.projections."):
         importlib.import_module(module.name)
 
 

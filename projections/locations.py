@@ -1,16 +1,16 @@
 """Locations: what is known of each working directory, by which they are combined to projects when something is asked.
 
-`memctl.domain.projects` says how; `project_words` is what people said about it.
+`memctl.domain.projects.identity` says how; `project_words` is what people said about it.
 """
 
 from __future__ import annotations
 
 import msgspec
 
-from memctl.domain.bounded import Seen, newest, seen
-from memctl.domain.facts import PlaceSeen
-from memctl.domain.location import LONGEST
-from memctl.domain.projects import REMOTES, ProjectIdentified
+from memctl.domain.events.facts import PlaceSeen
+from memctl.domain.projects.identity import REMOTES, ProjectIdentified
+from memctl.domain.support.bounded import Seen, newest, seen
+from memctl.domain.support.location import LONGEST
 from memctl.projections.kernel import Recorded, projection
 
 ROOTS, AROUND = 2, 8

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from memctl.domain import memory as rules
-from memctl.domain.bounded import clipped, names, one_line
-from memctl.domain.facts import Episode, Turn
-from memctl.domain.graduation import TIER_NAMES, USER_SAID
-from memctl.domain.memory import MemoryKind, day_of, first_sentences, memory_id, search_text, telling
+from memctl.domain.events.facts import Episode, Turn
+from memctl.domain.knowledge import memory as rules
+from memctl.domain.knowledge.graduation import TIER_NAMES, USER_SAID
+from memctl.domain.knowledge.memory import MemoryKind, day_of, first_sentences, memory_id, search_text, telling
+from memctl.domain.support.bounded import clipped, names, one_line
 from memctl.projections.bug_patterns import BugPattern
 from memctl.projections.code_rules import CodeRule
 from memctl.projections.entities import Entity

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from memctl.domain import memory as rules
-from memctl.domain.bounded import clipped, names, one_line
-from memctl.domain.entities import parts_of
-from memctl.domain.errors import MemctlError
-from memctl.domain.facts import Span
-from memctl.domain.memory import day_of, memory_id, place_of, search_text
-from memctl.domain.sentiment import averaged, label_of
-from memctl.domain.stack import language_of
+from memctl.domain.code.entities import parts_of
+from memctl.domain.events.facts import Span
+from memctl.domain.knowledge import memory as rules
+from memctl.domain.knowledge.memory import day_of, memory_id, place_of, search_text
+from memctl.domain.language.mood import averaged, label_of
+from memctl.domain.projects.stack import language_of
+from memctl.domain.support.bounded import clipped, names, one_line
+from memctl.domain.support.errors import MemctlError
 from memctl.projections.code_rules import CodeRule
 from memctl.projections.entities import Entity
 from memctl.projections.memory_rows import Memory, Source, context, listed, paths, places

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 import msgspec
 
-from memctl.domain.bounded import clipped
-from memctl.domain.facts import Span
-from memctl.domain.memory import Bucket, MemoryKind, Status, day_of, place_of
+from memctl.domain.events.facts import Span
+from memctl.domain.knowledge.memory import Bucket, MemoryKind, Status, day_of, place_of
+from memctl.domain.support.bounded import clipped
 
 
 class Source(msgspec.Struct, frozen=True):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from memctl.domain.bounded import NARROW, clipped, newest
-from memctl.domain.observed import FileObserved, Look
+from memctl.domain.events.file_checks import FileObserved, Look
+from memctl.domain.support.bounded import NARROW, clipped, newest
 from memctl.projections.kernel import Recorded, projection
 
 KEPT = 16

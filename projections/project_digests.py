@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import msgspec
 
-from memctl.domain.bounded import clipped, newest
-from memctl.domain.facts import Span
+from memctl.domain.events.facts import Span
+from memctl.domain.support.bounded import clipped, newest
 from memctl.projections.kernel import Changed, projection
 from memctl.projections.project_shares import ProjectShare, Shown, Touch, together
 from memctl.projections.verified_knowledge import VerifiedKnowledge

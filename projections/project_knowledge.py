@@ -1,6 +1,6 @@
 """Project knowledge: what sessions show of how a project is built, kept and worked on.
 
-One row for each session and location; who asks adds them up by project (`memctl.api.project`). They are kept by
+One row for each session and location; who asks adds them up by project (`memctl.api.queries.project`). They are kept by
 session, so that a correction refolds no other, and because a page can then say in how many sessions a thing was seen.
 """
 
@@ -13,10 +13,10 @@ from uuid import UUID
 
 import msgspec
 
-from memctl.domain.event import derived_of
-from memctl.domain.facts import CommandRan, ErrorResolved, Fact, FileChanged, StackShown, TestsRan, ToolUsed
-from memctl.domain.stack import commit_style_of, subject_of
-from memctl.domain.tallies import Tallies, count
+from memctl.domain.events.event import derived_of
+from memctl.domain.events.facts import CommandRan, ErrorResolved, Fact, FileChanged, StackShown, TestsRan, ToolUsed
+from memctl.domain.projects.stack import commit_style_of, subject_of
+from memctl.domain.support.tallies import Tallies, count
 from memctl.projections.kernel import projection
 
 FILES, NAMES, FEW = 120, 40, 12

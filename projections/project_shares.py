@@ -10,8 +10,8 @@ import hashlib
 
 import msgspec
 
-from memctl.domain.bounded import clipped, newest, newest_of
-from memctl.domain.facts import EntityMentioned, FileTouched, Span
+from memctl.domain.events.facts import EntityMentioned, FileTouched, Span
+from memctl.domain.support.bounded import clipped, newest, newest_of
 from memctl.projections.kernel import projection
 
 SHARES = 16

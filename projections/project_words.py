@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from memctl.domain.bounded import NARROW, clipped, newest
-from memctl.domain.location import LONGEST, bounded
-from memctl.domain.projects import Merging, ProjectMerged, ProjectSplit
+from memctl.domain.projects.identity import Merging, ProjectMerged, ProjectSplit
+from memctl.domain.support.bounded import NARROW, clipped, newest
+from memctl.domain.support.location import LONGEST, bounded
 from memctl.projections.kernel import Recorded, projection
 
 MERGINGS = 16

@@ -6,9 +6,9 @@ from uuid import UUID
 
 import msgspec
 
-from memctl.domain.bounded import clipped, one_line
-from memctl.domain.event import derived_of
-from memctl.domain.reflections import MOST_CITED, ReflectionMade, files_of
+from memctl.domain.events.event import derived_of
+from memctl.domain.knowledge.reflections import MOST_CITED, ReflectionMade, files_of
+from memctl.domain.support.bounded import clipped, one_line
 from memctl.projections.kernel import Recorded, projection
 
 

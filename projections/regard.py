@@ -1,16 +1,17 @@
 """What people and agents think of memories: ratings, what is pinned, and what a person confirmed or rejected.
 
-Reads join it by the memory's id (`memctl.api.regarded`): a memory's own row is made anew whenever its source changes.
+Reads join it by the memory's id (`memctl.api.reading.feedback`): a memory's own row is made anew whenever its source
+changes.
 """
 
 from __future__ import annotations
 
 import msgspec
 
-from memctl.domain.bounded import clipped
-from memctl.domain.facts import MemoriesFollowed
-from memctl.domain.outcomes import Kept, moving_average, with_outcome
-from memctl.domain.verdicts import KnowledgeRejected, KnowledgeVerified, MemoryPinned, MemoryRated
+from memctl.domain.events.facts import MemoriesFollowed
+from memctl.domain.events.feedback import KnowledgeRejected, KnowledgeVerified, MemoryPinned, MemoryRated
+from memctl.domain.support.bounded import clipped
+from memctl.domain.support.outcomes import Kept, moving_average, with_outcome
 from memctl.projections.kernel import Recorded, projection
 
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import msgspec
 
-from memctl.domain.bounded import clipped
-from memctl.domain.entities import RelationAsserted, file_of, node_of
-from memctl.domain.event import derived_id
-from memctl.domain.facts import ErrorResolved, FilesCommitted, Span
+from memctl.domain.code.entities import RelationAsserted, file_of, node_of
+from memctl.domain.events.event import derived_id
+from memctl.domain.events.facts import ErrorResolved, FilesCommitted, Span
+from memctl.domain.support.bounded import clipped
 from memctl.projections.kernel import Recorded, projection
 
 

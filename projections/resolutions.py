@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from memctl.domain.bounded import clipped
-from memctl.domain.verdicts import ConditionResolved, Resolution
+from memctl.domain.events.feedback import ConditionResolved, Resolution
+from memctl.domain.support.bounded import clipped
 from memctl.projections.kernel import Recorded, projection
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
-from memctl.domain.bounded import clipped, newest
-from memctl.domain.entities import SentimentNoted, node_of
-from memctl.domain.event import derived_id
-from memctl.domain.facts import MoodShown, Span
+from memctl.domain.code.entities import SentimentNoted, node_of
+from memctl.domain.events.event import derived_id
+from memctl.domain.events.facts import MoodShown, Span
+from memctl.domain.support.bounded import clipped, newest
 from memctl.projections.kernel import Recorded, projection
 
 

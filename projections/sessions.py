@@ -10,8 +10,7 @@ from typing import assert_never
 import msgspec
 from msgspec.structs import replace
 
-from memctl.domain.bounded import LOCATIONS, NARROW, clipped, one_line
-from memctl.domain.facts import (
+from memctl.domain.events.facts import (
     Answered,
     CommandRan,
     ErrorOccurred,
@@ -29,6 +28,7 @@ from memctl.domain.facts import (
     TokensSpent,
     ToolUsed,
 )
+from memctl.domain.support.bounded import LOCATIONS, NARROW, clipped, one_line
 from memctl.projections.kernel import projection
 
 PATHS, SUBAGENTS = 2_000, 32
@@ -69,7 +69,7 @@ class Session(msgspec.Struct, kw_only=True, omit_defaults=True):
     """The first words of the user, at most 300 characters."""
     summary: str = ""
     """The agent's last words, at most 600 characters, until a recorded summary takes their place: readers tell one
-    made by rule until then (`memctl.domain.brief`)."""
+    made by rule until then (`memctl.domain.language.brief`)."""
     summarized: bool = False
     tags: tuple[str, ...] = ()
     started_at: int = 0

@@ -19,10 +19,10 @@ from uuid import UUID
 
 import msgspec
 
-from memctl.domain.derive import StreamFacts, derive
-from memctl.domain.event import Event, Position
-from memctl.domain.facts import Fact, Identified
-from memctl.domain.skipping import foldable
+from memctl.domain.events.event import Event, Position
+from memctl.domain.events.facts import Fact, Identified
+from memctl.domain.events.skipping import foldable
+from memctl.domain.session.fold import StreamFacts, derive
 from memctl.projections.kernel import ROW_LIMIT, Projection, handed_on, projections
 
 RowOf = tuple[str, str]

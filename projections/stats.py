@@ -12,8 +12,8 @@ from typing import assert_never
 
 import msgspec
 
-from memctl.domain.event import derived_of
-from memctl.domain.facts import (
+from memctl.domain.events.event import derived_of
+from memctl.domain.events.facts import (
     ErrorOccurred,
     ErrorResolved,
     FileChanged,

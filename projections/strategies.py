@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
-from memctl.domain.bounded import Seen, clipped, newest, seen
-from memctl.domain.facts import Lesson, Span, StrategyShown
-from memctl.domain.graduation import strengthened
-from memctl.domain.strategies import kept, strategy_id
+from memctl.domain.events.facts import Lesson, Span, StrategyShown
+from memctl.domain.knowledge.graduation import strengthened
+from memctl.domain.knowledge.strategies import kept, strategy_id
+from memctl.domain.support.bounded import Seen, clipped, newest, seen
 from memctl.projections.kernel import projection
 
 
@@ -26,7 +26,7 @@ class Strategy(msgspec.Struct, frozen=True, kw_only=True):
     """One lesson of a project, however often it was learnt. Times in microseconds.
 
     The words are the newest telling's. `confidence` grows with the sessions that taught it
-    (`domain.graduation.strengthened`); `enough` says that it is told: so many sessions have shown it.
+    (`domain.knowledge.graduation.strengthened`); `enough` says that it is told: so many sessions have shown it.
     """
 
     id: str

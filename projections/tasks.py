@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from memctl.domain.bounded import Seen, clipped, newest, seen
-from memctl.domain.event import derived_of
-from memctl.domain.facts import Outcome, TaskClosed, TaskOpened, TaskType
+from memctl.domain.events.event import derived_of
+from memctl.domain.events.facts import Outcome, TaskClosed, TaskOpened, TaskType
+from memctl.domain.support.bounded import Seen, clipped, newest, seen
 from memctl.projections.kernel import projection
 
 

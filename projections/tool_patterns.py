@@ -1,6 +1,6 @@
 """Tool patterns: which tools a kind of task takes, in which order, how they fare, and what follows a failure.
 
-One row for each session, location and kind of task; who asks adds them up by project (`memctl.api.project`).
+One row for each session, location and kind of task; who asks adds them up by project (`memctl.api.queries.project`).
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from collections.abc import Sequence
 
 import msgspec
 
-from memctl.domain.bounded import clipped
-from memctl.domain.event import derived_of
-from memctl.domain.facts import ToolUsed
-from memctl.domain.tallies import LONGEST_NAME, Tallies, count
+from memctl.domain.events.event import derived_of
+from memctl.domain.events.facts import ToolUsed
+from memctl.domain.support.bounded import clipped
+from memctl.domain.support.tallies import LONGEST_NAME, Tallies, count
 from memctl.projections.kernel import projection
 
 TOOLS, PAIRS = 20, 30

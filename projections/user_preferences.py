@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from memctl.domain.graduation import USER_SAID, enough_sessions
-from memctl.domain.preferences import Group, Leaning, leaning_of
+from memctl.domain.knowledge.graduation import USER_SAID, enough_sessions
+from memctl.domain.language.preferences import Group, Leaning, leaning_of
 from memctl.projections.insights import Insight
 from memctl.projections.kernel import Changed, projection
 

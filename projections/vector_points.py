@@ -6,7 +6,7 @@ import hashlib
 
 import msgspec
 
-from memctl.domain.event import derived_id
+from memctl.domain.events.event import derived_id
 from memctl.projections.kernel import Changed, projection
 from memctl.projections.memory_rows import Memory
 

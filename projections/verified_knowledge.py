@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
-from memctl.domain.bounded import names
-from memctl.domain.event import derived_of
-from memctl.domain.facts import InsightKind, Span
-from memctl.domain.graduation import Side, superseded
+from memctl.domain.events.event import derived_of
+from memctl.domain.events.facts import InsightKind, Span
+from memctl.domain.knowledge.graduation import Side, superseded
+from memctl.domain.support.bounded import names
 from memctl.projections.candidates import Candidate
 from memctl.projections.kernel import Changed, projection
 

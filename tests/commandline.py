@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from memctl.infra.embedded.endpoints import read_endpoints
-from memctl.infra.embedded.places import Places
+from memctl.infra.data_dir import Places
+from memctl.infra.endpoints import read_endpoints
 
 
 class Memctl:

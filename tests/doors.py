@@ -14,8 +14,8 @@ import servers
 from data_dirs import used
 from histories import drained
 
-from memctl.api.deciding import Commands
-from memctl.api.reader import Reader, Readers, reader_of
+from memctl.api.reading.reader import Reader, Readers, reader_of
+from memctl.api.write.command_handler import Commands
 from memctl.infra.database import Connection, connect
 from memctl.infra.settings import load_settings
 

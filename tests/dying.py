@@ -21,18 +21,19 @@ from embedding import OTHERS, Signs
 from events import prompt
 from vector_server import die_with_parent
 
-from memctl.api import backups
-from memctl.api import ingest as ingesting
-from memctl.api.commands import Intake
-from memctl.infra import generations, vector_models
+from memctl.api.checks import backups
+from memctl.api.write import ingest as ingesting
+from memctl.api.write.event_writer import Intake
+from memctl.infra.backup import archive
 from memctl.infra.database import connect
-from memctl.infra.log import archive
 from memctl.infra.log.append import append
+from memctl.infra.readmodels import generations
 from memctl.infra.settings import load_settings
+from memctl.infra.vectors import models as vector_models
 from memctl.infra.vectors import store
-from memctl.workers import replay as replaying
-from memctl.workers.drain import Drainer, catch_up
-from memctl.workers.outbox import Outbox, Scrub, drop_leftovers, switched
+from memctl.workers.folding.drain import Drainer, catch_up
+from memctl.workers.folding.outbox import Outbox, Scrub, drop_leftovers, switched
+from memctl.workers.rebuild import replay as replaying
 
 Act = Callable[[str], None]
 """What a process does to the database under a URL: one of the functions below."""

@@ -17,7 +17,7 @@ from qdrant_client import QdrantClient
 
 from memctl.infra.database import Connection
 from memctl.infra.embedders import Embedder, Embedders, Recipe
-from memctl.workers.outbox import Outbox
+from memctl.workers.folding.outbox import Outbox
 
 SIGNS = Recipe("fastembed", "signs")
 """A recipe of no real model's."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from memctl.domain.event import Event, Micros, NewEvent, Payload, Position
-from memctl.domain.observations import Observation, PromptSubmitted, event_id_of, session_stream, transcript_key
+from memctl.domain.events.event import Event, Micros, NewEvent, Payload, Position
+from memctl.domain.events.observations import Observation, PromptSubmitted, event_id_of, session_stream, transcript_key
 
 AGENT = "claude-code"
 NOON = 1_772_452_800_000_000

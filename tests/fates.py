@@ -16,33 +16,21 @@ from uuid import UUID
 import msgspec
 from events import NOON
 
-from memctl.domain.code_rules import ChangeUndone, PatternRetired, RuleReinforced
-from memctl.domain.consolidation import STREAM as CONSOLIDATION
-from memctl.domain.consolidation import (
-    ConsolidationUndone,
-    ContradictionFound,
-    Member,
-    MemoriesMerged,
-    MemoryPruned,
-    MemorySuperseded,
+from memctl.domain.code.entities import EntityDescribed, RelationAsserted, SentimentNoted
+from memctl.domain.code.rules import ChangeUndone, PatternRetired, RuleReinforced
+from memctl.domain.events.core_memory import CoreMemoryAppended, CoreMemoryReplaced
+from memctl.domain.events.event import Event, Micros, NewEvent, Payload, Position, derived_id, type_of
+from memctl.domain.events.event_order import prompt_about
+from memctl.domain.events.facts import Lesson, fact_id, quote
+from memctl.domain.events.feedback import (
+    ConditionResolved,
+    KnowledgeRejected,
+    KnowledgeVerified,
+    MemoryPinned,
+    MemoryRated,
 )
-from memctl.domain.core_memory import CoreMemoryAppended, CoreMemoryReplaced
-from memctl.domain.entities import EntityDescribed, RelationAsserted, SentimentNoted
-from memctl.domain.event import Event, Micros, NewEvent, Payload, Position, derived_id, type_of
-from memctl.domain.facts import Lesson, fact_id, quote
-from memctl.domain.hypotheses import key_of
-from memctl.domain.learning import (
-    PROCESSORS,
-    Claim,
-    EpisodeDistilled,
-    InsightExtracted,
-    ProcessorFailed,
-    StrategyDistilled,
-    TrajectoryJudged,
-)
-from memctl.domain.location import normalise
-from memctl.domain.notes import NOTES, MemoryNoted
-from memctl.domain.observations import (
+from memctl.domain.events.file_checks import FileObserved
+from memctl.domain.events.observations import (
     ContextCompacted,
     Hunk,
     NoticeReceived,
@@ -59,13 +47,18 @@ from memctl.domain.observations import (
     session_stream,
     transcript_key,
 )
-from memctl.domain.observed import FileObserved
-from memctl.domain.ordering import prompt_about
-from memctl.domain.projects import ProjectIdentified, ProjectMerged, ProjectSplit
-from memctl.domain.recalled import MemoryRecalled, RecalledMemory
-from memctl.domain.reflections import ReflectionMade
-from memctl.domain.skipping import EventSkipped
-from memctl.domain.statements import (
+from memctl.domain.events.processor_events import (
+    PROCESSORS,
+    Claim,
+    EpisodeDistilled,
+    InsightExtracted,
+    ProcessorFailed,
+    StrategyDistilled,
+    TrajectoryJudged,
+)
+from memctl.domain.events.recalls import MemoryRecalled, RecalledMemory
+from memctl.domain.events.skipping import EventSkipped
+from memctl.domain.events.statements import (
     DecisionMade,
     DiscoveryNoted,
     HypothesisProposed,
@@ -74,13 +67,20 @@ from memctl.domain.statements import (
     TaskCompleted,
     TaskStarted,
 )
-from memctl.domain.verdicts import (
-    ConditionResolved,
-    KnowledgeRejected,
-    KnowledgeVerified,
-    MemoryPinned,
-    MemoryRated,
+from memctl.domain.knowledge.consolidation import STREAM as CONSOLIDATION
+from memctl.domain.knowledge.consolidation import (
+    ConsolidationUndone,
+    ContradictionFound,
+    Member,
+    MemoriesMerged,
+    MemoryPruned,
+    MemorySuperseded,
 )
+from memctl.domain.knowledge.reflections import ReflectionMade
+from memctl.domain.language.hypotheses import key_of
+from memctl.domain.language.notes import NOTES, MemoryNoted
+from memctl.domain.projects.identity import ProjectIdentified, ProjectMerged, ProjectSplit
+from memctl.domain.support.location import normalise
 
 SECOND = 1_000_000
 

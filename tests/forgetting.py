@@ -11,15 +11,16 @@ import pytest
 from events import stated
 from histories import drained, workshop
 
-from memctl.api import forget
-from memctl.api.reader import reader_of
-from memctl.domain.verdicts import MemoryRated
-from memctl.infra import generations, readmodels
+from memctl.api.erasure import scope as forget
+from memctl.api.reading.reader import reader_of
+from memctl.domain.events.feedback import MemoryRated
 from memctl.infra.database import Connection, connect
 from memctl.infra.log.append import append
+from memctl.infra.readmodels import generations
+from memctl.infra.readmodels import rows as readmodels
 from memctl.infra.settings import Settings
-from memctl.workers import forgetting
-from memctl.workers.processing import model
+from memctl.workers.erasure import forgetting
+from memctl.workers.processors.runner import model
 
 PHRASE = "the zq7vkx19mw harbour protocol"
 

@@ -15,9 +15,24 @@ import pytest
 import servers
 from events import NOON, observed
 
-from memctl.domain.code_rules import ChangeUndone, PatternRetired, RuleReinforced, rule_id
-from memctl.domain.consolidation import STREAM as CONSOLIDATION
-from memctl.domain.consolidation import (
+from memctl.domain.code.entities import EntityDescribed, RelationAsserted, SentimentNoted, node_of
+from memctl.domain.code.rules import ChangeUndone, PatternRetired, RuleReinforced, rule_id
+from memctl.domain.events.core_memory import CoreMemoryAppended, CoreMemoryReplaced
+from memctl.domain.events.event import Micros, NewEvent, Payload
+from memctl.domain.events.event_order import prompt_about
+from memctl.domain.events.facts import Lesson, fact_id
+from memctl.domain.events.feedback import (
+    ConditionResolved,
+    KnowledgeRejected,
+    KnowledgeVerified,
+    MemoryPinned,
+    MemoryRated,
+)
+from memctl.domain.events.file_checks import FileObserved
+from memctl.domain.events.observations import Observation, PromptSubmitted, ResponseReceived, ToolCalled, ToolReturned
+from memctl.domain.events.processor_events import StrategyDistilled
+from memctl.domain.knowledge.consolidation import STREAM as CONSOLIDATION
+from memctl.domain.knowledge.consolidation import (
     ConsolidationUndone,
     ContradictionFound,
     Member,
@@ -25,35 +40,21 @@ from memctl.domain.consolidation import (
     MemoryPruned,
     MemorySuperseded,
 )
-from memctl.domain.core_memory import CoreMemoryAppended, CoreMemoryReplaced
-from memctl.domain.entities import EntityDescribed, RelationAsserted, SentimentNoted, node_of
-from memctl.domain.event import Micros, NewEvent, Payload
-from memctl.domain.facts import Lesson, fact_id
-from memctl.domain.learning import StrategyDistilled
-from memctl.domain.notes import MemoryNoted
-from memctl.domain.observations import Observation, PromptSubmitted, ResponseReceived, ToolCalled, ToolReturned
-from memctl.domain.observed import FileObserved
-from memctl.domain.ordering import prompt_about
-from memctl.domain.projects import ProjectIdentified, ProjectMerged, ProjectSplit
-from memctl.domain.reflections import ReflectionMade
-from memctl.domain.verdicts import (
-    ConditionResolved,
-    KnowledgeRejected,
-    KnowledgeVerified,
-    MemoryPinned,
-    MemoryRated,
-)
-from memctl.infra import facts, generations, readmodels
+from memctl.domain.knowledge.reflections import ReflectionMade
+from memctl.domain.language.notes import MemoryNoted
+from memctl.domain.projects.identity import ProjectIdentified, ProjectMerged, ProjectSplit
 from memctl.infra.database import Connection, connect
-from memctl.infra.generations import Live
 from memctl.infra.log.append import append
+from memctl.infra.readmodels import facts, generations
+from memctl.infra.readmodels import rows as readmodels
+from memctl.infra.readmodels.generations import Live
 from memctl.infra.redaction import prepare
 from memctl.infra.transcripts.claude import Claude
 from memctl.infra.transcripts.files import discover
 from memctl.infra.transcripts.reading import parse_file, parse_lines, raw_lines
 from memctl.infra.transcripts.sniff import format_of
 from memctl.projections.kernel import projections
-from memctl.workers.drain import Drainer, catch_up
+from memctl.workers.folding.drain import Drainer, catch_up
 
 ROOT = Path(__file__).parents[1]
 EXAMPLE = ROOT / "infra" / "example" / "session.jsonl"

@@ -16,12 +16,12 @@ from uuid import UUID
 import msgspec
 from events import NOON
 
-from memctl.domain.event import Event, Micros, Payload, Position, event_types, type_of
-from memctl.domain.location import normalise
-from memctl.domain.observations import Hunk, Observation, ToolCalled, ToolOutcome, event_id_of
-from memctl.domain.statements import Statement
-from memctl.domain.uses import LONGEST_FIELD
-from memctl.domain.work_commands import LONGEST
+from memctl.domain.events.event import Event, Micros, Payload, Position, event_types, type_of
+from memctl.domain.events.observations import Hunk, Observation, ToolCalled, ToolOutcome, event_id_of
+from memctl.domain.events.statements import Statement
+from memctl.domain.session.tool_uses import LONGEST_FIELD
+from memctl.domain.session.work_commands import LONGEST
+from memctl.domain.support.location import normalise
 
 FIELD = 4096
 """Characters of a title, a branch, and whatever else is no text, as `infra.redaction` lets them through."""

@@ -17,7 +17,7 @@ from data_dirs import used
 from processes import memctl
 from waiting import until
 
-from memctl.infra.spool import Delivery
+from memctl.infra.hooks.spool import Delivery
 
 NOWHERE = "postgresql://u@127.0.0.1:1/none"
 

@@ -31,9 +31,9 @@ def asleep() -> None:
 
 
 def main(how: str, arguments: list[str]) -> None:
-    from memctl.domain import derive
+    from memctl.domain.session import fold as derive
     from memctl.projections import kernel
-    from memctl.workers import trial
+    from memctl.workers.folding import trial
 
     trial.TRIAL_CPU_S, trial.SEARCH_CPU_S = 3, 1  # of a session of six prompts
     loops = {"python": in_python, "c": in_c, "sleeps": asleep}

@@ -42,7 +42,7 @@ TARGETS: dict[str, tuple[list[str], set[str] | None]] = {
     f"{MIGRATIONS}/0008_looking_up_tombstones.py": (TOMBSTONES, {"FORGOTTEN"}),
     f"{MIGRATIONS}/0012_undated.py": (TOMBSTONES, {"BEFORE"}),
     f"{MIGRATIONS}/0013_who_told_it.py": (LOG, {"WHO"}),
-    "infra/generations.py": (LEASES, LEASED),
+    "infra/readmodels/generations.py": (LEASES, LEASED),
 }
 """By file: the tests that have to see a change, and the names whose definitions are changed (None: all of it)."""
 

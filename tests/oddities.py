@@ -13,9 +13,9 @@ from typing import Any
 import msgspec
 from mangled import Mangler
 
-from memctl.api.delivering import BadDelivery, NoSuchEvent, NotForRelays, received, sent
-from memctl.domain.event import NewEvent
-from memctl.domain.observations import Observation
+from memctl.api.write.remote_ingest import BadDelivery, NoSuchEvent, NotForRelays, received, sent
+from memctl.domain.events.event import NewEvent
+from memctl.domain.events.observations import Observation
 
 SPECIAL = (
     ":", "%", "\n", "\0", "\r\n", "\t", "\ud800", "\u202e", "\u0300", "İ", "ﬀ", "ß", "\u200b", "\ufeff", "١٢", "//",

@@ -10,10 +10,10 @@ from hypothesis import HealthCheck, Phase
 from hypothesis import settings as limits
 from soak import examples
 
-from memctl.domain.event import NewEvent
+from memctl.domain.events.event import NewEvent
 from memctl.infra.database import connect
 from memctl.infra.log.append import append
-from memctl.workers.drain import Drainer, catch_up
+from memctl.workers.folding.drain import Drainer, catch_up
 
 Server = tuple[str, servers.Templates]
 

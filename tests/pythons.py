@@ -21,7 +21,7 @@ sys.path[:0] = ["tests", "tests/eval"]
 import msgspec, published
 from collections import defaultdict
 from events import as_read
-from memctl.domain.derive import derive
+from memctl.domain.session.fold import derive
 from sessions import Data
 data = Data(published.FOLDER)
 streams = defaultdict(list)

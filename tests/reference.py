@@ -117,7 +117,7 @@ def _setting(name: str, environment: str, field: FieldInfo) -> str:
 
 
 def _events() -> Iterator[str]:
-    from memctl.domain.event import event_types
+    from memctl.domain.events.event import event_types
 
     yield "# Events\n"
     yield "Everything that may stand in the log. Each event also has an id, a stream, a dedupe key, a time, an actor"
@@ -144,12 +144,12 @@ def _read_models() -> Iterator[str]:
 
 def described_api() -> dict[str, Any]:
     """The description of the whole API, which nothing serves."""
-    from memctl.api.deciding import Commands
-    from memctl.api.delivering import Deliveries
-    from memctl.api.http import application
-    from memctl.api.reader import Readers
-    from memctl.api.search import Engine
+    from memctl.api.reading.reader import Readers
+    from memctl.api.search.engine import Engine
+    from memctl.api.server.application import application
     from memctl.api.viewer.sign_in import Browsers
+    from memctl.api.write.command_handler import Commands
+    from memctl.api.write.remote_ingest import Deliveries
     from memctl.infra.embedders import NONE, Embedders
     from memctl.infra.settings import load_settings
 
@@ -184,7 +184,7 @@ def _api() -> Iterator[str]:
 
 
 def _metrics() -> Iterator[str]:
-    from memctl.api.metrics import METRICS
+    from memctl.api.http.metrics import METRICS
 
     yield "# Metrics\n"
     yield "At `/metrics` of the API, in the text format of Prometheus, with its token or a key of scope `operate`."

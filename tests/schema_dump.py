@@ -14,17 +14,17 @@ import msgspec
 import servers
 from histories import example
 
-from memctl.domain.erasing import Scope
-from memctl.domain.event import NewEvent
-from memctl.domain.observations import PromptSubmitted, event_id_of
-from memctl.infra import generations
+from memctl.domain.events.erasure import Scope
+from memctl.domain.events.event import NewEvent
+from memctl.domain.events.observations import PromptSubmitted, event_id_of
 from memctl.infra.database import Connection, connect
 from memctl.infra.embedded.postgres import binaries
 from memctl.infra.log import erase
 from memctl.infra.log.append import append
 from memctl.infra.log.migrate import migrate, revisions
-from memctl.workers.drain import Drainer, catch_up
-from memctl.workers.erasure import erase_round, with_twins
+from memctl.infra.readmodels import generations
+from memctl.workers.erasure.erase import erase_round, with_twins
+from memctl.workers.folding.drain import Drainer, catch_up
 
 DATA = Path(__file__).parent / "data"
 FOLDED = 20

@@ -135,8 +135,8 @@ class Templates:
 
     def live(self, shards: int | None) -> str:
         """Name of one with read models of so many shards and no event; with `None`, of one that has none yet."""
-        from memctl.infra import generations
         from memctl.infra.database import connect
+        from memctl.infra.readmodels import generations
 
         def make(url: str) -> None:
             with connect(url) as connection:

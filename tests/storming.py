@@ -28,14 +28,15 @@ from vector_server import ServerProcess
 from waiting import until
 
 from memctl.api.client import Client, Refused, Unreachable
-from memctl.domain.event import NewEvent
-from memctl.domain.observations import event_id_of, hook_key
-from memctl.infra import generations, keys
+from memctl.domain.events.event import NewEvent
+from memctl.domain.events.observations import event_id_of, hook_key
+from memctl.infra import api_keys as keys
 from memctl.infra.database import Connection, DatabaseUnavailable, connect
 from memctl.infra.embedded.valkey import start_valkey
+from memctl.infra.hooks.spool import Delivery
 from memctl.infra.log.append import append
 from memctl.infra.log.spaces import space_id
-from memctl.infra.spool import Delivery
+from memctl.infra.readmodels import generations
 
 ROOT = Path(__file__).parents[1]
 ROOMS = ("domain", "projections", "infra", "workers", "api", "cli")

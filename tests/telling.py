@@ -8,10 +8,9 @@ from typing import Any
 import msgspec
 from hypothesis import strategies as st
 
-from memctl.domain.derive import derive
-from memctl.domain.event import Event, Micros, Payload, Position, type_of
-from memctl.domain.facts import Fact
-from memctl.domain.observations import (
+from memctl.domain.events.event import Event, Micros, Payload, Position, type_of
+from memctl.domain.events.facts import Fact
+from memctl.domain.events.observations import (
     Hunk,
     NoticeReceived,
     PromptSubmitted,
@@ -24,6 +23,7 @@ from memctl.domain.observations import (
     hook_key,
     transcript_key,
 )
+from memctl.domain.session.fold import derive
 
 STREAM = "session/claude-code/s1"
 START = 1_760_000_000_000_000

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from memctl.infra import generations
 from memctl.infra.database import Connection
 from memctl.infra.log.mark import last_position
-from memctl.infra.outbox import backlog
+from memctl.infra.readmodels import generations
 from memctl.infra.vectors import store
-from memctl.workers.replay import replay
+from memctl.infra.vectors.outbox import backlog
+from memctl.workers.rebuild.replay import replay
 
 
 def progress(connection: Connection) -> int:

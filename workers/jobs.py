@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from memctl.infra import queue
-from memctl.workers.drain import BUDGET_S, Drainer
+from memctl.workers.folding.drain import BUDGET_S, Drainer
 
 if TYPE_CHECKING:
     from redis import Redis

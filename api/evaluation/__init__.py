@@ -6,7 +6,7 @@ from datetime import datetime
 
 import msgspec
 
-from memctl.domain.errors import MemctlError
+from memctl.domain.support.errors import MemctlError
 
 
 class UnknownDataset(MemctlError):

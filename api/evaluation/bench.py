@@ -18,18 +18,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import NAMESPACE_URL, UUID, uuid5
 
-from memctl.api.candidates import ALL_ON, Switches, Wanted
 from memctl.api.evaluation import Asked, Dataset, Passage
-from memctl.api.places import Places
-from memctl.api.search import Engine, Question
-from memctl.api.standing import Apart
-from memctl.domain.errors import MemctlError
-from memctl.domain.event import Micros
-from memctl.domain.facts import Turn
-from memctl.domain.memory import lead_of, memory_id
-from memctl.domain.ranking_metrics import Judged
-from memctl.domain.scoring import Candidate
-from memctl.domain.text import sparse
+from memctl.api.reading.consolidation_status import Apart
+from memctl.api.reading.places import Places
+from memctl.api.search.candidates import ALL_ON, Switches, Wanted
+from memctl.api.search.engine import Engine, Question
+from memctl.domain.events.event import Micros
+from memctl.domain.events.facts import Turn
+from memctl.domain.knowledge.memory import lead_of, memory_id
+from memctl.domain.retrieval.metrics import Judged
+from memctl.domain.retrieval.ranking import Candidate
+from memctl.domain.support.errors import MemctlError
+from memctl.domain.support.text import sparse
 from memctl.projections.memories import of_turn
 from memctl.projections.memory_rows import Memory
 from memctl.projections.regard import Regard
@@ -287,7 +287,7 @@ def _server() -> Iterator[tuple[str, str]]:
 
 
 def _stored(point: VectorPoint, dense: Vectors | None) -> StoredPoint:
-    from memctl.infra.outbox import payload_of
+    from memctl.infra.vectors.outbox import payload_of
     from memctl.infra.vectors.store import VectorPoint as StoredPoint
 
     return StoredPoint(

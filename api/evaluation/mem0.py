@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memctl.api.evaluation import Asked, Passage
 from memctl.api.evaluation.bench import DEPTH
-from memctl.api.search import HORIZON_US
+from memctl.api.search.engine import HORIZON_US
 
 if TYPE_CHECKING:
     from memctl.infra.embedders import Embedder, Vectors

@@ -6,9 +6,9 @@ What the work says of its problem is hidden from what is searched, so nothing is
 from __future__ import annotations
 
 from memctl.api.evaluation import Asked, Dataset, Passage
-from memctl.api.pages import projection_named
-from memctl.api.reader import Reader
-from memctl.infra import readmodels
+from memctl.api.reading.pages import projection_named
+from memctl.api.reading.reader import Reader
+from memctl.infra.readmodels import rows as readmodels
 from memctl.projections.episodes import EpisodeRow
 
 SHORTEST = 20

@@ -14,8 +14,8 @@ import Stemmer
 from memctl.api.evaluation import Asked, Dataset, Passage
 from memctl.api.evaluation.bench import embedded
 from memctl.api.evaluation.mem0 import Mem0, lacking
-from memctl.domain import patterns
-from memctl.domain.ranking_metrics import Judged
+from memctl.domain.retrieval.metrics import Judged
+from memctl.domain.support import patterns
 
 if TYPE_CHECKING:
     from memctl.infra.embedders import Embedder, Vectors

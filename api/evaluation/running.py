@@ -7,12 +7,12 @@ from typing import Any
 
 import msgspec
 
-from memctl.api.candidates import Switches
 from memctl.api.evaluation import Dataset
 from memctl.api.evaluation.bench import Told, indexed
 from memctl.api.evaluation.loaders import split
 from memctl.api.evaluation.peers import judged, left_out, peers
-from memctl.domain.ranking_metrics import Judged, abstention_curve, figures
+from memctl.api.search.candidates import Switches
+from memctl.domain.retrieval.metrics import Judged, abstention_curve, figures
 from memctl.infra.embedders import Embedders
 
 

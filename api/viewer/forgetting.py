@@ -10,11 +10,11 @@ from uuid import uuid4
 
 from starlette.requests import Request
 
-from memctl.api.forget import Preview
-from memctl.api.http_forget import Forget, forget_once, preview_of
-from memctl.api.http_problems import status_of
+from memctl.api.erasure.scope import Preview
+from memctl.api.http.forget import Forget, forget_once, preview_of
+from memctl.api.http.problems import status_of
 from memctl.api.viewer import render
-from memctl.domain.errors import MemctlError
+from memctl.domain.support.errors import MemctlError
 from memctl.infra.settings import Settings
 
 log = logging.getLogger("memctl.api")

@@ -11,8 +11,8 @@ from urllib.parse import quote
 import jinja2
 from markupsafe import Markup, escape
 
-from memctl.domain import patterns
-from memctl.domain.wording import fix_and_why, size, span
+from memctl.domain.support import patterns
+from memctl.domain.support.wording import fix_and_why, size, span
 
 POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self';"

@@ -19,25 +19,26 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Match, Route
 from starlette.types import Scope
 
-from memctl.api import bugs, claims, graph, project, queries, stats
-from memctl.api.counting import Counted
-from memctl.api.evidence import field_text, with_evidence
-from memctl.api.explain import explain
-from memctl.api.health import health, servers, troubles
-from memctl.api.http_problems import of_http, status_of
-from memctl.api.metrics import Timings
-from memctl.api.pages import equal, projection_named, table_of, within
-from memctl.api.pages import page as rows_of
-from memctl.api.places import Places, places_of, project_asked, projects_of
-from memctl.api.reader import Reader, Readers
-from memctl.api.search import Engine, Question
-from memctl.api.timeline import position_of, timeline
+from memctl.api.checks.counting import Counted
+from memctl.api.checks.health import health, servers, troubles
+from memctl.api.http.metrics import Timings
+from memctl.api.http.problems import of_http, status_of
+from memctl.api.queries import bugs, claims, graph, project, stats
+from memctl.api.queries import memories as queries
+from memctl.api.queries.explain import explain
+from memctl.api.queries.timeline import position_of, timeline
+from memctl.api.reading.evidence import field_text, with_evidence
+from memctl.api.reading.pages import equal, projection_named, table_of, within
+from memctl.api.reading.pages import page as rows_of
+from memctl.api.reading.places import Places, places_of, project_asked, projects_of
+from memctl.api.reading.reader import Reader, Readers
+from memctl.api.reading.views import BugHit
+from memctl.api.search.engine import Engine, Question
 from memctl.api.viewer import plots, render
 from memctl.api.viewer.forgetting import Answer, Forgetting
 from memctl.api.viewer.sign_in import COOKIE, SIGNED_IN_S, Browsers
-from memctl.api.views import BugHit
-from memctl.domain.errors import MemctlError
-from memctl.infra import rebuilds
+from memctl.domain.support.errors import MemctlError
+from memctl.infra.readmodels import rebuilds
 from memctl.infra.settings import Settings
 
 log = logging.getLogger("memctl.api")

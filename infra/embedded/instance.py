@@ -12,16 +12,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from memctl.domain.errors import MemctlError
+from memctl.domain.support.errors import MemctlError
+from memctl.infra.data_dir import Places
 from memctl.infra.embedded import supervisor
-from memctl.infra.embedded.endpoints import Endpoints, read_endpoints, write_endpoints
-from memctl.infra.embedded.places import Places
 from memctl.infra.embedded.postgres import after_damage, says_damaged
-from memctl.infra.embedded.process import Process, memory
 from memctl.infra.embedded.programs import PROGRAMS, Instance, Program, port_is_free, prepare, recalled
 from memctl.infra.embedded.run import LOOK_AGAIN, tail
 from memctl.infra.embedded.scrub import finish_scrub
-from memctl.infra.spool import refusals
+from memctl.infra.endpoints import Endpoints, read_endpoints, write_endpoints
+from memctl.infra.hooks.spool import refusals
+from memctl.infra.process import Process, memory
 
 if TYPE_CHECKING:
     from memctl.infra.settings_model import Settings
@@ -253,7 +253,7 @@ def _start_programs(instance: Instance, wanted: tuple[Program, ...], settings: S
 
 def _keep_what_was(settings: Settings, url: str, tell: Tell) -> None:
     """Back a log up that an older memctl left, before it is brought forward: only that one can read it afterwards."""
-    from memctl.infra.backups import before_upgrade
+    from memctl.infra.backup.copies import before_upgrade
     from memctl.infra.database import connect
 
     try:

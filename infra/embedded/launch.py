@@ -18,7 +18,7 @@ import sys
 from pathlib import Path
 from typing import NoReturn
 
-from memctl.infra.embedded.process import Process
+from memctl.infra.process import Process
 
 PARENT = "MEMCTL_PARENT_PID"
 """Environment variable in which a parent tells its children who it is: without it, a child whose parent died before

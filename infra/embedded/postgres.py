@@ -21,12 +21,12 @@ from pathlib import Path
 from typing import NoReturn
 from urllib.parse import quote
 
-from memctl.domain import patterns
-from memctl.domain.errors import MemctlError
+from memctl.domain.support import patterns
+from memctl.domain.support.errors import MemctlError
+from memctl.infra.data_dir import make_private, make_socket_folder, sync_folder, write_private
 from memctl.infra.embedded import launch
-from memctl.infra.embedded.places import make_private, make_socket_folder, sync_folder, write_private
-from memctl.infra.embedded.process import Process
 from memctl.infra.embedded.run import running
+from memctl.infra.process import Process
 
 ROLE = "memctl"
 DATABASE = "memctl"

@@ -14,12 +14,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from memctl.infra.embedded.endpoints import Endpoints
-from memctl.infra.embedded.places import Places, write_private
+from memctl.infra.data_dir import Places, write_private
 from memctl.infra.embedded.postgres import STOP as POSTGRES_STOP
 from memctl.infra.embedded.postgres import Cluster
-from memctl.infra.embedded.process import Process
 from memctl.infra.embedded.valkey import Queue
+from memctl.infra.endpoints import Endpoints
+from memctl.infra.process import Process
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,10 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from memctl.domain.errors import MemctlError
+from memctl.domain.support.errors import MemctlError
+from memctl.infra.data_dir import open_log
 from memctl.infra.embedded.launch import PARENT
-from memctl.infra.embedded.places import open_log
-from memctl.infra.embedded.process import Process
+from memctl.infra.process import Process
 
 LOOK_AGAIN = 0.05
 """Seconds between two looks at something that is about to be ready."""

@@ -12,8 +12,8 @@ import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from memctl.domain.errors import MemctlError
-from memctl.infra.embedded.places import Places, make_private, sync_folder
+from memctl.domain.support.errors import MemctlError
+from memctl.infra.data_dir import Places, make_private, sync_folder
 from memctl.infra.embedded.postgres import binaries, start_postgres
 
 _COPYING, _COPIED, _OLD = "postgres.scrubbing", "postgres.scrubbed", "postgres.before-scrub"

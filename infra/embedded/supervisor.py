@@ -15,10 +15,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from memctl.infra.embedded.places import Places, open_log, write_private
-from memctl.infra.embedded.process import Process
+from memctl.infra.data_dir import Places, open_log, write_private
 from memctl.infra.embedded.programs import Instance, Program
 from memctl.infra.embedded.run import LOOK_AGAIN, ServerDidNotStart, tail
+from memctl.infra.process import Process
 
 _PATIENCE = 15.0
 """Seconds that supervisord gets to start, and to answer."""

@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import NoReturn
 from urllib.parse import quote
 
-from memctl.domain.errors import MemctlError
+from memctl.domain.support.errors import MemctlError
+from memctl.infra.data_dir import make_private, make_socket_folder
 from memctl.infra.embedded import launch
-from memctl.infra.embedded.places import make_private, make_socket_folder
-from memctl.infra.embedded.process import Process
 from memctl.infra.embedded.run import running
+from memctl.infra.process import Process
 
 
 @dataclass(frozen=True)

@@ -11,13 +11,10 @@ from typing import Any, cast, get_args
 
 import orjson
 
-from memctl.domain.entities import GRAPH, EntityDescribed, EntityKind, SentimentNoted, node_of
-from memctl.domain.event import Micros, NewEvent, Payload
-from memctl.domain.facts import InsightKind
-from memctl.domain.graduation import SHORTEST, length_of
-from memctl.domain.location import normalise
-from memctl.domain.notes import LONGEST_NOTE, NOTES, MemoryNoted
-from memctl.domain.observations import (
+from memctl.domain.code.entities import GRAPH, EntityDescribed, EntityKind, SentimentNoted, node_of
+from memctl.domain.events.event import Micros, NewEvent, Payload
+from memctl.domain.events.facts import InsightKind
+from memctl.domain.events.observations import (
     NoticeReceived,
     Observation,
     PromptSubmitted,
@@ -25,6 +22,9 @@ from memctl.domain.observations import (
     session_stream,
     transcript_key,
 )
+from memctl.domain.knowledge.graduation import SHORTEST, length_of
+from memctl.domain.language.notes import LONGEST_NOTE, NOTES, MemoryNoted
+from memctl.domain.support.location import normalise
 from memctl.infra.transcripts.fields import count, identifier, items, kind, mapping, micros, string
 
 CODE_MEMORY = "code-memory"

@@ -14,12 +14,15 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from memctl.domain.errors import MemctlError
+from memctl.domain.support.errors import MemctlError
 from memctl.infra.legacy.meaning import TABLES, table_of
 from memctl.infra.transcripts.fields import kind, shallow
 
 LARGEST = 256 * 1024 * 1024
 """Bytes of the largest JSON document that is read; lines and databases may be larger altogether."""
+
+LONGEST_LINE = 16 * 1024 * 1024
+"""Bytes of a line of JSON that is read: what memctl keeps of a row is a thousandth."""
 
 LONGEST_VALUE = 16 * 1024 * 1024
 """Bytes of the longest value of a database that is read."""
@@ -27,6 +30,9 @@ LONGEST_VALUE = 16 * 1024 * 1024
 _ROW, _OVERHEAD = 2, 64 * 1024
 """Bytes that a row takes in a file at least, and what a small file may hold beyond its size. A damaged file may lead in
 circles, so its rows are counted against its size."""
+
+_NAMES, _LONGEST_NAME = ("platform", "entity_name", "entity_type"), 200
+"""Columns that every row of a history repeats, and characters of each."""
 
 SUFFIXES = (".db", ".sqlite", ".sqlite3", ".json", ".jsonl", ".ndjson")
 
@@ -89,7 +95,9 @@ def _of_database(path: Path) -> Iterator[Row]:
     try:
         with closing(sqlite3.connect(f"{path.resolve().as_uri()}?{mode}", uri=True)) as database:
             _limit(database)
-            known = [table for table in TABLES if table in _stored_tables(database)]
+            stored = _stored_tables(database)
+            known = [table for table in TABLES if table in stored]
+            profiles = _profiles(database) if "entity_profiles" in stored else {}
             if not known:
                 raise NotALegacyStore(path=str(path), why="a database without any of the tables that memctl knows")
             left = 2 * path.stat().st_size + _OVERHEAD
@@ -100,7 +108,10 @@ def _of_database(path: Path) -> Iterator[Row]:
                     left -= _ROW + sum(len(value) for value in found if isinstance(value, str | bytes))
                     if left < 0:
                         raise NotALegacyStore(path=str(path), why="its rows hold more than the file has bytes")
-                    yield Row(number, table, _with_names(dict(found), database, table))
+                    fields = dict(found)
+                    if table == "sentiment_history":  # whose feeling it was, another table says
+                        fields = {**profiles.get(fields.get("entity_profile_id"), {}), **fields}
+                    yield Row(number, table, fields)
     except sqlite3.Error as problem:
         raise NotALegacyStore(path=str(path), why=f"SQLite says: {problem}") from problem
 
@@ -130,15 +141,15 @@ def _stored_columns(database: sqlite3.Connection, table: str) -> list[str]:
     return [row["name"] for row in database.execute(f'PRAGMA table_xinfo("{table}")') if not row["hidden"]]
 
 
-def _with_names(fields: dict[str, Any], database: sqlite3.Connection, table: str) -> dict[str, Any]:
-    """A history's row with whose it is, which another table knows."""
-    if table == "sentiment_history":
-        whose = database.execute(
-            "SELECT platform, entity_name, entity_type FROM entity_profiles WHERE id = ?",
-            [fields.get("entity_profile_id")],
-        ).fetchone()
-        return {**(dict(whose) if whose else {}), **fields}
-    return fields
+def _profiles(database: sqlite3.Connection) -> dict[Any, dict[str, Any]]:
+    """By id: the names by which the rows of a history know whose they are."""
+    columns = [name for name in ("id", *_NAMES) if name in _stored_columns(database, "entity_profiles")]
+    if "id" not in columns:
+        return {}
+    found = database.execute(f"SELECT {', '.join(columns)} FROM entity_profiles")  # noqa: S608 - names of ours
+    return {
+        row["id"]: {name: row[name][:_LONGEST_NAME] for name in columns if isinstance(row[name], str)} for row in found
+    }
 
 
 def _of_json(path: Path) -> Iterator[Row]:
@@ -151,11 +162,12 @@ def _of_json(path: Path) -> Iterator[Row]:
         for number, line in enumerate(file, 1):
             if not line.strip():
                 continue
-            row = _document(line)
+            row = _document(line) if len(line) <= LONGEST_LINE else None
             if isinstance(row, dict) and shallow(row):
                 yield Row(number, table_of(row, path.stem), row)
             else:
-                yield Row(number, "", {}, "not a JSON object")
+                why = "not a JSON object" if len(line) <= LONGEST_LINE else f"longer than {LONGEST_LINE >> 20} MB"
+                yield Row(number, "", {}, why)
 
 
 def _of_document(path: Path, document: Any) -> Iterator[Row]:

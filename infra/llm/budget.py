@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from memctl.domain.errors import MemctlError
+from memctl.domain.support.errors import MemctlError
 from memctl.infra.database import Connection
 
 _LOCK = 0x6C6C6D62  # "llmb"

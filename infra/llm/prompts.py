@@ -8,7 +8,7 @@ from importlib import resources
 
 import msgspec
 
-from memctl.domain import patterns
+from memctl.domain.support import patterns
 
 _VERSION = patterns.compile(r"<!-- version: (\d+) -->\n")
 

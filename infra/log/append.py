@@ -13,8 +13,8 @@ from uuid import UUID
 import msgspec
 from psycopg.pq import TransactionStatus
 
-from memctl.domain import patterns
-from memctl.domain.event import Event, NewEvent, Payload, Position, derived_bytes, stream_hash, type_of
+from memctl.domain.events.event import Event, NewEvent, Payload, Position, derived_bytes, stream_hash, type_of
+from memctl.domain.support import patterns
 from memctl.infra.database import Connection, Packed
 
 Redact = Callable[[Payload, str], tuple[Payload, str]]

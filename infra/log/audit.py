@@ -14,8 +14,8 @@ from typing import Any, Generic, TypeVar
 import msgspec
 from psycopg import errors, sql
 
-from memctl.domain.event import FutureSchemaVersion, Position, UnknownEventType, decode_payload
-from memctl.domain.observations import event_id_of
+from memctl.domain.events.event import FutureSchemaVersion, Position, UnknownEventType, decode_payload
+from memctl.domain.events.observations import event_id_of
 from memctl.infra.database import Connection
 
 NAMED = 20

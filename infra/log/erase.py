@@ -17,12 +17,12 @@ from uuid import UUID
 import msgspec
 from psycopg.types.json import Jsonb
 
-from memctl.domain import patterns
-from memctl.domain.consolidation import Consolidating
-from memctl.domain.erasing import Scope, Tombstone
-from memctl.domain.event import Event, Micros, NewEvent, event_types
-from memctl.domain.location import above
-from memctl.domain.observations import Observation, event_id_of
+from memctl.domain.events.erasure import Scope, Tombstone
+from memctl.domain.events.event import Event, Micros, NewEvent, event_types
+from memctl.domain.events.observations import Observation, event_id_of
+from memctl.domain.knowledge.consolidation import Consolidating
+from memctl.domain.support import patterns
+from memctl.domain.support.location import above
 from memctl.infra.database import Connection
 from memctl.infra.log.append import encode_payload
 from memctl.infra.log.read import read_versions

@@ -13,7 +13,7 @@ from datetime import datetime
 
 import msgspec
 
-from memctl.domain.event import Position
+from memctl.domain.events.event import Position
 from memctl.infra.database import Connection
 
 log = logging.getLogger("memctl.mark")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from pathlib import Path
 
-from memctl.domain.errors import MemctlError
+from memctl.domain.support.errors import MemctlError
 from memctl.infra.database import Connection, connect, outage, outages, plain_url
 
 _LOCK = 0x6D656D6D69677261  # one migration at a time in a database

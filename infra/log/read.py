@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from memctl.domain.event import (
+from memctl.domain.events.event import (
     Event,
     FutureSchemaVersion,
     Micros,
@@ -20,7 +20,7 @@ from memctl.domain.event import (
     decode_payload,
     event_types,
 )
-from memctl.domain.skipping import Undecodable
+from memctl.domain.events.skipping import Undecodable
 from memctl.infra.database import Connection
 
 _COLUMNS = """position, event_id, space_id, stream, type, schema_version,
@@ -215,7 +215,7 @@ def read_events(
     Who folds gives the position it folds up to, and the payloads that it folds: a version beyond it was not there then,
     and one of another type is for others to fold.
     """
-    from memctl.domain.ordering import preferred
+    from memctl.domain.events.event_order import preferred
 
     found = read_versions(connection, space_id, ids, upto)
     if payloads is not None:

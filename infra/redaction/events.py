@@ -14,10 +14,8 @@ from typing import Any
 
 import msgspec
 
-from memctl.domain import patterns
-from memctl.domain.event import NewEvent
-from memctl.domain.location import LONGEST, bounded
-from memctl.domain.observations import (
+from memctl.domain.events.event import NewEvent
+from memctl.domain.events.observations import (
     CONTEXT_BLOCK_CLOSE,
     CONTEXT_BLOCK_OPEN,
     LONGEST_NAME,
@@ -30,7 +28,9 @@ from memctl.domain.observations import (
     bounded_name,
     capped,
 )
-from memctl.domain.projects import ProjectIdentified
+from memctl.domain.projects.identity import ProjectIdentified
+from memctl.domain.support import patterns
+from memctl.domain.support.location import LONGEST, bounded
 from memctl.infra.redaction.text import Redactor, clean, default_redactor, drop_private
 
 OBJECT_CAP = 2 * TEXT_CAP
@@ -54,8 +54,8 @@ _MOST_COUNTED, _MOST_STATED = 2**40, 2**53
 # Clients put the server's name before a tool's in ways of their own; Claude Code that of a plugin too.
 _OWN_TOOL = patterns.compile(r"(?:mcp_{1,2})?(?:plugin_memctl_)?memctl(?:_{1,2}|[.:/])\w")
 
-# As `api.recall` writes it, with its end cut off or not: a heading, and lines that begin with a date, perhaps in JSON.
-# Any other tag that nothing closes is a person's who names it, and what follows are that person's words.
+# As `api.assist.recall` writes it, with its end cut off or not: a heading, and lines that begin with a date, perhaps in
+# JSON. Any other tag that nothing closes is a person's who names it, and what follows are that person's words.
 _LINE_END = r"(?:\r?\n|\\n)"
 _OURS = rf"{_LINE_END}[^\n]{{1,400}}?:{_LINE_END}- \d{{4}}-\d\d-\d\d"
 _HEADING = patterns.compile(_OURS)

@@ -6,7 +6,7 @@ import ipaddress
 from collections.abc import Callable
 from datetime import date
 
-from memctl.domain import patterns
+from memctl.domain.support import patterns
 
 _FIRST_YEARS = {1: 1900, 2: 1900, 3: 2000, 4: 2000, 5: 1900, 6: 1900, 7: 2000, 8: 2000}
 """Of Korean resident numbers: which century the digit after the date stands for."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from memctl.domain import patterns
+from memctl.domain.support import patterns
 
 _FLAGS = patterns.compile(r"\(\?([imsx]+)\)")
 

@@ -7,15 +7,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeGuard, cast
+from typing import Protocol, TypeGuard, cast
 
-from memctl.domain import patterns
+from memctl.domain.support import patterns
 from memctl.infra.redaction.personal import CHECKS
 from memctl.infra.redaction.rules import Rule, load_rules, personal_rules, user_rule
 from memctl.infra.redaction.scanner import scanner
-
-if TYPE_CHECKING:
-    from memctl.infra.settings import Settings
 
 PRIVATE = "[private]"
 """What stands where a private block stood."""
@@ -257,7 +254,27 @@ def redactor_of(patterns: Iterable[str], *, anonymize: bool, cache: Path | None 
     return Redactor([*rules, *personal_rules()] if anonymize else rules, cache)
 
 
-def redactor_for(settings: Settings) -> Redactor:
+class Privacy(Protocol):
+    """What settings say of redaction: patterns of the user's own, and whether data about people is cut too."""
+
+    @property
+    def exclude_patterns(self) -> tuple[str, ...]: ...
+
+    @property
+    def anonymize(self) -> bool: ...
+
+
+class PrivacySettings(Protocol):
+    """Settings, as far as redaction asks for them."""
+
+    @property
+    def privacy(self) -> Privacy: ...
+
+    @property
+    def data_dir(self) -> Path: ...
+
+
+def redactor_for(settings: PrivacySettings) -> Redactor:
     """The rules that the settings ask for, compiled once for all of memctl's processes. Raises: BadPattern."""
     privacy = settings.privacy
     return redactor_of(privacy.exclude_patterns, anonymize=privacy.anonymize, cache=settings.data_dir / "cache")

@@ -17,10 +17,8 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple, TypedDict
 
-from memctl.domain import patterns
-from memctl.domain.event import Micros, NewEvent
-from memctl.domain.location import normalise
-from memctl.domain.observations import (
+from memctl.domain.events.event import Micros, NewEvent
+from memctl.domain.events.observations import (
     Agent,
     NoticeReceived,
     Observation,
@@ -31,7 +29,9 @@ from memctl.domain.observations import (
     ToolFailed,
     ToolReturned,
 )
-from memctl.domain.shell_words import words_of
+from memctl.domain.shell.programs import words_of
+from memctl.domain.support import patterns
+from memctl.domain.support.location import normalise
 from memctl.infra.transcripts.fields import micros
 from memctl.infra.transcripts.formats import lines_of, observed
 

@@ -12,10 +12,8 @@ from typing import Any, TypedDict
 
 import orjson
 
-from memctl.domain import patterns
-from memctl.domain.event import Micros, NewEvent
-from memctl.domain.location import normalise
-from memctl.domain.observations import (
+from memctl.domain.events.event import Micros, NewEvent
+from memctl.domain.events.observations import (
     Agent,
     ContextCompacted,
     NoticeReceived,
@@ -27,6 +25,8 @@ from memctl.domain.observations import (
     ToolFailed,
     ToolReturned,
 )
+from memctl.domain.support import patterns
+from memctl.domain.support.location import normalise
 from memctl.infra.transcripts.fields import count, identifier, integer, items, joined, kind, mapping, micros, string
 from memctl.infra.transcripts.formats import Unreadable, observed
 

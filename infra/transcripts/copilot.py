@@ -10,10 +10,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, TypedDict
 
-from memctl.domain import patterns
-from memctl.domain.event import Micros, NewEvent
-from memctl.domain.location import normalise
-from memctl.domain.observations import (
+from memctl.domain.events.event import Micros, NewEvent
+from memctl.domain.events.observations import (
     Agent,
     ContextCompacted,
     NoticeReceived,
@@ -26,6 +24,8 @@ from memctl.domain.observations import (
     ToolFailed,
     ToolReturned,
 )
+from memctl.domain.support import patterns
+from memctl.domain.support.location import normalise
 from memctl.infra.transcripts.fields import count, identifier, items, joined, kind, mapping, micros, string
 from memctl.infra.transcripts.formats import Unreadable, observed
 from memctl.infra.transcripts.patches import hunks_of

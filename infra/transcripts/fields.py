@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any
 
-from memctl.domain import patterns
-from memctl.domain.event import Micros
+from memctl.domain.events.event import Micros
+from memctl.domain.support import patterns
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)

@@ -8,8 +8,8 @@ from typing import Any, Protocol, runtime_checkable
 
 import orjson
 
-from memctl.domain.event import Micros, NewEvent
-from memctl.domain.observations import (
+from memctl.domain.events.event import Micros, NewEvent
+from memctl.domain.events.observations import (
     Agent,
     Observation,
     PromptSubmitted,

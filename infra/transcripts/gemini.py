@@ -11,10 +11,8 @@ import hashlib
 from pathlib import Path
 from typing import Any, TypedDict
 
-from memctl.domain import patterns
-from memctl.domain.event import NewEvent
-from memctl.domain.location import normalise
-from memctl.domain.observations import (
+from memctl.domain.events.event import NewEvent
+from memctl.domain.events.observations import (
     Agent,
     NoticeReceived,
     Observation,
@@ -25,6 +23,8 @@ from memctl.domain.observations import (
     ToolFailed,
     ToolReturned,
 )
+from memctl.domain.support import patterns
+from memctl.domain.support.location import normalise
 from memctl.infra.transcripts.fields import count, identifier, items, kind, mapping, micros, string
 from memctl.infra.transcripts.formats import Unreadable, decoded, observed
 from memctl.infra.transcripts.patches import hunks_of

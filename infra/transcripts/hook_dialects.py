@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from memctl.domain.location import normalise
+from memctl.domain.support.location import normalise
 from memctl.infra.transcripts.fields import identifier, items, mapping, string
 from memctl.infra.transcripts.gemini import typed
 

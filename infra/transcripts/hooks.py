@@ -13,10 +13,8 @@ from typing import Any, TypedDict
 import msgspec
 import orjson
 
-from memctl.domain import patterns
-from memctl.domain.event import Micros, NewEvent
-from memctl.domain.location import normalise
-from memctl.domain.observations import (
+from memctl.domain.events.event import Micros, NewEvent
+from memctl.domain.events.observations import (
     Agent,
     ContextCompacted,
     NoticeReceived,
@@ -32,6 +30,8 @@ from memctl.domain.observations import (
     hook_key,
     session_stream,
 )
+from memctl.domain.support import patterns
+from memctl.domain.support.location import normalise
 from memctl.infra.transcripts.fields import identifier, integer, items, joined, kind, mapping, shallow, string
 from memctl.infra.transcripts.hook_dialects import in_claudes_words
 from memctl.infra.transcripts.patches import structured_hunks
@@ -60,7 +60,7 @@ class ParsedHook(msgspec.Struct, frozen=True):
     kind: str = ""
     why: str = ""
     transcripts: tuple[str, ...] = ()
-    """Files that are worth reading now; see `memctl.api.transcripts`."""
+    """Files that are worth reading now; see `memctl.api.write.transcripts`."""
     begins: bool = False
     """A session begins: others before it may have ended without a word."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from memctl.domain import patterns
+from memctl.domain.support import patterns
 
 _FENCE = patterns.compile(r" {0,3}(?P<fence>`{3,}|~{3,})(?P<info>.*)")
 

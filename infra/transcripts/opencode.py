@@ -10,9 +10,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, TypedDict
 
-from memctl.domain.event import Micros, NewEvent
-from memctl.domain.location import normalise
-from memctl.domain.observations import (
+from memctl.domain.events.event import Micros, NewEvent
+from memctl.domain.events.observations import (
     Agent,
     ContextCompacted,
     NoticeReceived,
@@ -24,6 +23,7 @@ from memctl.domain.observations import (
     ToolFailed,
     ToolReturned,
 )
+from memctl.domain.support.location import normalise
 from memctl.infra.transcripts.fields import count, identifier, integer, items, kind, mapping, string
 from memctl.infra.transcripts.formats import Unreadable, decoded, observed
 from memctl.infra.transcripts.patches import hunks_of

@@ -1,11 +1,11 @@
-"""Patches as clients show them, brought to the hunks of `memctl.domain.observations`."""
+"""Patches as clients show them, brought to the hunks of `memctl.domain.events.observations`."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from memctl.domain import patterns
-from memctl.domain.observations import Hunk
+from memctl.domain.events.observations import Hunk
+from memctl.domain.support import patterns
 from memctl.infra.transcripts.fields import count, items, mapping
 
 _HEADER = patterns.compile(r"@@ -(\d{1,9})(?:,\d+)? \+(\d{1,9})(?:,\d+)? @@")

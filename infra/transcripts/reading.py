@@ -19,7 +19,7 @@ from typing import Any, BinaryIO, Literal, Self
 import msgspec
 import orjson
 
-from memctl.domain.event import NewEvent
+from memctl.domain.events.event import NewEvent
 from memctl.infra.transcripts.fields import shallow
 from memctl.infra.transcripts.formats import BOM, Document, Format, Unfinished, Unreadable
 

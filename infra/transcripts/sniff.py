@@ -7,7 +7,7 @@ from typing import Any, BinaryIO
 
 import orjson
 
-from memctl.domain import patterns
+from memctl.domain.support import patterns
 from memctl.infra.transcripts.aider import Aider
 from memctl.infra.transcripts.claude import Claude
 from memctl.infra.transcripts.codex import Codex

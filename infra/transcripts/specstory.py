@@ -15,10 +15,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple, TypedDict
 
-from memctl.domain import patterns
-from memctl.domain.event import Micros, NewEvent
-from memctl.domain.location import normalise
-from memctl.domain.observations import (
+from memctl.domain.events.event import Micros, NewEvent
+from memctl.domain.events.observations import (
     Agent,
     NoticeReceived,
     Observation,
@@ -29,6 +27,8 @@ from memctl.domain.observations import (
     ToolFailed,
     ToolReturned,
 )
+from memctl.domain.support import patterns
+from memctl.domain.support.location import normalise
 from memctl.infra.transcripts.fields import identifier, kind, micros
 from memctl.infra.transcripts.formats import Unreadable, lines_of, observed
 from memctl.infra.transcripts.markdown import Fence, fences, outside

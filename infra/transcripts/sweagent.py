@@ -16,10 +16,8 @@ from typing import Any, TypedDict
 
 import orjson
 
-from memctl.domain import patterns
-from memctl.domain.event import Micros, NewEvent
-from memctl.domain.location import normalise
-from memctl.domain.observations import (
+from memctl.domain.events.event import Micros, NewEvent
+from memctl.domain.events.observations import (
     Agent,
     Observation,
     PromptSubmitted,
@@ -30,6 +28,8 @@ from memctl.domain.observations import (
     ToolFailed,
     ToolReturned,
 )
+from memctl.domain.support import patterns
+from memctl.domain.support.location import normalise
 from memctl.infra.transcripts.fields import integer, items, joined, kind, mapping, string
 from memctl.infra.transcripts.formats import Unreadable, decoded, observed
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memctl.domain.errors import MemctlError
+from memctl.domain.support.errors import MemctlError
 
 # Names of the two vectors of every point, and the only ones memctl asks for.
 DENSE = "dense"

@@ -37,7 +37,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from memctl.domain.errors import MemctlError
+from memctl.domain.support.errors import MemctlError
 from memctl.infra import logs
 from memctl.infra.heap import give_back
 from memctl.infra.listening import tcp_listener

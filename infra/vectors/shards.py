@@ -29,8 +29,8 @@ from typing import Any
 import orjson
 import qdrant_edge as edge
 
-from memctl.domain import patterns
-from memctl.domain.errors import MemctlError
+from memctl.domain.support import patterns
+from memctl.domain.support.errors import MemctlError
 
 log = logging.getLogger("memctl.vectors")
 

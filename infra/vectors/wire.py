@@ -12,7 +12,7 @@ from typing import Any
 
 import qdrant_edge as edge
 
-from memctl.domain import patterns
+from memctl.domain.support import patterns
 
 JsonObject = dict[str, Any]
 

@@ -23,13 +23,14 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import msgspec
 import servers
 
-from memctl.infra import generations, readmodels
 from memctl.infra.database import connect
 from memctl.infra.log.migrate import migrate
+from memctl.infra.readmodels import generations
+from memctl.infra.readmodels import rows as readmodels
 from memctl.infra.settings import load_settings
 from memctl.projections.memory_rows import Memory, Source
-from memctl.workers.consolidator import plan
-from memctl.workers.processing import Desk, model
+from memctl.workers.processors.consolidator import plan
+from memctl.workers.processors.runner import Desk, model
 
 SYLLABLES = [f"{a}{b}{c}" for a in "bdfgklmnprst" for b in ("ar", "el", "in", "os", "ut") for c in "bdfgklmnpt"]
 VOCABULARY = [one + other for one in SYLLABLES for other in SYLLABLES[:50]]

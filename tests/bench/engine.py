@@ -27,14 +27,14 @@ from typing import Any
 import peers
 from generated import Cut, generate, read_sessions
 
-from memctl.api.commands import Intake
-from memctl.domain.event import NewEvent
-from memctl.infra import generations
+from memctl.api.write.event_writer import Intake
+from memctl.domain.events.event import NewEvent
 from memctl.infra.database import connect
 from memctl.infra.embedded.postgres import start_postgres
 from memctl.infra.embedded.valkey import start_valkey
 from memctl.infra.log.append import append
 from memctl.infra.log.migrate import migrate
+from memctl.infra.readmodels import generations
 from memctl.infra.settings_model import Settings
 
 SHARDS = 1
@@ -49,7 +49,7 @@ WARM_UP_S = 5.0
 
 REPLAY = """
 import json, sys
-from memctl.workers.replay import replay
+from memctl.workers.rebuild.replay import replay
 done = replay(sys.argv[1], None)
 print(json.dumps({"events": done.events, "facts": done.facts, "seconds": done.seconds}))
 """

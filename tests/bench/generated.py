@@ -23,8 +23,8 @@ from pathlib import Path
 
 import msgspec
 
-from memctl.domain.event import Micros, NewEvent, decode_payload, event_types, type_of
-from memctl.domain.observations import Hunk, Observation, session_stream, transcript_key
+from memctl.domain.events.event import Micros, NewEvent, decode_payload, event_types, type_of
+from memctl.domain.events.observations import Hunk, Observation, session_stream, transcript_key
 from memctl.infra.log.append import encode_payload
 from memctl.infra.redaction import prepare_all
 from memctl.infra.transcripts.files import discover

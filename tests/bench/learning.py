@@ -21,9 +21,9 @@ sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "eval")]
 
 from sessions import FOLDER, Data  # noqa: E402
 
-from memctl.domain import episodes, work  # noqa: E402
-from memctl.domain.aftermath import Aftermath  # noqa: E402
-from memctl.domain.facts import Episode, Fact, MemoriesFollowed, StrategyShown, fact_id  # noqa: E402
+from memctl.domain.events.facts import Episode, Fact, MemoriesFollowed, StrategyShown, fact_id  # noqa: E402
+from memctl.domain.session import episodes, work  # noqa: E402
+from memctl.domain.session.episode_outcomes import Aftermath  # noqa: E402
 from memctl.projections.kernel import Projection, projections  # noqa: E402
 
 RULES: tuple[tuple[Any, str, str], ...] = (

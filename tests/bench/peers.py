@@ -21,8 +21,8 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 import msgspec
 
-from memctl.domain.event import Micros, NewEvent, Position
-from memctl.domain.observations import ToolReturned, session_stream, transcript_key
+from memctl.domain.events.event import Micros, NewEvent, Position
+from memctl.domain.events.observations import ToolReturned, session_stream, transcript_key
 from memctl.infra.database import connect
 from memctl.infra.log.append import append
 from memctl.infra.log.mark import move_mark

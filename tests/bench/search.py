@@ -35,17 +35,17 @@ import numpy
 import orjson
 from real_sessions import Store, published, store
 
-from memctl.api.candidates import _Meaning
-from memctl.api.places import Places
-from memctl.api.reader import Reader, Readers
-from memctl.api.search import Engine, Question
-from memctl.domain.ranking_metrics import percentile
-from memctl.domain.scoring import ORDINARY
-from memctl.domain.text import sparse
-from memctl.infra import outbox
+from memctl.api.reading.places import Places
+from memctl.api.reading.reader import Reader, Readers
+from memctl.api.search.candidates import _Meaning
+from memctl.api.search.engine import Engine, Question
+from memctl.domain.retrieval.metrics import percentile
+from memctl.domain.retrieval.ranking import ORDINARY
+from memctl.domain.support.text import sparse
 from memctl.infra.database import connect
 from memctl.infra.embedders import NONE, Embedders
-from memctl.infra.generations import live
+from memctl.infra.readmodels.generations import live
+from memctl.infra.vectors import outbox
 from memctl.infra.vectors.indexing import LEAST
 from memctl.projections.memory_rows import Memory
 from memctl.projections.vector_points import of_memory

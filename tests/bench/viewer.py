@@ -29,12 +29,12 @@ import httpx
 from generated import read_sessions
 from hooks import Memory
 
-from memctl.domain.ranking_metrics import percentile
-from memctl.infra import generations
+from memctl.domain.retrieval.metrics import percentile
+from memctl.infra.data_dir import Places
 from memctl.infra.database import connect
-from memctl.infra.embedded.places import Places
 from memctl.infra.embedded.postgres import start_postgres
 from memctl.infra.log.migrate import migrate
+from memctl.infra.readmodels import generations
 
 OUTBOX_S = 900.0
 """How long the worker may take to write the words of all memories to the vector store."""

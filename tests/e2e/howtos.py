@@ -21,8 +21,8 @@ from commandline import Memctl
 from documents import ROOT, Block, in_order
 from waiting import until
 
-from memctl.infra.embedded.endpoints import read_endpoints
-from memctl.infra.embedded.places import Places
+from memctl.infra.data_dir import Places
+from memctl.infra.endpoints import read_endpoints
 
 PAGES = sorted((ROOT / "docs" / "how-to").glob("*.md"))
 

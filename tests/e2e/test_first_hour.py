@@ -21,7 +21,7 @@ from commandline import Memctl
 from histories import ROOT
 from waiting import until
 
-from memctl.domain.event import Micros, type_of
+from memctl.domain.events.event import Micros, type_of
 from memctl.infra.transcripts.hooks import parse_hook
 
 

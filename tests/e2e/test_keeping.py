@@ -13,7 +13,7 @@ import pytest
 from commandline import Memctl
 from waiting import until
 
-from memctl.infra.spool import Delivery, spool
+from memctl.infra.hooks.spool import Delivery, spool
 
 FORGOTTEN, KEPT = "the zq7vkx19mw harbour protocol", "the bq3jhy54nd lantern protocol"
 MEANWHILE = "what does the fh2wkq83zt beacon say?"

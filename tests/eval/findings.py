@@ -11,7 +11,7 @@ from pathlib import Path
 
 from sessions import FOLDER, Data
 
-from memctl.domain.facts import ErrorOccurred, ErrorResolved
+from memctl.domain.events.facts import ErrorOccurred, ErrorResolved
 
 SEED = 1
 

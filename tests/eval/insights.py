@@ -25,10 +25,10 @@ from uuid import UUID
 
 from sessions import FOLDER, Data
 
-from memctl.domain.bounded import names
-from memctl.domain.event import Event
-from memctl.domain.facts import Fact, InsightFound, PlaceSeen, Span
-from memctl.domain.projects import Place, Projects
+from memctl.domain.events.event import Event
+from memctl.domain.events.facts import Fact, InsightFound, PlaceSeen, Span
+from memctl.domain.projects.identity import Place, Projects
+from memctl.domain.support.bounded import names
 from memctl.projections.candidates import candidates
 from memctl.projections.insights import Insight, insights
 from memctl.projections.kernel import Changed

@@ -23,8 +23,8 @@ from typing import Any, NamedTuple
 
 from sessions import FOLDER, Data
 
-from memctl.domain.bounded import one_line
-from memctl.domain.facts import Answered, Episode, Fact, Prompted, TestsRan, ToolUsed
+from memctl.domain.events.facts import Answered, Episode, Fact, Prompted, TestsRan, ToolUsed
+from memctl.domain.support.bounded import one_line
 
 ROOT = Path(__file__).parents[2]
 OUT = ROOT / ".scratch"

@@ -29,14 +29,14 @@ from typing import Any
 import msgspec
 from sessions import FOLDER, Data, in_order
 
-from memctl.domain.bounded import one_line
-from memctl.domain.facts import CommandRan, Episode, ErrorOccurred, ErrorResolved, Fact, StrategyShown, Turn
-from memctl.domain.reflections import Grown, Piece, by_rule, clusters, due
+from memctl.domain.events.facts import CommandRan, Episode, ErrorOccurred, ErrorResolved, Fact, StrategyShown, Turn
+from memctl.domain.knowledge.reflections import Grown, Piece, by_rule, clusters, due
+from memctl.domain.support.bounded import one_line
 from memctl.projections.bug_patterns import BugPattern, bug_patterns
 from memctl.projections.kernel import Changed, Projection, projections
 from memctl.projections.memories import memories
 from memctl.projections.strategies import Strategy
-from memctl.workers.reflector import piece_of
+from memctl.workers.processors.reflector import piece_of
 
 OUT = Path(__file__).parents[2] / ".scratch"
 DAY_US = 86_400_000_000

@@ -14,12 +14,12 @@ import hashlib
 from datetime import datetime
 from itertools import islice
 
-from memctl.api.places import places_of
-from memctl.api.reader import Reader, Readers
-from memctl.api.recall import MOST_MEMORIES, SHORTEST_PROMPT
-from memctl.api.search import Engine, Question
-from memctl.api.views import Found
-from memctl.domain.text import estimate_tokens
+from memctl.api.assist.recall import MOST_MEMORIES, SHORTEST_PROMPT
+from memctl.api.reading.places import places_of
+from memctl.api.reading.reader import Reader, Readers
+from memctl.api.reading.views import Found
+from memctl.api.search.engine import Engine, Question
+from memctl.domain.support.text import estimate_tokens
 from memctl.infra.embedders import embedders_of
 from memctl.infra.settings import load_settings
 

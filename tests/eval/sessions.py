@@ -16,9 +16,9 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from events import as_read
 from published import FOLDER as FOLDER
 
-from memctl.domain.derive import derive
-from memctl.domain.event import Event, NewEvent
-from memctl.domain.facts import Fact
+from memctl.domain.events.event import Event, NewEvent
+from memctl.domain.events.facts import Fact
+from memctl.domain.session.fold import derive
 from memctl.infra.redaction import prepare
 from memctl.infra.transcripts.files import discover
 from memctl.infra.transcripts.reading import parse_file

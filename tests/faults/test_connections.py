@@ -13,13 +13,14 @@ from histories import digests, example
 from psycopg import sql
 from waiting import until
 
-from memctl.api.reader import Reader, Readers, TooBusy
-from memctl.infra import database, generations
+from memctl.api.reading.reader import Reader, Readers, TooBusy
+from memctl.infra import database
 from memctl.infra.database import Connection, DatabaseUnavailable, connect
 from memctl.infra.log.append import append
 from memctl.infra.log.mark import last_position, mark, move_mark
 from memctl.infra.log.migrate import WrongEncoding, migrate
-from memctl.workers.drain import Drainer, catch_up
+from memctl.infra.readmodels import generations
+from memctl.workers.folding.drain import Drainer, catch_up
 
 
 @pytest.fixture
@@ -66,7 +67,7 @@ def test_a_connection_that_is_lost_again_and_again_is_told_as_an_outage_and_the_
 def test_a_read_that_takes_too_long_is_ended_and_told_as_busy(
     readers: Readers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memctl.api.reader.STATEMENT_MS", 100)
+    monkeypatch.setattr("memctl.api.reading.reader.STATEMENT_MS", 100)
     with pytest.raises(TooBusy):
         readers.read(lambda reader: reader.connection.execute("SELECT pg_sleep(30)"))
     assert readers.read(ask) == 1

@@ -17,22 +17,25 @@ from embedding import SIGNS, Signs
 from histories import example
 from vector_server import ServerProcess, vector_server_process
 
-from memctl.api.verify import Verification
+from memctl.api.checks.verify import Verification
 from memctl.cli.status import status as status_command
-from memctl.infra import generations, hook, outbox, spool, vector_models
+from memctl.infra import hook
+from memctl.infra.data_dir import Places
 from memctl.infra.database import DatabaseDamaged, connect
 from memctl.infra.embedded.instance import ProgramFailed, down, status, up
-from memctl.infra.embedded.places import Places
 from memctl.infra.embedded.postgres import start_postgres
 from memctl.infra.embedded.programs import PROGRAMS
 from memctl.infra.embedded.run import ServerDidNotStart
 from memctl.infra.embedded.valkey import start_valkey
+from memctl.infra.hooks import spool
 from memctl.infra.log.append import append
 from memctl.infra.log.migrate import migrate
+from memctl.infra.readmodels import generations
 from memctl.infra.settings import load_settings
-from memctl.infra.vectors import digests, store
-from memctl.workers.drain import Drainer, catch_up
-from memctl.workers.outbox import Outbox
+from memctl.infra.vectors import digests, outbox, store
+from memctl.infra.vectors import models as vector_models
+from memctl.workers.folding.drain import Drainer, catch_up
+from memctl.workers.folding.outbox import Outbox
 
 POSTGRES = tuple(program for program in PROGRAMS if program.name == "postgres")
 

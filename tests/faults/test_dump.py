@@ -12,13 +12,13 @@ import servers
 from events import prompt
 from histories import digests, example
 
-from memctl.domain.observations import event_id_of
-from memctl.infra import generations
+from memctl.domain.events.observations import event_id_of
 from memctl.infra.database import Connection, connect
 from memctl.infra.embedded.postgres import binaries
 from memctl.infra.log.append import append
 from memctl.infra.log.mark import last_position, mark
-from memctl.workers.drain import Drainer, catch_up
+from memctl.infra.readmodels import generations
+from memctl.workers.folding.drain import Drainer, catch_up
 
 HISTORY = [event for number in range(4) for event in example(number, day=number + 2)]
 

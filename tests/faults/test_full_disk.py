@@ -23,13 +23,13 @@ from processes import memctl, signal_all
 from waiting import until
 from working import caught_up, prove
 
-from memctl.domain.event import NewEvent
-from memctl.domain.observations import PromptSubmitted, event_id_of
-from memctl.infra import generations
+from memctl.domain.events.event import NewEvent
+from memctl.domain.events.observations import PromptSubmitted, event_id_of
 from memctl.infra.database import DatabaseUnavailable, connect, outage
 from memctl.infra.log.append import append
 from memctl.infra.log.migrate import migrate
-from memctl.workers.replay import replay
+from memctl.infra.readmodels import generations
+from memctl.workers.rebuild.replay import replay
 
 INSIDE = "MEMCTL_TEST_SMALL_DISK"
 DISK = 220 * 1024 * 1024

@@ -12,12 +12,13 @@ from processes import memctl
 from soak import FACTOR
 from waiting import until
 
-from memctl.domain.event import Position
-from memctl.infra import dead_letters, generations, queue
+from memctl.domain.events.event import Position
+from memctl.infra import queue
 from memctl.infra.database import Connection
 from memctl.infra.log.append import append
 from memctl.infra.log.mark import last_position
 from memctl.infra.log.spaces import installation
+from memctl.infra.readmodels import dead_letters, generations
 
 RATE, SECONDS = (1_000, 60) if FACTOR else (50, 20)
 """Events a second, of ten sessions at a time with 200 events each. The promise is of a machine that does nothing else,

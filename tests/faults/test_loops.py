@@ -15,17 +15,19 @@ from processes import children, memctl
 from waiting import until
 from working import prove
 
-from memctl.domain.notes import MemoryNoted
-from memctl.domain.observations import event_id_of, session_stream
-from memctl.infra import dead_letters, generations, processing
+from memctl.domain.events.observations import event_id_of, session_stream
+from memctl.domain.language.notes import MemoryNoted
 from memctl.infra.database import Connection
-from memctl.infra.dead_letters import DeadLetter
-from memctl.infra.embedded.process import Process
 from memctl.infra.log.append import append
 from memctl.infra.log.mark import last_position
-from memctl.workers import frames, guard, progress
-from memctl.workers.progress import Board, Work
-from memctl.workers.stuck import set_aside
+from memctl.infra.process import Process
+from memctl.infra.readmodels import dead_letters, generations
+from memctl.infra.readmodels import processor_work as processing
+from memctl.infra.readmodels.dead_letters import DeadLetter
+from memctl.workers.folding import frames, guard
+from memctl.workers.folding import progress_board as progress
+from memctl.workers.folding.progress_board import Board, Work
+from memctl.workers.rebuild.stuck import set_aside
 
 SESSIONS = [[prompt(n, session=session, at=n) for n in range(1, 7)] for session in ("s1", "s2", "s3")]
 ENDLESS = prompt(3, f"mend the checkout {looping.ENDLESS}", session="s2", at=3)
@@ -213,13 +215,13 @@ def test_a_board_holds_what_threads_are_at_and_forgets_it_with_them() -> None:
 
 
 def test_frames_are_those_of_the_thread_and_name_memctls_own() -> None:
-    root = Path(guard.__file__).parents[1]
+    root = Path(guard.__file__).parents[2]
     told = (
         f'Thread 0x00000000000000ab (most recent call first):\n  File "{root}/x.py", line 1 in x\n\n'
         'Current thread 0x00000000000000cd (most recent call first):\n  File "/usr/lib/re.py", line 5 in match\n'
-        f'  File "{root}/domain/derive.py", line 77 in _fold\n'
+        f'  File "{root}/domain/session/fold.py", line 77 in _fold\n'
     )
-    assert frames.place(frames.of_thread(told, 0xCD)) == "memctl.domain.derive:77 _fold"
+    assert frames.place(frames.of_thread(told, 0xCD)) == "memctl.domain.session.fold:77 _fold"
     assert frames.place(frames.of_thread(told, 0xAB)) == "memctl.x:1 x"
     assert frames.place([]) == ""
 
@@ -228,7 +230,9 @@ def test_frames_are_those_of_the_thread_and_name_memctls_own() -> None:
 
 
 def test_a_processor_s_work_that_never_ended_failed_and_is_given_up_in_the_end(log: Connection) -> None:
-    stuck = guard.Stuck(Work("processor", "consolidator memory 7"), 0, "memctl.domain.near:9 near", 31.0)
+    stuck = guard.Stuck(
+        Work("processor", "consolidator memory 7"), 0, "memctl.domain.support.near_duplicates:9 near", 31.0
+    )
     for attempt in range(1, processing.MOST_ATTEMPTS + 1):
         log.execute("UPDATE memctl.processing SET next_at = clock_timestamp()")
         claimed = processing.claim(log, 1, "consolidator", "memory 7", "digest")

@@ -23,17 +23,17 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from soak import examples
 from waiting import until
 
-from memctl.domain.event import NewEvent, Position, type_of
-from memctl.domain.observations import PromptSubmitted, ResponseReceived, event_id_of
-from memctl.infra import generations
+from memctl.domain.events.event import NewEvent, Position, type_of
+from memctl.domain.events.observations import PromptSubmitted, ResponseReceived, event_id_of
 from memctl.infra.database import Connection, connect
-from memctl.infra.generations import Lease, LeaseLost
 from memctl.infra.log.append import Appended, append, encode_payload
 from memctl.infra.log.mark import last_position, mark, move_mark
-from memctl.workers.drain import Drainer, catch_up
-from memctl.workers.replay import replay
-from memctl.workers.stage1 import Stage1
-from memctl.workers.stage2 import Stage2
+from memctl.infra.readmodels import generations
+from memctl.infra.readmodels.generations import Lease, LeaseLost
+from memctl.workers.folding.drain import Drainer, catch_up
+from memctl.workers.folding.stage1 import Stage1
+from memctl.workers.folding.stage2 import Stage2
+from memctl.workers.rebuild.replay import replay
 
 DYING = """
 CREATE FUNCTION die() RETURNS trigger LANGUAGE plpgsql AS $$

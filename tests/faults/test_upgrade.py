@@ -21,11 +21,10 @@ from processes import memctl
 from qdrant_client import QdrantClient
 from schema_dump import forgotten, told_otherwise
 
-from memctl.api import forget
-from memctl.api.reader import reader_of
-from memctl.domain.errors import MemctlError
-from memctl.domain.event import UnknownEventType, stream_hash
-from memctl.infra import generations, outbox, vector_models
+from memctl.api.erasure import scope as forget
+from memctl.api.reading.reader import reader_of
+from memctl.domain.events.event import UnknownEventType, stream_hash
+from memctl.domain.support.errors import MemctlError
 from memctl.infra.database import Connection, connect
 from memctl.infra.embedders import Embedders
 from memctl.infra.log import migrate as migrations
@@ -34,12 +33,14 @@ from memctl.infra.log.audit import hashed, open_guards
 from memctl.infra.log.mark import move_mark
 from memctl.infra.log.migrate import NewerSchema, migrate
 from memctl.infra.log.spaces import installation
+from memctl.infra.readmodels import generations
 from memctl.infra.settings import load_settings
-from memctl.infra.vectors import drift, store
-from memctl.workers.drain import Drainer, catch_up
-from memctl.workers.outbox import Outbox, drop_collections, drop_leftovers
-from memctl.workers.refold import refold
-from memctl.workers.replay import replay, rollback
+from memctl.infra.vectors import drift, outbox, store
+from memctl.infra.vectors import models as vector_models
+from memctl.workers.folding.drain import Drainer, catch_up
+from memctl.workers.folding.outbox import Outbox, drop_collections, drop_leftovers
+from memctl.workers.folding.refold import refold
+from memctl.workers.rebuild.replay import replay, rollback
 
 RELEASED = sorted((Path(__file__).parents[1] / "data").glob("schema-*.sql.gz"))
 VERSIONS = Path(migrations.__file__).parent / "migrations" / "versions"

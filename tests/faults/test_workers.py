@@ -18,12 +18,12 @@ from soak import FACTOR
 from waiting import until
 from working import caught_up, progress, prove, run_out
 
-from memctl.domain.event import NewEvent
-from memctl.domain.observations import ToolCalled, ToolReturned
-from memctl.infra import generations
+from memctl.domain.events.event import NewEvent
+from memctl.domain.events.observations import ToolCalled, ToolReturned
 from memctl.infra.database import Connection, connect
 from memctl.infra.log.append import append
-from memctl.workers.drain import Drainer
+from memctl.infra.readmodels import generations
+from memctl.workers.folding.drain import Drainer
 
 HISTORY = [event for number in range(12 if FACTOR else 8) for event in example(number, day=number + 2)]
 

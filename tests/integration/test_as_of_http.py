@@ -18,11 +18,12 @@ from waiting import until
 
 from memctl.api.client import NotYet
 from memctl.cli import asking, read, work
-from memctl.domain.event import Position
-from memctl.infra import generations, glances
+from memctl.domain.events.event import Position
 from memctl.infra.database import Connection, connect
-from memctl.workers.erasure import nothing_rebuilt
-from memctl.workers.glances import Glances
+from memctl.infra.readmodels import as_of_snapshots as glances
+from memctl.infra.readmodels import generations
+from memctl.workers.erasure.erase import nothing_rebuilt
+from memctl.workers.runtime.as_of_builder import Glances
 
 
 @pytest.fixture(scope="module")

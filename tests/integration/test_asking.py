@@ -10,7 +10,7 @@ from pathlib import Path
 
 from memctl.infra import hook
 from memctl.infra.hook import MOST_ASKED
-from memctl.infra.spool import decode_header
+from memctl.infra.hooks.spool import decode_header
 
 PATIENCE_S = 60
 

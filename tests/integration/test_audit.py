@@ -9,20 +9,21 @@ from uuid import UUID
 import pytest
 from histories import digests, example
 
-from memctl.domain.event import Position
-from memctl.infra import dead_letters, generations, readmodels
-from memctl.infra.coverage import coverage
+from memctl.domain.events.event import Position
 from memctl.infra.database import Connection, connect
-from memctl.infra.dead_letters import Fault, Target
 from memctl.infra.log import audit as log_audit
 from memctl.infra.log.append import append
 from memctl.infra.log.mark import move_mark
+from memctl.infra.readmodels import dead_letters, generations
+from memctl.infra.readmodels import rows as readmodels
+from memctl.infra.readmodels.coverage import coverage
+from memctl.infra.readmodels.dead_letters import Fault, Target
 from memctl.projections import stage1
 from memctl.projections.kernel import Stage, projections
-from memctl.workers.audit import Audit, audit
-from memctl.workers.refold import refold
-from memctl.workers.stage1 import Stage1
-from memctl.workers.stage2 import Stage2
+from memctl.workers.folding.refold import refold
+from memctl.workers.folding.stage1 import Stage1
+from memctl.workers.folding.stage2 import Stage2
+from memctl.workers.rebuild.audit import Audit, audit
 
 
 @pytest.fixture

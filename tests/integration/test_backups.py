@@ -18,22 +18,26 @@ from events import prompt
 from histories import digests, drained, example
 from waiting import until
 
-from memctl.api import backups, stats
-from memctl.api.places import Places
-from memctl.api.reader import reader_of
-from memctl.domain.erasing import Scope, Tombstone
-from memctl.infra import generations, keys, processing
-from memctl.infra.backups import backup, kept
+from memctl.api.checks import backups
+from memctl.api.queries import stats
+from memctl.api.reading.places import Places
+from memctl.api.reading.reader import reader_of
+from memctl.domain.events.erasure import Scope, Tombstone
+from memctl.infra import api_keys as keys
+from memctl.infra.backup import archive
+from memctl.infra.backup.copies import backup, kept
+from memctl.infra.backup.receipts import LOCK, RECEIPTS, read_receipts, write_receipts
 from memctl.infra.database import Connection, connect
-from memctl.infra.generations import LeaseLost
 from memctl.infra.llm import budget
-from memctl.infra.log import archive, erase
+from memctl.infra.log import erase
 from memctl.infra.log.append import append
 from memctl.infra.log.mark import last_position
-from memctl.infra.log.receipts import LOCK, RECEIPTS, read_receipts, write_receipts
+from memctl.infra.readmodels import generations
+from memctl.infra.readmodels import processor_work as processing
+from memctl.infra.readmodels.generations import LeaseLost
 from memctl.infra.settings import Settings, load_settings
-from memctl.workers import backups as making
-from memctl.workers.backups import make_if_due
+from memctl.workers.runtime import backups as making
+from memctl.workers.runtime.backups import make_if_due
 
 
 @pytest.fixture

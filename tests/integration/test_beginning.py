@@ -9,18 +9,19 @@ import msgspec
 from events import observed
 from histories import drained, workshop
 
-from memctl.api.places import places_of
-from memctl.api.reader import Reader, reader_of
-from memctl.api.recall import Told, recall
-from memctl.api.search import Engine
-from memctl.api.threads import LATELY_US, open_threads
-from memctl.domain.event import NewEvent
-from memctl.domain.observations import PromptSubmitted, ResponseReceived, ToolCalled, ToolReturned
-from memctl.infra import generations, readmodels
+from memctl.api.assist.recall import Told, recall
+from memctl.api.queries.threads import LATELY_US, open_threads
+from memctl.api.reading.places import places_of
+from memctl.api.reading.reader import Reader, reader_of
+from memctl.api.search.engine import Engine
+from memctl.domain.events.event import NewEvent
+from memctl.domain.events.observations import PromptSubmitted, ResponseReceived, ToolCalled, ToolReturned
 from memctl.infra.database import Connection
 from memctl.infra.embedders import NONE, Embedders
 from memctl.infra.log.append import append
-from memctl.workers.processing import model
+from memctl.infra.readmodels import generations
+from memctl.infra.readmodels import rows as readmodels
+from memctl.workers.processors.runner import model
 
 SHOP = "/home/dana/shop"
 DAY = 86_400

@@ -9,11 +9,11 @@ import pytest
 from doors import Door, door_to
 from events import observed
 
-from memctl.api import code, graph
-from memctl.api.places import Places
-from memctl.domain.observations import Hunk, PromptSubmitted, ToolCalled, ToolReturned
-from memctl.infra import generations
+from memctl.api.queries import code, graph
+from memctl.api.reading.places import Places
+from memctl.domain.events.observations import Hunk, PromptSubmitted, ToolCalled, ToolReturned
 from memctl.infra.log.append import append
+from memctl.infra.readmodels import generations
 from memctl.infra.redaction import prepare
 
 EVERYWHERE = Places(None, "asked", None)

@@ -12,16 +12,17 @@ import pytest
 from doors import Door, door_to
 from events import NOON, observed
 
-from memctl.api import claims, queries, work
-from memctl.api.context import NoSession, context
-from memctl.api.deciding import BadKey, UnknownCommand
-from memctl.api.evidence import broken_quotes
-from memctl.api.explain import explain
-from memctl.api.places import Places
-from memctl.domain.commanding import BadCommand, KeyReused
-from memctl.domain.core_memory import SectionChanged
-from memctl.domain.observations import NoticeReceived, PromptSubmitted, ToolCalled, ToolReturned
-from memctl.domain.work_commands import NothingOpen
+from memctl.api.queries import claims, work
+from memctl.api.queries import memories as queries
+from memctl.api.queries.context import NoSession, context
+from memctl.api.queries.explain import explain
+from memctl.api.reading.evidence import broken_quotes
+from memctl.api.reading.places import Places
+from memctl.api.write.command_handler import BadKey, UnknownCommand
+from memctl.domain.events.command import BadCommand, KeyReused
+from memctl.domain.events.core_memory import SectionChanged
+from memctl.domain.events.observations import NoticeReceived, PromptSubmitted, ToolCalled, ToolReturned
+from memctl.domain.session.work_commands import NothingOpen
 from memctl.infra.log.append import append
 
 EVERYWHERE = Places(None, "everywhere", None)

@@ -14,10 +14,10 @@ from processes import memctl
 from waiting import until
 from working import caught_up, prove
 
-from memctl.infra import generations
 from memctl.infra.database import connect
 from memctl.infra.log.append import append
 from memctl.infra.log.migrate import migrate
+from memctl.infra.readmodels import generations
 
 
 @pytest.fixture(scope="module")

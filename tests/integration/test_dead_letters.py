@@ -15,28 +15,28 @@ from events import AGENT, observed, prompt
 from histories import digests, example, statements
 from waiting import until
 
-from memctl.domain import event as event_module
-from memctl.domain.erasing import Scope
-from memctl.domain.event import FutureSchemaVersion, Micros, NewEvent, Payload, UnknownEventType, event
-from memctl.domain.facts import Prompted
-from memctl.domain.observations import SessionStarted, event_id_of, session_stream
-from memctl.domain.skipping import EventSkipped
-from memctl.infra import dead_letters, generations
+from memctl.domain.events import event as event_module
+from memctl.domain.events.erasure import Scope
+from memctl.domain.events.event import FutureSchemaVersion, Micros, NewEvent, Payload, UnknownEventType, event
+from memctl.domain.events.facts import Prompted
+from memctl.domain.events.observations import SessionStarted, event_id_of, session_stream
+from memctl.domain.events.skipping import EventSkipped
 from memctl.infra.database import Connection, connect
-from memctl.infra.dead_letters import DeadLetter
 from memctl.infra.log import erase
 from memctl.infra.log.append import append
 from memctl.infra.log.mark import mark
+from memctl.infra.readmodels import dead_letters, generations
+from memctl.infra.readmodels.dead_letters import DeadLetter
 from memctl.projections import kernel, stage1
 from memctl.projections.kernel import Changed, Recorded, projection, projections
-from memctl.workers import drain
-from memctl.workers.as_of import as_of
-from memctl.workers.drain import Drainer, catch_up
-from memctl.workers.erasure import erase_round
-from memctl.workers.poison import CannotFold
-from memctl.workers.rebuild import RebuildStopped
-from memctl.workers.refold import refold
-from memctl.workers.replay import replay
+from memctl.workers.erasure.erase import erase_round
+from memctl.workers.folding import drain
+from memctl.workers.folding.drain import Drainer, catch_up
+from memctl.workers.folding.poison import CannotFold
+from memctl.workers.folding.refold import refold
+from memctl.workers.rebuild.as_of import as_of
+from memctl.workers.rebuild.build import RebuildStopped
+from memctl.workers.rebuild.replay import replay
 
 Digests = dict[str, tuple[int, str]]
 

@@ -13,15 +13,16 @@ from apis import Api, problem_of, serving
 from asked import Remembered, remembered
 from waiting import seconds, until
 
-from memctl.api.serve import CONNECTIONS
+from memctl.api.server.serve import CONNECTIONS
 
 DEADLINE_S = 2.0
 
 LOOPS = f"""
 import re, time
-from memctl.api import deadlines
-from memctl.api.search import Engine
-deadlines.QUESTION_S, deadlines.UNENDED_S, deadlines.SILENT_S = {DEADLINE_S}, 2.0, 4.0
+from memctl.api.reading import question as questions
+from memctl.api.server import deadlines
+from memctl.api.search.engine import Engine
+questions.QUESTION_S, deadlines.UNENDED_S, deadlines.SILENT_S = {DEADLINE_S}, 2.0, 4.0
 found = Engine.search
 def search(self, reader, question, *more, **others):
     while "for ever" in question.query:
@@ -31,6 +32,8 @@ def search(self, reader, question, *more, **others):
             time.sleep(0.01)
         except BaseException:
             pass
+    if "asks postgres" in question.query:
+        reader.connection.execute("SELECT pg_sleep(60)")
     if "nobody else" in question.query:
         re.match("(a|a)*$", "a" * 64 + "b")  # holds the interpreter
     return found(self, reader, question, *more, **others)
@@ -71,6 +74,50 @@ def test_a_question_without_an_end_is_refused_in_time_and_holds_up_no_other(api:
             assert max(others) < DEADLINE_S
     until(lambda: api.ask("/v1/stats")[0] == 200, "a free connection")
     assert api.process.poll() is None
+
+
+def test_a_statement_that_never_ends_is_ended_with_its_question(api: Api) -> None:
+    with ThreadPoolExecutor(CONNECTIONS) as asking:
+        slow = [asking.submit(api.ask, "/v1/search?q=asks+postgres") for _ in range(CONNECTIONS)]
+        assert {each.result()[0] for each in slow} == {503}
+        # Not before 15 s were over, had the statements been left alone.
+        began = time.monotonic()
+        until(lambda: api.ask("/v1/search?q=timeout")[0] == 200, "a free connection")
+        assert time.monotonic() - began < 3 * DEADLINE_S
+    assert api.process.poll() is None
+
+
+def test_what_waits_for_a_thread_or_takes_long_to_write_ends_no_process(memory: Remembered, tmp_path: Path) -> None:
+    slow = """
+import time
+from memctl.api.http import forget, imports
+from memctl.api.server import deadlines
+deadlines.UNENDED_S = 1.0
+imported, preview = imports._imported, forget.preview_of
+imports._imported = lambda *given: time.sleep(4.0) or imported(*given)
+forget.preview_of = lambda *given: time.sleep(4.0) or preview(*given)
+"""
+    headers = {"Content-Type": "application/json"}
+    store, wanted = json.dumps({"bot_memory": []}).encode(), json.dumps({"match": "timeout"}).encode()
+    with serving(tmp_path, memory, embedder="none", first=LOOPS + slow) as api, ThreadPoolExecutor(60) as asking:
+        forgets = [
+            asking.submit(api.ask, "/v1/forget/preview", method="POST", body=wanted, headers=headers) for _ in range(4)
+        ]
+        imports = [
+            asking.submit(
+                api.ask,
+                "/v1/import",
+                method="POST",
+                body=store,
+                headers={**headers, "Idempotency-Key": f"key-{number}"},
+            )
+            for number in range(6)
+        ]
+        while not all(each.done() for each in (*forgets, *imports)):
+            assert api.ask("/v1/search?q=timeout")[0] == 200
+        assert {each.result()[0] for each in forgets} <= {200, 404}
+        assert {each.result()[0] for each in imports} <= {200, 422}
+        assert api.process.poll() is None
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from memctl.api.metrics import METRICS, Sample, Timings, exposition
+from memctl.api.http.metrics import METRICS, Sample, Timings, exposition
 
 DEPLOY = Path(__file__).parents[2] / "infra" / "deploy"
 

@@ -13,21 +13,21 @@ from click.testing import CliRunner, Result
 from events import id_of, prompt
 from waiting import until
 
-from memctl.api.commands import Intake
+from memctl.api.write.event_writer import Intake
 from memctl.cli.dlq import dlq
 from memctl.cli.ingest import wait_until_folded
 from memctl.cli.main import memctl
-from memctl.domain.event import NewEvent, Position
-from memctl.infra import generations
+from memctl.domain.events.event import NewEvent, Position
 from memctl.infra.database import Connection, connect
 from memctl.infra.log import mark
 from memctl.infra.log.append import append
+from memctl.infra.readmodels import generations
 from memctl.infra.settings import load_settings
-from memctl.workers import run as worker
-from memctl.workers.as_of import as_of
-from memctl.workers.drain import Drainer, catch_up
-from memctl.workers.rebuild import RebuildStopped
-from memctl.workers.replay import replay
+from memctl.workers.folding.drain import Drainer, catch_up
+from memctl.workers.rebuild.as_of import as_of
+from memctl.workers.rebuild.build import RebuildStopped
+from memctl.workers.rebuild.replay import replay
+from memctl.workers.runtime import worker
 
 SECRET = "the words that nobody but their session may show"
 EVENTS = [prompt(n, f"{SECRET} {n}") for n in range(1, 6)]

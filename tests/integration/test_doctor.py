@@ -15,13 +15,13 @@ from click.testing import CliRunner
 from histories import example
 from waiting import until
 
-from memctl.api import doctor
-from memctl.api.checks import Check
+from memctl.api.checks import doctor
+from memctl.api.checks.check import Check
 from memctl.cli.status import status as status_command
 from memctl.cli.verify import doctor as doctor_command
 from memctl.cli.verify import verify as verify_command
+from memctl.infra.data_dir import Places
 from memctl.infra.database import connect
-from memctl.infra.embedded.places import Places
 from memctl.infra.log import mark
 from memctl.infra.log.append import append
 

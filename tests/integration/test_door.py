@@ -22,17 +22,17 @@ from knocking import NOWHERE, Client, Place, ask, delivery, kept, said
 from processes import memctl
 from waiting import until
 
-from memctl.api import transcripts
-from memctl.api.commands import Intake
-from memctl.api.door import STOP_WITHIN_S
-from memctl.api.places import projects_of
-from memctl.api.reader import reader_of
-from memctl.infra import generations
+from memctl.api.reading.places import projects_of
+from memctl.api.reading.reader import reader_of
+from memctl.api.write import transcripts
+from memctl.api.write.door import STOP_WITHIN_S
+from memctl.api.write.event_writer import Intake
 from memctl.infra.database import DatabaseUnavailable, connect
 from memctl.infra.hook import MAX_PAYLOAD
+from memctl.infra.hooks.spool import Delivery, spool
 from memctl.infra.log import checkpoints
+from memctl.infra.readmodels import generations
 from memctl.infra.settings import Settings
-from memctl.infra.spool import Delivery, spool
 
 BIG = 8_000_000
 

@@ -25,19 +25,21 @@ from histories import digests, drained, everything, example, rebuilt, workshop
 from hostile import Values
 from waiting import until, waits_for_a_lock
 
-from memctl.api import backups, forget, http_forget, http_problems, queries
-from memctl.api.access import drawn
-from memctl.api.deciding import Commands, _digest
-from memctl.api.places import places_of
-from memctl.api.reader import Readers, reader_of
-from memctl.domain.commanding import KeyReused
-from memctl.domain.consolidation import STREAM as CONSOLIDATION
-from memctl.domain.consolidation import Member, MemoriesMerged, MemoryPruned, MemorySuperseded
-from memctl.domain.core_memory import CoreMemoryAppended
-from memctl.domain.erasing import NothingToForget, Scope, Tombstone, TooShort, event_tombstones
-from memctl.domain.event import Micros, NewEvent, event_types
-from memctl.domain.notes import MemoryNoted
-from memctl.domain.observations import (
+from memctl.api.checks import backups
+from memctl.api.erasure import scope as forget
+from memctl.api.http import forget as http_forget
+from memctl.api.http import problems as http_problems
+from memctl.api.queries import memories as queries
+from memctl.api.reading.caller import drawn
+from memctl.api.reading.places import places_of
+from memctl.api.reading.reader import Readers, reader_of
+from memctl.api.write.command_handler import Commands, _digest
+from memctl.domain.events.command import KeyReused
+from memctl.domain.events.core_memory import CoreMemoryAppended
+from memctl.domain.events.erasure import NothingToForget, Scope, Tombstone, TooShort, event_tombstones
+from memctl.domain.events.event import Micros, NewEvent, event_types
+from memctl.domain.events.feedback import MemoryPinned, MemoryRated
+from memctl.domain.events.observations import (
     NoticeReceived,
     Observation,
     PromptSubmitted,
@@ -46,23 +48,27 @@ from memctl.domain.observations import (
     event_id_of,
     hook_key,
 )
-from memctl.domain.reflections import ReflectionMade
-from memctl.domain.statements import Statement
-from memctl.domain.verdicts import MemoryPinned, MemoryRated
-from memctl.infra import generations, readmodels, rebuilds
-from memctl.infra.backups import backup
+from memctl.domain.events.statements import Statement
+from memctl.domain.knowledge.consolidation import STREAM as CONSOLIDATION
+from memctl.domain.knowledge.consolidation import Member, MemoriesMerged, MemoryPruned, MemorySuperseded
+from memctl.domain.knowledge.reflections import ReflectionMade
+from memctl.domain.language.notes import MemoryNoted
+from memctl.infra.backup.copies import backup
+from memctl.infra.backup.receipts import RECEIPTS
 from memctl.infra.database import Connection, connect
 from memctl.infra.log import erase
 from memctl.infra.log.append import append
 from memctl.infra.log.audit import hashed, open_guards
 from memctl.infra.log.mark import move_mark
-from memctl.infra.log.receipts import RECEIPTS
+from memctl.infra.readmodels import generations, rebuilds
+from memctl.infra.readmodels import rows as readmodels
 from memctl.infra.redaction import prepare
 from memctl.infra.settings import Settings
-from memctl.workers import erasure, forgetting
-from memctl.workers.drain import Drainer
-from memctl.workers.processing import model
-from memctl.workers.replay import replay
+from memctl.workers.erasure import erase as erasure
+from memctl.workers.erasure import forgetting
+from memctl.workers.folding.drain import Drainer
+from memctl.workers.processors.runner import model
+from memctl.workers.rebuild.replay import replay
 
 SECRET = "AKIA" + "DEADBEEFDEADBEEF"
 

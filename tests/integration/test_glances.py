@@ -7,14 +7,15 @@ from datetime import UTC, datetime, timedelta
 import psycopg
 import pytest
 
-from memctl.api.http_problems import status_of
-from memctl.domain.event import Position
-from memctl.infra import generations, glances
+from memctl.api.http.problems import status_of
+from memctl.domain.events.event import Position
 from memctl.infra.database import Connection, connect
-from memctl.infra.generations import Live
-from memctl.infra.glances import MOST_OF_ONE, MOST_WAITING, TooManyGlances
-from memctl.workers.erasure import nothing_rebuilt
-from memctl.workers.glances import Glances
+from memctl.infra.readmodels import as_of_snapshots as glances
+from memctl.infra.readmodels import generations
+from memctl.infra.readmodels.as_of_snapshots import MOST_OF_ONE, MOST_WAITING, TooManyGlances
+from memctl.infra.readmodels.generations import Live
+from memctl.workers.erasure.erase import nothing_rebuilt
+from memctl.workers.runtime.as_of_builder import Glances
 
 
 @pytest.fixture

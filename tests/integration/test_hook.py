@@ -19,10 +19,10 @@ import pytest
 from knocking import NOWHERE, Place, ask, delivery, kept, said
 from waiting import seconds, until
 
-from memctl.domain.observations import CONTEXT_BLOCK_OPEN
+from memctl.domain.events.observations import CONTEXT_BLOCK_OPEN
 from memctl.infra import hook as hooks
 from memctl.infra.hook import MAX_PAYLOAD
-from memctl.infra.spool import refusals
+from memctl.infra.hooks.spool import refusals
 
 
 @pytest.fixture

@@ -29,13 +29,14 @@ from waiting import until
 from memctl.api.client import BadlyAsked, Client, NotThere, Refused, Unreachable
 from memctl.cli.main import memctl as program
 from memctl.cli.undo import NotUndone
-from memctl.domain.errors import MemctlError
-from memctl.domain.observations import CONTEXT_BLOCK_CLOSE, CONTEXT_BLOCK_OPEN, PromptSubmitted, SessionStarted
-from memctl.infra import generations, hook, rebuilds
+from memctl.domain.events.observations import CONTEXT_BLOCK_CLOSE, CONTEXT_BLOCK_OPEN, PromptSubmitted, SessionStarted
+from memctl.domain.support.errors import MemctlError
+from memctl.infra import hook
 from memctl.infra.database import connect
 from memctl.infra.log.append import append
 from memctl.infra.log.mark import mark
-from memctl.workers.drain import Drainer, catch_up
+from memctl.infra.readmodels import generations, rebuilds
+from memctl.workers.folding.drain import Drainer, catch_up
 
 
 @pytest.fixture(scope="module")
@@ -211,7 +212,7 @@ def test_bugs_are_looked_up_in_a_url_or_a_body(api: Api) -> None:
 
 
 def test_the_catalogue_lists_every_type_of_event(api: Api) -> None:
-    from memctl.domain.event import event_types
+    from memctl.domain.events.event import event_types
 
     with api.client() as client:
         assert [entry["name"] for entry in client.get("/v1/events/types")] == list(event_types())

@@ -11,7 +11,7 @@ from apis import TOKEN, Api, problem_of
 from asked import Remembered
 from waiting import until
 
-from memctl.workers.drain import Drainer, catch_up
+from memctl.workers.folding.drain import Drainer, catch_up
 
 
 def got(api: Api, path: str) -> Any:

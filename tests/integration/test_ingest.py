@@ -17,18 +17,18 @@ from click.testing import CliRunner
 from client_sessions import OPENCODE_MESSAGES, SAMPLES, opencode
 from histories import EXAMPLE, digests, real_sessions
 
-from memctl.api.accounting import account as account_of_log
-from memctl.api.commands import Intake
-from memctl.api.importing import import_stores
-from memctl.api.ingest import Account, ingest
+from memctl.api.checks.accounting import account as account_of_log
+from memctl.api.write.event_writer import Intake
+from memctl.api.write.importing import import_stores
+from memctl.api.write.ingest import Account, ingest
 from memctl.cli.ingest import ingest as ingest_verb
-from memctl.domain.event import Position
+from memctl.domain.events.event import Position
 from memctl.infra.database import Connection, connect
 from memctl.infra.log.mark import move_mark
 from memctl.infra.log.read import read_stretch
 from memctl.infra.settings import Settings, load_settings
-from memctl.workers.drain import Drainer, catch_up
-from memctl.workers.replay import replay
+from memctl.workers.folding.drain import Drainer, catch_up
+from memctl.workers.rebuild.replay import replay
 
 
 @pytest.fixture
@@ -216,7 +216,7 @@ def test_secrets_and_private_parts_never_reach_the_log(intake: Intake, sessions:
 
 
 def test_stopping_in_the_middle_loses_nothing(intake: Intake, sessions: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("memctl.api.ingest.BATCH", 5)
+    monkeypatch.setattr("memctl.api.write.ingest.BATCH", 5)
     read = 0
 
     def stop_soon(path: Path, size: int) -> None:
@@ -310,7 +310,7 @@ def test_a_file_that_fails_while_it_is_read_keeps_what_was_read_of_it(
 def test_what_postgres_refuses_is_told_and_the_rest_of_its_batch_is_kept(
     intake: Intake, tmp_path: Path, batch: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memctl.api.ingest.BATCH", batch)
+    monkeypatch.setattr("memctl.api.write.ingest.BATCH", batch)
     intake.connection.execute("ALTER TABLE memctl.events ADD CHECK (payload::text NOT LIKE '%not this%')")
     file, other = tmp_path / "one.jsonl", tmp_path / "two.jsonl"
     good = session("s-good", *(f"prompt {n}" for n in range(250)))

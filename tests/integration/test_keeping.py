@@ -19,27 +19,31 @@ from events import NOON, id_of, observed, prompt
 from forgetting import killed_before_erasing
 from histories import digests, drained, everything, example
 
-from memctl.api import backups, exporting, forget, redacting
-from memctl.api.commands import Intake
-from memctl.api.ingest import ingest
-from memctl.api.reader import reader_of
-from memctl.api.redacting import redact_past
+from memctl.api.checks import backups
+from memctl.api.erasure import redaction as redacting
+from memctl.api.erasure import scope as forget
+from memctl.api.erasure.redaction import redact_past
+from memctl.api.reading.reader import reader_of
+from memctl.api.write import exporting
+from memctl.api.write.event_writer import Intake
+from memctl.api.write.ingest import ingest
 from memctl.cli.importing import import_legacy
-from memctl.domain.erasing import Scope, Tombstone
-from memctl.domain.event import Micros, NewEvent
-from memctl.domain.observations import ToolCalled, event_id_of
-from memctl.infra import generations
-from memctl.infra.backups import NoRoom, backup, before_upgrade, every, kept
+from memctl.domain.events.erasure import Scope, Tombstone
+from memctl.domain.events.event import Micros, NewEvent
+from memctl.domain.events.observations import ToolCalled, event_id_of
+from memctl.infra.backup import archive
+from memctl.infra.backup.copies import NoRoom, backup, before_upgrade, every, kept
+from memctl.infra.backup.receipts import RECEIPTS, read_receipts
 from memctl.infra.database import Connection, connect
-from memctl.infra.log import archive, erase
+from memctl.infra.log import erase
 from memctl.infra.log.append import append
 from memctl.infra.log.audit import decoded, hashed
 from memctl.infra.log.mark import last_position, move_mark
 from memctl.infra.log.migrate import migrate
-from memctl.infra.log.receipts import RECEIPTS, read_receipts
+from memctl.infra.readmodels import generations
 from memctl.infra.redaction import Prepared
 from memctl.infra.settings import Settings, load_settings
-from memctl.workers.backups import LOCK, make_if_due
+from memctl.workers.runtime.backups import LOCK, make_if_due
 
 PHRASE = "the zq7vkx19mw harbour protocol"
 
@@ -303,7 +307,7 @@ def test_rules_that_came_later_cut_the_past_and_the_same_transcript_brings_nothi
     assert (again.new, again.variant) == (0, 0)
     found = hashed(log, move_mark(log))
     assert (found.altered.count, found.erased) == (0, done.events)
-    from memctl.workers.replay import replay
+    from memctl.workers.rebuild.replay import replay
 
     compared = replay(database_url, None, verify=True).compared
     assert [each.name for each in compared if not each.equal] == []

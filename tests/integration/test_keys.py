@@ -19,14 +19,14 @@ from click.testing import CliRunner
 from events import observed
 from waiting import seconds, until
 
-from memctl.api.delivering import Delivery, sent
-from memctl.api.http_live import MOST_TAILS, MOST_WAITING, PATIENCE_S
+from memctl.api.http.live import MOST_TAILS, MOST_WAITING, PATIENCE_S
+from memctl.api.write.remote_ingest import Delivery, sent
 from memctl.cli.main import memctl as program
-from memctl.domain.errors import MemctlError
-from memctl.domain.event import NewEvent
-from memctl.domain.notes import MemoryNoted
-from memctl.domain.observations import PromptSubmitted, SessionStarted, ToolCalled, ToolReturned
-from memctl.domain.projects import ProjectIdentified, identified_key, project_stream
+from memctl.domain.events.event import NewEvent
+from memctl.domain.events.observations import PromptSubmitted, SessionStarted, ToolCalled, ToolReturned
+from memctl.domain.language.notes import MemoryNoted
+from memctl.domain.projects.identity import ProjectIdentified, identified_key, project_stream
+from memctl.domain.support.errors import MemctlError
 from memctl.infra.database import connect
 
 OF_LEDGER = ("ledger", "Decimal", "invoice", "float")
@@ -261,7 +261,7 @@ def cloned(location: str, remote: str) -> NewEvent:
 
 @pytest.fixture(scope="module")
 def fold(memory: Remembered) -> Callable[[], None]:
-    from memctl.workers.drain import Drainer, catch_up
+    from memctl.workers.folding.drain import Drainer, catch_up
 
     def folded() -> None:
         drainer = Drainer(memory.database_url)

@@ -12,13 +12,13 @@ from histories import example
 from msgspec.structs import replace
 from waiting import PATIENCE_S, until
 
-from memctl.domain.event import Position
-from memctl.infra import generations
+from memctl.domain.events.event import Position
 from memctl.infra.database import Connection, connect
-from memctl.infra.generations import Lease, LeaseHeld, LeaseLost
 from memctl.infra.log.append import append
 from memctl.infra.log.mark import move_mark
-from memctl.workers.drain import Drainer
+from memctl.infra.readmodels import generations
+from memctl.infra.readmodels.generations import Lease, LeaseHeld, LeaseLost
+from memctl.workers.folding.drain import Drainer
 
 SHARDS = 3
 

@@ -15,20 +15,20 @@ from histories import drained, example
 from llm_server import Server, answers, fails, garbage, slow
 from msgspec.structs import replace
 
-from memctl.api import forget
-from memctl.api.pages import page, projection_named
-from memctl.api.reader import reader_of
-from memctl.domain.event import Event, Payload
-from memctl.domain.learning import EpisodeDistilled, InsightExtracted, ProcessorFailed, TrajectoryJudged
-from memctl.domain.observations import PromptSubmitted
+from memctl.api.erasure import scope as forget
+from memctl.api.reading.pages import page, projection_named
+from memctl.api.reading.reader import reader_of
+from memctl.domain.events.event import Event, Payload
+from memctl.domain.events.observations import PromptSubmitted
+from memctl.domain.events.processor_events import EpisodeDistilled, InsightExtracted, ProcessorFailed, TrajectoryJudged
 from memctl.infra.database import Connection, connect
 from memctl.infra.llm import budget, client
 from memctl.infra.log.append import append
 from memctl.infra.log.read import read_events
-from memctl.infra.processing import MOST_ATTEMPTS
+from memctl.infra.readmodels.processor_work import MOST_ATTEMPTS
 from memctl.infra.settings import Settings, load_settings
-from memctl.workers.llm_processors import EpisodeReader, Extractor, Judge, Summariser, llm_processors
-from memctl.workers.processing import Desk, process
+from memctl.workers.processors.language_model import EpisodeReader, Extractor, Judge, Summariser, llm_processors
+from memctl.workers.processors.runner import Desk, process
 
 MONTH = 30 * 86_400_000_000
 JUDGED = {"outcome": "failure", "why": "nothing was mended", "confidence": 0.9, "quotes": ["no such words anywhere"]}

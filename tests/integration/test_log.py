@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from waiting import until
 
-from memctl.domain.event import Micros, NewEvent, Position, stream_hash
-from memctl.domain.observations import PromptSubmitted
+from memctl.domain.events.event import Micros, NewEvent, Position, stream_hash
+from memctl.domain.events.observations import PromptSubmitted
 from memctl.infra.database import Connection, connect, past_deadlocks
 from memctl.infra.log.append import append
 from memctl.infra.log.audit import decoded

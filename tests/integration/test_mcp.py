@@ -22,12 +22,12 @@ from unit.test_learning import EPISODE, WORK, of
 from waiting import until
 
 from memctl.api.mcp import _caller
-from memctl.domain.facts import Lesson
-from memctl.domain.learning import StrategyDistilled
-from memctl.domain.memory import memory_id
-from memctl.domain.recalled import MemoryRecalled, RecalledMemory
-from memctl.domain.strategies import strategy_id
-from memctl.infra import keys
+from memctl.domain.events.facts import Lesson
+from memctl.domain.events.processor_events import StrategyDistilled
+from memctl.domain.events.recalls import MemoryRecalled, RecalledMemory
+from memctl.domain.knowledge.memory import memory_id
+from memctl.domain.knowledge.strategies import strategy_id
+from memctl.infra import api_keys as keys
 from memctl.infra.database import connect
 from memctl.infra.log.append import append
 

@@ -17,8 +17,8 @@ from data_dirs import used
 from histories import EXAMPLE
 from waiting import until
 
-from memctl.api.commands import Intake
-from memctl.api.ingest import Account, follow, ingest
+from memctl.api.write.event_writer import Intake
+from memctl.api.write.ingest import Account, follow, ingest
 from memctl.infra import database
 from memctl.infra.database import (
     DatabaseUnavailable,
@@ -111,7 +111,7 @@ def test_no_postgres_at_all_is_told(tmp_path: Path) -> None:
 def test_an_ingest_that_lost_its_postgres_keeps_what_it_had_and_goes_on(
     database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memctl.api.ingest.BATCH", 5)
+    monkeypatch.setattr("memctl.api.write.ingest.BATCH", 5)
     settings = load_settings(database_url=database_url, data_dir=used(tmp_path / "data"))
     read = 0
 
@@ -222,7 +222,7 @@ def test_a_second_migration_waits_for_the_first_however_long_it_takes(
 def test_following_goes_on_when_files_and_folders_go_away(
     database_url: str, intake: Intake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memctl.api.ingest.FOLLOW_EVERY_S", 0.02)
+    monkeypatch.setattr("memctl.api.write.ingest.FOLLOW_EVERY_S", 0.02)
     folder = tmp_path / "sessions"
     folder.mkdir()
     (folder / "one.jsonl").write_bytes(EXAMPLE.read_bytes())

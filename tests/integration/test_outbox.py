@@ -21,17 +21,19 @@ from histories import drained, example
 from qdrant_client import QdrantClient
 
 from memctl.cli.reindex import reindex
-from memctl.infra import generations, outbox, readmodels, vector_models
 from memctl.infra.database import Connection, connect
 from memctl.infra.embedders import EmbedderFailed, TextsRefused, UnusableVectors
 from memctl.infra.log.append import append
 from memctl.infra.log.spaces import space_id
-from memctl.infra.vectors import VectorStoreUnavailable, drift, store
+from memctl.infra.readmodels import generations
+from memctl.infra.readmodels import rows as readmodels
+from memctl.infra.vectors import VectorStoreUnavailable, drift, outbox, store
+from memctl.infra.vectors import models as vector_models
 from memctl.infra.vectors.digests import point_digests
 from memctl.infra.vectors.store import Scope
 from memctl.projections.vector_points import VectorPoint
-from memctl.workers.drain import Drainer, catch_up
-from memctl.workers.outbox import WRITING, Outbox, drop_leftovers, only_one
+from memctl.workers.folding.drain import Drainer, catch_up
+from memctl.workers.folding.outbox import WRITING, Outbox, drop_leftovers, only_one
 
 
 @contextlib.contextmanager

@@ -6,12 +6,13 @@ import msgspec
 import psycopg
 import pytest
 
-from memctl.domain.bounded import Seen
-from memctl.domain.projects import Merging
-from memctl.infra import generations, readmodels
+from memctl.domain.projects.identity import Merging
+from memctl.domain.support.bounded import Seen
 from memctl.infra.database import Connection, connect
-from memctl.infra.generations import Live
-from memctl.infra.places import known_places
+from memctl.infra.readmodels import generations
+from memctl.infra.readmodels import rows as readmodels
+from memctl.infra.readmodels.generations import Live
+from memctl.infra.readmodels.known_projects import known_places
 from memctl.projections.kernel import projections
 from memctl.projections.locations import Location
 from memctl.projections.project_words import ProjectWords

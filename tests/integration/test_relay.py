@@ -25,24 +25,25 @@ from hook_payloads import sent_for
 from knocking import ask
 from waiting import seconds, until
 
-from memctl.api.committer import parse
-from memctl.api.relay import NoKey, run_relay
+from memctl.api.write.committer import parse
+from memctl.api.write.relay import NoKey, run_relay
 from memctl.cli.status import status
 from memctl.cli.verify import doctor
-from memctl.infra import hook, keys
+from memctl.infra import api_keys as keys
+from memctl.infra import hook
+from memctl.infra.data_dir import Places
 from memctl.infra.database import Connection, connect
-from memctl.infra.embedded.places import Places
+from memctl.infra.hooks.capture_policy import switch
+from memctl.infra.hooks.remote_progress import Checkpoints, relay_seen
+from memctl.infra.hooks.spool import Delivery
 from memctl.infra.log.checkpoints import name_of
-from memctl.infra.relayed import Checkpoints, relay_seen
 from memctl.infra.settings import SettingsInvalid, load_settings
-from memctl.infra.silence import switch
-from memctl.infra.spool import Delivery
 
 RUN = """
 import ctypes, logging, signal, sys
 ctypes.CDLL(None).prctl(1, signal.SIGKILL)
 logging.basicConfig(level="INFO", stream=sys.stderr)
-import memctl.api.relay as relay
+import memctl.api.write.relay as relay
 relay.MOST_BACK_OFF_S = 1.0
 from memctl.infra.settings import load_settings
 relay.run_relay(load_settings())

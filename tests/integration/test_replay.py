@@ -12,18 +12,20 @@ from events import prompt
 from histories import digests, drained, example
 from waiting import until
 
-from memctl.domain.erasing import Scope
-from memctl.domain.event import Position
-from memctl.infra import generations, readmodels, rebuilds
+from memctl.domain.events.erasure import Scope
+from memctl.domain.events.event import Position
 from memctl.infra.database import Connection, connect
 from memctl.infra.log import erase
 from memctl.infra.log.append import append
 from memctl.infra.log.mark import mark, position_at
+from memctl.infra.readmodels import generations, rebuilds
+from memctl.infra.readmodels import rows as readmodels
 from memctl.projections.kernel import projections
-from memctl.workers import rebuild, replay
-from memctl.workers.as_of import ForgottenMeanwhile, NotReached, as_of
-from memctl.workers.erasure import erase_round, nothing_rebuilt
-from memctl.workers.rebuild import UnknownReadModel
+from memctl.workers.erasure.erase import erase_round, nothing_rebuilt
+from memctl.workers.rebuild import build as rebuild
+from memctl.workers.rebuild import replay
+from memctl.workers.rebuild.as_of import ForgottenMeanwhile, NotReached, as_of
+from memctl.workers.rebuild.build import UnknownReadModel
 
 
 def tables(connection: Connection) -> set[str]:

@@ -13,17 +13,17 @@ from events import prompt, stated
 from histories import digests, drained, example
 from waiting import until, waits_for_a_lock
 
-from memctl.domain.errors import MemctlError
-from memctl.domain.event import Position
-from memctl.domain.skipping import EventSkipped
-from memctl.infra import dead_letters, generations, rebuilds
+from memctl.domain.events.event import Position
+from memctl.domain.events.skipping import EventSkipped
+from memctl.domain.support.errors import MemctlError
 from memctl.infra.database import Connection, connect
 from memctl.infra.log.append import append
 from memctl.infra.log.mark import mark
-from memctl.workers import replay
-from memctl.workers.as_of import as_of
-from memctl.workers.rebuild import RebuildStopped
-from memctl.workers.refold import refold
+from memctl.infra.readmodels import dead_letters, generations, rebuilds
+from memctl.workers.folding.refold import refold
+from memctl.workers.rebuild import replay
+from memctl.workers.rebuild.as_of import as_of
+from memctl.workers.rebuild.build import RebuildStopped
 
 
 @pytest.fixture

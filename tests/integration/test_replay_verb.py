@@ -13,12 +13,12 @@ from histories import digests, drained, example
 
 from memctl.cli.output import when
 from memctl.cli.replay import replay
-from memctl.infra import generations
 from memctl.infra.database import Connection, connect
 from memctl.infra.log.append import append
 from memctl.infra.log.mark import mark
+from memctl.infra.readmodels import generations
 from memctl.infra.vectors import store
-from memctl.workers.outbox import drop_collections
+from memctl.workers.folding.outbox import drop_collections
 
 
 @pytest.fixture

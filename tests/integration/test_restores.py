@@ -17,20 +17,23 @@ from histories import digests, drained, workshop
 from soak import FACTOR
 from waiting import until
 
-from memctl.api import backups, forget, redacting
-from memctl.api.commands import Intake
-from memctl.api.reader import reader_of
-from memctl.infra import generations
-from memctl.infra.backups import backup
+from memctl.api.checks import backups
+from memctl.api.erasure import redaction as redacting
+from memctl.api.erasure import scope as forget
+from memctl.api.reading.reader import reader_of
+from memctl.api.write.event_writer import Intake
+from memctl.infra.backup import archive
+from memctl.infra.backup.copies import backup
+from memctl.infra.backup.receipts import RECEIPTS
 from memctl.infra.database import Connection, DatabaseUnavailable, connect
-from memctl.infra.log import archive, erase
+from memctl.infra.log import erase
 from memctl.infra.log.append import Appended, append
 from memctl.infra.log.mark import move_mark
-from memctl.infra.log.receipts import RECEIPTS
 from memctl.infra.log.spaces import space_id, space_names
+from memctl.infra.readmodels import generations
 from memctl.infra.settings import Settings, load_settings
-from memctl.workers import forgetting
-from memctl.workers.replay import replay
+from memctl.workers.erasure import forgetting
+from memctl.workers.rebuild.replay import replay
 
 
 @pytest.fixture

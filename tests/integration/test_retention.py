@@ -14,21 +14,23 @@ from fastapi.testclient import TestClient
 from forgetting import killed_before_erasing
 from histories import digests, drained, example, rebuilt, workshop
 
-from memctl.api import backups, http_forget, http_problems
-from memctl.api.access import CALLER, Caller, drawn
-from memctl.api.verify import Verification
-from memctl.domain.event import Micros, NewEvent
-from memctl.domain.recalled import MemoryRecalled, RecalledMemory
-from memctl.domain.statements import DecisionMade
-from memctl.domain.verdicts import MemoryPinned, MemoryRated
-from memctl.infra import generations
-from memctl.infra.backups import backup
+from memctl.api.checks import backups
+from memctl.api.checks.verify import Verification
+from memctl.api.http import forget as http_forget
+from memctl.api.http import problems as http_problems
+from memctl.api.reading.caller import CALLER, Caller, drawn
+from memctl.domain.events.event import Micros, NewEvent
+from memctl.domain.events.feedback import MemoryPinned, MemoryRated
+from memctl.domain.events.recalls import MemoryRecalled, RecalledMemory
+from memctl.domain.events.statements import DecisionMade
+from memctl.infra.backup.copies import backup
 from memctl.infra.database import Connection, DatabaseUnavailable, connect
 from memctl.infra.log import erase
 from memctl.infra.log.append import append
+from memctl.infra.readmodels import generations
 from memctl.infra.settings import Settings, load_settings
-from memctl.workers import forgetting, retention
-from memctl.workers.replay import replay
+from memctl.workers.erasure import forgetting, retention
+from memctl.workers.rebuild.replay import replay
 
 DAY = 24
 """Hours, as `workshop` counts sessions."""

@@ -14,29 +14,31 @@ from pathlib import Path
 import pytest
 from histories import digests, example
 
-from memctl.infra import rules
 from memctl.infra.database import Connection
 from memctl.infra.log.append import append
 from memctl.infra.log.migrate import NewerSchema
+from memctl.infra.readmodels import fingerprint as rules
 from memctl.infra.settings import load_settings
-from memctl.workers import run
-from memctl.workers.drain import Drainer
+from memctl.workers.folding.drain import Drainer
+from memctl.workers.runtime import worker as run
 
 ROOT = Path(__file__).parents[2]
 
 DECIDES_NO_ROW = {
     "infra", "workers",  # the packages
-    "infra.database", "infra.generations", "infra.rebuilds", "infra.rules",  # who folds, and when
-    "infra.log", "infra.log.mark", "infra.log.migrate", "infra.embedded", "infra.embedded.launch", "infra.processing",
-    "workers.drain", "workers.refold",
-    "workers.frames", "workers.guard", "workers.progress", "workers.stuck",  # that a fold never ends, not where
+    "infra.database", "infra.readmodels.generations", "infra.readmodels.rebuilds",  # who folds, and when
+    "infra.readmodels.fingerprint", "infra.readmodels.processor_work", "infra.readmodels",
+    "infra.log", "infra.log.mark", "infra.log.migrate", "infra.embedded", "infra.embedded.launch",
+    "workers.folding", "workers.rebuild", "workers.folding.drain", "workers.folding.refold",
+    # that a fold never ends, not where
+    "workers.folding.frames", "workers.folding.guard", "workers.folding.progress_board", "workers.rebuild.stuck",
 }  # fmt: skip
 """What the modules that fold import, and the fingerprint leaves out: a change of it leads to the same rows."""
 
 
 def test_whatever_decides_a_row_is_in_the_fingerprint() -> None:
     """A new module of the engine is either in its list, or in the one above."""
-    found, waiting = set(), ["workers.stage1", "workers.stage2", "workers.rebuild"]
+    found, waiting = set(), ["workers.folding.stage1", "workers.folding.stage2", "workers.rebuild.build"]
     while waiting:
         name = waiting.pop()
         file = ROOT.joinpath(*name.split(".")).with_suffix(".py")
@@ -66,8 +68,8 @@ class Installed:
     """A process of that installation, which has loaded its rules, and tells its fingerprint when asked."""
 
     CODE = """
-import memctl.workers.stage2
-from memctl.infra import rules
+import memctl.workers.folding.stage2
+from memctl.infra.readmodels import fingerprint as rules
 print("loaded", flush=True)
 for _ in iter(input, "end"):
     try:
@@ -109,7 +111,7 @@ def test_a_fingerprint_is_of_what_was_loaded_or_there_is_none(copy: Path) -> Non
     with Installed(copy) as early, Installed(copy) as late:
         first = early.fingerprint()
         assert first == rules.fingerprint()  # of a path's files, not of the path
-        edit(copy, "domain/signatures.py")
+        edit(copy, "domain/failures/signatures.py")
         assert early.fingerprint() == first  # told before, and it still folds by them
         assert late.fingerprint() == "memctl's files have changed since this process started."
     with Installed(copy) as today:
@@ -119,7 +121,7 @@ def test_a_fingerprint_is_of_what_was_loaded_or_there_is_none(copy: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    "file", ["workers/stage2.py", "infra/log/read.py", "projections/memories.py", "domain/recalled.py"]
+    "file", ["workers/folding/stage2.py", "infra/log/read.py", "projections/memories.py", "domain/events/recalls.py"]
 )
 def test_a_change_of_what_decides_a_row_changes_the_fingerprint(copy: Path, file: str) -> None:
     edit(copy, file)
@@ -130,8 +132,8 @@ def test_a_change_of_what_decides_a_row_changes_the_fingerprint(copy: Path, file
 
 
 def test_a_rule_that_no_fold_imports_changes_nothing(copy: Path) -> None:
-    edit(copy, "domain/scoring.py")
-    edit(copy, "workers/sweeper.py")
+    edit(copy, "domain/retrieval/ranking.py")
+    edit(copy, "workers/runtime/sweeper.py")
     with Installed(copy) as process:
         assert process.fingerprint() == rules.fingerprint()
 
@@ -181,7 +183,7 @@ def test_a_worker_ends_where_a_newer_memctl_made_the_rows(
 def test_a_worker_ends_once_its_files_have_changed(
     database_url: str, log: Connection, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(rules, "_at_start", {**rules._at_start, "domain/signatures.py": (0, 0, 0)})
+    monkeypatch.setattr(rules, "_at_start", {**rules._at_start, "domain/failures/signatures.py": (0, 0, 0)})
     assert run.why_end(log, True, False) == ""  # an installation may be under way: it looks once more
     assert "files have changed since it started: this worker ends" in ended(database_url, monkeypatch, caplog)
 

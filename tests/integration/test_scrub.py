@@ -11,18 +11,18 @@ from events import NOON, id_of, observed, prompt
 from histories import drained, example
 from plants import phrase
 
-from memctl.api import forget
-from memctl.api.reader import reader_of
-from memctl.domain.event import Micros, NewEvent
-from memctl.domain.notes import MemoryNoted
-from memctl.domain.observations import ResponseReceived, ToolCalled, ToolReturned
-from memctl.infra import generations
+from memctl.api.erasure import scope as forget
+from memctl.api.reading.reader import reader_of
+from memctl.domain.events.event import Micros, NewEvent
+from memctl.domain.events.observations import ResponseReceived, ToolCalled, ToolReturned
+from memctl.domain.language.notes import MemoryNoted
+from memctl.infra.data_dir import Places, make_private
 from memctl.infra.database import connect
-from memctl.infra.embedded.places import Places, make_private
 from memctl.infra.embedded.postgres import binaries, start_postgres
 from memctl.infra.embedded.scrub import copy_cluster, finish_scrub, leftovers
 from memctl.infra.log.append import append
 from memctl.infra.log.migrate import migrate
+from memctl.infra.readmodels import generations
 from memctl.infra.settings import load_settings
 
 PLANTS = 20

@@ -10,11 +10,11 @@ import pytest
 from events import NOON, observed, prompt
 from msgspec.structs import replace
 
-from memctl.domain.consolidation import STREAM as CONSOLIDATION
-from memctl.domain.erasing import ContentErased, Scope, Tombstone
-from memctl.domain.event import Micros, NewEvent, Payload
-from memctl.domain.observations import PromptSubmitted, ToolCalled, ToolReturned, event_id_of
-from memctl.domain.reflections import ReflectionMade
+from memctl.domain.events.erasure import ContentErased, Scope, Tombstone
+from memctl.domain.events.event import Micros, NewEvent, Payload
+from memctl.domain.events.observations import PromptSubmitted, ToolCalled, ToolReturned, event_id_of
+from memctl.domain.knowledge.consolidation import STREAM as CONSOLIDATION
+from memctl.domain.knowledge.reflections import ReflectionMade
 from memctl.infra.database import Connection, connect
 from memctl.infra.log import erase
 from memctl.infra.log.append import append

@@ -11,11 +11,11 @@ import msgspec
 import pytest
 from events import id_of, prompt
 
-from memctl.infra import generations
 from memctl.infra.database import Connection, connect
 from memctl.infra.log.append import append
-from memctl.workers.drain import Drainer, catch_up
-from memctl.workers.traces import MOST_LINKS, STEPS, Follower
+from memctl.infra.readmodels import generations
+from memctl.workers.folding.drain import Drainer, catch_up
+from memctl.workers.processors.traces import MOST_LINKS, STEPS, Follower
 
 pytest.importorskip("opentelemetry.sdk", reason="the extra otel is not installed")
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter

@@ -14,14 +14,15 @@ from click.testing import CliRunner
 from data_dirs import used
 from events import AGENT, prompt
 
-from memctl.api.health import LATE_S
+from memctl.api.checks.health import LATE_S
 from memctl.cli.main import memctl
-from memctl.domain.observations import event_id_of, session_stream
-from memctl.infra import dead_letters, generations, queue
+from memctl.domain.events.observations import event_id_of, session_stream
+from memctl.infra import queue
 from memctl.infra.database import Connection
-from memctl.infra.dead_letters import Fault, Target
 from memctl.infra.log.append import append
-from memctl.workers.drain import Drainer, catch_up
+from memctl.infra.readmodels import dead_letters, generations
+from memctl.infra.readmodels.dead_letters import Fault, Target
+from memctl.workers.folding.drain import Drainer, catch_up
 
 FIRST = prompt(1)
 

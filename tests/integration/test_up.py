@@ -26,15 +26,16 @@ import pytest
 import redis
 from waiting import until
 
+from memctl.infra.data_dir import FolderNotPrivate, Places, make_private
 from memctl.infra.embedded import instance as instance_module
 from memctl.infra.embedded import supervisor
 from memctl.infra.embedded.instance import ProgramFailed, down, status, up
-from memctl.infra.embedded.places import FolderNotPrivate, Places, make_private
 from memctl.infra.embedded.postgres import binaries, start_postgres
-from memctl.infra.embedded.process import Process
 from memctl.infra.embedded.programs import PROGRAMS, Instance, Program, port_is_free, prepare
 from memctl.infra.embedded.run import ServerDidNotStart
-from memctl.infra.settings import NotRunning, Settings, load_settings
+from memctl.infra.endpoints import NotRunning
+from memctl.infra.process import Process
+from memctl.infra.settings import Settings, load_settings
 
 BASE = tuple(program for program in PROGRAMS if program.name in ("postgres", "valkey"))
 

@@ -20,22 +20,26 @@ from psycopg import Rollback
 from qdrant_client import QdrantClient
 from waiting import until
 
-from memctl.api.checks import Check
-from memctl.api.commands import Intake
-from memctl.api.ingest import ingest
-from memctl.api.verify import Verification
-from memctl.infra import generations, hook, outbox, readmodels, spool, vector_models
+from memctl.api.checks.check import Check
+from memctl.api.checks.verify import Verification
+from memctl.api.write.event_writer import Intake
+from memctl.api.write.ingest import ingest
+from memctl.infra import hook
 from memctl.infra.database import Connection, connect
 from memctl.infra.embedders import NONE, Embedders, Recipe
+from memctl.infra.hooks import spool
+from memctl.infra.hooks.capture_policy import Silence, switch
 from memctl.infra.log import audit
 from memctl.infra.log.append import append
 from memctl.infra.log.mark import last_position, move_mark
+from memctl.infra.readmodels import generations
+from memctl.infra.readmodels import rows as readmodels
 from memctl.infra.settings import Settings, load_settings
-from memctl.infra.silence import Silence, switch
-from memctl.infra.vectors import drift, store
-from memctl.workers.drain import Drainer, catch_up
-from memctl.workers.outbox import Outbox, OutboxLoop, Scrub, drop_collections
-from memctl.workers.replay import replay
+from memctl.infra.vectors import drift, outbox, store
+from memctl.infra.vectors import models as vector_models
+from memctl.workers.folding.drain import Drainer, catch_up
+from memctl.workers.folding.outbox import Outbox, OutboxLoop, Scrub, drop_collections
+from memctl.workers.rebuild.replay import replay
 
 
 @pytest.fixture(scope="module")
@@ -350,7 +354,7 @@ def test_rows_of_stage_2_that_are_gone_are_named(settings: Settings, memory: Con
 def test_a_session_of_which_nothing_is_told_needs_no_row(settings: Settings, memory: Connection) -> None:
     from events import observed
 
-    from memctl.domain.observations import NoticeReceived
+    from memctl.domain.events.observations import NoticeReceived
 
     append(memory, 1, [observed(NoticeReceived(line="n", kind="unheard of"), session="quiet")])
     catch_up(Drainer(settings.require("database_url")))

@@ -23,22 +23,22 @@ from events import observed
 from histories import workshop
 from waiting import until
 
-from memctl.api.auth import Guard, names_of
 from memctl.api.client import Client
-from memctl.api.deciding import Commands
-from memctl.api.delivering import Deliveries
-from memctl.api.http import application
-from memctl.api.reader import Readers
-from memctl.api.search import Engine
+from memctl.api.reading.reader import Readers
+from memctl.api.search.engine import Engine
+from memctl.api.server.application import application
+from memctl.api.server.auth import Guard, names_of
 from memctl.api.viewer import site
 from memctl.api.viewer.sign_in import COOKIE, Browsers
-from memctl.domain.observations import PromptSubmitted
+from memctl.api.write.command_handler import Commands
+from memctl.api.write.remote_ingest import Deliveries
+from memctl.domain.events.observations import PromptSubmitted
 from memctl.infra.database import connect
 from memctl.infra.embedders import NONE, Embedders
 from memctl.infra.log.append import append
 from memctl.infra.settings import load_settings
-from memctl.workers import forgetting
-from memctl.workers.drain import Drainer, catch_up
+from memctl.workers.erasure import forgetting
+from memctl.workers.folding.drain import Drainer, catch_up
 
 TOKEN = "the-viewers-token"
 HOSTILE = "<script>document.title='pwned'</script><img src=x onerror=\"document.title='pwned'\"> please always keep it"

@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from reference import described_api
 
-from memctl.api.access import OWNER, RULES, Caller, is_open, refused, rule_of
-from memctl.infra import keys
-from memctl.infra.keys import SCOPES, Key, Lock
+from memctl.api.http.access import RULES, is_open, refused, rule_of
+from memctl.api.reading.caller import OWNER, Caller
+from memctl.infra import api_keys as keys
+from memctl.infra.api_keys import SCOPES, Key, Lock
 
 VIEWER = (
     "/", "/search", "/sessions", "/sessions/x", "/things/x", "/events/x", "/bugs", "/knowledge", "/projects",

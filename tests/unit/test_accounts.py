@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.domain.accounts import account_of, gist_of, tells_done
+from memctl.domain.language.summaries import account_of, gist_of, tells_done
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.domain.alignment import NEAR, align
+from memctl.domain.support.alignment import NEAR, align
 
 TEXT = (
     "First we looked.\nThe  release workflow creates tags with `GITHUB_TOKEN`, which triggers nothing.\nThen we left."

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from memctl.infra.log import archive
+from memctl.infra.backup import archive
 
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_STORED, zipfile.ZIP_LZMA, zipfile.ZIP_BZIP2])

@@ -10,12 +10,12 @@ import pytest
 from events import observed
 from pydantic import BaseModel, ValidationError
 
-from memctl.api.delivering import BadDelivery, NoSuchEvent, received, sent
-from memctl.api.http import ErrorText, SearchText
-from memctl.api.http_forget import Prune
-from memctl.api.http_guiding import Asked
-from memctl.domain.commanding import MalformedCommand, commands, read_command
-from memctl.domain.observations import PromptSubmitted
+from memctl.api.http.forget import Prune
+from memctl.api.http.guidance import Asked
+from memctl.api.server.application import ErrorText, SearchText
+from memctl.api.write.remote_ingest import BadDelivery, NoSuchEvent, received, sent
+from memctl.domain.events.command import MalformedCommand, commands, read_command
+from memctl.domain.events.observations import PromptSubmitted
 
 
 @pytest.mark.parametrize(

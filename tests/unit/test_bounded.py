@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.domain.bounded import BYTES_PER_CHARACTER, Seen, clipped, names, newest, one_line, seen
-from memctl.domain.outcomes import Kept, moving_average, with_outcome
-from memctl.domain.solutions import Attempt, Change, Detail, alike, solutions_of
+from memctl.domain.failures.solutions import Attempt, Change, Detail, alike, solutions_of
+from memctl.domain.support.bounded import BYTES_PER_CHARACTER, Seen, clipped, names, newest, one_line, seen
+from memctl.domain.support.outcomes import Kept, moving_average, with_outcome
 
 sightings = st.lists(st.tuples(st.sampled_from("abcdefgh"), st.integers(0, 20)), max_size=30)
 

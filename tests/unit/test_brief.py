@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.domain.brief import LONGEST, Figures, Work, summary
+from memctl.domain.language.brief import LONGEST, Figures, Work, summary
 
 FIXED = Work(description="Fix the rounding of discounts", outcome="success")
 LOST = Work(description="Speed up the export", outcome="failure", why="the last error was not resolved")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.domain.bug_match import MATCHES_ABOVE, Match, Shape, file_types_of, frameworks_of, match
+from memctl.domain.failures.matching import MATCHES_ABOVE, Match, Shape, file_types_of, frameworks_of, match
 
 TYPE_ERROR = Shape(
     signature="aa",

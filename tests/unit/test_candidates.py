@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from memctl.api.candidates import _Found
-from memctl.domain.scoring import background_of, word_strength
+from memctl.api.search.candidates import _Found
+from memctl.domain.retrieval.ranking import background_of, word_strength
 from memctl.infra.vectors.searches import Hit
 
 

@@ -16,13 +16,13 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.api.ingest import Account
+from memctl.api.write.ingest import Account
 from memctl.cli import output
 from memctl.cli.ingest import KINDS_SHOWN, print_account
 from memctl.cli.main import COMMANDS, SECTIONS, memctl
 from memctl.cli.output import Cell, Column
 from memctl.cli.read import print_bug
-from memctl.domain.wording import size, span
+from memctl.domain.support.wording import size, span
 
 STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 

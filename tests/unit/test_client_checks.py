@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from memctl.api.client_checks import clients
-from memctl.infra.client_files import apply
-from memctl.infra.clients import CLIENTS, command, installing, removing
+from memctl.api.checks.client_checks import clients
+from memctl.infra.hooks.client_files import apply
+from memctl.infra.hooks.clients import CLIENTS, command, installing, removing
 
 
 @pytest.fixture(autouse=True)

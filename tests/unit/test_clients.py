@@ -15,9 +15,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.infra import clients
-from memctl.infra.client_files import Change, SettingsUnreadable, apply
-from memctl.infra.clients import CLIENTS, command, installed, installing, mcp_command, removing
+from memctl.infra.hooks import clients
+from memctl.infra.hooks.client_files import Change, SettingsUnreadable, apply
+from memctl.infra.hooks.clients import CLIENTS, command, installed, installing, mcp_command, removing
 
 CLAUDE = CLIENTS["claude-code"]
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.domain.code_changes import (
+from memctl.domain.code.edits import (
     VARIANTS,
     Block,
     annotated,

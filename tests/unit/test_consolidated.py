@@ -7,8 +7,10 @@ import itertools
 import pytest
 from events import NOON, as_read
 
-from memctl.domain.commanding import BadCommand
-from memctl.domain.consolidation import (
+from memctl.domain.events.command import BadCommand
+from memctl.domain.events.event import Event, Micros, NewEvent, Payload
+from memctl.domain.events.file_checks import Look, changed_after
+from memctl.domain.knowledge.consolidation import (
     ALWAYS,
     MOST_MERGED,
     STREAM,
@@ -22,11 +24,9 @@ from memctl.domain.consolidation import (
     relation_of,
     too_many,
 )
-from memctl.domain.event import Event, Micros, NewEvent, Payload
-from memctl.domain.observed import Look, changed_after
 from memctl.projections.consolidated import KEPT, Consolidated, Logged, consolidated, consolidation_log
 from memctl.projections.kernel import Changed, Recorded
-from memctl.workers.consolidator import with_all_they_took_in
+from memctl.workers.processors.consolidator import with_all_they_took_in
 
 A, B, C = Member("a", "1"), Member("b", "2"), Member("c", "3")
 

@@ -17,8 +17,8 @@ import sys
 sys.path.insert(0, "tests")
 from events import as_read
 from histories import example
-from memctl.domain.derive import derive
-from memctl.domain.facts import TaskClosed
+from memctl.domain.session.fold import derive
+from memctl.domain.events.facts import TaskClosed
 from memctl.projections import kernel
 
 registered = {p.name: p for p in kernel.projections()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.api.counting import GOOD_FOR_S, KEPT, SHARE, Counted
+from memctl.api.checks.counting import GOOD_FOR_S, KEPT, SHARE, Counted
 
 
 class Clock:

@@ -23,7 +23,7 @@ def structs() -> dict[str, type[msgspec.Struct]]:
     """By name; where two have one name, the projection's."""
     found: dict[str, type[msgspec.Struct]] = {}
     for package in (memctl.projections, memctl.domain):
-        for module in pkgutil.iter_modules(package.__path__, package.__name__ + "."):
+        for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
             for name, value in vars(importlib.import_module(module.name)).items():
                 if isinstance(value, type) and issubclass(value, msgspec.Struct):
                     found.setdefault(name, value)

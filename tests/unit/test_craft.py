@@ -11,7 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from telling import Session, facts_of, only
 
-from memctl.domain.code_rules import (
+from memctl.domain.code.entities import (
+    BadNode,
+    EntityDescribed,
+    RelateEntities,
+    RelationAsserted,
+    file_of,
+    node_of,
+    parts_of,
+)
+from memctl.domain.code.rules import (
     ChangeUndone,
     PatternRetired,
     RetirePattern,
@@ -21,20 +30,11 @@ from memctl.domain.code_rules import (
     rule_id,
     state_of,
 )
-from memctl.domain.commanding import BadCommand
-from memctl.domain.entities import (
-    BadNode,
-    EntityDescribed,
-    RelateEntities,
-    RelationAsserted,
-    file_of,
-    node_of,
-    parts_of,
-)
-from memctl.domain.event import Event, Micros, Payload, Position, type_of
-from memctl.domain.facts import CodeReplaced, CodeTransformed, EntityMentioned, Fact, FilesCommitted, MoodShown
-from memctl.domain.ordering import Ordering
-from memctl.domain.uses import Use
+from memctl.domain.events.command import BadCommand
+from memctl.domain.events.event import Event, Micros, Payload, Position, type_of
+from memctl.domain.events.event_order import Ordering
+from memctl.domain.events.facts import CodeReplaced, CodeTransformed, EntityMentioned, Fact, FilesCommitted, MoodShown
+from memctl.domain.session.tool_uses import Use
 from memctl.projections.code_rules import CodeRule, code_rules
 from memctl.projections.entities import entities
 from memctl.projections.kernel import Recorded

@@ -16,8 +16,8 @@ from histories import EXAMPLE, real_sessions
 from hook_payloads import sent_for
 from soak import FACTOR
 
-from memctl.domain.event import Micros, NewEvent
-from memctl.domain.facts import Fact, PlaceSeen
+from memctl.domain.events.event import Micros, NewEvent
+from memctl.domain.events.facts import Fact, PlaceSeen
 from memctl.infra.redaction import prepare
 from memctl.infra.transcripts.claude import Claude
 from memctl.infra.transcripts.files import discover

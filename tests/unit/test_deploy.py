@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from memctl.api.metrics import METRICS
+from memctl.api.http.metrics import METRICS
 from memctl.cli.main import COMMANDS
 from memctl.infra.settings_model import Settings
 

@@ -9,9 +9,8 @@ import msgspec
 import pytest
 from telling import SECOND, START, STREAM, TRACEBACK, Session, event, facts_of, hooks_of, only
 
-from memctl.api.evidence import field_text
-from memctl.domain.derive import derive
-from memctl.domain.facts import (
+from memctl.api.reading.evidence import field_text
+from memctl.domain.events.facts import (
     Answered,
     CommandRan,
     DecisionTaken,
@@ -37,8 +36,8 @@ from memctl.domain.facts import (
     Turn,
     quote_hash,
 )
-from memctl.domain.facts import TestsRan as RanTests  # pytest takes what begins with Test for its own
-from memctl.domain.observations import (
+from memctl.domain.events.facts import TestsRan as RanTests  # pytest takes what begins with Test for its own
+from memctl.domain.events.observations import (
     NoticeReceived,
     PromptSubmitted,
     ResponseReceived,
@@ -47,6 +46,7 @@ from memctl.domain.observations import (
     ToolReturned,
     event_id_of,
 )
+from memctl.domain.session.fold import derive
 
 
 @pytest.fixture

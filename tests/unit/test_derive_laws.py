@@ -15,11 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from telling import STREAM, event, facts_of, histories, hooks_of
 
-from memctl.api.evidence import field_text
-from memctl.domain.derive import StreamFacts, derive
-from memctl.domain.event import Event
-from memctl.domain.facts import Episode, Fact, Identified, Span, Turn, quote_hash
-from memctl.domain.observations import capped
+from memctl.api.reading.evidence import field_text
+from memctl.domain.events.event import Event
+from memctl.domain.events.facts import Episode, Fact, Identified, Span, Turn, quote_hash
+from memctl.domain.events.observations import capped
+from memctl.domain.session.fold import StreamFacts, derive
 
 
 def final(facts: Sequence[Fact]) -> dict[Any, Fact]:

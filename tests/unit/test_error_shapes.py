@@ -10,9 +10,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memctl.domain import error_blocks, error_shapes, patterns
-from memctl.domain.error_shapes import Shape, Shown
-from memctl.domain.error_tools import SHAPES
+from memctl.domain.failures import blocks as error_blocks
+from memctl.domain.failures import shapes as error_shapes
+from memctl.domain.failures.shapes import Shape, Shown
+from memctl.domain.failures.tool_errors import SHAPES
+from memctl.domain.support import patterns
 
 Patterns = list[patterns.Pattern[str]]
 

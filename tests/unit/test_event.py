@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.domain import event as events
-from memctl.domain.event import (
+from memctl.domain.events import event as events
+from memctl.domain.events.event import (
     NAMESPACE,
     FutureSchemaVersion,
     Payload,
@@ -24,7 +24,7 @@ from memctl.domain.event import (
     type_of,
     upcast,
 )
-from memctl.domain.observations import PromptSubmitted, capped
+from memctl.domain.events.observations import PromptSubmitted, capped
 from memctl.infra.log.append import encode_payload
 
 

@@ -6,10 +6,10 @@ from events import as_read, observed
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.api.evidence import evidence_of
-from memctl.api.explain import AROUND, surroundings
-from memctl.domain.facts import Span, quote
-from memctl.domain.observations import PromptSubmitted
+from memctl.api.queries.explain import AROUND, surroundings
+from memctl.api.reading.evidence import evidence_of
+from memctl.domain.events.facts import Span, quote
+from memctl.domain.events.observations import PromptSubmitted
 
 
 @given(st.lists(st.text("ab한 \n", max_size=200), min_size=3, max_size=3))

@@ -16,12 +16,12 @@ from events import as_read
 from histories import ROOT
 from mangled import COUNT, HOOKS, SEED, Mangler, hook
 
-from memctl.domain.derive import derive
-from memctl.domain.event import Micros, NewEvent
+from memctl.domain.events.event import Micros, NewEvent
+from memctl.domain.session.fold import derive
 from memctl.infra.hook import header
+from memctl.infra.hooks.spool import BadDelivery, decode_header
 from memctl.infra.log.append import encode_payload
 from memctl.infra.redaction import prepare_all, redact
-from memctl.infra.spool import BadDelivery, decode_header
 from memctl.infra.transcripts.hooks import parse_hook
 from memctl.infra.transcripts.reading import Parsed, parse_document, parse_lines, raw_lines
 from memctl.infra.transcripts.sniff import Reader, sniff_head

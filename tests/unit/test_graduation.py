@@ -7,7 +7,7 @@ from itertools import permutations
 import msgspec
 import pytest
 
-from memctl.domain.graduation import (
+from memctl.domain.knowledge.graduation import (
     INFERRED,
     PROVED,
     TOOL_SAID,

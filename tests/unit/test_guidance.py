@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.domain.guidance import MOST_LINES, KnownBug, Precedent, Taught, course, synthesised
+from memctl.domain.retrieval.guidance import MOST_LINES, KnownBug, Precedent, Taught, course, synthesised
 
 WON = Precedent(memory="w", outcome="success", approach="split the module", tips=("run the linter",), complexity=0.2)
 LOST = Precedent(memory="l", outcome="failure", approach="patch it", gotchas=("the cache is stale",), complexity=0.9)

@@ -19,12 +19,12 @@ from hypothesis import strategies as st
 from soak import examples
 from unit.test_projection_laws import STAGE_1, STAGE_2, MiniKernel, Tables, assert_clean, struct
 
-from memctl.domain.derive import StreamFacts
-from memctl.domain.entities import node_of
-from memctl.domain.event import Event
-from memctl.domain.facts import Episode, Identified, MemoriesFollowed, TaskOpened, Turn, fact_id
-from memctl.domain.ordering import preferred
-from memctl.domain.skipping import left_out
+from memctl.domain.code.entities import node_of
+from memctl.domain.events.event import Event
+from memctl.domain.events.event_order import preferred
+from memctl.domain.events.facts import Episode, Identified, MemoriesFollowed, TaskOpened, Turn, fact_id
+from memctl.domain.events.skipping import left_out
+from memctl.domain.session.fold import StreamFacts
 from memctl.projections import stage1
 from memctl.projections.kernel import ROW_LIMIT, Projection, Recorded, folded_as_recorded
 from memctl.projections.stage1 import RowOf, StreamState, fold_stream

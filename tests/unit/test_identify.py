@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from events import observed
 
-from memctl.api.identify import Identifier
-from memctl.domain.observations import PromptSubmitted
-from memctl.domain.projects import ProjectIdentified
+from memctl.api.write.identify import Identifier
+from memctl.domain.events.observations import PromptSubmitted
+from memctl.domain.projects.identity import ProjectIdentified
 from memctl.infra.git import Checkout, checkout_of
 
 CONFIG = """[core]

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.domain.insights import Claim, claims_in
-from memctl.domain.prompts import said_in
+from memctl.domain.language.claims import Claim, claims_in
+from memctl.domain.language.prompts import said_in
 
 
 def only_claim(text: str) -> Claim:

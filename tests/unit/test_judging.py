@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from memctl.domain.judging import SAID, SHOWN, UNCONTRADICTED, Signs, verdict_of
-from memctl.domain.prompts import says_no
+from memctl.domain.language.prompts import says_no
+from memctl.domain.session.outcome_rules import SAID, SHOWN, UNCONTRADICTED, Signs, verdict_of
 
 DONE = "The export skips empty ledgers now."
 

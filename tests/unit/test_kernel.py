@@ -8,9 +8,9 @@ from uuid import UUID
 import msgspec
 import pytest
 
-from memctl.domain.event import Micros
-from memctl.domain.facts import FACT_TYPES, Identified, Prompted, ToolUsed, Turn
-from memctl.domain.observations import NoticeReceived
+from memctl.domain.events.event import Micros
+from memctl.domain.events.facts import FACT_TYPES, Identified, Prompted, ToolUsed, Turn
+from memctl.domain.events.observations import NoticeReceived
 from memctl.projections import kernel
 from memctl.projections.kernel import Changed, Recorded, projection, projections
 

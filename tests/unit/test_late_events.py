@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from telling import SECOND, START, Session, event, histories, hooks_of
 
-from memctl.domain.event import Event, Micros, NewEvent, Payload, Position
-from memctl.domain.facts import Fact, PlaceSeen
-from memctl.domain.observations import (
+from memctl.domain.events.event import Event, Micros, NewEvent, Payload, Position
+from memctl.domain.events.facts import Fact, PlaceSeen
+from memctl.domain.events.observations import (
     NoticeReceived,
     Observation,
     PromptSubmitted,
@@ -25,8 +25,8 @@ from memctl.domain.observations import (
     SessionStarted,
     event_id_of,
 )
-from memctl.domain.recalled import MemoryRecalled, RecalledMemory
-from memctl.domain.statements import (
+from memctl.domain.events.recalls import MemoryRecalled, RecalledMemory
+from memctl.domain.events.statements import (
     DecisionMade,
     HypothesisProposed,
     SessionSummarized,

@@ -9,12 +9,18 @@ import msgspec
 import pytest
 from events import as_read, prompt
 
-from memctl.domain.derive import StreamFacts, derive
-from memctl.domain.event import Event, Micros, NewEvent
-from memctl.domain.facts import Episode, InsightFound, Lesson, Span, StrategyShown, TaskClosed, quote
-from memctl.domain.learning import Claim, EpisodeDistilled, InsightExtracted, StrategyDistilled, TrajectoryJudged
-from memctl.domain.observations import ResponseReceived
-from memctl.domain.statements import Statement, TaskCompleted
+from memctl.domain.events.event import Event, Micros, NewEvent
+from memctl.domain.events.facts import Episode, InsightFound, Lesson, Span, StrategyShown, TaskClosed, quote
+from memctl.domain.events.observations import ResponseReceived
+from memctl.domain.events.processor_events import (
+    Claim,
+    EpisodeDistilled,
+    InsightExtracted,
+    StrategyDistilled,
+    TrajectoryJudged,
+)
+from memctl.domain.events.statements import Statement, TaskCompleted
+from memctl.domain.session.fold import StreamFacts, derive
 from memctl.projections.stage1 import StreamState, fold_stream
 
 ASKED = "fix the crash of the export when the ledger is empty"

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memctl.api.importing import account_of, stores
-from memctl.domain.entities import EntityDescribed, SentimentNoted
-from memctl.domain.event import Event, Micros, NewEvent, Position
-from memctl.domain.notes import MemoryNoted, claim_of
-from memctl.domain.observations import NoticeReceived, PromptSubmitted, ResponseReceived, event_id_of
+from memctl.api.write.importing import account_of, stores
+from memctl.domain.code.entities import EntityDescribed, SentimentNoted
+from memctl.domain.events.event import Event, Micros, NewEvent, Position
+from memctl.domain.events.observations import NoticeReceived, PromptSubmitted, ResponseReceived, event_id_of
+from memctl.domain.language.notes import MemoryNoted, claim_of
 from memctl.infra.legacy import rows
 from memctl.infra.legacy.meaning import TABLES, events_of, table_of
 from memctl.infra.legacy.rows import NotALegacyStore, rows_of

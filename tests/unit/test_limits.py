@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.domain.limits import Limits
-from memctl.domain.limits import given as given_of
-from memctl.domain.projects import REMOTES, Merging, Place, Projects, Words
+from memctl.domain.projects.identity import REMOTES, Merging, Place, Projects, Words
+from memctl.domain.projects.key_limits import Limits
+from memctl.domain.projects.key_limits import given as given_of
 
 A, B = "github.com/org/a", "github.com/org/b"
 HERE, THERE = "/home/me/a", "/home/me/b"

@@ -11,21 +11,21 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memctl.domain import patterns
-from memctl.domain.accounts import account_of
-from memctl.domain.decisions import decisions_by_agent, decisions_by_user
-from memctl.domain.explanations import sentences
-from memctl.domain.hypotheses import findings_in
-from memctl.domain.insights import claims_in, own_prose
-from memctl.domain.mentions import libraries_declared, libraries_installed, people_in, services_in
-from memctl.domain.prompts import asks_for_work, is_complaint, said_in, words_in
-from memctl.domain.sentiment import mood_of
-from memctl.domain.shell import parts_of, without_documents, written_by
-from memctl.domain.signatures import errors_in
-from memctl.domain.stack import imports_in, manifest_in, subject_of
-from memctl.domain.tasks import description_of
-from memctl.domain.templates import plain, template_of
-from memctl.domain.text import canonical, sparse_query, tokens
+from memctl.domain.code.mentions import libraries_declared, libraries_installed, people_in, services_in
+from memctl.domain.failures.explanations import sentences
+from memctl.domain.failures.signatures import errors_in
+from memctl.domain.failures.templates import plain, template_of
+from memctl.domain.language.claims import claims_in, own_prose
+from memctl.domain.language.decisions import decisions_by_agent, decisions_by_user
+from memctl.domain.language.hypotheses import findings_in
+from memctl.domain.language.mood import mood_of
+from memctl.domain.language.prompts import asks_for_work, is_complaint, said_in, words_in
+from memctl.domain.language.summaries import account_of
+from memctl.domain.language.tasks import description_of
+from memctl.domain.projects.stack import imports_in, manifest_in, subject_of
+from memctl.domain.shell.commands import parts_of, without_documents, written_by
+from memctl.domain.support import patterns
+from memctl.domain.support.text import canonical, sparse_query, tokens
 from memctl.infra.redaction import redactor_of
 
 NINE_LINES = """\
@@ -84,7 +84,7 @@ def redactor():  # type: ignore[no-untyped-def]
 @cache
 def literals() -> tuple[str, ...]:
     """What stands in memctl's patterns as it is: words, marks and beginnings of what they look for."""
-    import memctl.domain.derive  # noqa: F401  # registers most of them
+    import memctl.domain.session.fold  # noqa: F401  # registers most of them
 
     written = (each.pattern for each in patterns.made() if isinstance(each.pattern, str))
     found = {piece for source in written for piece in re.findall(r"[A-Za-z가-힣`'\"<>/=:.# -]{2,30}", source)}
@@ -130,3 +130,16 @@ def test_nine_lines_in_an_output_of_a_megabyte_are_read_at_five_megabytes_a_seco
     assert (
         seconds(lambda each: errors_in(each, "pip install .", failed=True, exit_code=1), text) < len(text) / 5_000_000
     )
+
+
+REPORTS = ("--- FAIL: a\n", "(fail) a\nError\n", "  ● a › b\n", " ✖ a (1ms)\n", "FAILED a.py::b - x\n")
+
+
+@pytest.mark.parametrize("report", REPORTS)
+def test_reports_of_thousands_of_failures_cost_no_more_than_those_that_are_named(report: str) -> None:
+    def errors(text: str) -> object:
+        return errors_in(text, "make test", failed=True, exit_code=1)
+
+    errors(report)
+    kept, pasted = ((report * size)[:size] for size in (16_000, 400_000))
+    assert max(seconds(errors, kept), seconds(errors, pasted)) < 0.08

@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.domain import decisions, patterns
-from memctl.domain.error_shapes import at_hints
-from memctl.domain.error_tools import SHAPES
-from memctl.domain.literals import Literals, mentions
+from memctl.domain.failures.shapes import at_hints
+from memctl.domain.failures.tool_errors import SHAPES
+from memctl.domain.language import decisions
+from memctl.domain.support import patterns
+from memctl.domain.support.literals import Literals, mentions
 
 WORDS = ("error: ", "rror", "✗", "a.b", "\n  at ", "$(", "오류", "\ud800", "")
 TEXTS = st.lists(st.sampled_from((*WORDS, "x", "\n", "aXb", "é", "error", ": ")), max_size=12).map("".join)

@@ -9,11 +9,11 @@ from events import NOON, as_read, observed, prompt
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.domain.event import Event
-from memctl.domain.learning import PROCESSORS, ProcessorFailed
-from memctl.domain.observations import PromptSubmitted
-from memctl.workers.llm_processors import HEAD, TAIL, Extractor, Subject, material_of
-from memctl.workers.processing import MOST_SOURCES, outcome
+from memctl.domain.events.event import Event
+from memctl.domain.events.observations import PromptSubmitted
+from memctl.domain.events.processor_events import PROCESSORS, ProcessorFailed
+from memctl.workers.processors.language_model import HEAD, TAIL, Extractor, Subject, material_of
+from memctl.workers.processors.runner import MOST_SOURCES, outcome
 
 WHOLE = Subject(id="s", stream="s", location="", began=NOON, ended=NOON + 10**12)
 

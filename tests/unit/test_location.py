@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.domain.location import normalise, project_name, project_of
+from memctl.domain.support.location import normalise, project_name, project_of
 
 
 @pytest.mark.parametrize(

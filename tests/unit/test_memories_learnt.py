@@ -10,10 +10,10 @@ import msgspec
 import pytest
 from unit.test_projection_laws import MiniKernel
 
-from memctl.domain.code_rules import PatternRetired
-from memctl.domain.entities import EntityDescribed, RelationAsserted, SentimentNoted
-from memctl.domain.event import Event, Micros, Payload, Position, derived_id, type_of
-from memctl.domain.facts import (
+from memctl.domain.code.entities import EntityDescribed, RelationAsserted, SentimentNoted
+from memctl.domain.code.rules import PatternRetired
+from memctl.domain.events.event import Event, Micros, Payload, Position, derived_id, type_of
+from memctl.domain.events.facts import (
     CodeReplaced,
     EntityMentioned,
     Fact,
@@ -22,7 +22,7 @@ from memctl.domain.facts import (
     MoodShown,
     quote,
 )
-from memctl.domain.reflections import ReflectionMade
+from memctl.domain.knowledge.reflections import ReflectionMade
 from memctl.projections.code_rules import code_rules
 from memctl.projections.entities import entities
 from memctl.projections.kernel import Changed, Recorded, projections

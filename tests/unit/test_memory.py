@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.domain.event import Micros
-from memctl.domain.facts import Turn
-from memctl.domain.memory import (
+from memctl.domain.events.event import Micros
+from memctl.domain.events.facts import Turn
+from memctl.domain.knowledge.memory import (
     GIST,
     LEAD,
     SPEAKS_FOR_ITSELF,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.domain.mentions import (
+from memctl.domain.code.mentions import (
     libraries_declared,
     libraries_in_code,
     libraries_installed,

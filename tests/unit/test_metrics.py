@@ -13,8 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.api.learning import Changes, Learnt, Use
-from memctl.api.metrics import (
+from memctl.api.http.metrics import (
     BOUNDS,
     METRICS,
     Sample,
@@ -25,8 +24,9 @@ from memctl.api.metrics import (
     of_language_models,
     of_learning,
 )
-from memctl.api.stats import measures
-from memctl.infra.backups import Kept
+from memctl.api.queries.learning import Changes, Learnt, Use
+from memctl.api.queries.stats import measures
+from memctl.infra.backup.copies import Kept
 from memctl.infra.llm.budget import Spent
 from memctl.infra.settings_model import Llm
 from memctl.projections.stats import DayStats

@@ -6,7 +6,16 @@ import numpy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memctl.domain.near import BUCKET, bands, denies, features, likely_pairs, likeness, numbers, turns
+from memctl.domain.support.near_duplicates import (
+    BUCKET,
+    bands,
+    denies,
+    features,
+    likely_pairs,
+    likeness,
+    numbers,
+    turns,
+)
 
 NOTE = (
     "The cart keeps its prices in cents: whoever shows one divides by a hundred and rounds half to even, as the ledger"

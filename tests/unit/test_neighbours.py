@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.domain.neighbours import Lending, lent
-from memctl.domain.scoring import USUAL, Candidate, background_of
+from memctl.domain.retrieval.neighbours import Lending, lent
+from memctl.domain.retrieval.ranking import USUAL, Candidate, background_of
 
 strengths = st.dictionaries(
     st.sampled_from("abcdef"), st.tuples(st.floats(0, 5), st.none() | st.floats(-5, 9)), min_size=1

@@ -7,10 +7,10 @@ import json
 import msgspec
 import pytest
 
-from memctl.domain.commanding import BadCommand, commands, read_command
-from memctl.domain.event import Event, Micros, Position, derived_id
-from memctl.domain.facts import quote_hash
-from memctl.domain.notes import MemoryNoted, NoteMemory, claim_of
+from memctl.domain.events.command import BadCommand, commands, read_command
+from memctl.domain.events.event import Event, Micros, Position, derived_id
+from memctl.domain.events.facts import quote_hash
+from memctl.domain.language.notes import MemoryNoted, NoteMemory, claim_of
 
 
 def noted(text: str, actor: str = "user", location: str = "/home/dev/shop", **fields: object) -> Event:

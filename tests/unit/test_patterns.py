@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import memctl.domain
 import memctl.infra
 import memctl.projections
-from memctl.domain import patterns
+from memctl.domain.support import patterns
 
 # What memctl's own patterns are made of: each is of RE2's syntax and of `re`'s.
 SOURCES = (

@@ -7,15 +7,15 @@ from typing import Any, cast
 
 import pytest
 
-from memctl.api.places import locations_told, visible
-from memctl.api.reader import Reader
-from memctl.domain.bounded import LOCATIONS, Seen
-from memctl.domain.commanding import commands
-from memctl.domain.event import Event, Micros, Position
-from memctl.domain.facts import PlaceSeen
-from memctl.domain.limits import Limits
-from memctl.domain.projects import Place, ProjectIdentified
-from memctl.infra.generations import Live
+from memctl.api.reading.places import locations_told, visible
+from memctl.api.reading.reader import Reader
+from memctl.domain.events.command import commands
+from memctl.domain.events.event import Event, Micros, Position
+from memctl.domain.events.facts import PlaceSeen
+from memctl.domain.projects.identity import Place, ProjectIdentified
+from memctl.domain.projects.key_limits import Limits
+from memctl.domain.support.bounded import LOCATIONS, Seen
+from memctl.infra.readmodels.generations import Live
 from memctl.projections.kernel import Recorded, projections
 from memctl.projections.locations import Location, locations
 from memctl.projections.sessions import Session

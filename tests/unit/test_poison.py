@@ -13,14 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from psycopg import errors
 
-from memctl.domain.event import Event, FutureSchemaVersion, Micros, Payload, Position, UnknownEventType
-from memctl.domain.observations import PromptSubmitted
-from memctl.domain.skipping import EventSkipped, Undecodable, UndecodablePayload, foldable, remaining
+from memctl.domain.events.event import Event, FutureSchemaVersion, Micros, Payload, Position, UnknownEventType
+from memctl.domain.events.observations import PromptSubmitted
+from memctl.domain.events.skipping import EventSkipped, Undecodable, UndecodablePayload, foldable, remaining
 from memctl.infra.database import DatabaseUnavailable
-from memctl.infra.dead_letters import DeadLetter, Fault, LeftOut, Skip, Target
-from memctl.infra.generations import LeaseLost
+from memctl.infra.readmodels.dead_letters import DeadLetter, Fault, LeftOut, Skip, Target
+from memctl.infra.readmodels.generations import LeaseLost
 from memctl.projections.stage1 import fold_stream
-from memctl.workers.poison import CannotFold, Letters, first_fault, fold_whole, of_content
+from memctl.workers.folding.poison import CannotFold, Letters, first_fault, fold_whole, of_content
 
 STREAM = "session/claude-code/s1"
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from memctl.domain.notes import MemoryNoted
-from memctl.domain.observations import PromptSubmitted
-from memctl.domain.verdicts import MemoryRated
-from memctl.workers import probing
+from memctl.domain.events.feedback import MemoryRated
+from memctl.domain.events.observations import PromptSubmitted
+from memctl.domain.language.notes import MemoryNoted
+from memctl.workers.erasure import erasure_check as probing
 
 
 @pytest.mark.parametrize("said", ["ZQ7VKX19", "zq7vkx19", "ÉCOLE-straße7", "école-STRASSE7", "비밀번호987"])

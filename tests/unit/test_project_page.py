@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from uuid import UUID
 
-from memctl.api.project import DAY, Roots, came_back, sections_of
-from memctl.api.views import BugHit
-from memctl.domain.projects import Place, Project, Projects
-from memctl.domain.tallies import Tally
+from memctl.api.queries.project import DAY, Roots, came_back, sections_of
+from memctl.api.reading.views import BugHit
+from memctl.domain.projects.identity import Place, Project, Projects
+from memctl.domain.support.tallies import Tally
 from memctl.projections.project_knowledge import SessionKnowledge
 
 NOW = 1_772_452_800_000_000

@@ -18,8 +18,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from soak import FACTOR
 
-from memctl.domain.event import Event, Micros, Payload, Position, type_of
-from memctl.domain.facts import FACT_TYPES, Fact
+from memctl.domain.events.event import Event, Micros, Payload, Position, type_of
+from memctl.domain.events.facts import FACT_TYPES, Fact
 from memctl.projections.kernel import Changed, Projection, Recorded, projections
 from memctl.projections.kernel import _subscription as subscription
 

@@ -9,9 +9,8 @@ from uuid import UUID
 import msgspec
 import pytest
 
-from memctl.domain.bounded import names
-from memctl.domain.event import Micros, derived_id
-from memctl.domain.facts import (
+from memctl.domain.events.event import Micros, derived_id
+from memctl.domain.events.facts import (
     Edit,
     Episode,
     ErrorOccurred,
@@ -26,6 +25,7 @@ from memctl.domain.facts import (
     Turn,
     quote,
 )
+from memctl.domain.support.bounded import names
 from memctl.projections.bug_patterns import BugPattern, bug_patterns
 from memctl.projections.bug_sightings import SHARES, BugSightings, bug_sightings
 from memctl.projections.candidates import Candidate, candidates

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.domain.commanding import BadCommand
-from memctl.domain.projects import (
+from memctl.domain.events.command import BadCommand
+from memctl.domain.projects.identity import (
     MergeProjects,
     Merging,
     Place,

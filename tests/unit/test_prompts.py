@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from memctl.domain.decisions import decisions_by_agent, decisions_by_user, decisions_in_answers
-from memctl.domain.prompts import is_complaint, is_thanks, kind_of, said_in, words_in
-from memctl.domain.tasks import LONGEST, canonical_of, description_of, task_key, task_type_of
+from memctl.domain.language.decisions import decisions_by_agent, decisions_by_user, decisions_in_answers
+from memctl.domain.language.prompts import is_complaint, is_thanks, kind_of, said_in, words_in
+from memctl.domain.language.tasks import LONGEST, canonical_of, description_of, task_key, task_type_of
 
 ABOUT = words_in("Fix the discount of the shopping cart, it is applied twice at checkout. cart.py discount.py")
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.domain.ranking_metrics import (
+from memctl.domain.retrieval.metrics import (
     Judged,
     abstention_curve,
     figures,

@@ -9,14 +9,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memctl.domain.commanding import BadCommand, commands, read_command
-from memctl.domain.decisions import decisions_by_agent, decisions_in_answers
-from memctl.domain.derive import derive
-from memctl.domain.event import Event, Micros, Payload, Position, type_of
-from memctl.domain.facts import DecisionTaken, Discovered, Episode, HypothesisMoved, Summarized, TaskClosed, TaskOpened
-from memctl.domain.hypotheses import CONFIRMED, OPEN, Hypotheses, findings_in, key_of
-from memctl.domain.observations import PromptSubmitted, ResponseReceived, ToolCalled, ToolReturned, event_id_of
-from memctl.domain.statements import (
+from memctl.domain.events.command import BadCommand, commands, read_command
+from memctl.domain.events.event import Event, Micros, Payload, Position, type_of
+from memctl.domain.events.facts import (
+    DecisionTaken,
+    Discovered,
+    Episode,
+    HypothesisMoved,
+    Summarized,
+    TaskClosed,
+    TaskOpened,
+)
+from memctl.domain.events.observations import PromptSubmitted, ResponseReceived, ToolCalled, ToolReturned, event_id_of
+from memctl.domain.events.statements import (
     DecisionMade,
     DiscoveryNoted,
     HypothesisProposed,
@@ -25,7 +30,10 @@ from memctl.domain.statements import (
     TaskCompleted,
     TaskStarted,
 )
-from memctl.domain.work_commands import (
+from memctl.domain.language.decisions import decisions_by_agent, decisions_in_answers
+from memctl.domain.language.hypotheses import CONFIRMED, OPEN, Hypotheses, findings_in, key_of
+from memctl.domain.session.fold import derive
+from memctl.domain.session.work_commands import (
     CompleteTask,
     NoSuchHypothesis,
     NothingOpen,

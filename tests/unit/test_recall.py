@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from memctl.api.recall import MOST_TOKENS, Told, block, survivors
-from memctl.domain.recalled import RecalledMemory
+from memctl.api.assist.recall import MOST_TOKENS, Told, block, survivors
+from memctl.domain.events.recalls import RecalledMemory
 from memctl.projections.working_memory import (
     ActiveFile,
     Decided,

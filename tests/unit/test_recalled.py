@@ -11,12 +11,12 @@ import pytest
 from events import prompt
 from unit.test_learning import WORK, judged, of, read
 
-from memctl.domain.derive import derive
-from memctl.domain.event import NewEvent
-from memctl.domain.facts import MemoriesFollowed, TaskClosed
-from memctl.domain.observations import PromptSubmitted, SessionEnded, event_id_of
-from memctl.domain.recalled import MemoryRecalled, RecalledMemory, held_back
-from memctl.domain.statements import TaskCompleted
+from memctl.domain.events.event import NewEvent
+from memctl.domain.events.facts import MemoriesFollowed, TaskClosed
+from memctl.domain.events.observations import PromptSubmitted, SessionEnded, event_id_of
+from memctl.domain.events.recalls import MemoryRecalled, RecalledMemory, held_back
+from memctl.domain.events.statements import TaskCompleted
+from memctl.domain.session.fold import derive
 from memctl.projections.regard import regard
 from memctl.projections.stage1 import fold_stream
 

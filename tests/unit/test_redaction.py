@@ -19,11 +19,9 @@ from hostile import Values
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memctl.api.recall import _line, block
-from memctl.domain.consolidation import MemoryPruned
-from memctl.domain.event import Micros, NewEvent, Payload, decode_payload, event_types
-from memctl.domain.location import normalise
-from memctl.domain.observations import (
+from memctl.api.assist.recall import _line, block
+from memctl.domain.events.event import Micros, NewEvent, Payload, decode_payload, event_types
+from memctl.domain.events.observations import (
     CONTEXT_BLOCK_CLOSE,
     CONTEXT_BLOCK_OPEN,
     TEXT_CAP,
@@ -34,9 +32,11 @@ from memctl.domain.observations import (
     ToolCalled,
     ToolReturned,
 )
-from memctl.domain.projects import ProjectIdentified
-from memctl.domain.skipping import EventSkipped
-from memctl.domain.statements import DiscoveryNoted
+from memctl.domain.events.skipping import EventSkipped
+from memctl.domain.events.statements import DiscoveryNoted
+from memctl.domain.knowledge.consolidation import MemoryPruned
+from memctl.domain.projects.identity import ProjectIdentified
+from memctl.domain.support.location import normalise
 from memctl.infra.redaction import PRIVATE, Redactor, default_redactor, prepare, prepare_all, redact, redactor_of
 from memctl.infra.redaction.personal import resident_number
 from memctl.infra.redaction.rules import BadPattern, Rule, load_rules, personal_rules, user_rule

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from memctl.domain.reflections import (
+from memctl.domain.knowledge.reflections import (
     ENOUGH_MEMORIES,
     MOST_INSIGHTS,
     STALE_DAYS,

@@ -8,11 +8,11 @@ import msgspec
 import pytest
 from telling import Session, facts_of, only
 
-from memctl.domain.event import Micros
-from memctl.domain.explanations import Told, explanation_of
-from memctl.domain.facts import Edit, ErrorOccurred, ErrorResolved
-from memctl.domain.resolutions import Resolutions
-from memctl.domain.signatures import errors_in
+from memctl.domain.events.event import Micros
+from memctl.domain.events.facts import Edit, ErrorOccurred, ErrorResolved
+from memctl.domain.failures.explanations import Told, explanation_of
+from memctl.domain.failures.signatures import errors_in
+from memctl.domain.session.error_resolution import Resolutions
 
 EDIT = Edit("/w/cart.go", "return a", "return b")
 

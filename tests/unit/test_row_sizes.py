@@ -16,8 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from soak import FACTOR
 
-from memctl.domain.event import Event, Micros, Payload, Position, type_of
-from memctl.domain.facts import Fact
+from memctl.domain.events.event import Event, Micros, Payload, Position, type_of
+from memctl.domain.events.facts import Fact
 from memctl.projections.insights import Insight
 from memctl.projections.kernel import ROW_LIMIT, Changed, Projection, Recorded, projections
 from memctl.projections.stage1 import fold_stream, stored

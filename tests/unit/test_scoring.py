@@ -11,9 +11,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.domain import scoring
-from memctl.domain.intent import understand
-from memctl.domain.scoring import PROFILES, Candidate, Known, Scored, Standing, decide, relevance, score, word_strength
+from memctl.domain.retrieval import ranking as scoring
+from memctl.domain.retrieval.intent import understand
+from memctl.domain.retrieval.ranking import (
+    PROFILES,
+    Candidate,
+    Known,
+    Scored,
+    Standing,
+    decide,
+    relevance,
+    score,
+    word_strength,
+)
 
 shares = st.floats(0, 1)
 candidates = st.builds(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.domain.sentiment import averaged, label_of, mood_of
+from memctl.domain.language.mood import averaged, label_of, mood_of
 
 
 @pytest.mark.parametrize(

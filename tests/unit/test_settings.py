@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from memctl.domain.errors import MemctlError
-from memctl.infra.embedded.places import Places
-from memctl.infra.embedded.process import Process
-from memctl.infra.settings import NotRunning, SettingsInvalid, load_settings, user_file
+from memctl.domain.support.errors import MemctlError
+from memctl.infra.data_dir import Places
+from memctl.infra.endpoints import NotRunning
+from memctl.infra.process import Process
+from memctl.infra.settings import SettingsInvalid, load_settings, user_file
 
 
 @pytest.fixture(autouse=True)

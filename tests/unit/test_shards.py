@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memctl.infra.generations import hashes_of
+from memctl.infra.readmodels.generations import hashes_of
 
 
 @pytest.mark.parametrize("shards", [*range(1, 33), 100, 255, 256])

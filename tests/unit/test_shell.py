@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memctl.domain.shell import changes_of, head_of, heads_of, is_commit, only_reads, runner_of, written_by
+from memctl.domain.shell.commands import changes_of, head_of, heads_of, is_commit, only_reads, runner_of, written_by
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,9 @@ import msgspec
 import pytest
 from events import as_read
 
-from memctl.domain.derive import derive
-from memctl.domain.event import Event, Micros, NewEvent
-from memctl.domain.facts import InsightFound, quote_hash
-from memctl.domain.habits import habits_in
-from memctl.domain.observations import (
+from memctl.domain.events.event import Event, Micros, NewEvent
+from memctl.domain.events.facts import InsightFound, quote_hash
+from memctl.domain.events.observations import (
     Observation,
     PromptSubmitted,
     ToolCalled,
@@ -21,7 +19,9 @@ from memctl.domain.observations import (
     ToolReturned,
     transcript_key,
 )
-from memctl.domain.prompts import said_in
+from memctl.domain.language.habits import habits_in
+from memctl.domain.language.prompts import said_in
+from memctl.domain.session.fold import derive
 
 STREAM = "session/claude-code/s1"
 REFUSAL = (

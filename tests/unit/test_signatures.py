@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import pytest
 
-from memctl.domain.signatures import errors_in, is_noise, signature_of
-from memctl.domain.templates import template_of
+from memctl.domain.failures.signatures import errors_in, is_noise, signature_of
+from memctl.domain.failures.templates import template_of
 
 TRACEBACK = """Traceback (most recent call last):
   File "{root}/app/main.py", line {line}, in <module>

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.domain.location import normalise
+from memctl.domain.support.location import normalise
 from memctl.infra import hook
+from memctl.infra.hooks.capture_policy import BOTH, FRESH_S, OffUnreadable, Silence, What, read_off, switch
 from memctl.infra.settings_model import Settings
-from memctl.infra.silence import BOTH, FRESH_S, OffUnreadable, Silence, What, read_off, switch
 
 
 @pytest.fixture
@@ -88,7 +88,7 @@ def test_a_list_that_cannot_be_read_keeps_everything_off_and_is_told(settings: S
 
 def test_a_switch_is_seen_by_a_process_that_runs(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
-    monkeypatch.setattr("memctl.infra.silence.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("memctl.infra.hooks.capture_policy.time.monotonic", lambda: now[0])
     silence = Silence(settings)
     assert not silence.off("save", "s", "/w")
     switch(settings.data_dir, False)
@@ -98,7 +98,7 @@ def test_a_switch_is_seen_by_a_process_that_runs(settings: Settings, monkeypatch
 
 def test_when_saving_was_off_is_known_once_it_is_on_again(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     now = [10]
-    monkeypatch.setattr("memctl.infra.silence.time.time_ns", lambda: now[0] * 1000)
+    monkeypatch.setattr("memctl.infra.hooks.capture_policy.time.time_ns", lambda: now[0] * 1000)
     for on, at in ((False, 10), (False, 15), (True, 20), (True, 30)):
         for where in ({}, {"session": "s"}, {"project": "/w/shop"}):
             now[0] = at + (100 if "session" in where else 200 if where else 0)
@@ -115,7 +115,7 @@ def test_when_saving_was_off_is_known_once_it_is_on_again(settings: Settings, mo
 
 def test_what_was_said_before_saving_went_off_is_heard(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100]
-    monkeypatch.setattr("memctl.infra.silence.time.time_ns", lambda: now[0] * 1000)
+    monkeypatch.setattr("memctl.infra.hooks.capture_policy.time.time_ns", lambda: now[0] * 1000)
     for where in ({"session": "s"}, {"project": "/w/shop"}, {}):
         switch(settings.data_dir, False, **where)
         switch(settings.data_dir, False, **where)  # it is as long off as it was

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from memctl.infra.embedded.places import make_socket_folder, socket_folder
+from memctl.infra.data_dir import make_socket_folder, socket_folder
 
 
 def test_sockets_find_another_folder_where_somebody_took_their_name(tmp_path: Path) -> None:

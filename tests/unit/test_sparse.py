@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.domain.text import BM25_AVERAGE_LENGTH, BM25_B, BM25_K1, BODY_WEIGHT, sparse, sparse_query, tokens
+from memctl.domain.support.text import BM25_AVERAGE_LENGTH, BM25_B, BM25_K1, BODY_WEIGHT, sparse, sparse_query, tokens
 
 TEXTS = st.text(st.one_of(st.characters(), st.sampled_from("ab cd_Ef./가나 \0\ud800")), max_size=60)
 
@@ -63,7 +63,7 @@ def test_a_text_without_words_has_an_empty_vector() -> None:
 
 
 def test_indices_are_the_same_in_every_process() -> None:
-    code = "from memctl.domain.text import sparse; print(sparse('오류 in parse_json')[0])"
+    code = "from memctl.domain.support.text import sparse; print(sparse('오류 in parse_json')[0])"
     results = {
         subprocess.run(
             [sys.executable, "-c", code], env={"PYTHONHASHSEED": seed}, capture_output=True, text=True, check=True

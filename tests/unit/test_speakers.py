@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memctl.domain.speakers import said_by_named, speaker_of
+from memctl.domain.language.speakers import said_by_named, speaker_of
 
 TALK = {
     "1": "Ada: I sold the piano.", "2": "Bo Lind: To whom?", "3": "Ada: To Bo's sister.",

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from memctl.infra import hook
-from memctl.infra.spool import (
+from memctl.infra.hooks.spool import (
     BadDelivery,
     Delivery,
     Refusals,

@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.domain.shell import proofs_of
-from memctl.domain.stack import (
+from memctl.domain.projects.stack import (
     DEEPEST,
     case_of,
     commit_style_of,
@@ -24,10 +23,11 @@ from memctl.domain.stack import (
     manifest_in,
     subject_of,
 )
-from memctl.domain.stack import (
+from memctl.domain.projects.stack import (
     test_style_of as style_of,
 )
-from memctl.domain.tallies import Tallies, count
+from memctl.domain.shell.commands import proofs_of
+from memctl.domain.support.tallies import Tallies, count
 
 GO = 'package a\n\nimport (\n\t"fmt"\n\n\t"github.com/spf13/cobra"\n\tgit "github.com/go-git/go-git/v5/plumbing"\n)\n'
 

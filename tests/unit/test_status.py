@@ -11,18 +11,18 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
-from memctl.api.dead_letters import Halted, Standing
-from memctl.api.health import Health, Shard
+from memctl.api.checks.dead_letters import Halted, Standing
+from memctl.api.checks.health import Health, Shard
 from memctl.cli.main import memctl
 from memctl.cli.output import width_of
 from memctl.cli.status import Look, frame, screen, troubles_of
-from memctl.domain.event import Position
-from memctl.infra.backups import Kept
+from memctl.domain.events.event import Position
+from memctl.infra.backup.copies import Kept
+from memctl.infra.data_dir import Places
 from memctl.infra.embedded.instance import ProgramStatus, Status
-from memctl.infra.embedded.places import Places
 from memctl.infra.log.mark import SlowWriter
-from memctl.infra.outbox import Filling
-from memctl.infra.rebuilds import DIFFERING, Progress
+from memctl.infra.readmodels.rebuilds import DIFFERING, Progress
+from memctl.infra.vectors.outbox import Filling
 
 NOW = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 PLACES = Places(Path("/home/dana/.local/share/memctl"))

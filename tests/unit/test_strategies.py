@@ -7,11 +7,10 @@ import pytest
 from telling import Session, facts_of, only
 from unit.test_learning import EPISODE, WORK, of, read
 
-from memctl.domain.derive import StreamFacts, derive
-from memctl.domain.event import NewEvent
-from memctl.domain.facts import Edit, Lesson, StrategyShown, fact_id
-from memctl.domain.learning import StrategyDistilled
-from memctl.domain.strategies import (
+from memctl.domain.events.event import NewEvent
+from memctl.domain.events.facts import Edit, Lesson, StrategyShown, fact_id
+from memctl.domain.events.processor_events import StrategyDistilled
+from memctl.domain.knowledge.strategies import (
     BY_HAND,
     MOST_STEPS,
     key_of,
@@ -25,6 +24,7 @@ from memctl.domain.strategies import (
     of_remedy,
     steps_of,
 )
+from memctl.domain.session.fold import StreamFacts, derive
 from memctl.projections.kernel import Changed
 from memctl.projections.memories import memories
 from memctl.projections.strategies import Strategy, strategies, strategy_id

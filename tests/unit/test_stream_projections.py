@@ -6,9 +6,8 @@ from typing import Any
 
 import msgspec
 
-from memctl.domain.bounded import LOCATIONS
-from memctl.domain.event import Micros
-from memctl.domain.facts import (
+from memctl.domain.events.event import Micros
+from memctl.domain.events.facts import (
     Answered,
     DecisionTaken,
     Episode,
@@ -29,6 +28,7 @@ from memctl.domain.facts import (
     ToolUsed,
     fact_id,
 )
+from memctl.domain.support.bounded import LOCATIONS
 from memctl.projections.episodes import EpisodeRow, episodes
 from memctl.projections.sessions import Session, sessions
 from memctl.projections.working_memory import WorkingMemory, working_memory

@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.domain import text as text_module
-from memctl.domain.text import canonical, estimate_tokens, sparse, sparse_query, tokens
+from memctl.domain.support import text as text_module
+from memctl.domain.support.text import canonical, estimate_tokens, sparse, sparse_query, tokens
 
 # Every character, lone surrogates and NUL among them, with those that the rules look at made likely.
 CHARACTERS = st.one_of(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.domain.threads import MOST, TEXT, Thread, threads_of
+from memctl.domain.events.open_threads import MOST, TEXT, Thread, threads_of
 
 
 def left(answer: str = "", plan: tuple[tuple[str, str], ...] = (), **more: object) -> list[tuple[str, str]]:

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.domain.event import event_types
-from memctl.workers.traces import LATE_S, Appended, Look, Timeline, is_traced, spans_of
+from memctl.domain.events.event import event_types
+from memctl.workers.processors.traces import LATE_S, Appended, Look, Timeline, is_traced, spans_of
 
 pytest.importorskip("opentelemetry.sdk", reason="the extra otel is not installed")
 from opentelemetry.sdk.resources import Resource

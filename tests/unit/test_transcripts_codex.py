@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from memctl.domain.event import NewEvent
-from memctl.domain.observations import (
+from memctl.domain.events.event import NewEvent
+from memctl.domain.events.observations import (
     NoticeReceived,
     PromptSubmitted,
     ResponseReceived,

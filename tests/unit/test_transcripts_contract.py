@@ -12,8 +12,8 @@ from client_sessions import SAMPLES
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memctl.domain.event import NewEvent
-from memctl.domain.observations import Observation
+from memctl.domain.events.event import NewEvent
+from memctl.domain.events.observations import Observation
 from memctl.infra.redaction import prepare_all
 from memctl.infra.transcripts.files import discover
 from memctl.infra.transcripts.formats import Document

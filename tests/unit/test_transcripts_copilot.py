@@ -6,8 +6,8 @@ import io
 import json
 from typing import Any
 
-from memctl.domain.event import NewEvent
-from memctl.domain.observations import (
+from memctl.domain.events.event import NewEvent
+from memctl.domain.events.observations import (
     Hunk,
     PromptSubmitted,
     ResponseReceived,

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memctl.domain.event import Micros
-from memctl.domain.observations import (
+from memctl.domain.events.event import Micros
+from memctl.domain.events.observations import (
     Agent,
     ContextCompacted,
     PromptSubmitted,

@@ -12,8 +12,8 @@ import msgspec
 import pytest
 from client_sessions import SAMPLES
 
-from memctl.domain.event import NewEvent
-from memctl.domain.observations import (
+from memctl.domain.events.event import NewEvent
+from memctl.domain.events.observations import (
     NoticeReceived,
     Observation,
     PromptSubmitted,

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from histories import real_sessions
 
-from memctl.domain.event import NewEvent
+from memctl.domain.events.event import NewEvent
 from memctl.infra.redaction import prepare_all
 from memctl.infra.transcripts.files import discover
 from memctl.infra.transcripts.reading import Parsed, parse_file

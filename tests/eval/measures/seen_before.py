@@ -16,11 +16,11 @@ from typing import NamedTuple
 from figures import Figure, Missing, share
 from sessions import Data, in_order
 
-from memctl.api import bugs
-from memctl.domain.bounded import names
-from memctl.domain.facts import ErrorOccurred, ErrorResolved, ResolutionRefuted
-from memctl.domain.location import project_name
-from memctl.domain.signatures import signature_of
+from memctl.api.queries import bugs
+from memctl.domain.events.facts import ErrorOccurred, ErrorResolved, ResolutionRefuted
+from memctl.domain.failures.signatures import signature_of
+from memctl.domain.support.bounded import names
+from memctl.domain.support.location import project_name
 from memctl.projections.bug_patterns import BugPattern, bug_patterns
 from memctl.projections.bug_sightings import BugSightings, bug_sightings
 from memctl.projections.kernel import Changed, projections
@@ -160,11 +160,11 @@ def _same_in_store(data: Data, picked: list[Asked]) -> int:
     import servers
     from histories import drained
 
-    from memctl.api.places import Places
-    from memctl.api.reader import Readers
-    from memctl.infra import generations
+    from memctl.api.reading.places import Places
+    from memctl.api.reading.reader import Readers
     from memctl.infra.database import connect
     from memctl.infra.log.append import append
+    from memctl.infra.readmodels import generations
 
     events = sorted(data.events, key=lambda e: e.occurred_at)
     places = sorted({e.location for e in events})

@@ -1,0 +1,1 @@
+"""What an agent gets while it works: memory at a hook, and guidance when it asks."""

@@ -1,0 +1,248 @@
+"""What an agent asks while it works: guidance for a task, and four kinds of questions, each with the tier that answered
+(this session's own memory first, then what happened, then what was learnt, else none)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, Literal
+
+import msgspec
+
+from memctl.api.queries import bugs, claims, project
+from memctl.api.queries.memories import session_streams
+from memctl.api.queries.strategies import strategies
+from memctl.api.reading.pages import one, projection_named, several
+from memctl.api.reading.places import Places, projects_of
+from memctl.api.reading.reader import Reader
+from memctl.api.reading.views import BugHit, Found, Scope
+from memctl.api.search.engine import Engine, Question
+from memctl.domain.failures.signatures import signature_of
+from memctl.domain.knowledge.strategies import VERIFICATION
+from memctl.domain.projects.identity import Project
+from memctl.domain.retrieval.guidance import Course, Guidance, KnownBug, Precedent, Taught, course, synthesised
+from memctl.domain.support.certainty import SUGGESTED
+from memctl.projections.episodes import EpisodeRow
+from memctl.projections.strategies import Strategy
+
+Kind = Literal["similar_error", "how_to", "convention", "past_approach"]
+Tier = Literal["working_memory", "episodic_memory", "semantic_memory", "none"]
+
+_KINDS: dict[Kind, tuple[str, ...]] = {
+    "how_to": ("knowledge", "episode", "turn"),
+    "convention": ("knowledge",),
+    "past_approach": ("episode",),
+}
+MOST_LINES = 5
+"""Conventions, hot spots, things avoided and preferences that come with guidance, of each."""
+
+PRECEDENTS = 3
+"""Tasks like it that guidance is made of, at most."""
+
+LIKE = 0.20
+"""How sure it has to be that an episode is of a task like the one asked about. Nobody asks twice in the same words."""
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """`source` is the tier that answered. `error` is how this session met the error before, `bugs` known kinds of it
+    with their ways out, `course` what to do about it, `results` memories; each only where it is the answer."""
+
+    kind: Kind
+    source: Tier
+    message: str
+    scope: Scope
+    error: dict[str, Any] | None = None
+    bugs: list[BugHit] = []
+    course: Course | None = None
+    results: list[Found] = []
+
+
+class Case(msgspec.Struct, frozen=True, kw_only=True):
+    """A like task and how it went: what was learnt are its tips, and its gotchas."""
+
+    memory: str
+    description: str
+    outcome: str
+    approach: str
+    learnt: list[str]
+
+
+class Here(msgspec.Struct, frozen=True, kw_only=True):
+    """What holds in a project whatever the task is, the weightiest of each."""
+
+    name: str
+    conventions: list[str]
+    hotspots: list[str]
+    avoid: list[str]
+
+
+class TaskGuidance(msgspec.Struct, frozen=True, kw_only=True):
+    """Advice for a task, with what it rests on: the earlier tasks, as found and as they went (`similar_cases`), the
+    known errors, what holds in the project, and what the user is known to like and to reject."""
+
+    task: str
+    scope: Scope
+    guidance: Guidance
+    episodes: list[Found]
+    similar_cases: list[Case]
+    bugs: list[BugHit]
+    project: Here | None
+    preferences: list[str]
+
+
+def answer(
+    reader: Reader, engine: Engine, kind: Kind, text: str, places: Places, now: datetime, *, session: str = "",
+    limit: int = 3,
+) -> Answer:  # fmt: skip
+    """What memory holds for that kind of question; nothing below `suggested` counts as an answer."""
+    if kind == "similar_error":
+        return _similar_error(reader, text, places, session, limit)
+    asked = Question(query=text, places=places, now=now, limit=limit, kinds=_KINDS[kind])
+    found = [each for each in engine.search(reader, asked).results if each.class_ != "none"]
+    if not found:
+        return Answer(kind=kind, source="none", message="nothing like it is known", scope=places.scope)
+    learnt = found[0].kind == "knowledge"
+    tier: Tier = "semantic_memory" if learnt else "episodic_memory"
+    message = "this is held to be true" if learnt else "this was done before"
+    return Answer(kind=kind, source=tier, message=message, scope=places.scope, results=found)
+
+
+def _similar_error(reader: Reader, text: str, places: Places, session: str, limit: int) -> Answer:
+    found = bugs.bugs(reader, text, places, limit=limit)
+    hits = [hit for hit in found.hits if hit.score >= SUGGESTED]
+    known = _known_bugs(hits)
+    if earlier := _earlier(reader, text, session):
+        # The known way out is told beside it: what was tried in this session did not keep it away.
+        return Answer(
+            kind="similar_error", source="working_memory", scope=places.scope, error=earlier, bugs=hits,
+            message="this error occurred earlier in this session; try something else",
+            course=course(known, met_here=True, tried=str(earlier.get("resolution") or "")),
+        )  # fmt: skip
+    if not hits:
+        message = "this error was not seen before" if found.errors else "no error was recognised in that text"
+        todo = course([]) if found.errors else None
+        return Answer(kind="similar_error", source="none", message=message, scope=places.scope, course=todo)
+    # The very error that happened is an episode's; one that is only like it is a pattern.
+    same = hits[0].score >= 1 and hits[0].solution is not None
+    message = "this error was met and resolved before" if same else "errors like it are known"
+    tier: Tier = "episodic_memory" if same else "semantic_memory"
+    return Answer(
+        kind="similar_error", source=tier, message=message, scope=places.scope, bugs=hits, course=course(known)
+    )
+
+
+def _known_bugs(hits: Sequence[BugHit]) -> list[KnownBug]:
+    return [
+        KnownBug(
+            memory=hit.id, score=hit.score, causes=tuple(hit.causes),
+            solution=str((hit.solution or {}).get("approach") or (hit.solution or {}).get("description") or ""),
+            held=float((hit.solution or {}).get("success_rate", 1.0)),
+        )
+        for hit in hits
+    ]  # fmt: skip
+
+
+def _earlier(reader: Reader, text: str, session: str) -> dict[str, Any] | None:
+    """The same error in the session's own ring of errors; the newest one is the error being asked about."""
+    if not session:
+        return None
+    streams = session_streams(reader, session, 2)
+    working = one(reader, projection_named("working_memory"), streams[0]) if len(streams) == 1 else None
+    if working is None:
+        return None
+    asked = {each.signature for each in signature_of(text, "")}
+    same = sorted((each for each in working.errors if each.signature in asked), key=lambda each: each.at)
+    return msgspec.to_builtins(same[-2]) if len(same) > 1 else None
+
+
+def guidance(reader: Reader, engine: Engine, task: str, places: Places, now: datetime) -> TaskGuidance:
+    """Advice for a task, from episodes like it, known errors, the project's own knowledge and what the user rejects."""
+    asked = Question(query=task, places=places, now=now, limit=PRECEDENTS, kinds=("episode",))
+    like = [each for each in engine.search(reader, asked).results if each.score >= LIKE]
+    rows: dict[str, EpisodeRow] = several(reader, projection_named("episodes"), [each.source.key for each in like])
+    precedents = [_precedent(each.id, rows[each.source.key]) for each in like if each.source.key in rows]
+    hits = [hit for hit in bugs.bugs(reader, task, places, limit=PRECEDENTS).hits if hit.score >= SUGGESTED]
+    taught = _strategies(reader, engine, task, places, now)
+    page = _page(reader, places, now)
+    liked = claims.preferences(reader, places).items
+    rejected = [item["text"] for item in liked if item["group"] == "rejected"]
+    made = synthesised(
+        precedents,
+        _known_bugs(hits),
+        strategies=taught,
+        avoid=[line["text"] for line in page["avoid"]] if page else (),
+        rejected=rejected,
+        hot_files=_hot_files(page) if page else (),
+    )
+    return TaskGuidance(
+        task=task,
+        scope=places.scope,
+        guidance=made,
+        episodes=like,
+        similar_cases=[
+            Case(
+                memory=each.memory,
+                description=rows[found.source.key].description,
+                outcome=each.outcome,
+                approach=each.approach,
+                learnt=[*each.tips, *each.gotchas],
+            )
+            for found, each in zip([f for f in like if f.source.key in rows], precedents, strict=True)
+        ],
+        bugs=hits,
+        project=_held_here(page) if page else None,
+        preferences=[item["text"] for item in liked if item["group"] != "rejected"][:MOST_LINES],
+    )
+
+
+def _strategies(reader: Reader, engine: Engine, task: str, places: Places, now: datetime) -> list[Taught]:
+    """Strategies of the project that bear on the task, as far as memory is sure, and on whatever is changed there."""
+    asked = Question(query=task, places=places, now=now, limit=PRECEDENTS, kinds=("strategy",))
+    like = [each for each in engine.search(reader, asked).results if each.class_ != "none"]
+    rows: dict[str, Strategy] = several(reader, projection_named("strategies"), [each.source.key for each in like])
+    taught = [
+        Taught(memory=each.id, content=row.content, from_failure=row.from_failure)
+        for each in like
+        if (row := rows.get(each.source.key)) is not None
+    ]
+    known = {each.memory for each in taught}
+    always = strategies(reader, places, domain=VERIFICATION, limit=PRECEDENTS).items if places.project else []
+    return taught + [
+        Taught(memory=each["memory_id"], content=each["content"], from_failure=each["from_failure"])
+        for each in always
+        if each["memory_id"] not in known
+    ]
+
+
+def _precedent(memory: str, row: EpisodeRow) -> Precedent:
+    return Precedent(
+        memory=memory,
+        outcome=row.outcome,
+        approach=row.solution or row.answer,
+        tips=row.tips,
+        gotchas=row.gotchas or ((row.why,) if row.outcome == "failure" and row.why else ()),
+        complexity=row.complexity,
+        files=row.files,
+    )
+
+
+def _project(reader: Reader, places: Places) -> Project | None:
+    locations = places.locations if places.project is not None and places.locations else ()
+    return next((each for each in projects_of(reader).all if set(each.locations) & set(locations)), None)
+
+
+def _page(reader: Reader, places: Places, now: datetime) -> dict[str, Any] | None:
+    """The page of the project that is asked about, where it is one."""
+    found = _project(reader, places)
+    return None if found is None else project.shown(reader, found, int(now.timestamp() * 1e6))
+
+
+def _hot_files(page: dict[str, Any]) -> list[str]:
+    return [line["text"].split("`")[1] for line in page["hotspots"] if line["text"].count("`") >= 2]
+
+
+def _held_here(page: dict[str, Any]) -> Here:
+    conventions, hotspots, avoid = (
+        [line["text"] for line in page[section][:MOST_LINES]] for section in ("conventions", "hotspots", "avoid")
+    )
+    return Here(name=page["project"]["name"], conventions=conventions, hotspots=hotspots, avoid=avoid)

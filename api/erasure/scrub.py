@@ -1,0 +1,57 @@
+"""Building the database of the one-machine default anew after something was forgotten."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from memctl.domain.support.errors import MemctlError
+from memctl.infra.backup.copies import backup, backups, folder_of, remove_unfinished
+from memctl.infra.data_dir import Places
+from memctl.infra.database import connect
+from memctl.infra.embedded import instance
+from memctl.infra.embedded.scrub import copy_cluster, finish_scrub
+from memctl.infra.settings import Settings
+
+
+class ScrubElsewhere(MemctlError):
+    """The database is a server of your own; memctl does not build it anew."""
+
+    hint = (
+        "what was forgotten is emptied in it; for its files: stop memctl, pg_dump, restore into a new cluster, let"
+        " MEMCTL_DATABASE_URL name that, and delete the old one with its WAL archive, standbys and backups; of Qdrant"
+        " delete the collection, which memctl writes anew"
+    )
+
+
+def scrub(settings: Settings, tell: Callable[[str], None] = lambda _: None) -> None:
+    """Stop everything, copy what is known into a new cluster, put it in the old one's place and start again.
+
+    Hooks spool meanwhile. Backups where those on schedule go are replaced by one made afterwards. What lay in blocks of
+    the disk that were freed is the file system's business. Raises: ScrubElsewhere, NotCopied; then the old database is
+    in place, and runs again.
+    """
+    from memctl.infra.settings import load_settings
+
+    if settings.configured("database_url") or settings.configured("qdrant_url"):
+        raise ScrubElsewhere
+    places, folder = Places(settings.data_dir), folder_of(settings)
+    ran = instance.down(settings, tell)
+    try:
+        tell("copying what is known into a new database")
+        copy_cluster(places)
+        finish_scrub(places)
+        remove_unfinished(folder)
+    finally:
+        if ran or backups(folder):
+            instance.up(load_settings(), tell=tell)
+    for aside in sorted(places.data.glob("*.damaged")):
+        tell(f"{aside} was set aside, and may hold what was forgotten: remove it when you need it no more")
+    if old := backups(folder):
+        tell(f"replacing the backups in {folder}, which hold what was forgotten, by one of now")
+        fresh = load_settings()
+        with connect(fresh.require("database_url"), name="memctl backup") as connection:
+            backup(fresh, connection)
+        for file in old:
+            file.unlink(missing_ok=True)
+        if not ran:
+            instance.down(fresh, tell)

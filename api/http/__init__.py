@@ -1,0 +1,1 @@
+"""The API over HTTP: its routes and what each may be asked with, its errors and its metrics."""

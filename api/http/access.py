@@ -1,0 +1,179 @@
+"""Who asks, and what each may ask: every route stands here under the scopes that open it.
+
+What no rule names is the owner's alone, whose token is that of the running instance. A key that is limited to projects
+sees these and nothing else (`memctl.api.reading.places`), and gets no answer at all from routes that tell of memory as
+a whole.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, NamedTuple
+
+from memctl.api.reading.caller import Caller
+from memctl.infra import api_keys as keys
+from memctl.infra.api_keys import SCOPES, Key, Scope
+
+if TYPE_CHECKING:
+    from memctl.api.reading.reader import Readers
+
+FRESH_S = 2.0
+"""Seconds within which a key that was revoked is refused."""
+
+MOST_MISSES = 20
+"""Tokens of no known key that are looked up at once in that time: one may just have been made, the others are guesses.
+"""
+
+
+class Rule(NamedTuple):
+    """Scopes of which any opens a route; none opens it for everyone. `whole`: it tells of memory as a whole, so that a
+    key limited to projects gets no answer."""
+
+    scopes: frozenset[Scope]
+    whole: bool = False
+
+
+def _rule(*scopes: Scope, whole: bool = False) -> Rule:
+    return Rule(frozenset(scopes), whole)
+
+
+_READ, _WRITE, _INGEST = _rule("read"), _rule("write"), _rule("ingest")
+_WATCH = _rule("operate", whole=True)
+
+RULES: dict[tuple[str, str], Rule] = {
+    ("GET", "/healthz"): _rule(),
+    ("GET", "/readyz"): _rule(),
+    ("GET", "/static/"): _rule(),
+    ("GET", "/favicon.ico"): _rule(),
+    ("GET", "/sign-in"): _rule(),
+    ("GET", "/sign-in/"): _rule(),
+    ("POST", "/sign-in"): _rule(),
+    ("GET", "/metrics"): _WATCH,
+    ("GET", "/v1/openapi.json"): _rule(*SCOPES),
+    ("GET", "/v1/caller"): _rule(*SCOPES),
+    ("GET", "/v1/search"): _READ,
+    ("POST", "/v1/search"): _READ,
+    ("GET", "/v1/memories"): _READ,
+    ("GET", "/v1/memories/"): _READ,
+    ("GET", "/v1/history"): _READ,
+    ("GET", "/v1/things/"): _READ,
+    ("GET", "/v1/sessions"): _READ,
+    ("GET", "/v1/sessions/"): _READ,
+    ("GET", "/v1/context"): _READ,
+    ("GET", "/v1/tasks"): _READ,
+    ("GET", "/v1/episodes"): _READ,
+    ("GET", "/v1/insights"): _READ,
+    ("GET", "/v1/knowledge"): _READ,
+    ("GET", "/v1/preferences"): _READ,
+    ("GET", "/v1/explain/"): _READ,
+    ("GET", "/v1/core"): _rule("read", whole=True),
+    ("GET", "/v1/core/"): _rule("read", whole=True),
+    ("GET", "/v1/resolutions"): _rule("read", whole=True),
+    ("GET", "/v1/bugs"): _READ,
+    ("POST", "/v1/bugs"): _READ,
+    ("GET", "/v1/rules"): _READ,
+    ("GET", "/v1/patterns"): _READ,
+    ("GET", "/v1/entities"): _rule("read", whole=True),
+    ("GET", "/v1/entities/"): _rule("read", whole=True),
+    ("GET", "/v1/graph/"): _rule("read", whole=True),
+    ("POST", "/v1/ask"): _READ,
+    ("GET", "/v1/strategies"): _READ,
+    ("GET", "/v1/guidance"): _READ,
+    ("GET", "/v1/projects"): _READ,
+    ("GET", "/v1/project"): _READ,
+    ("GET", "/v1/tools"): _rule("read", whole=True),
+    ("GET", "/v1/events/types"): _READ,
+    ("GET", "/v1/events/"): _READ,
+    ("GET", "/v1/jobs/"): _READ,
+    ("GET", "/v1/stats"): _rule("read", "operate", whole=True),
+    ("GET", "/v1/health"): _rule("read", "operate"),
+    ("GET", "/v1/consolidation"): _rule("read", whole=True),
+    ("GET", "/v1/costs"): _WATCH,
+    ("GET", "/v1/processors"): _WATCH,
+    ("GET", "/v1/dead-letters"): _WATCH,
+    ("GET", "/v1/replays"): _WATCH,
+    ("GET", "/v1/tail/events"): _rule("read", whole=True),
+    ("GET", "/v1/tail/progress"): _WATCH,
+    ("POST", "/v1/commands/"): _WRITE,
+    ("POST", "/v1/import"): _rule("write", whole=True),
+    ("POST", "/v1/hooks/"): _READ,
+    ("POST", "/v1/events"): _INGEST,
+    ("GET", "/mcp"): _rule(*SCOPES),
+    ("POST", "/mcp"): _rule(*SCOPES),
+    ("DELETE", "/mcp"): _rule(*SCOPES),
+    ("POST", "/v1/forget"): _rule("erase", whole=True),
+    ("POST", "/v1/forget/preview"): _rule("erase", whole=True),
+    ("POST", "/v1/prune"): _rule("erase", whole=True),
+    ("POST", "/v1/prune/preview"): _rule("erase", whole=True),
+}
+"""By method and path; a path that ends with a slash stands for all below it, and the longest decides."""
+
+
+def rule_of(method: str, path: str) -> Rule | None:
+    """The rule for a request; None where it is the owner's alone."""
+    method = "GET" if method == "HEAD" else method
+    if found := RULES.get((method, path)):
+        return found
+    below = path.rfind("/")
+    while below > 0:
+        if found := RULES.get((method, path[: below + 1])):
+            return found
+        below = path.rfind("/", 0, below)
+    return None
+
+
+def is_open(method: str, path: str) -> bool:
+    """Whether everyone is answered there."""
+    rule = rule_of(method, path)
+    return rule is not None and not rule.scopes
+
+
+def refused(caller: Caller, method: str, path: str) -> str:
+    """Why a caller gets no answer there; empty where it does."""
+    rule = rule_of(method, path)
+    if "owner" in caller.scopes or (rule is not None and not rule.scopes):
+        return ""
+    if rule is None:
+        return "this is the owner's alone"
+    if caller.scopes.isdisjoint(rule.scopes):
+        return f"this key has no scope {' or '.join(sorted(rule.scopes))}"
+    if rule.whole and caller.projects is not None:
+        return "this tells of memory as a whole, and this key is limited to projects"
+    return ""
+
+
+class Keyring:
+    """The keys of one space, looked up at most every `FRESH_S` seconds. For any number of threads."""
+
+    def __init__(self, readers: Readers) -> None:
+        self._readers = readers
+        self._lock = threading.Lock()
+        self._known = keys.Lock({})
+        self._read_at = float("-inf")
+        self._spare = 0
+
+    def caller(self, token: str) -> Caller | None:
+        """Who a token is of; None for nobody. Raises: DatabaseUnavailable, TooBusy."""
+        if not token.startswith(keys.PREFIX):
+            return None
+        key = self._key(token)
+        if key is None or not key.holds(datetime.now(UTC)):
+            return None
+        return Caller(f"key {key.id}", frozenset(key.scopes), key.projects)
+
+    def _key(self, token: str) -> Key | None:
+        with self._lock:
+            if time.monotonic() - self._read_at > FRESH_S:
+                self._read()
+                self._read_at, self._spare = time.monotonic(), MOST_MISSES
+            found = self._known.opened_by(token)
+            if found is None and self._spare:
+                self._spare -= 1
+                self._read()
+                found = self._known.opened_by(token)
+            return found
+
+    def _read(self) -> None:
+        self._known = self._readers.read(lambda reader: keys.lock_of(reader.connection, reader.space))

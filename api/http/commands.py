@@ -1,0 +1,52 @@
+"""Commands over HTTP: `POST /v1/commands/<name>`, a route for each command that the domain knows."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import msgspec
+import orjson
+from fastapi import APIRouter, Header, Request, Response
+from fastapi.concurrency import run_in_threadpool
+
+from memctl.api.write.command_handler import LONGEST_KEY, Commands
+from memctl.domain.events.command import Command, commands
+
+Key = Annotated[
+    str,
+    Header(
+        alias="Idempotency-Key",
+        min_length=1,
+        max_length=LONGEST_KEY,
+        pattern="^[!-~]([ -~]*[!-~])?$",
+        description="Drawn by the caller; the same command under the same key is carried out once.",
+    ),
+]
+
+
+def routes(doors: Commands) -> APIRouter:
+    """A route for each command. The answer says which event it became, and whether it had been before."""
+    router = APIRouter(tags=["commands"])
+    for name, cls in commands().items():
+        router.post(
+            f"/commands/{name}",
+            name=f"command {name}",
+            description=" ".join((cls.__doc__ or "").split()),
+            openapi_extra={"requestBody": {"required": True, "content": _content(cls)}},
+        )(_door(doors, name))
+    return router
+
+
+def _door(doors: Commands, name: str) -> Any:
+    async def carry_out(request: Request, key: Key) -> Response:
+        body = await request.body()
+        done = await run_in_threadpool(doors.carry_out, name, body, key)
+        return Response(orjson.dumps(msgspec.to_builtins(done)), media_type="application/json")
+
+    return carry_out
+
+
+def _content(cls: type[Command]) -> dict[str, Any]:
+    schemas, components = msgspec.json.schema_components([cls], ref_template="#/$defs/{name}")
+    (schema,) = schemas
+    return {"application/json": {"schema": components[cls.__name__] if "$ref" in schema else schema}}

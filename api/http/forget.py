@@ -1,0 +1,156 @@
+"""Forgetting and pruning over HTTP: a look at what would go, and doing it, once for each `Idempotency-Key`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import anyio
+import msgspec
+import orjson
+from fastapi import APIRouter, Response
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from memctl.api.erasure import scope as forget
+from memctl.api.erasure.scope import Preview
+from memctl.api.http.commands import Key
+from memctl.api.http.parameters import LONGEST_PLACE, Iso, Number
+from memctl.api.reading.caller import drawn
+from memctl.api.reading.reader import Reader, reader_of
+from memctl.infra.database import connect
+from memctl.infra.settings import Settings
+from memctl.workers.erasure import retention
+from memctl.workers.erasure.forgetting import store_of
+
+T = TypeVar("T")
+
+AT_ONCE = 4
+"""Forgettings that are at work; others wait, and keep no thread from those who ask."""
+
+
+def _exactly_one(schema: dict[str, Any]) -> None:
+    """In JSON Schema, what `Wanted` checks."""
+    for name in _SCOPES:
+        schema["properties"][name].pop("default", None)
+    schema["properties"]["before"] = {"anyOf": schema["properties"]["before"]["anyOf"][:-1]}
+    schema["oneOf"] = [{"required": [name]} for name in _SCOPES]
+
+
+_SCOPES = ("id", "session", "project", "match", "before")
+
+
+class Wanted(BaseModel):
+    """What is to be forgotten: exactly one of `id`, `session`, `project`, `before` and `match`."""
+
+    model_config = ConfigDict(json_schema_extra=_exactly_one)
+
+    id: str = Field(default="", min_length=1, max_length=512)
+    session: str = Field(default="", min_length=1, max_length=512)
+    project: str = Field(default="", min_length=1, max_length=LONGEST_PLACE)
+    before: Iso = None
+    match: str = Field(default="", min_length=1, max_length=8_000)
+    here: str | None = Field(default=None, max_length=LONGEST_PLACE)
+
+    @model_validator(mode="after")
+    def _one_of_them(self) -> Wanted:
+        if sum(bool(getattr(self, name)) for name in _SCOPES) != 1:
+            raise ValueError(f"name exactly one of {', '.join(_SCOPES)}")
+        return self
+
+
+class Forget(Wanted):
+    """The same, and why."""
+
+    reason: str = Field(default="", max_length=1_000)
+
+
+class Prune(BaseModel):
+    """Sessions in which nothing happened for so many days."""
+
+    older_than_days: Number = Field(ge=1, le=36_500)
+
+
+def routes(settings: Settings) -> APIRouter:
+    """Forgetting, and pruning; each takes as long as folding anew what was learnt from it."""
+    router, at_once = APIRouter(tags=["forgetting"]), anyio.CapacityLimiter(AT_ONCE)
+
+    async def alone(do: Callable[..., T], *given: Any) -> T:
+        return await anyio.to_thread.run_sync(do, *given, limiter=at_once)
+
+    @router.post("/forget/preview")
+    async def preview(body: Wanted) -> Response:
+        """What would go, and what would become of all that was learnt from it. Changes nothing."""
+        return _json(msgspec.to_builtins(await alone(preview_of, settings, body)))
+
+    @router.post("/forget")
+    async def forgotten(body: Forget, key: Key) -> Response:
+        """Forget it for good; answers once nothing of it is found, with the receipt."""
+        return _json(await alone(forget_once, settings, body, key))
+
+    @router.post("/prune/preview")
+    async def prune_preview(body: Prune) -> Response:
+        """Which sessions are that old and would go, how much room they take, and what would follow."""
+        return _json(await alone(prune_preview_of, settings, body))
+
+    @router.post("/prune")
+    async def pruned(body: Prune, key: Key) -> Response:
+        """Prune them, but for those on which something lasting rests; answers with a receipt for every few."""
+        return _json(await alone(prune_once, settings, body, key))
+
+    return router
+
+
+def preview_of(settings: Settings, asked: Wanted) -> Preview:
+    """What would go, and what would follow. Changes nothing. Raises: NothingToForget, TooShort."""
+    with connect(settings.require("database_url"), name="memctl forget") as connection:
+        reader = reader_of(connection, settings.space)
+        return forget.preview(connection, reader.space_id, _plan(reader, asked))
+
+
+def forget_once(settings: Settings, asked: Forget, key: str) -> dict[str, Any]:
+    """Forget it, unless that was done under this key before: the receipt either way. Raises: KeyReused, and as
+    `forget.forget_once`."""
+    with connect(settings.require("database_url"), name="memctl forget") as connection:
+        reader = reader_of(connection, settings.space)
+        meant = asked.model_dump_json(exclude={"reason"}).encode()
+        with store_of(settings) as qdrant:
+            return forget.forget_once(
+                settings,
+                connection,
+                reader.space_id,
+                drawn(key),
+                meant,
+                lambda: _plan(reader, asked),
+                qdrant,
+                asked.reason,
+            )
+
+
+def prune_preview_of(settings: Settings, asked: Prune) -> dict[str, Any]:
+    """What would go, and what would follow. Changes nothing. Raises: NothingOldEnough."""
+    with connect(settings.require("database_url"), name="memctl prune") as connection:
+        space_id = reader_of(connection, settings.space).space_id
+        found = retention.asked(connection, space_id, asked.older_than_days)
+        seen = forget.preview(connection, space_id, found.plan())
+        takes = retention.size(connection, space_id, found.streams)
+        return {"kept": found.kept, "of": found.of, "bytes": takes, **msgspec.to_builtins(seen)}
+
+
+def prune_once(settings: Settings, asked: Prune, key: str) -> dict[str, Any]:
+    """Prune, unless that was done under this key before: the receipts either way. Raises: as `retention.prune_once`."""
+    with connect(settings.require("database_url"), name="memctl prune") as connection:
+        space_id = reader_of(connection, settings.space).space_id
+        with store_of(settings) as qdrant:
+            done = retention.prune_once(settings, connection, space_id, drawn(key), asked.older_than_days, qdrant)
+        return {"events": sum(each["events"] for each in done), "receipts": done}
+
+
+def _plan(reader: Reader, asked: Wanted) -> forget.Plan:
+    return forget.plan(
+        reader, id=asked.id, session=asked.session, project=asked.project, before=asked.before, match=asked.match,
+        here=asked.here,
+    )  # fmt: skip
+
+
+def _json(answer: Any) -> Response:
+    return Response(orjson.dumps(answer), media_type="application/json")

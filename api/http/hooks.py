@@ -1,0 +1,120 @@
+"""What a hook asks over HTTP: `POST /v1/hooks/<agent>` with the payload as the client sent it."""
+
+from __future__ import annotations
+
+import logging
+import time
+import uuid
+from datetime import datetime
+from typing import Annotated, Any, get_args
+
+import orjson
+from fastapi import APIRouter, Header, Path, Query, Request, Response
+from fastapi.concurrency import run_in_threadpool
+from starlette.background import BackgroundTask
+
+from memctl.api.assist.recall import Told, recall
+from memctl.api.reading.caller import CALLER, OWNER, Caller
+from memctl.api.reading.pages import projection_named, rows_unseen
+from memctl.api.reading.places import limits_of, places_of, visible
+from memctl.api.reading.reader import Reader, Readers
+from memctl.api.search.engine import Engine
+from memctl.api.write.command_handler import Commands
+from memctl.domain.events.event import Micros, NewEvent
+from memctl.domain.events.observations import Agent, event_id_of, hook_key, session_stream
+from memctl.domain.events.recalls import MemoryRecalled, held_back
+from memctl.infra.hooks.capture_policy import Silence
+from memctl.infra.transcripts.fields import string
+from memctl.infra.transcripts.hook_dialects import answer, place_of, read_asked
+
+log = logging.getLogger("memctl.api")
+
+
+def routes(readers: Readers, engine: Engine, doors: Commands, silence: Silence) -> APIRouter:
+    """One route. 204 where there is nothing to tell, which is most of the time."""
+    router = APIRouter(tags=["hooks"])
+
+    @router.post("/hooks/{agent}", responses={204: {"description": "There is nothing to tell."}})
+    async def hook(
+        request: Request,
+        agent: Annotated[str, Path(max_length=50)],
+        delivery: Annotated[str, Header(alias="Memctl-Delivery", max_length=32)] = "",
+        event: Annotated[str, Query(max_length=50, description="The hook, where the payload does not name it.")] = "",
+    ) -> Response:
+        """What to tell an agent at this hook, in its client's own form; told, it is recorded."""
+        sent, payload = read_asked(agent, await request.body(), event)
+        name = string(payload.get("hook_event_name"))
+
+        session, here = place_of(payload)
+        caller = CALLER.get()
+        # Whoever has a key is on another machine: a path of theirs says nothing of what lies here.
+        if silence.off("recall", session, here if caller == OWNER else ""):
+            return Response(status_code=204)
+
+        def look(reader: Reader) -> tuple[Told, int, bool]:
+            places = places_of(reader, None, string(payload.get("cwd")) or None)
+            stream = session_stream(agent, session)
+            told = recall(reader, engine, name, payload, stream, places, datetime.now().astimezone())
+            return told, reader.space_id, _may_tell(reader, caller, stream, here)
+
+        told, space_id, recordable = await run_in_threadpool(readers.read, look)
+        if not told.text or agent not in get_args(Agent):
+            return Response(status_code=204)
+        # What nobody may record is not held back either: it would be measured by nothing.
+        withheld = (
+            recordable
+            and name == "UserPromptSubmit"
+            and held_back(session, string(payload.get("prompt")), doors.settings.withhold_share)
+        )
+        recorded = _recalled(agent, space_id, delivery, name, payload, told, withheld=withheld)
+        recording = BackgroundTask(_record, doors, recorded if recordable else None)
+        if withheld:
+            return Response(status_code=204, background=recording)
+        return Response(
+            orjson.dumps(answer(agent, sent, told.text)), media_type="application/json", background=recording
+        )
+
+    return router
+
+
+def _may_tell(reader: Reader, caller: Caller, stream: str, location: str) -> bool:
+    """Whether a caller may have something recorded in that session, at that place."""
+    if caller.scopes.isdisjoint(("ingest", "owner")):
+        return False
+    limits = limits_of(reader)
+    if limits is None:
+        return True
+    sessions = rows_unseen(reader, projection_named("sessions"), [stream])
+    return limits.holds(location) and all(visible(reader, row) for row in sessions.values())
+
+
+def _recalled(
+    agent: str, space_id: int, delivery: str, hook: str, payload: dict[str, Any], told: Told, *, withheld: bool
+) -> NewEvent | None:
+    session, location = place_of(payload)
+    if not session:
+        return None
+    return NewEvent(
+        stream=session_stream(agent, session),
+        payload=MemoryRecalled(
+            hook=hook,
+            asked_by=event_id_of(space_id, hook_key(delivery)) if delivery else None,
+            memories=told.memories,
+            tokens=0 if withheld else told.tokens,
+            withheld=withheld,
+        ),
+        occurred_at=Micros(time.time_ns() // 1000),
+        dedupe_key=f"recalled:{delivery or uuid.uuid4().hex}",
+        actor="memctl",
+        location=location,
+        session_id=session,
+    )
+
+
+def _record(doors: Commands, event: NewEvent | None) -> None:
+    if event is None:
+        return
+    try:
+        doors.record(event)
+    except Exception as problem:  # the agent has its answer; that it had one is worth no failure
+        log.warning("what was recalled could not be recorded: %s", problem)

@@ -1,0 +1,122 @@
+"""Every error of the API as a problem document (RFC 9457)."""
+
+from __future__ import annotations
+
+import logging
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+
+import orjson
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+from starlette.responses import Response
+from starlette.routing import Match
+
+from memctl.api.http.as_of import NotBuilt, not_built
+from memctl.api.http.live import StillBehind
+from memctl.api.http.spaces import OtherSpace
+from memctl.api.reading.caller import Forbidden
+from memctl.api.reading.reader import TooBusy
+from memctl.api.write.command_handler import BadKey
+from memctl.api.write.remote_ingest import BadDelivery, OfAnotherVersion
+from memctl.domain.events.command import MalformedCommand
+from memctl.domain.support.errors import MemctlError
+from memctl.infra.database import DatabaseUnavailable
+from memctl.infra.readmodels.as_of_snapshots import TooManyGlances
+from memctl.infra.vectors import VectorStoreUnavailable
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+    from starlette.requests import Request
+
+log = logging.getLogger("memctl.api")
+
+_STATUS_OF_EXIT = {2: 422, 3: 404}
+"""By the exit code of the command line, which means the same: badly asked, not there."""
+
+_FORM = (MalformedCommand, BadDelivery, BadKey)
+_BADLY_ASKED = "Badly asked"
+"""Title of a 422 for what the description of the API rules out; other 422s are about what memory holds."""
+
+_LATER = (DatabaseUnavailable, VectorStoreUnavailable, TooBusy, StillBehind)
+
+
+def problem(status: int, title: str, detail: str = "", **more: Any) -> Response:
+    """A problem document; `more` are members of its own (`hint`, `errors`)."""
+    body = {"type": "about:blank", "title": title, "status": status}
+    if detail:
+        body["detail"] = detail
+    body.update({name: value for name, value in more.items() if value})
+    headers = {"Retry-After": "2"} if status in (429, 503) else None
+    return Response(orjson.dumps(body), status, headers, media_type="application/problem+json")
+
+
+def install(app: FastAPI) -> None:
+    """Make this app answer every error with a problem document."""
+    app.add_exception_handler(MemctlError, _known)
+    app.add_exception_handler(NotBuilt, not_built)
+    app.add_exception_handler(RequestValidationError, _badly_asked)
+    app.add_exception_handler(HTTPException, of_http)
+    app.add_exception_handler(ClientDisconnect, _hung_up)
+    app.add_exception_handler(Exception, _unexpected)
+
+
+def status_of(why: MemctlError) -> int:
+    """The status of HTTP that says what an error means."""
+    if isinstance(why, Forbidden):
+        return 403
+    if isinstance(why, OfAnotherVersion):
+        return 409
+    if isinstance(why, OtherSpace):
+        return 421
+    if isinstance(why, TooManyGlances):
+        return 429
+    return 503 if isinstance(why, _LATER) else _STATUS_OF_EXIT.get(why.exit_code, 500)
+
+
+async def _known(_: Request, why: Exception) -> Response:
+    assert isinstance(why, MemctlError)
+    status = status_of(why)
+    if status == 500:
+        log.error("a request failed: %s", why, exc_info=why)
+    title = _BADLY_ASKED if isinstance(why, _FORM) else HTTPStatus(status).phrase
+    return problem(status, title, str(why), hint=why.hint)
+
+
+async def _badly_asked(_: Request, why: Exception) -> Response:
+    assert isinstance(why, RequestValidationError)
+    # Not the value given: it may be a secret, and it comes back to whoever reads the log.
+    errors = [{"where": ".".join(str(part) for part in e["loc"]), "why": str(e["msg"])} for e in why.errors()]
+    told = "; ".join(f"{e['where']}: {e['why']}" for e in errors[:3])
+    return problem(422, _BADLY_ASKED, told, errors=errors)
+
+
+async def of_http(request: Request, why: Exception) -> Response:
+    """What the framework itself refuses: no such path, no such method."""
+    assert isinstance(why, HTTPException)
+    answer = problem(why.status_code, HTTPStatus(why.status_code).phrase, "" if why.detail is None else str(why.detail))
+    answer.headers.update(why.headers or {})
+    if why.status_code == 405:
+        answer.headers["allow"] = ", ".join(_allowed(request))
+    return answer
+
+
+def _allowed(request: Request) -> list[str]:
+    """What may be done with that path: each route knows only its own."""
+    routes = request.app.router.routes
+    return [
+        method
+        for method in ("DELETE", "GET", "POST")
+        if any(route.matches({**request.scope, "method": method})[0] is Match.FULL for route in routes)
+    ]
+
+
+async def _hung_up(_: Request, __: Exception) -> Response:
+    """Who asked went away before all of it was said: no error of ours, and nobody reads the answer."""
+    return problem(400, _BADLY_ASKED, "the request ended before its body did")
+
+
+async def _unexpected(_: Request, why: Exception) -> Response:
+    log.error("a request failed unexpectedly", exc_info=why)
+    return problem(500, "Internal error", "memctl failed to answer; its log says why", hint="see `memctl status`")

@@ -1,0 +1,1 @@
+"""Questions about what memory holds, one module for each kind of thing."""

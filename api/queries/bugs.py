@@ -1,0 +1,222 @@
+"""Has this error been seen before, and what was done about it?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+from psycopg import sql
+
+from memctl.api.reading.evidence import events_of, evidence_of
+from memctl.api.reading.feedback import standing
+from memctl.api.reading.pages import (
+    Condition,
+    Keyed,
+    all_of,
+    field_of,
+    met_in,
+    projection_named,
+    several,
+    table_of,
+    told_to,
+)
+from memctl.api.reading.places import Places, projects_of
+from memctl.api.reading.reader import Reader
+from memctl.api.reading.views import BugAnswer, BugHit, Evidence, RelatedBug, each_shown, moment, shown
+from memctl.domain.failures.matching import DESCRIPTION, MATCHES_ABOVE, Match, Shape, match, shape_of
+from memctl.domain.failures.signatures import SeenError, signature_of
+from memctl.domain.knowledge.memory import memory_id
+from memctl.domain.support.bounded import names
+from memctl.projections.bug_patterns import BugPattern
+from memctl.projections.kernel import Projection
+
+_OF_ONE_TYPE = 300
+"""Patterns of an error's type that it is compared with, newest first."""
+
+
+class Likeness(msgspec.Struct, frozen=True):
+    """A pattern, and how the error asked about is like it."""
+
+    pattern: BugPattern
+    match: Match
+
+
+def bugs(
+    reader: Reader,
+    text: str,
+    places: Places,
+    *,
+    command: str = "",
+    told: Mapping[str, float] | None = None,
+    limit: int = 5,
+) -> BugAnswer:
+    """Known errors like those that `text` shows, certain ones first; or, where it shows none that is known, those that
+    it tells of. `told` are the signatures that search finds for its words and meaning, with the chance that they fit.
+    """
+    errors = signature_of(text, command)
+    told = told or {}
+    found = like(reader, errors, places, command=command, also=told) or _told_of(reader, told, places)
+    found = found[:limit]
+    return BugAnswer(
+        errors=[
+            {"signature": e.signature, "error_types": list(e.error_types), "template": e.template, "message": e.message}
+            for e in errors
+        ],
+        hits=_hits(reader, found),
+    )
+
+
+def known(reader: Reader, places: Places, *, limit: int = 5) -> BugAnswer:
+    """Known kinds of errors without asking for one: those resolved most often first, then the newest."""
+    p = projection_named("bug_patterns")
+    where, values = all_of(_there(reader, p, places))
+    found = reader.connection.execute(
+        sql.SQL("SELECT key FROM {} WHERE {} ORDER BY {} DESC, {} DESC, key LIMIT %s").format(
+            table_of(reader, p), where, field_of(p, "resolutions"), field_of(p, "last_seen")
+        ),
+        [*values, limit],
+    ).fetchall()
+    patterns = _patterns(reader, [row[0] for row in found])
+    ranked = [Likeness(patterns[row[0]], Match(1.0, ())) for row in found if row[0] in patterns]
+    return BugAnswer(errors=[], hits=_hits(reader, ranked))
+
+
+def of_signature(reader: Reader, signature: str) -> BugHit | None:
+    """The known kind of error of that signature; None where there is none, or where a person rejected it."""
+    pattern = _patterns(reader, [signature]).get(signature)
+    return None if pattern is None else _hits(reader, [Likeness(pattern, Match(1.0, ()))])[0]
+
+
+def like(
+    reader: Reader, errors: Sequence[SeenError], places: Places, *, command: str = "", also: Iterable[str] = ()
+) -> list[Likeness]:
+    """Patterns that match one of the errors above `MATCHES_ABOVE`, best first: equal signatures, then by likeness,
+    those with a solution before those without."""
+    if not errors:
+        return []
+    types = sorted({t.rsplit(".", 1)[-1].lower() for e in errors for t in e.error_types} - _SAYS_NOTHING)
+    wanted = [*(e.signature for e in errors), *also, *(_of_types(reader, types, places) if types else ())]
+    known = _patterns(reader, wanted)
+    return ranked(errors, _within(known.values(), places), command)
+
+
+def ranked(errors: Sequence[SeenError], patterns: Iterable[BugPattern], command: str = "") -> list[Likeness]:
+    """Those of the patterns that match one of the errors above `MATCHES_ABOVE`, best first."""
+    shapes = [_asked(error, command) for error in errors]
+    found = []
+    for pattern in patterns:
+        best = max((match(shape, pattern.shape) for shape in shapes), key=lambda m: m.score)
+        if best.score > MATCHES_ABOVE:
+            found.append(Likeness(pattern, best))
+    return sorted(found, key=_best_first)
+
+
+def _told_of(reader: Reader, told: Mapping[str, float], places: Places) -> list[Likeness]:
+    """Patterns that a text tells of in words of its own."""
+    sure = {signature: chance for signature, chance in told.items() if chance > MATCHES_ABOVE}
+    patterns = _patterns(reader, list(sure))
+    found = [
+        Likeness(each, Match(round(sure[each.signature], 4), (DESCRIPTION,)))
+        for each in _within(patterns.values(), places)
+    ]
+    return sorted(found, key=_best_first)
+
+
+def _patterns(reader: Reader, signatures: Sequence[str]) -> dict[str, BugPattern]:
+    """Patterns by signature, without those that a person rejected."""
+    p = projection_named("bug_patterns")
+    rows = [Keyed(key, row) for key, row in several(reader, p, signatures).items()]
+    return {keyed.key: keyed.row for keyed in standing(reader, "bug_pattern", rows)}
+
+
+def _within(patterns: Iterable[BugPattern], places: Places) -> list[BugPattern]:
+    allowed = None if places.locations is None else set(places.locations)
+    return [each for each in patterns if allowed is None or not allowed.isdisjoint(names(each.locations))]
+
+
+def _best_first(found: Likeness) -> tuple[float, int, int, str]:
+    return -found.match.score, -found.pattern.resolutions, -found.pattern.last_seen, found.pattern.signature
+
+
+def _asked(error: SeenError, command: str) -> Shape:
+    """What the error is compared by. A type that only says "error" is none: it must not speak against others."""
+    shape = shape_of(error, command)
+    told = tuple(t for t in shape.error_types if t.lower() not in _SAYS_NOTHING)
+    return msgspec.structs.replace(shape, error_types=told)
+
+
+_SAYS_NOTHING = frozenset(("error", "exit", ""))
+"""Types that a rule gives to what it knows no type of."""
+
+
+def _of_types(reader: Reader, types: Sequence[str], places: Places) -> list[str]:
+    p = projection_named("bug_patterns")
+    alike = Condition(
+        sql.SQL(
+            "EXISTS (SELECT FROM jsonb_array_elements_text(row->'error_types') AS t"
+            " WHERE lower(regexp_replace(t, '^.*\\.', '')) = ANY(%s::text[]))"
+        ),
+        (list(types),),
+    )
+    where, values = all_of([*_there(reader, p, places), alike])
+    found = reader.connection.execute(
+        sql.SQL("SELECT key FROM {} WHERE {} ORDER BY (row->>'last_seen')::bigint DESC, key LIMIT %s").format(
+            table_of(reader, p), where
+        ),
+        [*values, _OF_ONE_TYPE],
+    )
+    return [row[0] for row in found]
+
+
+def _there(reader: Reader, p: Projection, places: Places) -> list[Condition]:
+    return [Condition(sql.SQL("space_id = %s"), (reader.space_id,)), *told_to(reader, p), *met_in(p, places)]
+
+
+def _hits(reader: Reader, found: Sequence[Likeness]) -> list[BugHit]:
+    events = events_of(reader, [s.span for each in found for s in each.pattern.evidence])
+    wanted = [name for each in found for name in names(each.pattern.related)]
+    related: dict[str, BugPattern] = several(reader, projection_named("bug_patterns"), wanted)
+    return [
+        _hit(
+            reader,
+            each,
+            evidence_of([s.span for s in each.pattern.evidence], events),
+            [related[name] for name in names(each.pattern.related) if name in related],
+        )
+        for each in found
+    ]
+
+
+def _hit(reader: Reader, found: Likeness, evidence: list[Evidence], related: Sequence[BugPattern]) -> BugHit:
+    pattern = found.pattern
+    solutions = pattern.solutions
+    mean = pattern.mean_resolve_us
+    return BugHit(
+        id=memory_id("bug_pattern", pattern.signature),
+        signature=pattern.signature,
+        score=found.match.score,
+        class_=found.match.class_,
+        aspects=list(found.match.aspects),
+        error_types=list(pattern.error_types),
+        message=pattern.message or pattern.template,
+        template=pattern.template,
+        stack=list(pattern.frames),
+        code=list(names(pattern.code)),
+        file_types=list(names(pattern.file_types)),
+        frameworks=list(names(pattern.frameworks)),
+        causes=list(names(pattern.causes)),
+        occurrences=pattern.occurrences,
+        resolutions=pattern.resolutions,
+        mean_resolve_s=None if mean is None else round(mean / 1e6, 1),
+        first_seen=moment(pattern.first_seen),
+        last_seen=moment(pattern.last_seen),
+        projects=sorted({projects_of(reader).name_of(place) for place in names(pattern.locations)}),
+        files=list(names(pattern.files)),
+        solution=shown(solutions[0]) if solutions else None,
+        solutions=each_shown(solutions[:5]),
+        related=[
+            RelatedBug(each.signature, list(each.error_types), each.message or each.template, each.resolutions)
+            for each in related
+        ],
+        evidence=evidence,
+    )

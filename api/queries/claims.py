@@ -1,0 +1,272 @@
+"""What memory holds to be true, how its user likes to work, and what is always in context: lists for the doors."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Sequence, Set
+from typing import Any, NamedTuple, get_args
+
+import msgspec
+from psycopg import sql
+
+from memctl.api.reading.evidence import events_of, evidence_of, with_evidence
+from memctl.api.reading.pages import (
+    Condition,
+    Keyed,
+    above,
+    all_of,
+    either,
+    equal,
+    field_of,
+    one,
+    page,
+    projection_named,
+    several,
+    table_of,
+    told_to,
+    within,
+)
+from memctl.api.reading.places import Places, projects_of
+from memctl.api.reading.reader import Reader
+from memctl.api.reading.staleness import changed_since
+from memctl.api.reading.views import Page, iso, moment, shown
+from memctl.domain.events.core_memory import CORE, CoreMemoryAppended, CoreMemoryReplaced
+from memctl.domain.knowledge.memory import memory_id
+from memctl.domain.language.preferences import Group
+from memctl.domain.projects.identity import Projects
+from memctl.infra.log.read import read_stream
+from memctl.projections.candidates import Candidate
+from memctl.projections.insights import Insight
+from memctl.projections.kernel import Projection
+from memctl.projections.resolutions import effective
+from memctl.projections.verified_knowledge import VerifiedClaim, knowledge_id
+
+MOST_ASPECTS = 200
+"""Rows of preferences that one answer is made of."""
+
+MOST_SECTIONS = 100
+"""Sections of core memory that are shown."""
+
+
+def insights(
+    reader: Reader,
+    places: Places,
+    *,
+    kind: str | None = None,
+    waiting: bool | None = None,
+    limit: int = 50,
+    cursor: str | None = None,
+) -> Page:
+    """Claims read out of words and work, by when they were last made: each with its level (1 to 4), and what it is
+    missing. With `waiting` only those below level 3, without it (False) only the others. Those that a person
+    rejected are left out."""
+    p = projection_named("candidates")
+    conditions = [*within(p, places, or_everywhere=True), *equal(p, "kind", kind), *above(p, "sessions", 0)]
+    conditions += equal(p, "ready", None if waiting is None else not waiting)
+    found_there, after = page(reader, p, "last_seen", conditions, limit=limit, cursor=cursor)
+    candidates = {keyed.key: keyed.row for keyed in found_there}
+    rows = [Keyed(keyed.key, keyed.row.insight) for keyed in found_there if _stands(keyed.row)]
+    homes = {keyed.key: _memory_of(keyed.row) for keyed in rows}
+    active = several(reader, projection_named("memories"), list(homes.values()))
+    found = with_evidence(reader, rows)
+    for item in found:
+        candidate = candidates.get(item["id"])
+        item["level"] = _level(candidate, homes[item["id"]] in active)
+        item["missing"] = list(candidate.missing) if candidate else []
+        item["warrant"] = candidate.warrant if candidate else ""
+    return Page(_one_each(found, ("kind", "polarity", "canonical")), after, places.scope)
+
+
+def _one_each(items: Sequence[dict[str, Any]], same: Sequence[str]) -> list[dict[str, Any]]:
+    """The items without those that say the same of another worktree or clone of the same project."""
+    best: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for item in items:
+        best.setdefault((item["project"], *(item[name] for name in same)), item)
+    return list(best.values())
+
+
+def _memory_of(insight: Insight) -> str:
+    """Id of the memory that this claim is part of once it has graduated."""
+    place = None if insight.everywhere else insight.location
+    return memory_id("knowledge", knowledge_id(insight.subject, place))
+
+
+def _level(candidate: Any, active: bool) -> int:
+    if candidate is None:
+        return 1
+    if candidate.ready:
+        return 4 if active else 3
+    return 2 if all(check.passed for check in candidate.checks) else 1
+
+
+def knowledge(
+    reader: Reader,
+    places: Places,
+    *,
+    kind: str | None = None,
+    status: str | None = None,
+    limit: int = 50,
+    cursor: str | None = None,
+) -> Page:
+    """What is held true, by subject: claims that stand, what they replaced, and the words they rest on. `sessions` are
+    those of the whole project that show what stands first, where each claim has those of one clone."""
+    p = projection_named("verified_knowledge")
+    conditions = [*within(p, places, or_everywhere=True), *equal(p, "kind", kind), *equal(p, "status", status)]
+    rows, after = page(reader, p, "last_seen", conditions, limit=limit, cursor=cursor)
+    projects = projects_of(reader)
+    sessions = _sessions_of_projects(reader, projects, rows)
+    items = [
+        {**item, "project": projects.name_of(item["location"]), "sessions": sessions[item["id"]]}
+        for item in known(reader, rows)
+    ]
+    return Page(_one_each(items, ("subject", "text", "status")), after, places.scope)
+
+
+def _sessions_of_projects(reader: Reader, projects: Projects, rows: Sequence[Keyed]) -> dict[str, int]:
+    """In how many sessions of its project the first claim of each subject was seen, up to 32 of each clone."""
+    p, firsts = projection_named("candidates"), {keyed.key: keyed.row.claims[0] for keyed in rows}
+    places: dict[str, frozenset[str]] = {}
+    for keyed in rows:
+        project = projects.of(keyed.row.location)
+        places[keyed.key] = frozenset(() if project is None or keyed.row.everywhere else project.locations)
+    made: dict[tuple[str, str, int], list[_Made]] = defaultdict(list)
+    for each in _claims_alike(reader, p, firsts.values(), frozenset().union(*places.values())):
+        made[each.kind, each.canonical, each.polarity].append(each)
+    return {
+        key: sum(
+            each.sessions
+            for each in made[claim.kind, claim.canonical, claim.polarity]
+            if each.id == claim.id or (each.location in places[key] and not each.everywhere)
+        )
+        for key, claim in firsts.items()
+    }
+
+
+class _Made(NamedTuple):
+    """What is asked of a candidate for a count; a project may have a thousand of them."""
+
+    id: str
+    kind: str
+    canonical: str
+    polarity: int
+    location: str
+    everywhere: bool
+    sessions: int
+
+
+def _claims_alike(
+    reader: Reader, p: Projection, claims: Collection[VerifiedClaim], locations: Set[str]
+) -> Iterator[_Made]:
+    """Those claims, and those of the same canonical texts at these locations, as far as the caller may see them."""
+    there = [
+        Condition(sql.SQL("{} = ANY(%s::text[])").format(field_of(p, "location")), (list(locations),)),
+        Condition(sql.SQL("row->>'canonical' = ANY(%s::text[])"), ([*{claim.canonical for claim in claims}],)),
+    ]
+    these = Condition(sql.SQL("key = ANY(%s::text[])"), ([claim.id for claim in claims],))
+    alike, values = all_of(there)
+    where, asked = all_of(
+        [
+            Condition(sql.SQL("space_id = %s"), (reader.space_id,)),
+            *told_to(reader, p),
+            *either([Condition(alike, values), these]),
+        ]
+    )
+    found = reader.connection.execute(
+        # Taken apart once for all fields: a row of some length is kept compressed.
+        sql.SQL(
+            "SELECT made.* FROM {}, jsonb_to_record(row) AS made(id text, kind text, canonical text, polarity int,"
+            " location text, everywhere boolean, sessions int) WHERE {}"
+        ).format(table_of(reader, p), where),
+        asked,
+    )
+    return map(_Made._make, found)
+
+
+def known(reader: Reader, rows: Sequence[Keyed]) -> list[dict[str, Any]]:
+    """Verified subjects with the evidence of each of their claims."""
+    events = events_of(reader, [span for keyed in rows for claim in keyed.row.claims for span in claim.evidence])
+    changed = changed_since(reader, (path for keyed in rows for claim in keyed.row.claims for path in claim.files))
+    found = []
+    for keyed in rows:
+        item = {"id": keyed.key, **shown(keyed.row)}
+        for claim, told in zip(keyed.row.claims, item["claims"], strict=True):
+            told["evidence"] = msgspec.to_builtins(evidence_of(claim.evidence, events))
+            told["stale"] = any(changed.get(path, 0) > claim.last_seen for path in claim.files)
+        item["memory_id"] = memory_id("knowledge", keyed.key)
+        found.append(item)
+    return found
+
+
+def preferences(reader: Reader, places: Places, *, limit: int = 50) -> Page:
+    """How the user likes to work, here and everywhere: one item for each value of an aspect, by group, and for each
+    thing accepted, rejected or used as a shortcut, weightiest first."""
+    p, projects = projection_named("user_preferences"), projects_of(reader)
+    rows, _ = page(reader, p, "last_seen", within(p, places, or_everywhere=True), limit=MOST_ASPECTS, cursor=None)
+    claims = [(keyed.row, claim) for keyed in rows for claim in keyed.row.claims]
+    # An aspect has one value: the weightiest claim's, wherever it was made. What has no name is listed whole.
+    best: dict[tuple[str, str], tuple[Any, Any]] = {}
+    for row, claim in sorted(claims, key=lambda found: found[1].weight, reverse=True):
+        best.setdefault((row.group, row.name or claim.text), (row, claim))
+    rejected = {verdict.id for verdict in _rejected(reader, [claim.insight for _, claim in best.values()])}
+    found = [
+        {"group": row.group, "name": row.name, "project": projects.name_of(row.location),
+         **shown(claim)}
+        for row, claim in best.values()
+        if claim.insight not in rejected
+    ]  # fmt: skip
+    order = list(get_args(Group))
+    found.sort(key=lambda item: order.index(item["group"]))
+    return Page(found[:limit], None, places.scope)
+
+
+def _rejected(reader: Reader, insights: Sequence[str]) -> list[Candidate]:
+    """Candidates among these that a person rejected."""
+    rows = several(reader, projection_named("candidates"), list(insights))
+    return [row for row in rows.values() if _is_rejected(row)]
+
+
+def _stands(candidate: Candidate) -> bool:
+    return candidate.insight is not None and not _is_rejected(candidate)
+
+
+def _is_rejected(candidate: Candidate) -> bool:
+    return any(check.name == "standing" and not check.passed for check in candidate.checks)
+
+
+def effective_id(reader: Reader, id: str) -> tuple[str, str]:
+    """Whether an id stands for itself (direct), is being cleared up (pending) or was (resolved), and then what for."""
+    row = one(reader, projection_named("resolutions"), id)
+    to, status = effective(id, row)
+    return status, "" if to == id else to
+
+
+def core_memory(reader: Reader) -> list[dict[str, Any]]:
+    """The sections of core memory, by name."""
+    rows, _ = page(reader, projection_named("core_memory"), "changed_at", [], limit=MOST_SECTIONS, cursor=None)
+    return [shown(keyed.row) for keyed in sorted(rows, key=lambda keyed: keyed.key) if keyed.row.text]
+
+
+def core_history(reader: Reader, section: str) -> list[dict[str, Any]]:
+    """What a section of core memory was, version by version, newest first; what was forgotten is left out."""
+    edits = [
+        (event, event.payload)
+        for event in read_stream(reader.connection, reader.space_id, CORE)
+        if isinstance(event.payload, CoreMemoryAppended | CoreMemoryReplaced) and event.payload.section == section
+    ]
+    return [
+        {
+            "section": section,
+            "text": edit.text,
+            "version": edit.version,
+            "changed_at": iso(moment(int(event.occurred_at))),
+            "by": event.actor,
+            "event": str(event.event_id),
+        }
+        for event, edit in sorted(edits, key=lambda pair: pair[1].version, reverse=True)
+    ]
+
+
+def resolutions(reader: Reader, *, limit: int = 50, cursor: str | None = None) -> Page:
+    """What became of what was left open, latest first."""
+    rows, after = page(reader, projection_named("resolutions"), "resolved_at", [], limit=limit, cursor=cursor)
+    return Page([{"id": keyed.key, **shown(keyed.row)} for keyed in rows], after)

@@ -1,0 +1,86 @@
+"""What a session is at: the working memory of one session, and which session is meant where none is named."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from typing import Any
+
+from memctl.api.queries import memories as queries
+from memctl.api.reading.briefs import summaries
+from memctl.api.reading.pages import between, one, page, projection_named, within
+from memctl.api.reading.places import Places, places_of
+from memctl.api.reading.reader import Reader
+from memctl.api.reading.views import shown
+from memctl.domain.events.observations import session_stream
+from memctl.domain.support.location import project_name
+from memctl.projections.working_memory import WorkingMemory
+
+LATELY_US = 12 * 3_600_000_000
+"""A session that was heard of within so many microseconds may be the one that a command at its place is about."""
+
+BY_HAND = "memctl"
+"""The agent in the name of the stream of what is stated of a place where no session is."""
+
+
+class NoSession(queries.NotFound):
+    """No session is known {where}."""
+
+    hint = "`memctl context SESSION` shows any; --project '*' takes the latest of all projects."
+    where: str
+
+
+def context(reader: Reader, places: Places, wanted: str | None = None) -> dict[str, Any]:
+    """The working memory of one session: the one named (by its id, or that of a task or episode in it), or the latest.
+
+    Raises: NotFound, NoSession, Ambiguous.
+    """
+    p = projection_named("working_memory")
+    if wanted:
+        stream = session_of(reader, wanted)
+        row = one(reader, p, stream)
+    else:
+        rows, _ = page(reader, p, "updated_at", within(p, places), limit=1)
+        row = rows[0].row if rows else None
+    if row is None:
+        where = wanted or (f"in project {places.scope.project}" if places.scope.project else "yet")
+        raise NoSession(id=wanted or "", where=where)
+    return _context(reader, row)
+
+
+def _context(reader: Reader, row: WorkingMemory) -> dict[str, Any]:
+    session = one(reader, projection_named("sessions"), row.stream)
+    item = {"id": row.stream, **shown(row), "project": project_name(row.location) if row.location else ""}
+    item["agent"], item["session_id"] = row.stream.split("/", 2)[1:]
+    item["title"] = session.title if session is not None else ""
+    item["summary"] = summaries(reader, [session])[row.stream] if session is not None else ""
+    return item
+
+
+def session_of(reader: Reader, wanted: str) -> str:
+    """The stream of the session that this id is of, or that the task or episode of this id was worked on in last.
+
+    Raises: NotFound, Ambiguous.
+    """
+    found = queries.thing(reader, wanted)
+    kind, item = found["kind"], found["item"]
+    if kind == "session":
+        return str(item["id"])
+    if kind == "episode":
+        return str(item["stream"])
+    if kind == "task" and item["latest"]:
+        return str(item["latest"]["stream"])
+    raise queries.NotFound(f"{wanted!r} is a {kind}, and no session", id=wanted)
+
+
+def session_here(reader: Reader, location: str) -> str:
+    """The stream that a statement made at a place is about: of the latest session there if it was heard of lately,
+    else of what is kept of the place by hand."""
+    p = projection_named("working_memory")
+    since = time.time_ns() // 1000 - LATELY_US
+    here = places_of(reader, None, location)
+    if here.locations is not None:
+        rows, _ = page(reader, p, "updated_at", [*within(p, here), *between(p, "updated_at", since, None)], limit=1)
+        if rows:
+            return rows[0].key
+    return session_stream(BY_HAND, hashlib.sha256(location.encode("utf-8", "surrogatepass")).hexdigest()[:16])

@@ -1,0 +1,285 @@
+"""Why memory holds a thing: from the active memory down, level by level, to the characters that it rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+from uuid import UUID
+
+import msgspec
+
+from memctl.api.queries import claims
+from memctl.api.queries import memories as queries
+from memctl.api.reading.evidence import events_of, evidence_of, field_text
+from memctl.api.reading.pages import one, projection_named
+from memctl.api.reading.places import projects_of
+from memctl.api.reading.reader import Reader
+from memctl.api.reading.staleness import changed_since
+from memctl.api.reading.views import Evidence, iso, moment, shown
+from memctl.domain.events.event import Event
+from memctl.domain.events.facts import Span, quote_hash
+from memctl.domain.knowledge.graduation import TIER_NAMES
+from memctl.domain.knowledge.memory import memory_id
+from memctl.domain.support import patterns
+from memctl.projections.candidates import Candidate
+from memctl.projections.insights import Insight
+from memctl.projections.verified_knowledge import VerifiedClaim, VerifiedKnowledge, knowledge_id
+
+AROUND = 120
+"""Characters of its surroundings that a quote is shown with, on each side."""
+
+
+class Quoted(msgspec.Struct, frozen=True, kw_only=True):
+    """L0: a quote in its surroundings, which are cut at words, with an ellipsis there. `type` and `occurred_at` are
+    the event's."""
+
+    evidence: Evidence
+    type: str
+    occurred_at: str
+    before: str
+    after: str
+    said_by: str = ""
+    rule: str = ""
+
+
+class Level(msgspec.Struct, frozen=True, kw_only=True):
+    """One level of graduation. `row` is what stands there; `reached` whether the thing got so far, `why` in words."""
+
+    level: Literal[0, 1, 2, 3, 4]
+    name: str
+    reached: bool
+    why: str
+    id: str = ""
+    row: dict[str, Any] = {}
+
+
+class Explanation(msgspec.Struct, frozen=True, kw_only=True):
+    """`level` is the highest that was reached. `missing` says what keeps a candidate from the next."""
+
+    id: str
+    kind: str
+    text: str
+    project: str
+    level: int
+    levels: list[Level]
+    evidence: list[Quoted]
+    missing: list[str] = []
+    conflicts: list[dict[str, Any]] = []
+    stale: list[str] = []
+    """Files that it is about and that have changed since it was last seen to hold."""
+    resolution: str = "direct"
+    """direct, pending or resolved; `resolved_to` is what it stands for then."""
+    resolved_to: str = ""
+
+
+_TEXTS = ("text", "title", "description", "message", "summary", "name", "variant")
+"""Fields that say what a record is, the most telling first."""
+
+
+def explain(reader: Reader, wanted: str) -> dict[str, Any]:
+    """Why memory holds the thing of that id (or its unambiguous beginning). Raises: NotFound, Ambiguous."""
+    found = queries.thing(reader, wanted)
+    kind, item = found["kind"], found["item"]
+    claim = _claim_of(reader, kind, item)
+    answer = _record(reader, kind, item) if claim is None else _claim(reader, kind, str(item["id"]), claim)
+    kept, to = claims.effective_id(reader, str(item["id"]))
+    answer = msgspec.structs.replace(answer, resolution=kept, resolved_to=to)
+    told: dict[str, Any] = msgspec.to_builtins(answer)
+    return told
+
+
+def _claim_of(reader: Reader, kind: str, item: Mapping[str, Any]) -> str | None:
+    """The claim that a thing is, or whose standing side it shows; None for a record."""
+    if kind == "insight":
+        return str(item["id"])
+    if kind == "memory" and item["source"]["projection"] == "verified_knowledge":
+        known = one(reader, projection_named("verified_knowledge"), item["source"]["key"])
+        return None if known is None else str(known.claims[0].id)
+    return str(item["claims"][0]["id"]) if kind == "knowledge" else None
+
+
+def _claim(reader: Reader, kind: str, id: str, claim: str) -> Explanation:
+    insight: Insight | None = one(reader, projection_named("insights"), claim)
+    if insight is None:
+        raise queries.NotFound(id=id)
+    candidate: Candidate | None = one(reader, projection_named("candidates"), claim)
+    home = knowledge_id(insight.subject, None if insight.everywhere else insight.location)
+    known: VerifiedKnowledge | None = one(reader, projection_named("verified_knowledge"), home)
+    verified = next((c for c in known.claims if c.id == claim), None) if known is not None else None
+    memory = memory_id("knowledge", home)
+    active = verified is not None and one(reader, projection_named("memories"), memory) is not None
+    levels = [
+        _active(memory, active=active, verified=verified),
+        _verified(home, known, verified),
+        _candidate(candidate),
+        _insight(insight),
+    ]
+    sayings = [saying for saying in insight.evidence if saying.span is not None]
+    events = events_of(reader, [saying.span for saying in sayings if saying.span is not None])
+    told = [(evidence_of([s.span], events)[0], s.said_by, s.rule) for s in sayings if s.span is not None]
+    quoted = _in_place(told, events)
+    levels.append(_events(quoted, insight))
+    reached = next((level.level for level in levels if level.reached), 0)
+    files = tuple(f.name for f in insight.files)
+    changed = changed_since(reader, files, None if insight.everywhere else [insight.location])
+    return Explanation(
+        id=id,
+        kind=kind,
+        text=insight.text,
+        project=projects_of(reader).name_of(insight.location),
+        level=reached,
+        levels=levels,
+        evidence=quoted,
+        missing=list(candidate.missing) if candidate is not None else [],
+        conflicts=_conflicts(known, claim),
+        stale=[path for path in files if changed.get(path, 0) > insight.last_seen],
+    )
+
+
+def _active(memory: str, *, active: bool, verified: VerifiedClaim | None) -> Level:
+    why = "it is found by search" if active else "it is not found by search: it has not passed L3"
+    if active and verified is not None and verified.superseded_by:
+        why = "search shows it as what held before"
+    return Level(level=4, name="active memory", reached=active, why=why, id=memory if active else "")
+
+
+def _verified(home: str, known: VerifiedKnowledge | None, verified: VerifiedClaim | None) -> Level:
+    if known is None or verified is None:
+        return Level(level=3, name="verified", reached=False, why="it is not verified")
+    why = f"{verified.warrant}; trusted as {TIER_NAMES.get(verified.tier, verified.said_by)}"
+    if verified.superseded_by:
+        why += "; a later or more trusted claim stands in its place"
+    row = shown(verified) | {"subject": known.subject, "status": known.status}
+    return Level(level=3, name="verified", reached=True, why=why, id=home, row=row)
+
+
+def _candidate(candidate: Candidate | None) -> Level:
+    if candidate is None:
+        return Level(level=2, name="candidate", reached=False, why="it is not under validation")
+    failed = [check.why for check in candidate.checks if not check.passed]
+    why = "; ".join(failed) if failed else "it passed " + ", ".join(check.name for check in candidate.checks)
+    row = shown(candidate)
+    kept = {name: row[name] for name in ("checks", "missing", "warrant", "verdicts")}
+    return Level(level=2, name="candidate", reached=not failed, why=why, id=candidate.id, row=kept)
+
+
+def _insight(insight: Insight) -> Level:
+    rule = insight.best.rule if insight.best is not None else ""
+    count, places = insight.sayings, len(insight.sessions)
+    why = f"rule {rule!r} read it {_times(count, 'time')} in {_times(places, 'session')}"
+    why += f"; confidence {insight.confidence:.2f}"
+    row = shown(insight)
+    names = ("kind", "canonical", "subject", "polarity", "said_by", "confidence", "first_seen", "last_seen")
+    kept = {name: row[name] for name in names} | {"rule": rule, "sayings": count, "sessions": places}
+    return Level(level=1, name="insight", reached=True, why=why, id=insight.id, row=kept)
+
+
+def _times(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
+
+
+def _events(quoted: Sequence[Quoted], insight: Insight) -> Level:
+    broken = sum(not quote.evidence.holds for quote in quoted)
+    why = f"{len(quoted)} of {insight.sayings} quotes are kept"
+    why += f", {broken} of them no longer read so" if broken else ", and each still reads so"
+    return Level(level=0, name="events", reached=True, why=why)
+
+
+def _conflicts(known: VerifiedKnowledge | None, claim: str) -> list[dict[str, Any]]:
+    """The other sides, each with its dates and trust, and which stands."""
+    if known is None or known.status != "conflicted":
+        return []
+    mine = next((c for c in known.claims if c.id == claim), None)
+    if mine is None:
+        return []
+    rivals = [c for c in known.claims if c.superseded_by == claim or c.id == mine.superseded_by]
+    return [
+        {
+            "id": c.id,
+            "text": c.text,
+            "stands": not c.superseded_by,
+            "trust": TIER_NAMES.get(c.tier, c.said_by),
+            "valid_from": iso(moment(c.valid_from)),
+            "valid_until": iso(moment(c.valid_until)) if c.valid_until is not None else None,
+        }
+        for c in rivals
+    ]
+
+
+def _record(reader: Reader, kind: str, item: Mapping[str, Any]) -> Explanation:
+    """A record stands on its sources, and is at most suggested until a person confirms it: no levels lie between."""
+    level, memory = _of_record(reader, kind, item)
+    told = [e for each in (item, memory) for e in each.get("evidence", ()) if isinstance(e, dict) and "quote" in e]
+    kept = [(msgspec.convert(e, Evidence), "", "") for n, e in enumerate(told) if e not in told[:n]]
+    quoted = _in_place(kept, events_of(reader, [_span(evidence) for evidence, _, _ in kept]))
+    places = (
+        f"{_times(len(quoted), 'place')} in the log" if quoted else "no place in the log is kept for the whole of it"
+    )
+    text = next((str(item[name]) for name in _TEXTS if item.get(name)), "")
+    if kind == "rule":
+        text = f"{item['before']} → {item['after']}"
+    return Explanation(
+        id=str(item["id"]),
+        kind=kind,
+        text=text,
+        project=str(item.get("project", "")),
+        level=level.level,
+        levels=[level, Level(level=0, name="events", reached=bool(quoted), why=places)],
+        evidence=quoted,
+    )
+
+
+def _of_record(reader: Reader, kind: str, item: Mapping[str, Any]) -> tuple[Level, Mapping[str, Any]]:
+    """How far a record came, and the active memory that it is or was made into; empty where it is none."""
+    if kind == "memory":
+        source = item["source"]
+        why = f"folded from {source['projection']} {source['key']}"
+        return Level(level=4, name="active memory", reached=True, why=why), {}
+    memory = queries.memory_of_record(reader, kind, str(item["id"]))
+    if memory is None:
+        return Level(level=1, name="record", reached=True, why=f"a record of what happened ({kind})"), {}
+    why = f"this {kind} is found by search"
+    return Level(level=4, name="active memory", reached=True, why=why, id=str(memory["id"])), memory
+
+
+def _span(evidence: Evidence) -> Span:
+    return Span(evidence.event_id, evidence.start, evidence.end, evidence.field, quote_hash(evidence.quote))
+
+
+def _in_place(told: Sequence[tuple[Evidence, str, str]], events: Mapping[UUID, Event]) -> list[Quoted]:
+    """Quotes, with who said them and which rule read them, in their surroundings."""
+    found = []
+    for evidence, said_by, rule in told:
+        event = events.get(evidence.event_id)
+        before, after = _around(event, evidence)
+        found.append(
+            Quoted(
+                evidence=evidence,
+                type=event.type if event is not None else "",
+                occurred_at=iso(moment(event.occurred_at)) if event is not None else "",
+                before=before,
+                after=after,
+                said_by=said_by,
+                rule=rule,
+            )
+        )
+    return found
+
+
+def _around(event: Event | None, evidence: Evidence) -> tuple[str, str]:
+    text = field_text(event.payload, evidence.field) if event is not None else None
+    return ("", "") if text is None else surroundings(text, evidence.start, evidence.end)
+
+
+_FIRST_WORD = patterns.compile(r"\A\S*(?=\s)")
+_LAST_WORD = patterns.compile(r"(?<=\s)\S*\Z")
+
+
+def surroundings(text: str, start: int, end: int) -> tuple[str, str]:
+    """What stands before and after those characters: up to `AROUND` of each, cut at words, with an ellipsis there."""
+    before, after = text[:start], text[end:]
+    if len(before) > AROUND:
+        before = "…" + _FIRST_WORD.sub("", before[-AROUND:])
+    if len(after) > AROUND:
+        after = _LAST_WORD.sub("", after[:AROUND]) + "…"
+    return before, after

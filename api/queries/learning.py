@@ -1,0 +1,129 @@
+"""What learning comes to, over all projects: what was learnt, how what was told was taken, what became of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+from psycopg import sql
+
+from memctl.api.reading.pages import built, projection_named, table_of
+from memctl.api.reading.reader import Reader
+
+GUIDING = frozenset(("episode", "bug_pattern", "strategy"))
+"""Kinds of memories that guidance is made of."""
+
+MOST_TOLD = 10
+"""Memories that were told most often."""
+
+_RETIRED = "(jsonb_typeof(row->'retired') IS NOT DISTINCT FROM 'object' AND row->'retired'->>'back' IS NULL)"
+_AGAIN = "(row->>'occurrences')::bigint > 1"
+_ENOUGH = "(row->'enough')::boolean"
+_STATES: dict[str, dict[str, str]] = {
+    "strategies": {"told": _ENOUGH, "waiting": f"NOT {_ENOUGH}"},
+    "bug_patterns": {"met again": _AGAIN, "met once": f"NOT {_AGAIN}"},
+    "code_rules": {"kept": f"NOT {_RETIRED}", "retired": _RETIRED},
+    "code_patterns": {"kept": f"NOT {_RETIRED}", "retired": _RETIRED},
+    "verified_knowledge": {"held": "true"},
+    "reflections": {"held": "true"},
+}
+"""By read model, what its rows may be, as conditions on them: each row is one of those."""
+
+
+class Use(msgspec.Struct, frozen=True, kw_only=True):
+    """How memories of a kind were taken.
+
+    `recalls` counts each time that one was told in work that is over. Of the newest 32 of each memory, `followed` are
+    those whose work ended in a known way, `worth` what came of them (a success 1, a part of it 0.5); `ratings` counts
+    its newest 32 ratings, `helpful` those of 0.5 or more. `kind` is empty for what is no memory (core memory, the state
+    of a session after a compaction), and for memories that are gone.
+    """
+
+    kind: str
+    recalls: int = 0
+    followed: int = 0
+    worth: float = 0.0
+    ratings: int = 0
+    helpful: int = 0
+
+
+class Learnt(msgspec.Struct, frozen=True):
+    """So many rows of a read model are in that state."""
+
+    what: str
+    state: str
+    count: int
+
+
+class Changes(msgspec.Struct, frozen=True):
+    """So many changes of consolidation of that kind, and how many of them were taken back."""
+
+    change: str
+    count: int
+    undone: int
+
+
+def uses(reader: Reader) -> list[Use]:
+    """Every kind of memory that was told or rated."""
+    rows = reader.connection.execute(
+        sql.SQL(
+            "SELECT coalesce(m.row->>'kind', '') AS kind, sum((r.row->>'recalls')::bigint)::bigint,"
+            " sum(jsonb_array_length(r.row->'followed'))::bigint,"
+            " sum((SELECT coalesce(sum((f->>2)::float8), 0) FROM jsonb_array_elements(r.row->'followed') AS f)),"
+            " sum(jsonb_array_length(r.row->'ratings'))::bigint,"
+            " sum((SELECT count(*) FROM jsonb_array_elements(r.row->'ratings') AS f WHERE (f->>2)::float8 >= 0.5))"
+            "::bigint FROM {} AS r LEFT JOIN {} AS m ON m.space_id = r.space_id AND m.key = r.key"
+            " WHERE r.space_id = %s GROUP BY 1 ORDER BY 1"
+        ).format(table_of(reader, projection_named("regard")), table_of(reader, projection_named("memories"))),
+        [reader.space_id],
+    ).fetchall()
+    found = (Use(**dict(zip(Use.__struct_fields__, row, strict=True))) for row in rows)
+    return [use for use in found if use.recalls or use.ratings]
+
+
+def together(found: Iterable[Use]) -> Use:
+    """The sum of several kinds."""
+    sums = [sum(each) for each in zip((0,) * 5, *(msgspec.structs.astuple(use)[1:] for use in found), strict=True)]
+    return Use(kind="", **dict(zip(Use.__struct_fields__[1:], sums, strict=True)))
+
+
+def learnt(reader: Reader) -> list[Learnt]:
+    """What was learnt, by read model and state; what is not built yet is left out."""
+    found = []
+    for name, states in _STATES.items():
+        if not built(reader, projection_named(name)):
+            continue
+        counts = sql.SQL(", ").join(sql.SQL(f"count(*) FILTER (WHERE {held})") for held in states.values())
+        row = reader.connection.execute(
+            sql.SQL("SELECT {} FROM {} WHERE space_id = %s").format(counts, table_of(reader, projection_named(name))),
+            [reader.space_id],
+        ).fetchone()
+        assert row is not None
+        found += [Learnt(name, state, count) for state, count in zip(states, row, strict=True)]
+    return found
+
+
+def changes(reader: Reader) -> list[Changes]:
+    """What consolidation has recorded, by kind of change."""
+    rows = reader.connection.execute(
+        sql.SQL(
+            "SELECT row->'change'->>2, count(*), count(*) FILTER (WHERE jsonb_typeof(row->'undone_at') = 'number')"
+            " FROM {} WHERE space_id = %s AND jsonb_typeof(row->'change') = 'array' GROUP BY 1 ORDER BY 1"
+        ).format(table_of(reader, projection_named("consolidation_log"))),
+        [reader.space_id],
+    ).fetchall()
+    return [Changes(*row) for row in rows]
+
+
+def most_told(reader: Reader) -> list[dict[str, Any]]:
+    """The memories that were told in most pieces of work, without their words: who operates memctl may ask, too."""
+    rows = reader.connection.execute(
+        sql.SQL(
+            "SELECT r.key, m.row->>'kind', (r.row->>'recalls')::bigint FROM {} AS r JOIN {} AS m"
+            " ON m.space_id = r.space_id AND m.key = r.key"
+            " WHERE r.space_id = %s AND (r.row->>'recalls')::bigint > 0 ORDER BY 3 DESC, 1 LIMIT %s"
+        ).format(table_of(reader, projection_named("regard")), table_of(reader, projection_named("memories"))),
+        [reader.space_id, MOST_TOLD],
+    ).fetchall()
+    return [dict(zip(("id", "kind", "recalls"), row, strict=True)) for row in rows]

@@ -1,0 +1,364 @@
+"""What is known, by question: each function answers one over a `Reader`.
+
+Rows are msgspec structs of `memctl.projections`; what is put together here is shaped in `memctl.api.reading.views`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+import msgspec
+from psycopg import sql
+
+from memctl.api.queries import code
+from memctl.api.queries.claims import known
+from memctl.api.reading.briefs import summaries
+from memctl.api.reading.consolidation_status import standings
+from memctl.api.reading.evidence import origin_of, with_evidence
+from memctl.api.reading.feedback import regards
+from memctl.api.reading.pages import (
+    Condition,
+    Keyed,
+    all_of,
+    between,
+    equal,
+    keys_from,
+    one,
+    page,
+    projection_named,
+    several,
+    table_of,
+    told_to,
+    within,
+)
+from memctl.api.reading.places import Places, limits_of, projects_of
+from memctl.api.reading.reader import Reader
+from memctl.api.reading.views import Page, iso, moment, shown
+from memctl.domain.events.command import Kind
+from memctl.domain.events.event import Event
+from memctl.domain.knowledge.memory import MemoryKind, memory_id
+from memctl.domain.support import patterns
+from memctl.domain.support.errors import MemctlError
+from memctl.infra.log.read import read_events
+from memctl.projections.sessions import Session
+from memctl.projections.things import THINGS
+
+_HEX = patterns.compile(r"[0-9a-f-]+", patterns.I)
+_MOST_LIKE_IT = 8
+"""Ids that are listed where a prefix is that of several."""
+
+
+class NotFound(MemctlError):
+    """Memory holds nothing under {id!r}."""
+
+    exit_code = 3
+    hint = "Ids come from `memctl search --json` and the lists; their first 6 or so characters are enough."
+    id: str
+
+
+class Ambiguous(MemctlError):
+    """Several things have an id that begins with {id!r}: {candidates}."""
+
+    exit_code = 2
+    hint = "Give a few more characters."
+    id: str
+    candidates: str
+
+
+# --- memories ---
+
+
+def memories(
+    reader: Reader,
+    places: Places,
+    *,
+    bucket: str | None = None,
+    kind: str | None = None,
+    since: int | None = None,
+    before: int | None = None,
+    limit: int = 50,
+    cursor: str | None = None,
+) -> Page:
+    """Memories, newest first, each with its evidence; what a person rejected, was pruned, or is told as another is left
+    out. Times in microseconds."""
+    p = projection_named("memories")
+    conditions = [
+        *within(p, places, or_everywhere=True),
+        *equal(p, "bucket", bucket),
+        *equal(p, "kind", kind),
+        *between(p, "occurred_at", since, before),
+    ]
+    rows, after = page(reader, p, "occurred_at", conditions, limit=limit, cursor=cursor)
+    said = regards(reader, [keyed.key for keyed in rows])
+    apart = standings(reader, [keyed.row for keyed in rows])
+    told = [keyed for keyed in rows if keyed.key not in said or not said[keyed.key].rejected]
+    items = with_evidence(reader, [keyed for keyed in told if keyed.key not in apart or apart[keyed.key].listed])
+    for item in items:
+        item["pinned"] = item["id"] in said and said[item["id"]].pinned
+        item["superseded_by"] = apart[item["id"]].successor if item["id"] in apart else ""
+        item["at_odds_with"] = list(apart[item["id"]].at_odds) if item["id"] in apart else []
+    return Page(items, after, places.scope)
+
+
+def history(reader: Reader, places: Places, *, limit: int = 20, cursor: str | None = None) -> Page:
+    """The latest turns: what was asked, and what came of it. Newest first."""
+    return memories(reader, places, kind="turn", limit=limit, cursor=cursor)
+
+
+def memory(reader: Reader, wanted: str) -> dict[str, Any]:
+    """One memory, by id or by the unambiguous beginning of one. Raises: NotFound, Ambiguous."""
+    p = projection_named("memories")
+    return with_evidence(reader, [Keyed(*_by_prefix(reader, "memories", wanted, one(reader, p, wanted)))])[0]
+
+
+def memory_of_record(reader: Reader, kind: str, key: str) -> dict[str, Any] | None:
+    """The active memory that was made of a record; None where none was. `kind` as in `thing`."""
+    made = _REMEMBERED.get(kind)
+    id = memory_id(made, key) if made is not None else ""
+    row = one(reader, projection_named("memories"), id) if id else None
+    return None if row is None else with_evidence(reader, [Keyed(id, row)])[0]
+
+
+# --- sessions ---
+
+
+def sessions(
+    reader: Reader,
+    places: Places,
+    *,
+    since: int | None = None,
+    before: int | None = None,
+    limit: int = 50,
+    cursor: str | None = None,
+) -> Page:
+    """Sessions by their last sign of life, newest first."""
+    p = projection_named("sessions")
+    conditions = [*within(p, places), *between(p, "last_at", since, before)]
+    rows, after = page(reader, p, "last_at", conditions, limit=limit, cursor=cursor)
+    briefs = summaries(reader, [keyed.row for keyed in rows])
+    return Page([_session(reader, keyed.key, keyed.row, briefs) for keyed in rows], after, places.scope)
+
+
+def session(reader: Reader, wanted: str) -> dict[str, Any]:
+    """One session, by its stream (`session/<agent>/<id>`), its id, or the unambiguous beginning of one.
+
+    Raises: NotFound, Ambiguous.
+    """
+    p = projection_named("sessions")
+    stream = _only(wanted, session_streams(reader, wanted, _MOST_LIKE_IT))
+    row = one(reader, p, stream)
+    if row is None:
+        raise NotFound(id=wanted)
+    working = one(reader, projection_named("working_memory"), stream)
+    item = _session(reader, stream, row, summaries(reader, [row]))
+    return {**item, "working_memory": None if working is None else shown(working)}
+
+
+def session_streams(reader: Reader, wanted: str, limit: int) -> list[str]:
+    """Streams of the sessions whose stream or id is `wanted`, else of those whose id begins so."""
+    p = projection_named("sessions")
+    if not wanted or "\0" in wanted:
+        return []
+    among = Condition(
+        sql.SQL("space_id = %s AND (key = %s OR starts_with(split_part(key, '/', 3), %s))"),
+        (reader.space_id, wanted, wanted),
+    )
+    where, values = all_of([among, *told_to(reader, p)])
+    found = reader.connection.execute(
+        sql.SQL(
+            "SELECT key, key = %s OR split_part(key, '/', 3) = %s FROM {} WHERE {} ORDER BY 2 DESC, 1 LIMIT %s"
+        ).format(table_of(reader, p), where),
+        [wanted, wanted, *values, limit],
+    ).fetchall()
+    seen = found if reader.limited_to is None else _seen(reader, found)
+    exact = [key for key, is_it in seen if is_it]
+    return exact or [key for key, _ in seen]
+
+
+def _seen(reader: Reader, found: Sequence[tuple[str, bool]]) -> list[tuple[str, bool]]:
+    there = several(reader, projection_named("sessions"), [key for key, _ in found])
+    return [(key, is_it) for key, is_it in found if key in there]
+
+
+def _session(reader: Reader, stream: str, row: Session, briefs: Mapping[str, str]) -> dict[str, Any]:
+    item = {"id": stream, **shown(row), "project": projects_of(reader).name_of(row.location)}
+    del item["changed"]  # digests that only the fold needs
+    item["last_words"] = "" if row.summarized else row.summary
+    item["summary"] = briefs.get(stream, "")
+    return item
+
+
+# --- events ---
+
+
+def event(reader: Reader, wanted: str) -> dict[str, Any]:
+    """One event of the log, by id or by the unambiguous beginning of one, with the payload that stage 1 takes.
+
+    A variant's id leads to its delivery; `variants` counts the payloads that were told under its key.
+    Raises: NotFound (also for what was erased), Ambiguous.
+    """
+    delivery = UUID(_only(wanted, event_ids(reader, wanted, _MOST_LIKE_IT)))
+    row = reader.connection.execute(
+        "SELECT coalesce(variant_of, event_id) FROM memctl.events WHERE space_id = %s AND event_id = %s",
+        [reader.space_id, delivery],
+    ).fetchone()
+    if row is None:
+        raise NotFound(id=wanted)
+    found: Event | None = read_events(reader.connection, reader.space_id, [row[0]]).get(row[0])
+    limits = limits_of(reader)
+    if found is not None and limits is not None and found.location not in limits.locations:
+        raise NotFound(id=wanted)  # a variant may have been told elsewhere than what is told under its key
+    if found is None:
+        raise NotFound(f"what event {wanted} said was erased", id=wanted, hint="It stays so; only its place is left.")
+    told = reader.connection.execute(
+        "SELECT count(*) FROM memctl.events WHERE space_id = %s AND (event_id = %s OR variant_of = %s)",
+        [reader.space_id, row[0], row[0]],
+    ).fetchone()
+    assert told is not None
+    return {
+        "id": str(found.event_id),
+        "delivery_id": str(found.delivery_id),
+        "position": found.position,
+        "type": found.type,
+        "stream": found.stream,
+        "actor": found.actor,
+        "location": found.location,
+        "occurred_at": iso(moment(found.occurred_at)),
+        "recorded_at": iso(moment(found.recorded_at)),
+        "source": msgspec.to_builtins(origin_of(found)),
+        "variants": told[0],
+        "sources": [str(source) for source in found.sources],
+        "payload": msgspec.to_builtins(found.payload),
+    }
+
+
+def event_ids(reader: Reader, prefix: str, limit: int) -> list[str]:
+    """Ids of events that begin so, variants left out unless the id is whole."""
+    digits = prefix.replace("-", "").lower()
+    if not _HEX.fullmatch(prefix) or not 1 <= len(digits) <= 32:
+        return []
+    whole = len(digits) == 32
+    limits = limits_of(reader)
+    places = None if limits is None else sorted(limits.locations)
+    found = reader.connection.execute(
+        "SELECT event_id FROM memctl.events WHERE space_id = %s AND event_id BETWEEN %s AND %s"
+        " AND (variant_of IS NULL OR %s) AND (%s::text[] IS NULL OR location = ANY(%s::text[]))"
+        " ORDER BY event_id LIMIT %s",
+        [
+            reader.space_id,
+            UUID(digits.ljust(32, "0")),
+            UUID(digits.ljust(32, "f")),
+            whole,
+            places,
+            places,
+            limit,
+        ],
+    )
+    return [str(row[0]) for row in found]
+
+
+# --- one thing, whatever it is ---
+
+
+def thing(reader: Reader, wanted: str) -> dict[str, Any]:
+    """A memory, session, episode, bug pattern, claim, code rule, entity or event, by id or its unambiguous beginning.
+
+    Answers `{"kind": …, "item": …}`. Raises: NotFound, Ambiguous.
+    """
+    wanted = wanted.strip()
+    if not wanted or "\0" in wanted:
+        raise NotFound(id=wanted)
+    found = [("session", key) for key in session_streams(reader, wanted, _MOST_LIKE_IT)]
+    for kind, name in THINGS.items():
+        found += [(kind, key) for key in keys_from(reader, projection_named(name), wanted, _MOST_LIKE_IT)]
+    found += [("event", key) for key in event_ids(reader, wanted, _MOST_LIKE_IT)]
+    exact = [(kind, key) for kind, key in found if key == wanted]
+    kind, key = _only_one(wanted, exact or found)
+    return {"kind": kind, "item": _thing(reader, kind, key)}
+
+
+def id_of(reader: Reader, kind: Kind, wanted: str) -> str:
+    """The whole id of a memory, a claim (an insight's id; what is known about a subject means the claim that stands,
+    and a record the memory that is made of it), or anything; of a project its anchor.
+
+    Raises: NotFound, Ambiguous, UnknownProject, SeveralProjects.
+    """
+    wanted = wanted.strip()
+    if kind in ("project", "part", "place"):
+        known = projects_of(reader)
+        return {"project": known.anchor, "part": known.part, "place": known.place}[kind](wanted)
+    if kind == "memory":
+        return str(memory(reader, wanted)["id"])
+    found = thing(reader, wanted)
+    item, what = found["item"], found["kind"]
+    if kind == "thing" or what == "insight":
+        return str(item["id"])
+    if what == "memory" and item["source"]["projection"] == "verified_knowledge":
+        found = thing(reader, item["source"]["key"])
+        item, what = found["item"], found["kind"]
+    if what == "knowledge":
+        return str(item["claims"][0]["id"])
+    if what == "memory":
+        return str(item["id"])
+    if what in _REMEMBERED:
+        return memory_id(_REMEMBERED[what], str(item["id"]))
+    raise NotFound(
+        f"{wanted!r} is a {what}, of which nobody can say that it holds",
+        id=wanted,
+        hint="`memctl insights` and `knowledge` list claims; search lists memories.",
+    )
+
+
+_REMEMBERED: dict[str, MemoryKind] = {
+    "episode": "episode",
+    "bug": "bug_pattern",
+    "rule": "code_rule",
+    "strategy": "strategy",
+    "entity": "entity",
+}
+"""Records that memories are made of, by the names of things."""
+
+
+def _thing(reader: Reader, kind: str, key: str) -> dict[str, Any]:
+    if kind == "session":
+        return session(reader, key)
+    if kind == "event":
+        return event(reader, key)
+    row = one(reader, projection_named(THINGS[kind]), key)
+    if row is None:
+        raise NotFound(id=key)
+    if kind == "knowledge":
+        return known(reader, [Keyed(key, row)])[0]
+    item = with_evidence(reader, [Keyed(key, row)])[0]
+    if kind == "rule":
+        return {**code.rule_item(Keyed(key, row), projects_of(reader)), "evidence": item["evidence"]}
+    if kind == "bug":
+        item["solutions"] = [shown(solution) for solution in row.solutions]
+        item["memory_id"] = memory_id("bug_pattern", key)
+    return item
+
+
+def _by_prefix(reader: Reader, name: str, wanted: str, exact: Any | None) -> tuple[str, Any]:
+    if exact is not None:
+        return wanted, exact
+    p = projection_named(name)
+    key = _only(wanted, keys_from(reader, p, wanted, _MOST_LIKE_IT))
+    row = one(reader, p, key)
+    if row is None:
+        raise NotFound(id=wanted)
+    return key, row
+
+
+def _only(wanted: str, keys: Sequence[str]) -> str:
+    return _only_one(wanted, [("", key) for key in keys])[1]
+
+
+def _only_one(wanted: str, found: Sequence[tuple[str, str]]) -> tuple[str, str]:
+    if not found:
+        raise NotFound(id=wanted)
+    if len(found) > 1:
+        told = [f"{kind} {key}".strip() for kind, key in found[:_MOST_LIKE_IT]]
+        raise Ambiguous(id=wanted, candidates=", ".join(told))
+    return found[0]

@@ -1,0 +1,433 @@
+"""A project's page: what sessions showed of it, each line with how often and where it was seen, and when last."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+import msgspec
+from psycopg import sql
+
+from memctl.api.queries import bugs, claims
+from memctl.api.queries.threads import open_threads
+from memctl.api.reading.pages import page, projection_named, table_of, within
+from memctl.api.reading.places import Places
+from memctl.api.reading.reader import Reader
+from memctl.api.reading.views import BugHit, iso, moment
+from memctl.domain.projects.identity import Project
+from memctl.domain.projects.stack import case_of, is_config, is_entry, is_library, language_of, test_style_of
+from memctl.domain.support.bounded import one_line
+from memctl.domain.support.location import above, project_of
+from memctl.domain.support.tallies import Tallies, Tally
+from memctl.projections.kernel import Projection
+from memctl.projections.project_knowledge import SessionKnowledge
+from memctl.projections.tool_patterns import BETWEEN, SessionTools
+
+SESSIONS = 400
+"""Sessions whose rows a page is made of, newest first: what is older has decayed."""
+
+HALF_LIFE_DAYS = 30
+"""After so many days a change counts half as much for a hot spot."""
+
+DAY = 86_400_000_000
+SOURCES = 5
+"""Events that a line names."""
+
+_ELSEWHERE = ("/.git/", "/node_modules/")
+
+
+class Line(msgspec.Struct, frozen=True):
+    """Something true of a project: how often it was seen, in how many sessions (0 where that is not counted), when
+    last (ISO 8601), and the newest events that show it."""
+
+    text: str
+    count: int
+    sessions: int
+    last: str | None = None
+    sources: list[str] = []
+
+
+class Sum(msgspec.Struct):
+    """Tallies of one thing over sessions. Weighted by age: see `HALF_LIFE_DAYS`."""
+
+    count: int = 0
+    failed: int = 0
+    at: int = 0
+    weight: float = 0.0
+    streams: set[str] = msgspec.field(default_factory=set)
+    events: list[tuple[int, UUID]] = msgspec.field(default_factory=list)
+
+    def add(self, stream: str, tally: Tally, now: int) -> None:
+        self.count += tally.count
+        self.failed += tally.failed
+        self.at = max(self.at, tally.at)
+        self.weight += tally.count * 0.5 ** (max(now - tally.at, 0) / DAY / HALF_LIFE_DAYS)
+        self.streams.add(stream)
+        if tally.event is not None:
+            self.events.append((tally.at, tally.event))
+
+    def line(self, text: str) -> Line:
+        newest = sorted(self.events, key=lambda e: (-e[0], e[1]))
+        shown = list(dict.fromkeys(str(event) for _, event in newest))[:SOURCES]
+        return Line(text, self.count, len(self.streams), iso(moment(self.at)) if self.at else None, shown)
+
+
+Sums = dict[str, Sum]
+
+
+def shown(reader: Reader, project: Project, now: int) -> dict[str, Any]:
+    """The page of a project: who it is, counts, and sections of `Line`s. `now` in microseconds."""
+    places = Places(project.name, "asked", project.locations)
+    p = projection_named("project_knowledge")
+    rows = _newest(reader, p, places)
+    return {
+        "project": {**msgspec.to_builtins(project), "last_seen": iso(moment(project.last_seen))},
+        "stats": _statistics(reader, places),
+        **{name: msgspec.to_builtins(lines) for name, lines in sections_of(rows, project, now).items()},
+        **{name: msgspec.to_builtins(lines) for name, lines in _learnt(reader, places).items()},
+    }
+
+
+def _newest(reader: Reader, p: Projection, places: Places) -> list[Any]:
+    rows, _ = page(reader, p, "last_at", within(p, places), limit=SESSIONS, longest=SESSIONS)
+    return [keyed.row for keyed in rows]
+
+
+# --- what sessions showed ---
+
+
+def sections_of(rows: Sequence[SessionKnowledge], project: Project, now: int) -> dict[str, list[Line]]:
+    """The sections of a page that rows of sessions come to: tech_stack, commands, structure, conventions, hotspots."""
+    changed, fixed, read = (_files(rows, project, name, now) for name in ("changed", "fixed", "read"))
+    return {
+        "tech_stack": _stack(rows, project, changed, read, now),
+        "commands": _commands(rows, now),
+        "structure": _structure(changed, read),
+        "conventions": _conventions(rows, changed, read, now),
+        "hotspots": _hotspots(changed, fixed, read),
+    }
+
+
+def _summed(rows: Iterable[SessionKnowledge], table: str, now: int, named: Callable[[str], str] = str) -> Sums:
+    found: Sums = defaultdict(Sum)
+    for row in rows:
+        tallies: Tallies = getattr(row, table)
+        for name, tally in tallies.items():
+            if name := named(name):
+                found[name].add(row.stream, tally, now)
+    return found
+
+
+def _files(rows: Iterable[SessionKnowledge], project: Project, table: str, now: int) -> Sums:
+    found: Sums = defaultdict(Sum)
+    roots = Roots(project)
+    for row in rows:
+        tallies: Tallies = getattr(row, table)
+        for path, tally in tallies.items():
+            if inside := roots.path_in(row.location, path):
+                found[inside].add(row.stream, tally, now)
+    return found
+
+
+class Roots:
+    """The checkouts of a project: where in one a file lies."""
+
+    def __init__(self, project: Project) -> None:
+        self._tops = {at.rstrip("/") for at in (project.root, *project.locations)}
+        self._of: dict[str, str | None] = {}
+        """The root of the checkout that a directory lies in, as far as it was asked for."""
+
+    def path_in(self, location: str, path: str) -> str:
+        """A file's path from the root of its checkout on; empty for a file that lies outside of the project."""
+        whole = path if path.startswith("/") or path[1:2] == ":" else f"{location}/{path}"
+        directory = whole.rpartition("/")[0]
+        if directory not in self._of:
+            self._of[directory] = self._root(whole)
+        root = self._of[directory]
+        if root is None:
+            return ""
+        inside = whole[len(root) + 1 :]
+        return "" if any(part in f"/{inside}" for part in _ELSEWHERE) else inside
+
+    def _root(self, whole: str) -> str | None:
+        around = [at for at in (*above(whole), "") if at in self._tops]
+        # A worktree inside its repository is a root of its own; a folder of a checkout is none.
+        worktrees = [at for at in around if project_of(at) != at]
+        return min(worktrees or around, key=len) if around else None
+
+
+def _grouped(files: Mapping[str, Sum], of: Callable[[str], str]) -> Sums:
+    found: Sums = defaultdict(Sum)
+    for path, each in files.items():
+        if name := of(path):
+            _add(found[name], each)
+    return found
+
+
+def _add(group: Sum, each: Sum) -> None:
+    group.count += each.count
+    group.weight += each.weight
+    group.at = max(group.at, each.at)
+    group.streams |= each.streams
+    group.events += each.events[-SOURCES:]
+
+
+def _most(sums: Mapping[str, Sum], limit: int) -> list[tuple[str, Sum]]:
+    """Those seen in most sessions first, then those seen most often."""
+    return sorted(sums.items(), key=lambda item: (-len(item[1].streams), -item[1].count, item[0]))[:limit]
+
+
+def _stack(rows: Sequence[SessionKnowledge], project: Project, changed: Sums, read: Sums, now: int) -> list[Line]:
+    found = []
+    languages = _grouped(changed, language_of)
+    for name, each in _grouped(read, language_of).items():
+        _add(languages[name], each)
+    total = sum(each.count for each in languages.values())
+    for name, each in sorted(languages.items(), key=lambda item: (-item[1].count, item[0]))[:5]:
+        if each.count >= max(3, total * 0.03):
+            found.append(each.line(f"{name}: {each.count * 100 // total} % of the code that was read or changed"))
+    for name, each in _most(_summed(rows, "manifests", now), 3):
+        path, _, of = name.partition("=")
+        found.append(each.line(f"manifest `{path.rpartition('/')[2]}` ({of})"))
+    for name, each in _most(_summed(rows, "runners", now), 3):
+        if name not in ("script", "js") and each.count > each.failed:
+            found.append(each.line(f"tests run with {name}"))
+    libraries = _libraries(rows, project, now)
+    found += [each.line(f"uses {name}") for name, each in _most(libraries, 10)]
+    return found
+
+
+def _libraries(rows: Sequence[SessionKnowledge], project: Project, now: int) -> Sums:
+    """Packages of manifests that are imported too, and imports that are packages by their name alone."""
+    packages = _summed(rows, "packages", now)
+    own = {*project.remotes, *_summed(rows, "owns", now)}
+    found: Sums = {}
+    for name, each in _summed(rows, "imports", now).items():
+        hosted = "." in name.split("/")[0] and "/" in name
+        mine = name in own or (hosted and name.rpartition("/")[2] in project.names)
+        listed = name in packages or is_library(name) or hosted
+        if listed and not mine and each.count >= 2 and name != "golang.org/x":
+            found[name] = each
+    return found
+
+
+def _commands(rows: Sequence[SessionKnowledge], now: int) -> list[Line]:
+    found = []
+    for kind, table in (("test", "tests"), ("check", "checks"), ("build", "builds")):
+        passing = {
+            form: each
+            for form, each in _summed(rows, table, now).items()
+            if each.count - each.failed >= 2 and each.failed <= each.count / 2
+        }
+        for form, each in _most(passing, 3):
+            found.append(each.line(f"{kind}: `{form}` passed {each.count - each.failed} of {each.count} times"))
+    return found
+
+
+def _structure(changed: Sums, read: Sums) -> list[Line]:
+    touched = {path: changed.get(path) or read[path] for path in {**read, **changed}}
+    found = []
+    for folder, files, each in _folders(touched):
+        found.append(each.line(f"`{folder}/`: {files} file{'s' if files > 1 else ''} touched"))
+    for what, rule, limit in (("entry point", is_entry, 3), ("configured by", is_config, 6)):
+        for path, each in _most({path: each for path, each in touched.items() if rule(path)}, limit):
+            found.append(each.line(f"{what}: `{path}`"))
+    return found
+
+
+def _folders(touched: Mapping[str, Sum]) -> list[tuple[str, int, Sum]]:
+    """The directories that most of the work lies in, each with its number of files that were touched: one directory
+    that holds nearly all gives way to those in it."""
+    groups: dict[str, list[str]] = {}
+    for depth in range(1, 6):
+        groups = defaultdict(list)
+        for path in touched:
+            if folder := "/".join(path.split("/")[:-1][:depth]):
+                groups[folder].append(path)
+        most = max((len(paths) for paths in groups.values()), default=0)
+        if most < 0.8 * sum(len(paths) for paths in groups.values()):
+            break
+    sums = {
+        name: _grouped({path: touched[path] for path in files}, lambda _: "all")["all"]
+        for name, files in groups.items()
+    }
+    return [(name, len(groups[name]), each) for name, each in _most(sums, 6) if each.count >= 3]
+
+
+def _conventions(rows: Sequence[SessionKnowledge], changed: Sums, read: Sums, now: int) -> list[Line]:
+    found = []
+    touched = {path: changed.get(path) or read[path] for path in {**read, **changed}}
+    for style, each in _most(_grouped(touched, test_style_of), 2):
+        files = sum(1 for path in touched if test_style_of(path) == style)
+        if files >= 3:
+            found.append(each.line(f"tests are {style} ({files} files)"))
+    for language in [name for name, _ in _most(_grouped(changed, language_of), 2)]:
+        code = [path for path in touched if language_of(path) == language and case_of(path)]
+        cases = Counter(map(case_of, code)).most_common(1)
+        if cases and len(code) >= 5 and cases[0][1] >= 0.8 * len(code):
+            case, of = cases[0]
+            each = _grouped({path: touched[path] for path in code}, lambda path: "files")["files"]
+            found.append(each.line(f"{language} files are named in {case} ({of} of {len(code)} with several words)"))
+    commits = _summed(rows, "commits", now)
+    total = sum(each.count for each in commits.values())
+    for style, each in _most(commits, 1):
+        if total >= 5 and each.count >= 0.7 * total:
+            found.append(each.line(f"commit subjects are {style} ({each.count} of {total})"))
+    return found
+
+
+def _hotspots(changed: Sums, fixed: Sums, read: Sums) -> list[Line]:
+    found = []
+    hot = sorted(changed.items(), key=lambda item: (-item[1].weight, item[0]))
+    for path, each in hot[:6]:
+        if each.count >= 3:
+            fixes = fixed[path].count if path in fixed else 0
+            more = f", {fixes} of them to resolve an error" if fixes > 1 else ", 1 to resolve an error" if fixes else ""
+            found.append(each.line(f"often changed: `{path}` ({each.count} changes{more})"))
+    for path, each in _most({path: each for path, each in fixed.items() if len(each.streams) > 1}, 3):
+        found.append(each.line(f"bug-prone: `{path}` (changed to resolve {each.count} errors)"))
+    for path, each in _most({path: each for path, each in read.items() if len(each.streams) > 2}, 3):
+        found.append(each.line(f"most looked at: `{path}`"))
+    return found
+
+
+# --- what was learnt ---
+
+
+def _learnt(reader: Reader, places: Places) -> dict[str, list[Line]]:
+    left = [
+        Line(
+            "; ".join(" ".join(each["text"].split()) for each in item["threads"])[:220]
+            + f" ({item['description'][:80]})",
+            len(item["threads"]),
+            1,
+            item["ended_at"],
+            [each["event_id"] for each in item["evidence"][:SOURCES]],
+        )
+        for item in open_threads(reader, places)
+    ]
+    # An error that other projects have too may have been resolved there, in their way.
+    here = (hit for hit in bugs.known(reader, places, limit=20).hits if hit.projects == [places.project])
+    prefer: list[Line] = []
+    avoid: list[Line] = []
+    for item in claims.knowledge(reader, places, limit=60).items:
+        claim = item["claims"][0]
+        if item["everywhere"] or item["kind"] not in ("preference", "pattern", "fact"):
+            continue
+        sources = [each["event_id"] for each in claim["evidence"][:SOURCES]]
+        line = Line(
+            " ".join(item["text"].split())[:160], claim["sessions"], claim["sessions"], item["last_seen"], sources
+        )
+        (avoid if claim["polarity"] < 0 else prefer).append(line)
+    prefer, avoid = (sorted(lines, key=lambda line: (-line.sessions, line.text))[:6] for lines in (prefer, avoid))
+    return {"open": left, "issues": came_back(here), "prefer": prefer, "avoid": avoid}
+
+
+def came_back(hits: Iterable[BugHit]) -> list[Line]:
+    """Errors that came back and what resolved them: the first four ways. What one way resolved stands in one line, for
+    its words may be of any of them."""
+    by_way: dict[str, list[BugHit]] = {}
+    for hit in hits:
+        if hit.occurrences > 1 and hit.solution:
+            way = one_line(str(hit.solution.get("approach") or hit.solution.get("description") or ""), 110)
+            by_way.setdefault(way, []).append(hit)
+    lines = []
+    for way, resolved in list(by_way.items())[:4]:
+        messages = [one_line(hit.message, 110 if len(resolved) == 1 else 50) for hit in resolved[:3]]
+        if more := len(resolved) - len(messages):
+            messages.append(f"{more} more")
+        lines.append(
+            Line(
+                "; ".join(messages) + (f" → {way}" if way else ""),
+                sum(hit.occurrences for hit in resolved),
+                0,
+                iso(max(hit.last_seen for hit in resolved)),
+                [str(each.event_id) for hit in resolved for each in hit.evidence[:SOURCES]][:SOURCES],
+            )
+        )
+    return lines
+
+
+def _statistics(reader: Reader, places: Places) -> dict[str, Any]:
+    p = projection_named("episodes")
+    (inside,) = within(p, places)
+    rows = reader.connection.execute(
+        sql.SQL(
+            "SELECT row->>'task_type', row->>'outcome', count(*) FROM {} WHERE space_id = %s AND {} GROUP BY 1, 2"
+        ).format(table_of(reader, p), inside.clause),
+        [reader.space_id, *inside.values],
+    ).fetchall()
+    sessions = projection_named("sessions")
+    (at,) = within(sessions, places)
+    count = reader.connection.execute(
+        sql.SQL("SELECT count(*) FROM {} WHERE space_id = %s AND {}").format(table_of(reader, sessions), at.clause),
+        [reader.space_id, *at.values],
+    ).fetchone()
+    types, outcomes = Counter[str](), Counter[str]()
+    for kind, outcome, n in rows:
+        types[kind] += n
+        outcomes[outcome] += n
+    judged = outcomes["success"] + outcomes["failure"] + outcomes["partial"]
+    return {
+        "sessions": count[0] if count else 0,
+        "tasks": types.total(),
+        "task_types": dict(types.most_common()),
+        "outcomes": dict(outcomes.most_common()),
+        "success_rate": round(outcomes["success"] / judged, 3) if judged else None,
+    }
+
+
+# --- tools ---
+
+
+def tools(reader: Reader, places: Places, task_type: str | None, limit: int) -> dict[str, Any]:
+    """How tools were used, for one kind of task or all: each with uses, success, duration; what follows what; and what
+    follows a failure, with how often that went well."""
+    p = projection_named("tool_patterns")
+    rows: list[SessionTools] = _newest(reader, p, places)
+    used, after, recovery = defaultdict[str, Sum](Sum), defaultdict[str, Sum](Sum), defaultdict[str, Sum](Sum)
+    timed: dict[str, tuple[int, int]] = {}
+    for row in rows:
+        if task_type is not None and row.task_type != task_type:
+            continue
+        for into, table in ((used, row.tools), (after, row.after), (recovery, row.recovery)):
+            for name, tally in table.items():
+                into[name].add(row.stream, tally, row.last_at)
+        for name, (times, total) in row.timed.items():
+            known = timed.get(name, (0, 0))
+            timed[name] = known[0] + times, known[1] + total
+    return {
+        "scope": msgspec.to_builtins(places.scope),
+        "task_type": task_type,
+        "tools": [
+            {
+                "tool": name,
+                "uses": each.count,
+                "success_rate": round(1 - each.failed / each.count, 3),
+                "mean_ms": timed[name][1] // timed[name][0] if name in timed else None,
+                "sessions": len(each.streams),
+                "sources": each.line("").sources,
+            }
+            for name, each in sorted(used.items(), key=lambda item: (-item[1].count, item[0]))[:limit]
+        ],
+        "order": _pairs({pair: each for pair, each in after.items() if len({*pair.split(BETWEEN)}) > 1}, limit, "then"),
+        "after_failure": _pairs(recovery, limit, "next"),
+    }
+
+
+def _pairs(sums: Mapping[str, Sum], limit: int, second: str) -> list[dict[str, Any]]:
+    found = []
+    for name, each in sorted(sums.items(), key=lambda item: (-item[1].count, item[0]))[:limit]:
+        first, _, then = name.partition(BETWEEN)
+        rate = round(1 - each.failed / each.count, 3)
+        found.append(
+            {"tool": first, second: then, "count": each.count, "success_rate": rate, "sessions": len(each.streams)}
+        )
+    return found
+
+
+def listed(projects: Iterable[Project]) -> list[dict[str, Any]]:
+    """Projects as a list shows them, newest first."""
+    return [{**msgspec.to_builtins(each), "last_seen": iso(moment(each.last_seen))} for each in projects]

@@ -1,0 +1,215 @@
+"""How much is known, how far the folds have read, and what it takes on disk."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from psycopg import sql
+
+from memctl.api.queries import learning
+from memctl.api.queries.learning import Use
+from memctl.api.reading.pages import built, projection_named, table_of
+from memctl.api.reading.places import Places
+from memctl.api.reading.reader import Reader
+from memctl.domain.events.event import event_types
+from memctl.infra.log.mark import mark
+from memctl.infra.readmodels import generations
+from memctl.infra.readmodels import processor_work as processing
+from memctl.infra.vectors.outbox import backlog
+from memctl.projections.kernel import projections
+from memctl.projections.stats import DayStats
+
+_SUMMED = tuple(name for name in DayStats.__struct_fields__ if name not in ("location", "day"))
+
+
+def stats(reader: Reader, places: Places) -> dict[str, Any]:
+    """Counts by read model and by type of event; totals of what happened and what they say of memory's help,
+    for the project asked about; what learning comes to; how far each shard has read; what waits for the vector store;
+    sizes."""
+    return {**counts(reader, places), **state(reader)}
+
+
+def counts(reader: Reader, places: Places) -> dict[str, Any]:
+    """The part of `stats` that takes the longer the more there is."""
+    connection, space = reader.connection, reader.space_id
+    totals, uses = totals_of(reader, places), learning.uses(reader)
+    models = {}
+    for p in projections():
+        if not built(reader, p):
+            continue
+        row = connection.execute(
+            sql.SQL("SELECT count(*) FROM {} WHERE space_id = %s").format(table_of(reader, p)), [space]
+        ).fetchone()
+        assert row is not None
+        models[p.name] = row[0]
+    by_type = _events_by_type(reader)
+    return {
+        "scope": {"project": places.project, "chosen": places.chosen, "locations": len(places.locations or ())},
+        "totals": totals,
+        "measures": measures(totals, uses),
+        "learning": {
+            "uses": [msgspec.structs.asdict(use) for use in uses],
+            "learnt": [msgspec.structs.asdict(each) for each in learning.learnt(reader)],
+            "consolidation": [msgspec.structs.asdict(each) for each in learning.changes(reader)],
+            "processors": [msgspec.structs.asdict(each) for each in processing.standings(connection, space)],
+            "most_told": learning.most_told(reader),
+        },
+        "read_models": models,
+        "events": {"total": by_type.total(), "by_type": dict(sorted(by_type.items()))},
+    }
+
+
+def state(reader: Reader) -> dict[str, Any]:
+    """The part of `stats` that is soon told: how far everything is, what waits, and sizes."""
+    to_write, to_embed = backlog(reader.connection, reader.live.stage2)
+    return {
+        "log": progress(reader),
+        "outbox": {"to_write": to_write, "waiting_for_dense": to_embed},
+        "bytes": sizes(reader),
+    }
+
+
+AT_ONCE = 2_000_000
+"""Positions of the log that one statement counts: a second's work."""
+
+_counted: dict[tuple[object, ...], tuple[int, Counter[str]]] = {}
+"""By database and space: up to which position events were counted, and how many of each type there are. Below the mark
+none comes and none goes (what is forgotten is emptied), so each is counted once by a process."""
+
+
+def _events_by_type(reader: Reader) -> Counter[str]:
+    info, readable = reader.connection.info, mark(reader.connection)
+    which = (info.host, info.port, info.dbname, reader.space_id)
+    since, counts = _counted.get(which, (0, Counter[str]()))
+    if since > readable:  # another log in the former one's place
+        since, counts = 0, Counter[str]()
+    while since < readable:
+        up_to = min(since + AT_ONCE, readable)
+        counts = counts + _types_between(reader, since, up_to)
+        since = up_to
+        if counts:  # what is restored into a log without events may stand below a mark that was reached before
+            _counted[which] = (since, counts)
+    return counts + _types_between(reader, since, None)
+
+
+def _types_between(reader: Reader, after: int, up_to: int | None) -> Counter[str]:
+    found = reader.connection.execute(
+        "SELECT type, count(*) FROM memctl.events"
+        " WHERE space_id = %s AND position > %s AND position <= coalesce(%s, 9223372036854775807) GROUP BY type",
+        [reader.space_id, after, up_to],
+    )
+    return Counter(dict(found.fetchall()))
+
+
+def catalogue() -> list[dict[str, Any]]:
+    """Every type of event that may stand in the log: its name, version, meaning, and fields."""
+    found = []
+    for entry in event_types().values():
+        found.append(
+            {
+                "name": entry.name,
+                "version": entry.version,
+                "doc": " ".join(entry.doc.split("\n\n")[0].split()),
+                "fields": list(entry.payload.__struct_fields__),
+            }
+        )
+    return found
+
+
+def version_of(reader: Reader) -> str:
+    """What rows an answer was made from: the live generations, and how far their shards have read, all together."""
+    offsets = generations.offsets(reader.connection, reader.live.stage1, reader.live.stage2)
+    return f"{reader.live.stage1}.{reader.live.stage2}-{sum(o.position for o in offsets)}"
+
+
+def totals_of(reader: Reader, places: Places) -> dict[str, int]:
+    """What happened, summed over the days (`projections.stats.DayStats`)."""
+    sums = sql.SQL(", ").join(
+        sql.SQL("coalesce(sum((row->>{})::bigint), 0)::bigint").format(sql.Literal(name)) for name in _SUMMED
+    )
+    inside, values = sql.SQL(""), [reader.space_id]
+    if places.locations is not None:
+        inside = sql.SQL("AND row->>'location' = ANY(%s::text[])")
+        values.append(list(places.locations))  # type: ignore[arg-type]
+    row = reader.connection.execute(
+        sql.SQL("SELECT {}, count(DISTINCT row->>'day') FROM {} WHERE space_id = %s {}").format(
+            sums, table_of(reader, projection_named("stats")), inside
+        ),
+        values,
+    ).fetchone()
+    assert row is not None
+    return dict(zip((*_SUMMED, "days"), row, strict=True))
+
+
+def measures(totals: dict[str, int], uses: Sequence[Use]) -> dict[str, float | int | None]:
+    """How well memory does, as shares of 1; None where there is nothing to tell it by yet.
+
+    Success of tasks whose outcome is known, with memory told, without, and with it held back; `pattern_accuracy`: fixes
+    that lasted. Over all projects: `recalls` counts memories told in work that is over, `recalls_useful` the share of
+    those whose work went well and of ratings that are good, `guidance_helpful` the same of the kinds that guidance is
+    made of, `strategies_useful` of strategies alone; `rated_helpful` of ratings alone (0.5 or more).
+    """
+    everything = learning.together(uses)
+    guiding = learning.together(use for use in uses if use.kind in learning.GUIDING)
+    strategies = learning.together(use for use in uses if use.kind == "strategy")
+    lasted = lasting_fixes(totals)
+    return {
+        "success_with_memory": _share(totals["tasks_told_succeeded"], totals["tasks_told"]),
+        "success_without_memory": _share(totals["tasks_untold_succeeded"], totals["tasks_untold"]),
+        "success_memory_withheld": _share(totals["tasks_withheld_succeeded"], totals["tasks_withheld"]),
+        "pattern_accuracy": _share(lasted, totals["errors_resolved"]),
+        "recalls": everything.recalls,
+        "recalls_useful": _useful(everything),
+        "guidance_helpful": _useful(guiding),
+        "strategies_useful": _useful(strategies),
+        "rated_helpful": _share(everything.helpful, everything.ratings),
+    }
+
+
+def lasting_fixes(totals: dict[str, int]) -> int:
+    """Errors that were resolved and did not come back soon after."""
+    return max(totals["errors_resolved"] - totals["resolutions_refuted"], 0)
+
+
+def _useful(use: Use) -> float | None:
+    return _share(use.worth + use.helpful, use.followed + use.ratings)
+
+
+def _share(part: float, whole: float) -> float | None:
+    return round(part / whole, 4) if whole else None
+
+
+def progress(reader: Reader) -> dict[str, Any]:
+    reached = mark(reader.connection)
+    row = reader.connection.execute("SELECT coalesce(max(position), 0) FROM memctl.events").fetchone()
+    assert row is not None
+    offsets = generations.offsets(reader.connection, reader.live.stage1, reader.live.stage2)
+    lowest = min((o.position for o in offsets if o.stage == 1), default=reached)
+    return {
+        "last_position": row[0],
+        "mark": reached,
+        "generation": {"stage1": reader.live.stage1, "stage2": reader.live.stage2},
+        "shards": [
+            {
+                "stage": o.stage,
+                "shard": o.shard,
+                "position": o.position,
+                "lag": max((reached if o.stage == 1 else lowest) - o.position, 0),
+            }
+            for o in offsets
+        ],
+    }
+
+
+def sizes(reader: Reader) -> dict[str, int]:
+    row = reader.connection.execute(
+        "SELECT pg_database_size(current_database()), pg_total_relation_size('memctl.events'),"
+        " pg_total_relation_size('memctl.embeddings'),"
+        " (SELECT coalesce(sum(pg_total_relation_size(format('%I.%I', schemaname, tablename)::regclass)), 0)::bigint"
+        "  FROM pg_tables WHERE schemaname = 'memctl' AND tablename ~ '_g[0-9]+$')"
+    ).fetchone()
+    assert row is not None
+    return dict(zip(("database", "log", "embeddings", "read_models"), row, strict=True))

@@ -1,0 +1,67 @@
+"""Strategies of a project: what earlier work teaches for work to come."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from psycopg import sql
+
+from memctl.api.reading.feedback import standing
+from memctl.api.reading.pages import Condition, Keyed, page, projection_named
+from memctl.api.reading.places import Places, projects_of
+from memctl.api.reading.reader import Reader
+from memctl.api.reading.views import Page, iso, moment
+from memctl.domain.knowledge.memory import memory_id
+from memctl.domain.projects.identity import Projects
+from memctl.domain.support.bounded import names
+from memctl.projections.strategies import Strategy
+
+
+def strategies(
+    reader: Reader,
+    places: Places,
+    *,
+    domain: str | None = None,
+    waiting: bool = False,
+    limit: int = 50,
+    cursor: str | None = None,
+) -> Page:
+    """Lessons that enough sessions have taught, the newest first; `waiting`: those that lack sessions instead.
+
+    `domain` is commands, code style, version control, verification, or what a model called it.
+    """
+    conditions = [Condition(sql.SQL("row->'enough' = %s::jsonb"), ("false" if waiting else "true",))]
+    if places.locations is not None:
+        conditions.append(Condition(sql.SQL("row->>'location' = ANY(%s::text[])"), (list(places.locations),)))
+    if domain:
+        conditions.append(Condition(sql.SQL("row->>'domain' = %s"), (domain,)))
+    rows, after = page(reader, projection_named("strategies"), "last_seen", conditions, limit=limit, cursor=cursor)
+    known = projects_of(reader)
+    told: dict[tuple[str | None, str], dict[str, Any]] = {}
+    for keyed in standing(reader, "strategy", rows):
+        item = strategy_item(keyed, known)
+        same = told.setdefault((item["project"], item["title"]), item)
+        if same is not item:  # learnt in another clone or worktree of the project
+            same["sessions"] = list(dict.fromkeys((*same["sessions"], *item["sessions"])))
+            same["confidence"] = max(same["confidence"], item["confidence"])
+    return Page(list(told.values()), after, places.scope)
+
+
+def strategy_item(keyed: Keyed, known: Projects) -> dict[str, Any]:
+    """A strategy as it is told. `memory_id` is what is rated, pinned or rejected."""
+    row: Strategy = keyed.row
+    return {
+        "id": keyed.key,
+        "memory_id": memory_id("strategy", keyed.key),
+        "title": row.title,
+        "description": row.description,
+        "content": row.content,
+        "domain": row.domain,
+        "from_failure": row.from_failure,
+        "confidence": row.confidence,
+        "made_by": row.made_by,
+        "project": known.name_of(row.location) if row.location else None,
+        "sessions": list(names(row.sessions)),
+        "first_seen": iso(moment(row.first_seen)),
+        "last_seen": iso(moment(row.last_seen)),
+    }

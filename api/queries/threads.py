@@ -1,0 +1,59 @@
+"""Open threads of a project: what its latest sessions left undone, and nobody has taken up or settled since."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from psycopg import sql
+
+from memctl.api.reading.evidence import with_evidence
+from memctl.api.reading.feedback import standing
+from memctl.api.reading.pages import Condition, field_of, page, projection_named, several, within
+from memctl.api.reading.places import Places
+from memctl.api.reading.reader import Reader
+from memctl.projections.episodes import EpisodeRow
+from memctl.projections.tasks import Task, task_id
+
+_LOOKED_AT = 40
+"""Pieces of work that are looked through, newest first."""
+
+LATELY_US = 60 * 86_400_000_000
+"""What was left open so many microseconds before the project's last work is given up."""
+
+
+def open_threads(reader: Reader, places: Places, *, limit: int = 5) -> list[dict[str, Any]]:
+    """What sessions ended with and left open, newest first: one item for each piece of work, with its `threads`.
+
+    Its id is the episode's. It is gone once somebody resolves or rejects that (`memctl resolve`, `reject`), once the
+    task is done, and once another session has taken the task up: then that session's own end tells.
+    """
+    p = projection_named("episodes")
+    newest, _ = page(reader, p, "started_at", within(p, places), limit=1)
+    since = newest[0].row.started_at - LATELY_US if newest else 0
+    lately = Condition(sql.SQL("{} >= %s").format(field_of(p, "started_at")), (since,))
+    left = Condition(sql.SQL("row->>'closed' = 'false' AND jsonb_array_length(row->'threads') > 0"))
+    rows, _ = page(reader, p, "started_at", [*within(p, places), lately, left], limit=_LOOKED_AT)
+    rows = standing(reader, "episode", rows)
+    settled = several(reader, projection_named("resolutions"), [keyed.key for keyed in rows])
+    tasks: dict[str, Task] = several(reader, projection_named("tasks"), [_task_of(keyed.row) for keyed in rows])
+    kept = [
+        keyed
+        for keyed in rows
+        if (keyed.key not in settled or settled[keyed.key].resolution == "pending")
+        and not _taken_up(keyed.row, tasks.get(_task_of(keyed.row)))
+    ]
+    return [
+        {name: item[name] for name in ("id", "stream", "project", "description", "ended_at", "threads", "evidence")}
+        for item in with_evidence(reader, kept[:limit])
+    ]
+
+
+def _task_of(row: EpisodeRow) -> str:
+    return task_id(row.location, row.canonical)
+
+
+def _taken_up(row: EpisodeRow, task: Task | None) -> bool:
+    """Whether the task is done, or was opened again after this."""
+    if task is None:
+        return False
+    return task.status == "done" or (task.latest is not None and task.latest.at > row.started_at)

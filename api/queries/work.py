@@ -1,0 +1,128 @@
+"""Questions about work: tasks across sessions, and episodes, one task's work in one session."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+from psycopg import sql
+
+from memctl.api.reading.evidence import with_evidence
+from memctl.api.reading.feedback import standing
+from memctl.api.reading.pages import Condition, Keyed, between, equal, page, projection_named, several, within
+from memctl.api.reading.places import Places
+from memctl.api.reading.reader import Reader
+from memctl.api.reading.views import Page, shown
+from memctl.domain.failures.signatures import errors_in
+from memctl.domain.support.location import project_name
+from memctl.projections.episodes import EpisodeRow
+
+_HOLDS = "EXISTS (SELECT FROM jsonb_array_elements_text(row->{field}) AS f WHERE strpos(lower(f), lower(%s)) > 0)"
+
+
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """Which episodes are asked for; None asks for nothing. Times in microseconds.
+
+    `file`, `symbol`: a part of a path or name, in any case. `error`: a part of an error's type, or an error's text as
+    it was printed; then those that ended well come first.
+    """
+
+    task_type: str | None = None
+    outcome: str | None = None
+    file: str | None = None
+    symbol: str | None = None
+    error: str | None = None
+    since: int | None = None
+    before: int | None = None
+
+    @property
+    def signatures(self) -> tuple[str, ...]:
+        """Of the errors that the text of `error` holds."""
+        return tuple(seen.signature for seen in errors_in(self.error, "", failed=True)) if self.error else ()
+
+    def conditions(self) -> list[Condition]:
+        p = projection_named("episodes")
+        found = [
+            *equal(p, "task_type", self.task_type),
+            *equal(p, "outcome", self.outcome),
+            *between(p, "started_at", self.since, self.before),
+        ]
+        for field, value in (("files", self.file), ("symbols", self.symbol)):
+            if value:
+                found.append(Condition(sql.SQL(_HOLDS).format(field=sql.Literal(field)), (value,)))
+        if self.error:
+            clause = f"({_HOLDS} OR row->'signatures' ?| %s::text[])"
+            told = Condition(sql.SQL(clause).format(field=sql.Literal("error_types")), (self.error, [*self.signatures]))
+            found.append(told)
+        return found
+
+    def takes(self, row: EpisodeRow) -> bool:
+        """The same of a row that is at hand."""
+        return (
+            (self.task_type is None or row.task_type == self.task_type)
+            and (self.outcome is None or row.outcome == self.outcome)
+            and (not self.file or _holds(row.files, self.file))
+            and (not self.symbol or _holds(row.symbols, self.symbol))
+            and (
+                not self.error
+                or _holds(row.error_types, self.error)
+                or not set(self.signatures).isdisjoint(row.signatures)
+            )
+            and (self.since is None or row.started_at >= self.since)
+            and (self.before is None or row.started_at < self.before)
+        )
+
+
+def _holds(names: Sequence[str], part: str) -> bool:
+    return any(part.lower() in name.lower() for name in names)
+
+
+ANY = Wanted()
+
+
+def episodes(
+    reader: Reader, places: Places, wanted: Wanted = ANY, *, limit: int = 50, cursor: str | None = None
+) -> Page:
+    """Episodes by their beginning, newest first; of those with an error, a page's successes first."""
+    conditions = [*within(projection_named("episodes"), places), *wanted.conditions()]
+    rows, after = page(reader, projection_named("episodes"), "started_at", conditions, limit=limit, cursor=cursor)
+    rows = standing(reader, "episode", rows)
+    if wanted.error:
+        rows.sort(key=lambda keyed: keyed.row.outcome != "success")
+    return Page(with_evidence(reader, rows), after, places.scope)
+
+
+def episodes_among(
+    reader: Reader, places: Places, ids: Sequence[str], wanted: Wanted = ANY, *, limit: int = 50
+) -> Page:
+    """Those of the episodes of these ids that are wanted, in the order of the ids."""
+    rows = several(reader, projection_named("episodes"), ids)
+    kept = standing(reader, "episode", [Keyed(id, rows[id]) for id in ids if id in rows and wanted.takes(rows[id])])
+    return Page(with_evidence(reader, kept[:limit]), None, places.scope)
+
+
+def tasks(
+    reader: Reader,
+    places: Places,
+    *,
+    status: str | None = None,
+    task_type: str | None = None,
+    since: int | None = None,
+    before: int | None = None,
+    limit: int = 50,
+    cursor: str | None = None,
+) -> Page:
+    """Pieces of work across sessions, by their last sign of life, newest first; the open ones are loose threads."""
+    p = projection_named("tasks")
+    conditions = [
+        *within(p, places),
+        *equal(p, "status", status),
+        *equal(p, "task_type", task_type),
+        *between(p, "last_at", since, before),
+    ]
+    rows, after = page(reader, p, "last_at", conditions, limit=limit, cursor=cursor)
+    found = []
+    for keyed in rows:
+        row = keyed.row
+        found.append({"id": keyed.key, **shown(row), "project": project_name(row.location) if row.location else ""})
+    return Page(found, after, places.scope)

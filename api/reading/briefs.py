@@ -1,0 +1,48 @@
+"""Sessions in a few lines: as a model has put them, else by rule."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from psycopg import sql
+
+from memctl.api.reading.pages import field_of, projection_named, table_of
+from memctl.api.reading.reader import Reader
+from memctl.domain.language.brief import Figures, Work, summary
+from memctl.projections.sessions import Session
+
+
+def summaries(reader: Reader, rows: Sequence[Session]) -> dict[str, str]:
+    """What sessions came to, at most 600 characters each, by stream. Whoever may see a session may see its tasks."""
+    work = _work(reader, [row.stream for row in rows if not row.summarized])
+    return {row.stream: row.summary if row.summarized else _by_rule(row, work[row.stream]) for row in rows}
+
+
+def _by_rule(row: Session, work: Sequence[Work]) -> str:
+    figures = Figures(
+        files=row.files_changed,
+        added=row.lines_added,
+        removed=row.lines_removed,
+        errors=row.errors,
+        resolved=row.fixes,
+        test_runs=row.test_runs,
+    )
+    return summary(work, figures, row.summary)
+
+
+def _work(reader: Reader, streams: Sequence[str]) -> dict[str, list[Work]]:
+    found: dict[str, list[Work]] = defaultdict(list)
+    if not streams:
+        return found
+    p = projection_named("episodes")
+    told = reader.connection.execute(
+        sql.SQL(
+            "SELECT row->>'stream', row->>'description', row->>'outcome', row->>'why' FROM {table}"
+            " WHERE space_id = %s AND {stream} = ANY(%s::text[]) ORDER BY {began}, key"
+        ).format(table=table_of(reader, p), stream=field_of(p, "stream"), began=field_of(p, "started_at")),
+        [reader.space_id, list(streams)],
+    )
+    for stream, description, outcome, why in told:
+        found[stream].append(Work(description=description or "", outcome=outcome or "unknown", why=why or ""))
+    return found

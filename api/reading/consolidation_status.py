@@ -1,0 +1,100 @@
+"""How memories stand to each other, joined when they are read: merged, pruned, superseded, at odds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from memctl.api.reading.pages import page, projection_named, several
+from memctl.api.reading.reader import Reader
+from memctl.api.reading.views import Page, iso, moment
+from memctl.domain.knowledge.consolidation import text_digest
+from memctl.projections.consolidated import Consolidated
+from memctl.projections.memory_rows import Memory
+
+
+class Apart(msgspec.Struct, frozen=True):
+    """Of the memory `id`: the one it is told as (itself, where it was not merged), what took its place, what
+    contradicts it, and whether it was pruned."""
+
+    id: str
+    told_as: str
+    successor: str = ""
+    at_odds: tuple[str, ...] = ()
+    pruned: bool = False
+
+    @property
+    def listed(self) -> bool:
+        """Whether lists tell it by itself."""
+        return not self.pruned and self.told_as == self.id
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether something else took its place, or speaks against it."""
+        return bool(self.successor or self.at_odds)
+
+
+def standings(reader: Reader, memories: Iterable[Memory]) -> dict[str, Apart]:
+    """How these memories stand, by id; those of which nothing was recorded are left out."""
+    by_id = {memory.id: memory for memory in memories}
+    found: dict[str, Consolidated] = several(reader, projection_named("consolidated"), list(by_id))
+    return {id: _standing(by_id[id], row) for id, row in found.items()}
+
+
+def _standing(memory: Memory, row: Consolidated) -> Apart:
+    digest = text_digest(memory.text)
+    return Apart(
+        memory.id,
+        row.keeper_of(memory.id, digest) or memory.id,
+        row.successor_of(memory.id, digest),
+        row.at_odds_with(memory.id, digest),
+        row.pruned(memory.last_at),
+    )
+
+
+def without_repeats(ids: Iterable[str], found: Mapping[str, Apart]) -> list[str]:
+    """The ids in their order, without what was pruned, and of memories that are told as one only the first."""
+    told: set[str] = set()
+    kept = []
+    for id in ids:
+        apart = found.get(id)
+        if apart is not None and apart.pruned:
+            continue
+        one = apart.told_as if apart is not None else id
+        if one not in told:
+            told.add(one)
+            kept.append(id)
+    return kept
+
+
+def consolidation(reader: Reader, *, limit: int = 50, cursor: str | None = None) -> Page:
+    """What was merged, pruned, superseded or found at odds, newest first, with the titles of its memories."""
+    rows, after = page(reader, projection_named("consolidation_log"), "occurred_at", [], limit=limit, cursor=cursor)
+    changes = [keyed for keyed in rows if keyed.row.change is not None]
+    ids = [party.memory for keyed in changes for party in keyed.row.change.parties]
+    memories: dict[str, Memory] = several(reader, projection_named("memories"), ids)
+    items: list[dict[str, Any]] = []
+    for keyed in changes:
+        logged, change = keyed.row, keyed.row.change
+        items.append(
+            {
+                "id": keyed.key,
+                "kind": change.kind,
+                "why": change.why,
+                "made_by": logged.made_by,
+                "occurred_at": iso(moment(logged.occurred_at)),
+                "undone_at": iso(moment(logged.undone_at)) if logged.undone_at is not None else None,
+                "undone_why": logged.undone_why,
+                "memories": [
+                    {
+                        "id": party.memory,
+                        "role": change.role_of(party.memory),
+                        "title": memories[party.memory].title if party.memory in memories else "",
+                    }
+                    for party in change.parties
+                ],
+            }
+        )
+    return Page(items, after, None)

@@ -1,0 +1,127 @@
+"""Evidence on read: quotes cut from their source events now, and whether they still hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from memctl.api.reading.pages import LONGEST_PAGE, Keyed, page, projection_named
+from memctl.api.reading.places import limits_of, projects_of
+from memctl.api.reading.reader import Reader
+from memctl.api.reading.views import Evidence, Origin, shown
+from memctl.domain.events.event import Event
+from memctl.domain.events.event_order import preferred
+from memctl.domain.events.facts import Span, quote_hash
+from memctl.infra.log.read import read_versions
+
+MOST_CHECKED = 2_000
+"""Subjects whose quotes one check looks up."""
+
+
+_KEPT = ("evidence", "sightings", "mentions", "examples")
+"""Fields in which rows keep what they rest on: spans, or things with a span each."""
+
+
+def events_of(reader: Reader, spans: Iterable[Span]) -> dict[UUID, Event]:
+    """The events that those spans quote, in one look-up; left out are erased ones, and what a limited caller may not
+    see: another payload under the same key may have been told elsewhere.
+
+    Of several versions the one that counts, or one that says what is quoted: each stage folds events of its own types.
+    """
+    quoting: dict[UUID, list[Span]] = {}
+    for span in spans:
+        quoting.setdefault(span.event, []).append(span)
+    found = read_versions(reader.connection, reader.space_id, quoting) if quoting else {}
+    limits = limits_of(reader)
+    if limits is not None:
+        found = {id: [each for each in versions if limits.tells_of(each.location)] for id, versions in found.items()}
+    return {id: _quoted(versions, quoting[id]) for id, versions in found.items() if versions}
+
+
+def _quoted(versions: Sequence[Event], spans: Sequence[Span]) -> Event:
+    counts = preferred(versions)
+    if len(versions) == 1:
+        return counts
+    return next((each for each in (counts, *versions) if any(_cut(span, each).holds for span in spans)), counts)
+
+
+def evidence_of(spans: Sequence[Span], events: Mapping[UUID, Event]) -> list[Evidence]:
+    """The spans' quotes, cut from `events`; the same quote once."""
+    return [_cut(span, events.get(span.event)) for span in dict.fromkeys(spans)]
+
+
+def with_evidence(reader: Reader, rows: Sequence[Keyed]) -> list[dict[str, Any]]:
+    """Rows that have `evidence` spans, with the quotes in their place."""
+    spans = [span for keyed in rows for span in spans_of(keyed.row)]
+    events = events_of(reader, spans)
+    found = []
+    for keyed in rows:
+        evidence: list[Evidence] = evidence_of(spans_of(keyed.row), events)
+        item = {"id": keyed.key, **shown(keyed.row), "evidence": msgspec.to_builtins(evidence)}
+        if "location" in item:
+            item["project"] = projects_of(reader).name_of(item["location"])
+        found.append(item)
+    return found
+
+
+def spans_of(row: Any) -> tuple[Span, ...]:
+    """The spans a row rests on, however its evidence is kept."""
+    kept = next((getattr(row, name) for name in _KEPT if hasattr(row, name)), ())
+    spans = (each if isinstance(each, Span) else getattr(each, "span", None) for each in kept)
+    return tuple(span for span in spans if span is not None)
+
+
+def broken_quotes(reader: Reader, most: int = MOST_CHECKED) -> tuple[int, list[str]]:
+    """Quotes of verified claims that are looked up in their events again: how many, and those that no longer hold.
+
+    The claims last seen come first; beyond `most` subjects none is looked at.
+    """
+    p = projection_named("verified_knowledge")
+    count, broken, cursor = 0, [], None
+    for _ in range(0, most, LONGEST_PAGE):
+        rows, cursor = page(reader, p, "last_seen", [], limit=LONGEST_PAGE, cursor=cursor)
+        claims = [claim for keyed in rows for claim in keyed.row.claims]
+        quoted = [(claim.text, span) for claim in claims for span in claim.evidence if span.quote_hash]
+        events = events_of(reader, [span for _, span in quoted])
+        count += len(quoted)
+        for text, span in quoted:
+            if not _cut(span, events.get(span.event)).holds:
+                why = "reads otherwise now" if span.event in events else "was erased"
+                broken.append(f"{text[:80]!r} rests on event {span.event}, which {why}")
+        if cursor is None:
+            break
+    return count, broken
+
+
+def field_text(payload: Any, path: str) -> str | None:
+    """The text of a payload's field: `text`, or a path such as `input.command` or `input.edits.0.new_string`."""
+    value = payload
+    for name in path.split("."):
+        if isinstance(value, Mapping):
+            value = value.get(name)
+        elif isinstance(value, (list, tuple)) and name.isdigit():
+            value = value[int(name)] if int(name) < len(value) else None
+        elif isinstance(value, msgspec.Struct) and name in value.__struct_fields__:
+            value = getattr(value, name)
+        else:
+            return None
+    return value if isinstance(value, str) else None
+
+
+def origin_of(event: Event) -> Origin:
+    """Where an event came from."""
+    agent = event.stream.split("/", 2)[1] if event.stream.startswith("session/") else ""
+    return Origin(agent, event.session_id, str(getattr(event.payload, "line", "")))
+
+
+def _cut(span: Span, event: Event | None) -> Evidence:
+    if event is None:
+        return Evidence(span.event, Origin("", "", ""), span.field, span.start, span.end, "", False)
+    text = field_text(event.payload, span.field)
+    quote = "" if text is None else text[span.start : span.end]
+    of_it_all = span.start == span.end and not span.quote_hash  # the event is what shows it, none of its words
+    holds = of_it_all or (bool(quote) and (not span.quote_hash or quote_hash(quote) == span.quote_hash))
+    return Evidence(span.event, origin_of(event), span.field, span.start, span.end, quote, holds)

@@ -1,0 +1,61 @@
+"""What people think of what memory holds, joined when it is read: ratings, what is pinned, what was rejected."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+from psycopg import sql
+
+from memctl.api.reading.pages import (
+    Condition,
+    Keyed,
+    all_of,
+    either,
+    equal,
+    met_in,
+    page,
+    projection_named,
+    several,
+    table_of,
+    told_to,
+    within,
+)
+from memctl.api.reading.places import Places
+from memctl.api.reading.reader import Reader
+from memctl.domain.knowledge.memory import MemoryKind, memory_id
+from memctl.projections.memory_rows import Memory
+from memctl.projections.regard import Regard
+
+MOST_PINNED = 50
+"""Pinned memories that are looked through, those pinned last first."""
+
+R = TypeVar("R")
+
+
+def regards(reader: Reader, memories: Sequence[str]) -> dict[str, Regard]:
+    """What was said of memories, by their id; those that nobody spoke of are left out."""
+    return several(reader, projection_named("regard"), memories)
+
+
+def standing(reader: Reader, kind: MemoryKind, rows: Sequence[Keyed]) -> list[Keyed]:
+    """The rows of a read model without those whose memories a person rejected."""
+    if not rows:
+        return []
+    said = regards(reader, [memory_id(kind, keyed.key) for keyed in rows])
+    gone = {id for id, regard in said.items() if regard.rejected}
+    return [keyed for keyed in rows if memory_id(kind, keyed.key) not in gone]
+
+
+def pinned(reader: Reader, places: Places) -> list[Memory]:
+    """The pinned memories of a project and of everywhere, those pinned last first."""
+    p, memories = projection_named("regard"), projection_named("memories")
+    here = either([*within(memories, places, or_everywhere=True), *met_in(memories, places)])
+    wanted = equal(p, "pinned", True)
+    if among := [*told_to(reader, memories), *here]:
+        where, values = all_of([Condition(sql.SQL("space_id = %s"), (reader.space_id,)), *among])
+        there = sql.SQL("key IN (SELECT key FROM {} WHERE {})").format(table_of(reader, memories), where)
+        wanted.append(Condition(there, values))
+    rows, _ = page(reader, p, "pinned_since", wanted, limit=MOST_PINNED)
+    found: dict[str, Memory] = several(reader, memories, [keyed.key for keyed in rows])
+    return [found[keyed.key] for keyed in rows if keyed.key in found and not keyed.row.rejected]

@@ -1,0 +1,221 @@
+"""Pages of a read model: rows in the order of one field, newest first, each page continued by key."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import msgspec
+from psycopg import sql
+from psycopg.sql import Composable
+
+from memctl.api.reading.places import Places, limits_of, visible
+from memctl.api.reading.reader import Reader
+from memctl.domain.support.errors import MemctlError
+from memctl.infra.readmodels import rows as readmodels
+from memctl.projections.kernel import Projection, projections
+
+LONGEST_PAGE = 200
+
+
+class BadCursor(MemctlError):
+    """The cursor is not one that memctl gave out."""
+
+    exit_code = 2
+    hint = "Leave it out to begin with the first page."
+
+
+class Keyed(msgspec.Struct, frozen=True):
+    """A row under its key."""
+
+    key: str
+    row: Any
+
+
+class Condition(msgspec.Struct, frozen=True):
+    """A part of a WHERE clause, and the values of its placeholders."""
+
+    clause: Composable
+    values: tuple[Any, ...] = ()
+
+
+@cache
+def projection_named(name: str) -> Projection:
+    """The projection of that name. Raises: KeyError."""
+    found = {p.name: p for p in projections()}
+    return found[name]
+
+
+def table_of(reader: Reader, p: Projection) -> Composable:
+    """The live table of a projection."""
+    generation = reader.live.stage1 if p.stage == 1 else reader.live.stage2
+    return sql.SQL(readmodels.table(p.name, generation))
+
+
+def built(reader: Reader, p: Projection) -> bool:
+    """Whether the live generation has this projection: one that is new with this version is built by the workers."""
+    row = reader.connection.execute("SELECT to_regclass(%s)", [table_of(reader, p).as_string()]).fetchone()
+    return row is not None and row[0] is not None
+
+
+def all_of(conditions: Sequence[Condition]) -> tuple[Composable, tuple[Any, ...]]:
+    """All of these conditions as one, and the values of its placeholders."""
+    return sql.SQL(" AND ").join([c.clause for c in conditions]), tuple(v for c in conditions for v in c.values)
+
+
+def either(conditions: Sequence[Condition]) -> list[Condition]:
+    """One of these conditions holds; nothing to ask where there are none."""
+    if not conditions:
+        return []
+    clause = sql.SQL("({})").format(sql.SQL(" OR ").join([c.clause for c in conditions]))
+    return [Condition(clause, tuple(value for c in conditions for value in c.values))]
+
+
+def field_of(p: Projection, name: str) -> Composable:
+    """The expression of a row's field, as the indexes have it."""
+    return sql.SQL(readmodels.expression(p, name))
+
+
+def equal(p: Projection, name: str, value: Any) -> list[Condition]:
+    """The field is `value`; nothing to ask where that is None."""
+    return [] if value is None else [Condition(sql.SQL("{} = %s").format(field_of(p, name)), (value,))]
+
+
+def above(p: Projection, name: str, value: int) -> list[Condition]:
+    """The field is more than `value`."""
+    return [Condition(sql.SQL("{} > %s").format(field_of(p, name)), (value,))]
+
+
+def between(p: Projection, name: str, since: int | None, before: int | None) -> list[Condition]:
+    """The field, in microseconds, is at or after `since` and before `before`."""
+    found = []
+    if since is not None:
+        found.append(Condition(sql.SQL("{} >= %s").format(field_of(p, name)), (since,)))
+    if before is not None:
+        found.append(Condition(sql.SQL("{} < %s").format(field_of(p, name)), (before,)))
+    return found
+
+
+def within(p: Projection, places: Places, *, or_everywhere: bool = False) -> list[Condition]:
+    """The row's location is one of the project's; `or_everywhere` takes rows that hold everywhere too."""
+    if places.locations is None:
+        return []
+    wanted = [*places.locations, ""] if or_everywhere else list(places.locations)
+    return [Condition(sql.SQL("{} = ANY(%s::text[])").format(field_of(p, "location")), (wanted,))]
+
+
+_LISTED = (
+    "SELECT FROM jsonb_array_elements(row->'locations') AS listed(l)"
+    " WHERE CASE jsonb_typeof(l) WHEN 'array' THEN l->>0 ELSE l#>>'{}' END"
+)
+"""The locations that a row lists, by name or with when each was last seen."""
+
+
+def met_in(p: Projection, places: Places) -> list[Condition]:
+    """One of the locations that the row lists is one of the project's."""
+    if places.locations is None or "locations" not in p.row.__struct_fields__:
+        return []
+    return [Condition(sql.SQL(f"EXISTS ({_LISTED} = ANY(%s::text[]))"), (list(places.locations),))]
+
+
+def told_to(reader: Reader, p: Projection) -> list[Condition]:
+    """The caller may see the row, as far as its locations' names tell (`memctl.api.reading.places.visible` says all of
+    it): asked of the database, so that what others did takes no room in a page."""
+    limits = limits_of(reader)
+    if limits is None:
+        return []
+    allowed, fields = ["", *limits.locations], p.row.__struct_fields__
+    found = []
+    if "location" in fields:
+        found.append(Condition(sql.SQL("coalesce(row->>'location', '') = ANY(%s::text[])"), (allowed,)))
+    if "locations" in fields:
+        found.append(Condition(sql.SQL(f"NOT EXISTS ({_LISTED} <> ALL(%s::text[]))"), (allowed,)))
+    return found
+
+
+def page(
+    reader: Reader,
+    p: Projection,
+    order: str,
+    conditions: Sequence[Condition],
+    *,
+    limit: int,
+    cursor: str | None = None,
+    longest: int = LONGEST_PAGE,
+) -> tuple[list[Keyed], str | None]:
+    """Rows by the field `order` (a whole number), highest first, and the next page's cursor; up to `longest`, whatever
+    `limit` says.
+
+    What a limited caller may not see is left out, so its pages may be short. Raises: BadCursor.
+    """
+    limit = max(1, min(limit, longest))
+    by = field_of(p, order)
+    asked = [Condition(sql.SQL("space_id = %s"), (reader.space_id,)), *told_to(reader, p), *conditions]
+    if cursor is not None:
+        asked.append(Condition(sql.SQL("({}, key) < (%s, %s)").format(by), _opened(cursor)))
+    where, values = all_of(asked)
+    found = reader.connection.execute(
+        sql.SQL("SELECT key, row, {by} FROM {table} WHERE {where} ORDER BY {by} DESC, key DESC LIMIT %s").format(
+            by=by, table=table_of(reader, p), where=where
+        ),
+        [*values, limit + 1],
+        binary=True,
+    ).fetchall()
+    rows = [Keyed(key, readmodels.decode_row(p, row)) for key, row, _ in found[:limit]]
+    more = len(found) > limit
+    after = _closed(found[limit - 1][2], found[limit - 1][0]) if more else None
+    return [keyed for keyed in rows if visible(reader, keyed.row)], after
+
+
+def one(reader: Reader, p: Projection, key: str) -> Any | None:
+    """The row under exactly that key."""
+    return several(reader, p, [key]).get(key)
+
+
+def several(reader: Reader, p: Projection, keys: Sequence[str]) -> dict[str, Any]:
+    """Rows by key; absent ones, and what a limited caller may not see, are left out."""
+    return {key: row for key, row in rows_unseen(reader, p, keys).items() if visible(reader, row)}
+
+
+def rows_unseen(reader: Reader, p: Projection, keys: Sequence[str]) -> dict[str, Any]:
+    """Rows by key whether or not the caller may see them: for deciding what it may do, never for an answer."""
+    # Postgres has no NUL in its texts, and so no such key.
+    wanted = [(reader.space_id, key) for key in dict.fromkeys(keys) if "\0" not in key]
+    generation = reader.live.stage1 if p.stage == 1 else reader.live.stage2
+    found = readmodels.load(reader.connection, p, generation, wanted)
+    return {key: row for (_, key), row in found.items()}
+
+
+def keys_from(reader: Reader, p: Projection, prefix: str, limit: int) -> list[str]:
+    """Keys that begin so, in order, of what the caller may see."""
+    if not prefix or "\0" in prefix:
+        return []
+    # Keys are compared by code point (COLLATE "C"), so all that begin so lie before the prefix's successor.
+    among = Condition(
+        sql.SQL("space_id = %s AND key >= %s AND key < %s"), (reader.space_id, prefix, prefix + "\U0010ffff")
+    )
+    where, values = all_of([among, *told_to(reader, p)])
+    found = reader.connection.execute(
+        sql.SQL("SELECT key FROM {} WHERE {} ORDER BY key LIMIT %s").format(table_of(reader, p), where),
+        [*values, limit],
+    )
+    keys = [row[0] for row in found]
+    return keys if reader.limited_to is None else sorted(several(reader, p, keys))
+
+
+def _closed(value: int, key: str) -> str:
+    return base64.urlsafe_b64encode(msgspec.json.encode([value, key])).decode().rstrip("=")
+
+
+def _opened(cursor: str) -> tuple[int, str]:
+    try:
+        padded = cursor + "=" * (-len(cursor) % 4)
+        value, key = msgspec.json.decode(base64.b64decode(padded, altchars=b"-_", validate=True), type=tuple[int, str])
+    except (binascii.Error, ValueError, msgspec.DecodeError):
+        raise BadCursor from None
+    if not -(2**63) <= value < 2**63 or "\0" in key:
+        raise BadCursor
+    return value, key

@@ -1,0 +1,123 @@
+"""Which project a question is about: a name, a path, an id, `*`, or where the caller stands."""
+
+from __future__ import annotations
+
+import difflib
+from typing import Any, Literal
+
+import msgspec
+
+from memctl.api.reading.reader import Reader
+from memctl.api.reading.views import Scope
+from memctl.domain.projects.identity import Project, Projects, UnknownProject
+from memctl.domain.projects.key_limits import Limits
+from memctl.domain.support.bounded import LOCATIONS
+from memctl.infra.readmodels.known_projects import known_places, known_projects
+from memctl.projections.project_words import ProjectWords
+from memctl.projections.regard import Regard
+
+EVERYWHERE = "*"
+
+
+class Places(msgspec.Struct, frozen=True):
+    """The projects of a question. `locations` is None for everywhere; else all locations of one project, its worktrees
+    and clones among them (of several, where several are called so)."""
+
+    project: str | None
+    chosen: Literal["asked", "here", "everywhere"]
+    locations: tuple[str, ...] | None
+
+    @property
+    def scope(self) -> Scope:
+        return Scope(self.project, self.chosen, len(self.locations or ()))
+
+
+def projects_of(reader: Reader) -> Projects:
+    """Every project that memory knows, or of them those that the caller is limited to; worked out once for each
+    request."""
+    if (limits := limits_of(reader)) is not None:
+        return limits.projects
+    known = reader.memo.get("projects")
+    if known is None:
+        known = reader.memo["projects"] = known_projects(reader.connection, reader.live, reader.space_id)
+    assert isinstance(known, Projects)
+    return known
+
+
+def limits_of(reader: Reader) -> Limits | None:
+    """What a caller that is limited to projects may be told of and tell; None for one that is not."""
+    if reader.limited_to is None:
+        return None
+    limits = reader.memo.get("limits")
+    if limits is None:
+        known = known_places(reader.connection, reader.live, reader.space_id)
+        limits = reader.memo["limits"] = Limits(known.places, known.words, reader.limited_to)
+    assert isinstance(limits, Limits)
+    return limits
+
+
+def visible(reader: Reader, row: Any) -> bool:
+    """Whether a row tells the caller of nothing but the projects that it is limited to.
+
+    What people say of projects and memories (`regard`, `project_words`) has no place: it is read of what is visible.
+    """
+    limits = limits_of(reader)
+    if limits is None:
+        return True
+    told = locations_told(row)
+    if told is None:
+        return isinstance(row, Regard | ProjectWords)
+    # A list that is full may have pushed out what was met elsewhere.
+    return bool(told) and len(told) < LOCATIONS and limits.locations.issuperset(told)
+
+
+def locations_told(row: Any) -> set[str] | None:
+    """Every location that a row tells of; None for a row of a kind that tells of none."""
+    if not (hasattr(row, "location") or hasattr(row, "locations")):
+        return None
+    seen = [each if isinstance(each, str) else each.name for each in getattr(row, "locations", ())]
+    return {at for at in (getattr(row, "location", ""), *seen) if at}
+
+
+def places_of(reader: Reader, project: str | None, here: str | None = None) -> Places:
+    """What `project` means: a project's name in any case, its id or remote, a path in it, or `*` for all.
+
+    Without it, the project that the directory `here` lies in, or everything where memory knows none there.
+    Raises: UnknownProject, with names that are near.
+    """
+    if project == EVERYWHERE:
+        return Places(None, "asked", _all(reader))
+    if project:
+        known = projects_of(reader)
+        found = known.named(project)
+        if not found:
+            raise _unknown(project, known)
+        locations = sorted(location for each in found for location in each.locations)
+        return Places(found[0].name, "asked", tuple(locations))
+    if here and (holding := projects_of(reader).holding(here)) is not None:
+        return Places(holding.name, "here", holding.locations)
+    return Places(None, "everywhere", _all(reader))
+
+
+def _all(reader: Reader) -> tuple[str, ...] | None:
+    limits = limits_of(reader)
+    return None if limits is None else tuple(sorted(limits.locations))
+
+
+def project_asked(reader: Reader, project: str | None, here: str | None) -> Project:
+    """The one project that is named, or else that `here` lies in. Raises: UnknownProject, SeveralProjects."""
+    known = projects_of(reader)
+    if project:
+        if not known.named(project):
+            raise _unknown(project, known)
+        return known.one(project)
+    if here and (holding := known.holding(here)) is not None:
+        return holding
+    raise _unknown(here or "", known)
+
+
+def _unknown(project: str, known: Projects) -> UnknownProject:
+    called = sorted({each.name for each in known.all})
+    near = difflib.get_close_matches(project, called, n=3, cutoff=0.5) or called[:5]
+    hint = f"it knows {', '.join(near)}; '*' asks all" if near else "nothing was kept yet; see `memctl ingest --help`"
+    return UnknownProject(project=project, hint=hint)

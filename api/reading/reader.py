@@ -1,0 +1,161 @@
+"""Reading: a bounded pool of connections, and one consistent look at the live generation for each request."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import NamedTuple, TypeVar
+
+import psycopg
+from psycopg import errors
+
+from memctl.api.reading.caller import CALLER
+from memctl.api.reading.question import QUESTION_S, is_late, work
+from memctl.domain.support.errors import MemctlError
+from memctl.infra.database import OF_A_GENERATION, Connection, DatabaseUnavailable, connect, outages
+from memctl.infra.readmodels import generations
+from memctl.infra.readmodels.generations import Live
+
+T = TypeVar("T")
+
+STATEMENT_MS = int(QUESTION_S * 1000)
+"""A query of a reader is ended after this."""
+
+
+NO_SPACE = -1
+"""Number of a space that nothing was kept in."""
+
+
+class Then(NamedTuple):
+    """Memory as it was: the generations that hold it, and the moment up to which it knows."""
+
+    live: Live
+    at: datetime
+
+
+AS_OF: ContextVar[Callable[[], Then] | None] = ContextVar("memctl as of", default=None)
+"""What the request at hand reads instead of memory as it is; asked for when it is read, so never by a bad request."""
+
+
+class TooBusy(MemctlError):
+    """memctl is answering as many requests as it can; try again in a moment."""
+
+
+class BeingBuilt(DatabaseUnavailable):
+    """The database has no {table} yet, or not any more."""
+
+    hint = "the workers build what a new version of memctl needs; `memctl status` shows how far they are"
+    table: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """One request's look at what is known: a connection in a read-only snapshot, and the generations live in it."""
+
+    connection: Connection
+    live: Live
+    space_id: int
+    space: str
+    limited_to: tuple[str, ...] | None = None
+    """Remotes and paths of the projects that the caller may be told of; None where it may be told everything."""
+    memo: dict[str, object] = field(default_factory=dict)
+    """What was worked out for this request and may be asked for again."""
+    alone: bool = False
+    """Whether the database holds no other space."""
+
+
+class Readers:
+    """At most `size` connections to one database, opened as they are needed. For any number of threads."""
+
+    def __init__(self, database_url: str, space: str, size: int = 8, patience_s: float = 5.0) -> None:
+        self._url = database_url
+        self._space = space
+        self._patience_s = patience_s
+        self._free = threading.BoundedSemaphore(size)
+        self._idle: list[Connection] = []
+        self._lock = threading.Lock()
+        self._closed = False
+
+    def read(self, ask: Callable[[Reader], T]) -> T:
+        """What `ask` answers over one snapshot.
+
+        Asked once more where the connection was lost, or a replay dropped the generation between two statements.
+        Raises: TooBusy, BeingBuilt, DatabaseUnavailable, and whatever `ask` raises.
+        """
+        if (then := AS_OF.get()) is not None:
+            then()  # before a connection is taken: it needs one of its own, and may have to be built first
+        try:
+            with self._reader() as reader, work(reader.connection):
+                return ask(reader)
+        except (errors.UndefinedTable, errors.QueryCanceled, psycopg.OperationalError) as why:
+            if isinstance(why, errors.QueryCanceled):
+                raise TooBusy from why
+        self._close_idle()  # what ended one connection has most likely ended them all
+        with outages(), self._reader() as reader, work(reader.connection):
+            try:
+                return ask(reader)
+            except errors.UndefinedTable as why:
+                missing = OF_A_GENERATION.search(str(why))
+                if missing is None:
+                    raise
+                raise BeingBuilt(table=missing[0]) from why
+
+    def close(self) -> None:
+        """Close the idle connections now, and those in use when they come back."""
+        with self._lock:
+            self._closed = True
+        self._close_idle()
+
+    def _close_idle(self) -> None:
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.close()
+
+    @contextlib.contextmanager
+    def _reader(self) -> Iterator[Reader]:
+        with self._connection() as connection, connection.transaction():
+            yield reader_of(connection, self._space)
+
+    @contextlib.contextmanager
+    def _connection(self) -> Iterator[Connection]:
+        if not self._free.acquire(timeout=self._patience_s):
+            raise TooBusy
+        try:
+            with self._lock:
+                connection = self._idle.pop() if self._idle else None
+            if connection is None:
+                connection = connect(self._url, name="memctl api", statement_timeout_ms=STATEMENT_MS)
+                connection.isolation_level, connection.read_only = psycopg.IsolationLevel.REPEATABLE_READ, True
+            try:
+                yield connection
+            finally:
+                with self._lock:
+                    keep = not (self._closed or connection.closed or connection.broken or is_late())
+                    if keep:
+                        self._idle.append(connection)
+                if not keep:
+                    connection.close()
+        finally:
+            self._free.release()
+
+
+def reader_of(connection: Connection, space: str) -> Reader:
+    """A look through a connection of the caller's. Raises: NoneYet."""
+    row = connection.execute(
+        "SELECT p.stage1, p.stage2, coalesce(s.space_id, %s),"
+        " s.space_id IS NOT NULL AND NOT EXISTS (SELECT FROM memctl.spaces o WHERE o.space_id <> s.space_id)"
+        " FROM memctl.projection_state p LEFT JOIN memctl.spaces s ON s.name = %s",
+        [NO_SPACE, space],
+    ).fetchone()
+    if row is None:
+        raise generations.NoneYet
+    stage1, stage2, number, alone = row
+    # A space begins with the first event that is kept in it; until then nothing is there to be found.
+    then = AS_OF.get()
+    live = Live(stage1, stage2) if then is None else then().live
+    return Reader(connection, live, number, space, CALLER.get().projects, alone=alone)

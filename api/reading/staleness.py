@@ -1,0 +1,63 @@
+"""Which claims about files are to be looked at again: the file has changed since the claim was last seen to hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from psycopg import sql
+
+from memctl.api.reading.pages import projection_named, several
+from memctl.api.reading.reader import Reader
+from memctl.domain.events.file_checks import changed_after
+from memctl.domain.support.location import joined
+from memctl.infra.readmodels import rows as readmodels
+from memctl.projections.kernel import projections
+from memctl.projections.memory_rows import Memory
+from memctl.projections.observed_files import ObservedFile
+
+CLAIMING = frozenset(("knowledge", "strategy"))
+"""Kinds of memories that claim something of their files; the others tell what happened to them."""
+
+MOST_FILES = 64
+"""Files that one question asks about."""
+
+
+def changed_since(reader: Reader, files: Iterable[str], locations: Sequence[str] | None = None) -> dict[str, int]:
+    """When each of those files was last changed in work that was seen, in microseconds; others are left out.
+
+    A relative path means a file of that name under any of the locations (all, without them).
+    """
+    wanted = list(dict.fromkeys(files))[:MOST_FILES]
+    if not wanted:
+        return {}
+    episodes = next(p for p in projections(1) if p.name == "episodes")
+    table = sql.SQL(readmodels.table("episodes", reader.live.stage1))
+    here: sql.Composable = sql.SQL("TRUE")
+    if locations is not None:
+        here = sql.SQL("{} = ANY(%(locations)s)").format(sql.SQL(readmodels.expression(episodes, "location")))
+    found = reader.connection.execute(
+        sql.SQL(
+            "SELECT w.path, max((row->>'ended_at')::bigint) FROM {table},"
+            " jsonb_array_elements(row->'patches') AS patch, unnest(%(wanted)s::text[]) AS w(path)"
+            " WHERE space_id = %(space)s AND {here} AND (patch->>'path' = w.path"
+            " OR right(patch->>'path', length(w.path) + 1) = '/' || w.path) GROUP BY 1"
+        ).format(table=table, here=here),
+        {"wanted": wanted, "space": reader.space_id, "locations": list(locations or ())},
+    )
+    return {path: int(at) for path, at in found.fetchall() if at is not None}
+
+
+def stale(reader: Reader, memories: Iterable[Memory]) -> set[str]:
+    """Ids of memories that claim something of files which have changed since they were last seen to hold: by work that
+    was seen, or by what the staleness checker found in the files."""
+    claims = [memory for memory in memories if memory.kind in CLAIMING and memory.files]
+    changed = changed_since(reader, (path for memory in claims for path in memory.files))
+    wholes = {(memory.id, path): joined(memory.location, path) for memory in claims for path in memory.files}
+    looked: dict[str, ObservedFile] = several(reader, projection_named("observed_files"), list(wholes.values()))
+    return {
+        memory.id
+        for memory in claims
+        for path in memory.files
+        if changed.get(path, 0) > memory.last_at
+        or ((file := looked.get(wholes[memory.id, path])) and changed_after(file.looks, memory.last_at) is not None)
+    }

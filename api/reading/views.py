@@ -1,0 +1,196 @@
+"""What the doors answer with: shapes that scripts rely on. Times are UTC, ISO 8601.
+
+Rows of read models are shown as they are, by `shown`: their type is the shape, with moments written out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from typing import Any, Literal
+from uuid import UUID
+
+import msgspec
+
+from memctl.domain.support.certainty import Class
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+# Fields of rows that hold a moment in microseconds, by their names.
+_MOMENTS = frozenset(
+    ("at", "first_seen", "last_seen", "last_resolved", "valid_from", "valid_until", "first_used", "last_used")
+)
+
+
+class Origin(msgspec.Struct, frozen=True):
+    """Where an event came from: the client, its session, and the transcript's line (uuid, or `#` and its ordinal)."""
+
+    agent: str
+    session: str
+    line: str
+
+
+class Evidence(msgspec.Struct, frozen=True):
+    """A quote, cut from its source event as that stands now; none (`start` is `end`) where all of it shows it.
+
+    `start` and `end` count characters of the event's `field`. `holds` says whether the quote still is what was quoted:
+    false where the event was erased (then the quote is empty) or reads otherwise.
+    """
+
+    event_id: UUID
+    source: Origin
+    field: str
+    start: int
+    end: int
+    quote: str
+    holds: bool
+
+
+class SourceRow(msgspec.Struct, frozen=True):
+    """What a memory was made of: a read model and its key, or `facts` and a fact's id."""
+
+    projection: str
+    key: str
+
+
+class Found(msgspec.Struct, frozen=True, kw_only=True):
+    """One memory that answers a search. `score` in 0 to 1; `why` says in words how it was found.
+
+    `explain` is there on request: ranks per source (from 1), and the parts of the score.
+    """
+
+    id: str
+    text: str
+    title: str
+    score: float
+    class_: Class = msgspec.field(name="class")
+    bucket: str
+    kind: str
+    project: str
+    occurred_at: datetime
+    evidence: list[Evidence]
+    why: str
+    source: SourceRow
+    status: str = ""
+    outcome: str = ""
+    confidence: float = 0.0
+    explain: dict[str, Any] | msgspec.UnsetType = msgspec.UNSET
+
+
+class Scope(msgspec.Struct, frozen=True):
+    """Which projects an answer is about. `project` is None for all; `chosen`: asked, here (where the caller stands),
+    or everywhere (memory knows no project there)."""
+
+    project: str | None
+    chosen: Literal["asked", "here", "everywhere"]
+    locations: int
+
+
+class SearchAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """Results best first. `degraded` names, in words, what the search had to do without."""
+
+    query: str
+    scope: Scope
+    intent: str
+    profile: str
+    degraded: list[str]
+    results: list[Found]
+    took_ms: float
+
+
+class Page(msgspec.Struct, frozen=True):
+    """Items, and the cursor that the next page is asked with; None on the last one."""
+
+    items: list[Any]
+    next: str | None
+    scope: Scope | None = None
+
+
+class RelatedBug(msgspec.Struct, frozen=True):
+    """Another kind of error that the same run showed."""
+
+    signature: str
+    error_types: list[str]
+    message: str
+    resolutions: int
+
+
+class BugHit(msgspec.Struct, frozen=True, kw_only=True):
+    """A known kind of error that the given one matches, with the best way out that is known.
+
+    `score` in 0 to 1, `aspects` what matched. `class`: `high` for the same error, `suggested` from 0.75 on, `none` for
+    a likeness below, which is told to who asks and never brought up unasked. `code` are lines of source that the tool
+    pointed at; `causes` what was said to be behind it. `solutions` best first.
+    """
+
+    id: str
+    """Of the memory made of it."""
+    signature: str
+    score: float
+    class_: Class = msgspec.field(name="class")
+    aspects: list[str]
+    error_types: list[str]
+    message: str
+    template: str
+    stack: list[str]
+    code: list[str]
+    file_types: list[str]
+    frameworks: list[str]
+    causes: list[str]
+    occurrences: int
+    resolutions: int
+    mean_resolve_s: float | None
+    first_seen: datetime
+    last_seen: datetime
+    projects: list[str]
+    files: list[str]
+    solution: dict[str, Any] | None
+    solutions: list[dict[str, Any]]
+    related: list[RelatedBug]
+    evidence: list[Evidence]
+
+
+class BugAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """`errors` are what was recognised in the text; `hits` the known patterns, best first."""
+
+    errors: list[dict[str, Any]]
+    hits: list[BugHit]
+
+
+def moment(micros: int) -> datetime:
+    """A moment given in microseconds since 1970; the nearest that a calendar has where it is out of range."""
+    try:
+        return _EPOCH + timedelta(microseconds=micros)
+    except OverflowError:
+        return datetime.max.replace(tzinfo=UTC) if micros > 0 else datetime.min.replace(tzinfo=UTC)
+
+
+def shown(row: Any) -> dict[str, Any]:
+    """A row as JSON values, whole (also fields that were stored as left out), moments as ISO 8601, None for never."""
+    return {name: _written_out(name, getattr(row, name)) for name in row.__struct_fields__}
+
+
+def is_moment(name: str) -> bool:
+    """Whether a field of that name holds a moment."""
+    return name in _MOMENTS or name.endswith("_at")
+
+
+def _written_out(name: str, value: Any) -> Any:
+    if type(value) is int and is_moment(name):
+        return iso(moment(value)) if value else None
+    if isinstance(value, msgspec.Struct):
+        return shown(value)
+    if isinstance(value, (list, tuple)):
+        return [_written_out("", each) for each in value]
+    if isinstance(value, dict):
+        return {key: _written_out(key, each) for key, each in value.items()}
+    return value if isinstance(value, (str, int, float, bool, type(None))) else msgspec.to_builtins(value)
+
+
+def iso(at: datetime) -> str:
+    """ISO 8601 in UTC, with a Z."""
+    return at.isoformat().replace("+00:00", "Z")
+
+
+def each_shown(rows: Iterable[Any]) -> list[dict[str, Any]]:
+    return [shown(row) for row in rows]

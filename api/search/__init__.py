@@ -1,0 +1,1 @@
+"""Search: candidates are gathered, fused and ranked."""

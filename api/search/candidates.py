@@ -1,0 +1,399 @@
+"""Candidates: what the sources that can be asked say of the memories that may answer a question.
+
+Two rounds. The first asks each source for its best; the second asks each source for its score of what only the other
+found, and of the turns before and after the best, so that every candidate is judged by all that is known of it. What
+cannot be asked is left out, and the answer says so: without vectors it goes by words, without the vector store by words
+in Postgres.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+import msgspec
+
+from memctl.api.reading.places import Places
+from memctl.domain.retrieval.intent import Period
+from memctl.domain.retrieval.neighbours import lent
+from memctl.domain.retrieval.ranking import ORDINARY, USUAL, Background, Candidate, Source, background_of, word_strength
+from memctl.domain.support.errors import MemctlError
+from memctl.domain.support.text import sparse_query, tokens
+from memctl.infra.embedders import TextsRefused
+from memctl.infra.vectors import CollectionMissing, VectorStoreUnavailable
+from memctl.infra.vectors.searches import Hit, Named, Searches
+from memctl.infra.vectors.store import EVERYWHERE, Scope
+from memctl.projections.memory_rows import Memory
+
+if TYPE_CHECKING:
+    from memctl.infra.embedders import Embedder, Embedders, Recipe, Vectors
+
+log = logging.getLogger("memctl.search")
+
+CANDIDATES = 50
+"""Points asked of each source."""
+
+LENDERS = 24
+"""First memories of each source's list whose neighbours become candidates too."""
+
+SAMPLE = 192
+"""Vectors that a query's meaning is compared with to see what it has in common with anything."""
+
+_PATIENCE_S = 3
+"""For the vector store; after it, search goes on without."""
+
+_REST_S = 30.0
+"""For which an embedder that failed is not asked: each search would wait for it."""
+
+_FEW = 1_000
+_LOOK_FOR_S, _LOOK_FEW_FOR_S = 60.0, 5.0
+"""How long a look at the collection (its count, its sample) is good for, and while it is small."""
+
+_LOADING = "the embedder is still being loaded"
+
+WORDS_ONLY = "search goes by words alone: "
+
+
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """What is looked for: a text, and which memories may answer: those of the places and kinds, and of the time from
+    `since` until `before` (in microseconds). A `period` is preferred, and no limit."""
+
+    text: str
+    places: Places
+    kinds: tuple[str, ...] = ()
+    period: Period | None = None
+    since: int | None = None
+    before: int | None = None
+
+
+class Switches(msgspec.Struct, frozen=True):
+    """Parts of the pipeline that a measurement turns off, to see what each is worth."""
+
+    words: bool = True
+    meaning: bool = True
+    neighbours: bool = True
+    fill: bool = True
+    """The second round: each source asked for what only the other found, and for the turns around the best."""
+    time: bool = True
+    """That nothing is answered from what came later, that the query's time counts, and that age does."""
+
+
+ALL_ON = Switches()
+
+
+class Corpus(Protocol):
+    """The memories that are searched, beside the vector store: those that are live, or a measurement's own."""
+
+    def collection(self) -> str:
+        """Name of their collection in the vector store."""
+
+    def recipe(self) -> Recipe | None:
+        """How its dense vectors were made; None where nothing is known of them."""
+
+    def alone(self) -> bool:
+        """Whether that collection holds nothing of another space."""
+
+    def point(self, memory: str) -> str:
+        """Id of a memory's point in it."""
+
+    def rows(self, ids: Sequence[str]) -> dict[str, Memory]:
+        """Memories by id; those that are gone are left out."""
+
+    def by_words(self, words: Sequence[str], wanted: Wanted) -> dict[str, Candidate]:
+        """Without a vector store: those that hold most of the words."""
+
+
+class Gathered:
+    """Candidates by memory id, and what had to be left out."""
+
+    def __init__(self) -> None:
+        self.candidates: dict[str, Candidate] = {}
+        self.timely: set[str] = set()
+        """Those that are known to have happened when the query says."""
+        self.degraded: list[str] = []
+
+
+class Sources:
+    """The vector store's client and the query embedder: that of the vectors which are searched. Thread-safe.
+
+    Both are loaded by `warm_up`, on a thread of its own: their imports take seconds. So is another embedder, once it is
+    found that the vectors are another model's.
+    """
+
+    def __init__(self, qdrant_url: str | None, qdrant_api_key: str | None, embedders: Embedders, space: str) -> None:
+        self._qdrant = (qdrant_url, qdrant_api_key)
+        self._embedders = embedders
+        self._space = space
+        self._searches: Searches | None = None
+        self._meaning: _Meaning | None = None
+        self._why_no_client = (
+            "the vector store's client is still being loaded" if qdrant_url else "no vector store is set"
+        )
+        self._why_no_embedder = _LOADING
+        self._again_at = 0.0
+        """When an embedder that failed is asked again, by `time.monotonic`."""
+        self._loading = threading.Lock()
+        self._looked = _Look("", 0, None, None, 0.0)
+
+    @property
+    def embeds(self) -> bool:
+        """Whether there is an embedder."""
+        return self._meaning is not None
+
+    def warm_up(self, recipe: Recipe | None = None) -> None:
+        """Load the client and the embedder (that the settings ask for); what fails is told with every answer."""
+        with self._loading:
+            url, key = self._qdrant
+            if url and self._searches is None:
+                try:
+                    self._searches = Searches(url, key, timeout=_PATIENCE_S)
+                except Exception as why:
+                    log.exception("the vector store's client could not be loaded")
+                    self._why_no_client = f"the vector store's client could not be loaded ({why})"
+        if self._meaning is None:
+            self._load(recipe or self._embedders.chosen)
+
+    def _load(self, recipe: Recipe) -> None:
+        """Load the embedder of a recipe in the place of the one before."""
+        with self._loading:
+            if self._meaning is not None and self._meaning.embedder.name == recipe.name:
+                return
+            try:
+                embedder = self._embedders.load(recipe)
+                if embedder is not None:
+                    embedder.embed_query("warm up")
+                    self._meaning = _Meaning(embedder, embedder.embed_passages(ORDINARY))
+                    self._embedders.keep_only(embedder.name)
+                    self._again_at, self._why_no_embedder = 0.0, _LOADING
+            except Exception as why:
+                if isinstance(why, MemctlError):
+                    log.warning("%s", why)
+                else:
+                    log.exception("the embedder could not be loaded")
+                self._why_no_embedder = f"the embedder could not be loaded ({why})"
+                self._again_at = time.monotonic() + _REST_S
+
+    def close(self) -> None:
+        if self._searches is not None:
+            self._searches.close()
+
+    def gather(self, corpus: Corpus, wanted: Wanted, switches: Switches = ALL_ON) -> Gathered:
+        """Candidates of every source that can be asked, by memory id."""
+        gathered = Gathered()
+        asked = self._embedded(corpus.recipe(), wanted.text, gathered) if switches.meaning else None
+        searches = self._searches
+        if searches is None:
+            gathered.degraded.append(WORDS_ONLY + self._why_no_client)
+        else:
+            try:
+                self._ask_vectors(searches, corpus, wanted, asked, switches, gathered)
+                return gathered
+            except CollectionMissing:
+                gathered.degraded.append(WORDS_ONLY + "the vector collection is not built yet")
+            except VectorStoreUnavailable as why:
+                log.warning("a search goes on without the vector store: %s", why)
+                gathered.degraded.append(WORDS_ONLY + "the vector store does not answer")
+        gathered.candidates = corpus.by_words(list(dict.fromkeys(tokens(wanted.text))), wanted)
+        return gathered
+
+    def _embedded(self, recipe: Recipe | None, text: str, gathered: Gathered) -> tuple[_Meaning, Vectors] | None:
+        """The query's vector, of the model whose vectors are searched."""
+        if self._embedders.chosen.provider == "none":
+            gathered.degraded.append(WORDS_ONLY + "the setting `embedder` is none")
+            return None
+        if recipe is None or recipe.provider == "none":
+            gathered.degraded.append(WORDS_ONLY + "no memory has a vector yet")
+            return None
+        meaning, rests = self._meaning, time.monotonic() < self._again_at
+        if meaning is None or meaning.embedder.name != recipe.name:
+            gathered.degraded.append(WORDS_ONLY + self._why_no_embedder)
+            if not rests and not self._loading.locked():
+                threading.Thread(target=self._load, args=[recipe], name="load embedder", daemon=True).start()
+            return None
+        if rests:
+            gathered.degraded.append(WORDS_ONLY + self._why_no_embedder)
+            return None
+        try:
+            return meaning, meaning.embedder.embed_query(text)
+        except TextsRefused as why:
+            gathered.degraded.append(f"{WORDS_ONLY}{why}")
+        except Exception as why:  # whatever a model or its server does: words are left
+            log.warning("a search goes on without meaning: %s", why)
+            self._why_no_embedder = f"the embedder does not answer ({why})"
+            self._again_at = time.monotonic() + _REST_S
+            gathered.degraded.append(WORDS_ONLY + self._why_no_embedder)
+        return None
+
+    def _ask_vectors(
+        self,
+        searches: Searches,
+        corpus: Corpus,
+        wanted: Wanted,
+        asked: tuple[_Meaning, Vectors] | None,
+        switches: Switches,
+        gathered: Gathered,
+    ) -> None:
+        vector = None if asked is None else asked[1]
+        name = corpus.collection()
+        # The store keeps milliseconds; the rows that come of it are looked at once more.
+        earliest = None if wanted.since is None else wanted.since // 1000
+        latest = None if wanted.before is None else -(-wanted.before // 1000)
+        look = self._look(searches, name, latest)
+        # What leaves nothing out is not asked for: the store would look it up for each point that it comes by.
+        space = None if corpus.alone() else self._space
+        if latest is not None and look.ends is not None and look.ends <= latest:
+            latest = None
+        period = wanted.period if switches.time else None
+        places = wanted.places.locations
+        locations = None if places is None else [*places, EVERYWHERE]
+        kinds = list(wanted.kinds) or None
+        scopes = [Scope(space, locations, kinds=kinds, since=earliest, before=latest)]
+        if period is not None:
+            # A time is a preference, not a filter; but what happened then must be among the candidates.
+            since, before = period.since // 1000, period.before // 1000
+            scopes.append(
+                Scope(
+                    space,
+                    locations,
+                    kinds=kinds,
+                    since=max(since, earliest or since),
+                    before=min(before, latest or before),
+                )
+            )
+        indices, weights = sparse_query(wanted.text) if switches.words else ([], [])
+        found = _Found()
+        for scope in scopes:
+            hits = searches.hybrid(name, scope, dense=vector, sparse=(indices, weights), limit=CANDIDATES)
+            found.add(*hits)
+            if scope is not scopes[0]:
+                gathered.timely = {hit.memory_id for of_source in hits for hit in of_source}
+        if switches.fill:
+            beside = found.best(LENDERS) if switches.neighbours else []
+            by_meaning, by_words = found.missing(beside, corpus.point)
+            found.fill(
+                *searches.of(
+                    name,
+                    scopes[0],
+                    dense=None if vector is None else (vector, Named(by_meaning, beside)),
+                    sparse=((indices, weights), Named(by_words, beside)),
+                )
+            )
+        query = sum(weight * weight for weight in weights)
+        background = USUAL if asked is None else _background(*asked, look.sample)
+        candidates = {
+            id: found.candidate(id, query, max(look.documents, found.words), background) for id in found.points
+        }
+        gathered.candidates = lent(candidates, found.before) if switches.neighbours else candidates
+
+    def _look(self, searches: Searches, collection: str, latest: int | None) -> _Look:
+        """About how many points the collection holds, by which the rarity of words is measured, some vectors, and
+        whether any point is from after `latest` (in milliseconds)."""
+        looked = self._looked
+        good_for = _LOOK_FOR_S if looked.documents > _FEW else _LOOK_FEW_FOR_S
+        if looked.collection == collection and time.monotonic() - looked.at < good_for:
+            return looked
+        documents = searches.count(collection)
+        ends = latest if latest is not None and not searches.count(collection, Scope(None, since=latest)) else None
+        sample = None
+        if self._meaning is not None:
+            same = looked.collection == collection and documents <= looked.documents * 1.5
+            if same and looked.sample is not None and len(looked.sample) == SAMPLE:
+                sample = looked.sample
+            elif vectors := searches.sample(collection, self._space, SAMPLE):
+                import numpy
+
+                sample = numpy.asarray(vectors, dtype=numpy.float32)
+        self._looked = _Look(collection, documents, sample, ends, time.monotonic())
+        return self._looked
+
+
+class _Meaning:
+    """An embedder, and its vectors of what is said in any talk."""
+
+    def __init__(self, embedder: Embedder, ordinary: Vectors) -> None:
+        self.embedder = embedder
+        self.ordinary = ordinary
+
+
+def _background(meaning: _Meaning, vector: Vectors, sample: Vectors | None) -> Background:
+    """What a query's meaning has in common with anything that is said, and with anything that is remembered."""
+    remembered, ordinary = ([] if those is None else (those @ vector).tolist() for those in (sample, meaning.ordinary))
+    return background_of(remembered, ordinary)
+
+
+class _Look:
+    """What was seen of a collection at a moment."""
+
+    def __init__(self, collection: str, documents: int, sample: Vectors | None, ends: int | None, at: float) -> None:
+        self.collection = collection
+        self.documents = documents
+        self.sample = sample
+        self.ends = ends
+        """A moment, in milliseconds, from which on nothing had happened; None where none is known."""
+        self.at = at
+
+
+class _Found:
+    """What the sources returned, by memory."""
+
+    def __init__(self) -> None:
+        self.points: dict[str, str] = {}
+        """Memory id to point id."""
+        self.before: dict[str, str] = {}
+        self.scores: dict[Source, dict[str, float]] = {"dense": {}, "sparse": {}}
+        self.ranks: dict[Source, dict[str, int]] = {"dense": {}, "sparse": {}}
+
+    @property
+    def words(self) -> int:
+        return len(self.scores["sparse"])
+
+    def add(self, dense: Sequence[Hit], sparse: Sequence[Hit]) -> None:
+        """Take in one scope's ranked lists; a memory that came in already keeps its better rank."""
+        for source, hits in self._by_source(dense, sparse):
+            for rank, hit in enumerate(hits, 1):
+                id = hit.memory_id
+                self.points[id] = hit.id
+                self.before[id] = hit.before
+                self.scores[source][id] = max(hit.score, self.scores[source].get(id, hit.score))
+                self.ranks[source][id] = min(rank, self.ranks[source].get(id, rank))
+
+    def best(self, most: int) -> list[str]:
+        """The first memories of each source's list."""
+        return [id for id in self.points if any(ranks.get(id, most + 1) <= most for ranks in self.ranks.values())]
+
+    def missing(self, beside: Sequence[str], point: Callable[[str], str]) -> tuple[list[str], list[str]]:
+        """Points whose score by meaning is not known, and whose score by words is not: those found, and those that came
+        before the memories `beside`."""
+        wanted = dict(self.points)
+        wanted |= {id: point(id) for each in beside if (id := self.before[each]) and id not in wanted}
+        one, other = (
+            [named for id, named in wanted.items() if id not in self.scores[source]] for source in self.scores
+        )
+        return one, other
+
+    def fill(self, dense: Sequence[Hit], sparse: Sequence[Hit]) -> None:
+        """Take in what was asked for by name: scores, of memories that may be new, but no ranks."""
+        for source, hits in self._by_source(dense, sparse):
+            for hit in hits:
+                id = hit.memory_id
+                self.points[id] = hit.id
+                self.before[id] = hit.before
+                self.scores[source][id] = hit.score
+
+    @staticmethod
+    def _by_source(dense: Sequence[Hit], sparse: Sequence[Hit]) -> tuple[tuple[Source, Sequence[Hit]], ...]:
+        return ("dense", dense), ("sparse", sparse)
+
+    def candidate(self, id: str, query: float, documents: int, background: Background) -> Candidate:
+        """What is known of one memory. `query` is the sum of the squared weights of the query's words."""
+        cosine = self.scores["dense"].get(id)
+        return Candidate(
+            id,
+            ranks={source: ranks[id] for source, ranks in self.ranks.items() if id in ranks},
+            scores={source: scores[id] for source, scores in self.scores.items() if id in scores},
+            near=None if cosine is None else background.above(cosine),
+            words=word_strength(self.scores["sparse"].get(id, 0.0), query, documents),
+        )

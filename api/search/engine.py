@@ -1,0 +1,487 @@
+"""Search: understand, gather candidates, fuse, score, decide. Evidence is read for what is returned, and only that.
+
+The parts that judge are pure and stand in `memctl.domain.retrieval.intent` and `memctl.domain.retrieval.ranking`;
+`memctl.api.search.candidates` asks the stores.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from typing import Any, Protocol
+
+import msgspec
+from psycopg import sql
+
+from memctl.api.queries import bugs
+from memctl.api.reading.consolidation_status import Apart, standings, without_repeats
+from memctl.api.reading.evidence import events_of, evidence_of
+from memctl.api.reading.feedback import regards
+from memctl.api.reading.pages import projection_named, several, table_of
+from memctl.api.reading.places import Places, projects_of
+from memctl.api.reading.reader import Reader, Readers
+from memctl.api.reading.staleness import stale
+from memctl.api.reading.views import Found, SearchAnswer, SourceRow, moment
+from memctl.api.search import candidates
+from memctl.api.search.candidates import ALL_ON, CANDIDATES, Gathered, Sources, Switches, Wanted
+from memctl.domain.failures.signatures import errors_in
+from memctl.domain.knowledge.graduation import TIER_NAMES, USER_SAID
+from memctl.domain.knowledge.memory import memory_id
+from memctl.domain.language.speakers import said_by_named
+from memctl.domain.retrieval.intent import PREFERRED, Understood, understand
+from memctl.domain.retrieval.ranking import (
+    BOUNDED,
+    PROFILES,
+    Candidate,
+    Known,
+    Profile,
+    Scored,
+    Standing,
+    decide,
+    relevance,
+    score,
+    worth_showing,
+)
+from memctl.domain.support.certainty import Class
+from memctl.domain.support.errors import MemctlError
+from memctl.domain.support.text import tokens
+from memctl.infra.embedders import Embedders, Recipe
+from memctl.infra.vectors import models as vector_models
+from memctl.infra.vectors.models import VectorModel
+from memctl.infra.vectors.outbox import backlog, collection_of, stored_id
+from memctl.projections.memory_rows import Memory
+from memctl.projections.regard import Regard
+from memctl.projections.vector_points import point_id
+
+MOST_RESULTS = 50
+
+_SCANNED = 5_000
+"""Newest memories that are looked through where there is no vector store."""
+
+_LONGEST = 2_000
+"""Characters of a query that words are taken from; the embedder reads fewer."""
+
+HORIZON_US = 86_400_000_000
+"""A memory this much later than the question was not known when it was asked; less may be a clock that is off."""
+
+
+_UNSAID = Regard()
+"""Of a memory that nobody spoke of."""
+
+
+class UnknownProfile(MemctlError):
+    """There is no scoring profile {profile!r}; the choices are {choices}."""
+
+    exit_code = 2
+    profile: str
+    choices: str
+
+
+class Question(msgspec.Struct, frozen=True, kw_only=True):
+    """A search. `now` has its zone: "yesterday" is the caller's. `kinds` narrows to those kinds of memory, `since` and
+    `before` to what happened from the one moment on and until the other, in microseconds."""
+
+    query: str
+    places: Places
+    now: datetime
+    limit: int = 5
+    profile: str = "bounded"
+    explain: bool = False
+    kinds: tuple[str, ...] = ()
+    since: int | None = None
+    before: int | None = None
+    switches: Switches = ALL_ON
+
+    @property
+    def until(self) -> int | None:
+        """The first moment whose memories cannot answer: what came well after the question was not known to it."""
+        horizon = _micros(self.now) + HORIZON_US if self.switches.time else None
+        return min((each for each in (self.before, horizon) if each is not None), default=None)
+
+    def takes(self, row: Memory) -> bool:
+        """Whether a memory is among those asked for."""
+        return (
+            (not self.kinds or row.kind in self.kinds)
+            and (self.since is None or row.occurred_at >= self.since)
+            and (self.before is None or row.occurred_at < self.before)
+        )
+
+
+class Corpus(candidates.Corpus, Protocol):
+    """What judging needs to know of the memories that are searched, beside what gathering does."""
+
+    def known_errors(self, query: str, places: Places) -> dict[str, float]:
+        """Memory ids of known errors that the query shows, with their likeness (0 to 1)."""
+
+    def stale(self, rows: Iterable[Memory]) -> set[str]:
+        """Claims about files that have changed since the claim was last seen to hold."""
+
+    def regards(self, memories: Sequence[str]) -> Mapping[str, Regard]:
+        """What people said of memories, by their id; those that nobody spoke of are left out."""
+
+    def standings(self, rows: Iterable[Memory]) -> Mapping[str, Apart]:
+        """How memories stand to each other, by their id; those of which nothing was recorded are left out."""
+
+
+class Ranking(msgspec.Struct, frozen=True):
+    """Results with their classes, best first; the memories they are; and what had to be left out."""
+
+    meant: Understood
+    chosen: list[tuple[Scored, Class]]
+    rows: dict[str, Memory]
+    degraded: list[str]
+
+
+class Engine:
+    """Searches, with what that needs beside the database. Thread-safe once it was warmed up."""
+
+    def __init__(self, qdrant_url: str | None, qdrant_api_key: str | None, embedders: Embedders, space: str) -> None:
+        self._sources = Sources(qdrant_url, qdrant_api_key, embedders, space)
+
+    def warm_up(self, readers: Readers | None = None) -> None:
+        """Load the vector store's client and the embedder, that of the vectors which are there; what fails is told with
+        every answer."""
+        serving = None
+        if readers is not None:
+            with contextlib.suppress(MemctlError):
+                serving = readers.read(lambda reader: vector_models.models(reader.connection).serving)
+        self._sources.warm_up(serving.recipe if serving is not None else None)
+
+    def close(self) -> None:
+        self._sources.close()
+
+    def condition(self, reader: Reader) -> list[str]:
+        """What searches must do without right now, in words; empty when all is well."""
+        everywhere = Places(None, "everywhere", None)
+        gathered = self._sources.gather(_Live(reader), Wanted(text="memctl", places=everywhere))
+        missing = list(gathered.degraded)
+        to_write, to_embed = backlog(reader.connection, reader.live.stage2)
+        if to_write:
+            missing.append(f"{to_write} memories are not in the vector store yet")
+        if to_embed and self._sources.embeds:
+            missing.append(f"{to_embed} memories wait for their dense vector")
+        return missing
+
+    def search(self, reader: Reader, asked: Question) -> SearchAnswer:
+        """The best memories for a question. Raises: UnknownProfile."""
+        began = time.perf_counter()
+        ranking = self.rank(_Live(reader), asked)
+        return SearchAnswer(
+            query=asked.query,
+            scope=asked.places.scope,
+            intent=ranking.meant.intent,
+            profile=asked.profile,
+            degraded=ranking.degraded,
+            results=_told(reader, asked, ranking),
+            took_ms=round((time.perf_counter() - began) * 1000, 1),
+        )
+
+    def rank(self, corpus: Corpus, asked: Question) -> Ranking:
+        """The best of any memories for a question, judged but not yet told. Raises: UnknownProfile."""
+        profile_of(asked.profile)
+        query = asked.query[:_LONGEST]
+        meant = understand(query, asked.now)
+        wanted = Wanted(
+            # Words that told a time are looked for elsewhere; of a query that is nothing else, all of it is kept.
+            text=meant.content or query,
+            places=asked.places,
+            kinds=asked.kinds,
+            period=meant.period,
+            since=asked.since,
+            before=asked.until,
+        )
+        gathered = self._sources.gather(corpus, wanted, asked.switches)
+        if not asked.kinds or "bug_pattern" in asked.kinds:
+            for id, likeness in corpus.known_errors(query, asked.places).items():
+                had = gathered.candidates.get(id, Candidate(id))
+                gathered.candidates[id] = msgspec.structs.replace(had, matched=likeness)
+        rows, chosen = _chosen(corpus, asked, meant, gathered)
+        return Ranking(meant, chosen, rows, gathered.degraded)
+
+    def bugs_like(self, reader: Reader, text: str, places: Places) -> dict[str, float]:
+        """Signatures of known errors that a text may tell of in other words, with the chance that it does (0 to 1)."""
+        wanted = Wanted(text=text[:_LONGEST], places=places, kinds=("bug_pattern",))
+        found = self._sources.gather(_Live(reader), wanted).candidates
+        rows: dict[str, Memory] = several(reader, projection_named("memories"), list(found))
+        return {row.source.key: relevance(found[id]) for id, row in rows.items()}
+
+    def episodes_like(self, reader: Reader, text: str, places: Places, now: datetime) -> list[str]:
+        """Ids of the episodes most like a text, best first."""
+        asked = Question(query=text, places=places, now=now, limit=MOST_RESULTS, kinds=("episode",))
+        return [found.source.key for found in self.search(reader, asked).results]
+
+
+class _Live:
+    """The memories of a request's snapshot."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+
+    def collection(self) -> str:
+        model = self._model
+        return collection_of(self._reader.connection, self._reader.live.stage2, model.name if model else "")
+
+    def recipe(self) -> Recipe | None:
+        return self._model.recipe if self._model is not None else None
+
+    @cached_property
+    def _model(self) -> VectorModel | None:
+        return vector_models.models(self._reader.connection).serving
+
+    def alone(self) -> bool:
+        return self._reader.alone
+
+    def point(self, memory: str) -> str:
+        return stored_id((self._reader.space_id, point_id(memory)))
+
+    def rows(self, ids: Sequence[str]) -> dict[str, Memory]:
+        return several(self._reader, projection_named("memories"), ids)
+
+    def known_errors(self, query: str, places: Places) -> dict[str, float]:
+        errors = errors_in(query, "", failed=False)
+        if not errors:
+            return {}
+        found = bugs.like(self._reader, errors, places)
+        return {memory_id("bug_pattern", each.pattern.signature): each.match.score for each in found[:CANDIDATES]}
+
+    def stale(self, rows: Iterable[Memory]) -> set[str]:
+        return stale(self._reader, rows)
+
+    def regards(self, memories: Sequence[str]) -> Mapping[str, Regard]:
+        return regards(self._reader, memories)
+
+    def standings(self, rows: Iterable[Memory]) -> Mapping[str, Apart]:
+        return standings(self._reader, rows)
+
+    def by_words(self, words: Sequence[str], wanted: Wanted) -> dict[str, Candidate]:
+        return _by_words(self._reader, words, wanted)
+
+
+def _chosen(
+    corpus: Corpus, asked: Question, meant: Understood, gathered: Gathered
+) -> tuple[dict[str, Memory], list[tuple[Scored, Class]]]:
+    """Results with their classes, best first, and the memories they are."""
+    worth = [c for c in gathered.candidates.values() if worth_showing(c, c.id in gathered.timely)]
+    worth.sort(key=lambda c: (c.id not in gathered.timely, -relevance(c), c.id))
+    # No profile lifts what is far down in relevance to the top; rows cost more than ranks.
+    worth = worth[: asked.limit + CANDIDATES]
+    rows = corpus.rows([c.id for c in worth])
+    # A row that is missing was forgotten, or refolded, since the vector store heard of it.
+    stale = corpus.stale(rows.values())
+    said = corpus.regards(list(rows))
+    rows = {id: row for id, row in rows.items() if asked.takes(row) and (id not in said or not said[id].rejected)}
+    apart = corpus.standings(rows.values())
+    # Of memories that are told as one, the one that the question meets best.
+    told = without_repeats((c.id for c in worth if c.id in rows), apart)
+    rows = {id: rows[id] for id in told}
+    doubtful = stale | {id for id in rows if id in apart and apart[id].doubtful}
+    by_named = said_by_named(asked.query[:_LONGEST], {id: row.text for id, row in rows.items() if row.kind == "turn"})
+    known = [
+        _known(c, row, asked, meant, said.get(row.id), stale=row.id in doubtful, by_named=by_named.get(row.id))
+        for c, row in _distinct(worth, rows)
+    ]
+    words = {id: frozenset(tokens(f"{row.title} {row.gist}")) for id, row in rows.items()} if _diverse(asked) else {}
+    # One more than is shown, which may be as good as the best one.
+    ranked = score(known, profile_of(asked.profile), lambda a, b: _overlap(words[a], words[b]), asked.limit + 1)
+    return rows, list(zip(ranked, decide(ranked), strict=True))[: asked.limit]
+
+
+def profile_of(name: str) -> Profile:
+    """The scoring profile of that name. Raises: UnknownProfile."""
+    found = PROFILES.get(name)
+    if found is None:
+        raise UnknownProfile(profile=name, choices=", ".join(PROFILES))
+    return found
+
+
+def _distinct(worth: Iterable[Candidate], rows: Mapping[str, Memory]) -> Iterator[tuple[Candidate, Memory]]:
+    """The candidates whose memories are there; a claim of several worktrees of a project is one to who asks."""
+    told: set[str] = set()
+    for candidate in worth:
+        row = rows.get(candidate.id)
+        if row is None or row.text in told:
+            continue
+        if row.kind == "knowledge":
+            told.add(row.text)
+        yield candidate, row
+
+
+def _known(
+    candidate: Candidate,
+    row: Memory,
+    asked: Question,
+    meant: Understood,
+    said: Regard | None,
+    *,
+    stale: bool,
+    by_named: bool | None,
+) -> Known:
+    """A candidate with what its memory says, and what was said of it. What is stale is demoted as if something spoke
+    against it."""
+    said = said or _UNSAID
+    now = _micros(asked.now)
+    period = meant.period if asked.switches.time else None
+    in_period = None if period is None else period.since <= row.occurred_at < period.before
+    if asked.profile == "hybrid_search":
+        from rapidfuzz import fuzz
+
+        alike = fuzz.token_set_ratio(asked.query[:300].lower(), row.title.lower()) / 100
+        candidate = msgspec.structs.replace(candidate, fuzzy=alike)
+    if in_period and len(tokens(meant.content)) < 2:
+        # Little else was asked for than the time, and this is of it.
+        candidate = msgspec.structs.replace(candidate, matched=max(candidate.matched, row.importance))
+    standing = Standing(
+        age_days=max(now - row.occurred_at, 0) / 86_400e6 if asked.switches.time else BOUNDED.usual_days,
+        importance=row.importance,
+        confidence=row.confidence,
+        confirmed=(row.status == "verified" and not stale)
+        or (row.kind == "bug_pattern" and row.outcome == "solved")
+        or (said.confirmed and not stale),
+        conflicted=row.status == "conflicted" or stale,
+        preferred=row.bucket in PREFERRED[meant.intent],
+        in_period=in_period,
+        by_named=by_named,
+        uses=len(said.ratings),
+        usefulness=said.usefulness,
+        told=said.recalls,
+        reliability=said.reliability,
+        pinned=said.pinned,
+    )
+    return Known(candidate, standing)
+
+
+def _diverse(asked: Question) -> bool:
+    return profile_of(asked.profile).diverse
+
+
+def _overlap(a: frozenset[str], b: frozenset[str]) -> float:
+    return len(a & b) / len(a | b) if a or b else 0.0
+
+
+def _told(reader: Reader, asked: Question, ranking: Ranking) -> list[Found]:
+    rows, chosen = ranking.rows, ranking.chosen
+    events = events_of(reader, [span for each, _ in chosen for span in rows[each.id].evidence])
+    found = []
+    for each, class_ in chosen:
+        row = rows[each.id]
+        found.append(
+            Found(
+                id=row.id,
+                text=row.text,
+                title=row.title,
+                score=each.score,
+                class_=class_,
+                bucket=row.bucket,
+                kind=row.kind,
+                project=projects_of(reader).name_of(row.location),
+                occurred_at=moment(row.occurred_at),
+                evidence=evidence_of(row.evidence, events),
+                why=_why(each, row, ranking.meant),
+                source=SourceRow(row.source.projection, row.source.key),
+                status=row.status,
+                outcome=row.outcome,
+                confidence=row.confidence,
+                explain=_explained(each) if asked.explain else msgspec.UNSET,
+            )
+        )
+    return found
+
+
+_MIDDLING = 0.6
+"""Share of the greatest IDF that a word is given whose IDF is not known."""
+
+
+def _by_words(reader: Reader, looked_for: Sequence[str], wanted: Wanted) -> dict[str, Candidate]:
+    """Without a vector store: those of the newest memories that hold most of the words, by plain matching."""
+    p = projection_named("memories")
+    places, kinds, period = wanted.places, wanted.kinds, wanted.period
+    words = [word for word in looked_for if len(word) > 1][:24]
+    if not words and period is None:
+        return {}
+    conditions: list[sql.Composable] = [sql.SQL("space_id = %(space)s")]
+    values: dict[str, Any] = {"space": reader.space_id, "scanned": _SCANNED}
+    if places.locations is not None:
+        conditions.append(sql.SQL("row->>'location' = ANY(%(locations)s::text[])"))
+        values["locations"] = [*places.locations, ""]
+    if kinds:
+        conditions.append(sql.SQL("row->>'kind' = ANY(%(kinds)s::text[])"))
+        values["kinds"] = list(kinds)
+    bounds = [(">=", wanted.since), ("<", wanted.before)]
+    if not words and period is not None:
+        bounds += [(">=", period.since), ("<", period.before)]
+    for number, (compares, at) in enumerate(bounds):
+        if at is not None:
+            conditions.append(
+                sql.SQL(f"(row->>'occurred_at')::bigint {compares} {{at}}").format(at=sql.Placeholder(f"at{number}"))
+            )
+            values[f"at{number}"] = at
+    values |= {"words": words, "limit": CANDIDATES * 2}
+    found = reader.connection.execute(
+        sql.SQL(
+            "SELECT key, held FROM (SELECT key, at,"
+            " (SELECT count(*) FROM unnest(%(words)s::text[]) AS w WHERE position(w IN said) > 0) AS held"
+            " FROM (SELECT key, lower(row->>'search_text') AS said, (row->>'occurred_at')::bigint AS at FROM {table}"
+            "  WHERE {where} ORDER BY (row->>'occurred_at')::bigint DESC LIMIT %(scanned)s) AS newest) AS counted"
+            " WHERE held > 0 OR %(words)s::text[] = '{{}}' ORDER BY held DESC, at DESC LIMIT %(limit)s"
+        ).format(table=table_of(reader, p), where=sql.SQL(" AND ").join(conditions)),
+        values,
+    )
+    return {
+        # Without the index nobody knows how rare a word is: each counts as middling.
+        key: Candidate(key, words=_MIDDLING * held / math.sqrt(max(len(words), 1))).seen("words", rank, float(held))
+        for rank, (key, held) in enumerate(found, 1)
+    }
+
+
+def _why(scored: Scored, row: Memory, meant: Understood) -> str:
+    """How it was found and what speaks for it, in a few words."""
+    candidate = scored.known.candidate
+    how = []
+    if candidate.matched:
+        how.append("the same error" if candidate.matched >= 1 else "a like error")
+    if "sparse" in candidate.ranks or "words" in candidate.ranks:
+        how.append("same words")
+    if "dense" in candidate.ranks:
+        how.append("near in meaning")
+    if meant.period is not None and scored.known.standing.in_period:
+        how.append(f"from {meant.period.words}")
+    if row.status == "verified" and not scored.known.standing.conflicted:
+        how.append("verified" if row.confidence < 1 else TIER_NAMES[USER_SAID])
+    elif row.status == "conflicted":
+        how.append("contradicted")
+    how += _said_of(scored.known.standing)
+    if scored.known.standing.conflicted and row.status != "conflicted":
+        how.append("its file has changed since")
+    if row.kind in ("bug_pattern", "episode") and row.outcome:
+        how.append(row.outcome)
+    return ", ".join(how)
+
+
+def _said_of(standing: Standing) -> list[str]:
+    told = ["pinned"] if standing.pinned else []
+    if standing.uses:
+        told.append(f"rated {standing.usefulness:.2f}")
+    elif standing.reliability < _UNSAID.reliability and not standing.confirmed:
+        told.append(f"work that was told it ended badly ({standing.reliability:.2f})")
+    return told
+
+
+def _explained(scored: Scored) -> dict[str, Any]:
+    candidate = scored.known.candidate
+    return {
+        "ranks": candidate.ranks,
+        "raw": candidate.scores,
+        "word_strength": round(candidate.words, 4),
+        "near": None if candidate.near is None else round(candidate.near, 4),
+        "matched": candidate.matched,
+        "parts": {name: round(value, 4) for name, value in scored.parts.items()},
+        "age_days": round(scored.known.standing.age_days, 1),
+    }
+
+
+def _micros(at: datetime) -> int:
+    return (at - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)

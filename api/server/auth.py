@@ -1,0 +1,239 @@
+"""Who may ask: a token, a key or a signed-in browser, a Host that is ours, no page of another origin, no huge body."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hmac
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import orjson
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+
+from memctl.api.http.access import is_open, refused
+from memctl.api.reading.caller import CALLER, NOBODY, OWNER, Caller
+from memctl.domain.support.errors import MemctlError
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+VIEWER_HOST = "memctl.localhost"
+"""The viewer's name: browsers lead it to loopback, and send its cookies to no other server of this machine."""
+
+LOOPBACK = frozenset(("localhost", "127.0.0.1", "[::1]", VIEWER_HOST))
+
+LONGEST_BODY = 1 << 20
+"""Bytes of a request's body."""
+
+LONGER_BODIES = {"/v1/events": 16 << 20, "/v1/import": 256 << 20}
+"""The same where more is to be sent: events, and older stores, which go to the disk as they come. Whoever may not send
+any is refused before."""
+
+MOST_TAKEN_IN = 16 << 20
+PATIENCE_S = 2.0
+"""Bytes that the body of a request that is refused may have to be taken in all the same, and how long that may take."""
+
+LONGEST_TARGET = 16 << 10
+"""Bytes of a request's path and query; longer texts are posted."""
+
+
+def names_of(url: str) -> frozenset[str]:
+    """Hosts by which a server at that URL may be called: loopback's names, and the one that was configured."""
+    host = urlsplit(url).hostname
+    return LOOPBACK | {f"[{host}]" if ":" in host else host} if host else LOOPBACK
+
+
+class Guard:
+    """Refuses what nobody with a right to ask would send, before anything of it is read.
+
+    `caller` tells from a bearer token that is not the owner's whose it is, and may raise where it cannot be told now;
+    `signed_in` from a `Cookie` header whether a browser may look. Every answer is also told not to be sniffed, framed
+    or cached by others.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        token: str,
+        hosts: frozenset[str],
+        signed_in: Callable[[bytes], bool] = lambda _: False,
+        caller: Callable[[str], Caller | None] = lambda _: None,
+    ) -> None:
+        if not token:
+            raise ValueError("an API without a token would answer anyone")
+        self._app = app
+        self._token = token.encode()
+        self._hosts = hosts
+        self._signed_in = signed_in
+        self._caller = caller
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            if scope["type"] == "lifespan":
+                await self._app(scope, receive, send)
+            return
+        headers = {name.lower(): value for name, value in scope["headers"]}
+        method, path = scope["method"], scope["path"]
+        refusal, caller = self._foreign(headers), None
+        if refusal is None:
+            caller, refusal = await self._admitted(method, path, headers)
+        if refusal is None:
+            refusal = _too_long(path, scope.get("query_string", b""), headers)
+        if refusal is not None or caller is None:
+            refusal = refusal or _UNKNOWN
+            page = not path.startswith("/v1") and b"text/html" in headers.get(b"accept", b"")
+            if page and refusal[0] == 401:
+                await _lead(send, b"/sign-in")
+            else:
+                await _refuse(send, *refusal, goes_on=await _taken_in(headers, receive))
+            return
+
+        async def still_admitted() -> bool:
+            _, refusal = await self._admitted(method, path, headers)
+            return refusal is None or refusal[0] == 503
+
+        scope.setdefault("state", {})["still_admitted"] = still_admitted  # for answers that go on and on
+        asking = CALLER.set(caller)
+        try:
+            await self._app(scope, _Limited(receive, _longest(path)), _hardened(send))
+        finally:
+            CALLER.reset(asking)
+
+    def _foreign(self, headers: dict[bytes, bytes]) -> Refusal | None:
+        host = headers.get(b"host", b"").decode("latin-1").lower()
+        # Any page can make a name of its own lead to 127.0.0.1; only the name it calls us by gives it away.
+        if _without_port(host) not in self._hosts:
+            return 403, "Unknown host", "this server is not known by that Host"
+        origin = headers.get(b"origin")
+        if origin is not None and urlsplit(origin.decode("latin-1").lower()).netloc != host:
+            return 403, "Foreign origin", "pages of other origins may not ask"
+        return None
+
+    async def _admitted(
+        self, method: str, path: str, headers: dict[bytes, bytes]
+    ) -> tuple[Caller | None, Refusal | None]:
+        """Who asks, or why there is no answer."""
+        if is_open(method, path):
+            return NOBODY, None
+        scheme, _, given = headers.get(b"authorization", b"").partition(b" ")
+        given = given.strip()
+        # The token is compared whatever the scheme, so that time tells nothing.
+        same = hmac.compare_digest(given, self._token)
+        if same and scheme.lower() == b"bearer":
+            return OWNER, None
+        if scheme.lower() == b"bearer":
+            try:
+                caller = await run_in_threadpool(self._caller, given.decode("latin-1"))
+            except MemctlError as why:
+                return None, (503, "Service Unavailable", str(why))
+            if caller is not None:
+                why_not = refused(caller, method, path)
+                return caller, (403, "Forbidden", why_not) if why_not else None
+        # A cookie comes by itself, also with what another page sends: for more than a look the page has to be ours.
+        looks = method in ("GET", "HEAD") or headers.get(b"origin") is not None
+        if looks and self._signed_in(headers.get(b"cookie", b"")):
+            return OWNER, None
+        return None, _UNKNOWN
+
+
+Refusal = tuple[int, str, str]
+"""Status, title and detail."""
+
+_UNKNOWN: Refusal = (
+    401,
+    "Not authorised",
+    "send the token or a key as `Authorization: Bearer …`; `memctl config --json` tells the token",
+)
+
+
+def _too_long(path: str, query: bytes, headers: dict[bytes, bytes]) -> Refusal | None:
+    if len(path) + len(query) > LONGEST_TARGET:
+        return 414, "Too long", f"the path and its query may have {LONGEST_TARGET} bytes; post longer texts"
+    length = headers.get(b"content-length", b"0")
+    if not length.isdigit() or int(length[:20]) > _longest(path):
+        return 413, "Too long", f"a body may have {_longest(path)} bytes"
+    return None
+
+
+def _longest(path: str) -> int:
+    return LONGER_BODIES.get(path, LONGEST_BODY)
+
+
+class _Limited:
+    def __init__(self, receive: Receive, longest: int) -> None:
+        self._receive = receive
+        self._longest = self._left = longest
+
+    async def __call__(self) -> Message:
+        message = await self._receive()
+        self._left -= len(message.get("body", b""))
+        if self._left < 0:
+            # An error of HTTP's own: whoever reads the body passes that on as it is.
+            raise HTTPException(413, f"a body may have {self._longest} bytes")
+        return message
+
+
+def _hardened(send: Send) -> Send:
+    async def sending(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            said = list(message.get("headers", ()))
+            names = {name.lower() for name, _ in said}
+            message["headers"] = [*said, *(header for header in _HARDENING if header[0] not in names)]
+        await send(message)
+
+    return sending
+
+
+_HARDENING = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+    (b"cache-control", b"private, no-cache"),
+)
+
+
+def _without_port(host: str) -> str:
+    if host.startswith("["):
+        return host.partition("]")[0] + "]"
+    return host.partition(":")[0]
+
+
+async def _lead(send: Send, to: bytes) -> None:
+    sending = _hardened(send)
+    await sending({"type": "http.response.start", "status": 303, "headers": [(b"location", to)]})
+    await sending({"type": "http.response.body", "body": b""})
+
+
+async def _taken_in(headers: dict[bytes, bytes], receive: Receive) -> bool:
+    """Whether the body of a request that is refused has come in whole. A client that still sends when the connection is
+    closed may never read why; one that announces too much, or is slow, is not waited for."""
+    length = headers.get(b"content-length", b"0")
+    if b"transfer-encoding" in headers or not length.isdigit() or int(length[:20]) > MOST_TAKEN_IN:
+        return False
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(PATIENCE_S):
+            while (message := await receive())["type"] == "http.request":
+                if not message.get("more_body"):
+                    return True
+    return False
+
+
+async def _refuse(send: Send, status: int, title: str, detail: str, *, goes_on: bool) -> None:
+    body = orjson.dumps({"type": "about:blank", "title": title, "status": status, "detail": detail})
+    headers = [
+        (b"content-type", b"application/problem+json"),
+        (b"content-length", str(len(body)).encode()),
+        *_HARDENING,
+    ]
+    if not goes_on:
+        headers.append((b"connection", b"close"))
+    if status == 401:
+        headers.append((b"www-authenticate", b'Bearer realm="memctl"'))
+    elif status == 503:
+        headers.append((b"retry-after", b"2"))
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

@@ -1,0 +1,1 @@
+"""The way in: hooks, transcripts, commands, imports and relays, all through one writer of events."""

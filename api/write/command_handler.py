@@ -1,0 +1,268 @@
+"""The door for commands: read, decide, append, wake. A command carried out twice under one key was carried out once."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import time
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+import msgspec
+import psycopg
+
+from memctl.api.queries import memories as queries
+from memctl.api.queries.context import session_here, session_of
+from memctl.api.reading.caller import CALLER, Forbidden, drawn
+from memctl.api.reading.places import limits_of
+from memctl.api.reading.reader import Reader, Readers, reader_of
+from memctl.api.write.event_writer import Intake
+from memctl.api.write.remote_ingest import confined
+from memctl.domain.events.command import Command, KeyReused, Kind, commands, read_command
+from memctl.domain.events.event import Event, Micros, NewEvent, Payload, Position
+from memctl.domain.events.observations import event_id_of
+from memctl.domain.support.errors import MemctlError
+from memctl.domain.support.location import normalise
+from memctl.infra.database import Connection, DatabaseUnavailable, outages
+from memctl.infra.log.append import append
+from memctl.infra.log.read import read_events, read_stream
+from memctl.infra.settings import Settings
+
+LONGEST_KEY = 200
+"""Characters of an idempotency key."""
+
+
+class UnknownCommand(MemctlError):
+    """There is no command {name!r}."""
+
+    exit_code = 3
+    name: str
+
+
+class BadKey(MemctlError):
+    """A command needs an `Idempotency-Key` of 1 to 200 characters, drawn by whoever sends it."""
+
+    exit_code = 2
+
+
+class Done(msgspec.Struct, frozen=True):
+    """What a command became. `status` is `duplicate` where it had been carried out before, `forgotten` where what it
+    had become was erased since."""
+
+    event_id: str
+    type: str
+    stream: str
+    position: int
+    status: str
+    recorded: dict[str, Any]
+
+
+class Commands:
+    """Carries commands out, one at a time, over a connection that is opened with the first. For several threads."""
+
+    def __init__(self, settings: Settings, readers: Readers) -> None:
+        self.settings = settings
+        self._readers = readers
+        self._intake: Intake | None = None
+        self._lock = threading.Lock()
+
+    def carry_out(self, name: str, body: bytes, key: str) -> Done:
+        """Carry the command of that name out; what is returned is committed.
+
+        Raises: UnknownCommand, BadKey, BadCommand, Forbidden, KeyReused, DatabaseUnavailable, and whatever the command
+        refuses.
+        """
+        cls = commands().get(name)
+        if cls is None:
+            raise UnknownCommand(name=name, hint="one of: " + ", ".join(commands()))
+        if not 1 <= len(key) <= LONGEST_KEY or not key.isprintable():
+            raise BadKey
+        asked = read_command(cls, body)
+        if CALLER.get().projects is not None:
+            self._check_place(asked)
+        with self._lock:
+            self._opened()  # what ids mean is asked of read models, which are there from now on
+        dedupe_key = f"command:{name}:{_digest(drawn(key))}"
+        try:
+            whole = self._with_whole_ids(asked)
+        except MemctlError:
+            # Since it was carried out, what it names may have gone, or something else come that is named so.
+            if (done := self._before(dedupe_key)) is None:
+                raise
+            return done
+        meant = [getattr(whole, field) for field in cls.refers if getattr(whole, field) != getattr(asked, field)]
+        with self._lock:
+            try:
+                return self._decided(dedupe_key, whole, meant)
+            except (DatabaseUnavailable, psycopg.Error):
+                # The connection may have been lost long ago. Whether that append was committed, its key will tell.
+                self._close()
+                return self._decided(dedupe_key, whole, meant)
+
+    def _before(self, key: str) -> Done | None:
+        """What the command of that key became, if it was carried out."""
+
+        def look(reader: Reader) -> Done | None:
+            found = read_events(reader.connection, reader.space_id, [event_id_of(reader.space_id, key)])
+            return next((_done(event, event.position, "duplicate") for event in found.values()), None)
+
+        return self._readers.read(look)
+
+    def _check_place(self, asked: Command) -> None:
+        """Whether a caller that is limited to projects speaks of one of them. Raises: Forbidden."""
+
+        def held(reader: Reader) -> bool:
+            limits = limits_of(reader)
+            return limits is None or limits.holds(asked.location)
+
+        if not asked.of_place or getattr(asked, "everywhere", False) or not self._readers.read(held):
+            raise Forbidden(
+                why="this key is limited to projects: `location` has to lie in one, and the command to be of it"
+            )
+
+    def record(self, event: NewEvent) -> None:
+        """Append an event that nobody asked for. Raises: DatabaseUnavailable, EventsRefused."""
+        with self._lock:
+            try:
+                self._opened().record([event])
+            except (DatabaseUnavailable, psycopg.Error):
+                self._close()
+                self._opened().record([event])
+
+    def close(self) -> None:
+        with self._lock:
+            self._close()
+
+    def _close(self) -> None:
+        if self._intake is not None:
+            self._intake.close()
+            self._intake = None
+
+    def _opened(self) -> Intake:
+        if self._intake is None:
+            self._intake = Intake(self.settings)
+        return self._intake
+
+    def _with_whole_ids(self, asked: Command) -> Command:
+        """The command with whole ids for the beginnings that people type. Raises: NotFound, Ambiguous."""
+        location = normalise(asked.location)
+        named = {field: (kind, getattr(asked, field)) for field, kind in asked.refers.items()}
+        named = {field: (kind, told) for field, (kind, told) in named.items() if told or kind == "session"}
+        if named:
+
+            def look(reader: Reader) -> dict[str, Any]:
+                return {
+                    field: tuple(_whole(reader, kind, id, location) for id in told)
+                    if isinstance(told, tuple)
+                    else _whole(reader, kind, told, location)
+                    for field, (kind, told) in named.items()
+                }
+
+            whole = self._readers.read(look)
+            asked = msgspec.structs.replace(asked, **whole)
+        return msgspec.structs.replace(asked, location=location)
+
+    def _still_there(self, connection: Connection, asked: Command) -> None:
+        """Look once more at what the command names: it may have been forgotten since its ids were looked up. Whoever
+        forgets it from now on meets the append. Raises: NotFound."""
+        named = {field: kind for field, kind in asked.refers.items() if kind in ("memory", "claim", "thing")}
+        if named:
+            reader = reader_of(connection, self.settings.space)
+            for field, kind in named.items():
+                told = getattr(asked, field)
+                for id in told if isinstance(told, tuple) else (told,):
+                    if id:
+                        queries.id_of(reader, kind, id)
+
+    def _decided(self, key: str, asked: Command, meant: Sequence[object]) -> Done:
+        """`meant` are the ids that names in the command stand for now."""
+        intake = self._opened()
+        connection, space_id = intake.connection, intake.space_id
+        delivery = event_id_of(space_id, key)
+        with outages(), connection.transaction():
+            # Two commands of one key, and those that build on what their stream holds, come one after the other.
+            for name in sorted({key, asked.stream} if asked.reads else {key}):
+                connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, %s))", [name, space_id])
+            before = read_events(connection, space_id, [delivery]).get(delivery)
+            history: list[Event] = []
+            if asked.reads:
+                history = read_stream(connection, space_id, asked.stream, before.position if before else None)
+            elif asked.cites:
+                history = _cited(connection, space_id, getattr(asked, asked.cites))
+            try:
+                event = _event(asked, key, history)
+            except MemctlError:
+                if before is None or not meant:
+                    raise
+                return _done(before, before.position, "duplicate")
+            if CALLER.get().projects is not None:
+                event = confined(event)
+            (prepared,) = intake.prepare([event]).events
+            if before is not None:
+                if not _repeated(before.payload, prepared.payload, meant):
+                    raise KeyReused
+                return _done(before, before.position, "duplicate")
+            (appended,) = append(connection, space_id, [prepared])
+            if appended.status == "new":
+                self._still_there(connection, asked)
+        intake.wake()
+        return Done(
+            event_id=str(delivery),
+            type=prepared.type,
+            stream=prepared.stream,
+            position=appended.position,
+            # Its key may be that of a command whose event was erased: it stays so.
+            status="new" if appended.status == "new" else "forgotten",
+            recorded=msgspec.to_builtins(prepared.payload) if appended.status == "new" else {},
+        )
+
+
+def _cited(connection: Connection, space_id: int, id: str) -> list[Event]:
+    try:
+        return list(read_events(connection, space_id, [UUID(id)]).values())
+    except ValueError:  # what was named is no event: the command says what it needs
+        return []
+
+
+def _whole(reader: Reader, kind: Kind, id: str, location: str) -> str:
+    if kind == "session":
+        return session_of(reader, id) if id else session_here(reader, location)
+    return queries.id_of(reader, kind, id)
+
+
+def _event(asked: Command, key: str, history: list[Event]) -> NewEvent:
+    return NewEvent(
+        stream=asked.stream,
+        payload=asked.decide(history),
+        occurred_at=Micros(time.time_ns() // 1000),
+        dedupe_key=key,
+        actor=asked.by,
+        location=asked.location,
+        session_id=asked.stream.split("/", 2)[2] if asked.stream.startswith("session/") else "",
+        sources=tuple(event.delivery_id for event in asked.repeats(history)),  # a version's own id is this log's alone
+    )
+
+
+def _repeated(before: Payload, now: Payload, meant: Sequence[object]) -> bool:
+    """Whether a command that was carried out is asked for again: what is named in it may be something else by now."""
+    if type(before) is not type(now):
+        return False
+    fields = [(getattr(before, name), getattr(now, name)) for name in now.__struct_fields__]
+    return all(was == told or told in meant for was, told in fields)
+
+
+def _done(event: Event, position: Position, status: str) -> Done:
+    return Done(
+        event_id=str(event.delivery_id),
+        type=event.type,
+        stream=event.stream,
+        position=position,
+        status=status,
+        recorded=msgspec.to_builtins(event.payload),
+    )
+
+
+def _digest(key: str) -> str:
+    """Keys are drawn by others, who may put anything into them: what names an event holds none of it."""
+    return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:32]

@@ -1,0 +1,227 @@
+"""Commits deliveries in groups, on a thread of its own: many hooks at once cost one transaction."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import threading
+import traceback
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, cast, get_args
+
+import msgspec
+
+from memctl.api.write.event_writer import OUTAGES, Intake, Recording
+from memctl.api.write.transcripts import TranscriptReader
+from memctl.domain.events.event import Micros, NewEvent
+from memctl.domain.events.observations import Agent
+from memctl.infra.hooks.capture_policy import Silence
+from memctl.infra.hooks.spool import Delivery
+from memctl.infra.settings import Settings
+from memctl.infra.transcripts.hooks import ParsedHook, parse_hook
+
+log = logging.getLogger("memctl.door")
+
+Answer = dict[str, Any]
+"""What a client gets to read; see `memctl.api.write.door`."""
+
+BUSY: Answer = {"ok": False, "retry": True, "why": "busy"}
+
+
+@dataclass(eq=False, slots=True)
+class Waiting:
+    """A delivery on its way to Postgres. `gone` tells whether whoever waits for the answer has left."""
+
+    delivery: Delivery
+    answer: asyncio.Future[Answer]
+    gone: Callable[[], bool]
+    give_room: Callable[[], None]
+
+
+def _stays() -> bool:
+    return False
+
+
+def _nothing() -> None: ...
+
+
+class Committer(threading.Thread):
+    """Takes waiting deliveries, up to `append_batch` at once, and commits them as one transaction."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        loop: asyncio.AbstractEventLoop,
+        reader: TranscriptReader | None = None,
+        open_intake: Callable[[Settings], Recording] = Intake,
+    ) -> None:
+        """`reader` gets to read the transcripts that deliveries name, once these are durable."""
+        super().__init__(name="committer", daemon=True)
+        self._open_intake = open_intake
+        self._reader = reader
+        self.ended = asyncio.Event()
+        self._settings = settings
+        self._silence = Silence(settings)
+        self._loop = loop
+        self._waiting: deque[Waiting] = deque()
+        self._changed = threading.Condition()
+        self._stopping = False
+        self._intake: Recording | None = None
+        self._away = False
+
+    async def commit(
+        self,
+        delivery: Delivery,
+        gone: Callable[[], bool] = _stays,
+        give_room: Callable[[], None] = _nothing,
+    ) -> Answer:
+        """Queue a delivery; returns once it is durable, or with the reason why it is not."""
+        waiting = Waiting(delivery, self._loop.create_future(), gone, give_room)
+        with self._changed:
+            self._waiting.append(waiting)
+            self._changed.notify()
+        return await waiting.answer
+
+    async def commit_all(self, deliveries: Sequence[Delivery]) -> list[Answer]:
+        """Queue deliveries as one group, up to `append_batch` of them; returns once each has its answer."""
+        waiting = [Waiting(each, self._loop.create_future(), _stays, _nothing) for each in deliveries]
+        with self._changed:
+            self._waiting.extend(waiting)
+            self._changed.notify()
+        return [await each.answer for each in waiting]
+
+    def drop_abandoned(self) -> bool:
+        """Give up waiting deliveries whose clients have left, for others to have their room. Whether there were any.
+
+        None of them was acknowledged, so its hook has spooled it. Without need they stay: a hook that was killed as
+        it waited could not. On the event loop only.
+        """
+        with self._changed:
+            abandoned = [waiting for waiting in self._waiting if waiting.gone()]
+            for waiting in abandoned:
+                self._waiting.remove(waiting)
+        for waiting in abandoned:
+            waiting.give_room()
+            _settle(waiting.answer, BUSY)
+        return bool(abandoned)
+
+    def stop(self) -> None:
+        """End once everything that waits has its answer."""
+        with self._changed:
+            self._stopping = True
+            self._changed.notify()
+
+    def run(self) -> None:
+        with contextlib.suppress(Exception):  # so that the first hook need not wait; what is wrong shows when one comes
+            self._intake = self._open_intake(self._settings)
+        while self._commit_next():
+            pass
+        self._drop_intake()
+        self._tell(self.ended.set)
+
+    def _commit_next(self) -> bool:
+        """Commit what waits, or else what comes next. False at the end."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._waiting or self._stopping)
+            most = min(len(self._waiting), self._settings.append_batch)
+            group = [self._waiting.popleft() for _ in range(most)]
+        if group:
+            self._commit(group)
+        return bool(group)
+
+    def _commit(self, group: Sequence[Waiting]) -> bool:
+        """Commit and answer. False where nothing can be kept now, so that trying the next would be in vain."""
+        try:
+            answers = self._record([waiting.delivery for waiting in group])
+        except OUTAGES as problem:
+            self._drop_intake()
+            if not self._away:
+                self._away = True
+                log.warning("nothing can be kept for now: %s", problem)
+            self._answer_all(group, {"ok": False, "retry": True, "why": str(problem)})
+            return False
+        except Exception as problem:
+            if len(group) > 1:  # one of them is to blame: halves find it in few steps
+                middle = len(group) // 2
+                if self._commit(group[:middle]):
+                    return self._commit(group[middle:])
+                self._answer_all(group[middle:], {"ok": False, "retry": True, "why": "nothing can be kept for now"})
+                return False
+            # Where it failed and with what kind of error, but no message: it may quote what was said.
+            kind = type(problem.__cause__ or problem).__name__
+            frames = "".join(traceback.format_tb(problem.__traceback__))
+            log.error("delivery %s is refused for what it holds: %s\n%s", group[0].delivery.id, kind, frames)
+            self._drop_intake()
+            self._answer_all(group, {"ok": False, "retry": False, "why": f"refused for what it holds: {kind}"})
+            return True
+        if self._away:
+            self._away = False
+            log.warning("deliveries are kept again")
+        for waiting, answer in zip(group, answers, strict=True):
+            self._tell(_settle, waiting.answer, answer)
+        return True
+
+    def _record(self, deliveries: Sequence[Delivery]) -> list[Answer]:
+        if self._intake is None or self._intake.lost:
+            self._intake = self._open_intake(self._settings)
+        events: list[NewEvent] = []
+        owners: list[Answer] = []
+        answers: list[Answer] = []
+        named: list[tuple[str, bool]] = []
+        for delivery in deliveries:
+            parsed = heard(parse(delivery), self._silence)
+            named += [(file, parsed.begins) for file in parsed.transcripts]
+            answer: Answer = {"ok": True, "new": 0, "duplicate": 0}
+            if parsed.why:
+                log.warning("delivery %s of %r holds nothing to keep: %s", delivery.id, delivery.agent, parsed.why)
+                answer["bad"] = parsed.why
+            elif not parsed.events:
+                answer["ignored"] = parsed.kind
+            answers.append(answer)
+            events.extend(parsed.events)
+            owners.extend([answer] * len(parsed.events))
+        for owner, done in zip(owners, self._intake.record(events).appended, strict=True):
+            owner["new" if done.status in ("new", "variant") else "duplicate"] += 1
+        if self._reader is not None:
+            for file, begins in named:
+                self._reader.read(file, neighbours=begins)
+        return answers
+
+    def _answer_all(self, group: Sequence[Waiting], answer: Answer) -> None:
+        for waiting in group:
+            self._tell(_settle, waiting.answer, answer)
+
+    def _tell(self, call: Callable[..., None], *arguments: object) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop has ended: nobody waits any more
+            self._loop.call_soon_threadsafe(call, *arguments)
+
+    def _drop_intake(self) -> None:
+        if self._intake is not None:
+            with contextlib.suppress(Exception):
+                self._intake.close()
+            self._intake = None
+
+
+def parse(delivery: Delivery) -> ParsedHook:
+    """What a delivery says."""
+    if delivery.agent not in get_args(Agent):
+        return ParsedHook(why="not of a client that memctl knows")
+    agent = cast(Agent, delivery.agent)
+    return parse_hook(delivery.payload, delivery.id, Micros(delivery.at), agent, delivery.event)
+
+
+def heard(parsed: ParsedHook, silence: Silence) -> ParsedHook:
+    """Nothing of what was told where and while saving was off. A transcript that it names is read all the same, which
+    passes over what was said there (`memctl.api.write.ingest`): later it would be read from where it was left
+    before."""
+    if not any(silence.unheard(event.session_id, event.location, event.occurred_at) for event in parsed.events):
+        return parsed
+    return msgspec.structs.replace(parsed, events=(), kind="off")
+
+
+def _settle(future: asyncio.Future[Answer], answer: Answer) -> None:
+    if not future.done():
+        future.set_result(answer)

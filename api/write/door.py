@@ -1,0 +1,377 @@
+"""The ingest door: takes hook deliveries over a Unix socket, commits them in groups, acknowledges after the commit.
+
+Each delivery is answered with one line of JSON: `{"ok": true, "new": 1, "duplicate": 0}` once it is durable, also where
+it holds nothing to keep (`ignored` or `bad` then says so), else `{"ok": false, "retry": …, "why": …}`. With `retry` it
+may be kept later (Postgres is away, the door is busy), without it never: what it holds is refused.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import fcntl
+import json
+import logging
+import os
+import select
+import signal
+from collections.abc import Callable, Coroutine, Iterator
+from pathlib import Path
+from typing import Any, Protocol, cast
+
+from memctl.api.write.committer import BUSY, Answer, Committer
+from memctl.api.write.transcripts import TranscriptReader
+from memctl.domain.support.errors import MemctlError
+from memctl.infra.data_dir import Places, write_private
+from memctl.infra.hook import DOWN_FILE, MAX_PAYLOAD
+from memctl.infra.hooks.spool import (
+    MAX_HEADER,
+    BadDelivery,
+    Delivery,
+    NewerDelivery,
+    decode_header,
+    read_spooled,
+    set_aside,
+    spooled,
+    sweep,
+)
+from memctl.infra.settings import Settings
+
+log = logging.getLogger("memctl.door")
+
+SPOOL_EVERY_S = 2.0
+DRAINED_AT_ONCE = 200
+DRAINED_BYTES = 8 << 20
+"""What of the spool is read and committed at once; one delivery of any size is."""
+
+PATIENCE_S = 10.0
+"""How long a client may take over one delivery."""
+
+MOST_WAITING = 1_000
+MOST_WAITING_BYTES = MAX_PAYLOAD
+"""What the door holds at once for its clients, from a delivery's header to its answer. One more delivery of any size
+comes from the spool, which is read file by file."""
+
+LINGER_S = 0.5
+"""How long a client that has connected may still begin a delivery after the door was told to stop."""
+
+STOP_WITHIN_S = 8.0
+"""How long stopping may take in all: supervisors kill after ten seconds."""
+
+
+class DoorClosed(MemctlError):
+    """The ingest door cannot open at {path}: {why}."""
+
+
+class Room:
+    """How much more the door may hold. Used on the event loop only."""
+
+    def __init__(self, deliveries: int = MOST_WAITING, size: int = MOST_WAITING_BYTES) -> None:
+        self._deliveries = deliveries
+        self._bytes = size
+
+    def take(self, size: int) -> Callable[[], None] | None:
+        """Room for one delivery and what gives it back (once, however often it is called); None where there is none."""
+        if self._deliveries < 1 or self._bytes < size:
+            return None
+        self._deliveries -= 1
+        self._bytes -= size
+        held = True
+
+        def give() -> None:
+            nonlocal held
+            if held:
+                held = False
+                self._deliveries += 1
+                self._bytes += size
+
+        return give
+
+
+class Keeper(Protocol):
+    """Makes deliveries durable: in the log (`Committer`), or on disk until they can be sent on
+    (`memctl.api.write.relay`)."""
+
+    async def commit(
+        self, delivery: Delivery, gone: Callable[[], bool] = ..., give_room: Callable[[], None] = ...
+    ) -> Answer: ...
+
+    def drop_abandoned(self) -> bool: ...
+
+
+class Door:
+    """The conversations with clients."""
+
+    def __init__(self, keeper: Keeper, room: Room | None = None) -> None:
+        self._keeper = keeper
+        self._room = room or Room()
+        self._conversations: set[asyncio.Task[None]] = set()
+        self._idle: set[asyncio.Task[None]] = set()
+        self._stopping = False
+
+    async def converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Take one client's deliveries, one after another, until it leaves or the door closes."""
+        task = cast("asyncio.Task[None]", asyncio.current_task())
+        self._conversations.add(task)
+        try:
+            while not self._stopping:
+                self._idle.add(task)
+                line = await asyncio.wait_for(reader.readline(), PATIENCE_S)
+                self._idle.discard(task)
+                if not line or not await self._take(line, reader, writer):
+                    break
+        except (TimeoutError, asyncio.IncompleteReadError, ConnectionError, ValueError):
+            pass  # the client went away, or sent no header; it has no answer, so it spools
+        except asyncio.CancelledError:
+            if not self._stopping:  # asyncio's streams report a cancelled conversation as an error
+                raise
+        finally:
+            self._idle.discard(task)
+            self._conversations.discard(task)
+            writer.close()
+
+    async def close(self, within_s: float) -> None:
+        """Answer what is under way; clients that do not begin a delivery now are let go."""
+        self._stopping = True
+        if idle := set(self._idle):
+            await asyncio.wait(idle, timeout=LINGER_S)
+        for task in idle & self._idle:
+            task.cancel()
+        if under_way := set(self._conversations):
+            await asyncio.wait(under_way, timeout=within_s - LINGER_S)
+        for task in set(self._conversations):
+            task.cancel()
+
+    async def _take(self, line: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+        """Take the delivery of that header. False where nothing can follow on this connection."""
+        try:
+            delivery, size = decode_header(line)
+        except BadDelivery as problem:
+            log.warning("what was delivered is not a delivery: %s", problem)
+            await _answer(writer, {"ok": False, "retry": False, "why": str(problem)})
+            return False
+        give_room = self._room.take(size)
+        if give_room is None and self._keeper.drop_abandoned():
+            give_room = self._room.take(size)
+        if give_room is None:
+            await _answer(writer, BUSY)
+            await asyncio.wait_for(_pass_over(reader, size), PATIENCE_S)
+            return True
+        try:
+            payload = await asyncio.wait_for(reader.readexactly(size), PATIENCE_S)
+            whole = delivery._replace(payload=payload)
+            answer = await self._keeper.commit(whole, lambda: _hung_up(writer), give_room)
+        finally:
+            give_room()
+        await _answer(writer, answer)
+        return True
+
+
+def run_door(settings: Settings) -> None:
+    """Serve until SIGTERM or SIGINT; deliveries under way are answered first, within STOP_WITHIN_S.
+
+    Without a socket that the settings name it listens where hooks look by themselves.
+
+    Raises: DoorClosed (another door serves there, or the socket cannot be made), NotRunning without a database.
+    """
+    settings.require("database_url")
+    path = settings.door_socket or _own_place(Places(settings.data_dir))
+    with alone(path):
+        listens_again(settings.data_dir)
+        asyncio.run(_serve(settings, path))
+
+
+def _own_place(places: Places) -> Path:
+    """The socket of a door that nobody gave one, told to hooks as `up` tells them."""
+    places.make()
+    path = places.sockets / "door.sock"
+    write_private(places.door_file, f"{path}\n")
+    return path
+
+
+def listens_again(data_dir: Path) -> None:
+    """The next time that nobody listens is told of anew."""
+    (Places(data_dir).run / DOWN_FILE).unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def alone(path: Path) -> Iterator[None]:
+    """Hold the door's lock. Its file stays: removing a lock file lets two hold it."""
+    try:
+        handle = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    except OSError as problem:
+        raise DoorClosed(path=path, why=problem.strerror or str(problem)) from problem
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise DoorClosed(
+                path=path,
+                why="a door runs there already",
+                hint="one is enough: hooks find it by themselves; `memctl down` ends it, and MEMCTL_DOOR_SOCKET names"
+                " another place for another instance",
+            ) from None
+        yield
+    finally:
+        os.close(handle)
+
+
+async def _serve(settings: Settings, path: Path) -> None:
+    loop = asyncio.get_running_loop()
+    reader = TranscriptReader(settings)
+    committer = Committer(settings, loop, reader)
+    committer.start()
+    reader.start()
+    deadline = await serve(path, Door(committer), _drain_spool(committer, settings.data_dir / "spool"))
+    await ended(committer, reader, deadline)
+
+
+async def serve(path: Path, door: Door, beside: Coroutine[Any, Any, None]) -> float:
+    """Let clients in, and run what goes on beside, until SIGTERM or SIGINT; then answer what is under way.
+
+    Returns the moment of the loop's clock by which everything has to have ended.
+    """
+    loop = asyncio.get_running_loop()
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    try:
+        server = await _listen(door, path)
+    except BaseException:
+        beside.close()
+        raise
+    ours = _identity(path)
+    task = asyncio.create_task(beside)
+    try:
+        await stop.wait()
+    finally:
+        if ours is not None and _identity(path) == ours:
+            path.unlink(missing_ok=True)
+        # Not `async with server`: from Python 3.12 on it waits for clients, and for as long as they like.
+        server.close()
+    task.cancel()
+    deadline = loop.time() + STOP_WITHIN_S
+    await door.close(STOP_WITHIN_S)
+    return deadline
+
+
+async def ended(committer: Committer, reader: TranscriptReader, deadline: float) -> None:
+    """Have both threads end, and wait for the committer until the deadline."""
+    reader.stop()
+    committer.stop()
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(committer.ended.wait(), deadline - asyncio.get_running_loop().time())
+
+
+async def _listen(door: Door, path: Path) -> asyncio.Server:
+    before = os.umask(0o177)
+    try:
+        # A socket that was left behind is replaced: whoever holds the lock is the only door.
+        return await asyncio.start_unix_server(door.converse, path=path, limit=MAX_HEADER, backlog=512)
+    except OSError as problem:
+        raise DoorClosed(path=path, why=problem.strerror or str(problem)) from problem
+    finally:
+        os.umask(before)
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.lstat()
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+async def _answer(writer: asyncio.StreamWriter, answer: Answer) -> None:
+    writer.write(json.dumps(answer).encode() + b"\n")
+    await writer.drain()
+
+
+async def _pass_over(reader: asyncio.StreamReader, size: int) -> None:
+    """Read what a client sends all the same, so that it gets to read its answer."""
+    while size:
+        part = await reader.read(min(size, 1 << 16))
+        if not part:
+            raise asyncio.IncompleteReadError(b"", size)
+        size -= len(part)
+
+
+def _hung_up(writer: asyncio.StreamWriter) -> bool:
+    """Whether the client has closed its end altogether; one that only has no more to say still waits for its answer."""
+    end = writer.get_extra_info("socket")
+    if end is None or end.fileno() < 0:
+        return True
+    look = select.poll()
+    look.register(end.fileno(), 0)
+    return bool(look.poll(0))
+
+
+async def _drain_spool(committer: Committer, folder: Path) -> None:
+    """Commit what hooks left on disk while nobody listened. Its id makes each count once."""
+    told: set[str] = set()
+    while True:
+        try:
+            sweep(folder)
+            await drain(committer, folder, told)
+        except Exception:
+            log.exception("the spool could not be drained")
+        await asyncio.sleep(SPOOL_EVERY_S)
+
+
+async def drain(committer: Committer, folder: Path, told: set[str]) -> bool:
+    """Drain once, oldest first, group by group, until nothing can be kept any more; then False. `told` are the names of
+    files whose trouble is in the log."""
+    group: list[tuple[Path, Delivery]] = []
+    size = 0
+    for path, found in read_spooled(spooled(folder)):
+        if isinstance(found, Delivery):
+            group.append((path, found))
+            size += len(found.payload)
+            if len(group) >= DRAINED_AT_ONCE or size >= DRAINED_BYTES:
+                if not await _commit_group(committer, group, told):
+                    return False
+                group, size = [], 0
+            continue
+        trouble: OSError | NewerDelivery | None
+        if isinstance(found, BadDelivery) and not isinstance(found, NewerDelivery):
+            log.error("spool file %s is damaged: %s", path.name, found)
+            trouble = _out_of_the_way(path, "damaged")
+        else:
+            trouble = found
+        if trouble is not None:
+            _tell_trouble(path, trouble, told)
+    return not group or await _commit_group(committer, group, told)
+
+
+async def _commit_group(committer: Committer, group: list[tuple[Path, Delivery]], told: set[str]) -> bool:
+    answers = await committer.commit_all([delivery for _, delivery in group])
+    trouble: OSError | None
+    for (path, _), answer in zip(group, answers, strict=True):
+        if answer["ok"]:
+            try:
+                path.unlink(missing_ok=True)
+                continue
+            except OSError as problem:
+                trouble = problem
+        elif answer["retry"]:
+            continue
+        else:
+            log.error("spool file %s is set aside: %s", path.name, answer["why"])
+            trouble = _out_of_the_way(path, "refused")
+        if trouble is not None:
+            _tell_trouble(path, trouble, told)
+    return not any(not answer["ok"] and answer["retry"] for answer in answers)
+
+
+def _out_of_the_way(path: Path, why: str) -> OSError | None:
+    try:
+        set_aside(path, why)
+    except OSError as problem:
+        return problem
+    return None
+
+
+def _tell_trouble(path: Path, problem: OSError | NewerDelivery, told: set[str]) -> None:
+    if path.name not in told:
+        told.add(path.name)
+        log.error("spool file %s cannot be drained: %s", path.name, problem)

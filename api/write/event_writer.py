@@ -1,0 +1,222 @@
+"""The way in: events are cleaned and redacted, appended, and the workers woken. Every door uses this one."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Protocol, Self
+
+import msgspec
+import psycopg
+from psycopg import errors
+
+from memctl.api.write.identify import Identifier
+from memctl.domain.events.event import Micros, NewEvent, Payload
+from memctl.domain.support.errors import MemctlError
+from memctl.infra import queue
+from memctl.infra.database import Connection, DatabaseUnavailable, connect, outages, past_deadlocks
+from memctl.infra.endpoints import NotRunning
+from memctl.infra.log import checkpoints
+from memctl.infra.log.append import Appended, append
+from memctl.infra.log.spaces import installation, space_id
+from memctl.infra.readmodels import generations
+from memctl.infra.redaction import Prepared, prepare_all, redactor_for
+from memctl.infra.settings import Settings
+from memctl.infra.transcripts.reading import Checkpoint
+
+log = logging.getLogger("memctl.commands")
+
+_REFUSALS = (
+    psycopg.DataError, errors.CheckViolation, errors.NotNullViolation, errors.ProgramLimitExceeded,
+    errors.StatementTooComplex, UnicodeEncodeError, OverflowError,
+)  # fmt: skip
+"""What is raised over what an event holds: a number out of range, a key too long for its index, …"""
+
+
+class EventsRefused(MemctlError):
+    """Postgres does not take what an event holds: {why}."""
+
+    why: str
+
+
+class Recorded(msgspec.Struct, frozen=True):
+    """What became of a batch: one entry for each event that was kept, in order, and what was redacted, by kind."""
+
+    appended: tuple[Appended, ...]
+    redactions: dict[str, int]
+    refused: dict[int, str] = {}
+    """Indices of events that Postgres does not take, and why. Empty unless refusals were asked for."""
+    log: str = ""
+    """Which log they are in, told to relays: one that was restored elsewhere is another."""
+
+
+class Away(MemctlError):
+    """Nothing can be kept for now: {why}"""
+
+    why: str
+
+
+OUTAGES = (
+    Away, DatabaseUnavailable, NotRunning, psycopg.OperationalError, psycopg.InterfaceError, psycopg.ProgrammingError,
+    OSError, MemoryError,
+)  # fmt: skip
+"""What is raised over the surroundings of who keeps events. Everything else is raised over what is to be kept."""
+
+
+class Recording(Protocol):
+    """Where events are kept: a log at hand (`Intake`), or that of a team behind its API
+    (`memctl.api.write.remote_writer`)."""
+
+    settings: Settings
+
+    @property
+    def lost(self) -> bool:
+        """Whether it has to be opened anew."""
+
+    def known(self) -> dict[str, Checkpoint]:
+        """How far each file was read, by `checkpoints.name_of` its path. Raises: DatabaseUnavailable."""
+
+    def record(self, events: Sequence[NewEvent]) -> Recorded:
+        """See `Intake.record`. Raises: EventsRefused, DatabaseUnavailable, Away."""
+
+    def prepare(self, events: Sequence[NewEvent]) -> Prepared:
+        """See `Intake.prepare`."""
+
+    def write_rest(self, prepared: Prepared, reached: Mapping[Path, Checkpoint] | None = None) -> Recorded:
+        """See `Intake.write_rest`. Raises: DatabaseUnavailable, Away."""
+
+    def close(self) -> None: ...
+
+
+class Intake:
+    """Appends to one space of the log over a connection of its own. Not for several threads."""
+
+    def __init__(self, settings: Settings, *, identify: bool = True) -> None:
+        """`identify`: whether events happened on this machine, so that git's files here tell of which checkout."""
+        self.settings = settings
+        self.connection: Connection = connect(settings.require("database_url"), name="memctl intake")
+        try:
+            with outages():
+                self.space_id = space_id(self.connection, settings.space)
+                generations.ensure_live(self.connection, settings.stage1_shards)
+                self.installation = installation(self.connection)
+            self._redis = queue.connect(settings.redis_url) if settings.redis_url else None
+            self._redactor = redactor_for(settings)
+            self._identifier = Identifier() if identify else None
+        except BaseException:
+            self.connection.close()
+            raise
+
+    @property
+    def lost(self) -> bool:
+        """Whether the connection is closed."""
+        return self.connection.closed
+
+    def known(self) -> dict[str, Checkpoint]:
+        """How far each file was read, by `checkpoints.name_of` its path. Raises: DatabaseUnavailable."""
+        with outages():
+            return checkpoints.load_all(self.connection, self.space_id)
+
+    def record(self, events: Sequence[NewEvent], reached: Mapping[Path, Checkpoint] | None = None) -> Recorded:
+        """Redact and append, and note how far files were read; what is returned is committed.
+
+        Raises: EventsRefused, DatabaseUnavailable; then nothing of it was appended.
+        """
+        return self.write(self.prepare(events), reached)
+
+    def prepare(self, events: Sequence[NewEvent]) -> Prepared:
+        """Clean, redact and cap. Touches nothing else, so another thread may write meanwhile."""
+        return prepare_all(events, self._redactor)
+
+    def write(self, prepared: Prepared, reached: Mapping[Path, Checkpoint] | None = None) -> Recorded:
+        """Append what was prepared, in one transaction; what is returned is committed.
+
+        Raises: EventsRefused, DatabaseUnavailable; then nothing of it was appended.
+        """
+        appended = self._append(prepared.events, reached or {})
+        return self._recorded(prepared, appended, {})
+
+    def write_rest(self, prepared: Prepared, reached: Mapping[Path, Checkpoint] | None = None) -> Recorded:
+        """As `write`, but events that Postgres refuses are left out, and told.
+
+        The others are then appended in several transactions, and `reached` is noted with the last. Raises:
+        DatabaseUnavailable; then some may have been appended, and nothing is noted as reached.
+        """
+        appended, refused = self._append_rest(prepared.events, reached or {})
+        return self._recorded(prepared, appended, refused)
+
+    def _recorded(self, prepared: Prepared, appended: Sequence[Appended], refused: dict[int, str]) -> Recorded:
+        if any(entry.status in ("new", "variant") for entry in appended):
+            self.wake()
+        return Recorded(tuple(appended), dict(prepared.redactions), refused)
+
+    def _append_rest(
+        self, events: Sequence[NewEvent], reached: Mapping[Path, Checkpoint]
+    ) -> tuple[list[Appended], dict[int, str]]:
+        try:
+            return self._append(events, reached), {}
+        except EventsRefused as problem:
+            if len(events) == 1:
+                return self._append([], reached), {0: problem.why}
+            if not events:
+                raise
+        middle = len(events) // 2
+        first, refused = self._append_rest(events[:middle], {})
+        second, others = self._append_rest(events[middle:], reached)
+        return first + second, refused | {middle + index: why for index, why in others.items()}
+
+    def _append(self, events: Sequence[NewEvent], reached: Mapping[Path, Checkpoint]) -> list[Appended]:
+        """Append the events, and with them what git says of where they happened; one entry for each event given."""
+        given = len(events)
+        if self._identifier is not None:
+            events = [*events, *self.prepare(self._identifier.about(events)).events]
+
+        def kept() -> list[Appended]:
+            if not reached:
+                return append(self.connection, self.space_id, events, self._by_todays_rules)
+            with self.connection.transaction():
+                appended = append(self.connection, self.space_id, events, self._by_todays_rules)
+                checkpoints.save(self.connection, self.space_id, reached)
+            return appended
+
+        try:
+            with outages():
+                # Somebody may append the same keys in another order: one of us has to begin again.
+                return past_deadlocks(kept)[:given]
+        except _REFUSALS as problem:
+            raise EventsRefused(why=_reason(problem)) from problem
+
+    def _by_todays_rules(self, payload: Payload, location: str) -> tuple[Payload, str]:
+        event = NewEvent(stream="", payload=payload, occurred_at=Micros(0), dedupe_key="", actor="", location=location)
+        (prepared,) = self.prepare([event]).events
+        return prepared.payload, prepared.location
+
+    def wake(self) -> None:
+        """Tell the workers. The append is committed by now, so nothing that fails here is its failure."""
+        if self._redis is None:
+            return
+        from redis.exceptions import RedisError
+
+        try:
+            live = generations.live(self.connection)
+            shards = [(1, offset.shard) for offset in generations.offsets(self.connection, live.stage1)]
+            queue.wake(self._redis, self.installation, shards)
+        except (RedisError, psycopg.Error) as problem:  # the sweeper finds it within a second or so
+            log.debug("nobody could be woken: %s", problem)
+
+    def close(self) -> None:
+        self.connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+
+def _reason(problem: BaseException) -> str:
+    if isinstance(problem, psycopg.Error) and problem.diag.message_primary:
+        return problem.diag.message_primary
+    return " ".join(str(problem).split())

@@ -1,0 +1,307 @@
+"""Export: the log as JSON lines that other tools can read and `memctl import` takes back.
+
+Line 1: `{"memctl": "export", "version": 1, …}`. Then an event a line, as `Line` has it. Last: `{"end": true, "events":
+…, "sha256": …}`, the sha256 over all lines before it. What was erased is not in it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from collections.abc import Callable, Container, Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from memctl.api.reading.places import places_of
+from memctl.api.reading.reader import reader_of
+from memctl.api.write.event_writer import Intake
+from memctl.api.write.ingest import Account, BadLine
+from memctl.domain.events.event import Micros, NewEvent, decode_payload
+from memctl.domain.support.errors import MemctlError
+from memctl.infra.database import Connection, outages, snapshot
+from memctl.infra.log import erase
+from memctl.infra.log.append import gone
+from memctl.infra.log.mark import mark
+
+VERSION = 1
+PAGE = 2_000
+BATCH = 2_000
+
+
+class NotAnExport(MemctlError):
+    """{file} is not a whole export: {why}."""
+
+    file: str
+    why: str
+
+
+class Line(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One event. Times in microseconds since 1970; `payload` as it is stored, in that version of its type."""
+
+    id: UUID
+    type: str
+    version: int
+    stream: str
+    occurred_at: int
+    recorded_at: int
+    actor: str
+    key: str
+    payload: msgspec.Raw
+    location: str = ""
+    session_id: str = ""
+    variant_of: UUID | None = None
+    sources: tuple[UUID, ...] = ()
+
+
+class Head(msgspec.Struct, frozen=True, kw_only=True):
+    """The first line."""
+
+    memctl: str
+    version: int
+    space: str
+    space_id: int
+    position: int
+    made_at: str
+
+
+class End(msgspec.Struct, frozen=True, kw_only=True):
+    """The last line."""
+
+    end: bool
+    events: int
+    sha256: str
+
+
+def export(
+    connection: Connection,
+    space: str,
+    write: Callable[[bytes], Any],
+    *,
+    session: str | None = None,
+    project: str | None = None,
+) -> int:
+    """Write the events of a space up to the mark, in order of position; returns how many.
+
+    Raises: UnknownProject, DatabaseUnavailable, and whatever `write` raises.
+    """
+    digest, count = hashlib.sha256(), 0
+    with outages(), snapshot(connection):
+        reader = reader_of(connection, space)
+        upto = mark(connection)
+        head = Head(memctl="export", version=VERSION, space=space, space_id=reader.space_id, position=upto,
+                    made_at=datetime.now(UTC).isoformat())  # fmt: skip
+        places = places_of(reader, project).locations if project else None
+        for line in _lines(connection, reader.space_id, upto, session, places, head):
+            digest.update(line)
+            write(line)
+            count += 1
+        end = End(end=True, events=count - 1, sha256=digest.hexdigest())
+        write(msgspec.json.encode(end) + b"\n")
+    return count - 1
+
+
+def _lines(
+    connection: Connection, space_id: int, upto: int, session: str | None, places: tuple[str, ...] | None, head: Head
+) -> Iterator[bytes]:
+    yield msgspec.json.encode(head) + b"\n"
+    with connection.cursor(name="export") as cursor:
+        cursor.itersize = PAGE
+        cursor.execute(
+            "SELECT event_id, type, schema_version, stream, (extract(epoch FROM occurred_at) * 1000000)::bigint,"
+            " (extract(epoch FROM recorded_at) * 1000000)::bigint, actor, dedupe_key, payload, location, session_id,"
+            " variant_of, sources FROM memctl.events WHERE space_id = %s AND position <= %s AND payload IS NOT NULL"
+            " AND (%s::text IS NULL OR session_id = %s OR stream = %s)"
+            " AND (%s::text[] IS NULL OR location = ANY(%s)) ORDER BY position",
+            [space_id, upto, session, session, session, None if places is None else list(places), list(places or ())],
+            binary=True,
+        )
+        for id, kind, version, stream, at, recorded, actor, key, payload, location, session_id, of, sources in cursor:
+            line = Line(
+                id=id, type=kind, version=version, stream=stream, occurred_at=at, recorded_at=recorded, actor=actor,
+                key=key, payload=msgspec.Raw(payload), location=location, session_id=session_id, variant_of=of,
+                sources=tuple(sources or ()),
+            )  # fmt: skip
+            yield msgspec.json.encode(line) + b"\n"
+
+
+def is_export(file: Path) -> bool:
+    """Whether a file begins as an export does."""
+    try:
+        with open(file, "rb") as lines:
+            return lines.read(64).replace(b" ", b"").startswith(b'{"memctl":"export"')
+    except OSError:
+        return False
+
+
+def import_export(intake: Intake, file: Path) -> Account:
+    """Append what an export holds; what is there already is a duplicate, what was forgotten stays so.
+
+    The file is read to its end first: one that was cut off or changed is refused. Ids of other events within a payload
+    stay as they are, which suits a space of the same number. Raises: NotAnExport, DatabaseUnavailable.
+    """
+    account = Account(files=1)
+    _check(file)
+    links = _links(file)
+    with outages():
+        out = _kept_out(intake, file, links)
+    account.lines, account.read_bytes = 2, file.stat().st_size
+    account.ignored["head and end"] = 2
+    for batch in _batches(file, links, account):
+        told = [event for number, _, event in batch if number not in out]
+        account.forgotten += len(batch) - len(told)
+        _put(intake, told, account)
+    return account
+
+
+class _Citing(msgspec.Struct, frozen=True):
+    """A line that cites: its number, the delivery that it tells, and those that it rests on."""
+
+    number: int
+    delivery: UUID
+    rests_on: frozenset[UUID]
+
+
+class _Links(msgspec.Struct, frozen=True):
+    """How lines hang together: of which deliveries the variants are, and what cites what."""
+
+    delivery_of: dict[UUID, UUID]
+    citing: list[_Citing]
+
+
+def _links(file: Path) -> _Links:
+    delivery_of: dict[UUID, UUID] = {}
+    found: list[tuple[int, UUID, tuple[UUID, ...]]] = []
+    for number, line in _lines_of(file):
+        with contextlib.suppress(msgspec.MsgspecError):  # which is told as the line is taken
+            told = msgspec.json.decode(line, type=Line)
+            if told.variant_of is not None:
+                delivery_of[told.id] = told.variant_of
+            if told.sources:
+                found.append((number, told.variant_of or told.id, told.sources))
+    citing = [_Citing(number, id, frozenset(delivery_of.get(each, each) for each in on)) for number, id, on in found]
+    return _Links(delivery_of, citing)
+
+
+def _kept_out(intake: Intake, file: Path, links: _Links) -> set[int]:
+    """Numbers of the lines that rest on what is not to come in where only the file tells so: they cite what lies under
+    a tombstone and was never told here, or each other, in any order. (What cites what is gone here, an append knows.)
+    """
+    if not links.citing or not erase.has_tombstones(intake.connection, intake.space_id):
+        return set()
+    cited = frozenset[UUID]().union(*(each.rests_on for each in links.citing))
+    here = set(gone(intake.connection, intake.space_id, cited))
+    told: dict[UUID, int] = dict.fromkeys(cited - here, 0)
+    """How many tellings of what is cited come in."""
+    under: set[UUID] = set()
+    out: set[int] = set()
+    for batch in _batches(file, links, Account(), told):
+        events = intake.prepare([event for _, _, event in batch]).events
+        forgotten = erase.forgotten(intake.connection, intake.space_id, events)
+        for n, (number, delivery, _) in enumerate(batch):
+            if n in forgotten:
+                out.add(number)
+                under.add(delivery)
+            else:
+                told[delivery] += 1
+    resting: dict[UUID, list[_Citing]] = {}
+    for each in links.citing:
+        for id in each.rests_on:
+            resting.setdefault(id, []).append(each)
+    missing = [*here, *(id for id, tellings in told.items() if id in under and not tellings)]
+    while missing:
+        for each in resting.get(missing.pop(), ()):
+            if each.number not in out:
+                out.add(each.number)
+                if each.delivery in told:
+                    told[each.delivery] -= 1
+                    if not told[each.delivery]:
+                        missing.append(each.delivery)
+    known = {each.number for each in links.citing if not each.rests_on.isdisjoint(here)}
+    return {each.number for each in links.citing if each.number in out} - known
+
+
+def _lines_of(file: Path) -> Iterator[tuple[int, bytes]]:
+    """The lines that tell events, with their numbers."""
+    with open(file, "rb") as lines:
+        for number, line in enumerate(lines, 1):
+            if number > 1 and not line.startswith(b'{"end":'):
+                yield number, line
+
+
+def _batches(
+    file: Path, links: _Links, account: Account, only: Container[UUID] | None = None
+) -> Iterator[list[tuple[int, UUID, NewEvent]]]:
+    """The events of a file with the numbers of their lines and the deliveries that they are tellings of (of these
+    `only`); what is no event is entered in the account."""
+    batch: list[tuple[int, UUID, NewEvent]] = []
+    for number, line in _lines_of(file):
+        try:
+            told = msgspec.json.decode(line, type=Line)
+            delivery = told.variant_of or told.id
+            if only is not None and delivery not in only:
+                continue
+            batch.append((number, delivery, _event(told, links.delivery_of)))
+            account.with_events += 1
+        except (MemctlError, msgspec.MsgspecError, ValueError, KeyError) as problem:
+            account.bad.append(BadLine(str(file), number, str(problem)))
+        account.lines += 1
+        if len(batch) >= BATCH:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+def _put(intake: Intake, batch: list[NewEvent], account: Account) -> None:
+    if not batch:
+        return
+    done = intake.record(batch)
+    account.redacted.update(done.redactions)
+    for event, entry in zip(batch, done.appended, strict=True):
+        account.take(event.type, entry)
+
+
+def _event(line: Line, delivery_of: Mapping[UUID, UUID]) -> NewEvent:
+    """The event as it was told."""
+    key = line.key
+    if line.variant_of is not None:  # its own id stands behind the key that it was told under
+        key = key.removesuffix(f"#{line.id}")
+    return NewEvent(
+        stream=line.stream,
+        payload=decode_payload(line.type, line.version, bytes(line.payload)),
+        occurred_at=Micros(line.occurred_at),
+        dedupe_key=key,
+        actor=line.actor,
+        location=line.location,
+        session_id=line.session_id,
+        sources=line.sources,
+        deliveries=tuple(delivery_of[id] for id in line.sources if id in delivery_of),
+    )
+
+
+def _check(file: Path) -> None:
+    digest, count = hashlib.sha256(), 0
+    last = b""
+    with open(file, "rb") as lines:
+        for line in lines:
+            if last:
+                digest.update(last)
+                count += 1
+            else:
+                try:
+                    head = msgspec.json.decode(line, type=Head)
+                except msgspec.MsgspecError as problem:
+                    raise NotAnExport(file=str(file), why=f"its first line is no head ({problem})") from problem
+                if head.version > VERSION:
+                    raise NotAnExport(file=str(file), why="it was written by a newer memctl")
+            last = line
+    try:
+        end = msgspec.json.decode(last, type=End)
+    except msgspec.MsgspecError as problem:
+        raise NotAnExport(file=str(file), why="it was cut off: its last line is no end") from problem
+    if (end.events, end.sha256) != (count - 1, digest.hexdigest()):
+        raise NotAnExport(file=str(file), why="its lines are not those that its checksum is of")

@@ -1,0 +1,56 @@
+"""Which checkout a session works in, as git's files say, recorded while the directory is still there to be asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from memctl.domain.events.event import NewEvent
+from memctl.domain.projects.identity import ProjectIdentified, identified_key, project_stream
+from memctl.infra.git import checkout_of
+
+MOST_KNOWN = 50_000
+"""How many pairs of session and location are remembered; beyond them some are looked at again, and told once."""
+
+
+class Identifier:
+    """Looks at each location of each session once."""
+
+    def __init__(self) -> None:
+        self._known: set[tuple[str, str]] = set()
+
+    def about(self, events: Sequence[NewEvent]) -> list[NewEvent]:
+        """What is to be recorded beside these events: one `project.identified` for each session and location that is
+        new here and lies in a checkout on this machine. Its key makes it one however often it is told."""
+        found = []
+        for event in events:
+            seen = (event.stream, event.location)
+            if seen in self._known or not event.location or not event.stream.startswith("session/"):
+                continue
+            if len(self._known) >= MOST_KNOWN:
+                self._known.clear()
+            self._known.add(seen)
+            directory = Path(event.location)
+            checkout = checkout_of(directory) if directory.is_absolute() and _is_there(directory) else None
+            if checkout is None:
+                continue
+            payload = ProjectIdentified(location=event.location, **checkout._asdict())
+            found.append(
+                NewEvent(
+                    stream=project_stream(payload.remote or payload.repository or payload.root),
+                    payload=payload,
+                    occurred_at=event.occurred_at,
+                    dedupe_key=identified_key(event.stream, event.location),
+                    actor="memctl",
+                    location=event.location,
+                    session_id=event.session_id,
+                )
+            )
+        return found
+
+
+def _is_there(directory: Path) -> bool:
+    try:
+        return directory.is_dir()
+    except (OSError, ValueError):
+        return False

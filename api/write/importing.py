@@ -1,0 +1,83 @@
+"""Import of legacy stores: their rows become events, and every row is accounted for."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from memctl.api.write.event_writer import Intake
+from memctl.api.write.ingest import Account, Batches, count
+from memctl.infra.legacy.apart import rows_apart
+from memctl.infra.legacy.meaning import events_of
+from memctl.infra.legacy.rows import NotALegacyStore, Row, stores_in
+from memctl.infra.transcripts.reading import Parsed
+
+EXAMPLES = 3
+"""Rows of each type of event that a dry run shows."""
+
+
+def stores(paths: Iterable[Path]) -> list[Path]:
+    """The files that are to be read. Raises: NotALegacyStore."""
+    return list(dict.fromkeys(store for path in paths for store in stores_in(path.expanduser())))
+
+
+def import_stores(intake: Intake, paths: Sequence[Path]) -> Account:
+    """Append what stores hold; what was imported before is a duplicate.
+
+    Raises: NotALegacyStore, DatabaseUnavailable.
+    """
+    account = Account(files=len(paths))
+    began = time.monotonic()
+    with Batches(intake, account) as batches:
+        for path, parsed in _rows(paths):
+            count(account, path, parsed)
+            if batches.add(path, parsed):
+                batches.commit()
+    account.seconds = time.monotonic() - began
+    return account
+
+
+def account_of(paths: Sequence[Path]) -> tuple[Account, list[str]]:
+    """What an import would bring, and some of it to look at. Raises: NotALegacyStore."""
+    account = Account(files=len(paths))
+    shown: Counter[str] = Counter()
+    examples = []
+    keys: set[str] = set()
+    for path, parsed in _rows(paths):
+        count(account, path, parsed)
+        for event in parsed.events:
+            known = event.dedupe_key in keys
+            keys.add(event.dedupe_key)
+            account.new += not known
+            account.duplicate += known
+            account.types[event.type] += not known
+            shown[event.type] += 1
+            if shown[event.type] <= EXAMPLES:
+                said = getattr(event.payload, "text", "") or getattr(event.payload, "name", "") or event.stream
+                examples.append(f"{event.type}  {' '.join(said.split())[:60]}")
+    return account, examples
+
+
+def _rows(paths: Sequence[Path]) -> Iterator[tuple[Path, Parsed]]:
+    for path in paths:
+        try:
+            for row in rows_apart(path):
+                yield path, _parsed(row)
+        except NotALegacyStore:
+            if len(paths) == 1:
+                raise
+            yield path, Parsed(1, 0, 0, True, "ignored", kind="not a store")
+        except OSError as problem:
+            yield path, Parsed(0, 0, 0, True, "bad", why=problem.strerror or type(problem).__name__)
+
+
+def _parsed(row: Row) -> Parsed:
+    at = (row.number, 0, 0, True)
+    if row.why:
+        return Parsed(*at, "bad", why=row.why)
+    events, left_out, why = events_of(row.table, row.fields, row.number)
+    if events:
+        return Parsed(*at, "events", tuple(events), why=why)
+    return Parsed(*at, "ignored", kind=left_out) if left_out else Parsed(*at, "bad", why=why)

@@ -1,0 +1,381 @@
+"""Ingest of transcripts: files and folders of them become events, and every line is accounted for."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import msgspec
+
+from memctl.api.write.event_writer import Recorded, Recording
+from memctl.domain.events.event import NewEvent
+from memctl.infra.hooks.capture_policy import Silence, Spans
+from memctl.infra.log import checkpoints
+from memctl.infra.log.append import Appended
+from memctl.infra.transcripts.files import discover
+from memctl.infra.transcripts.reading import START, Checkpoint, Parsed, Transcript
+from memctl.infra.transcripts.sniff import sniff_head
+
+log = logging.getLogger("memctl.ingest")
+
+BATCH = 2000
+"""Events committed at once."""
+
+BATCH_BYTES = 8 * 1024 * 1024
+"""A batch is committed early once its lines hold this much, so memory stays flat."""
+
+FOLLOW_EVERY_S = 1.0
+
+
+class BadLine(msgspec.Struct, frozen=True):
+    """A line, or a part of one, that could not be read or kept, and why. Line 0: the file, from some line on."""
+
+    file: str
+    line: int
+    why: str
+
+
+class Account(msgspec.Struct):
+    """What became of every line. `lines` = those with events + ignored + blank + bad ones without events."""
+
+    files: int = 0
+    unchanged: int = 0
+    """Files that had been read to their end before."""
+    lines: int = 0
+    read_bytes: int = 0
+    with_events: int = 0
+    blank: int = 0
+    incomplete: int = 0
+    new: int = 0
+    duplicate: int = 0
+    variant: int = 0
+    forgotten: int = 0
+    """Events that were forgotten before, and are not kept again."""
+    types: Counter[str] = msgspec.field(default_factory=Counter)
+    """New events by type."""
+    redacted: Counter[str] = msgspec.field(default_factory=Counter)
+    """Secrets and private parts that were replaced by markers, by kind."""
+    ignored: Counter[str] = msgspec.field(default_factory=Counter)
+    bad: list[BadLine] = msgspec.field(default_factory=list)
+    seconds: float = 0.0
+
+    def take(self, kind: str, done: Appended) -> None:
+        """Count what became of an event of that type."""
+        match done.status:
+            case "new":
+                self.new += 1
+                self.types[kind] += 1
+            case "variant":
+                self.variant += 1
+            case "forgotten":
+                self.forgotten += 1
+            case _:
+                self.duplicate += 1
+
+    def as_json(self) -> dict[str, Any]:
+        """The account as `memctl ingest --json` prints it."""
+        return {
+            "files": self.files,
+            "unchanged": self.unchanged,
+            "lines": self.lines,
+            "bytes": self.read_bytes,
+            "events": {
+                "new": self.new,
+                "duplicate": self.duplicate,
+                "variant": self.variant,
+                "forgotten": self.forgotten,
+            },
+            "types": dict(self.types.most_common()),
+            "with_events": self.with_events,
+            "blank": self.blank,
+            "incomplete": self.incomplete,
+            "redacted": dict(self.redacted.most_common()),
+            "ignored": dict(self.ignored.most_common()),
+            "bad": [msgspec.to_builtins(line) for line in self.bad],
+            "seconds": round(self.seconds, 3),
+        }
+
+
+Progress = Callable[[Path, int], None]
+"""Told the file and the bytes of it just read."""
+
+
+def ingest(
+    intake: Recording,
+    paths: Iterable[Path],
+    *,
+    again: bool = False,
+    account: Account | None = None,
+    progress: Progress = lambda path, size: None,
+    silence: Silence | None = None,
+) -> Account:
+    """Read transcripts and append their events; returns the account.
+
+    A file is read on from where it was left, unless `again`, which reads it from its start (what is known already is
+    a duplicate). Each batch is committed whole, together with how far its files were read: stopping at any moment
+    loses nothing. What was said where and while saving was off, as `silence` knows, is passed over. What cannot be
+    read, and what Postgres does not take, is told among the bad. Raises: DatabaseUnavailable, and whatever `progress`
+    raises, once what was read is written.
+    """
+    account = account if account is not None else Account()
+    began = time.monotonic()
+    reading = _Reading(account, {} if again else intake.known(), silence=silence)
+    try:
+        _read_all(intake, paths, reading, progress)
+    finally:
+        account.files += len(reading.files)
+        account.unchanged += reading.unchanged
+        account.seconds += time.monotonic() - began
+    return account
+
+
+def follow(
+    intake: Recording,
+    paths: Iterable[Path],
+    account: Account,
+    tell: Callable[[Account], None],
+    stop: threading.Event,
+    *,
+    agent: str = "",
+    silence: Silence | None = None,
+) -> None:
+    """Ingest again and again as the files grow and new ones come, until told to stop: then what was begun is written
+    and counted. `tell` hears of every change; with `agent`, only that client's files are read.
+    """
+    sources = list(paths)
+    seen: dict[Path, tuple[int, int]] | None = None
+    while not stop.is_set():
+        first, seen, changed = seen is None, seen or {}, []
+        for source in sources:
+            # What is not there, or goes away while it is looked at, may come later.
+            with contextlib.suppress(OSError):
+                for path in discover([source], agent):
+                    with contextlib.suppress(OSError):
+                        status = path.stat()
+                        account.files += not first and path not in seen
+                        if seen.get(path) != (status.st_size, status.st_mtime_ns):
+                            seen[path] = (status.st_size, status.st_mtime_ns)
+                            changed.append(path)
+        before = account.new
+        if changed:
+            _read_all(intake, changed, _Reading(account, intake.known(), silence=silence), lambda path, size: None)
+        if account.new != before:
+            tell(account)
+        stop.wait(FOLLOW_EVERY_S)
+
+
+@dataclass(slots=True)
+class _Reading:
+    """One pass over files."""
+
+    account: Account
+    known: dict[str, Checkpoint]
+    files: set[tuple[int, int]] = field(default_factory=set)
+    """Device and inode of those read: under another name a file is not read again."""
+    unchanged: int = 0
+    silence: Silence | None = None
+
+
+def _read_all(intake: Recording, paths: Iterable[Path], reading: _Reading, progress: Progress) -> None:
+    with Batches(intake, reading.account) as batches:
+        for path in _found(paths, reading.account):
+            _read(reading, path, batches, progress)
+
+
+def _found(sources: Iterable[Path], account: Account) -> Generator[Path]:
+    for source in sources:
+        try:
+            yield from discover([source])
+        except OSError as problem:
+            account.bad.append(BadLine(str(source), 0, _reason(problem)))
+
+
+@dataclass(slots=True)
+class _Batch:
+    """Events, each with the line that it comes from, and how far files are read when they are written."""
+
+    events: list[tuple[NewEvent, Path, int]] = field(default_factory=list)
+    reached: dict[Path, Checkpoint] = field(default_factory=dict)
+    size: int = 0
+
+
+class Batches:
+    """Collects events over files and commits them in batches, each while the next one is being read.
+
+    It may be interrupted at any point: a batch is let go of only once it is handed over, and one that is handed over
+    twice adds nothing. After one that could not be written none is, or a checkpoint would pass over its events.
+    """
+
+    def __init__(self, intake: Recording, account: Account) -> None:
+        self._intake = intake
+        self._account = account
+        self._writer = ThreadPoolExecutor(1, thread_name_prefix="ingest")
+        self._under_way: tuple[_Batch, Future[Recorded]] | None = None
+        self._batch = _Batch()
+
+    def add(self, path: Path, parsed: Parsed) -> bool:
+        """Take in a line's events; True when the batch is full."""
+        batch = self._batch
+        batch.events.extend([(event, path, parsed.number) for event in parsed.events])
+        batch.size += parsed.end - parsed.offset
+        return len(batch.events) >= BATCH or batch.size >= BATCH_BYTES
+
+    def reached(self, path: Path, at: Checkpoint) -> None:
+        """Everything in a file up to there is in this batch or in those before."""
+        self._batch.reached[path] = at
+
+    def commit(self) -> None:
+        """Begin to write what was collected, once the batch before is written."""
+        batch = self._batch
+        if not batch.events and not batch.reached:
+            return
+        prepared = self._intake.prepare([event for event, _, _ in batch.events])
+        self._settle()
+        self._under_way = batch, self._writer.submit(self._intake.write_rest, prepared, batch.reached)
+        self._batch = _Batch()
+
+    def _settle(self) -> None:
+        if self._under_way is None:
+            return
+        batch, writing = self._under_way
+        recorded = writing.result()
+        self._under_way = None
+        account = self._account
+        account.redacted.update(recorded.redactions)
+        appended = iter(recorded.appended)
+        for index, (event, path, line) in enumerate(batch.events):
+            if why := recorded.refused.get(index):
+                account.bad.append(BadLine(str(path), line, f"not kept: {why}"))
+                continue
+            account.take(event.type, next(appended))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        try:
+            self._settle()
+            self.commit()
+            self._settle()
+        except Exception as problem:
+            if error is None:
+                raise
+            if problem is not error:
+                log.warning("what had been read when it ended was not written, and will be read again: %s", problem)
+        finally:
+            self._writer.shutdown()
+
+
+def _read(reading: _Reading, path: Path, batches: Batches, progress: Progress) -> None:
+    """Read a file on from where it was left, into batches; however it ends, what was read whole is noted."""
+    last: tuple[Transcript, Parsed] | None = None
+    off = _Off()
+
+    def note() -> None:
+        if reading.silence is not None:
+            reading.silence.passed_over(checkpoints.name_of(path), off.taken())
+        if last is not None:
+            transcript, parsed = last
+            batches.reached(path, transcript.checkpoint(parsed))
+
+    with contextlib.closing(_lines(reading, path)) as lines:
+        try:
+            for transcript, parsed in lines:
+                progress(path, parsed.end - parsed.offset)
+                if reading.silence is not None:
+                    heard = _heard(parsed, reading.silence)
+                    off.add(parsed, passed_over=heard is not parsed)
+                    parsed = heard
+                count(reading.account, path, parsed)
+                full = batches.add(path, parsed)
+                if not parsed.whole:  # its newline will come: until then it is read again each time
+                    break
+                last = transcript, parsed
+                if full:
+                    note()
+                    batches.commit()
+                    last = None
+        finally:
+            note()
+
+
+def _lines(reading: _Reading, path: Path) -> Generator[tuple[Transcript, Parsed]]:
+    """A file's lines from where it was left. That it cannot be read, or no further, is told among the bad."""
+    try:
+        with Transcript(path) as transcript:
+            if transcript.identity in reading.files:
+                return
+            reading.files.add(transcript.identity)
+            reader = sniff_head(transcript.file)
+            if reader is None:
+                return
+            format = reader(path)
+            start = transcript.resume(reading.known.get(checkpoints.name_of(path), START), format)
+            if start.offset and start.offset == transcript.size:
+                reading.unchanged += 1
+                return
+            for parsed in transcript.parse(format, start):
+                yield transcript, parsed
+    except OSError as problem:
+        reading.account.bad.append(BadLine(str(path), 0, _reason(problem)))
+
+
+class _Off:
+    """Bytes of a file that were passed over since they were last taken: runs of lines, with those between them of which
+    nothing would have been kept."""
+
+    def __init__(self) -> None:
+        self._spans: Spans = []
+        self._goes_on = False
+
+    def add(self, parsed: Parsed, *, passed_over: bool) -> None:
+        if passed_over:
+            at = self._spans.pop()[0] if self._goes_on else parsed.offset
+            self._spans.append((at, parsed.end))
+        self._goes_on = bool(self._spans) and (passed_over or (self._goes_on and not parsed.events))
+
+    def taken(self) -> Spans:
+        taken, self._spans, self._goes_on = self._spans, [], False
+        return taken
+
+
+def _heard(parsed: Parsed, silence: Silence) -> Parsed:
+    """A line without what was said where and while saving was off."""
+    kept = tuple(
+        event for event in parsed.events if not silence.unheard(event.session_id, event.location, event.occurred_at)
+    )
+    if len(kept) == len(parsed.events):
+        return parsed
+    if kept or parsed.why:
+        return msgspec.structs.replace(parsed, events=kept)
+    return msgspec.structs.replace(parsed, events=(), outcome="ignored", kind="off")
+
+
+def _reason(problem: OSError) -> str:
+    return problem.strerror or str(problem) or type(problem).__name__
+
+
+def count(account: Account, path: Path, parsed: Parsed) -> None:
+    """Enter a line in the account; what becomes of its events is told once they are written."""
+    if parsed.outcome == "incomplete":
+        account.incomplete += 1
+        return
+    account.lines += 1
+    account.read_bytes += parsed.end - parsed.offset
+    if parsed.outcome == "events":
+        account.with_events += 1
+    elif parsed.outcome == "ignored":
+        account.ignored[parsed.kind] += 1
+    elif parsed.outcome == "blank":
+        account.blank += 1
+    if parsed.why:
+        account.bad.append(BadLine(str(path), parsed.number, parsed.why))

@@ -1,0 +1,268 @@
+"""Events as a relay sends them: what it read on a developer's machine, on its way into a team's log.
+
+A relay parses and redacts where the words were said; the API redacts once more by its own rules, and appends. Both
+agree by dedupe keys, so whatever is sent twice is kept once.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Sequence, Set
+from typing import Annotated
+from uuid import UUID
+
+import msgspec
+import psycopg
+
+from memctl.api.reading.caller import CALLER
+from memctl.api.reading.pages import projection_named, rows_unseen
+from memctl.api.reading.places import limits_of, locations_told
+from memctl.api.reading.reader import Reader, Readers
+from memctl.api.write.event_writer import Intake, Recorded
+from memctl.domain.events import observations
+from memctl.domain.events.event import (
+    FutureSchemaVersion,
+    Micros,
+    NewEvent,
+    Payload,
+    UnknownEventType,
+    decode_payload,
+    event_types,
+    type_of,
+)
+from memctl.domain.projects.identity import ProjectIdentified, project_stream
+from memctl.domain.projects.key_limits import Limits, around
+from memctl.domain.support import patterns
+from memctl.domain.support.errors import MemctlError
+from memctl.domain.support.json_bodies import read_body
+from memctl.domain.support.location import normalise
+from memctl.infra.database import DatabaseUnavailable
+from memctl.infra.redaction import Prepared
+from memctl.infra.settings import Settings
+
+_STREAM = patterns.compile(r"(?:session/[^/]+|project)/.", patterns.S)
+"""Streams of what happened in a session, and of what git's files said of a place."""
+
+_YEAR_10000 = 253_402_300_800_000_000
+"""In microseconds since 1970."""
+
+NOT_YOURS = "of no project that this key is for"
+
+
+class NotForRelays(MemctlError):
+    """Relays deliver what clients tell, not {type}."""
+
+    exit_code = 2
+    type: str
+
+
+class OfAnotherVersion(MemctlError):
+    """This memctl cannot take what was sent: {why}"""
+
+    hint = "The relay is of a newer version than the API: upgrade the API. Until then the relay keeps what it has."
+    why: str
+
+
+class BadDelivery(MemctlError):
+    """What was sent is no delivery: {why}"""
+
+    exit_code = 2
+    why: str
+
+
+class NoSuchEvent(MemctlError):
+    """There is no event like one of those that were sent: {why}"""
+
+    exit_code = 2
+    why: str
+
+
+class Sent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A `NewEvent` on the wire. `payload` is JSON in the shape of its type and version."""
+
+    type: str
+    version: Annotated[int, msgspec.Meta(ge=1)]
+    stream: str
+    payload: msgspec.Raw
+    occurred_at: Annotated[int, msgspec.Meta(ge=0, lt=_YEAR_10000)]
+    dedupe_key: Annotated[str, msgspec.Meta(min_length=1)]
+    actor: str
+    location: str = ""
+    session_id: str = ""
+    causation_id: UUID | None = None
+    correlation_id: UUID | None = None
+
+
+class Delivery(msgspec.Struct, frozen=True):
+    """A body of `POST /v1/events`."""
+
+    events: list[Sent]
+
+
+def sent(event: NewEvent) -> Sent:
+    """An event as it goes over the wire."""
+    kind = type_of(event.payload)
+    return Sent(
+        type=kind.name,
+        version=kind.version,
+        stream=event.stream,
+        payload=msgspec.Raw(msgspec.json.encode(event.payload)),
+        occurred_at=event.occurred_at,
+        dedupe_key=event.dedupe_key,
+        actor=event.actor,
+        location=event.location,
+        session_id=event.session_id,
+        causation_id=event.causation_id,
+        correlation_id=event.correlation_id,
+    )
+
+
+def received(body: bytes) -> list[NewEvent]:
+    """Events of a body. Raises: BadDelivery, NoSuchEvent, NotForRelays, OfAnotherVersion."""
+    try:
+        delivery = read_body(body, Delivery)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as problem:
+        raise BadDelivery(why=str(problem)) from problem
+    for each in delivery.events:
+        if not _STREAM.match(each.stream):
+            raise BadDelivery(why=f"`{each.stream[:80]}` is no stream of a session or a project")
+    try:
+        return [_event(each) for each in delivery.events]
+    except (UnknownEventType, FutureSchemaVersion) as problem:
+        raise OfAnotherVersion(why=str(problem)) from problem
+    except msgspec.MsgspecError as problem:
+        raise NoSuchEvent(why=str(problem)) from problem
+
+
+def _event(each: Sent) -> NewEvent:
+    kind = event_types().get(each.type)
+    if kind is not None and not _is_told_by_clients(kind.payload):
+        raise NotForRelays(type=each.type)
+    of_project = kind is not None and kind.payload is ProjectIdentified
+    if of_project is each.stream.startswith("session/"):
+        raise NoSuchEvent(why=f"{each.type[:80]!r} in the stream {each.stream[:80]!r}")
+    return NewEvent(
+        stream=each.stream,
+        payload=decode_payload(each.type, each.version, bytes(each.payload)),
+        occurred_at=Micros(each.occurred_at),
+        dedupe_key=each.dedupe_key,
+        actor=each.actor,
+        location=each.location,
+        session_id=each.session_id,
+        causation_id=each.causation_id,
+        correlation_id=each.correlation_id,
+    )
+
+
+def confined(event: NewEvent) -> NewEvent:
+    """An event as it is kept that a caller limited to projects told: folds take it to show nothing of other places."""
+    if not hasattr(event.payload, "confined"):
+        return event
+    return msgspec.structs.replace(event, payload=msgspec.structs.replace(event.payload, confined=True))
+
+
+def _is_told_by_clients(payload: type[Payload]) -> bool:
+    return payload is ProjectIdentified or payload.__module__ == observations.__name__
+
+
+class Deliveries:
+    """Takes batches of events for one space, one after the other. For several threads."""
+
+    def __init__(self, settings: Settings, readers: Readers) -> None:
+        self._settings = settings
+        self._readers = readers
+        self._intake: Intake | None = None
+        self._lock = threading.Lock()
+
+    def take(self, body: bytes) -> Recorded:
+        """Keep what a relay sent: what is returned is committed. An event that is refused for good is told by its
+        index; the others are kept. Raises: what `received` raises, and DatabaseUnavailable."""
+        events = received(body)
+        refused: dict[int, str] = {}
+        if CALLER.get().projects is not None:
+            refused, events = self._not_theirs(events), [confined(event) for event in events]
+        kept = [index for index in range(len(events)) if index not in refused]
+        with self._lock:
+            try:
+                recorded = self._kept([events[index] for index in kept])
+            except (DatabaseUnavailable, psycopg.Error):
+                # The connection may have been lost long ago; what was committed all the same is a duplicate now.
+                self._close()
+                recorded = self._kept([events[index] for index in kept])
+        refused |= {kept[index]: why for index, why in recorded.refused.items()}
+        return msgspec.structs.replace(recorded, refused=refused)
+
+    def close(self) -> None:
+        with self._lock:
+            self._close()
+
+    def _kept(self, events: list[NewEvent]) -> Recorded:
+        if self._intake is None:
+            self._intake = Intake(self._settings, identify=False)
+        prepared: Prepared = self._intake.prepare(events)
+        return msgspec.structs.replace(self._intake.write_rest(prepared), log=self._intake.installation)
+
+    def _close(self) -> None:
+        if self._intake is not None:
+            self._intake.close()
+            self._intake = None
+
+    def _not_theirs(self, events: Sequence[NewEvent]) -> dict[int, str]:
+        """Events that a caller limited to projects may not tell, by index: of other places, or of a session of which it
+        may not be told."""
+
+        def look(reader: Reader) -> dict[int, str]:
+            limits = limits_of(reader)
+            assert limits is not None
+            claims = {
+                index: event.location
+                for index, event in enumerate(events)
+                if isinstance(event.payload, ProjectIdentified)
+                and event.payload.location == event.location
+                and limits.may_claim(event.location, event.payload.remote)
+            }
+            sessions = rows_unseen(reader, projection_named("sessions"), [event.stream for event in events])
+            worked = {stream: locations_told(row) or set() for stream, row in sessions.items()}
+            named = {event.location for event in events}.union(*worked.values())
+            claimed = {*claims.values(), *_claimed(reader, limits, named)}
+            theirs = {at for at in named if limits.holds(at, claimed)}
+            # A session whose list of places is full is shown to nobody limited, but may be told on where it was begun.
+            foreign = {stream for stream, at in worked.items() if not at or not at <= theirs}
+            # A session's lines do not all say where they are of, and what did say so may not be folded yet.
+            streams = {event.stream for event in events if event.location in theirs} | set(worked)
+            streams |= _told_at(reader, {event.stream for event in events} - streams, limits, claimed)
+            return {
+                index: NOT_YOURS
+                for index, event in enumerate(events)
+                if (isinstance(event.payload, ProjectIdentified) and index not in claims)
+                or event.stream in foreign
+                or (event.location not in theirs and (event.location or event.stream not in streams))
+            }
+
+        return self._readers.read(look)
+
+
+def _told_at(reader: Reader, streams: Set[str], limits: Limits, claimed: Set[str]) -> set[str]:
+    """Those of the streams of which the log, folded or not, tells places, and only such as the limits hold."""
+    if not streams:
+        return set()
+    told = reader.connection.execute(
+        "SELECT stream, array_agg(DISTINCT location) FROM memctl.events"
+        " WHERE space_id = %s AND stream = ANY(%s) AND location <> '' GROUP BY stream",
+        [reader.space_id, list(streams)],
+    )
+    return {stream for stream, places in told if all(limits.holds(at, claimed) for at in places)}
+
+
+def _claimed(reader: Reader, limits: Limits, paths: Iterable[str]) -> set[str]:
+    """Of the paths and what holds them, those that were said to have one of the limits' remotes: it may not be folded
+    yet."""
+    wanted = {at for path in paths if not limits.holds(path) for at in around(normalise(path))}
+    if not wanted:
+        return set()
+    found = reader.connection.execute(
+        "SELECT DISTINCT location FROM memctl.events WHERE space_id = %s AND stream = ANY(%s)"
+        " AND type = 'project.identified' AND location = ANY(%s)",
+        [reader.space_id, [project_stream(remote) for remote in limits.given], list(wanted)],
+    )
+    return {row[0] for row in found}

@@ -1,0 +1,178 @@
+"""A team's log behind its API, kept to as if it were at hand: what `Intake` does over Postgres, over HTTP.
+
+Parsing, redaction, and what git says of a checkout happen here, where the words were said; the API redacts once more.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from pathlib import Path
+
+import msgspec
+
+from memctl.api.client import Client, Refused, Unreachable
+from memctl.api.write.event_writer import Away, EventsRefused, Recorded
+from memctl.api.write.identify import Identifier
+from memctl.api.write.remote_ingest import Delivery, Sent, sent
+from memctl.domain.events.event import NewEvent
+from memctl.infra.hooks.remote_progress import Checkpoints, Notes, State
+from memctl.infra.log.append import Appended
+from memctl.infra.redaction import Prepared, prepare_all, redactor_for
+from memctl.infra.settings import Settings, SettingsInvalid, read_token
+from memctl.infra.transcripts.reading import Checkpoint
+
+log = logging.getLogger("memctl.relay")
+
+MOST_BYTES = 4 << 20
+"""Of events in one request."""
+
+PATIENCE_S = 30.0
+
+_REFUSES_KEY = (401, 403)
+_OF_ANOTHER_SPACE = 421
+_OF_ANOTHER_VERSION = (404, 405, 409, 422)
+
+
+class ApiAway(Away):
+    """The team's API does not take anything now: {why}"""
+
+
+class KeyRefused(Away):
+    """The team's API refuses this machine's key: {why}"""
+
+    hint = "have a new one made (`memctl keys add`), and put it into the file that api_token_file names"
+
+
+class SpaceRefused(Away):
+    """The team's API refuses the space that this relay names: {why}"""
+
+    hint = "set `space` on this machine to the team's, or not at all; `memctl config` tells where it is set"
+
+
+class ApiOutdated(Away):
+    """The team's API does not know what this relay sends: {why}"""
+
+    hint = "bring the API and the relay to one version"
+
+
+class RemoteIntake:
+    """Appends to a team's log, over one connection to its API. Not for several threads.
+
+    `notes` hear how it goes. A key in a file is read when this is opened, which is `lost` once there is another.
+    """
+
+    def __init__(self, settings: Settings, notes: Notes, checkpoints: Checkpoints) -> None:
+        self.settings = settings
+        self._notes = notes
+        self._checkpoints = checkpoints
+        self._read_for = checkpoints.log
+        try:
+            self._token = self._given()
+        except SettingsInvalid as problem:
+            raise self._away("refused", KeyRefused(why=str(problem))) from problem
+        self._key = sha256(self._token.encode()).hexdigest()
+        if checkpoints.goes_by(self._key):
+            log.warning(
+                "this machine has another key: of what the API refused with the one before, transcripts are told from"
+                " their beginning, when a hook names them or a session starts beside them"
+            )
+        self._client = Client(
+            settings.require("api_url"), self._token, patience_s=PATIENCE_S, space=settings.space_meant
+        )
+        self._redactor = redactor_for(settings)
+        self._identifier = Identifier()
+
+    @property
+    def lost(self) -> bool:
+        """Whether the file holds another key by now."""
+        try:
+            return self._given() != self._token
+        except SettingsInvalid:  # it may be about to be written: the one before is good until it is refused
+            return False
+
+    def _given(self) -> str:
+        file = self.settings.api_token_file
+        return (read_token(file) if file else self.settings.api_token) or ""
+
+    def known(self) -> dict[str, Checkpoint]:
+        """How far each file was read, by `checkpoints.name_of` its path."""
+        self._read_for = self._checkpoints.log
+        return self._checkpoints.known()
+
+    def record(self, events: Sequence[NewEvent]) -> Recorded:
+        """Redact and send; what is returned is in the team's log. Raises: EventsRefused, Away; then some may be."""
+        recorded = self.write_rest(self.prepare(events))
+        if recorded.refused:
+            raise EventsRefused(why=next(iter(recorded.refused.values())))
+        return recorded
+
+    def prepare(self, events: Sequence[NewEvent]) -> Prepared:
+        """Clean, redact and cap."""
+        return prepare_all(events, self._redactor)
+
+    def write_rest(self, prepared: Prepared, reached: Mapping[Path, Checkpoint] | None = None) -> Recorded:
+        """Send what was prepared; events that the API refuses are left out, and told. Once all of it is in the team's
+        log, how far files were read is noted here. Raises: Away."""
+        # First where it was: a key for certain projects opens by that.
+        self._send(self.prepare(self._identifier.about(prepared.events)).events)
+        appended, refused = self._send(prepared.events)
+        if reached and refused:
+            self._checkpoints.refused(self._key)
+        if reached:
+            self._checkpoints.save(reached, self._read_for)
+        return Recorded(tuple(appended), dict(prepared.redactions), refused)
+
+    def close(self) -> None:
+        self._client.close()
+
+    def _send(self, events: Sequence[NewEvent]) -> tuple[list[Appended], dict[int, str]]:
+        appended: list[Appended] = []
+        refused: dict[int, str] = {}
+        batch: list[Sent] = []
+        size = first = 0
+        for event in events:
+            one = sent(event)
+            if batch and size + len(one.payload) > MOST_BYTES:
+                self._post(batch, first, appended, refused)
+                first, size, batch = first + len(batch), 0, []
+            batch.append(one)
+            size += len(one.payload)
+        if batch:
+            self._post(batch, first, appended, refused)
+        return appended, refused
+
+    def _post(self, batch: list[Sent], first: int, appended: list[Appended], refused: dict[int, str]) -> None:
+        try:
+            told = self._client.deliver(msgspec.json.encode(Delivery(batch)))
+            recorded = msgspec.convert(told, Recorded, strict=False)
+        except Unreachable as problem:
+            raise self._away("waiting", ApiAway(why=problem.why)) from problem
+        except Refused as problem:
+            raise self._why(problem) from problem
+        except msgspec.ValidationError as problem:
+            raise self._away("outdated", ApiOutdated(why="its answer cannot be read")) from problem
+        if recorded.log and self._checkpoints.keeps(recorded.log):
+            log.warning(
+                "the team's log is another one, as after a restore: transcripts that were read are told it from their"
+                " beginning, when a hook names them or a session starts beside them; what hooks alone told since that"
+                " backup is lost"
+            )
+        appended += recorded.appended
+        refused |= {first + index: why for index, why in recorded.refused.items()}
+        self._notes.took(len(recorded.appended))
+
+    def _why(self, problem: Refused) -> Away:
+        if problem.status in _REFUSES_KEY:
+            return self._away("refused", KeyRefused(why=str(problem)))
+        if problem.status == _OF_ANOTHER_SPACE:
+            return self._away("refused", SpaceRefused(why=str(problem)))
+        if problem.status in _OF_ANOTHER_VERSION:
+            return self._away("outdated", ApiOutdated(why=str(problem)))
+        return self._away("waiting", ApiAway(why=str(problem)))
+
+    def _away(self, state: State, problem: Away) -> Away:
+        if self._notes.failed(state, str(problem)) and state != "waiting":
+            log.error("%s; what is told is kept here until then. %s", problem, problem.hint or "")
+        return problem

@@ -1,0 +1,164 @@
+"""Reads the transcripts that hooks point to, from where each was left, beside the door.
+
+A hook tells what its client chose to tell; the transcript has the rest. A client writes it behind its hooks, so a file
+is read soon after a hook has named it, and once more when it had time to settle.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import heapq
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from memctl.api.write.event_writer import OUTAGES, Intake, Recording
+from memctl.api.write.ingest import ingest
+from memctl.domain.support.errors import MemctlError
+from memctl.infra.hooks.capture_policy import Silence
+from memctl.infra.log import checkpoints
+from memctl.infra.settings import Settings
+from memctl.infra.transcripts.reading import Checkpoint
+
+log = logging.getLogger("memctl.door")
+
+SOON_S = 0.2
+"""Hooks that run at the same moment ask for one reading."""
+
+SETTLED_S = 3.0
+"""After this time a client has written what belongs to a hook."""
+
+AGAIN_S, MOST_AGAIN_S = 1.0, 60.0
+"""Between attempts at what could not be kept for now: the first, doubled up to the second."""
+
+SUFFIX = ".jsonl"
+WHOLE = ".json"
+"""Of sessions that a client keeps as one document."""
+
+
+class TranscriptReader(threading.Thread):
+    """Reads named transcripts one after the other, on a thread of its own, until it is stopped.
+
+    What cannot be kept for now, as Postgres or the team's API is away, it tries again; what it does not get to as the
+    door ends, the next hook of that session or the next session's start asks for again.
+    """
+
+    def __init__(self, settings: Settings, open_intake: Callable[[Settings], Recording] = Intake) -> None:
+        super().__init__(name="transcripts", daemon=True)
+        self._settings = settings
+        self._open_intake = open_intake
+        self._changed = threading.Condition()
+        self._due: list[tuple[float, str, bool]] = []
+        """A heap: when, which file, and whether its neighbours are to be read, too."""
+        self._stopping = False
+        self._intake: Recording | None = None
+        self._pause = 0.0
+        """How long nothing is tried after what could not be kept; 0 while all is."""
+        self._not_before = 0.0
+        """When that is over."""
+
+    def read(self, path: str, *, neighbours: bool = False) -> None:
+        """Have a transcript read. `neighbours`: also those beside it that were read before and have grown since, whose
+        sessions ended without a word."""
+        if not path.endswith((SUFFIX, WHOLE)) or not Path(path).is_absolute():
+            return
+        now = time.monotonic()
+        with self._changed:
+            for delay, wider in ((SOON_S, neighbours), (SETTLED_S, False)):
+                if not any(other == path and now < at <= now + delay and w >= wider for at, other, w in self._due):
+                    heapq.heappush(self._due, (now + delay, path, wider))
+            self._changed.notify()
+
+    def stop(self) -> None:
+        """End, after the batch that is being written."""
+        with self._changed:
+            self._stopping = True
+            self._changed.notify()
+
+    def run(self) -> None:
+        while (asked := self._next()) is not None:
+            path, neighbours = asked
+            try:
+                self._read(Path(path), neighbours)
+                self._pause = 0.0
+            except Stopped:
+                break
+            except OUTAGES as problem:
+                if not self._pause:
+                    log.warning("transcripts cannot be read for now: %s", problem)
+                self._drop_intake()
+                self._put_off(path, neighbours)
+            except Exception as problem:
+                kind = problem if isinstance(problem, MemctlError) else type(problem).__name__
+                log.warning("a transcript could not be read, and will be when it is named again: %s", kind)
+                self._drop_intake()
+        self._drop_intake()
+
+    def _next(self) -> tuple[str, bool] | None:
+        with self._changed:
+            while not self._stopping:
+                wait = max(self._due[0][0], self._not_before) - time.monotonic() if self._due else None
+                if wait is not None and wait <= 0:
+                    _, path, neighbours = heapq.heappop(self._due)
+                    return path, neighbours
+                self._changed.wait(wait)
+        return None
+
+    def _put_off(self, path: str, neighbours: bool) -> None:
+        """Have it tried again after a pause, in which nothing else is tried either: each would lengthen it."""
+        self._pause = min(max(2 * self._pause, AGAIN_S), MOST_AGAIN_S)
+        with self._changed:
+            self._not_before = time.monotonic() + self._pause
+            if not any(other == path and wider >= neighbours for _, other, wider in self._due):
+                heapq.heappush(self._due, (self._not_before, path, neighbours))
+
+    def _read(self, path: Path, neighbours: bool) -> None:
+        if self._intake is None or self._intake.lost:
+            self._intake = self._open_intake(self._settings)
+        paths = [path, *_of_subagents(path)]
+        if neighbours:
+            known = self._intake.known()
+            paths += [other for other in _beside(path) if _grown(other, known)]
+        # As it is now: what is passed over is not read again.
+        silence = Silence(self._settings)
+        # `Path.is_file` raises over a name that is too long, or a folder that is not ours to look into.
+        files = [each for each in paths if os.path.isfile(each)]
+        account = ingest(self._intake, files, progress=self._go_on, silence=silence)
+        for bad in account.bad:
+            log.warning("line %d of transcript %s: %s", bad.line, Path(bad.file).name, bad.why)
+
+    def _go_on(self, path: Path, size: int) -> None:
+        if self._stopping:
+            raise Stopped
+
+    def _drop_intake(self) -> None:
+        if self._intake is not None:
+            with contextlib.suppress(Exception):
+                self._intake.close()
+            self._intake = None
+
+
+class Stopped(Exception):
+    """The door is closing. What was read whole is written first (`memctl.api.write.ingest`)."""
+
+
+def _of_subagents(path: Path) -> Iterator[Path]:
+    """The transcripts of a session's subagents: Claude Code keeps them in a folder named like the session's file."""
+    with contextlib.suppress(OSError):
+        yield from sorted(path.with_suffix("").glob(f"subagents/*{SUFFIX}"))
+
+
+def _beside(path: Path) -> Iterator[Path]:
+    with contextlib.suppress(OSError):
+        yield from (other for other in sorted(path.parent.glob(f"*{SUFFIX}")) if other != path)
+
+
+def _grown(path: Path, known: dict[str, Checkpoint]) -> bool:
+    at = known.get(checkpoints.name_of(path))
+    try:
+        return at is not None and path.stat().st_size != at.offset
+    except OSError:
+        return False

@@ -1,0 +1,139 @@
+"""Core memory: a few short sections that are always in context (MemGPT), edited with the version in hand."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Annotated, ClassVar
+from uuid import UUID
+
+import msgspec
+
+from memctl.domain.events.command import BadCommand, Command, command
+from memctl.domain.events.event import Event, Payload, event
+from memctl.domain.events.event_order import preferred
+from memctl.domain.support.errors import MemctlError
+
+LONGEST_SECTION = 2_000
+"""Characters."""
+
+CORE = "core/memory"
+"""Stream of all sections of a space."""
+
+Section = Annotated[str, msgspec.Meta(min_length=1, max_length=40, pattern=r"^[\w][\w -]*$")]
+
+
+class SectionFull(MemctlError):
+    """Section {section!r} would have {length} characters; {longest} are the most."""
+
+    exit_code = 2
+    hint = "Replace something in it by something shorter."
+
+
+class SectionChanged(MemctlError):
+    """Section {section!r} is at version {version} by now, not {expected}."""
+
+    exit_code = 2
+    hint = "Read it again, then say what you want of it as it is."
+
+
+class NotInSection(MemctlError):
+    """Section {section!r} does not hold {text!r}."""
+
+    exit_code = 2
+    hint = "The text to be replaced has to stand there exactly so, and once."
+
+
+class _Edited(Payload, frozen=True, kw_only=True, omit_defaults=True):
+    """`text` is the section's whole text after the edit, its `version`-th; so the last one tells all."""
+
+    section: str
+    text: str
+    version: int
+
+
+@event("core_memory.appended")
+class CoreMemoryAppended(_Edited, frozen=True, kw_only=True, omit_defaults=True):
+    """A line was added to a section of core memory. `text` is the whole section then, `version` counts from 1."""
+
+    content: str = ""
+
+
+@event("core_memory.replaced")
+class CoreMemoryReplaced(_Edited, frozen=True, kw_only=True, omit_defaults=True):
+    """A part of a section was replaced, or left out where `new` is empty. `text` is the whole section then."""
+
+    old: str = ""
+    new: str = ""
+
+
+Edited = CoreMemoryAppended | CoreMemoryReplaced
+
+
+class _Edit(Command, frozen=True, kw_only=True):
+    reads: ClassVar[bool] = True
+
+    section: Section
+    version: int | None = None
+    """The version that the edit is meant for; any where it is None."""
+
+    @property
+    def stream(self) -> str:
+        return CORE
+
+    def repeats(self, history: Sequence[Event]) -> Sequence[Event]:
+        """The section's last edit, which repeats the one before, and so on; other sections are none of its business."""
+        told: dict[UUID, list[Event]] = defaultdict(list)
+        for e in history:
+            told[e.delivery_id].append(e)
+        # As the read model has it, and not the one that was appended last: an import may bring earlier edits later.
+        edits = [
+            (e.payload.version, e.occurred_at, str(e.delivery_id), e)
+            for e in map(preferred, told.values())
+            if isinstance(e.payload, Edited) and e.payload.section == self.section
+        ]
+        return [max(edits)[-1]] if edits else []
+
+    def found(self, history: Sequence[Event]) -> tuple[str, int]:
+        """The section's text and version. Raises: SectionChanged where it is not the version that was meant."""
+        edits = [e.payload for e in self.repeats(history) if isinstance(e.payload, Edited)]
+        text, version = (edits[-1].text, edits[-1].version) if edits else ("", 0)
+        if self.version not in (None, version):
+            raise SectionChanged(section=self.section, version=version, expected=self.version)
+        return text, version
+
+    def fitting(self, text: str) -> str:
+        """The text, where it fits a section. Raises: SectionFull."""
+        if len(text) > LONGEST_SECTION:
+            raise SectionFull(section=self.section, length=len(text), longest=LONGEST_SECTION)
+        return text
+
+
+@command("core-append")
+class AppendCoreMemory(_Edit, frozen=True, kw_only=True):
+    """Add a line to a section of core memory; a new name begins a section."""
+
+    content: Annotated[str, msgspec.Meta(min_length=1, max_length=LONGEST_SECTION)]
+
+    def decide(self, history: Sequence[Event]) -> CoreMemoryAppended:
+        text, version = self.found(history)
+        content = self.content.strip()
+        if not content:
+            raise BadCommand(why="there is nothing to append")
+        whole = self.fitting(f"{text}\n{content}" if text else content)
+        return CoreMemoryAppended(section=self.section, text=whole, version=version + 1, content=content)
+
+
+@command("core-replace")
+class ReplaceCoreMemory(_Edit, frozen=True, kw_only=True):
+    """Put `new` where `old` stands in a section, or leave it out where `new` is empty."""
+
+    old: Annotated[str, msgspec.Meta(min_length=1, max_length=LONGEST_SECTION)]
+    new: Annotated[str, msgspec.Meta(max_length=LONGEST_SECTION)] = ""
+
+    def decide(self, history: Sequence[Event]) -> CoreMemoryReplaced:
+        text, version = self.found(history)
+        if text.count(self.old) != 1:
+            raise NotInSection(section=self.section, text=self.old)
+        whole = self.fitting(text.replace(self.old, self.new).strip("\n"))
+        return CoreMemoryReplaced(section=self.section, text=whole, version=version + 1, old=self.old, new=self.new)

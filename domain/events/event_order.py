@@ -1,0 +1,410 @@
+"""In which order the events of one stream happened, and which of them tell the same thing.
+
+Clocks lie: in two thirds of real sessions, timestamps run backwards somewhere. So a line is never before the line it
+answers, an ordinal line never before the ordinal lines above it, and a tool's outcome never before its call. The
+order is a function of the set of events alone.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from operator import attrgetter
+from typing import TypeVar
+from uuid import UUID
+
+import msgspec
+
+from memctl.domain.events.event import Event, Micros, Payload
+from memctl.domain.events.observations import (
+    NoticeReceived,
+    Observation,
+    PromptSubmitted,
+    ResponseReceived,
+    SessionStarted,
+    ToolCalled,
+    ToolOutcome,
+)
+from memctl.domain.events.recalls import MemoryRecalled
+from memctl.domain.events.statements import Statement
+
+Told = Observation | Statement
+
+Key = tuple[int, ...]
+"""Raised time in microseconds, depth under its parents (or line ordinal), block, delivery id; of what memory told, the
+key of what asked for it and its own delivery id."""
+
+T = TypeVar("T", bound=Payload)
+
+
+class Placed(msgspec.Struct, frozen=True, gc=False):
+    """An event at its place: `when` is its raised time, `payload` what all its tellings say together.
+
+    `event` is the transcript's block once it is in, the hook's delivery until then; `cite` is the id of its delivery.
+    """
+
+    event: Event
+    payload: Told
+    cite: UUID
+    when: Micros
+    key: Key
+    telling: str
+    """Equal for what a hook and a transcript tell alike; empty for what only one of them tells."""
+    hook: UUID | None = None
+    """The hook's delivery that the transcript's block took the place of."""
+
+
+_BY_KEY = attrgetter("key")
+
+_LONGEST_ORDINAL = 20
+"""Characters of a line's name that is read as an ordinal: Python refuses numbers of some thousand digits."""
+
+
+class _Line(msgspec.Struct, frozen=True, gc=False):
+    raised: int
+    depth: int
+    own: int
+    parent: str
+
+
+class Ordering:
+    """Orders a stream's events as they come, and says when it cannot take one in without beginning anew."""
+
+    def __init__(self) -> None:
+        self._events: set[int] = set()
+        self._deliveries: set[int] = set()
+        """Ids seen, as integers: the hash of a UUID is computed in Python."""
+        self._lines: dict[str, _Line] = {}
+        self._awaited: set[str] = set()
+        """Lines that were named as a parent and have not come."""
+        self._ordinal = (-1, 0)
+        """The highest ordinal so far, and the raised time there."""
+        self._calls: dict[str, Key] = {}
+        self._outcomes: set[str] = set()
+        self._told: dict[str, tuple[int, int]] = {}
+        """By telling: how often a transcript and how often a hook told it."""
+        self._last: Key | None = None
+        self._last_aside: Key | None = None
+        self._asking: dict[int, Key] = {}
+        """Where hooks stand that may have asked memory, by their deliveries."""
+        self._unasked: set[int] = set()
+        """Deliveries that memory answered and that have not come."""
+        self._hooked = False
+        """A hook has told something. Until then nothing need be known again by its words, which is dear to prepare."""
+
+    def place(self, events: Iterable[Event]) -> list[Placed] | None:
+        """The events that are new, in order, all behind those placed before but for asides.
+
+        None when one of them does not sort last, tells again what an earlier one told, or is another version of one;
+        then nothing was changed.
+        """
+        came = list(events)
+        fresh: dict[int, tuple[Event, Told]] = {}
+        for event in came:
+            if event.event_id.int in self._events or not isinstance(event.payload, Told):
+                continue
+            delivery = event.delivery_id.int
+            if delivery in self._deliveries:
+                return None
+            known = fresh.get(delivery)
+            if known is None or (known[0].event_id != event.event_id and _version(event) < _version(known[0])):
+                fresh[delivery] = (event, event.payload)
+        if not fresh:
+            return []
+        if not self._hooked and any(seen.via == "hook" for _, seen in fresh.values() if isinstance(seen, Observation)):
+            if self._last is not None:
+                return None
+            self._hooked = True
+        lines = self._place_lines(fresh.values())
+        entries = None if lines is None else self._keyed(fresh, lines)
+        if lines is None or entries is None:
+            return None
+        if self._last is not None and any(not is_aside(each) for each in entries if each.key <= self._last):
+            return None
+        # The latest title counts, so among themselves these have to come in order.
+        asides = [each.key for each in entries if each.key[0] <= 0 and is_aside(each)]
+        if asides and self._last_aside is not None and asides[0] <= self._last_aside:
+            return None
+        placed = self._paired(entries)
+        if placed is None or (self._hooked and not self._answered(placed)):
+            return None
+        self._events.update(event.event_id.int for event in came)
+        self._deliveries.update(fresh)
+        self._remember(entries, lines)
+        last = max(entries[-1].key, placed[-1].key)
+        self._last = last if self._last is None else max(self._last, last)
+        self._last_aside = asides[-1] if asides else self._last_aside
+        return placed
+
+    def _place_lines(self, events: Iterable[tuple[Event, Told]]) -> dict[str, _Line] | None:
+        times: dict[str, int] = {}
+        parents: dict[str, str] = {}
+        for event, seen in events:
+            if line := seen.line:
+                own = times.get(line)
+                if own is None:
+                    times[line], parents[line] = event.occurred_at, seen.parent
+                else:
+                    times[line], parents[line] = max(own, event.occurred_at), max(parents[line], seen.parent)
+        placed: dict[str, _Line] = {}
+        ordinals: list[tuple[int, str]] = []
+        for line, own in times.items():
+            known = self._lines.get(line)
+            if known is not None:
+                if (own, parents[line]) != (known.own, known.parent):
+                    return None
+                placed[line] = known
+            elif line in self._awaited:
+                return None
+            elif _is_ordinal(line):
+                ordinals.append((int(line[1:]), line))
+        ordinals.sort()
+        highest, raised = self._ordinal
+        if ordinals and ordinals[0][0] <= highest:  # `#7` and `#07` are two lines of one place
+            return None
+        for ordinal, line in ordinals:
+            raised = max(raised, times[line])
+            placed[line] = _Line(raised, ordinal, times[line], parents[line])
+        for line in times:
+            if line not in placed:
+                _climb(line, times, parents, placed, self._lines)
+        return placed
+
+    def _keyed(self, fresh: Mapping[int, tuple[Event, Told]], lines: Mapping[str, _Line]) -> list[Placed] | None:
+        """One entry for each event, in order; None where a tool's call came after its outcome, or an outcome again."""
+        entries: list[Placed] = []
+        outcomes: list[tuple[str, Placed]] = []
+        calls: dict[str, Key] = {}
+        for delivery, (event, seen) in fresh.items():
+            if seen.line:
+                line = lines[seen.line]
+                key = (line.raised, line.depth, seen.block, delivery)
+            else:
+                key = (event.occurred_at, 0, seen.block, delivery)
+            entry = Placed(event, seen, event.delivery_id, Micros(key[0]), key, self._telling(seen))
+            if isinstance(seen, ToolCalled) and seen.call:
+                if seen.call in self._calls or seen.call in self._outcomes:
+                    return None
+                calls[seen.call] = min(calls.get(seen.call, key), key)
+            elif isinstance(seen, ToolOutcome) and seen.call:
+                if seen.call in self._outcomes:
+                    return None
+                outcomes.append((seen.call, entry))
+                continue
+            entries.append(entry)
+        for call, entry in outcomes:
+            asked = calls.get(call) or self._calls.get(call)
+            if asked is not None and entry.key[:3] <= asked[:3]:
+                key = (asked[0], asked[1] + 1, entry.key[2], entry.key[3])
+                entry = msgspec.structs.replace(entry, key=key, when=Micros(key[0]))
+            entries.append(entry)
+        entries.sort(key=_BY_KEY)
+        return entries
+
+    def _telling(self, seen: Told) -> str:
+        """What a hook and a transcript would tell alike; empty for what only one of them tells, or could tell."""
+        if isinstance(seen, ToolCalled):
+            return f"call:{seen.call}" if seen.call else ""
+        if isinstance(seen, ToolOutcome):
+            return f"outcome:{seen.call}" if seen.call else ""
+        if not self._hooked:
+            return ""
+        if isinstance(seen, PromptSubmitted):
+            return prompt_about(seen.text)
+        if isinstance(seen, ResponseReceived):
+            return f"answer:{text_digest(seen.text)}" if seen.kind == "text" else ""
+        if isinstance(seen, SessionStarted):
+            return f"started:{seen.source}"
+        return ""
+
+    def _paired(self, entries: Sequence[Placed]) -> list[Placed] | None:
+        """One entry for each thing told: hook and transcript together, in the transcript's place."""
+        placed: list[Placed] = []
+        groups: dict[str, list[Placed]] = {}
+        for entry in entries:
+            if entry.telling:
+                groups.setdefault(entry.telling, []).append(entry)
+            else:
+                placed.append(entry)
+        for telling, group in groups.items():
+            if telling.startswith(_OF_ONE_USE):
+                # A use of a tool has one id: whatever tells it again is the same telling.
+                if len(group) > 1:
+                    group.sort(key=_by_hook)
+                placed.append(_merged(group[0], group[1:]))
+                continue
+            hooks = [entry for entry in group if _by_hook(entry)]
+            transcripts = [entry for entry in group if not _by_hook(entry)] if hooks else group
+            by_transcript, by_hook = self._told.get(telling, (0, 0))
+            if (transcripts and by_hook > by_transcript) or (hooks and by_transcript > by_hook):
+                return None
+            placed.extend(_merged(entry, hooks[k : k + 1]) for k, entry in enumerate(transcripts))
+            placed.extend(hooks[len(transcripts) :])
+        placed.sort(key=_BY_KEY)
+        return placed
+
+    def _answered(self, placed: list[Placed]) -> bool:
+        """Put what memory told behind the hook that asked for it: its own clock is of after the search, and that of the
+        prompt may be raised. False where it belongs among what was placed before."""
+        asking = {
+            (each.hook or each.cite).int: each.key
+            for each in placed
+            if isinstance(each.payload, _ASKING) and (each.hook is not None or _by_hook(each))
+        }
+        if not self._unasked.isdisjoint(asking):
+            return False
+        unasked = set()
+        for place, each in enumerate(placed):
+            if not isinstance(each.payload, MemoryRecalled) or (by := each.payload.asked_by) is None:
+                continue
+            asked = asking.get(by.int) or self._asking.get(by.int)
+            if asked is None:
+                unasked.add(by.int)
+                continue
+            key = (*asked, each.event.delivery_id.int)
+            if self._last is not None and key <= self._last:
+                return False
+            placed[place] = msgspec.structs.replace(each, key=key, when=Micros(key[0]))
+        placed.sort(key=_BY_KEY)
+        self._asking.update(asking)
+        self._unasked |= unasked
+        return True
+
+    def _remember(self, entries: Sequence[Placed], lines: Mapping[str, _Line]) -> None:
+        for entry in entries:
+            seen, telling = entry.payload, entry.telling
+            if isinstance(seen, ToolCalled) and seen.call:
+                self._calls[seen.call] = min(self._calls.get(seen.call, entry.key), entry.key)
+            elif isinstance(seen, ToolOutcome) and seen.call:
+                self._outcomes.add(seen.call)
+            elif telling:
+                by_transcript, by_hook = self._told.get(telling, (0, 0))
+                hook = seen.via == "hook"
+                self._told[telling] = (by_transcript + (not hook), by_hook + hook)
+        self._lines.update(lines)
+        for name, line in lines.items():
+            if _is_ordinal(name) and line.depth >= self._ordinal[0]:
+                self._ordinal = (line.depth, max(line.raised, self._ordinal[1]))
+            if line.parent and line.parent not in self._lines:
+                self._awaited.add(line.parent)
+
+
+_ASKING = (PromptSubmitted, SessionStarted)
+
+
+def is_aside(placed: Placed) -> bool:
+    """Whether this is a title without a time, which sorts before all that has one.
+
+    Some clients write one again every few lines. It names the session and does nothing else, so their order among
+    themselves is enough.
+    """
+    seen = placed.payload
+    return (
+        isinstance(seen, NoticeReceived)
+        and seen.kind == "title"
+        and placed.key[0] <= 0
+        and seen.line[:1] == "#"
+        and not (placed.event.location or seen.branch or seen.agent_version)
+    )
+
+
+def _is_ordinal(line: str) -> bool:
+    return line[0] == "#" and len(line) <= _LONGEST_ORDINAL and line[1:].isdecimal()
+
+
+def _by_hook(entry: Placed) -> bool:
+    return entry.payload.via == "hook"
+
+
+def _climb(
+    line: str,
+    times: Mapping[str, int],
+    parents: Mapping[str, str],
+    placed: dict[str, _Line],
+    known: Mapping[str, _Line],
+) -> None:
+    """Place a line after its parent, and its parent before it. Lines in a circle count as having no parent."""
+    above = placed.get(parents[line]) or known.get(parents[line])
+    if above is not None:
+        placed[line] = _Line(max(times[line], above.raised), above.depth + 1, times[line], parents[line])
+        return
+    path: dict[str, int] = {}
+    at = line
+    while at in times and at not in placed and at not in path:
+        path[at] = len(path)
+        at = parents[at]
+    circle_from = path.get(at, len(path)) if at not in placed else len(path)
+    for step, index in reversed(path.items()):
+        above = None if index >= circle_from else placed.get(parents[step]) or known.get(parents[step])
+        if above is None:
+            placed[step] = _Line(times[step], 0, times[step], parents[step])
+        else:
+            placed[step] = _Line(max(times[step], above.raised), above.depth + 1, times[step], parents[step])
+
+
+def preferred(variants: Iterable[Event]) -> Event:
+    """Of several events of one delivery, the one that counts whichever arrived first."""
+    return min(variants, key=_version)
+
+
+def _version(event: Event) -> tuple[bool, int, bytes, str, str, str, tuple[UUID, ...]]:
+    """Of several versions of one delivery the least counts: one that may show what it tells everywhere, the longest
+    text, the lowest hash; of equal words that of the first actor by name, so that nobody's words become the user's."""
+    payload, confined = event.payload, getattr(event.payload, "confined", False)
+    stored = msgspec.json.encode(
+        msgspec.structs.replace(payload, confined=False) if confined else payload, order="sorted"
+    )
+    text = getattr(payload, "text", None)
+    told = b"\0".join((stored, event.type.encode(), str(event.occurred_at).encode(), event.location.encode()))
+    length = len(text if isinstance(text, str) else stored)
+    who = (event.actor, event.stream, event.session_id, event.sources)
+    return (confined, -length, hashlib.sha256(told).digest(), *who)
+
+
+_OF_ONE_USE = ("call:", "outcome:")
+
+
+def prompt_about(text: str) -> str:
+    """What a prompt of that text is called."""
+    return f"prompt:{text_digest(text)}"
+
+
+def text_digest(text: str) -> str:
+    """32 hex digits that are equal for texts equal but for white space."""
+    return hashlib.sha256(" ".join(text.split()).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def _merged(first: Placed, others: Sequence[Placed]) -> Placed:
+    if not others:
+        return first
+    payload = first.payload
+    for other in others:
+        payload = filled(payload, other.payload)
+    return msgspec.structs.replace(first, payload=payload, hook=others[0].cite)
+
+
+@functools.cache
+def _defaults(kind: type[Payload]) -> tuple[tuple[str, object], ...]:
+    """The fields that another telling may fill, with what they hold where nothing was told."""
+    found = []
+    for field in msgspec.structs.fields(kind):
+        if field.name in ("via", "line", "block", "parent"):
+            continue
+        default = field.default
+        if default is msgspec.NODEFAULT and field.default_factory is not msgspec.NODEFAULT:
+            default = field.default_factory()
+        found.append((field.name, default))
+    return tuple(found)
+
+
+def filled(first: T, second: Payload) -> T:
+    """`first`, with what it leaves at its default taken from `second`."""
+    gaps = {}
+    for name, default in _defaults(type(first)):
+        value = getattr(first, name)
+        if value == default:
+            other = getattr(second, name, value)
+            if other != value:
+                gaps[name] = other
+    return msgspec.structs.replace(first, **gaps) if gaps else first

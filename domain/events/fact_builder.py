@@ -1,0 +1,87 @@
+"""How stage 1 asserts facts: their ids, their evidence, and the list they are handed out from."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from memctl.domain.events.event_order import Placed
+from memctl.domain.events.facts import TAGS, Fact, Identified, Span, fact_id, quote
+from memctl.domain.support.location import inside, project_of
+
+F = TypeVar("F", bound=Fact)
+N = TypeVar("N", bound=Identified)
+
+
+MOST_BASES = 64
+"""Directories of one session that are known again later."""
+
+
+class Assertions:
+    """The facts of one stream that were not handed out yet."""
+
+    def __init__(self, stream: str) -> None:
+        self.stream = stream
+        self.location = ""
+        """The last working directory that an event named: some events name none."""
+        self.base = ""
+        """The outermost directory around it that the session worked in."""
+        self._bases: list[str] = []
+        """All that were its base."""
+        self.confined = False
+        """Some of it was told under a key that is limited to projects: nothing it says holds elsewhere."""
+        self._facts: list[Fact] = []
+        self._counts: dict[str, int] = {}
+
+    @property
+    def home(self) -> str:
+        """Where what is said of the whole project belongs: its repository, and no folder or worktree of it."""
+        return project_of(self.base)
+
+    def home_of(self, location: str) -> str:
+        """The same for another directory that the session has worked in, wherever it works now."""
+        around = (base for base in self._bases if inside(location, base))
+        return project_of(min(around, key=len, default=location))
+
+    def moved(self, location: str) -> None:
+        """The session works somewhere else from now on."""
+        self.location = location
+        if not inside(location, self.base):
+            self.base = location
+            if location not in self._bases and len(self._bases) < MOST_BASES:
+                self._bases.append(location)
+
+    def drain(self) -> list[Fact]:
+        drained, self._facts = self._facts, []
+        return drained
+
+    def add(self, fact: Fact) -> None:
+        self._facts.append(fact)
+
+    def make(self, cls: type[N], placed: Placed, about: str, *spans: Span, **fields: Any) -> N:
+        """Assert a fact about `about` at an event's place, on the evidence of these spans or the whole event."""
+        return self.note(cls, placed, *spans, id=fact_id(self.stream, TAGS[cls], about), **fields)
+
+    def note(self, cls: type[F], placed: Placed, *spans: Span, **fields: Any) -> F:
+        """Assert a fact that nothing will name, so it needs no id. It happened where the session is, unless told."""
+        fact = cls(
+            stream=self.stream,
+            occurred_at=placed.when,
+            location=fields.pop("location", self.location),
+            subagent=placed.payload.subagent,
+            evidence=spans or (Span(placed.cite),),
+            **fields,
+        )
+        self._facts.append(fact)
+        return fact
+
+    def nth(self, what: str) -> str:
+        """`what` with how often it has come: the k-th of equal things keeps its name, whoever tells it."""
+        count = self._counts[what] = self._counts.get(what, 0) + 1
+        return f"{what}:{count}"
+
+
+def span_of(placed: Placed, text: str, start: int = 0, end: int | None = None) -> Span:
+    """The span of `text[start:end]` in the cited event; the whole event where it was another that told the text."""
+    if getattr(placed.event.payload, "text", None) != text:
+        return Span(placed.cite)
+    return quote(placed.cite, text, start, end)

@@ -1,0 +1,615 @@
+"""Facts: what happened, derived by stage 1 from one stream's events. Never in the log, rebuilt with it.
+
+The id of an identified fact is a UUIDv5 of its stream, its type and what it is about, so it is the same however and
+whenever the events arrived. `evidence` names the events and the spans of characters a fact rests on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Annotated, Literal, cast
+from uuid import UUID
+
+import msgspec
+
+from memctl.domain.events.event import Micros, derived_id
+from memctl.domain.events.open_threads import Thread
+
+
+class Span(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
+    """Characters `start` to `end` (exclusive) of one text field of an event's payload.
+
+    `field` is `text`, or a path into the payload such as `input.command`. `quote_hash` is the first 16 hex digits of
+    sha256 of the quoted characters.
+    """
+
+    event: UUID
+    start: int = 0
+    end: int = 0
+    field: str = "text"
+    quote_hash: str = ""
+
+
+def quote(event: UUID, text: str, start: int = 0, end: int | None = None, field: str = "text") -> Span:
+    """The span of `text[start:end]` in that event, with its hash."""
+    stop = len(text) if end is None else end
+    return Span(event, start, stop, field, quote_hash(text[start:stop]))
+
+
+def quote_hash(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+class Fact(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False, tag_field="type"):
+    """Base of facts. `occurred_at` in microseconds; `location` is the normalised working directory then.
+
+    A plain fact is folded once, into the rows of its stream, and forgotten: nine facts in ten are such.
+    """
+
+    stream: str
+    occurred_at: Micros
+    location: str = ""
+    subagent: str = ""
+    evidence: tuple[Span, ...] = ()
+
+    @property
+    def agent(self) -> str:
+        return self.stream.split("/", 2)[1]
+
+    @property
+    def session_id(self) -> str:
+        return self.stream.split("/", 2)[2]
+
+
+class Identified(Fact, frozen=True, kw_only=True, omit_defaults=True):
+    """A fact with an id: rows and other facts may name it, it may be revised, and stage 2 may fold it."""
+
+    id: UUID
+
+
+def fact_id(stream: str, fact_type: str, about: str) -> UUID:
+    """Stable id of the fact of that type about `about` (unique within stream and type)."""
+    # An id of a session may hold colons, and one that a relay tells percent signs; NUL it holds never: no two streams'
+    # ids run together.
+    named = stream.replace("%", "\0").replace(":", "%")
+    return derived_id(f"fact:{named}:{fact_type}:{about}")
+
+
+class SessionOpened(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="session_opened"):
+    """The stream's first sign of life, or a session taken up again."""
+
+    source: str = ""
+    branch: str = ""
+    model: str = ""
+    agent_version: str = ""
+    repository: str = ""
+    title: str = ""
+    parent: str = ""
+    """Id of the session that asked for this one."""
+    still: bool = False
+    """It was open already, and more is known of it by now."""
+
+
+class SubagentAsked(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="subagent_asked"):
+    """Work was handed to a subagent and came back, or runs on beside. `role` is the kind of agent that was asked for,
+    `about` the work in a few words, at most 200 characters.
+    """
+
+    asked: str
+    role: str = ""
+    about: str = ""
+    ok: bool = True
+    duration_ms: int | None = None
+
+
+class SessionClosed(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="session_closed"):
+    """The client ended the session."""
+
+    reason: str = ""
+
+
+class SessionTitled(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="session_titled"):
+    """The client gave the session a title or a summary."""
+
+    title: str
+
+
+class PlaceSeen(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="place_seen"):
+    """A session showed something of the directory `place`, told once: that it works there (nothing else is given), the
+    `root` of the checkout it lies in, its normalised git `remote`, a directory `around` it of the same checkout, or a
+    Go `module` that was tested there, which says less: a fork keeps the name of what it was forked from."""
+
+    place: str
+    root: str = ""
+    remote: str = ""
+    around: str = ""
+    module: str = ""
+    confined: bool = False
+    """Told under a key that is limited to projects."""
+
+
+PromptKind = Literal["opening", "follow_up", "correction", "thanks", "command"]
+
+
+class Prompted(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="prompted"):
+    """A person addressed the agent. `kind` is what the prompt does to the task at hand."""
+
+    text: str
+    kind: PromptKind
+    task: str = ""
+    """Key of the task it belongs to."""
+
+
+class Answered(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="answered"):
+    """The agent's words. `final` marks the last text before the user speaks again; `prompt` is what it answers."""
+
+    text: str
+    prompt: UUID | None = None
+    model: str = ""
+
+
+class Turn(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="turn"):
+    """A prompt with the last words that answered it: what a person would remember of the exchange."""
+
+    prompt: str
+    answer: str = ""
+    task: str = ""
+    files: tuple[str, ...] = ()
+    prompt_id: UUID | None = None
+    before: UUID | None = None
+    """The turn before it in the session: what is said in one is often found by the words of its neighbour."""
+    lead: str = ""
+    """How the prompt before it begins, where this one is too short to say by itself what it is about."""
+
+
+class TokensSpent(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="tokens_spent"):
+    """What one API message cost, in tokens."""
+
+    tokens_in: int = 0
+    tokens_out: int = 0
+    tokens_cached: int = 0
+
+
+class ToolUsed(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="tool_used"):
+    """One use of a tool that came back. `summary` is its main argument, at most 300 characters.
+
+    `noise` marks failures that say nothing of the work: a refusal by the user, a cancelled sibling, a file not read
+    yet. `family` is what the tool does: run, edit, read, search, plan, delegate, web or other.
+    """
+
+    tool: str
+    family: str
+    ok: bool
+    noise: bool = False
+    summary: str = ""
+    files: tuple[str, ...] = ()
+    result: str = ""
+    """The first 600 characters of what came back."""
+    duration_ms: int | None = None
+    task: str = ""
+    task_type: str = ""
+    head: str = ""
+    """Of a command, its canonical head."""
+
+
+class StackShown(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="stack_shown"):
+    """A file told what the project is built with: the packages that it imports; or it is a manifest (`manifest` says of
+    what), with the project's `own` name there, the packages it depends on, and the commands it defines."""
+
+    path: str
+    imports: tuple[str, ...] = ()
+    manifest: str = ""
+    own: str = ""
+    packages: tuple[str, ...] = ()
+    scripts: tuple[str, ...] = ()
+
+
+Proof = Literal["test", "check", "build"]
+
+
+class CommandRan(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="command_ran"):
+    """A shell command and how it ended. `head` is its canonical head (program and subcommand), paths left out."""
+
+    command: str
+    head: str
+    ok: bool
+    exit_code: int | None = None
+    task: str = ""
+    proofs: tuple[tuple[Proof, str], ...] = ()
+    """The parts of it that test, check or build where the session works, as (which of these; as it was written)."""
+    elsewhere: bool = False
+    """Git worked in another place than the session: its commit says nothing of the project."""
+
+
+class TestsRan(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="tests_ran"):
+    """A test runner ran. Counts where its output tells them."""
+
+    runner: str
+    command: str
+    passed: bool
+    count_passed: int | None = None
+    count_failed: int | None = None
+    task: str = ""
+    elsewhere: bool = False
+    """It ran in another place than the session works in."""
+
+
+class FileChanged(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="file_changed"):
+    """An edit, a write or a patch that was applied. Lines counted from the patch where there is one."""
+
+    path: str
+    added: int = 0
+    removed: int = 0
+    created: bool = False
+    before: str = ""
+    after: str = ""
+    """The first 600 characters of what was replaced, and of what stands there now."""
+    symbols: tuple[str, ...] = ()
+    """Functions and types that stand in `after`, at most 20."""
+    task: str = ""
+
+
+class PlanChanged(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="plan_changed"):
+    """The agent's list of steps, as (status, text); status is pending, in_progress or completed."""
+
+    steps: tuple[tuple[str, str], ...]
+    task: str = ""
+
+
+class ErrorOccurred(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="error_occurred"):
+    """An error worth remembering.
+
+    `signature` is a hex digest of error types, message template and own-code frames; `template` the message with
+    paths, numbers, hashes, quotes and addresses replaced; `message` the message as it was (at most 500 characters);
+    `text` the excerpt that shows it (at most 1,500).
+    """
+
+    signature: str
+    error_types: tuple[str, ...] = ()
+    template: str = ""
+    message: str = ""
+    text: str = ""
+    frames: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    code: str = ""
+    """The line of source that the tool pointed at, where it showed one."""
+    beside: tuple[str, ...] = ()
+    """Signatures of the other errors of the same output."""
+    tool: str = ""
+    command: str = ""
+    task: str = ""
+    seen_before: bool = False
+    """The same signature occurred earlier in this stream and was not resolved since."""
+
+
+class Edit(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One edit of a solution: at most 600 characters of before and after."""
+
+    path: str
+    before: str = ""
+    after: str = ""
+
+
+class ErrorResolved(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="error_resolved"):
+    """After an error came changes, and what had failed then passed.
+
+    `approach` says how in one line; `explanation` is what the agent said meanwhile (at most 1,500 characters);
+    `command` is what passed; `duration_us` from the error to the passing run.
+    """
+
+    error: UUID
+    signature: str
+    command: str = ""
+    edits: tuple[Edit, ...] = ()
+    ran: tuple[str, ...] = ()
+    """Commands in between that changed something, or what was run instead of a wrong call."""
+    explanation: str = ""
+    approach: str = ""
+    duration_us: int = 0
+    task: str = ""
+
+
+class ResolutionRefuted(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="resolution_refuted"):
+    """The same signature failed again soon after it seemed resolved."""
+
+    resolution: UUID
+    signature: str
+
+
+TaskType = Literal["bugfix", "feature", "refactor", "test", "docs", "question", "review", "chore", "unknown"]
+Outcome = Literal["success", "failure", "partial", "unknown"]
+
+
+class TaskOpened(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="task_opened"):
+    """A prompt asked for a piece of work. `task` is its canonical key; `canonical` makes it one across sessions."""
+
+    task: str
+    canonical: str
+    description: str
+    task_type: TaskType = "unknown"
+    again: bool = False
+    """It was told before: these are other words for it, and it is not to be counted twice."""
+
+
+Recalled = Literal["none", "told", "withheld"]
+
+
+class TaskClosed(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="task_closed"):
+    """The piece of work ended in this session: the next one began, or someone said it was done."""
+
+    task: str
+    canonical: str
+    outcome: Outcome
+    by: str
+    """next_prompt, session_end or statement."""
+    recalled: Recalled = "none"
+    """Whether memory was told to the agent on the way, or was held back where there was some."""
+
+
+class MemoriesFollowed(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="memories_followed"):
+    """Memories were told to an agent, and so went the work that they were told in. Told when that is over, or the
+    session ends."""
+
+    memories: tuple[str, ...]
+    outcome: Outcome
+
+
+class ToolTally(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How often a tool was used, and how often it failed for reasons of its own."""
+
+    tool: str
+    uses: int
+    failures: int = 0
+
+
+class FilePatch(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What an episode did to one file: lines added and removed over all its changes, and what in it, in words."""
+
+    path: str
+    added: int = 0
+    removed: int = 0
+    created: bool = False
+    edits: int = 0
+    description: str = ""
+
+
+class Pivot(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Where the work took another turn: `step` counts uses of tools (description at most 50 characters, reason 100)."""
+
+    step: int
+    description: str
+    reason: str = ""
+
+
+class Episode(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="episode"):
+    """One task's work in one session, so far; final once `closed`. `occurred_at` is when it began.
+
+    While it is open, the fact is revised as the work goes on: fold it only where a revision is cheap.
+    """
+
+    task: str
+    canonical: str
+    closed: bool
+    description: str
+    task_type: TaskType = "unknown"
+    ended_at: Micros = Micros(0)
+    steps: int = 0
+    outcome: Outcome = "unknown"
+    why: str = ""
+    """The reason for the outcome, in words."""
+    confidence: float = 0.0
+    """How sure the outcome is, 0 to 1."""
+    complexity: float = 0.0
+    """0 to 1, from steps, files and errors."""
+    files: tuple[str, ...] = ()
+    symbols: tuple[str, ...] = ()
+    error_types: tuple[str, ...] = ()
+    signatures: tuple[str, ...] = ()
+    resolved: tuple[str, ...] = ()
+    tools: tuple[ToolTally, ...] = ()
+    plan: tuple[str, ...] = ()
+    plan_summary: str = ""
+    """How many steps of the plan were done, and which were left; empty where there was none."""
+    decisions: tuple[str, ...] = ()
+    pivots: tuple[Pivot, ...] = ()
+    patches: tuple[FilePatch, ...] = ()
+    lines_added: int = 0
+    lines_removed: int = 0
+    tests_passed: bool | None = None
+    feedback: Literal["positive", "negative", "neutral"] = "neutral"
+    problem: str = ""
+    """What was wrong, where something was: the cause that was found, else the error that was spoken of or resolved."""
+    solution: str = ""
+    """What was done, in the agent's words."""
+    gotchas: tuple[str, ...] = ()
+    """Errors that came up, with what explained and resolved them, and errors that stayed."""
+    tips: tuple[str, ...] = ()
+    """What to do otherwise next time: the user's corrections, and commands that work in place of those that do not."""
+    answer: str = ""
+    """The agent's last words on it, at most 2,000 characters."""
+    tokens: int = 0
+    threads: tuple[Thread, ...] = ()
+    """What is left open, while it is the work that the session ends with."""
+
+
+class Lesson(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A strategy as one piece of work teaches it: when it helps (`title`, `description`), and what to do.
+
+    `domain` is a kind of work; `from_failure` where it shows what to avoid; `key` is a rule's own name for it, equal
+    for the same lesson of other work; `sessions` how many must show it before it is told.
+    """
+
+    title: str
+    description: str = ""
+    content: str = ""
+    domain: str = ""
+    from_failure: bool = False
+    confidence: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.7
+    key: str = ""
+    sessions: int = 1
+
+
+class StrategyShown(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="strategy_shown"):
+    """A piece of work taught something for others in its project: by rule, or as a model distilled it (`made_by`)."""
+
+    lesson: Lesson
+    made_by: str = ""
+
+
+class DecisionTaken(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="decision_taken"):
+    """The agent or the user settled on something: chose a way, or found a cause (a hypothesis that was confirmed).
+
+    `stated` decisions were recorded as such; others a rule read out of somebody's words.
+    """
+
+    text: str
+    rationale: str = ""
+    said_by: Literal["user", "agent"] = "agent"
+    kind: Literal["choice", "cause"] = "choice"
+    alternatives: tuple[str, ...] = ()
+    stated: bool = False
+    task: str = ""
+
+
+class HypothesisMoved(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="hypothesis_moved"):
+    """A hypothesis as it stands after another word on it.
+
+    `hypothesis` is equal for the same description; confirmed at 0.9 or more and rejected ones are open no more.
+    """
+
+    hypothesis: str
+    text: str
+    status: Literal["proposed", "supported", "confirmed", "rejected"]
+    confidence: float
+    said_by: Literal["user", "agent"] = "agent"
+    told: int = 1
+    """How often it was spoken of."""
+    stated: bool = False
+    task: str = ""
+
+
+class Discovered(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="discovered"):
+    """Somebody recorded something found out."""
+
+    text: str
+    kind: str = "fact"
+    said_by: Literal["user", "agent"] = "agent"
+    task: str = ""
+
+
+class Summarized(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="summarized"):
+    """A summary of the session was recorded."""
+
+    summary: str
+    tags: tuple[str, ...] = ()
+
+
+InsightKind = Literal["preference", "pattern", "expertise", "fact", "profile"]
+
+
+class InsightFound(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="insight_found"):
+    """A claim that a rule read out of somebody's words. `evidence[0]` is the quote it stands on.
+
+    `canonical` is equal for the same claim; `subject` for claims that can contradict each other; `polarity` is +1 for
+    do and -1 for do not, 0 where neither is meant.
+    """
+
+    kind: InsightKind
+    text: str
+    canonical: str
+    subject: str
+    confidence: float
+    said_by: Literal["user", "agent", "tool"]
+    polarity: int = 0
+    rule: str = ""
+    """Which rule found it."""
+    everywhere: bool = False
+    """Said of the person, not of the project."""
+    proved: bool = False
+    """A command that passed shows it."""
+    denied: bool = False
+    """The session showed the contrary: it speaks against the claim, and makes none."""
+    files: tuple[str, ...] = ()
+    """Files that it is about."""
+
+
+class CodeReplaced(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="code_replaced"):
+    """A fragment of code gave way to another, in `places` lines of one edit: told once for a file of a session.
+
+    Names that both fragments have are written `$1`, `$2`, …, and stand in `variables` (`domain.code.edits`). `asked`
+    marks edits of a turn in which the user corrected the agent.
+    """
+
+    path: str
+    language: str
+    before: str
+    after: str
+    variables: tuple[str, ...] = ()
+    line_before: str = ""
+    line_after: str = ""
+    places: int = 1
+    asked: bool = False
+
+
+class CodeTransformed(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="code_transformed"):
+    """An edit was a transformation (a key of `code_changes.VARIANTS`): told once for a file of a session."""
+
+    path: str
+    language: str
+    variant: str
+    before: str
+    after: str
+
+
+class EntityMentioned(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="entity_mentioned"):
+    """A library, service or person that the session had not named before, or not with that version.
+
+    `platform` is where the name is one (npm, go, pypi, …); `how`: import, manifest, install, command or commit; `path`
+    the file that names it, where one does.
+    """
+
+    kind: str
+    platform: str
+    name: str
+    how: str
+    version: str = ""
+    path: str = ""
+
+
+class FileTouched(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="file_touched"):
+    """A file was changed that the session had not changed before: told once for a file of a session, for 60 at most."""
+
+    path: str
+
+
+class FilesCommitted(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="files_committed"):
+    """Files that were changed and then committed together: at most 8, most changed first."""
+
+    paths: tuple[str, ...]
+
+
+class MoodShown(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="mood_shown"):
+    """The user's words praised or scolded the agent: `score` from -1 to 1. The evidence is what they said."""
+
+    score: float
+    words: str
+
+
+def _leaves(cls: type[Fact]) -> list[type[Fact]]:
+    found = []
+    for sub in cls.__subclasses__():
+        found.extend(_leaves(sub) or [sub])
+    return found
+
+
+FACT_TYPES: dict[str, type[Fact]] = {
+    cast(str, cls.__struct_config__.tag): cls for cls in sorted(_leaves(Fact), key=lambda cls: cls.__name__)
+}
+"""Fact classes by their tag, which the store keeps as the fact's type."""
+
+TAGS: dict[type[Fact], str] = {cls: tag for tag, cls in FACT_TYPES.items()}
+
+
+def fact_type(fact: Fact) -> str:
+    """The tag of a fact."""
+    return cast(str, fact.__struct_config__.tag)

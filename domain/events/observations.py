@@ -1,0 +1,207 @@
+"""Observations of a client: what a transcript line or a hook delivery said, and nothing a rule concluded.
+
+One event a block of a transcript line, or a hook delivery. Texts are capped, and then `length` tells their true
+length in characters. Streams are `session/<agent>/<session id>`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any, Literal
+from uuid import UUID
+
+import msgspec
+
+from memctl.domain.events.event import Payload, derived_id, event
+
+Agent = Literal[
+    "claude-code", "codex", "copilot-cli", "gemini-cli", "opencode", "specstory", "aider", "swe-agent", "cursor"
+]  # fmt: skip
+Via = Literal["transcript", "hook"]
+
+TEXT_CAP = 16_000
+"""Characters of one text that are kept: the first 10,000 and the last 6,000 of longer ones."""
+
+LONGEST_NAME = 256
+"""Bytes of an agent's name, and of the id of a session, a line or a call; clients' have half as many."""
+
+CONTEXT_BLOCK_OPEN = "<memctl-context>"
+CONTEXT_BLOCK_CLOSE = "</memctl-context>"
+"""Around all text that memctl puts in front of an agent unasked, so that it is known again when a client plays it
+back."""
+
+_HEAD = 10_000
+
+
+class Observation(Payload, frozen=True, kw_only=True, omit_defaults=True):
+    """What every observation carries beside its own content.
+
+    `line` is the transcript line's uuid, or `#<ordinal>` (from 1, counting every line of the file) in formats without
+    uuids; `block` the block's index in that line; `parent` the uuid of the line it answers, as the client wrote it.
+    """
+
+    via: Via = "transcript"
+    line: str = ""
+    block: int = 0
+    parent: str = ""
+    agent_version: str = ""
+    model: str = ""
+    branch: str = ""
+    subagent: str = ""
+    subagent_type: str = ""
+    injected: bool = False
+    """The text was memctl's own (a context block, a tool's answer): it is not kept, and nothing is learnt from it."""
+    confined: bool = False
+    """Told under a key that is limited to projects: it shows nothing of other places (decision 36)."""
+
+
+@event("session.started")
+class SessionStarted(Observation, frozen=True, kw_only=True, omit_defaults=True):
+    """A client began a session, or took one up again."""
+
+    source: str = ""
+    """startup, resume, clear, compact or fork, where the client says so."""
+    title: str = ""
+    repository: str = ""
+    """Git remote, where the client says so."""
+    commit: str = ""
+    parent_session: str = ""
+    """The session that asked for this one, which is a subagent's."""
+
+
+@event("session.ended")
+class SessionEnded(Observation, frozen=True, kw_only=True, omit_defaults=True):
+    """A client closed a session."""
+
+    reason: str = ""
+
+
+@event("prompt.submitted")
+class PromptSubmitted(Observation, frozen=True, kw_only=True, omit_defaults=True):
+    """A user, or the client in the user's place (`meta`), addressed the agent."""
+
+    text: str
+    length: int = 0
+    meta: bool = False
+    images: int = 0
+
+
+@event("response.received")
+class ResponseReceived(Observation, frozen=True, kw_only=True, omit_defaults=True):
+    """The agent said something, or showed a thought.
+
+    `message` is the API message the block is part of; token counts repeat on every block of one message.
+    """
+
+    text: str
+    length: int = 0
+    kind: Literal["text", "thinking"] = "text"
+    message: str = ""
+    tokens_in: int = 0
+    tokens_out: int = 0
+    tokens_cached: int = 0
+
+
+@event("tool.called")
+class ToolCalled(Observation, frozen=True, kw_only=True, omit_defaults=True):
+    """The agent asked for a tool. `input` is what it passed, long strings capped."""
+
+    tool: str
+    call: str = ""
+    """The client's id of this use of the tool."""
+    input: dict[str, Any] = msgspec.field(default_factory=dict)
+    length: int = 0
+    """True length of the input as JSON, in characters, where something was capped."""
+    message: str = ""
+    tokens_in: int = 0
+    tokens_out: int = 0
+    tokens_cached: int = 0
+
+
+class Hunk(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One hunk of a patch, as the client showed it: lines begin with a space, a plus or a minus."""
+
+    old_start: int
+    new_start: int
+    lines: tuple[str, ...]
+
+
+class ToolOutcome(Observation, frozen=True, kw_only=True, omit_defaults=True):
+    """What came back from a tool."""
+
+    text: str = ""
+    length: int = 0
+    tool: str = ""
+    call: str = ""
+    exit_code: int | None = None
+    duration_ms: int | None = None
+    interrupted: bool = False
+    file: str = ""
+    patch: tuple[Hunk, ...] = ()
+    asked: str = ""
+    """The subagent that the use handed work to, where the client says so."""
+
+
+@event("tool.returned")
+class ToolReturned(ToolOutcome, frozen=True, kw_only=True, omit_defaults=True):
+    """A tool did what it was asked."""
+
+
+@event("tool.failed")
+class ToolFailed(ToolOutcome, frozen=True, kw_only=True, omit_defaults=True):
+    """A tool, or the command it ran, failed; or the user refused it."""
+
+
+@event("context.compacted")
+class ContextCompacted(Observation, frozen=True, kw_only=True, omit_defaults=True):
+    """The client shortened the agent's context. `text` is its summary, where it shows one."""
+
+    text: str = ""
+    length: int = 0
+    trigger: str = ""
+    tokens_before: int = 0
+
+
+@event("notice.received")
+class NoticeReceived(Observation, frozen=True, kw_only=True, omit_defaults=True):
+    """Something else the client reported that may matter: a title, a pull request, an API error, a queued prompt."""
+
+    kind: str
+    text: str = ""
+    length: int = 0
+    data: dict[str, Any] = msgspec.field(default_factory=dict)
+
+
+def bounded_name(name: str) -> str:
+    """A name as it is kept: of a longer one than any client's a digest, for rows and tombstones are found by it."""
+    data = name.encode("utf-8", "surrogatepass")
+    return name if len(data) <= LONGEST_NAME else "x" + hashlib.sha256(data).hexdigest()[:32]
+
+
+def session_stream(agent: str, session_id: str) -> str:
+    """The stream of one session."""
+    return f"session/{agent}/{session_id}"
+
+
+def transcript_key(agent: str, session_id: str, line: str, block: int) -> str:
+    """Dedupe key of a block of a transcript line."""
+    return f"transcript:{agent}:{session_id}:{line}:{block}"
+
+
+def hook_key(delivery_id: str) -> str:
+    """Dedupe key of a hook delivery: the 128-bit id that the hook drew before its first attempt."""
+    return f"hook:{delivery_id}"
+
+
+def event_id_of(space_id: int, dedupe_key: str) -> UUID:
+    """Id of the event under a dedupe key."""
+    return derived_id(f"{space_id}:{dedupe_key}")
+
+
+def capped(text: str, limit: int = TEXT_CAP) -> tuple[str, int]:
+    """The text as it is kept, and its true length (0 where nothing was left out)."""
+    if len(text) <= limit:
+        return text, 0
+    head = limit * _HEAD // TEXT_CAP
+    left_out = len(text) - limit
+    return f"{text[:head]}\n[… {left_out} characters left out …]\n{text[head + left_out :]}", len(text)

@@ -1,0 +1,150 @@
+"""Open threads: what a session's last words and list of steps leave undone, promised or unanswered. Rules, no guesses.
+
+Only the work that a session ends with is looked at: what came before it, its user went on from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal
+
+import msgspec
+
+from memctl.domain.support import patterns
+from memctl.domain.support.bounded import one_line
+
+ThreadKind = Literal["step", "error", "said", "promised", "asked", "unfinished"]
+
+MOST = 6
+"""Threads that are taken from one piece of work."""
+
+TEXT = 200
+_SHORTEST = 12
+
+
+class Thread(msgspec.Struct, frozen=True):
+    """Something left open: a step of the plan, an error that stayed, what the agent said is left, what it was about to
+    do, what it asked and nobody answered, or the work itself, with why."""
+
+    kind: ThreadKind
+    text: str
+
+
+_LEFT = (
+    r"next steps?|remaining(?: (?:work|tasks?|items?|issues?|steps?|todos?))?|still (?:to do|open|missing|needed|todo)|"
+    r"to-?dos?|left to do|what(?:'s| is) (?:left|next|missing)|not (?:yet )?(?:done|implemented|covered)(?: yet)?|"
+    r"follow-?ups?|open (?:items?|questions?|issues?|points?)|outstanding(?: (?:work|items?|issues?))?"
+)
+_LEFT_KOREAN = r"남은 (?:작업|일|단계|것)|다음 (?:단계|작업)|할 일|미완료|미해결"
+_HEADING = patterns.compile(
+    rf"^[ \t>#*_]*(?:(?:{_LEFT})\b|(?:{_LEFT_KOREAN})(?:[^\w\n]|$))[^\n:.?]{{0,40}}[:*_ \t]*$", patterns.I | patterns.M
+)
+_ITEM = patterns.compile(r"^[ \t]*(?:[-*•]|\d{1,2}[.)])[ \t]+(?:\[(?P<done>[ xX])\][ \t]*)?(?P<text>\S[^\n]*)$")
+_SAID = patterns.compile(
+    r"""\bstill\ (?:need(?:s|ed)?|ha(?:ve|s))\ to\b
+    |\b(?:remains|still\ needs|left)\ to\ be\ \w+ed\b
+    |\b(?:have|has)\ ?n[o']t\ (?:yet\ )?been\ (?:done|implemented|fixed|tested|migrated|updated)\b(?!\ before)
+    |\bnot\ (?:yet\ )?(?:implemented|done|fixed|tested|migrated)\ yet\b
+    |\bI\ (?:have\ ?n[o']t|did\ ?n[o']t|have\ not|did\ not)\ (?:yet\ )?(?:push|commit|run|test|deploy|merge|verif)
+    |\b(?:was|were|are|is)\ not\ (?:yet\ )?(?:run|tested|pushed|committed|deployed|merged|published|verified)\b
+    |\bremains?\ (?:open|unstaged|uncommitted|unpushed|unresolved|untested|unfixed|broken|failing)\b
+    |^[ \t*_-]*(?:TODO|FIXME)\b[ \t*_]*:
+    |아직[^\n.]{0,40}(?:않았|못했|남아)|남아\ ?있(?:습니다|어요|다)
+    """,
+    patterns.I | patterns.M | patterns.X,
+)
+_PROMISES = patterns.compile(
+    r"(?:(?:ok(?:ay)?|good|great|perfect|now|next|then|so|first)[,.! ]+)*"
+    r"(?:let me (?!know)|i(?:'ll| will)(?: now| next)? |now i(?:'ll| will| need to) |next,? i(?:'ll| will) )\w",
+    patterns.I,
+)
+_ASKS = patterns.compile(
+    r"\b(?:(?:do you |would you like|want) (?:want )?me to|would you (?:like|prefer|rather)|(?:should|shall) (?:i|we)|"
+    r"d(?:o|id) you want|go ahead\?|which (?:one|option|of)|how (?:would you like|do you want|should (?:i|we)))\b|"
+    r"(?:할까요|하시겠|드릴까요|원하시)",
+    patterns.I,
+)
+_IDLE = patterns.compile(
+    r"\b(?:anything else|something else|any(?:thing)? (?:other|questions)|help you with|else (?:i can|you)|"
+    r"work on (?:today|next)|what would you like(?: me)? to (?:do|work))\b|더 필요|도와드릴",
+    patterns.I,
+)
+_HINTS = (
+    "next step", "remaining", "still ", "todo", "to do", "to-do", "left", "what's ", "what is ", "not ", "n't ",
+    "follow", "open ", "outstanding", "fixme", "남", "다음", "할 일", "아직", "미완", "미해",
+)  # fmt: skip
+"""One of these is in every text, in lower case, that says what is left."""
+
+_CODE = patterns.compile(r"^[ \t]*(?:```|~~~).*?(?:^[ \t]*(?:```|~~~)[^\n]*$|\Z)", patterns.S | patterns.M)
+_MARKS = patterns.compile(r"\*\*|__|^[ \t]*(?:#{1,6}|>|[-*•]|\d{1,2}[.)])[ \t]+", patterns.M)
+_SENTENCES = patterns.compile(r"[^.!?\n]+(?:[.!?][^.!?\s][^.!?\n]*)*[.!?]*")
+
+
+def threads_of(
+    answer: str,
+    plan: Sequence[tuple[str, str]],
+    errors: Mapping[str, str],
+    *,
+    worked_after: bool,
+    outcome: str,
+    why: str,
+) -> tuple[Thread, ...]:
+    """What is left open of the work that a session ended with.
+
+    `answer` are the agent's last words, `plan` its steps as (status, text), `errors` the messages of errors that were
+    not resolved, by signature. `worked_after`: tools were used after the last words, which then promise nothing.
+    """
+    # Of work that ended well, the step that was being done is done.
+    done = ("completed", "in_progress") if outcome == "success" else ("completed",)
+    found = [Thread("step", text) for status, text in plan if status not in done]
+    if outcome in ("failure", "partial"):
+        found += [Thread("error", message) for message in list(errors.values())[-2:]]
+    said = _CODE.sub("", answer) if "```" in answer or "~~~" in answer else answer
+    lowered = said.lower()
+    if any(hint in lowered for hint in _HINTS):
+        found += [Thread("said", text) for text in _left_in(said)]
+    last = _last_sentence(said)
+    if last.endswith("?"):
+        if _ASKS.search(last) and not _IDLE.search(last):
+            found.append(Thread("asked", last))
+    elif not worked_after and _PROMISES.match(last) and len(said) < 600:
+        found.append(Thread("promised", last))
+    if not found and outcome in ("failure", "partial"):
+        found.append(Thread("unfinished", why))
+    return _each_once(found)
+
+
+def _left_in(said: str) -> list[str]:
+    """What the words say is left: items under a heading that says so, and sentences."""
+    found: list[str] = []
+    for heading in _HEADING.finditer(said):
+        for line in said[heading.end() :].lstrip("\n").split("\n")[:8]:
+            item = _ITEM.match(line)
+            if item is None:
+                if line.strip():
+                    break
+            elif (item["done"] or " ") == " ":
+                found.append(item["text"])
+    for match in _SAID.finditer(said):
+        marks = ((said.rfind(mark, 0, match.start() + 1), len(mark)) for mark in ("\n", ". ", "! ", "? "))
+        sentence = _SENTENCES.match(said, max((at + size for at, size in marks if at >= 0), default=0))
+        if sentence is not None and sentence.end() >= match.end() and not sentence[0].rstrip().endswith(("?", ":")):
+            found.append(sentence[0])
+    return found
+
+
+def _last_sentence(said: str) -> str:
+    lines = [line for line in said.rstrip().split("\n") if line.strip()]
+    if not lines:
+        return ""
+    sentences = _SENTENCES.findall(_MARKS.sub("", lines[-1]))
+    return " ".join(sentences[-1].split()) if sentences else ""
+
+
+def _each_once(found: Iterable[Thread]) -> tuple[Thread, ...]:
+    kept: dict[str, Thread] = {}
+    for thread in found:
+        text = one_line(_MARKS.sub("", thread.text).strip(" *_"), TEXT)
+        if len(text) >= _SHORTEST:
+            kept.setdefault(text.lower(), Thread(thread.kind, text))
+    return tuple(kept.values())[:MOST]

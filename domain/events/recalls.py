@@ -1,0 +1,83 @@
+"""What memory told an agent unasked: recorded, so that its use can be judged, and never learnt from."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import ClassVar
+from uuid import UUID
+
+import msgspec
+
+from memctl.domain.events.event import event
+from memctl.domain.events.facts import Recalled
+from memctl.domain.events.statements import Statement
+
+
+class RecalledMemory(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One memory that was told, and how sure the answer was of it (0 to 1)."""
+
+    id: str
+    score: float = 1.0
+
+
+@event("memory.recalled")
+class MemoryRecalled(Statement, frozen=True, kw_only=True, omit_defaults=True):
+    """Memory was put before an agent. `asked_by` is the event of the hook that asked; `tokens` what it took, about.
+
+    `withheld`: it was held back, so that work without memory can be compared; the memories are those that there were.
+    """
+
+    injected: ClassVar[bool] = True
+
+    hook: str
+    asked_by: UUID | None = None
+    memories: tuple[RecalledMemory, ...] = ()
+    tokens: int = 0
+    withheld: bool = False
+
+
+MOST_FOLLOWED = 24
+"""Memories recalled in one piece of work whose fate is followed."""
+
+
+class Recalls(msgspec.Struct):
+    """What of memory an agent was told in a piece of work."""
+
+    memories: dict[str, None] = msgspec.field(default_factory=dict)
+    asked: bool = False
+    """Some of it for a prompt, or an error: not only as the session began."""
+    withheld: bool = False
+    """There was some that was held back."""
+
+    def add(self, seen: MemoryRecalled) -> None:
+        if seen.withheld:
+            self.withheld = self.withheld or bool(seen.memories)
+            return
+        fresh = [each.id for each in seen.memories if each.id][: MOST_FOLLOWED - len(self.memories)]
+        self.memories.update(dict.fromkeys(fresh))
+        self.asked = self.asked or (bool(fresh) and seen.hook != "SessionStart")
+
+    @property
+    def recalled(self) -> Recalled:
+        """What a session begins with is told whether or not memory is held back afterwards."""
+        if self.withheld and not self.asked:
+            return "withheld"
+        return "told" if self.memories else "none"
+
+
+def held_back(session: str, prompt: str, share: float) -> bool:
+    """Whether memory is held back from a prompt, of which that share (0 to 1) gets nothing. The same prompt of the same
+    session is always treated alike."""
+    drawn = int.from_bytes(hashlib.sha256(f"{session}\n{prompt}".encode("utf-8", "surrogatepass")).digest()[:8], "big")
+    return drawn < share * 2**64
+
+
+def quoted(text: str, most: int) -> str:
+    """A remembered text on one line of at most about `most` characters, in quotation marks that it cannot close.
+
+    Nor can it end the block that it stands in: no tag survives.
+    """
+    flat = " ".join(text.split())
+    shown = flat if len(flat) <= most else flat[: most - 1].rstrip() + "…"
+    return json.dumps(shown, ensure_ascii=False).replace("<", "‹")

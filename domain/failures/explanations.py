@@ -1,0 +1,154 @@
+"""Which of an agent's sentences explain an error, and not only announce what comes next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from memctl.domain.events.facts import ErrorOccurred
+from memctl.domain.shell.programs import words_of
+from memctl.domain.support import patterns
+
+LONGEST, MOST = 1_400, 6
+"""Characters and sentences of an explanation."""
+
+
+class Told(NamedTuple):
+    """What the agent said, and after how many uses of tools. A thought is believed less."""
+
+    at: int
+    text: str
+    thought: bool
+
+
+def explanation_of(
+    error: ErrorOccurred,
+    said: Sequence[Told],
+    changed_at: int | None,
+    beside: Sequence[ErrorOccurred] = (),
+    *,
+    named: bool = False,
+) -> str:
+    """The agent's sentences that explain, best those about this error; else what it said before the first change.
+
+    Of an error that came up `beside` others, only sentences that name what the others do not hold: the rest may be of
+    those. With `named` only such that name something of the error at all.
+    """
+    named = named or bool(beside)
+    about = _names_in(error).difference(*map(_names_in, beside))
+    found: list[str] = []
+    for thought in (False, True):
+        found = [s for told in said if told.thought == thought for s in _explaining(told.text) if _adds(s, error)]
+        to_the_point = [s for s in found if about & set(_NAME.findall(s.lower()))]
+        if found := to_the_point or (found if not (thought or named) else []):
+            break
+    if not found and changed_at is not None:
+        before = [told for told in said if not told.thought and told.at <= changed_at]
+        last = sentences(before[-1].text) if before else []
+        found = [
+            s
+            for s in last
+            if not _says_nothing(s) and _adds(s, error) and (not named or about & set(_NAME.findall(s.lower())))
+        ][:2]
+    kept: dict[str, None] = {}
+    for sentence in found:
+        if sum(map(len, kept)) + len(sentence) > LONGEST or len(kept) == MOST:
+            break
+        kept[sentence] = None
+    return " ".join(kept)
+
+
+@lru_cache(maxsize=256)
+def _explaining(text: str) -> tuple[str, ...]:
+    """Those sentences of a text that explain something."""
+    return tuple(s for s in sentences(text) if _EXPLAINS.search(s) and not _says_nothing(s))
+
+
+def _says_nothing(sentence: str) -> bool:
+    """Whether a sentence only announces, asks, guesses or rejoices."""
+    return (
+        len(sentence) < _SHORTEST
+        or sentence.endswith("?")
+        or _ANNOUNCES.match(sentence) is not None
+        or _GUESSES.search(sentence) is not None
+    )
+
+
+def _adds(sentence: str, error: ErrorOccurred) -> bool:
+    """Whether a sentence says more than that the error came up."""
+    return error.message not in sentence or _EXPLAINS.search(sentence.replace(error.message, "")) is not None
+
+
+def _names_in(error: ErrorOccurred) -> frozenset[str]:
+    """The names that an error's message, types, frames and files hold, without everybody's words."""
+    files = (file.rpartition("/")[2] for file in error.files)
+    return _named(" ".join((error.message, *error.error_types, *error.frames, *files)))
+
+
+@lru_cache(maxsize=256)
+def _named(told: str) -> frozenset[str]:
+    return frozenset(_NAME.findall(told.lower())) - _EVERYBODYS
+
+
+_NAME = patterns.compile(r"[a-z_][a-z0-9_]{3,}")
+_EVERYBODYS = words_of(
+    "this that with from error failed test tests expected have could return value values type types function method "
+    "should must when line lines file files code string strings make name names errors issue issues variable variables "
+    "functions methods types linter"
+)
+_SHORTEST = 16
+"""Characters below which a sentence explains nothing ("I see it now!"); ten of Hangul are a sentence."""
+
+_FENCED = patterns.compile(r"```.*?(?:```|\Z)", patterns.S)
+_OPENERS = r"(?:(?:now|next|first|then|good|great|ok(?:ay)?|perfect|alright)[,.!]? +)*"
+_ANNOUNCES = patterns.compile(
+    _OPENERS + r"(?:(?:let me|let's|i'll|i will|i'm going to|i(?:'m| am) (?:now )?)(?: also| now| first| just)* *"
+    r"(?:run|rerun|re-run|check|checking|verify|look|see|read|reading|test|continue|view|examine|find|search)\b|"
+    # What says no more than that it will be mended.
+    r"(?:let me|let's|i'll|i will|(?:i |we )?need to)(?: also| now)* (?:fix|address|handle|update|resolve|correct)"
+    r"(?: `[^`]*`| (?:\w+ (?:lint|linter|linting|type|error|issue|warning)s?|"
+    r"it|this|that|them|these|those|both|all|the|of|remaining|last|lint|linter|linting|format|formatting|type|"
+    r"build|compile|tests?|files?|issues?|errors?|failures?|problems?|warnings?|two|three|few|other|now|too)\b)*[.:!]*$)|"
+    r"(?:now|next|then)[,.!]? +(?:run|rerun|re-run|check|verify|test)\b|"
+    r"(?:i see|i found|found) (?:the|it|an?) ?(?:issue|problem|bug)?[.!]$",
+    patterns.I,
+)
+_GUESSES = patterns.compile(r"\b(?:maybe|perhaps|let me try)\b", patterns.I)
+_EXPLAINS = patterns.compile(
+    r"\b"
+    r"(?:the (?:actual |real |root |underlying |main )?(?:issue|problem|cause|bug|error|failure|reason|culprit|"
+    r"fix|solution)s?\b(?: here| now)? (?:is|are|was|were|comes?|came|happens?|occurs?|seems|lies)|"
+    r"because\b|root cause|caused by|due to|turns out|it turned out|that'?s why|this is why|which means|so that|"
+    r"(?:fails?|failed|failing|broke|breaks) (?:because|since|as|when|due)|(?:needs?|has|have) to (?:be|use|have|"
+    r"call|match)|should (?:be|use|have|call)|instead of|"
+    r"doesn'?t (?:exist|match|have|support|include|implement|handle)|isn'?t (?:set|used|defined|exported|"
+    r"available|needed)|"
+    r"(?:is|was|were|are) (?:missing|undefined|unused|outdated|stale|wrong|incorrect|not (?:set|used|defined|"
+    r"exported)))\b|"
+    r"때문|원인은|문제는|이유는|해야 (?:합니다|한다)|없어서|누락",
+    patterns.I,
+)  # fmt: skip
+_GAP = patterns.compile(r"(?P<mark>[.!?。:])\s+|\n\s*")
+_BEGINS_SENTENCE = patterns.compile(r"[A-Z`\"'(*\d가-힣-]")
+_QUOTES = "\"'"
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences of a text, code blocks left out, each on one line and at most 400 characters."""
+    text = _FENCED.sub(" ", text) if "```" in text else text
+    found = (" ".join(part.split()).strip("*-# ") for part in _parts(text))
+    return [part[:400] for part in found if len(part) > 12]
+
+
+def _parts(text: str) -> Iterator[str]:
+    """What stands between line breaks, and between the end of a sentence and what looks like another's beginning."""
+    start = 0
+    for gap in _GAP.finditer(text):
+        end, mark = gap.end(), gap["mark"]
+        after = text[end : end + 1]
+        ends = mark and not (mark == ":" and after in tuple(_QUOTES)) and _BEGINS_SENTENCE.match(after)
+        if ends or "\n" in gap[0]:
+            yield text[start : gap.start() + len(mark or "")]
+            start = end
+    yield text[start:]

@@ -1,0 +1,143 @@
+"""Solutions of a bug pattern: attempts that resolved it, alike ones taken together, each with its success rate.
+
+A row keeps its newest attempts; solutions are computed from those in order of time, so that neither the merging nor
+the rate depends on the order of arrival.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from posixpath import basename
+
+import msgspec
+from rapidfuzz import fuzz
+
+from memctl.domain.events.facts import Edit, quote_hash
+from memctl.domain.support.bounded import Seen
+from memctl.domain.support.outcomes import Kept, moving_average
+
+ALIKE = 80.0
+"""Similarity of two approaches (rapidfuzz token set ratio, 0 to 100) from which they are one solution."""
+
+ALIKE_ON_SAME_FILES = 55.0
+"""The same, where both edited the same files."""
+
+
+class Attempt(msgspec.Struct, frozen=True):
+    """One resolution: when it passed, how in one line, and which files were edited. Refuted when it did not last.
+
+    `hunks` are digests of its edits: the same change in another file, or by another session, has the same.
+    """
+
+    at: int
+    id: str
+    approach: str
+    files: tuple[str, ...] = ()
+    hunks: tuple[str, ...] = ()
+
+
+HUNKS = 6
+
+
+def hunks_of(edits: Sequence[Edit], ran: Sequence[str] = ()) -> tuple[str, ...]:
+    """Digests (8 hex digits) of edits by what they took out and put in, white space folded, none of slight ones; of the
+    commands that were run where nothing was edited."""
+    told = [f"{' '.join(edit.before.split())}\0{' '.join(edit.after.split())}" for edit in edits]
+    told = [each for each in told if len(each) > _TELLING] if edits else [" ".join(command.split()) for command in ran]
+    return tuple(sorted({quote_hash(each)[:8] for each in told})[:HUNKS])
+
+
+_TELLING = 12
+"""Characters above which two equal edits are no chance: a lone brace is put in everywhere."""
+
+
+class Change(msgspec.Struct, frozen=True, omit_defaults=True):
+    """An edit of an attempt, cut to what shows the idea."""
+
+    path: str
+    before: str = ""
+    after: str = ""
+
+
+class Detail(msgspec.Struct, frozen=True):
+    """What an attempt consisted of; kept for fewer attempts than their approach is."""
+
+    at: int
+    id: str
+    explanation: str = ""
+    edits: tuple[Change, ...] = ()
+    command: str = ""
+
+
+class Solution(msgspec.Struct, frozen=True):
+    """Attempts of one kind. `success_rate` is a moving average that starts at 0.5; times in microseconds."""
+
+    approach: str
+    description: str
+    """Why it works, in the agent's words."""
+    edits: tuple[Change, ...]
+    files: tuple[str, ...]
+    conditions: tuple[str, ...]
+    uses: int
+    successes: int
+    success_rate: float
+    first_used: int
+    last_used: int
+    attempts: tuple[str, ...]
+
+
+def solutions_of(
+    attempts: tuple[Attempt, ...], details: tuple[Detail, ...], refuted: tuple[Seen, ...], conditions: tuple[str, ...]
+) -> tuple[Solution, ...]:
+    """Attempts grouped by likeness, best first: by success rate, then uses, then the last use.
+
+    `refuted` names the attempts after which the same error came back.
+    """
+    failed = {r.name for r in refuted}
+    by_id = {d.id: d for d in details}
+    groups: list[list[Attempt]] = []
+    for attempt in sorted(attempts, key=lambda a: (a.at, a.id)):
+        home = next((g for g in groups if alike(g[0], attempt)), None)
+        if home is None:
+            groups.append([attempt])
+        else:
+            home.append(attempt)
+    found = [_solution(g, by_id, failed, conditions) for g in groups]
+    found.sort(key=lambda s: (-s.success_rate, -s.uses, -s.last_used, s.attempts))
+    return tuple(found)
+
+
+def alike(a: Attempt, b: Attempt) -> bool:
+    """Whether two attempts are one solution: they made the same edit, or their approaches read alike (less so
+    where they edited the same files)."""
+    if a.approach == b.approach or not set(a.hunks).isdisjoint(b.hunks):
+        return True
+    same_files = bool(a.files) and {basename(f) for f in a.files} == {basename(f) for f in b.files}
+    if not a.approach or not b.approach:
+        return same_files
+    return fuzz.token_sort_ratio(a.approach, b.approach) >= (ALIKE_ON_SAME_FILES if same_files else ALIKE)
+
+
+def _solution(
+    group: list[Attempt], details: dict[str, Detail], failed: set[str], conditions: tuple[str, ...]
+) -> Solution:
+    outcomes = tuple(Kept(a.at, a.id, 0.0 if a.id in failed else 1.0) for a in group)
+    # What lasted shows the way; a group of failures is shown by its latest.
+    lasting = [a for a in group if a.id not in failed] or group
+    shown = max(lasting, key=lambda a: (a.id in details, a.at, a.id))
+    detail = details.get(shown.id, Detail(shown.at, shown.id))
+    files = tuple(dict.fromkeys(f for a in reversed(group) for f in a.files))[:8]
+    where = (f"`{detail.command}` failed",) if detail.command else ()
+    return Solution(
+        approach=shown.approach,
+        description=detail.explanation,
+        edits=detail.edits,
+        files=files,
+        conditions=where + conditions,
+        uses=len(group),
+        successes=sum(a.id not in failed for a in group),
+        success_rate=moving_average(outcomes),
+        first_used=group[0].at,
+        last_used=group[-1].at,
+        attempts=tuple(a.id for a in group),
+    )

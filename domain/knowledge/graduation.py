@@ -1,0 +1,180 @@
+"""Graduation of claims from L1 to L3: trust tiers, checks, what is missing, and which side of a conflict stands.
+
+docs/explanation/graduation.md tells the rules. A claim is an insight; an L2 candidate carries the checks it passed; L3
+keeps the claims about one subject together, so that a conflict lives in one row.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from memctl.domain.events.facts import InsightKind
+from memctl.domain.support import patterns
+
+USER_SAID, PROVED, TOOL_SAID, INFERRED = 4, 3, 2, 1
+"""Trust tiers: the user said it > a run proved it > a tool's output > inferred by a model."""
+
+TIER_NAMES = {USER_SAID: "user said", PROVED: "proved by a run", TOOL_SAID: "tool output", INFERRED: "inferred"}
+
+ENOUGH_SESSIONS, ENOUGH_FOR_FACTS = 3, 2
+"""Sessions that show a habit or preference which nobody stated, and a fact (a command that ran, a name that fell)."""
+
+_MAJORITY = 4
+"""Sessions that show a claim for each that shows the contrary, at least."""
+
+SURE_JUDGE = 0.8
+CERTAIN = 0.99
+_DAMPING = 0.8
+
+ONE_ANSWER = "one/"
+"""Subjects that begin so have one answer (the package manager, the language to answer in): others contradict it."""
+
+DENIED = "not "
+"""How the canonical form of a claim with negative polarity begins."""
+
+SHORTEST = 10
+"""Characters (a Hangul syllable counts twice) below which a claim means nothing by itself."""
+
+_KINDS = frozenset(("preference", "pattern", "expertise", "fact", "profile"))
+_NOISE = patterns.compile(
+    r"\[(?:redacted|request interrupted|image|…|\.\.\.)|characters left out|^\W*$|<[a-z][\w-]*>|^(?:\d+[\s.:]*)+$",
+    patterns.I,
+)
+_HANGUL = patterns.compile(r"[\u1100-\u11ff\u3130-\u318f\uac00-\ud7a3]")
+
+
+def tier_of(said_by: Literal["user", "agent", "tool"] | str, *, proved: bool = False) -> int:
+    """Trust tier of whoever said a thing, or of a run that proved it."""
+    if said_by == "user":
+        return USER_SAID
+    return PROVED if proved else TOOL_SAID if said_by == "tool" else INFERRED
+
+
+def strengthened(strongest: float, sessions: int) -> float:
+    """Confidence of a claim made in that many sessions: 1 - (1 - strongest)·0.8^(sessions - 1), at most 0.99.
+
+    Counted by sessions and not by sayings: repeating a thing in one breath makes it no truer.
+    """
+    grown = 1 - (1 - strongest) * _DAMPING ** max(sessions - 1, 0)
+    return round(min(grown, max(strongest, CERTAIN)), 4) + 0.0
+
+
+class Standing(msgspec.Struct, frozen=True, kw_only=True):
+    """What speaks for a claim, as far as is known."""
+
+    kind: InsightKind
+    text: str
+    tier: int
+    sessions: int
+    has_quote: bool
+    denials: int = 0
+    """Sessions that show the contrary."""
+    confirmed: bool = False
+    """A person confirmed it."""
+    rejected: bool = False
+    """A person rejected it."""
+    judged: float = 0.0
+    """Confidence of a recorded judge that it is true."""
+
+
+class Check(msgspec.Struct, frozen=True):
+    """A check of L2 and whether it passed; `why` says in words what failed."""
+
+    name: str
+    passed: bool
+    why: str = ""
+
+
+def length_of(text: str) -> int:
+    """Length of a text as a reader feels it: a Hangul syllable says twice what a Latin letter does, blanks nothing."""
+    solid = "".join(text.split())
+    return len(solid) if solid.isascii() else len(solid) + len(_HANGUL.findall(solid))
+
+
+def checks_of(claim: Standing) -> tuple[Check, ...]:
+    """The checks of L2: a valid type, evidence with a quote's hash, long enough, not noise."""
+    return (
+        _check("type", claim.kind in _KINDS, f"{claim.kind!r} is no type of claim"),
+        _check("evidence", claim.has_quote, "no quote with its hash stands behind it"),
+        _check("length", length_of(claim.text) >= SHORTEST, "too short to mean anything by itself"),
+        _check("noise", not _NOISE.search(claim.text), "reads like noise, not like a claim"),
+        _check("standing", not claim.rejected, "a person rejected it"),
+    )
+
+
+def warrant_of(claim: Standing) -> str:
+    """What lets a claim into L3, in words; empty where nothing does yet."""
+    if claim.tier >= USER_SAID:
+        return "said by the user"
+    if claim.confirmed:
+        return "confirmed by a person"
+    if claim.sessions >= enough_sessions(claim.kind, claim.tier, claim.denials):
+        proof = ", proved by a run that passed" if claim.tier == PROVED else ""
+        return f"seen in {claim.sessions} sessions{proof}"
+    if claim.judged >= SURE_JUDGE:
+        return f"judged true at {claim.judged:.2f}"
+    return ""
+
+
+def missing_of(claim: Standing) -> tuple[str, ...]:
+    """What is still missing for L3, in words; empty for a claim that graduates."""
+    missing = tuple(c.why for c in checks_of(claim) if not c.passed)
+    if warrant_of(claim):
+        return missing
+    more = enough_sessions(claim.kind, claim.tier, claim.denials) - claim.sessions
+    return (
+        *missing,
+        f"one of: the user says so, {more} more session{'s' if more > 1 else ''}, "
+        f"a person confirms it, a judge at {SURE_JUDGE} or more",
+    )
+
+
+def enough_sessions(kind: InsightKind, tier: int, denials: int) -> int:
+    """Sessions that let a claim into L3 which nobody stated outright, where so many show the contrary."""
+    shown = ENOUGH_FOR_FACTS if kind == "fact" and tier >= TOOL_SAID else ENOUGH_SESSIONS
+    return max(shown, _MAJORITY * denials)
+
+
+class Side(msgspec.Struct, frozen=True, kw_only=True):
+    """What decides between claims about one subject. `last_seen` in microseconds."""
+
+    key: str
+    canonical: str
+    polarity: int
+    tier: int
+    last_seen: int
+
+    @property
+    def rank(self) -> tuple[int, int, str]:
+        return self.tier, self.last_seen, self.key
+
+
+def contradict(subject: str, a: Side, b: Side) -> bool:
+    """Whether two claims about one subject cannot both hold: do and do not, or two answers where one is possible."""
+    same = _value(a.canonical) == _value(b.canonical)
+    if a.polarity * b.polarity < 0:
+        return same or not subject.startswith(ONE_ANSWER)
+    return subject.startswith(ONE_ANSWER) and not same and a.polarity > 0 and b.polarity > 0
+
+
+def superseded(subject: str, sides: list[Side]) -> dict[str, str]:
+    """For each claim that gives way, the key of the one that stands: the higher tier, then the newer, wins."""
+    standing: list[Side] = []
+    gone: dict[str, str] = {}
+    for side in sorted(sides, key=lambda s: s.rank, reverse=True):
+        winner = next((s for s in standing if contradict(subject, s, side)), None)
+        if winner is None:
+            standing.append(side)
+        else:
+            gone[side.key] = winner.key
+    return gone
+
+
+def _value(canonical: str) -> str:
+    return canonical.removeprefix(DENIED)
+
+
+def _check(name: str, passed: bool, why: str) -> Check:
+    return Check(name, passed, "" if passed else why)

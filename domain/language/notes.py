@@ -1,0 +1,95 @@
+"""Notes: what a person or an agent asks to be remembered, in words of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, ClassVar, Literal
+
+import msgspec
+
+from memctl.domain.events.command import BadCommand, Command, command
+from memctl.domain.events.event import Event, Payload, event
+from memctl.domain.events.facts import InsightFound, InsightKind, quote
+from memctl.domain.knowledge.graduation import SHORTEST, length_of
+from memctl.domain.language.claims import stated
+
+NOTES = "knowledge/notes"
+"""Stream of what is noted: it spans sessions."""
+
+LONGEST_NOTE = 2_000
+"""Characters."""
+
+
+@event("memory.noted")
+class MemoryNoted(Payload, frozen=True, kw_only=True, omit_defaults=True):
+    """Somebody asked for something to be remembered. Who, is the event's actor; where it holds, its location.
+
+    `kind` is empty where the rules are to say; `confidence` 0 to 1. `origin` names the store that a note was imported
+    from: its word counts as a tool's output, not as the user's.
+    """
+
+    text: str
+    kind: InsightKind | Literal[""] = ""
+    everywhere: bool = False
+    """Holds in every project."""
+    confidence: float = 0.9
+    importance: float | None = None
+    files: tuple[str, ...] = ()
+    """Files that it is about: when they change, it is to be looked at again."""
+    tags: tuple[str, ...] = ()
+    origin: str = ""
+    confined: bool = False
+    """Stated under a key that is limited to projects: it holds where it was said, whatever its words are."""
+
+
+@command("note")
+class NoteMemory(Command, frozen=True, kw_only=True):
+    """Remember this. `text` has 10 to 2,000 characters (a Hangul syllable counts twice)."""
+
+    of_place: ClassVar[bool] = True
+
+    text: Annotated[str, msgspec.Meta(min_length=1, max_length=LONGEST_NOTE)]
+    kind: InsightKind | Literal[""] = ""
+    everywhere: bool = False
+    importance: Annotated[float, msgspec.Meta(ge=0, le=1)] | None = None
+    files: Annotated[tuple[str, ...], msgspec.Meta(max_length=16)] = ()
+    tags: Annotated[tuple[str, ...], msgspec.Meta(max_length=16)] = ()
+
+    @property
+    def stream(self) -> str:
+        return NOTES
+
+    def decide(self, history: Sequence[Event]) -> MemoryNoted:
+        text = self.text.strip()
+        if length_of(text) < SHORTEST:
+            raise BadCommand(why=f"{text!r} is too short to mean anything by itself")
+        return MemoryNoted(
+            text=text,
+            kind=self.kind,
+            everywhere=self.everywhere,
+            importance=self.importance,
+            files=self.files,
+            tags=self.tags,
+        )
+
+
+def claim_of(noted: Event, payload: MemoryNoted) -> InsightFound:
+    """A note as the claim that it makes, on the evidence of its own words."""
+    claim = stated(payload.text, payload.kind)
+    return InsightFound(
+        id=noted.delivery_id,
+        stream=noted.stream,
+        occurred_at=noted.occurred_at,
+        location=noted.location,
+        evidence=(quote(noted.delivery_id, payload.text),),
+        kind=claim.kind,
+        text=claim.text,
+        canonical=claim.canonical,
+        subject=claim.subject,
+        confidence=payload.confidence,
+        said_by="tool" if payload.origin else "user" if noted.actor == "user" else "agent",
+        polarity=claim.polarity,
+        rule="note",
+        files=payload.files,
+        everywhere=not payload.confined and (payload.everywhere or claim.everywhere or not noted.location),
+    )

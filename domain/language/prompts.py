@@ -1,0 +1,264 @@
+"""What stands in a user's place in a transcript, and what a user's own words do to the task at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from collections.abc import Set as AbstractSet
+from functools import lru_cache
+from typing import Literal, NamedTuple
+
+from memctl.domain.events.facts import PromptKind
+from memctl.domain.shell.programs import words_of
+from memctl.domain.support import patterns
+
+_CLIENT_TAGS = (
+    "system-reminder|ide_opened_file|ide_selection|ide_diagnostics|task-notification|local-command-stdout|"
+    "local-command-stderr|local-command-caveat|bash-stdout|bash-stderr|command-message|command-contents|"
+    "environment_context|user_instructions|INSTRUCTIONS|system_notification|current_datetime|turn_aborted|"
+    "user-prompt-submit-hook|new-diagnostics|system_reminder|skill-context|permissions instructions|"
+    "collaboration_mode|session-start-hook|"
+    "post-tool-use-hook|function_results|teammate-message|memctl-context"
+)
+_CLIENT_TAG = patterns.compile(rf"<(?P<tag>{_CLIENT_TAGS})(?:\s[^>]*)?>")
+_CLIENT_TEXT = patterns.compile(
+    r"\s*(?:\[Request interrupted by user|Caveat: The messages below|This session is being continued from a previous|"
+    r"# AGENTS\.md instructions|API Error|Stop hook feedback|Operation stopped by hook: |Base directory for this skill|"
+    r"\[Image: |Continue from where you left off|<retrieval_status>|Unknown (?:slash command|skill): |Goodbye!|"
+    r"No response requested)"
+)
+_ADDED_IN_FRONT = patterns.compile(r"\s*(?:# (?!My request)|This block is automatically supplied)")
+_REQUEST = patterns.compile(r"^## My request for Codex:", patterns.M)
+"""Behind it stand the user's own words; in front what an editor or app adds: open files, selections, attachments."""
+
+_BLANK = "\N{EM SPACE}"
+"""What stands for words that are not the user's: white, but no indentation, which would make code of the rest."""
+
+_COMMAND = patterns.compile(r"<command-name>\s*/?(?P<name>[^<]*?)\s*</command-name>")
+_ARGUMENTS = patterns.compile(r"<command-args>(?P<args>.*?)(?:</command-args>|\Z)", patterns.S)
+_TYPED_COMMAND = patterns.compile(r"\s*/(?P<name>[a-z][\w:-]{1,40})(?:\s+(?P<args>\S.*))?\s*\Z", patterns.S)
+_SHELL = patterns.compile(r"\s*<bash-input>(?P<command>.*?)</bash-input>", patterns.S)
+
+_BUILT_IN = words_of(
+    "add-dir agents bashes bug clear compact config context cost copy doctor effort exit export extra-usage fast "
+    "feedback fork help hooks ide init-verifiers insights install-github-app keybindings login logout mcp memory "
+    "mobile model new output-style permissions plan plugin plugins privacy-settings quit reload-plugins "
+    "release-notes remote-control remote-env rename resume rewind sandbox skills stats status statusline "
+    "terminal-setup theme todos upgrade usage vim voice approvals diff mention prompts undo"
+)
+"""Commands of the client itself: they ask for no work."""
+
+FRESH_START = frozenset({"clear", "new", "resume"})
+
+
+class Said(NamedTuple):
+    """What a prompt is. `text` is as long as the prompt, with all that the user did not say blanked, so that places in
+    it are places in the prompt; `words` is that without blanks around.
+    """
+
+    by: Literal["user", "command", "client"]
+    text: str
+    words: str
+    command: str = ""
+
+
+@lru_cache(maxsize=8)
+def said_in(prompt: str) -> Said:
+    """Tell a user's own words from what the client put in their place."""
+    if _ADDED_IN_FRONT.match(prompt) and (request := _REQUEST.search(prompt)):
+        prompt = _BLANK * request.end() + prompt[request.end() :]
+    if _CLIENT_TEXT.match(prompt):
+        return Said("client", "", "")
+    if shell := _SHELL.match(prompt):
+        command = shell["command"].strip()
+        return Said("command", "", f"! {command}", "!") if command else Said("client", "", "")
+    if named := _COMMAND.search(prompt):
+        given = _ARGUMENTS.search(prompt)
+        return _command(prompt, named["name"], given.span("args") if given else (0, 0))
+    if prompt.lstrip()[:1] == "/" and (typed := _TYPED_COMMAND.match(prompt)):
+        return _command(prompt, typed["name"], typed.span("args") if typed["args"] else (0, 0))
+    text = _without_client_blocks(prompt)
+    words = text.strip()
+    return Said("user", text, words) if words else Said("client", "", "")
+
+
+def _without_client_blocks(prompt: str) -> str:
+    """The prompt with blanks for what the client wrote between its own tags; an unclosed one reaches to the end."""
+    pieces: list[str] = []
+    end = 0
+    for tag in _CLIENT_TAG.finditer(prompt) if "<" in prompt else ():
+        if tag.start() < end:
+            continue
+        close = f"</{tag['tag']}>"
+        at = prompt.find(close, tag.end())
+        block_end = at + len(close) if at >= 0 else len(prompt)
+        pieces += prompt[end : tag.start()], _BLANK * (block_end - tag.start())
+        end = block_end
+    return "".join([*pieces, prompt[end:]])
+
+
+def _command(prompt: str, name: str, args: tuple[int, int]) -> Said:
+    start, end = args
+    given = prompt[start:end].strip()
+    words = f"/{name} {given}".strip()
+    if name.split(":")[-1] in _BUILT_IN:
+        return Said("command", "", words, name)
+    text = _BLANK * start + prompt[start:end] + _BLANK * (len(prompt) - end)
+    return Said("user", text, words, name)
+
+
+_THANKS = patterns.compile(
+    r"\W*(?:(?:ok(?:ay)?|yes|yeah|ah|oh|wow|haha)[,.! ]+)?(?:many thanks|thanks|thank you|thank u|thx|tysm|ty\b|"
+    r"great|perfect|"
+    r"awesome|excellent|fantastic|wonderful|amazing|brilliant|nice|cool|lovely|love it|good (?:job|work|stuff)|"
+    r"well done|"
+    r"(?:it |that |this |now it )?works(?: now| great| perfectly| well)?\b|(?:looks|all|sounds) good|lgtm|success|"
+    r"that (?:did it|fixed it|was it|solved it)|👍|🎉|🙏|❤|💯|"
+    r"고마워|고맙|감사|땡큐|완벽|훌륭|좋네|좋다|좋아|잘했|잘 했|최고|굿|잘 ?(?:된다|되네|돼|됩니다|동작))",
+    patterns.I,
+)
+_COMPLAINT = patterns.compile(
+    r"\W*(?:no+\b(?! need| problem| worries)|nope|nah|wrong|incorrect|wait\b|stop\b|hmm+ no|that(?:'s| is|s)? "
+    r"(?:not|wrong|incorrect|n't)|"
+    r"this (?:is|isn't|does) ?(?:not|n't|wrong|still)|not (?:what|quite|right|like|that|really)|i (?:meant|mean\b|"
+    r"didn'?t|did not|said|asked|was talking|never|told)|"
+    r"you (?:should(?:n'?t| not)? have|forgot|missed|didn'?t|did not|broke|removed|deleted|were supposed|misunder|"
+    r"just should|keep)|"
+    r"(?:please )?(?:undo|revert|roll ?back)\b|don'?t (?:do|change|touch|add|use|remove|commit|push|stash)|do not "
+    r"|actually,? (?:no|that|it|this|i)|"
+    r"(?:it |that |this )?(?:is |'s )?still (?:not|n't|fail|broken|an? (?:issue|error|problem)|get|see|show|doesn|"
+    r"does|happen|the same|there|wrong)|"
+    r"(?:it |that |this )?(?:does ?n'?t|did ?n'?t|is ?n'?t|does not|did not) (?:work|help|fix|compile|build|run|look)|"
+    r"(?:it|that|this) (?:failed|fails|broke|crashe[sd])\b|why (?:did|are|would|do) you\b|instead of |"
+    r"uh ?oh|ugh\b|argh|but (?:you|that|it|this|i) |same (?:error|issue|problem)|"
+    r"아니|아냐|아뇨|틀렸|틀린|잘못|그게 아니|이게 아니|그거 말고|말고|되돌|"
+    r"원래대로|취소|안 ?(?:돼|되|됩|된다)|여전히|아직도|왜 (?:자꾸|이렇게|그렇게)|하지 ?마)",
+    patterns.I,
+)
+_CONTINUES = patterns.compile(
+    r"\W*(?:and\b|also\b|then\b|now (?:do|also|let|the same|we|commit|push|can)|ok(?:ay)?\b|k\b|yes\b|yeah\b|"
+    r"yep\b|yup\b|sure\b|right\b|alright|"
+    r"go (?:ahead|on|for)|continue|proceed|carry on|keep going|do (?:it|that|so|this|the same|both|all|[0-9])|"
+    r"let'?s (?:do|go|try|keep|use|see|address|fix|implement|also|adjust|add)\b|"
+    r"done\b|(?:please )?(?:commit|push|merge|rebase|run|rerun|retry|try|test|deploy|release|publish|save|format|"
+    r"lint)\b(?!\S)|"
+    r"so\b|but\b|or\b|because|if so|in that case|what about|how about|what if|did (?:you|we)|are we|have (?:you|"
+    r"we)|does (?:it|this|that)|is (?:it|this|that)|"
+    r"was (?:it|this|that)|can (?:it|this|that)|could (?:it|this|that|we)|should (?:it|this|that|we)|do (?:we|"
+    r"you)|can we|"
+    r"(?:use|apply|address|include|mention|ensure|make sure|move|rename|keep|remove|drop|delete|add|update|"
+    r"change) (?:it|that|this|these|those|them|the (?:first|second|last|same|other|prior|comment|test|above))|"
+    r"(?:the|that|those|these|this|it|they)\b|almost|"
+    r"option|(?:[0-9]+|[a-d])(?:[.,) ]|$)|그리고|또|이제|계속|(?:네|응|어)(?:\W|$)|넵|"
+    r"그래|좋아|커밋|푸시|그럼|그러면|그건|이건|그거|이거|추가로|진행|해줘$)",
+    patterns.I,
+)
+_NEW_WORK = patterns.compile(
+    r"\W*(?:implement the following plan|new (?:task|feature|topic|issue|bug)|next (?:task|up|thing|issue|:)|"
+    r"(?:let'?s |now )?(?:move|switch) (?:on |over )?to\b|"
+    r"(?:on to|onto) the next|different (?:topic|question|task)|unrelated|separately|another (?:task|thing|bug|"
+    r"issue|question)|"
+    r"i'?d like to work on|i want to work on|let'?s work on|let'?s start|"
+    r"다음 (?:작업|과제|태스크|일|으로)|새로운|다른 (?:작업|질문|문제|얘기)|별개로)",
+    patterns.I,
+)
+_ASKS = patterns.compile(
+    r"\b(?:please|can you|could you|would you|help me|i want|i need|i'd like|we need|we should|you should|let's|"
+    r"implement|add|create|write|build|make|fix|debug|investigate|find|check|look|review|refactor|rename|move|remove|"
+    r"delete|update|upgrade|change|replace|migrate|convert|extract|document|explain|describe|summari[sz]e|analy[sz]e|"
+    r"set ?up|configure|install|deploy|release|publish|run|test|generate|design|plan|improve|optimi[sz]e|support|"
+    r"enable|disable|integrate|port|clean|simplify|split|merge|rebase|commit|push|show|tell|give|read|search|ensure|"
+    r"consider|respond|address|log|bring|restore|get|use|put|spawn)\b|"
+    r"(?:해 ?줘|해 ?주세요|해라|하자|할까|해 ?봐|줘(?:\W|$)|주세요|부탁|만들|고쳐|고치|수정|추가|"
+    r"구현|작성|삭제|제거|변경|바꿔|바꾸|확인|검토|설명|"
+    r"알려|찾아|분석|정리|개선|테스트|리팩토링|설치|설정|왜|어떻게|무엇|뭐|어디|인가요|나요|까요)",
+    patterns.I,
+)
+_REFERS = patterns.compile(
+    r"\b(?:this|it|these|those|them|they|(?:do|did|does|is|was|about|like|to|for|of|in|with|on|after|by|all) that|"
+    r"that(?=\W*$)|the (?:new|added|above|prior|previous|last|same|other|changes?|results?)|"
+    r"as well|too|also|again)\b|이거|그거|이것|그것|저것|방금|위에|같은",
+    patterns.I,
+)
+_WORD = patterns.compile(r"[A-Za-z][A-Za-z0-9_]{3,}|[가-힣]{2,}")
+_HANGUL = patterns.compile(r"[가-힣]")
+_COMMON = words_of(
+    "this that with from have will would could should there their they them then than what when where which while "
+    "about into your just also only some more make sure does please need want like been were here over very much "
+    "file files code test tests using used line lines change changes update added adding implement following plan "
+    "check look know think thing things still case same other because first second work working right good okay"
+)
+
+
+@lru_cache(maxsize=256)
+def words_in(text: str) -> frozenset[str]:
+    """The words of a text that tell what it is about."""
+    found = set(map(str.lower, _WORD.findall(text[:20_000])))
+    return frozenset(word[:7] for word in found - _COMMON)
+
+
+def length_of(words: str) -> int:
+    """Length in words; three Hangul characters count as one, as long as a sentence of ten counts as three."""
+    hangul = len(_HANGUL.findall(words))
+    return len(words.split()) if hangul * 2 < len(words) else max(len(words.split()), hangul // 3)
+
+
+def is_thanks(words: str) -> bool:
+    """Whether the words praise or thank."""
+    return bool(_THANKS.match(words)) and not _COMPLAINT.match(words)
+
+
+def is_complaint(words: str) -> bool:
+    """Whether the words say that something went wrong, or is not what was meant."""
+    return bool(_COMPLAINT.match(words))
+
+
+_SAYS_NO = patterns.compile(
+    r"\W*(?:no+|nope|nah)\b(?!\W*(?:that|this|it|you|not|wrong|still|the|i)\b)|\W*(?:아니요?|아뇨)[, ]",
+    patterns.I,
+)
+
+
+def says_no(words: str) -> bool:
+    """Whether the words only decline: said to a question, they find fault with nothing."""
+    return bool(_SAYS_NO.match(words))
+
+
+def asks_for_work(words: str) -> bool:
+    """Whether the words ask for something."""
+    return "?" in words or bool(_ASKS.search(words))
+
+
+def kind_of(
+    words: str, *, open_task: bool, rested: bool, about: Callable[[], AbstractSet[str]] = frozenset[str]
+) -> PromptKind:
+    """What a user's words do to the task at hand.
+
+    `rested` says that its work was committed, or lies hours back; `about` gives the words that it has been about, and
+    is asked only where they decide.
+    """
+    length = length_of(words)
+    thanks = _THANKS.match(words)
+    if thanks and length_of(words[thanks.end() :]) <= 4 and not asks_for_work(words[thanks.end() :]):
+        return "thanks"
+    if not open_task:
+        return "opening" if length >= 3 or asks_for_work(words) else "follow_up"
+    if _NEW_WORK.match(words):
+        return "opening"
+    if _COMPLAINT.match(words):
+        return "correction"
+    if thanks or length <= 4 or not asks_for_work(words):
+        return "follow_up"
+    if _CONTINUES.match(words):
+        # A long request that shares nothing is a new one, however it begins.
+        new = rested and length >= 20 and _shared(words, about()) < 0.1
+    elif length < (7 if not rested else 5) or (length < 16 and _REFERS.search(words)):
+        new = False
+    else:
+        new = _shared(words, about()) < (0.4 if rested else 0.25)
+    return "opening" if new else "follow_up"
+
+
+def _shared(words: str, about: AbstractSet[str]) -> float:
+    """Which part of the telling words has been spoken of, 0 to 1."""
+    own = words_in(words)
+    return len(own & about) / len(own) if own else 1.0

@@ -1,0 +1,1 @@
+"""Which places are one project, what it is built with, and what a key limited to projects may see."""

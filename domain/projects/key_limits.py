@@ -1,0 +1,107 @@
+"""What a key may be told of and tell that is limited to projects: no more than it was made for (decision 36).
+
+Paths carry no machine and words are cheap, so nothing that joins places for everybody else widens a key: a place is its
+own while all that is known of that place leads to the remotes and paths that the key was given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+
+from memctl.domain.projects.identity import HOME, REMOTES, Place, Project, Projects, Words, settled
+from memctl.domain.support.location import above, is_absolute, normalise, project_of
+
+
+def given(project: Project) -> tuple[str, ...]:
+    """What a key for a project is given: its remotes, and paths of those parts of it that have none."""
+    return tuple(dict.fromkeys((*project.parts, *project.remotes)))
+
+
+class Limits:
+    """The limits of a key that was `given` remotes and paths, in a memory of these places and words."""
+
+    def __init__(self, places: Collection[Place], words: Iterable[Words], given: Iterable[str]) -> None:
+        self.given = frozenset(given)
+        places, words = settled(places), list(words)
+        self._own = {each for each in self.given if is_absolute(each)}
+        self._apart = {said.anchor for said in words if said.split_at and said.anchor in self._own}
+        """What somebody said is a project of its own, whatever repository it lies in."""
+        self._elsewhere: set[str] = set()
+        self._roots: set[str] = set()
+        """Of these, checkouts: what lies in one is of it."""
+        for place in places:
+            checkouts = {project_of(place.location), place.root, place.repository} - {"", place.location}
+            if not self._may_be(place):
+                self._elsewhere |= {place.location, *checkouts}
+                self._roots |= {place.location, *checkouts} if place.remotes else checkouts
+            elif place.known_remotes:
+                self._own |= {place.location, *(checkouts if place.free else ())}
+        kept = [place for place in places if self._may_be(place) and self._is_near(place)]
+        self.projects = Projects(kept, words).only(self.given)
+        self.locations = frozenset(location for each in self.projects.all for location in each.locations)
+        """All that the key may be told of."""
+        self._others = self._elsewhere | {""}
+        """Paths that memory knows and that are not the key's."""
+        roots: set[str] = set()
+        for place in places:
+            if place.location not in self.locations:
+                self._others |= {place.location, place.root, place.repository}
+            elif place.free and not self._is_apart(place):
+                roots |= {place.root, place.repository, project_of(place.location)}
+        self._mine = self.locations | (roots - self._others)
+
+    def tells_of(self, location: str) -> bool:
+        """Whether what an event said may be told, of something that may: a session's lines do not all name a place."""
+        return not location or location in self.locations
+
+    def holds(self, path: str, claimed: Collection[str] = ()) -> bool:
+        """Whether a path is the key's: the innermost of its directories that memory knows is, or was just `claimed`."""
+        for at in around(normalise(path)):
+            if at in self._mine:
+                return True
+            if at in self._others:
+                return False
+            if at in claimed:
+                return True
+        return False
+
+    def may_claim(self, path: str, remote: str) -> bool:
+        """Whether a client may say that a path has that remote: one of the key's, at a path that is the key's or that
+        memory does not know, outside of other checkouts."""
+        if remote and remote not in self.given:
+            return False
+        if not path or self.holds(path):
+            return bool(path)
+        if not remote or not self._others.isdisjoint((path, project_of(path))):
+            return False
+        return not any(at in self._roots and not HOME.fullmatch(at) for at in above(path))
+
+    def _may_be(self, place: Place) -> bool:
+        """Whether nothing leads elsewhere from a place. A list that is full may have pushed out what does."""
+        if self._is_apart(place):
+            return True
+        remotes = {*place.remotes, *place.claims}
+        return remotes <= self.given and max(len(place.remotes), len(place.claims)) < REMOTES
+
+    def _is_near(self, place: Place) -> bool:
+        """Whether a place lies in nothing that is elsewhere, more closely than in what is the key's."""
+        if self._is_apart(place):
+            return True
+        if place.free and place.remotes:
+            return place.location not in self._elsewhere
+        if not self._elsewhere.isdisjoint((place.root, place.repository, *place.inside)):
+            return False
+        for at in around(place.location):
+            if at in self._elsewhere:
+                return False
+            if at in self._own:
+                return True
+        return True
+
+    def _is_apart(self, place: Place) -> bool:
+        return bool(self._apart) and not self._apart.isdisjoint(around(place.location))
+
+
+def around(path: str) -> Iterator[str]:
+    """A normalised path, the repository whose worktree its text says it is, and what holds it, innermost first."""
+    return (at for at in (path, project_of(path), *above(path)) if at)

@@ -1,0 +1,1 @@
+"""What a query asks for, how its candidates are ranked, and how good a ranking is."""

@@ -1,0 +1,1 @@
+"""Stage 1: the fold of one session, from its events to facts."""

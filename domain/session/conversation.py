@@ -1,0 +1,429 @@
+"""The talk between a user and an agent: prompts, answers, turns, and the tasks and episodes they open and close."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from memctl.domain.events.event import Micros
+from memctl.domain.events.event_order import Placed, prompt_about
+from memctl.domain.events.fact_builder import Assertions, span_of
+from memctl.domain.events.facts import (
+    Answered,
+    DecisionTaken,
+    InsightFound,
+    MoodShown,
+    Prompted,
+    PromptKind,
+    Span,
+    TaskClosed,
+    TaskOpened,
+    fact_id,
+    quote,
+)
+from memctl.domain.events.observations import PromptSubmitted, ResponseReceived
+from memctl.domain.events.recalls import MemoryRecalled, Recalls
+from memctl.domain.events.statements import TaskCompleted, TaskStarted
+from memctl.domain.failures.signatures import errors_in
+from memctl.domain.language.claims import claims_in
+from memctl.domain.language.decisions import LONGEST_PROMPT, Decision, decisions_by_user
+from memctl.domain.language.mood import mood_of
+from memctl.domain.language.prompts import (
+    FRESH_START,
+    Said,
+    is_complaint,
+    is_thanks,
+    kind_of,
+    said_in,
+    says_no,
+    words_in,
+)
+from memctl.domain.language.tasks import canonical_of, description_of, task_key, task_type_of
+from memctl.domain.session.episode_outcomes import Aftermath
+from memctl.domain.session.episodes import CERTAIN, EpisodeSoFar
+from memctl.domain.session.outcome_rules import SAID, Verdict
+from memctl.domain.session.turns import OpenTurn
+from memctl.domain.support import patterns
+from memctl.domain.support.bounded import one_line
+
+RESTED = 4 * 3_600_000_000
+"""After this many microseconds without a word, a request is more likely a new task."""
+
+LONGEST_TEXT = 8_000
+"""Characters of a prompt or an answer that a fact keeps; the event has the rest."""
+
+
+_NO_WORDS = "No response requested."
+"""What Claude Code writes in the agent's place after a command of its own."""
+
+
+class Conversation:
+    """What was said in one stream, and the task that is open."""
+
+    def __init__(self, assertions: Assertions, aftermath: Aftermath) -> None:
+        self._assert = assertions
+        self._aftermath = aftermath
+        self._turn: OpenTurn | None = None
+        self._turn_before: OpenTurn | None = None
+        self._about: set[str] = set()
+        """The words in which the user spoke of the open task."""
+        self._about_task = ""
+        """What the open task's opening is about: a prompt, or a statement."""
+        self._last_prompt = Micros(0)
+        self._fresh = False
+        self.episode: EpisodeSoFar | None = None
+        self._recalls = Recalls()
+        """What of memory was told since the last task was over."""
+
+    @property
+    def task(self) -> str:
+        """Key of the open task; empty where there is none."""
+        return self.episode.task if self.episode is not None else ""
+
+    @property
+    def corrected(self) -> bool:
+        """Whether the user's last prompt corrected the agent."""
+        return self._turn is not None and self._turn.prompt.kind == "correction"
+
+    def flush(self) -> None:
+        """Hand out the open turn and episode as they stand, where they have changed."""
+        if self._turn is not None and self._turn.dirty:
+            self._turn.dirty = False
+            self._assert.add(self._turn.fact())
+        if self.episode is not None and self.episode.dirty:
+            self.episode.dirty = False
+            self._aftermath.tell(self.episode, closed=False)
+
+    def recalled(self, seen: MemoryRecalled) -> None:
+        """Memory was told to the agent, or held back: for the open task, or the next to open."""
+        if self.episode is None:
+            self._recalls.add(seen)
+        else:
+            self.episode.recalls.add(seen)
+            self.episode.dirty = True
+
+    def ended(self) -> None:
+        """The client ended the session, and may take it up again."""
+        if self.episode is not None:
+            self.episode.left = self.episode.dirty = True
+
+    # --- the user ---
+
+    def prompted(self, placed: Placed, seen: PromptSubmitted) -> None:
+        if seen.subagent or seen.meta or seen.injected:
+            return
+        said = said_in(seen.text)
+        if said.by == "command":
+            self._fresh = self._fresh or said.command in FRESH_START
+            self._say(placed, seen.text, said.words, "command")
+        elif said.by == "user":
+            self._hear(placed, seen.text, said)
+
+    def refused(self, placed: Placed, text: str, start: int, end: int) -> None:
+        """The user refused a use of a tool, and said why: `text[start:end]`."""
+        words = text[start:end].strip()
+        if not words:
+            return
+        self._feel(words)
+        kind: PromptKind = "correction" if is_complaint(words) else "follow_up"
+        about = self._about_prompt(words)
+        self._say(placed, text, words, kind, start, end, about)
+        self._about |= words_in(words)
+        self._claimed(placed, text, text[start:end], start, about, "user", lasting=True)
+
+    def refused_change(self) -> None:
+        """The user refused a change to a file."""
+        if self.episode is not None:
+            self.episode.refused_at = self.episode.steps
+
+    def interrupted(self, when: Micros) -> None:
+        if self.episode is not None:
+            self.episode.interrupted_at = self.episode.steps
+            self.episode.touch(when)
+
+    def _hear(self, placed: Placed, text: str, said: Said) -> None:
+        kind = self._kind(said, placed.when)
+        self._feel(said.words)
+        description = description_of(said.words)
+        if self.episode is not None and kind == "opening" and canonical_of(description) == self.episode.canonical:
+            kind = "follow_up"  # the same prompt once more, after an interruption
+        if self.episode is not None and kind == "opening" and self.episode.stated and not self.episode.prompts:
+            kind = "follow_up"  # the task was stated before it was asked for
+        self._end_turn()
+        if kind == "opening":
+            self._close(placed)
+        start = len(text) - len(said.text.lstrip())
+        end = start + len(said.text.strip())
+        about_prompt = self._about_prompt(text)
+        if kind == "opening":
+            self._open(placed, text, said, description, about_prompt, start, end)
+        prompt = self._say(placed, text, said.words, kind, start, end, about_prompt)
+        if kind == "opening":
+            self._about_task = about_prompt
+            self._opened(placed, *prompt.evidence)
+        self._turn = OpenTurn(prompt, self._turn_before)
+        self._about |= words_in(said.words)
+        self._last_prompt = placed.when
+        self._fresh = False
+        if mood := mood_of(said.text):
+            spoken = text[mood.start : mood.end]
+            span = span_of(placed, text, mood.start, mood.end)
+            self._assert.make(MoodShown, placed, about_prompt, span, score=mood.score, words=spoken)
+        for decision in decisions_by_user(said.text):
+            self.decided(placed, span_of(placed, text, decision.start, decision.end), decision, "user")
+        self._claimed(placed, text, said.text, 0, about_prompt, "user")
+
+    def _kind(self, said: Said, when: Micros) -> PromptKind:
+        episode = self.episode
+        if episode is None or self._fresh:
+            return "opening" if said.command else kind_of(said.words, open_task=False, rested=True)
+        if said.command and len(said.words.split()) < 3:
+            return "follow_up"
+        rested = when - self._last_prompt > RESTED or (
+            episode.committed_at is not None and episode.committed_at >= (episode.changed_at or 0)
+        )
+        return kind_of(said.words, open_task=True, rested=rested, about=self._spoken_of)
+
+    def _spoken_of(self) -> set[str]:
+        """The words that the open task has been about."""
+        texts = list(self.episode.files) if self.episode is not None else []
+        if self._turn is not None:
+            texts.append(self._turn.answer)
+        return self._about.union(*map(words_in, texts))
+
+    def _feel(self, words: str) -> None:
+        if self.episode is not None:
+            if is_complaint(words) and not (self.episode.answer.rstrip().endswith("?") and says_no(words)):
+                self.episode.heard("negative", words)
+            elif is_thanks(words):
+                self.episode.heard("positive", words)
+
+    def _about_prompt(self, text: str) -> str:
+        return self._assert.nth(prompt_about(text))
+
+    def _say(
+        self,
+        placed: Placed,
+        text: str,
+        words: str,
+        kind: PromptKind,
+        start: int = 0,
+        end: int | None = None,
+        about: str = "",
+    ) -> Prompted:
+        if self.episode is not None:
+            self.episode.prompts += 1
+            self.episode.touch(placed.when)
+        span = span_of(placed, text, start, end)
+        about = about or self._about_prompt(text)
+        return self._assert.make(Prompted, placed, about, span, text=words[:LONGEST_TEXT], kind=kind, task=self.task)
+
+    def decided(
+        self,
+        placed: Placed,
+        span: Span,
+        decision: Decision,
+        said_by: str,
+        *,
+        kind: Literal["choice", "cause"] = "choice",
+        stated: bool = False,
+    ) -> None:
+        """Somebody settled on something, as the characters of the span say."""
+        self._assert.note(
+            DecisionTaken,
+            placed,
+            span,
+            text=decision.text,
+            rationale=decision.rationale,
+            said_by=said_by,
+            kind=kind,
+            alternatives=decision.alternatives,
+            stated=stated,
+            task=self.task,
+        )
+        if self.episode is not None:
+            self.episode.decided(decision.text, decision.rationale, cause=kind == "cause")
+
+    def _claimed(
+        self,
+        placed: Placed,
+        text: str,
+        words: str,
+        offset: int,
+        about: str,
+        said_by: Literal["user", "agent"],
+        *,
+        lasting: bool = False,
+    ) -> None:
+        """Assert the claims in `words`, which stand in `text` from `offset` on."""
+        for claim in claims_in(words, said_by=said_by, lasting=lasting):
+            span = span_of(placed, text, offset + claim.start, offset + claim.end)
+            self._assert.make(
+                InsightFound,
+                placed,
+                f"{about}:{claim.canonical}",
+                span,
+                kind=claim.kind,
+                text=claim.text,
+                canonical=claim.canonical,
+                subject=claim.subject,
+                confidence=claim.confidence,
+                said_by=said_by,
+                polarity=claim.polarity,
+                rule=claim.rule,
+                everywhere=claim.everywhere and not self._assert.confined,
+                location=self._assert.home,
+            )
+
+    # --- the agent ---
+
+    def answered(self, placed: Placed, seen: ResponseReceived) -> None:
+        """The agent said something aloud."""
+        if seen.text.strip() == _NO_WORDS:
+            return
+        span = span_of(placed, seen.text)
+        prompt = self._turn.prompt.id if self._turn is not None else None
+        text = seen.text[:LONGEST_TEXT]
+        self._assert.note(Answered, placed, span, text=text, prompt=prompt, model=seen.model)
+        if seen.subagent:
+            return
+        if self._turn is not None:
+            self._turn.answer, self._turn.answered, self._turn.answer_place = text, span, placed
+            self._turn.whole_answer = seen.text
+            self._turn.dirty = True
+        if self.episode is not None:
+            self.episode.said(seen.text, span)
+            self.episode.touch(placed.when)
+
+    def worked_on(self, path: str) -> None:
+        if self._turn is not None and path not in self._turn.files:
+            self._turn.files[path] = None
+            self._turn.dirty = True
+
+    # --- tasks ---
+
+    def _open(self, placed: Placed, text: str, said: Said, description: str, about: str, start: int, end: int) -> None:
+        canonical = canonical_of(description)
+        location = self._assert.location
+        self._about = set()
+        self.episode = EpisodeSoFar(
+            id=fact_id(self._assert.stream, "episode", about),
+            stream=self._assert.stream,
+            task=task_key(location, canonical),
+            canonical=canonical,
+            description=description,
+            task_type=task_type_of(said.words, description),
+            began=placed.when,
+            location=location,
+            opening=span_of(placed, text, start, end),
+            ended=placed.when,
+            recalls=self._told_before(),
+        )
+        if self.episode.task_type == "bugfix" and len(said.words) <= LONGEST_PROMPT:
+            self.episode.spoken_of = _error_in(said.words)
+
+    def task_started(self, placed: Placed, stated: TaskStarted) -> None:
+        """Somebody said which task it is: the one that this turn's prompt has opened, else one that begins here."""
+        description = description_of(stated.description)
+        canonical = canonical_of(description)
+        task_type = stated.task_type or task_type_of(stated.description, description)
+        span = quote(placed.cite, stated.description, field="description")
+        episode = self.episode
+        if episode is not None and (episode.canonical == canonical or self._just_opened(episode)):
+            # The rule's finding and this are one task.
+            self._about_task = self._about_task or str(placed.cite)
+            episode.canonical, episode.description, episode.task_type = canonical, description, task_type
+            episode.task = task_key(episode.location, canonical)
+            episode.stated = episode.dirty = again = True
+        else:
+            again = False
+            self._close(placed, by="statement")
+            self._about_task = str(placed.cite)
+            location = self._assert.location
+            self.episode = episode = EpisodeSoFar(
+                id=fact_id(self._assert.stream, "episode", self._about_task),
+                stream=self._assert.stream,
+                task=task_key(location, canonical),
+                canonical=canonical,
+                description=description,
+                task_type=task_type,
+                began=placed.when,
+                location=location,
+                opening=span,
+                ended=placed.when,
+                stated=True,
+                recalls=self._told_before(),
+            )
+        self._opened(placed, span, again=again)
+
+    def _told_before(self) -> Recalls:
+        told, self._recalls = self._recalls, Recalls()
+        return told
+
+    def _just_opened(self, episode: EpisodeSoFar) -> bool:
+        return episode.prompts == 1 and not episode.stated
+
+    def task_completed(self, placed: Placed, stated: TaskCompleted) -> None:
+        """Somebody said that the open task is over."""
+        if self.episode is None:
+            return
+        if stated.outcome != "unknown":
+            user = placed.event.actor == "user"
+            why = f"the {'user' if user else 'agent'} said so" + (f": {stated.note}" if stated.note else "")
+            self.episode.stated_outcome = Verdict(stated.outcome, why, CERTAIN if user else SAID)
+        self.episode.touch(placed.when)
+        self._close(placed, by="statement")
+
+    def _opened(self, placed: Placed, *spans: Span, again: bool = False) -> None:
+        episode = self.episode
+        assert episode is not None
+        self._assert.make(
+            TaskOpened,
+            placed,
+            self._about_task,
+            *spans,
+            location=episode.location,
+            task=episode.task,
+            canonical=episode.canonical,
+            description=episode.description,
+            task_type=episode.task_type,
+            again=again,
+        )
+
+    def _close(self, placed: Placed, by: str = "next_prompt") -> None:
+        episode = self.episode
+        if episode is None:
+            return
+        closed = self._aftermath.tell(episode, closed=True)
+        self._assert.make(
+            TaskClosed,
+            placed,
+            str(episode.id),
+            task=episode.task,
+            canonical=episode.canonical,
+            outcome=closed.outcome,
+            by=by,
+            location=episode.location,
+            recalled=episode.recalls.recalled,
+        )
+        self.episode = None
+
+    def _end_turn(self) -> None:
+        if self._turn is not None:
+            turn, self._turn = self._turn, None
+            self._turn_before = turn
+            if turn.dirty:
+                self._assert.add(turn.fact())
+            if turn.answer_place is not None:
+                about = f"answer:{turn.prompt.id}"
+                self._claimed(turn.answer_place, turn.whole_answer, turn.whole_answer, 0, about, "agent")
+
+
+def _error_in(words: str) -> str:
+    """The first error of a named type that a user's words hold, on one line; empty where they hold none."""
+    for error in errors_in(words, "", failed=True):
+        if any(_NAMED.search(name) for name in error.error_types):
+            return one_line(error.message, 300)
+    return ""
+
+
+_NAMED = patterns.compile(r"\w(?:Error|Exception)$|^panic$|^[A-Z]+\d+$")

@@ -1,0 +1,230 @@
+"""Stage 1: from the events of one stream to facts, purely.
+
+The facts are a function of the set of events: what came in which order, in which batches, twice or in two versions,
+changes nothing (`memctl.domain.events.event_order`). `conversation` reads what was said, `work` what was done,
+`reasoning` what was thought and settled, `shown` what all that shows of people and projects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from memctl.domain.events.event import Event, Micros
+from memctl.domain.events.event_order import Ordering, Placed, Told, is_aside
+from memctl.domain.events.fact_builder import Assertions
+from memctl.domain.events.facts import Fact, SessionClosed, SessionOpened, SessionTitled, TokensSpent
+from memctl.domain.events.observations import (
+    NoticeReceived,
+    PromptSubmitted,
+    ResponseReceived,
+    SessionEnded,
+    SessionStarted,
+    ToolCalled,
+    ToolOutcome,
+)
+from memctl.domain.events.processor_events import OfEpisode
+from memctl.domain.events.recalls import MemoryRecalled
+from memctl.domain.events.statements import Statement
+from memctl.domain.session.conversation import Conversation
+from memctl.domain.session.episode_outcomes import Aftermath
+from memctl.domain.session.project_practices import Shown
+from memctl.domain.session.reasoning import Reasoning
+from memctl.domain.session.work import Work
+from memctl.domain.session.working_directory import Whereabouts
+
+_NO_TOKENS = (0, 0, 0)
+
+
+def derive(stream: str, events: Iterable[Event]) -> StreamFacts:
+    """The facts of a whole stream from its events, in any order, at once."""
+    facts = StreamFacts(stream)
+    facts.extend(list(events))
+    return facts
+
+
+class StreamFacts:
+    """Facts of one stream, folded from its events in order."""
+
+    def __init__(self, stream: str) -> None:
+        self.stream = stream
+        self._ordering = Ordering()
+        self._assert = Assertions(stream)
+        self._aftermath = Aftermath(self._assert)
+        self._talk = Conversation(self._assert, self._aftermath)
+        self._where = Whereabouts(self._assert)
+        self._at = ""
+        self._branchless = False
+        """No event told yet which branch is checked out where the session is."""
+        self._work = Work(self._assert, self._talk, self._where, self._aftermath)
+        self._shown = Shown(self._assert)
+        self._reasoning = Reasoning(self._assert, self._talk, self._aftermath)
+        self._opened = False
+        self._bare = False
+        """The session was opened by an event that names neither branch nor version: a hook's, mostly."""
+        self._waiting: list[Placed] = []
+        self._began = (Micros(0), "")
+        """When and where the session was opened."""
+        self._titled = False
+        """What stands at a place of its own gave the session its title: a notice, or a start after the first."""
+        self._undated = False
+        """No event tells a time, so the session was opened at the first moment there is."""
+        self._spent: dict[str, tuple[int, int, int]] = {}
+
+    def extend(self, events: Sequence[Event]) -> bool:
+        """Fold further events of this stream.
+
+        False when one of them does not sort last, pairs with an earlier one (a hook delivery and its transcript block),
+        is another version of one, or says of an episode that was told what it was: then this is of no more use, and the
+        caller derives the whole stream anew.
+        """
+        placed = None if self._undated else self._ordering.place(events)
+        if placed is None or (self._titled and any(is_aside(each) for each in placed)):
+            return False
+        latest = {
+            (payload.episode, type(payload)): payload
+            for each in placed
+            if isinstance(payload := each.payload, OfEpisode)
+        }
+        if not all(self._aftermath.recorded(outcome, self._talk.episode) for outcome in latest.values()):
+            return False
+        for each in placed:
+            self._fold(each)
+        return True
+
+    def drain(self) -> list[Fact]:
+        """Facts asserted since the last call, in order of happening.
+
+        All are final but what is told of the open task: its `TaskOpened`, `Turn`, `Episode` and `MemoriesFollowed` come
+        again under the same id when they have changed. Of each of these types it is the last that was told.
+        """
+        if self._waiting:
+            self._undated = True
+            waiting, self._waiting = self._waiting, []
+            for each in waiting:
+                self._fold(msgspec.structs.replace(each, when=Micros(1)))
+        self._talk.flush()
+        return self._assert.drain()
+
+    def _fold(self, placed: Placed) -> None:
+        seen = placed.payload
+        if seen.confined and not (self._opened and isinstance(seen, Statement)) and not is_aside(placed):
+            self._assert.confined = True
+        if seen.injected:
+            if isinstance(seen, MemoryRecalled):
+                self._talk.recalled(seen)
+            return
+        if self._opened and is_aside(placed):
+            self._entitle(placed)
+            return
+        at, known = placed.event.location, self._assert.location
+        if at and at != known and not (known and isinstance(seen, Statement)):
+            # A statement may come from anywhere; where the session is, its client tells.
+            self._assert.moved(at)
+        if not self._opened:
+            if placed.when <= 0:
+                # Lines without a time sort first: they wait for the first that tells when the session began.
+                self._waiting.append(placed)
+                return
+            self._opened = True
+            self._began = (placed.when, self._assert.location)
+            self._open(placed, seen)
+            waiting, self._waiting = self._waiting, []
+            for earlier in waiting:
+                self._fold(msgspec.structs.replace(earlier, when=placed.when))
+        elif isinstance(seen, SessionStarted):
+            self._titled = self._titled or bool(seen.title)
+            self._open(placed, seen)
+        elif self._bare and (seen.branch or seen.agent_version):
+            self._bare = False
+            self._assert.note(SessionOpened, placed, branch=seen.branch, agent_version=seen.agent_version, still=True)
+        if self._assert.location != self._at or (self._branchless and seen.branch):
+            self._at, self._branchless = self._assert.location, not seen.branch
+            self._where.came(placed, self._at)
+        match seen:
+            case ToolCalled():
+                self._spend(placed, seen.message, seen.tokens_in, seen.tokens_out, seen.tokens_cached)
+                self._work.called(placed, seen)
+                self._shown.called(placed, seen)
+            case ToolOutcome():
+                self._work.came_back(placed, seen)
+                self._shown.came_back(placed, seen)
+            case ResponseReceived():
+                self._spend(placed, seen.message, seen.tokens_in, seen.tokens_out, seen.tokens_cached)
+                self._work.told(seen.text, thought=seen.kind == "thinking")
+                if seen.kind == "text":
+                    self._talk.answered(placed, seen)
+                self._reasoning.told(placed, seen)
+            case PromptSubmitted():
+                self._talk.prompted(placed, seen)
+                self._shown.prompted(placed, seen)
+            case NoticeReceived():
+                self._notice(placed, seen)
+            case SessionEnded():
+                self._assert.note(SessionClosed, placed, reason=seen.reason)
+                self._talk.ended()
+            case Statement():
+                self._reasoning.stated(placed, seen)
+            case _:
+                pass
+
+    def _open(self, placed: Placed, seen: Told) -> None:
+        started = seen if isinstance(seen, SessionStarted) else SessionStarted()
+        self._bare = not seen.branch and not seen.agent_version
+        self._assert.note(
+            SessionOpened,
+            placed,
+            source=started.source,
+            branch=seen.branch,
+            model=seen.model,
+            agent_version=seen.agent_version,
+            repository=started.repository,
+            title=started.title,
+            parent=started.parent_session,
+        )
+        self._where.opened(placed, started.repository)
+
+    def _notice(self, placed: Placed, seen: NoticeReceived) -> None:
+        if seen.kind == "title":
+            self._entitle(placed)
+        elif seen.kind == "tokens":
+            told = [seen.data.get(name) for name in ("tokens_in", "tokens_out", "tokens_cached")]
+            tokens_in, tokens_out, tokens_cached = (n if isinstance(n, int) else 0 for n in told)
+            self._spend(placed, "", tokens_in, tokens_out, tokens_cached)
+        elif seen.kind == "interrupted":
+            self._talk.interrupted(placed.when)
+
+    def _entitle(self, placed: Placed) -> None:
+        """A title without a time is told as of the session's opening, however much was folded since."""
+        title = placed.payload.text[:300] if isinstance(placed.payload, NoticeReceived) else ""
+        if not title:
+            return
+        if is_aside(placed):
+            when, location = self._began
+            self._assert.note(SessionTitled, msgspec.structs.replace(placed, when=when), location=location, title=title)
+        else:
+            self._titled = True
+            self._assert.note(SessionTitled, placed, title=title)
+
+    def _spend(self, placed: Placed, message: str, tokens_in: int, tokens_out: int, tokens_cached: int) -> None:
+        """Count what a message cost. Every block of it repeats the counts, and later ones may know more."""
+        before = self._spent.get(message, _NO_TOKENS) if message else _NO_TOKENS
+        if (tokens_in, tokens_out, tokens_cached) == before:
+            return
+        known_in, known_out, known_cached = before
+        counts = (max(tokens_in, known_in), max(tokens_out, known_out), max(tokens_cached, known_cached))
+        if counts == before:
+            return
+        if message:
+            self._spent[message] = counts
+        self._assert.note(
+            TokensSpent,
+            placed,
+            tokens_in=counts[0] - known_in,
+            tokens_out=counts[1] - known_out,
+            tokens_cached=counts[2] - known_cached,
+        )
+        if self._talk.episode is not None:
+            self._talk.episode.tokens += counts[0] - known_in + counts[1] - known_out
+            self._talk.episode.dirty = True

@@ -1,0 +1,320 @@
+"""What people and projects show without saying it: commands that passed, habits of asking, what is refused.
+
+One claim a session at most about each thing, so that a claim's sessions count how often it was shown. What a passing
+command shows is proved; a habit or a refusal graduates when several sessions show it (`domain.knowledge.graduation`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import pairwise
+from typing import NamedTuple
+
+import msgspec
+
+from memctl.domain.events.event import Event
+from memctl.domain.events.event_order import Placed
+from memctl.domain.events.fact_builder import Assertions
+from memctl.domain.events.facts import InsightFound, InsightKind, Span, fact_id, quote
+from memctl.domain.events.observations import PromptSubmitted, ToolCalled, ToolFailed, ToolOutcome
+from memctl.domain.failures.signatures import is_noise
+from memctl.domain.knowledge.graduation import ONE_ANSWER
+from memctl.domain.language.habits import habits_in, named_skill
+from memctl.domain.language.prompts import said_in
+from memctl.domain.projects.stack import is_conventional, subject_of
+from memctl.domain.session.tools import directory_of
+from memctl.domain.session.working_directory import git_stays_in, parts_where
+from memctl.domain.shell.commands import Part, heads_of, is_reading, parts_of, proves
+from memctl.domain.shell.project_commands import PROGRAMS, Way, is_there, way_of
+from memctl.domain.support import patterns
+from memctl.domain.support.location import inside
+from memctl.domain.support.text import canonical
+
+_TELLING = patterns.compile(
+    r"activate|compose up|test|spec|lint|check|fmt|format|prettier|tsc|mypy|ruff|vet|clippy|build|compile|generate|"
+    r"codegen|migrat|install|add |run |(?:^|[^/])dev|start|serve|verify|ci\b|git |gh "
+)
+"""One of these is in every command that may show something, near its beginning."""
+
+_LOOKED_AT = 2_000
+
+_MANAGERS = {
+    "npm": "package manager", "pnpm": "package manager", "yarn": "package manager", "bun": "package manager",
+    "uv": "python package manager", "poetry": "python package manager", "pipenv": "python package manager",
+}  # fmt: skip
+_SHOWING = PROGRAMS | {"git", "gh"}
+"""Programs whose runs may show something."""
+
+_MANAGING = patterns.compile(r"(?:\w+ (?:install|add|ci|sync)|(?:pnpm|yarn|bun) run)\b")
+SHORTEST_SUBJECT = 8
+"""Characters below which a commit's message ("initial", "wip") shows no habit."""
+
+_NEW_BRANCH = patterns.compile(r"git (?:checkout -b|switch -c|worktree add (?:\S+ )?-b) (?P<name>[\w./-]+)")
+_BY_KIND = patterns.compile(r"(?:feat|feature|fix|bugfix|hotfix|chore|docs|refactor|test|ci|release)/[\w./-]+")
+_OF_SOMEBODY = patterns.compile(r"([a-z][a-z0-9-]{1,15})/[\w.-]{3,}\Z")
+_BRANCH = patterns.compile(r"[A-Za-z][\w.-]{1,30}")
+_TO_MAIN = patterns.compile(r"(?:HEAD:)?(?:main|master)")
+_WORD = patterns.compile(r"\w{3,}")
+_SEVERAL = 2
+"""Passing runs within a session from which a tool is how a project does it, and not a look at something."""
+
+_TWICE = 2
+"""Uses of a client of a forge within a session from which it is there, and signed in."""
+
+_MERGES = {"--squash": "squash", "--rebase": "rebase", "--merge": "merge commits"}
+_FORMS = {
+    "conventional": "Commit messages follow Conventional Commits (`feat: …`, `fix(scope): …`)",
+    "plain": "Commit messages are plain sentences, without a type in front (no `feat:`, `fix:`)",
+    "branches": "Branches are named by the kind of work (`feat/…`, `fix/…`)",
+    "drafts": "Pull requests are opened as drafts (`gh pr create --draft`)",
+    "requests": "Changes reach the main branch by pull request (`gh pr create`), not by a push to it",
+}
+
+_REFUSED = "STOP what you are doing"
+"""How a client tells the agent that the user said no to a use of a tool, and nothing more. (A reason is read as the
+user's words.)"""
+
+
+class _Command(NamedTuple):
+    """A command under way, and where the call says it."""
+
+    text: str
+    event: Event
+    field: str
+    offset: int = 0
+    """Where the text begins in that field."""
+    began: str = ""
+    """The directory that it begins in."""
+
+
+class Shown:
+    """What one stream has shown so far."""
+
+    def __init__(self, assertions: Assertions) -> None:
+        self._assert = assertions
+        self._commands: dict[str, _Command] = {}
+        self._runs: Counter[str] = Counter()
+        self._told: set[str] = set()
+        self._tools: dict[str, tuple[str, str]] = {}
+        """Claims of tools that are no project's own, by what they are for: its text and canonical form."""
+        self._own: set[str] = set()
+        """What the project has commands of its own for."""
+        self._named: _Command | None = None
+        """The user's last words that name a skill."""
+
+    # --- the work ---
+
+    def called(self, placed: Placed, seen: ToolCalled) -> None:
+        given = seen.input
+        if not seen.call or not given:
+            return
+        command = given.get("command", given.get("cmd"))
+        field = "input.command" if "command" in given else "input.cmd"
+        if isinstance(command, list) and len(command) == 3 and command[1] in ("-c", "-lc"):
+            command, field = command[2], f"{field}.2"
+        if seen.tool == "Skill":
+            self._used(placed, given.get("skill", command))
+        elif isinstance(command, str):
+            began = directory_of(given, self._assert.location)
+            self._commands[seen.call] = _Command(command, placed.event, field, began=began)
+
+    def _used(self, placed: Placed, skill: object) -> None:
+        """The agent took up a skill, which the user may have asked for by name."""
+        words, self._named = self._named, None
+        if words is None or not isinstance(skill, str) or not 2 < len(skill) <= 60 or not skill.isprintable():
+            return
+        if set(_WORD.findall(skill.lower())) & set(_WORD.findall(words.text.lower())):
+            self._tell(placed, words, f"skill {skill}", "pattern", f"Works with the skill `{skill}`")
+
+    def came_back(self, placed: Placed, seen: ToolOutcome) -> None:
+        command = self._commands.pop(seen.call, None)
+        if command is None:
+            return
+        if isinstance(seen, ToolFailed):
+            if _REFUSED in seen.text[:600]:
+                self._refused(placed, command)
+            elif _TELLING.search(command.text, 0, _LOOKED_AT) and not is_noise(seen.text):
+                self._ran(placed, command, seen.text, passed=False)
+        elif _TELLING.search(command.text, 0, _LOOKED_AT) and not seen.interrupted:
+            passed = seen.exit_code in (None, 0)
+            self._ran(placed, command, seen.text, passed=passed)
+            if passed and ("git c" in command.text or "git s" in command.text or "git w" in command.text):
+                self._committed(placed, command)
+
+    def _ran(self, placed: Placed, command: _Command, output: str, *, passed: bool) -> None:
+        """A command came back: what its parts say of how this project is worked on."""
+        if not any(part.head.partition(" ")[0] in _SHOWING for part in parts_of(command.text)):
+            return
+        base, there = self._assert.base, None
+        parts = list(parts_where(command.text, command.began))
+        proved = passed and all(part.after in ("", "&&") for _, part in parts)
+        for at, part in parts:
+            if part.after in ("|", "||") or not inside(at, base):
+                continue
+            if proved:
+                self._proved(placed, command, at, part)
+            way = way_of(part.words) if part.head.partition(" ")[0] in PROGRAMS else None
+            if way is None or (not proved and not way.own):
+                continue
+            if there is None:
+                there = proved or is_there(output)
+            if there:
+                self._way(placed, command, way, at, part, proved)
+
+    def _way(self, placed: Placed, command: _Command, way: Way, at: str, part: Part, proved: bool) -> None:
+        """A command that does something to the whole project ran."""
+        base = self._assert.base
+        where = "" if way.anywhere or at == base else at.removeprefix(base + "/")
+        form = f"{way.command} in {where}" if where else way.command
+        if way.own:
+            self._own.add(way.text)
+            if tool := self._tools.pop(way.text, None):
+                self._tell(placed, command, f"not {tool[1]}", "fact", tool[0], canonical_form=tool[1], denied=True)
+        elif way.text in self._own:
+            return
+        self._runs[form] += 1
+        if self._runs[form] != (1 if way.own else _SEVERAL):
+            return
+        text = f"{way.text} `{way.command}`" + (f", in `{where}`" if where else "")
+        subject = canonical(way.text)
+        about = f"{subject} {form}"
+        if not way.own:
+            self._tools.setdefault(way.text, (text, about))
+        self._tell(
+            placed, command, about, "fact", text, proved=proved, said=" ".join(part.words),
+            canonical_form=about, subject=subject,
+        )  # fmt: skip
+
+    def _proved(self, placed: Placed, command: _Command, at: str, part: Part) -> None:
+        """A part of a command that passed shows that a program is there, and what it is used for."""
+        head = part.head
+        program = head.split(" ", 1)[0]
+        if program in _MANAGERS and f"manager {program}" not in self._told:
+            if not _MANAGING.match(head) or {"-g", "--global"} & set(part.words):
+                return
+            text, subject = f"Packages are managed with {program}", f"{ONE_ANSWER}{_MANAGERS[program]}"
+            self._tell(
+                placed, command, f"manager {program}", "fact", text, proved=True, said=" ".join(part.words),
+                canonical_form=program, subject=subject, polarity=1,
+            )  # fmt: skip
+        elif program == "gh":
+            self._runs["gh"] += 1
+            if self._runs["gh"] == _TWICE:
+                text = "GitHub (pull requests, issues, runs) is worked on with `gh`, which is signed in"
+                self._tell(placed, command, "gh", "fact", text, proved=True, said=" ".join(part.words))
+            if head == "gh pr create":
+                self._form(placed, command, "requests", True, " ".join(part.words[:3]))
+                self._form(placed, command, "drafts", bool({"--draft", "-d"} & set(part.words)), "--draft")
+                base = next((a for o, a in pairwise(part.words) if o in ("--base", "-B")), "")
+                if _BRANCH.fullmatch(base) and not _TO_MAIN.fullmatch(base):
+                    text = f"Pull requests are made against the branch `{base}`"
+                    self._tell(placed, command, f"base {base}", "fact", text, proved=True, said="pr create")
+            elif head == "gh pr merge" and (way := next((w for w in part.words if w in _MERGES), "")):
+                text, merges = f"Pull requests are merged with `gh pr merge {way}`", _MERGES[way]
+                self._tell(
+                    placed, command, f"merges {merges}", "fact", text, proved=True, said=" ".join(part.words[:3]),
+                    canonical_form=merges, subject=f"{ONE_ANSWER}merge strategy", polarity=1,
+                )  # fmt: skip
+        elif head == "git push" and any(_TO_MAIN.fullmatch(word) for word in part.words[2:]):
+            self._form(placed, command, "requests", False)
+
+    def _committed(self, placed: Placed, command: _Command) -> None:
+        """The forms of commits and branches that a command made."""
+        if not git_stays_in(command.text, command.began, self._assert.base):
+            return
+        subject = subject_of(command.text)
+        if len(subject) >= SHORTEST_SUBJECT:
+            typed = is_conventional(subject)
+            self._form(placed, command, "conventional", typed, subject)
+            self._form(placed, command, "plain", not typed, subject)
+        if branch := _NEW_BRANCH.search(command.text):
+            name = branch["name"]
+            self._form(placed, command, "branches", _BY_KIND.fullmatch(name) is not None, name)
+            if (of := _OF_SOMEBODY.match(name)) and not _BY_KIND.match(name):
+                text = f"Branches are named `{of[1]}/…`"
+                self._tell(placed, command, f"branches of {of[1]}", "pattern", text, said=name)
+
+    def _form(self, placed: Placed, command: _Command, about: str, shown: bool, said: str = "") -> None:
+        """A form that commits, branches or changes have, or that one of them lacks: each is told once."""
+        told = about if shown else f"not {about}"
+        if told not in self._told:
+            text = _FORMS[about]
+            self._tell(placed, command, told, "pattern", text, said=said, denied=not shown)
+
+    def _refused(self, placed: Placed, command: _Command) -> None:
+        # Runs of tests are refused for want of time, looks at something for want of a reason.
+        heads = [head for head in heads_of(command.text) if not (is_reading(head) or proves(head))]
+        if heads and len(heads[0]) <= 40 and heads[0].isprintable():
+            text = f"Did not let the agent run `{heads[0]}`"
+            self._tell(placed, command, f"refused {heads[0]}", "preference", text, subject=heads[0], confidence=0.5)
+
+    # --- the asking ---
+
+    def prompted(self, placed: Placed, seen: PromptSubmitted) -> None:
+        if seen.subagent or seen.meta:
+            return
+        said = said_in(seen.text)
+        if said.by != "user":
+            return
+        if skill := named_skill(said):
+            start, end = skill
+            self._named = _Command(seen.text[start:end], placed.event, "text", start)
+        for habit in habits_in(said):
+            if habit.text not in self._told:
+                words = _Command(seen.text, placed.event, "text")
+                quoted = seen.text[habit.start : habit.end]
+                self._tell(
+                    placed, words, habit.text, habit.kind, habit.text, said=quoted,
+                    everywhere=habit.everywhere, confidence=0.8 if habit.kind == "fact" else 0.6, at=habit.start,
+                    canonical_form=canonical(habit.about),
+                )  # fmt: skip
+
+    def _tell(
+        self,
+        placed: Placed,
+        source: _Command,
+        about: str,
+        kind: InsightKind,
+        text: str,
+        *,
+        said: str = "",
+        at: int = 0,
+        proved: bool = False,
+        everywhere: bool = False,
+        confidence: float = 0.7,
+        canonical_form: str = "",
+        subject: str = "",
+        polarity: int = 0,
+        denied: bool = False,
+    ) -> None:
+        """Assert the claim once, on the characters `said` of the source (from `at` on), or all of it."""
+        if about in self._told:
+            return
+        self._told.add(about)
+        form = canonical_form or canonical(text)
+        start = source.text.find(said, at) if said else -1
+        start, end = (start, start + len(said)) if start >= 0 else (0, len(source.text))
+        span = quote(source.event.delivery_id, source.text, start, end, source.field)
+        if source.offset:
+            span = msgspec.structs.replace(span, start=span.start + source.offset, end=span.end + source.offset)
+        self._assert.add(
+            InsightFound(
+                id=fact_id(self._assert.stream, "insight_found", f"shown:{about}"),
+                stream=self._assert.stream,
+                occurred_at=placed.when,
+                location=self._assert.home,
+                subagent=placed.payload.subagent,
+                evidence=(span, Span(placed.cite)) if proved else (span,),
+                kind=kind,
+                text=text,
+                canonical=form,
+                subject=subject or form,
+                confidence=confidence,
+                said_by="tool",
+                polarity=polarity,
+                rule="shown",
+                everywhere=everywhere and not self._assert.confined,
+                proved=proved,
+                denied=denied,
+            )
+        )

@@ -1,0 +1,160 @@
+"""What was thought and settled: hypotheses, decisions and discoveries, read out of words or stated as such."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from memctl.domain.events.event_order import Placed
+from memctl.domain.events.fact_builder import Assertions, span_of
+from memctl.domain.events.facts import Discovered, HypothesisMoved, InsightFound, Span, Summarized, quote
+from memctl.domain.events.observations import ResponseReceived
+from memctl.domain.events.processor_events import InsightExtracted, OfEpisode, StrategyDistilled
+from memctl.domain.events.statements import (
+    DecisionMade,
+    DiscoveryNoted,
+    HypothesisProposed,
+    HypothesisUpdated,
+    SessionSummarized,
+    Statement,
+    TaskCompleted,
+    TaskStarted,
+)
+from memctl.domain.language.claims import stated
+from memctl.domain.language.decisions import AGENT_HINTS, Decision, decisions_by_agent
+from memctl.domain.language.hypotheses import CONFIRMED, HINTS, Hypotheses, Status, findings_in, key_of
+from memctl.domain.session.conversation import Conversation
+from memctl.domain.session.episode_outcomes import Aftermath
+from memctl.domain.support.literals import Literals
+
+_HINTS = Literals((*HINTS, *AGENT_HINTS))
+"""One pass tells whether there is anything to read: there is in one text of ten."""
+
+
+class Reasoning:
+    """The hypotheses of one stream's open task, and where they and its decisions come from."""
+
+    def __init__(self, assertions: Assertions, conversation: Conversation, aftermath: Aftermath) -> None:
+        self._assert = assertions
+        self._talk = conversation
+        self._aftermath = aftermath
+        self._hypotheses = Hypotheses()
+        self._episode: UUID | None = None
+
+    def told(self, placed: Placed, seen: ResponseReceived) -> None:
+        """The agent said or thought something."""
+        if seen.subagent or not (hints := _HINTS.within(seen.text)):
+            return
+        self._follow()
+        thought = seen.kind == "thinking"
+        if not hints.isdisjoint(HINTS):
+            for finding in findings_in(seen.text, thought=thought):
+                text = finding.text
+                if not text:
+                    latest = self._hypotheses.latest()
+                    if latest is None:
+                        continue
+                    text = latest.text
+                span = span_of(placed, seen.text, finding.start, finding.end)
+                self._move(placed, span, key_of(text), text, finding.status, finding.confidence, "agent")
+        if not hints.isdisjoint(AGENT_HINTS):
+            for decision in decisions_by_agent(seen.text, thought=thought):
+                span = span_of(placed, seen.text, decision.start, decision.end)
+                self._talk.decided(placed, span, decision, "agent")
+
+    def stated(self, placed: Placed, seen: Statement) -> None:
+        """A person or an agent recorded something of the session's work."""
+        by = "user" if placed.event.actor == "user" else "agent"
+        match seen:
+            case TaskStarted():
+                self._talk.task_started(placed, seen)
+            case TaskCompleted():
+                self._talk.task_completed(placed, seen)
+            case HypothesisProposed():
+                self._follow()
+                span = quote(placed.cite, seen.text)
+                key = key_of(seen.text)
+                self._move(placed, span, key, seen.text, "proposed", seen.confidence, by, stated=True)
+            case HypothesisUpdated():
+                self._follow()
+                span = quote(placed.cite, seen.text)
+                self._move(placed, span, seen.hypothesis, seen.text, seen.status, seen.confidence, by, stated=True)
+            case DecisionMade():
+                decision = Decision(seen.text, seen.rationale, 0, len(seen.text), seen.alternatives)
+                self._talk.decided(placed, quote(placed.cite, seen.text), decision, by, stated=True)
+            case DiscoveryNoted():
+                span = quote(placed.cite, seen.text)
+                self._assert.note(
+                    Discovered, placed, span, text=seen.text, kind=seen.kind, said_by=by, task=self._talk.task
+                )
+            case SessionSummarized():
+                span = quote(placed.cite, seen.summary, field="summary")
+                self._assert.note(Summarized, placed, span, summary=seen.summary, tags=seen.tags)
+            case InsightExtracted():
+                self._extracted(placed, seen)
+            case StrategyDistilled():
+                self._aftermath.taught(placed, seen)
+            case OfEpisode():
+                pass  # `derive` had it recorded before anything of this batch was folded
+            case _:
+                raise AssertionError(f"nothing folds {type(seen).__name__}")
+
+    def _extracted(self, placed: Placed, seen: InsightExtracted) -> None:
+        """A processor read claims out of somebody's words. One whose quote stands nowhere rests on no words."""
+        for number, claim in enumerate(seen.claims):
+            read = stated(claim.text, claim.kind)
+            self._assert.make(
+                InsightFound,
+                placed,
+                f"extracted:{placed.cite}:{number}",
+                *((claim.span,) if claim.span is not None else ()),
+                kind=claim.kind,
+                text=read.text,
+                canonical=read.canonical,
+                subject=read.subject,
+                confidence=claim.confidence,
+                said_by=claim.said_by,
+                polarity=read.polarity,
+                rule="extracted",
+                everywhere=(claim.everywhere or read.everywhere) and not self._assert.confined,
+                files=claim.files,
+                location=self._assert.home_of(placed.event.location),
+            )
+
+    def _follow(self) -> None:
+        """A task has its own hypotheses."""
+        episode = self._talk.episode.id if self._talk.episode is not None else None
+        if episode != self._episode:
+            self._episode = episode
+            self._hypotheses.clear()
+
+    def _move(
+        self,
+        placed: Placed,
+        span: Span,
+        key: str,
+        text: str,
+        status: Status,
+        confidence: float | None,
+        by: str,
+        *,
+        stated: bool = False,
+    ) -> None:
+        moved = self._hypotheses.move(key, text, status, confidence, by, stated=stated)
+        if moved is None:
+            return
+        self._assert.note(
+            HypothesisMoved,
+            placed,
+            span,
+            hypothesis=moved.key,
+            text=moved.text,
+            status=moved.status,
+            confidence=moved.confidence,
+            said_by=moved.said_by,
+            told=moved.told,
+            stated=moved.stated,
+            task=self._talk.task,
+        )
+        if moved.status == "confirmed" and moved.confidence >= CONFIRMED:
+            cause = Decision(moved.text, "", span.start, span.end)
+            self._talk.decided(placed, span, cause, moved.said_by, kind="cause", stated=moved.stated)

@@ -1,0 +1,435 @@
+"""What an agent did: uses of tools, commands, tests, changed files, plans, errors and what resolved them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from memctl.domain.events.event import Micros
+from memctl.domain.events.event_order import Placed
+from memctl.domain.events.fact_builder import Assertions, span_of
+from memctl.domain.events.facts import (
+    CommandRan,
+    Edit,
+    ErrorOccurred,
+    ErrorResolved,
+    FileChanged,
+    Lesson,
+    PlanChanged,
+    ResolutionRefuted,
+    Span,
+    StackShown,
+    SubagentAsked,
+    TestsRan,
+    ToolUsed,
+)
+from memctl.domain.events.observations import ToolCalled, ToolFailed, ToolOutcome
+from memctl.domain.failures.signatures import SeenError, errors_in, hides_exit, is_noise
+from memctl.domain.failures.templates import plain
+from memctl.domain.knowledge.strategies import (
+    of_call,
+    of_check,
+    of_commit,
+    of_gate,
+    of_machine,
+    of_one_test,
+    of_refusal,
+    of_remedy,
+    steps_of,
+)
+from memctl.domain.language.decisions import decisions_in_answers
+from memctl.domain.projects.stack import imports_in, manifest_in, subject_of
+from memctl.domain.session.code_edits import Craft
+from memctl.domain.session.conversation import Conversation
+from memctl.domain.session.episode_outcomes import Aftermath
+from memctl.domain.session.error_resolution import Resolutions, Resolved, filters_of
+from memctl.domain.session.tool_uses import Use
+from memctl.domain.session.tools import (
+    StepList,
+    changes_of_use,
+    command_of,
+    directory_of,
+    family_of,
+    files_of,
+    summary_of,
+    symbols_in,
+)
+from memctl.domain.session.working_directory import Whereabouts, git_stays_in, parted
+from memctl.domain.shell.commands import (
+    changes_of,
+    head_of,
+    heads_of,
+    is_commit,
+    only_reads,
+    proofs_in,
+    proofs_of,
+    proves,
+    runner_of,
+)
+from memctl.domain.shell.test_runners import run_of_tests
+from memctl.domain.support import patterns
+from memctl.domain.support.bounded import one_line
+from memctl.domain.support.location import belongs, joined
+
+REFUTED_STEPS, REFUTED_WITHIN = 60, 2 * 3_600_000_000
+"""An error that comes back within so many uses of tools and microseconds was not resolved after all."""
+
+LONGEST_COMMAND = 2_000
+"""Characters of a command that a fact keeps; the event has the rest."""
+
+_WRITTEN = ("content", "file_text", "new_string", "new_str", "newString")
+"""Fields of an edit that hold the new text; the first two the whole of it."""
+
+_STILL_RUNNING = patterns.compile(r"Process running with session ID (\d+)")
+_IN_BACKGROUND = patterns.compile(r"Command (?:running in background|was manually backgrounded)")
+_REFUSED = ("The user doesn't want to proceed with this tool use", "The user rejected permission to use this")
+_USER_SAID = patterns.compile(
+    r"(?:the user said|with the following feedback):\s*(?P<words>\S.*?)(?:\n\nNote: |\Z)", patterns.S
+)
+
+
+class Work:
+    """The uses of tools of one stream, and the errors they left open."""
+
+    def __init__(
+        self, assertions: Assertions, conversation: Conversation, whereabouts: Whereabouts, aftermath: Aftermath
+    ) -> None:
+        self._assert = assertions
+        self._talk = conversation
+        self._aftermath = aftermath
+        self._where = whereabouts
+        self._calls: dict[str, tuple[Placed, str]] = {}
+        """Calls without an outcome yet, each with where the session was."""
+        self._uses = 0
+        self._running: dict[str, tuple[str, str]] = {}
+        """Commands that go on in the background and where they began, by the client's id of the process."""
+        self._steps = StepList()
+        self._resolutions = Resolutions()
+        self._resolved: dict[str, tuple[ErrorResolved, int]] = {}
+        self._craft = Craft(assertions)
+        self._subagents: set[str] = set()
+        """Those that used a tool. Some clients name a subagent by the call that asked for it."""
+
+    def called(self, placed: Placed, seen: ToolCalled) -> None:
+        if seen.call:
+            self._calls[seen.call] = placed, self._assert.location
+
+    def told(self, text: str, *, thought: bool) -> None:
+        self._resolutions.told(self._uses, text, thought=thought)
+
+    def came_back(self, placed: Placed, seen: ToolOutcome) -> None:
+        """A use of a tool ended: all that it says, in one go."""
+        self._uses += 1
+        if seen.subagent:
+            self._subagents.add(seen.subagent)
+        called, location = self._calls.pop(seen.call, (None, ""))
+        call = called.payload if called is not None else None
+        assert call is None or isinstance(call, ToolCalled)
+        tool = seen.tool or (call.tool if call is not None else "")
+        given: dict[str, Any] = call.input if call is not None else {}
+        about = seen.call or str(placed.cite)
+        family = family_of(tool)
+        failed = isinstance(seen, ToolFailed)
+        command, began = self._command(given, location) if family == "run" else ("", "")
+        use = Use(placed, called, began)
+        noise = failed and (is_noise(seen.text) or seen.interrupted)
+        errors = [] if noise else _errors(family, command, seen, failed)
+        # Exit 1 of what looks for something is an answer.
+        noise = noise or (failed and not errors and bool(command) and only_reads(command))
+        ok = not failed and not (errors and family == "run")
+        files = files_of(family, given, seen.file)
+        self._assert.note(
+            ToolUsed,
+            placed,
+            tool=tool,
+            family=family,
+            ok=ok,
+            noise=noise,
+            summary=summary_of(given),
+            files=files,
+            result=seen.text[:600],
+            duration_ms=seen.duration_ms,
+            task=self._talk.task,
+            task_type=self._talk.episode.task_type if self._talk.episode is not None else "",
+            head=head_of(command) if command else "",
+        )
+        if asked := seen.asked or (seen.call if seen.call in self._subagents else ""):
+            self._asked(placed, asked, given, seen)
+        episode = self._talk.episode
+        if episode is not None:
+            episode.used(tool, ok=ok or noise)
+            episode.touch(placed.when)
+        if noise:
+            if family == "edit" and any(words in seen.text[:200] for words in _REFUSED):
+                self._talk.refused_change()
+            if refusal := _USER_SAID.search(seen.text):
+                self._talk.refused(placed, seen.text, *refusal.span("words"))
+            return
+        if not failed:
+            self._changed(use, family, tool, given, seen)
+            if not seen.subagent:  # its list of steps is not the task's
+                self._planned(placed, tool, given, seen)
+            self._built(placed, family, files, given, seen, command)
+        ended = bool(command) and not self._goes_on(seen, given, command, began)
+        if ended:
+            self._ran(use, command, seen, ok, errors)
+        occurred = self._erred(placed, about, tool, command, seen.text, errors)
+        if ended:
+            self._settle(use, command, seen.text, ok, occurred)
+
+    def _asked(self, placed: Placed, asked: str, given: dict[str, Any], seen: ToolOutcome) -> None:
+        role, about = (
+            next((text for name in names if isinstance(text := given.get(name), str) and text.strip()), "")
+            for names in (("subagent_type", "agent_type", "agent"), ("description", "name", "prompt", "message"))
+        )
+        self._assert.note(
+            SubagentAsked,
+            placed,
+            asked=asked,
+            role=role[:60],
+            about=one_line(about, 200),
+            ok=not isinstance(seen, ToolFailed),
+            duration_ms=seen.duration_ms,
+        )
+
+    def _command(self, given: dict[str, Any], location: str) -> tuple[str, str]:
+        """The command that a use began, or went on with, and the directory it began in."""
+        process = given.get("session_id", given.get("bash_id", given.get("shellId")))
+        if process is not None and str(process) in self._running:
+            return self._running[str(process)]
+        return command_of(given), directory_of(given, location)
+
+    def _goes_on(self, seen: ToolOutcome, given: dict[str, Any], command: str, began: str) -> bool:
+        """Whether the command has not ended: then what it printed proves nothing yet."""
+        if running := _STILL_RUNNING.search(seen.text[:300]):
+            self._running[running[1]] = command, began
+            return True
+        return given.get("run_in_background") is True or _IN_BACKGROUND.match(seen.text) is not None
+
+    # --- changes ---
+
+    def _changed(self, use: Use, family: str, tool: str, given: dict[str, Any], seen: ToolOutcome) -> None:
+        placed = use.came
+        episode = self._talk.episode
+        edits = []
+        changes = changes_of_use(family, tool, given, seen.patch, seen.file)
+        if changes:
+            self._craft.changed(use, changes, given, seen.patch, asked=self._talk.corrected)
+        elif family == "read" and seen.text:
+            for path in files_of(family, given, seen.file):
+                self._craft.read(use, path, seen.text)
+        for change in changes:
+            names = symbols_in(change.path, change.after)
+            self._assert.note(FileChanged, placed, task=self._talk.task, symbols=names, **change._asdict())
+            edits.append(Edit(change.path, change.before, change.after))
+            self._talk.worked_on(change.path)
+            if episode is not None:
+                episode.changed(change.path, change.added, change.removed, names, created=change.created)
+        self._resolutions.edited(self._uses, edits)
+
+    def _built(
+        self,
+        placed: Placed,
+        family: str,
+        files: Sequence[str],
+        given: dict[str, Any],
+        seen: ToolOutcome,
+        command: str,
+    ) -> None:
+        """What a file that was read, or written, tells of what the project is built with."""
+        path, text = files[0] if files else "", seen.text
+        if family == "edit":
+            text = next((new for name in _WRITTEN if isinstance(new := given.get(name), str)), "")
+        elif command.startswith("cat ") and not set(command) & set("|;&>\n"):
+            path = command[4:].strip().strip("'\"")
+        if not path or not text or self._lies_elsewhere(path):
+            return
+        manifest = manifest_in(path, text)
+        imports = imports_in(path, text)
+        if manifest is not None:
+            self._assert.note(
+                StackShown,
+                placed,
+                path=path,
+                manifest=manifest.of,
+                own=manifest.own,
+                packages=manifest.packages,
+                scripts=manifest.scripts,
+            )
+        elif imports:
+            self._assert.note(StackShown, placed, path=path, imports=imports)
+
+    def _lies_elsewhere(self, path: str) -> bool:
+        """Whether a file lies in another place than the session works in: a library's source, another project's."""
+        base = self._assert.base
+        return bool(base) and not belongs(joined(base, path), base)
+
+    def _planned(self, placed: Placed, tool: str, given: dict[str, Any], seen: ToolOutcome) -> None:
+        steps = self._steps.after(tool, given, seen.text)
+        if steps is not None:
+            self._assert.note(PlanChanged, placed, steps=steps, task=self._talk.task)
+            if self._talk.episode is not None:
+                self._talk.episode.plan = steps
+        if tool.lower() == "askuserquestion":
+            for decision in decisions_in_answers(seen.text):
+                self._talk.decided(placed, span_of(placed, seen.text, decision.start, decision.end), decision, "user")
+
+    # --- commands, errors, fixes ---
+
+    def _ran(self, use: Use, command: str, seen: ToolOutcome, ok: bool, errors: Sequence[SeenError]) -> None:
+        placed = use.came
+        task, episode = self._talk.task, self._talk.episode
+        short = command[:LONGEST_COMMAND]
+        head = head_of(command)
+        within, elsewhere = parted(command, use.began, self._assert.base)
+        if ok:
+            self._where.ran(placed, command, seen.text, use.began)
+        self._assert.note(
+            CommandRan,
+            placed,
+            command=short,
+            head=head,
+            ok=ok,
+            exit_code=seen.exit_code,
+            task=task,
+            proofs=proofs_in(within) if elsewhere else proofs_of(command),
+            elsewhere=any(part.words[:1] == ("git",) for part in elsewhere),
+        )
+        tests = run_of_tests(command, seen.text)
+        if tests is not None and (ok or any("test failure" in error.error_types for error in errors) or not errors):
+            away = any(runner_of(part.head) for part in elsewhere) and not any(runner_of(part.head) for part in within)
+            self._assert.note(TestsRan, placed, command=short, passed=ok, task=task, elsewhere=away, **tests._asdict())
+            if episode is not None:
+                episode.tests_passed, episode.tested_at = ok, episode.steps
+                if ok and filters_of(command):
+                    self._aftermath.learnt(placed, episode, of_one_test(command), Span(placed.cite))
+
+    def _settle(self, use: Use, command: str, output: str, ok: bool, errors: Sequence[ErrorOccurred]) -> None:
+        """What a command's end says of the errors that are open."""
+        episode = self._talk.episode
+        if not ok:
+            self._resolutions.failed(self._uses, command, errors, use.began)
+            if episode is not None and episode.passed:
+                for step in steps_of(command):
+                    episode.passed.pop(step, None)
+            if episode is not None and any(error.signature in episode.unresolved for error in errors):
+                episode.failed_at = episode.steps
+            return
+        committed = is_commit(command) and git_stays_in(command, use.began, self._assert.base)
+        self._craft.ran(use, command, output, committed=committed)
+        self._resolutions.ran(self._uses, changes_of(command))
+        self._resolve(use.came, command, use.began)
+        if episode is not None:
+            if episode.failed_at is not None and not episode.unresolved:
+                episode.failed_at = None
+            if episode.changed_at is not None:
+                for step in steps_of(command):
+                    episode.went_through(step)
+            if committed:
+                self._aftermath.learnt(use.came, episode, of_commit(tuple(episode.passed)), Span(use.came.cite))
+                episode.committed(subject_of(command))
+
+    def _erred(
+        self, placed: Placed, about: str, tool: str, command: str, text: str, errors: Sequence[SeenError]
+    ) -> list[ErrorOccurred]:
+        occurred = []
+        episode = self._talk.episode
+        for error in errors:
+            fact = self._assert.make(
+                ErrorOccurred,
+                placed,
+                f"{about}:{error.signature}",
+                _span(placed, text, error),
+                signature=error.signature,
+                error_types=error.error_types,
+                template=error.template,
+                message=error.message,
+                text=error.text,
+                frames=error.frames,
+                files=error.files,
+                code=error.code,
+                beside=tuple(other.signature for other in errors if other is not error),
+                tool=tool,
+                command=command[:LONGEST_COMMAND],
+                task=self._talk.task,
+                seen_before=self._resolutions.is_open(error.signature),
+            )
+            occurred.append(fact)
+            self._refute(placed, fact)
+            if episode is not None:
+                checked = any(proves(head) for head in heads_of(command))
+                matters = checked or bool(error.frames)
+                episode.erred(error.signature, error.error_types, error.message, matters=matters)
+                lesson = of_refusal(error.error_types, command) or of_machine(error.error_types, error.message)
+                self._aftermath.learnt(placed, episode, lesson, *fact.evidence)
+        return occurred
+
+    def _refute(self, placed: Placed, error: ErrorOccurred) -> None:
+        known = self._resolved.pop(error.signature, None)
+        if known is None:
+            return
+        resolution, at = known
+        soon = self._uses - at <= REFUTED_STEPS and placed.when - resolution.occurred_at <= REFUTED_WITHIN
+        if soon:
+            self._assert.make(
+                ResolutionRefuted,
+                placed,
+                str(resolution.id),
+                *error.evidence,
+                resolution=resolution.id,
+                signature=error.signature,
+            )
+
+    def _resolve(self, placed: Placed, command: str, began: str) -> None:
+        for resolved in self._resolutions.passed(self._uses, command, began):
+            error = resolved.error.fact
+            fact = self._assert.make(
+                ErrorResolved,
+                placed,
+                str(error.id),
+                *error.evidence,
+                Span(placed.cite),
+                error=error.id,
+                signature=error.signature,
+                command=command[:LONGEST_COMMAND],
+                edits=resolved.edits,
+                ran=resolved.ran,
+                explanation=resolved.explanation,
+                approach=resolved.approach,
+                duration_us=Micros(placed.when - error.occurred_at),
+                task=error.task,
+            )
+            self._resolved[error.signature] = (fact, self._uses)
+            if (episode := self._talk.episode) is not None:
+                episode.resolve(error.signature, error.message, resolved.approach, resolved.explanation)
+                self._aftermath.learnt(placed, episode, _lesson(resolved, command), *fact.evidence)
+
+
+def _lesson(resolved: Resolved, command: str) -> Lesson | None:
+    error = resolved.error
+    fact = error.fact
+    if resolved.edits:
+        return of_check(fact.error_types, error.command, fact.message, resolved.edits) or of_gate(
+            fact.error_types, error.command, error.culprits, fact.message
+        )
+    if error.miscalled:
+        return of_call(error.command, command, fact.message)
+    return of_remedy(error.command, resolved.ran, fact.message, fact.text)
+
+
+def _errors(family: str, command: str, seen: ToolOutcome, failed: bool) -> list[SeenError]:
+    if family == "run":
+        if failed or (command and hides_exit(command)):
+            return errors_in(seen.text, command, failed=failed, exit_code=seen.exit_code)
+    elif failed and family in ("web", "other", "delegate"):
+        return errors_in(seen.text, "", failed=True)
+    return []
+
+
+def _span(placed: Placed, text: str, error: SeenError) -> Span:
+    if plain(text) == text:
+        return span_of(placed, text, error.start, error.end)
+    # Colour codes lie between: cite the message where it stands unbroken.
+    first = error.message.split("\n", 1)[0]
+    at = text.find(first)
+    return span_of(placed, text, at, at + len(first)) if at >= 0 else Span(placed.cite)

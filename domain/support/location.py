@@ -1,0 +1,138 @@
+"""Where work happens: normalised working directories, and the project that a worktree belongs to. Pure text rules."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from functools import lru_cache
+
+from memctl.domain.support import patterns
+
+LONGEST = 1000
+"""Bytes of the longest location that is kept whole, as JSON: rows hold some of them."""
+
+_BLANK, _QUOTE = 0x20, 0x22
+"""Characters below the one, and the other, cost up to six bytes in JSON."""
+
+_MOUNTED = patterns.compile(r"(?:/cygdrive)?/([A-Za-z])(?=/|$)")
+"""A drive as the shells of Git for Windows and Cygwin call it."""
+
+# Beside the project, by habit: `<project>.worktrees/<name>`, also with `__`, `_` or `-` for the dot.
+_BESIDE = patterns.compile(r"(.+/[^/]*[^/._-])(?:\.|-|__?)worktrees/[^/]+(?:/.*)?")
+
+# Where tools keep a project's worktrees inside the project: `.worktrees/<name>` (git, by habit),
+# `.claude/worktrees/<name>` (Claude Code; others alike), `.git/worktrees/<name>`, `.conductor/<name>` (Conductor).
+_INSIDE = patterns.compile(r"(.+?)/(?:\.[A-Za-z0-9_-]+/worktrees|\.worktrees|\.conductor)/[^/]+(?:/.*)?")
+
+# And where they keep them outside: `~/.codex/worktrees/<id>/<project>` (Codex), `~/.cursor/worktrees/<project>/<id>`
+# (Cursor), `~/conductor/workspaces/<project>/<name>` (Conductor).
+_CODEX = patterns.compile(r"(.+/\.codex/worktrees)/[^/]+/([^/]+)(?:/.*)?")
+_CURSOR = patterns.compile(r"(.+/\.cursor/worktrees/[^/]+)/[^/]+(?:/.*)?")
+_CONDUCTOR = patterns.compile(r"(.+/conductor/workspaces/[^/]+)(?:/.*)?")
+
+
+def normalise(cwd: str) -> str:
+    """A working directory as memctl compares it.
+
+    Slashes instead of backslashes, drive letter in upper case, no trailing slash, `.` and `..` folded; nothing else
+    changes, not even case, but what is longer than `LONGEST` bytes is cut. The root stays `/` (or `C:/`), an empty path
+    stays empty.
+    """
+    # What folding leaves may read otherwise: `x/../c:/a` is on a drive, `a /` ends in a blank.
+    while (once := _folded(cwd)) != cwd:
+        cwd = once
+    return cwd
+
+
+def _folded(cwd: str) -> str:
+    path = cwd.strip().replace("\\", "/")
+    root = ""
+    if _has_drive(path):
+        root, path = f"{path[0].upper()}:/", path[2:]
+    elif path.startswith("/"):
+        # Exactly two slashes begin a share's name on Windows (and mean something of their own to POSIX).
+        root = "//" if path.startswith("//") and not path.startswith("///") else "/"
+    parts: list[str] = []
+    for part in path.split("/"):
+        if part in ("", "."):
+            continue
+        if part != "..":
+            parts.append(part)
+        elif parts and parts[-1] != "..":
+            parts.pop()
+        elif not root:
+            parts.append(part)
+    return bounded(root + "/".join(parts))
+
+
+def _has_drive(path: str) -> bool:
+    """Whether a path begins with a drive's letter: `c:/work`."""
+    return path[1:2] == ":" and path[2:3] in ("", "/") and path[0].isascii() and path[0].isalpha()
+
+
+def bounded(path: str) -> str:
+    """The path as it is kept. Locations are indexed, so a longer one than any file system allows is cut, and told
+    apart by a digest."""
+    data = path.encode("utf-8", "surrogatepass")
+    if len(data) <= LONGEST and len(data) + 5 * sum(byte < _BLANK or byte == _QUOTE for byte in data) <= LONGEST:
+        return path
+    plain = bytes(byte for byte in data if byte >= _BLANK and byte != _QUOTE)
+    digest = hashlib.sha256(data).hexdigest()[:16]
+    return f"{plain[: LONGEST - 20].decode('utf-8', 'ignore')}~{digest}"
+
+
+@lru_cache(maxsize=16_384)
+def project_of(location: str) -> str:
+    """The root path of the project that a normalised location lies in, as far as its text tells.
+
+    A worktree's location leads to the path of the repository it belongs to; any other location is its own project,
+    until the log says more (a git remote, a worktree's root).
+    """
+    for pattern in (_CURSOR, _CONDUCTOR):
+        if outside := pattern.fullmatch(location):
+            return outside[1]
+    if outside := _CODEX.fullmatch(location):
+        return f"{outside[1]}/{outside[2]}"
+    # A worktree may hold worktrees of its own: the first root is the repository.
+    found = [match[1] for layout in (_INSIDE, _BESIDE) if (match := layout.fullmatch(location))]
+    return min(found, key=len, default=location)
+
+
+def above(path: str) -> Iterator[str]:
+    """The directories that hold a normalised path, innermost first; the root of the file system is none."""
+    at = path.rfind("/")
+    while at > 0:
+        yield path[:at]
+        at = path.rfind("/", 0, at)
+
+
+def inside(path: str, location: str) -> bool:
+    """Whether a normalised path is a location, or lies in it."""
+    return bool(location) and (path == location or path.startswith(location + "/"))
+
+
+def belongs(path: str, location: str) -> bool:
+    """Whether a path is of the same project as a location, as far as their texts tell: in it, in its repository, or in
+    another worktree of that."""
+    home = project_of(location)
+    return inside(path, location) or inside(path, home) or (bool(home) and project_of(path) == home)
+
+
+def is_absolute(path: str) -> bool:
+    """Whether a normalised path begins at a root: `/`, or a drive's."""
+    return path.startswith("/") or path[1:3] == ":/"
+
+
+def joined(location: str, path: str) -> str:
+    """A path as a command at that location means it, normalised."""
+    path = path.replace("\\", "/")
+    if _has_drive(location) and (drive := _MOUNTED.match(path)):
+        path = f"{drive[1]}:{path[drive.end() :] or '/'}"
+    return normalise(path if path.startswith("/") or _has_drive(path) else f"{location}/{path}")
+
+
+@lru_cache(maxsize=256)
+def project_name(location: str) -> str:
+    """A short name for people: the last element of the project's path, or the path where it has none."""
+    project = project_of(location)
+    return project.rstrip("/").rpartition("/")[2] or project

@@ -1,0 +1,41 @@
+"""Outcomes kept in a row, and the running averages over them.
+
+An average that moved with each arrival would depend on the order of arrival. So a row keeps its newest outcomes by
+`(at, id)` and the average is computed over those, oldest first.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from memctl.domain.support.bounded import newest
+
+KEPT = 32
+"""Outcomes that a row keeps."""
+
+ALPHA = 0.3
+"""Weight of the latest outcome."""
+
+PRIOR = 0.5
+"""Where an average starts."""
+
+
+class Kept(msgspec.Struct, frozen=True, array_like=True):
+    """One outcome: when (microseconds), of what (fact or event id), and 0 for failure to 1 for success."""
+
+    at: int
+    id: str
+    value: float
+
+
+def with_outcome(kept: tuple[Kept, ...], outcome: Kept) -> tuple[Kept, ...]:
+    """The newest 32 outcomes, newest first."""
+    return newest(kept, outcome, KEPT)
+
+
+def moving_average(kept: tuple[Kept, ...], *, alpha: float = ALPHA, start: float = PRIOR) -> float:
+    """Exponential moving average over outcomes in order of time: a ← alpha·value + (1 - alpha)·a. In 0 to 1."""
+    average = start
+    for outcome in sorted(kept, key=lambda k: (k.at, k.id)):
+        average = alpha * outcome.value + (1 - alpha) * average
+    return round(average, 4)

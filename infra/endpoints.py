@@ -1,0 +1,39 @@
+"""What the running instance answers on, told to other processes by one file that only its owner may read."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from memctl.domain.support.errors import MemctlError
+from memctl.infra.data_dir import Places, write_private
+from memctl.infra.process import Process
+
+Endpoints = dict[str, str]
+"""Values of settings, by the setting's name: database_url, redis_url, qdrant_url, qdrant_api_key, api_url, api_token,
+api_socket, door_socket. Those that were configured to be elsewhere are missing."""
+
+
+class NotRunning(MemctlError):
+    """memctl is not running: {name} is not set, and no instance runs in {data_dir}."""
+
+    def __init__(self, name: str, data_dir: Path) -> None:
+        super().__init__(name=name, data_dir=data_dir, hint=f"run `memctl up`, or set MEMCTL_{name.upper()}")
+
+
+def read_endpoints(places: Places) -> Endpoints:
+    """Endpoints of the instance that runs; empty where none does, whatever an earlier one left behind."""
+    supervisor = Process.recorded(places.supervisor_record)
+    if supervisor is None or not supervisor.lives():
+        return {}
+    try:
+        return {str(name): str(value) for name, value in json.loads(places.endpoints.read_bytes()).items()}
+    except (FileNotFoundError, ValueError):
+        return {}
+
+
+def write_endpoints(places: Places, endpoints: Endpoints) -> None:
+    write_private(places.door_file, endpoints.get("door_socket", "") + "\n")
+    asked = "\n".join(endpoints.get(name, "") for name in ("api_socket", "api_token"))
+    write_private(places.api_file, asked + "\n")
+    write_private(places.endpoints, json.dumps(endpoints, indent=2, sort_keys=True) + "\n")

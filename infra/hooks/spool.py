@@ -1,0 +1,157 @@
+"""The spool: hook payloads that could not be handed over, one file each, until the door drains them.
+
+What a delivery looks like, and how a hook leaves one here, stands in `memctl.infra.hook`.
+
+Names in the folder: `<at>-<id>.delivery` waits, `.<id>.part` is being written, `*.damaged` cannot be read and
+`*.refused` cannot be kept for what it holds (both are left for a person), and `refused` counts what found no room.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import stat
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from memctl.domain.support.errors import MemctlError
+from memctl.infra import hook
+
+MAX_HEADER = 4096
+
+UNFINISHED_S = 3600.0
+"""A file that was not finished in this time never will be: its hook was killed."""
+
+_YEAR_9999 = 253_370_764_800_000_000
+
+
+class Delivery(NamedTuple):
+    """One hook delivery. `id` is 32 hex digits, drawn before the first attempt; `at` microseconds since 1970."""
+
+    id: str
+    at: int
+    agent: str
+    event: str
+    payload: bytes
+
+    def encode(self) -> bytes:
+        return hook.header(self.id, self.at, self.agent, self.event, len(self.payload)) + self.payload
+
+
+class Refusals(NamedTuple):
+    """Deliveries that the spool had no room for: how many, and when the last was, in microseconds since 1970."""
+
+    deliveries: int
+    last_at: int
+
+
+class BadDelivery(MemctlError):
+    """Not a delivery of this version: {why}"""
+
+    why: str
+
+
+class NewerDelivery(BadDelivery):
+    """A delivery of a newer memctl, which will know what to do with it: {why}"""
+
+
+def decode_header(line: bytes) -> tuple[Delivery, int]:
+    """The delivery of a header line, its payload still empty, and the payload's size in bytes.
+
+    Raises: BadDelivery; NewerDelivery where a memctl that was upgraded under the running one may know better.
+    """
+    if len(line) > MAX_HEADER:
+        raise BadDelivery(why=f"a header of {len(line)} bytes; the most is {MAX_HEADER}")
+    try:
+        header = json.loads(line)
+        if type(header["v"]) is int and header["v"] > hook.VERSION:
+            raise NewerDelivery(why=f"the memctl that runs knows version {hook.VERSION}")
+        version, size, identifier, at = header["v"], header["size"], str(header["id"]), header["at"]
+        agent, event = str(header["agent"]), str(header.get("event", ""))
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as problem:
+        raise BadDelivery(why=f"no header: {type(problem).__name__}") from problem
+    if version != hook.VERSION:
+        raise BadDelivery(why=f"its version is not {hook.VERSION}")
+    if type(size) is not int or not 0 <= size <= hook.MAX_PAYLOAD:
+        raise BadDelivery(why=f"its size is not a number of bytes up to {hook.MAX_PAYLOAD}")
+    if len(identifier) != 32 or not all(c in "0123456789abcdef" for c in identifier):
+        raise BadDelivery(why="the id is not 32 hex digits")
+    if type(at) is not int or not 0 <= at < _YEAR_9999:
+        raise BadDelivery(why="its time is not in microseconds between 1970 and the year 9999")
+    return Delivery(identifier, at, agent, event, b""), size
+
+
+def spool(folder: Path, delivery: Delivery) -> Path | None:
+    """Put a delivery on disk. None where it is too long or the spool is full. Raises: OSError."""
+    left = hook.leave(str(folder), delivery.id, delivery.at, delivery.encode())
+    return None if left is None else Path(left)
+
+
+def refusals(folder: Path) -> Refusals | None:
+    """What the spool had no room for; None where there was always room."""
+    try:
+        with open(folder / hook.COUNTER, "rb") as file:
+            fcntl.flock(file.fileno(), fcntl.LOCK_SH)
+            return Refusals(*hook.read_counter(file.read()))
+    except FileNotFoundError:
+        return None
+
+
+def spooled(folder: Path) -> list[Path]:
+    """Waiting deliveries, oldest first."""
+    try:
+        return sorted(path for path in folder.iterdir() if path.name.endswith(".delivery"))
+    except FileNotFoundError:
+        return []
+
+
+def read_spooled(paths: list[Path]) -> Iterator[tuple[Path, Delivery | BadDelivery | OSError]]:
+    """Deliveries of spool files, or what is wrong with a file. A file that is gone by now is passed over."""
+    for path in paths:
+        try:
+            yield path, _read(path)
+        except FileNotFoundError:
+            continue
+        except (BadDelivery, OSError) as problem:
+            yield path, problem
+
+
+def set_aside(path: Path, why: str) -> Path:
+    """Take a file out of the drain's way, keeping its bytes as `<name>.<why>`. Raises: OSError."""
+    return path.rename(path.with_suffix(f".{why}"))
+
+
+def sweep(folder: Path) -> None:
+    """Remove what hooks began to write and never finished."""
+    oldest = time.time() - UNFINISHED_S
+    for entry in _entries(folder):
+        with contextlib.suppress(OSError):
+            if entry.name.endswith(".part") and entry.stat(follow_symlinks=False).st_mtime < oldest:
+                os.unlink(entry.path)
+
+
+def _read(path: Path) -> Delivery:
+    # Not blocking: what bears the name may be a pipe, and the door would wait for its other end.
+    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
+        found = os.fstat(file.fileno())
+        if not stat.S_ISREG(found.st_mode):
+            raise OSError(f"{path.name} is not a file")
+        if found.st_size > hook.MAX_PAYLOAD + MAX_HEADER:
+            raise BadDelivery(why=f"{found.st_size} bytes, more than any delivery has")
+        delivery, size = decode_header(file.readline(MAX_HEADER + 1))
+        payload = file.read()
+    if len(payload) != size:
+        raise BadDelivery(why=f"{len(payload)} bytes of {size}")
+    return delivery._replace(payload=payload)
+
+
+def _entries(folder: Path) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as found:
+            return list(found)
+    except FileNotFoundError:
+        return []

@@ -1,0 +1,1 @@
+"""The tables that hold what was folded: rows, facts, generations and their offsets, and what could not be folded."""

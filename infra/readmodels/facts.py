@@ -1,0 +1,290 @@
+"""Facts and routes: what stage 1 hands to stage 2, and which rows each source of stage 2 went to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, LiteralString
+from uuid import UUID
+
+import msgspec
+from psycopg import sql
+from psycopg.types.json import Jsonb
+
+from memctl.domain.events.event import Position
+from memctl.domain.events.facts import FACT_TYPES, Fact, Identified, fact_type
+from memctl.infra.database import Connection, in_parts
+
+SourceKey = tuple[int, UUID]
+"""Space, and id of a fact, a recorded event, or an upstream row."""
+
+_decoders = {tag: msgspec.json.Decoder(cls) for tag, cls in FACT_TYPES.items()}
+
+
+class FactChange(msgspec.Struct, frozen=True):
+    """A fact as it stands now; None when it was retracted."""
+
+    space_id: int
+    id: UUID
+    fact: Fact | None
+
+
+class Route(msgspec.Struct, frozen=True):
+    """Where a source went: `keys` are `projection:key`. Upstream rows carry their projection and key."""
+
+    keys: tuple[str, ...]
+    upstream: str | None = None
+    upstream_key: str | None = None
+
+
+def assert_facts(
+    connection: Connection, generation: int, at: Position, facts: Iterable[tuple[int, Identified]]
+) -> None:
+    """Assert or revise facts (space, fact) as of the position; equal ones stay as they were, with their `at`."""
+    statement = sql.SQL(
+        "INSERT INTO memctl.facts_g{g} AS f (space_id, id, stream, type, at, payload)"
+        " SELECT space_id, id, stream, type, %b, payload::jsonb"
+        " FROM unnest(%b::int4[], %b::uuid[], %b::text[], %b::text[], %b::text[])"
+        " AS i(space_id, id, stream, type, payload)"
+        " ON CONFLICT (space_id, id) DO UPDATE SET at = excluded.at, type = excluded.type,"
+        " payload = excluded.payload WHERE f.payload IS DISTINCT FROM excluded.payload"
+    ).format(g=sql.SQL(str(generation)))
+    encoded = ((space_id, fact, msgspec.json.encode(fact).decode()) for space_id, fact in facts)
+    for given in in_parts(encoded, lambda row: len(row[2])):
+        connection.execute(
+            statement,
+            [
+                at,
+                [space_id for space_id, _, _ in given],
+                [fact.id for _, fact, _ in given],
+                [fact.stream for _, fact, _ in given],
+                [fact_type(fact) for _, fact, _ in given],
+                [payload for _, _, payload in given],
+            ],
+        )
+
+
+def copy_facts(connection: Connection, generation: int, at: Position, facts: Iterable[tuple[int, Identified]]) -> None:
+    """Put facts into an empty generation by COPY."""
+    statement = sql.SQL(
+        "COPY memctl.facts_g{g} (space_id, id, stream, type, at, payload) FROM STDIN WITH (FORMAT binary)"
+    ).format(g=sql.SQL(str(generation)))
+    with connection.cursor() as cursor, cursor.copy(statement) as copy:
+        copy.set_types(["int4", "uuid", "text", "text", "int8", "jsonb"])
+        for space_id, fact in facts:
+            payload = Jsonb(msgspec.json.encode(fact), _as_is)
+            copy.write_row((space_id, fact.id, fact.stream, fact_type(fact), at, payload))
+
+
+def retract(connection: Connection, generation: int, at: Position, ids: Sequence[SourceKey]) -> None:
+    """Retract facts by id; those that do not stand stay as they were."""
+    if not ids:
+        return
+    connection.execute(
+        sql.SQL(
+            "UPDATE memctl.facts_g{g} f SET payload = NULL, at = %b"
+            " FROM unnest(%b::int4[], %b::uuid[]) AS k(space_id, id)"
+            " WHERE f.space_id = k.space_id AND f.id = k.id AND f.payload IS NOT NULL"
+        ).format(g=sql.SQL(str(generation))),
+        [at, [key[0] for key in ids], [key[1] for key in ids]],
+    )
+
+
+def retract_others(
+    connection: Connection, generation: int, at: Position, kept: Mapping[tuple[int, str], Sequence[UUID]]
+) -> None:
+    """Retract the facts of whole streams that are not among those kept."""
+    for (space_id, stream), ids in kept.items():
+        connection.execute(
+            sql.SQL(
+                "UPDATE memctl.facts_g{g} SET payload = NULL, at = %b"
+                " WHERE space_id = %b AND stream = %b AND payload IS NOT NULL AND NOT id = ANY(%b::uuid[])"
+            ).format(g=sql.SQL(str(generation))),
+            [at, space_id, stream, list(ids)],
+        )
+
+
+def batch_end(connection: Connection, generation: int, after: Position, upto: Position, limit: int) -> Position:
+    """Up to which `at` a batch of about `limit` changes reaches; facts of one `at` are never parted."""
+    row = connection.execute(
+        sql.SQL("SELECT at FROM memctl.facts_g{g} WHERE at > %s AND at <= %s ORDER BY at OFFSET %s LIMIT 1").format(
+            g=sql.SQL(str(generation))
+        ),
+        [after, upto, limit],
+    ).fetchone()
+    return Position(row[0]) if row else upto
+
+
+def read_changes(connection: Connection, generation: int, after: Position, upto: Position) -> list[FactChange]:
+    """Facts asserted, revised or retracted with `after < at <= upto`, as they stand now."""
+    found = connection.execute(
+        sql.SQL(
+            "SELECT space_id, id, type, payload FROM memctl.facts_g{g} WHERE at > %s AND at <= %s ORDER BY at, id"
+        ).format(g=sql.SQL(str(generation))),
+        [after, upto],
+        binary=True,
+    )
+    return [_change(row) for row in found]
+
+
+def read_changes_of(
+    connection: Connection, generation: int, streams: Sequence[tuple[int, str]], since: Position
+) -> list[FactChange]:
+    """Facts of these streams (space, name) that were last changed at that position or behind it, as they stand now."""
+    found = connection.execute(
+        sql.SQL(
+            "SELECT f.space_id, f.id, f.type, f.payload FROM memctl.facts_g{g} f"
+            " JOIN unnest(%b::int4[], %b::text[]) AS s(space_id, stream) USING (space_id, stream) WHERE f.at >= %b"
+        ).format(g=sql.SQL(str(generation))),
+        [[space_id for space_id, _ in streams], [stream for _, stream in streams], since],
+        binary=True,
+    )
+    return [_change(row) for row in found]
+
+
+def held(generation: int) -> sql.Composed:
+    """As SQL, whether a fact may be in rows of a stage 2: it stands, or that it was retracted is yet to be read."""
+    return sql.SQL("(payload IS NOT NULL OR at > (SELECT position FROM memctl.offsets WHERE generation = {}))").format(
+        sql.SQL(str(generation))
+    )
+
+
+def count_facts(connection: Connection, generation: int, upto: Position) -> dict[str, int]:
+    """How many facts of each type were last changed at or before a position."""
+    found = connection.execute(
+        sql.SQL(
+            "SELECT type, count(*) FROM memctl.facts_g{g} WHERE payload IS NOT NULL AND at <= %s GROUP BY type"
+        ).format(g=sql.SQL(str(generation))),
+        [upto],
+    )
+    return dict(found.fetchall())
+
+
+def scan_facts(
+    connection: Connection,
+    generation: int,
+    upto: Position,
+    types: Sequence[str],
+    size: int,
+    share: tuple[int, int] = (0, 1),
+) -> Iterator[list[tuple[SourceKey, Fact]]]:
+    """The facts of some types that were last changed at or before a position, in batches.
+
+    `share` (n, of): only those that the hash of their id deals to the n-th of so many shares.
+    Reads through a server-side cursor inside a transaction of `connection`.
+    """
+    with connection.cursor(name="scan_facts") as cursor:
+        cursor.execute(
+            sql.SQL(
+                "SELECT space_id, id, type, payload FROM memctl.facts_g{g} WHERE payload IS NOT NULL AND at <= %s"
+                " AND type = ANY(%s) AND mod(uuid_hash(id) & 2147483647, %s::int4) = %s"
+            ).format(g=sql.SQL(str(generation))),
+            [upto, list(types), share[1], share[0]],
+            binary=True,
+        )
+        while rows := cursor.fetchmany(size):
+            yield [((row[0], row[1]), _decoders[row[2]].decode(row[3])) for row in rows]
+
+
+def rows_query(generation: int) -> LiteralString:
+    """The facts that stand, as `readmodels.digest_of` and `differences_of` take them."""
+    columns = "space_id, id::text AS key, payload AS row"
+    return f"SELECT {columns} FROM memctl.facts_g{generation} WHERE payload IS NOT NULL"
+
+
+def read_facts(connection: Connection, generation: int, keys: Sequence[SourceKey]) -> dict[SourceKey, Fact]:
+    """Facts by id, as they stand now; retracted ones are left out."""
+    if not keys:
+        return {}
+    found = connection.execute(
+        sql.SQL(
+            "SELECT f.space_id, f.id, f.type, f.payload FROM memctl.facts_g{g} f"
+            " JOIN unnest(%b::int4[], %b::uuid[]) AS k(space_id, id) USING (space_id, id) WHERE f.payload IS NOT NULL"
+        ).format(g=sql.SQL(str(generation))),
+        [[key[0] for key in keys], [key[1] for key in keys]],
+        binary=True,
+    )
+    return {(row[0], row[1]): _decoders[row[2]].decode(row[3]) for row in found}
+
+
+def read_routes(connection: Connection, generation: int, sources: Sequence[SourceKey]) -> dict[SourceKey, Route]:
+    """Where these sources went so far."""
+    if not sources:
+        return {}
+    found = connection.execute(
+        sql.SQL(
+            "SELECT r.space_id, r.source, r.target, r.upstream, r.upstream_key FROM memctl.routes_g{g} r"
+            " JOIN unnest(%b::int4[], %b::uuid[]) AS k(space_id, source) USING (space_id, source) ORDER BY r.target"
+        ).format(g=sql.SQL(str(generation))),
+        [[key[0] for key in sources], [key[1] for key in sources]],
+        binary=True,
+    )
+    return _routes(found)
+
+
+def routed_to(connection: Connection, generation: int, keys: Sequence[str]) -> dict[SourceKey, Route]:
+    """Every source that went to one of these `projection:key`s, in any space; of its keys only those are told."""
+    found = connection.execute(
+        sql.SQL(
+            "SELECT space_id, source, target, upstream, upstream_key FROM memctl.routes_g{g}"
+            " WHERE target = ANY(%b::text[]) ORDER BY target"
+        ).format(g=sql.SQL(str(generation))),
+        [list(keys)],
+        binary=True,
+    )
+    return _routes(found)
+
+
+def save_routes(connection: Connection, generation: int, routes: Mapping[SourceKey, Route]) -> None:
+    """Record where sources go from now on; those that go nowhere are forgotten."""
+    if not routes:
+        return
+    connection.execute(
+        sql.SQL(
+            "DELETE FROM memctl.routes_g{g} r USING unnest(%b::int4[], %b::uuid[]) AS k(space_id, source)"
+            " WHERE r.space_id = k.space_id AND r.source = k.source"
+        ).format(g=sql.SQL(str(generation))),
+        [[key[0] for key in routes], [key[1] for key in routes]],
+    )
+    put = [(key, target, route) for key, route in routes.items() for target in route.keys]
+    connection.execute(
+        sql.SQL(
+            "INSERT INTO memctl.routes_g{g} (space_id, source, target, upstream, upstream_key)"
+            " SELECT * FROM unnest(%b::int4[], %b::uuid[], %b::text[], %b::text[], %b::text[])"
+        ).format(g=sql.SQL(str(generation))),
+        [
+            [key[0] for key, _, _ in put],
+            [key[1] for key, _, _ in put],
+            [target for _, target, _ in put],
+            [route.upstream for _, _, route in put],
+            [route.upstream_key for _, _, route in put],
+        ],
+    )
+
+
+def copy_routes(connection: Connection, generation: int, routes: Iterable[tuple[SourceKey, Route]]) -> None:
+    """Put routes of sources that have none yet to these targets by COPY."""
+    statement = sql.SQL(
+        "COPY memctl.routes_g{g} (space_id, source, target, upstream, upstream_key) FROM STDIN WITH (FORMAT binary)"
+    ).format(g=sql.SQL(str(generation)))
+    with connection.cursor() as cursor, cursor.copy(statement) as copy:
+        copy.set_types(["int4", "uuid", "text", "text", "text"])
+        for (space_id, source), route in routes:
+            for target in route.keys:
+                copy.write_row((space_id, source, target, route.upstream, route.upstream_key))
+
+
+def _routes(rows: Iterable[tuple[Any, ...]]) -> dict[SourceKey, Route]:
+    found: dict[SourceKey, Route] = {}
+    for space_id, source, target, upstream, upstream_key in rows:
+        known = found.get((space_id, source))
+        keys = (*known.keys, target) if known is not None else (target,)
+        found[space_id, source] = Route(keys, upstream, upstream_key)
+    return found
+
+
+def _change(row: tuple[Any, ...]) -> FactChange:
+    return FactChange(row[0], row[1], None if row[3] is None else _decoders[row[2]].decode(row[3]))
+
+
+def _as_is(data: bytes) -> bytes:
+    return data

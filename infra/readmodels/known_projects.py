@@ -1,0 +1,121 @@
+"""The projects that memory knows, read from the rows that tell of locations."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from typing import NamedTuple
+
+from psycopg import sql
+
+from memctl.domain.projects.identity import Place, Projects, Words
+from memctl.domain.support.bounded import names
+from memctl.infra.database import Connection
+from memctl.infra.readmodels import rows as readmodels
+from memctl.infra.readmodels.generations import Live
+from memctl.projections.kernel import projections
+
+KEPT = 4
+"""Spaces and generations whose projects a process keeps worked out."""
+
+
+class Known(NamedTuple):
+    """Every location of a space that something happened in, the words about projects, and the projects they make."""
+
+    places: tuple[Place, ...]
+    words: tuple[Words, ...]
+    projects: Projects
+
+
+_kept: OrderedDict[tuple[object, ...], tuple[object, Known]] = OrderedDict()
+_lock = threading.Lock()
+
+
+def known_projects(connection: Connection, live: Live, space_id: int) -> Projects:
+    """Every project of a space, by what the live read models say of locations."""
+    return known_places(connection, live, space_id).projects
+
+
+def known_places(connection: Connection, live: Live, space_id: int) -> Known:
+    """What the live read models say of locations. Worked out anew only where they say something else than before: with
+    thousands of locations it takes half a second, and whatever names a project asks for it."""
+    which = (connection.info.host, connection.info.port, connection.info.dbname, live.stage2, space_id)
+    with _lock:
+        former = _kept.get(which)
+    if former is None and not _are_there(connection, live):
+        return _known([Place(location) for location in _known_locations(connection, live, space_id)], [])
+    state = _state(connection, live, space_id)
+    if former is not None and former[0] == state:
+        with _lock:
+            if which in _kept:
+                _kept.move_to_end(which)
+        return former[1]
+    known = _known(*_read(connection, live, space_id))
+    with _lock:
+        _kept[which] = (state, known)
+        _kept.move_to_end(which)
+        while len(_kept) > KEPT:
+            _kept.popitem(last=False)
+    return known
+
+
+def _known(places: list[Place], words: list[Words]) -> Known:
+    return Known(tuple(places), tuple(words), Projects(places, words))
+
+
+def _tables(live: Live) -> list[str]:
+    """Where locations and words stand."""
+    return [readmodels.table(name, live.stage2) for name in ("locations", "project_words")]
+
+
+def _are_there(connection: Connection, live: Live) -> bool:
+    """Whether those tables are: rows of a memctl that knew no projects have none, until they are rebuilt."""
+    there = connection.execute("SELECT to_regclass(%s), to_regclass(%s)", _tables(live)).fetchone()
+    return there is not None and None not in there
+
+
+def _state(connection: Connection, live: Live, space_id: int) -> list[tuple[object, ...]]:
+    """Another one once a row was written or deleted: which transaction wrote each. The newest of those alone would not
+    do, for an older one may commit after it."""
+    each = "SELECT {}, count(*), sum(hashtextextended(key, xmin::text::bigint)) FROM {} WHERE space_id = %s"
+    both = sql.SQL(" UNION ALL ").join(sql.SQL(each).format(table, sql.SQL(table)) for table in _tables(live))
+    return sorted(connection.execute(both, [space_id, space_id]).fetchall())
+
+
+def _read(connection: Connection, live: Live, space_id: int) -> tuple[list[Place], list[Words]]:
+    by_name = {p.name: p for p in projections()}
+    places = [
+        Place(
+            row.location,
+            root=row.roots[0].root if row.roots else "",
+            repository=row.roots[0].repository if row.roots else "",
+            remotes=names(row.remotes),
+            inside=names(row.around),
+            modules=names(row.modules),
+            last_seen=row.last_seen,
+            claims=names(row.claims),
+            free=row.free,
+        )
+        for row in readmodels.rows_of(connection, by_name["locations"], live.stage2, space_id)
+        if row.worked
+    ]
+    said = readmodels.rows_of(connection, by_name["project_words"], live.stage2, space_id)
+    return places, [Words(row.anchor, row.into, row.split_at) for row in said]
+
+
+def _known_locations(connection: Connection, live: Live, space_id: int) -> list[str]:
+    """Every working directory that something happened in, sorted."""
+    stats = next(p for p in projections(1) if p.name == "stats")
+    location = readmodels.expression(stats, "location")
+    # One look at the index a location: a plain DISTINCT would read a row for every location and day.
+    found = connection.execute(
+        sql.SQL(
+            "WITH RECURSIVE known(place) AS ("
+            " (SELECT min({location}) FROM {table} WHERE space_id = %(space)s)"
+            " UNION ALL SELECT (SELECT min({location}) FROM {table} WHERE space_id = %(space)s AND {location} > place)"
+            " FROM known WHERE place IS NOT NULL)"
+            " SELECT place FROM known WHERE place <> '' ORDER BY 1"
+        ).format(location=sql.SQL(location), table=sql.SQL(readmodels.table("stats", live.stage1))),
+        {"space": space_id},
+    )
+    return [row[0] for row in found]

@@ -1,0 +1,165 @@
+"""What processors work on: one at a time for each subject, until it is done or was tried often enough.
+
+Truth is in the log: an outcome's dedupe key says what it was made of. Where this table is lost, work is found again,
+and what was recorded before is recorded once.
+"""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from typing import Any, NewType
+
+import msgspec
+
+from memctl.domain.support.errors import MemctlError
+from memctl.infra.database import Connection
+
+LEASE = timedelta(minutes=10)
+"""How long one piece of work may take before another may take it up."""
+
+PAUSES = tuple(timedelta(minutes=minutes) for minutes in (1, 10, 100, 360))
+"""After each attempt that failed; after one more the work is given up, until what it is made of changes."""
+
+MOST_ATTEMPTS = len(PAUSES) + 1
+
+Epoch = NewType("Epoch", int)
+
+
+class WorkLost(MemctlError):
+    """Another process took over {processor}'s work on {subject}; nothing was recorded."""
+
+    processor: str
+    subject: str
+
+
+class Standing(msgspec.Struct, frozen=True, kw_only=True):
+    """How a processor stands: pieces of work by status, and when anything moved last (seconds ago)."""
+
+    processor: str
+    working: int = 0
+    done: int = 0
+    failed: int = 0
+    given_up: int = 0
+    seconds_ago: float | None = None
+
+
+class Claim(msgspec.Struct, frozen=True, kw_only=True):
+    """The right to work on a subject. `attempt` counts from 1."""
+
+    space_id: int
+    processor: str
+    subject: str
+    digest: str
+    epoch: Epoch
+    attempt: int
+
+
+def claim(
+    connection: Connection, space_id: int, processor: str, subject: str, digest: str, lease: timedelta = LEASE
+) -> Claim | None:
+    """Take up a piece of work; None where it is done, given up, under way, or not to be tried again yet.
+
+    `digest` says what it is made of: once that has changed, all begins anew. Work whose processes keep ending under it
+    is given up like any other.
+    """
+    row = connection.execute(
+        "INSERT INTO memctl.processing AS p (space_id, processor, subject, digest, status, attempts, lease_until)"
+        " VALUES (%(space)s, %(processor)s, %(subject)s, %(digest)s, 'working', 1, clock_timestamp() + %(lease)s)"
+        " ON CONFLICT (space_id, processor, subject) DO UPDATE SET status = 'working', digest = %(digest)s,"
+        " attempts = CASE WHEN p.digest = %(digest)s THEN p.attempts + 1 ELSE 1 END, epoch = p.epoch + 1,"
+        " lease_until = clock_timestamp() + %(lease)s, updated_at = clock_timestamp()"
+        " WHERE (p.status <> 'working' OR p.lease_until < clock_timestamp()) AND (p.digest <> %(digest)s"
+        " OR p.status = 'failed' AND p.next_at <= clock_timestamp() OR p.status = 'working')"
+        " RETURNING epoch, attempts",
+        {"space": space_id, "processor": processor, "subject": subject, "digest": digest, "lease": lease},
+    ).fetchone()
+    if row is None:
+        return None
+    claimed = Claim(
+        space_id=space_id, processor=processor, subject=subject, digest=digest, epoch=Epoch(row[0]), attempt=row[1]
+    )
+    if claimed.attempt > MOST_ATTEMPTS:
+        _settle(connection, claimed, "given up", "it never ended", None, None)
+        return None
+    return claimed
+
+
+def done(connection: Connection, claimed: Claim, state: dict[str, Any]) -> None:
+    """The work is done; call it in the transaction that records the outcome. Raises: WorkLost."""
+    _settle(connection, claimed, "done", "", None, state)
+
+
+def failed(connection: Connection, claimed: Claim, problem: str) -> None:
+    """The work failed: it is tried again later, and later still, and after five times no more. Raises: WorkLost.
+
+    `problem` is a word for the kind of failure, never what was worked on.
+    """
+    if claimed.attempt >= MOST_ATTEMPTS:
+        _settle(connection, claimed, "given up", problem[:200], None, None)
+    else:
+        _settle(connection, claimed, "failed", problem[:200], PAUSES[claimed.attempt - 1], None)
+
+
+def never_ended(connection: Connection, processor: str, subject: str, problem: str) -> None:
+    """Work failed whose process had to be ended: of every space in which it was under way."""
+    connection.execute(
+        "UPDATE memctl.processing SET status = CASE WHEN attempts >= %s THEN 'given up' ELSE 'failed' END,"
+        " problem = %s, lease_until = NULL, next_at = clock_timestamp() + (%s::interval[])[least(attempts, %s)],"
+        " epoch = epoch + 1, updated_at = clock_timestamp()"
+        " WHERE processor = %s AND subject = %s AND status = 'working'",
+        [MOST_ATTEMPTS, problem[:200], list(PAUSES), len(PAUSES), processor, subject],
+    )
+
+
+def later(connection: Connection, claimed: Claim, problem: str, pause: timedelta) -> None:
+    """The work could not be tried (no money left, nobody to ask): that counts as no attempt. Raises: WorkLost."""
+    _settle(connection, claimed, "failed", problem[:200], pause, None, attempts=claimed.attempt - 1)
+
+
+def _settle(
+    connection: Connection,
+    claimed: Claim,
+    status: str,
+    problem: str,
+    pause: timedelta | None,
+    state: dict[str, Any] | None,
+    attempts: int | None = None,
+) -> None:
+    moved = connection.execute(
+        "UPDATE memctl.processing SET status = %s, problem = %s, lease_until = NULL, next_at = clock_timestamp() + %s,"
+        " state = coalesce(%s::jsonb, state), attempts = coalesce(%s, attempts), updated_at = clock_timestamp()"
+        " WHERE space_id = %s AND processor = %s AND subject = %s AND epoch = %s AND status = 'working'",
+        [
+            status, problem, pause, None if state is None else json.dumps(state), attempts, claimed.space_id,
+            claimed.processor, claimed.subject, claimed.epoch,
+        ],
+    ).rowcount  # fmt: skip
+    if not moved:
+        raise WorkLost(processor=claimed.processor, subject=claimed.subject)
+
+
+def state_of(connection: Connection, space_id: int, processor: str, subject: str) -> dict[str, Any]:
+    """What the last work that was done on a subject left for the next; empty where none was."""
+    row = connection.execute(
+        "SELECT state FROM memctl.processing WHERE space_id = %s AND processor = %s AND subject = %s",
+        [space_id, processor, subject],
+    ).fetchone()
+    return {} if row is None else dict(json.loads(row[0]))
+
+
+def standings(connection: Connection, space_id: int) -> list[Standing]:
+    """Every processor that has worked, by name."""
+    rows = connection.execute(
+        "SELECT processor, count(*) FILTER (WHERE status = 'working' AND lease_until > clock_timestamp()),"
+        " count(*) FILTER (WHERE status = 'done'),"
+        " count(*) FILTER (WHERE status = 'failed' OR status = 'working' AND lease_until <= clock_timestamp()),"
+        " count(*) FILTER (WHERE status = 'given up'),"
+        " extract(epoch FROM clock_timestamp() - max(updated_at))::float8"
+        " FROM memctl.processing WHERE space_id = %s GROUP BY processor ORDER BY processor",
+        [space_id],
+    ).fetchall()
+    return [
+        Standing(processor=row[0], working=row[1], done=row[2], failed=row[3], given_up=row[4], seconds_ago=row[5])
+        for row in rows
+    ]

@@ -1,0 +1,1 @@
+"""Erasing: what goes, what follows from it, and the proof that nothing of it is found."""

@@ -1,0 +1,590 @@
+"""Forgetting at work: what is meant by a scope goes, and what follows from it, until nothing of it is found.
+
+What is forgotten is gone from the log, from everything folded from it, from the vectors, their cache and the spool; and
+tombstones keep it from coming back. A receipt says what was forgotten by ids and scope, never what it said. It is
+finished only once nothing can be found any more; one that was begun can be taken up again (`resume`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import UUID, uuid4
+
+import msgspec
+from psycopg import sql
+
+from memctl.domain.events.command import KeyReused
+from memctl.domain.events.erasure import ContentErased, NothingToForget, Scope, Tombstone, scope_tombstones
+from memctl.domain.events.event import Micros, NewEvent, Position, derived_id
+from memctl.domain.support.errors import MemctlError
+from memctl.infra.backup.receipts import write_receipts
+from memctl.infra.database import Connection, outages
+from memctl.infra.hooks.spool import Delivery, read_spooled
+from memctl.infra.log import erase
+from memctl.infra.log.append import append
+from memctl.infra.log.erase import Receipt, SoFar
+from memctl.infra.log.mark import move_mark, position_at
+from memctl.infra.readmodels import dead_letters, generations
+from memctl.infra.readmodels import rows as readmodels
+from memctl.infra.redaction import redact, redactor_for
+from memctl.infra.settings import Settings
+from memctl.infra.vectors import outbox
+from memctl.projections.episodes import EpisodeRow
+from memctl.projections.things import THINGS
+from memctl.workers.erasure import erasure_check as probing
+from memctl.workers.erasure.erase import (
+    Consequence,
+    Round,
+    drop_all_but_live,
+    erase_round,
+    lineage,
+    nothing_rebuilt,
+    said_about,
+    with_twins,
+    with_what_cites,
+)
+from memctl.workers.erasure.erasure_check import Probe, StillThere
+from memctl.workers.erasure.erasure_preview import foreseen
+from memctl.workers.processors.runner import model
+
+if TYPE_CHECKING:
+    from qdrant_client import QdrantClient
+
+VECTORS_WITHIN_S = 60.0
+MOST_ROUNDS = 20
+MOST_TRIED = 2_000
+"""Deliveries whose erasing a preview tries out, which keeps workers waiting meanwhile; of more it counts."""
+
+SAMPLED = 300
+"""Events whose words are looked for afterwards."""
+
+
+class StillWriting(MemctlError):
+    """A program has been appending for too long: what it writes may belong to what is to be forgotten."""
+
+    hint = "see `memctl dlq list`, which names slow writers; then say the same again"
+
+
+class VectorsBehind(MemctlError):
+    """The vector store has not let go of {points} points yet."""
+
+    hint = "look at `memctl status`; then `memctl forget --resume`"
+    points: int
+
+
+class NotFolded(MemctlError):
+    """What was told before this was to be forgotten is not folded yet: nobody knows what follows from it."""
+
+    hint = "wait until `memctl status` shows that the workers are through; then `memctl forget --resume`"
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """What is meant: a scope, and of an id or a text the deliveries that it led to. `text` is never stored. One that
+    was `begun` before has as ids all that was erased by then, or was to be."""
+
+    scope: Scope
+    what: str
+    ids: frozenset[UUID] = frozenset()
+    stones: tuple[Tombstone, ...] = ()
+    text: str = ""
+    begun: bool = False
+    so_far: SoFar = SoFar()
+
+
+class Preview(msgspec.Struct, frozen=True, kw_only=True):
+    """What would go: events by type, sessions, and what becomes of the rows that rest on them.
+
+    Not `exact`, as of more than some thousands of events: events and sessions are exact all the same, but of the rows
+    at least those that are `dropped` go, no others than those and the `changed` ones are touched, and there are at
+    least as many `statements_about`.
+    """
+
+    what: str
+    events: int
+    types: dict[str, int]
+    sessions: int
+    first_at: str
+    last_at: str
+    statements_about: int
+    """Statements about things that would be gone, which go with them."""
+    exact: bool
+    consequences: list[Consequence]
+
+
+class Forgotten(msgspec.Struct, frozen=True, kw_only=True):
+    """A finished receipt."""
+
+    receipt: UUID
+    what: str
+    events: int
+    types: dict[str, int]
+    rounds: int
+    spooled: int
+    """Deliveries that waited on disk and were removed."""
+    looked_for: int
+    """Ids and words that were looked for and found nowhere."""
+    consequences: list[Consequence]
+
+
+def preview(connection: Connection, space_id: int, plan: Plan) -> Preview:
+    """What would follow, worked out by doing it and undoing it, or counted where that is much.
+
+    Raises: NothingToForget, as `erase_round`.
+    """
+    ids = _ids(connection, space_id, plan)
+    exact = len(ids) <= MOST_TRIED
+    found = erase_round(connection, space_id, uuid4(), ids, dry=True) if exact else foreseen(connection, space_id, ids)
+    about = (found.about if exact else said_about(connection, space_id, found)) - ids
+    return Preview(
+        what=plan.what,
+        events=found.events,
+        types=dict(found.types.most_common()),
+        sessions=sum(stream.startswith("session/") for stream in found.streams),
+        first_at=found.first_at.isoformat() if found.first_at else "",
+        last_at=found.last_at.isoformat() if found.last_at else "",
+        statements_about=len(about),
+        exact=exact,
+        consequences=found.consequences,
+    )
+
+
+def forget(
+    settings: Settings,
+    connection: Connection,
+    space_id: int,
+    plan: Plan,
+    qdrant: QdrantClient | None,
+    reason: str = "",
+) -> Forgotten:
+    """Forget it, and return once nothing of it is found.
+
+    `connection` is in autocommit mode. Raises: NothingToForget, StillWriting, RebuildAtWork, OtherRules, LeaseHeld,
+    VectorsBehind, StillThere; from the second on the receipt stays open, and `resume` goes on with it.
+    """
+    receipt = uuid4()
+    with outages(), nothing_rebuilt(connection):
+        reason = _begin(settings, connection, space_id, receipt, plan, reason)
+        return _carry_out(settings, connection, space_id, receipt, plan, qdrant, reason)
+
+
+def forget_once(
+    settings: Settings,
+    connection: Connection,
+    space_id: int,
+    key: str,
+    asked: bytes,
+    planned: Callable[[], Plan],
+    qdrant: QdrantClient | None,
+    reason: str = "",
+) -> dict[str, Any]:
+    """As `forget`, once under an idempotency key: what was begun is gone on with, and what was done is told again.
+
+    `asked` says what is asked for, and `planned` what that means. Raises: KeyReused where something else was asked for
+    under that key, whatever `planned` raises, and as `forget`.
+    """
+    receipt = _receipt_of(space_id, key)
+    digest = hashlib.sha256(key.encode("utf-8", "surrogatepass") + b"\0" + asked).hexdigest()
+
+    def before() -> Receipt | None:
+        found = erase.receipt(connection, receipt)
+        if found is not None and found.scope.asked not in ("", digest):
+            raise KeyReused
+        return found
+
+    with outages():
+        found, plan = before(), None
+        if found is None:
+            try:
+                plan = planned()
+            except MemctlError:
+                # Who asked at the same time under this key may have begun, and what was meant be gone by now.
+                if before() is None:
+                    raise
+        elif found.finished_at is not None:
+            return found.outcome
+        with nothing_rebuilt(connection):
+            found = before()  # whoever held the lock may have been carrying out this very ask
+            if found is not None and found.finished_at is not None:
+                return found.outcome
+            if found is not None:
+                plan, reason = _taken_up(found), found.reason
+            else:
+                assert plan is not None
+                plan = msgspec.structs.replace(plan, scope=msgspec.structs.replace(plan.scope, asked=digest))
+                reason = _begin(settings, connection, space_id, receipt, plan, reason)
+            done = _carry_out(settings, connection, space_id, receipt, plan, qdrant, reason)
+    told: dict[str, Any] = msgspec.to_builtins(done)
+    return told
+
+
+def _begin(settings: Settings, connection: Connection, space_id: int, receipt: UUID, plan: Plan, reason: str) -> str:
+    """Open the receipt and lay the tombstones. Returns the reason as it is kept. Raises: NothingToForget."""
+    ids = _ids(connection, space_id, plan)
+    if reason:
+        reason, _ = redact(reason, redactor_for(settings))
+    with connection.transaction():
+        erase.begin(connection, space_id, receipt, plan.scope, reason, ids)
+        erase.lay(connection, space_id, receipt, [*scope_tombstones(plan.scope), *plan.stones])
+    # Should the database be lost before the end, who restores an older one learns of it.
+    write_receipts(connection, settings.data_dir)
+    return reason
+
+
+def _taken_up(receipt: Receipt) -> Plan:
+    return Plan(
+        scope=receipt.scope, what=_in_words(receipt.scope), ids=frozenset(receipt.erased), begun=True,
+        so_far=receipt.so_far,
+    )  # fmt: skip
+
+
+def begun_under(connection: Connection, space_id: int, key: str) -> Receipt | None:
+    """The receipt of what was begun under that idempotency key, finished or not."""
+    with outages():
+        return erase.receipt(connection, _receipt_of(space_id, key))
+
+
+def _receipt_of(space_id: int, key: str) -> UUID:
+    return derived_id(f"forget:{space_id}:{key}")
+
+
+def resume(
+    settings: Settings,
+    connection: Connection,
+    space_id: int,
+    qdrant: QdrantClient | None,
+    *,
+    by_rule: bool = False,
+    stop: Callable[[], bool] = lambda: False,
+) -> list[Forgotten]:
+    """Go on with what was begun to be forgotten and not finished, or only with what goes by a rule, until told to stop.
+
+    What new rules of redaction were to cut is `redact`'s to go on with. Raises: NotFolded, and as `forget`.
+    """
+    done: list[Forgotten] = []
+    with outages():
+        for each in erase.receipts(connection, unfinished=True):
+            if each.space != _space_name(connection, space_id) or each.scope.kind == "rules":
+                continue
+            if by_rule and not each.scope.rule:
+                continue
+            if stop():
+                break
+            with nothing_rebuilt(connection):
+                if not _folded(connection, position_at(connection, each.begun_at)):
+                    raise NotFolded
+                plan = _taken_up(each)
+                done.append(_carry_out(settings, connection, space_id, each.id, plan, qdrant, each.reason))
+    return done
+
+
+def _folded(connection: Connection, upto: Position) -> bool:
+    """Whether both stages have read that far, or stand at what they cannot read."""
+    live = generations.live(connection)
+    read = min(generations.lowest_offset(connection, each) for each in (live.stage1, live.stage2))
+    return read >= upto or bool(dead_letters.halts(connection, live))
+
+
+def _carry_out(
+    settings: Settings,
+    connection: Connection,
+    space_id: int,
+    receipt: UUID,
+    plan: Plan,
+    qdrant: QdrantClient | None,
+    reason: str,
+) -> Forgotten:
+    # Who takes this up after it was left off knows no text any more.
+    spooled = 0 if plan.scope.rule else _spool_without(settings.data_dir / "spool", plan)
+    if not erase.settled(connection):
+        raise StillWriting
+    told_upto = move_mark(connection)
+    # A look at the past that was built before the receipt stood is not told of it.
+    drop_all_but_live(connection)
+    if plan.scope.kind in ("id", "match"):
+        came = _with_what_came(connection, space_id, receipt, plan.ids, plan.text)
+        plan = msgspec.structs.replace(plan, ids=frozenset(came))
+    ids = _ids(connection, space_id, plan, some=False)
+    words = () if plan.scope.rule else _words(connection, space_id, ids, plan.text)
+    types: Counter[str] = Counter()
+    told: Counter[tuple[str, str]] = Counter()
+    points: list[str] = []
+    gone: set[UUID] = set()
+    made = 0
+    for erased, found in rounds(connection, space_id, receipt, ids, plan.scope.id, plan.so_far):
+        made += 1
+        gone |= erased
+        types += found.types
+        points += found.points
+        for each in found.consequences:
+            told[each.read_model, "dropped"] += each.dropped
+            told[each.read_model, "changed"] += each.changed
+    # What waits on disk is new, and meets the tombstones where it is not.
+    spooled += 0 if plan.scope.rule else _spool_without(settings.data_dir / "spool", plan)
+    recorded(connection, space_id, receipt, plan.scope, types.total(), reason)
+    # Which points went in rounds of before, nothing tells: all that is queued by now is waited for.
+    _await_vectors(settings, connection, qdrant, None if plan.begun else points)
+    probe = Probe(probing.ids_of(gone), words, tuple(points))
+    outbox.forget_unused(connection, told_upto)  # else the outbox's writer does, once the rows are folded so far
+    if left := probing.found_in(connection, space_id, probe, settings.data_dir, qdrant):
+        raise StillThere(where="; ".join(left))
+    consequences = [
+        Consequence(name, told[name, "dropped"], told[name, "changed"])
+        for name in dict.fromkeys(name for name, _ in told)
+    ]
+    done = Forgotten(
+        receipt=receipt,
+        what=plan.what,
+        events=types.total(),
+        types=dict(types.most_common()),
+        rounds=made,
+        spooled=spooled,
+        looked_for=len(probe.ids) + len(probe.words) + len(points),
+        consequences=consequences,
+    )
+    erase.finish(connection, receipt, msgspec.to_builtins(done))
+    write_receipts(connection, settings.data_dir)
+    return done
+
+
+def rounds(
+    connection: Connection, space_id: int, receipt: UUID, ids: set[UUID], thing: str = "", so_far: SoFar | None = None
+) -> Iterator[tuple[set[UUID], Round]]:
+    """Erase these deliveries under a receipt, then what was recorded about what went with them, meanwhile too, and so
+    on until nothing follows. Of each round what it was to erase, and what it did. `thing`: a row of which nothing is to
+    be left; `so_far`: what went in rounds of before.
+
+    Raises: StillThere, StillWriting, as `erase_round`.
+    """
+    stood = Round(dropped=[*so_far.dropped], retold=[*so_far.retold]) if so_far else Round()
+    for _ in range(MOST_ROUNDS):
+        if not ids:
+            return
+        found = erase_round(connection, space_id, receipt, ids)
+        stood.ids |= found.ids
+        stood.dropped += found.dropped
+        stood.retold += found.retold
+        yield ids, found
+        # Who began to tell of it while it stood has ended by then; who begins now meets that it is gone.
+        if not erase.settled(connection):
+            raise StillWriting
+        about = said_about(connection, space_id, stood)
+        if thing and (fed := of_thing(connection, space_id, thing) - stood.ids):
+            about |= _with_what_came(connection, space_id, receipt, fed)
+        ids = with_what_cites(connection, space_id, stood.ids | about) - stood.ids
+    if ids:
+        raise StillThere(where="what was recorded about it, without an end")
+
+
+def _with_what_came(
+    connection: Connection, space_id: int, receipt: UUID, ids: Collection[UUID], text: str = ""
+) -> set[UUID]:
+    """Deliveries with the other tellings of the same, and what holds the text, with all that was still being told of it
+    when it was looked up. Their tombstones are laid, and they are noted under the receipt. Raises: StillWriting."""
+    known = set(ids)
+    for _ in range(MOST_ROUNDS):
+        more = erase.holding(connection, space_id, text) if text else set()
+        found, stones = with_twins(connection, space_id, known | more)
+        with connection.transaction():
+            erase.lay(connection, space_id, receipt, stones)
+            erase.to_come(connection, receipt, found)
+        if found <= known:
+            break
+        known = found
+        # Who was telling it once more, and saw no tombstone, has ended by then.
+        if not erase.settled(connection):
+            raise StillWriting
+    return known
+
+
+def _words(connection: Connection, space_id: int, ids: set[UUID], text: str) -> tuple[str, ...]:
+    """The words to look for afterwards."""
+    events = erase.read(connection, space_id, sorted(ids)[:SAMPLED])
+    return probing.words_of((event.payload for event in events), text)
+
+
+# --- what is meant ---
+
+
+def _ids(connection: Connection, space_id: int, plan: Plan, *, some: bool = True) -> set[UUID]:
+    by_ids = plan.scope.kind in ("id", "match")
+    # What was begun names by id what its rounds have found to follow.
+    found = set(plan.ids) | (set() if by_ids else erase.found_by(connection, space_id, plan.scope))
+    if some and not found:
+        raise NothingToForget(what=plan.what)
+    return with_what_cites(connection, space_id, found)
+
+
+def of_thing(connection: Connection, space_id: int, id: str, kind: str = "") -> set[UUID]:
+    """The events that a row rests on: of an episode all of its time, else those that it was folded from; none where
+    nothing stands under that id."""
+    kind = kind or _kind_of(connection, space_id, id)
+    if not kind:
+        return set()
+    if kind == "memory" and (memory := _row(connection, space_id, "memories", id)) is not None:
+        source = memory.source
+        episode = source.key if source.projection == "episodes" else ""
+    else:
+        episode = id if kind == "episode" else ""
+    if episode and (row := _row(connection, space_id, "episodes", episode)) is not None:
+        told = erase.between(connection, space_id, row.stream, row.started_at, row.ended_at)
+        # Calls that nobody answered are its last ones; they do not make it longer.
+        following = _next_episode(connection, space_id, row)
+        return told | erase.calls_between(connection, space_id, row.stream, row.ended_at, following)
+    return lineage(connection, space_id, THINGS[kind], id)
+
+
+def _next_episode(connection: Connection, space_id: int, episode: EpisodeRow) -> Micros | None:
+    """When the episode after this one began; None where it is its session's last."""
+    table = sql.SQL(readmodels.table("episodes", generations.live(connection).stage1))
+    found = connection.execute(
+        sql.SQL(
+            "SELECT min((row->>'started_at')::bigint) FROM {} WHERE space_id = %s AND stream = %s"
+            " AND (row->>'started_at')::bigint > %s"
+        ).format(table),
+        [space_id, episode.stream, episode.started_at],
+    ).fetchone()
+    return None if found is None or found[0] is None else Micros(found[0])
+
+
+def _kind_of(connection: Connection, space_id: int, id: str) -> str:
+    """What stands under that id in the read models; "" where nothing does."""
+    return next((kind for kind, name in THINGS.items() if _row(connection, space_id, name, id) is not None), "")
+
+
+def _row(connection: Connection, space_id: int, name: str, key: str) -> Any | None:
+    p, live = model(name), generations.live(connection)
+    if "\0" in key:  # Postgres has no such text
+        return None
+    found = readmodels.load(connection, p, live.stage1 if p.stage == 1 else live.stage2, [(space_id, key)])
+    return found.get((space_id, key))
+
+
+def _in_words(scope: Scope) -> str:
+    return {"session": "a session", "project": "a project", "before": "all before a time"}.get(scope.kind, scope.kind)
+
+
+def _space_name(connection: Connection, space_id: int) -> str:
+    row = connection.execute("SELECT name FROM memctl.spaces WHERE space_id = %s", [space_id]).fetchone()
+    assert row is not None
+    return str(row[0])
+
+
+# --- beside the log ---
+
+
+def recorded(connection: Connection, space_id: int, receipt: UUID, scope: Scope, events: int, reason: str) -> None:
+    """Record in the log that something was erased under a receipt; twice is once."""
+    event = NewEvent(
+        stream=f"erased/{receipt}",
+        payload=ContentErased(
+            receipt=receipt, scope=msgspec.structs.replace(scope, asked="", then=()), events=events, reason=reason
+        ),
+        occurred_at=Micros(time.time_ns() // 1000),
+        dedupe_key=f"erased:{receipt}",
+        actor="user",
+    )
+    append(connection, space_id, [event])
+    move_mark(connection)
+
+
+def _spool_without(folder: Path, plan: Plan) -> int:
+    """Remove the deliveries on disk that hold the text, belong to the session or place, or are that old. How many.
+
+    Those that wait for the door meet the tombstones there; what was set aside, nobody would look at again.
+    """
+    if not folder.is_dir():
+        return 0
+    quoted = [json.dumps(name, ensure_ascii=False) for name in _names(plan.scope)]
+    inside = [place[:-1] + "/" for place in quoted if place[1:2] == "/"]
+    texts = [" ".join(form.split()) for form in erase.written(plan.text)]
+    wanted = [each.lower() for each in (*quoted, *inside, *texts) if each]
+    before = plan.scope.until if plan.scope.kind == "before" else 0
+    removed = 0
+    paths = sorted(path for path in folder.iterdir() if path.suffix in (".delivery", ".damaged", ".refused"))
+    for path in paths if wanted or before else []:
+        with contextlib.suppress(FileNotFoundError):  # the door has just taken it
+            at, said = _delivered(path)
+            if at < before or any(each in said for each in wanted):
+                path.unlink()
+                removed += 1
+    return removed
+
+
+def _names(scope: Scope) -> list[str]:
+    """A scope's sessions and places, as deliveries name them."""
+    return [stream.split("/", 2)[2] for stream in scope.streams] + list(scope.locations)
+
+
+def _delivered(path: Path) -> tuple[int, str]:
+    """When a delivery was made, in microseconds, and its words in lower case with single blanks between them."""
+    found = next((each for _, each in read_spooled([path])), None)
+    at, payload = path.stat().st_mtime_ns // 1000, b""
+    if isinstance(found, Delivery):
+        at, payload = found.at, found.payload
+    elif path.is_file():
+        payload = path.read_bytes()
+    try:
+        said = json.dumps(json.loads(payload), ensure_ascii=False).replace("\\n", " ").replace("\\t", " ")
+    except ValueError:
+        said = payload.decode("utf-8", "replace")
+    return at, " ".join(said.split()).lower()
+
+
+@contextlib.contextmanager
+def store_of(settings: Settings) -> Iterator[QdrantClient | None]:
+    """A client of the vector store; None where there is none."""
+    from memctl.infra.vectors import store
+
+    client = store.connect(settings.qdrant_url, settings.qdrant_api_key) if settings.qdrant_url else None
+    try:
+        yield client
+    finally:
+        if client is not None:
+            client.close()
+
+
+def _await_vectors(
+    settings: Settings, connection: Connection, qdrant: QdrantClient | None, points: Sequence[str] | None
+) -> None:
+    """Have the store let go of the points (of all that are queued by now, without), by the outbox's writer or in its
+    place."""
+    if qdrant is None:
+        return
+    generation = generations.live(connection).stage2
+    if points is None:
+        points = _all_queued(connection, generation)
+    if not points:
+        return
+    from memctl.workers.folding.outbox import WRITING, Outbox, drop_leftovers, only_one
+
+    deadline = time.monotonic() + VECTORS_WITHIN_S
+    while queued := _queued(connection, generation, points):
+        with only_one(connection, WRITING, generation) as mine:
+            if mine:
+                while Outbox(connection, qdrant, generation).sync():
+                    pass
+        if time.monotonic() > deadline:
+            raise VectorsBehind(points=queued)
+        time.sleep(0.05)
+    drop_leftovers(connection, qdrant)
+
+
+def _all_queued(connection: Connection, generation: int) -> list[str]:
+    queue = sql.SQL("SELECT key FROM memctl.outbox_g{}").format(sql.SQL(str(generation)))
+    return [key for (key,) in connection.execute(queue)]
+
+
+def _queued(connection: Connection, generation: int, points: Sequence[str]) -> int:
+    row = connection.execute(
+        sql.SQL("SELECT count(*) FROM memctl.outbox_g{} WHERE key = ANY(%s)").format(sql.SQL(str(generation))),
+        [list(points)],
+    ).fetchone()
+    assert row is not None
+    return int(row[0])

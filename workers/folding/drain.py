@@ -1,0 +1,208 @@
+"""The drain loop: take a shard's lease, fold batches until it has caught up or its time is over, let go.
+
+A shard that cannot go on is left for a while, longer each time, with its lease let go and its offset where it was.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable
+from functools import partial
+
+import psycopg
+
+from memctl.domain.events.event import Position
+from memctl.domain.support.errors import MemctlError
+from memctl.infra.database import Connection, DatabaseUnavailable, connect
+from memctl.infra.log.mark import move_mark
+from memctl.infra.log.migrate import refuse_newer
+from memctl.infra.readmodels import dead_letters, generations
+from memctl.infra.readmodels.generations import Lease, LeaseLost
+from memctl.workers.folding import progress_board as progress
+from memctl.workers.folding.poison import told
+from memctl.workers.folding.stage1 import Stage1
+from memctl.workers.folding.stage2 import Stage2
+
+log = logging.getLogger("memctl.worker")
+
+BUDGET_S = 4.0
+"""How long one drain goes on before it lets others have their turn."""
+
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 60.0
+"""How long a shard that could not go on is left alone at first, and at most; the pause doubles."""
+
+
+class Heartbeat:
+    """Renews a lease while a batch takes longer than it lasts: else two workers could undo each other for ever."""
+
+    def __init__(self, url: str, lease: Lease) -> None:
+        self._url = url
+        self._lease = lease
+        self._ended = threading.Event()
+        self._thread = threading.Timer(generations.LEASE.total_seconds() / 3, self._beat)
+        self._thread.daemon = True
+        self._thread.start()
+
+    def _beat(self) -> None:
+        try:
+            with connect(self._url, name="memctl heartbeat") as connection:
+                while not self._ended.is_set():
+                    generations.renew(connection, self._lease)
+                    self._ended.wait(generations.LEASE.total_seconds() / 3)
+        except (LeaseLost, DatabaseUnavailable, psycopg.Error):
+            return  # the batch's own compare-and-set finds out
+
+    def end(self) -> None:
+        self._ended.set()
+        self._thread.cancel()
+        self._thread.join()
+
+
+class OtherRules(MemctlError):
+    """The live read models were folded by other rules than this code's."""
+
+    hint = "run `memctl replay --all`"
+
+
+def owner_of(pid: int) -> str:
+    """How the owner of a lease is called, to begin with, that a process of this machine holds."""
+    return f"{socket.gethostname()}:{pid}:"
+
+
+class Drainer:
+    """Drains shards over one connection of its own, which is opened anew after a fault. Not for several threads."""
+
+    def __init__(self, database_url: str, batch: int = 2000) -> None:
+        self._url = database_url
+        self._owner = f"{owner_of(os.getpid())}{id(self):x}"
+        self._batch = batch
+        self._connection: Connection | None = None
+        self._forget()
+        self._pauses: dict[tuple[int, int], tuple[float, float]] = {}
+        """By stage and shard that could not go on: how long it is left alone, and until when."""
+
+    @property
+    def connection(self) -> Connection:
+        if self._connection is None or self._connection.closed:
+            self._connection = connect(self._url, name="memctl worker")
+            self._forget()
+        return self._connection
+
+    def _forget(self) -> None:
+        """Keep nothing: what is reached over another connection may be a standby, or restored, and lack what was
+        folded last; others may then fold other events to the very offset that is remembered."""
+        self._checked: generations.Live | None = None
+        self._stage1 = Stage1(self._batch, parks=True)
+        self._stage2 = Stage2(self._batch * 2, parks=True)
+
+    def attempt(self, stage: int, shard: int) -> bool:
+        """`drain`, unless the shard could not go on a moment ago. True when the offset moved.
+
+        A fault is logged and noted for `memctl status`; the shard is left alone for a while, longer each time.
+        """
+        pause, until = self._pauses.get((stage, shard), (0.0, 0.0))
+        if time.monotonic() < until:
+            return False
+        try:
+            moved = self.drain(stage, shard)
+        except Exception as problem:
+            pause = min(max(pause * 2, FIRST_PAUSE_S), LONGEST_PAUSE_S)
+            self._pauses[stage, shard] = pause, time.monotonic() + pause
+            kind, words = type(problem).__name__, told(problem)
+            log.error("stage %d shard %d cannot go on, next attempt in %.0f s: %s", stage, shard, pause, words)
+            self._note(partial(dead_letters.halt, error=kind, message=words), stage, shard)
+            return False
+        if self._pauses.pop((stage, shard), None) is not None:
+            log.info("stage %d shard %d goes on", stage, shard)
+            self._note(dead_letters.go_on, stage, shard)
+        return moved
+
+    def _note(self, note: Callable[[Connection, int, int], None], stage: int, shard: int) -> None:
+        """Write down how a shard is, if the database can be written to."""
+        with contextlib.suppress(psycopg.Error, MemctlError):
+            live = generations.live(self.connection)
+            note(self.connection, live.stage1 if stage == 1 else live.stage2, shard)
+
+    def drain(self, stage: int, shard: int, budget_s: float = BUDGET_S) -> bool:
+        """Fold what one shard has not read yet. True when the offset moved.
+
+        What comes meanwhile is left for the next drain: who chased it would keep the other shards waiting for good.
+        Nothing happens where another worker holds the lease, the shard no longer exists, or the live read models
+        were folded by other rules: those are rebuilt, not mixed. What cannot be folded is parked. Raises: NewerSchema;
+        whatever keeps the shard from going on, with the lease let go; the offset is after the last batch written.
+        """
+        connection = self.connection
+        refuse_newer(connection)
+        live = generations.live(connection)
+        if self._checked != live:
+            if generations.stale(connection):
+                return False
+            self._checked = live
+        upto = self._may_read(stage, shard, live)
+        if upto is None:
+            return False
+        lease = generations.acquire(connection, live.stage1 if stage == 1 else live.stage2, shard, self._owner)
+        if lease is None:
+            return False
+        began = lease.position
+        deadline = time.monotonic() + budget_s
+        held = Heartbeat(self._url, lease)
+        try:
+            while lease.position < upto and time.monotonic() < deadline:
+                if stage == 1:
+                    lease = self._stage1.drain_batch(connection, lease, upto)
+                else:
+                    lease = self._stage2.drain_batch(connection, lease, live.stage1, upto)
+        except LeaseLost:
+            return True
+        except BaseException:
+            self.close()  # whatever was open is rolled back, also where it is not known what became of it
+            with contextlib.suppress(psycopg.Error, DatabaseUnavailable):
+                generations.release(self.connection, lease)
+            raise
+        finally:
+            held.end()
+            progress.slot().idle()
+        generations.release(connection, lease)
+        return lease.position > began
+
+    def _may_read(self, stage: int, shard: int, live: generations.Live) -> Position | None:
+        """Up to where a shard may read now; None where it has read that far, or no longer exists."""
+        upto = move_mark(self.connection) if stage == 1 else None
+        found = generations.offsets(self.connection, live.stage1, live.stage2)
+        if upto is None:
+            upto = min(offset.position for offset in found if offset.stage == 1)
+        own = [offset.position for offset in found if (offset.stage, offset.shard) == (stage, shard)]
+        return upto if own and own[0] < upto else None
+
+    def behind(self) -> list[tuple[int, int]]:
+        """Shards (stage, shard) that have not read all they may, after the mark was moved."""
+        connection = self.connection
+        upto = move_mark(connection)
+        live = generations.live(connection)
+        lowest = generations.lowest_offset(connection, live.stage1)
+        found = generations.offsets(connection, live.stage1, live.stage2)
+        return [(o.stage, o.shard) for o in found if o.position < (upto if o.stage == 1 else lowest)]
+
+    def close(self) -> None:
+        """Drop the connection: whatever transaction was open is rolled back, leases run out."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+
+def catch_up(drainer: Drainer) -> None:
+    """Drain everything, in this process, until no shard is behind. Raises whatever a fold raises.
+
+    Meant for one process by itself: it waits for as long as another holds a lease.
+    """
+    while behind := drainer.behind():
+        if generations.stale(drainer.connection):
+            raise OtherRules
+        for stage, shard in behind:
+            drainer.drain(stage, shard)

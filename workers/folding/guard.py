@@ -1,0 +1,251 @@
+"""The guard: a process that forks the one which works, sees how that one gets on, and ends it where it does not.
+
+What is measured is the processor time that a thread has taken since it began a piece of work, as it says in
+`memctl.workers.folding.progress_board`: who waits for a server or for its turn takes none, however busy the machine is.
+The guard needs nothing of the other process, so it is no matter whether that one's Python goes on. It writes down
+nothing either: the process that it forks next is given what the one before was at (`Stuck`), and sets it aside. To fork
+takes a hundredth of what a start takes.
+"""
+
+from __future__ import annotations
+
+import gc
+import logging
+import os
+import select
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import NoReturn
+
+import msgspec
+
+from memctl.infra.embedded.launch import die_with_parent
+from memctl.workers.folding import frames
+from memctl.workers.folding import progress_board as progress
+from memctl.workers.folding.poison import told
+from memctl.workers.folding.progress_board import At, Board, Work
+
+log = logging.getLogger("memctl.guard")
+
+LOOK_EVERY_S = 0.1
+
+FROZEN_S = 5.0
+"""Seconds in which Python did not go on, though the process computed: something unknown holds it in C."""
+
+END_WITHIN_S = 20.0
+"""What a process may take to end once it is asked to; then it is killed. A drain under way and all threads together
+(`memctl.workers.runtime.worker.STOP_WITHIN_S`) take less."""
+
+LONGEST_PAUSE_S = 30.0
+"""Before another process is forked, where none of them could say what it was at; the pause doubles."""
+
+_TICK = os.sysconf("SC_CLK_TCK")
+
+
+class Stuck(msgspec.Struct, frozen=True):
+    """What a process was at that had to be ended: the number of the piece, and where in memctl's code. `seconds` are of
+    processor time since it had begun that piece."""
+
+    work: Work
+    piece: int
+    place: str
+    seconds: float
+
+
+class Before(msgspec.Struct, frozen=True):
+    """What the processes before this one could not end: all of it, and what nobody has dealt with yet. `pid` is that
+    of the last; 0 where this is the first."""
+
+    stuck: tuple[Stuck, ...] = ()
+    fresh: tuple[Stuck, ...] = ()
+    pid: int = 0
+
+
+def begin(trial: Callable[[], None] | None = None) -> Before:
+    """From here on, this process is the guard of another, which returns from this: once, and then another does again
+    wherever the one before made no progress. The guard itself ends with the exit code of the last.
+
+    `trial` runs in a third process each time after one was ended. To be called before there are threads or connections.
+    Signals that ask to end are passed on. Where this system has no /proc, nobody watches.
+    """
+    return _Guard(trial).run() if os.path.isdir("/proc/self/task") else Before()
+
+
+class _Guard:
+    def __init__(self, trial: Callable[[], None] | None) -> None:
+        self._trial = trial
+        self._board = Board()
+        self._frames = frames.file()
+        self._before = Before()
+        self._child = 0
+        self._tries = 0
+        self._due = False
+        """Whether something was ended that nobody has tried since."""
+        self._asked: float | None = None
+        """When the process was asked to end."""
+        self._pass_on = False
+        self._pause = 0.0
+
+    def run(self) -> Before:
+        gc.collect()
+        gc.freeze()  # what is here already is the children's too, for as long as nobody writes to it
+        for each in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(each, self._ask)
+        while True:
+            self._board.clear()
+            self._child = self._fork()
+            if not self._child:
+                self._be_watched()
+                return self._before
+            if self._asked is not None:  # in the very moment of the fork
+                self._ask()
+            ended = self._watch()
+            if isinstance(ended, int):
+                self._leave(ended if ended >= 0 else 128 - ended)
+            self._note(ended)
+            if self._asked is not None:
+                self._leave(0)
+
+    def _leave(self, code: int) -> NoReturn:
+        logging.shutdown()
+        os._exit(code)  # what else is to be done at an end is the other's to do
+
+    def _ask(self, signum: int = signal.SIGTERM, _: object = None) -> None:
+        self._asked = self._asked or time.monotonic()
+        self._pass_on = signum == signal.SIGINT  # a terminal sends it to all
+        if self._child and not self._pass_on:
+            with suppress(ProcessLookupError):
+                os.kill(self._child, signal.SIGTERM)
+
+    def _fork(self) -> int:
+        """Fork a process that ends with this one, whatever ends it; 0 in that process."""
+        guard = os.getpid()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        if child := os.fork():
+            return child
+        self._child = self._tries = 0
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        die_with_parent(signal.SIGKILL, guard)
+        return 0
+
+    def _be_watched(self) -> None:
+        frames.written_on(signal.SIGUSR2, self._frames)
+        progress.watched_on(self._board)
+        threading.Thread(target=self._board.pulse, name="pulse", daemon=True).start()
+
+    # --- watching ---
+
+    def _watch(self) -> int | Stuck | None:
+        """Until the process ends: its exit code, or what it was at where it had to be ended (None: nobody knows)."""
+        ended = os.pidfd_open(self._child)
+        began: dict[int, tuple[At, float, float]] = {}
+        beats, pulse_at, pulse_cpu = -1, time.monotonic(), 0.0
+        try:
+            while not select.select([ended], [], [], LOOK_EVERY_S)[0]:
+                now = time.monotonic()
+                if self._pass_on and self._asked is not None and now > self._asked + 1.0:
+                    self._ask()
+                if self._asked is not None and now > self._asked + END_WITHIN_S:
+                    log.error("the process did not end within %.0f s: it is killed", END_WITHIN_S)
+                    return self._end(None, 0.0)
+                if self._board.beats != beats:
+                    beats, pulse_at, pulse_cpu = self._board.beats, now, _cpu(self._child)
+                taken = []
+                for at in self._board.at():
+                    known = began.get(at.slot)
+                    if known is None or (known[0].turn, known[0].piece) != (at.turn, at.piece):
+                        began[at.slot] = (at, now, _cpu(self._child, at.thread))
+                        continue
+                    cpu = _cpu(self._child, at.thread) - known[2]
+                    taken.append(cpu)
+                    slept = bool(at.wall_s) and now - known[1] > at.wall_s and now - pulse_at < FROZEN_S
+                    if (cpu > at.cpu_s or (slept and not _stopped(self._child))) and self._stays(at):
+                        return self._end(at, cpu)
+                frozen = _cpu(self._child) - pulse_cpu if now - pulse_at > FROZEN_S else 0.0
+                if frozen > FROZEN_S / 2 and max(taken, default=0.0) < frozen / 2:
+                    return self._end(None, frozen)
+                self._try()
+        finally:
+            os.close(ended)
+        code = os.waitstatus_to_exitcode(os.waitpid(self._child, 0)[1])
+        return 0 if self._asked is not None else code
+
+    def _stays(self, at: At) -> bool:
+        """Whether it is at the same still."""
+        return any(each == at for each in self._board.at())
+
+    def _end(self, at: At | None, seconds: float) -> Stuck | None:
+        """Keep the frames of the process, end it, and say what it was at."""
+        found = frames.asked(self._child, signal.SIGUSR2, self._frames)
+        if at is not None and not self._stays(at):
+            at = None  # it has gone on in this very moment; what it does now is no reason
+        os.kill(self._child, signal.SIGKILL)
+        os.waitpid(self._child, 0)
+        stack = frames.of_thread(found, at.ident if at is not None else 0)
+        log.error("no progress: the process was ended; its frames were\n%s", found or "(none)")
+        work = self._board.work(at) if at is not None else None
+        if at is None or work is None:
+            return None
+        return Stuck(work, at.piece, frames.place(stack), seconds)
+
+    def _note(self, stuck: Stuck | None) -> None:
+        fresh = () if self._board.dealt_with else self._before.fresh
+        self._before = Before(self._before.stuck, fresh, self._child)
+        self._child = 0
+        if stuck is None:
+            self._pause = min(max(1.0, self._pause * 2), LONGEST_PAUSE_S)
+            deadline = time.monotonic() + self._pause
+            while self._asked is None and (left := deadline - time.monotonic()) > 0:
+                time.sleep(min(left, LOOK_EVERY_S))
+            return
+        self._pause = 0.0
+        what = " ".join(part for part in (stuck.work.kind, stuck.work.name) if part)
+        log.error("no progress in %s for %.1f s of processor time, at %s", what, stuck.seconds, stuck.place)
+        self._before = Before((*self._before.stuck, stuck), (*fresh, stuck), self._before.pid)
+        self._due = True
+
+    def _try(self) -> None:
+        """Have what was set aside tried apart, once the process goes on without it."""
+        if self._tries and os.waitpid(self._tries, os.WNOHANG)[0]:
+            self._tries = 0
+        if self._due and not self._tries and self._trial is not None and self._board.dealt_with:
+            self._due = False
+            self._tries = self._fork()
+            if not self._tries:
+                self._be_trial()
+
+    def _be_trial(self) -> NoReturn:
+        assert self._trial is not None
+        os.nice(19)  # it has all the time there is, and what goes on has work that waits
+        try:
+            self._trial()
+        except Exception as problem:
+            log.error("what was set aside could not be tried: %s", told(problem))
+        finally:
+            self._leave(0)
+
+
+def _cpu(pid: int, thread: int | None = None) -> float:
+    """Seconds of processor time that a process has taken, or one of its threads; 0 where it is gone."""
+    path = f"/proc/{pid}/stat" if thread is None else f"/proc/{pid}/task/{thread}/stat"
+    try:
+        with open(path, "rb") as stat:
+            fields = stat.read().rpartition(b") ")[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / _TICK
+
+
+def _stopped(pid: int) -> bool:
+    """Whether somebody has stopped the process, with a signal or a debugger."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as stat:
+            return stat.read().rpartition(b") ")[2][:1] in b"Tt"
+    except (FileNotFoundError, ProcessLookupError):
+        return True

@@ -1,0 +1,226 @@
+"""What each thread of a process is at, in memory that another process reads: see `memctl.workers.folding.guard`.
+
+A thread writes which piece of which work it has begun, and nothing else: two words in shared memory, no call to the
+system. Where nobody watches, nothing is written.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import mmap
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+FOLD_CPU_S = 0.75
+"""Seconds of processor time that the fold of one stream or row may take, beside `EVENT_CPU_S` for each event or fact.
+The dearest of real sessions take a tenth. What takes longer is set aside and tried again apart, with `TRIAL_CPU_S`
+(`memctl.workers.folding.trial`): it is not short for what is merely slow, and short enough for those that wait
+meanwhile."""
+
+EVENT_CPU_S = 0.00025
+"""Twice what an event costs on a slow machine."""
+
+FOLD_WALL_S = 20.0
+"""Seconds for the same by the clock, for a fold that waits for something that never comes."""
+
+STEP_CPU_S = 30.0
+"""Seconds of processor time for a step that is no fold: a batch read or written, texts embedded, points written, one
+look of a processor. The longest of them, over 100,000 memories, take some seconds."""
+
+_SLOTS, _SIZE = 32, 4 << 20
+"""How many threads, and bytes for each, of which only those are taken that are written."""
+_WORDS = 8
+_HEAD = 8 * _WORDS
+_TURN, _PIECE, _IDENT, _THREAD, _CPU_MS, _WALL_MS, _LENGTH, _PULSE = range(_WORDS)
+
+
+class Work(msgspec.Struct, frozen=True):
+    """What a thread is at. `pieces` are what it goes through, one after the other: streams, rows, sources; where they
+    are too many to be named, none is.
+
+    `kind`: `stream` (space, stream, first position), `row` (space, key), `source` (space, id), or another word for
+    what is no fold. `end`: the position up to which the batch goes.
+    """
+
+    kind: str
+    name: str = ""
+    pieces: Sequence[Any] = ()
+    generation: int = 0
+    end: int = 0
+
+
+class At(msgspec.Struct, frozen=True):
+    """Where a thread stands: which piece of which work, since `turn`. Limits are in seconds; 0: none."""
+
+    slot: int
+    turn: int
+    piece: int
+    ident: int
+    thread: int
+    cpu_s: float
+    wall_s: float
+
+
+class Slot:
+    """What one thread writes."""
+
+    def __init__(self, words: memoryview, text: memoryview) -> None:
+        self._words = words
+        self._text = text
+        words[_IDENT], words[_THREAD] = threading.get_ident(), threading.get_native_id()
+
+    def over(self, work: Work, cpu_s: float = STEP_CPU_S, wall_s: float = 0.0) -> None:
+        """Begin another work, at its first piece."""
+        told = msgspec.json.encode(work)
+        if len(told) > len(self._text):
+            told = msgspec.json.encode(msgspec.structs.replace(work, name=work.name[:1000], pieces=()))
+        words = self._words
+        words[_LENGTH] = 0
+        self._text[: len(told)] = told
+        words[_PIECE], words[_CPU_MS], words[_WALL_MS] = 0, int(cpu_s * 1000), int(wall_s * 1000)
+        words[_LENGTH] = len(told)
+        words[_TURN] = abs(words[_TURN]) + 1
+
+    def fold(self, work: Work) -> None:
+        """Begin folds, of the pieces of this work."""
+        self.over(work, FOLD_CPU_S, FOLD_WALL_S)
+
+    def piece(self, number: int, inputs: int = 1) -> None:
+        """Begin the fold of a piece, over so many events or facts."""
+        words = self._words
+        words[_PIECE] = number
+        words[_CPU_MS] = int((FOLD_CPU_S + EVENT_CPU_S * inputs) * 1000)
+
+    def pass_to(self, number: int) -> None:
+        """Begin the fold of a piece that may take as long as all of this work may."""
+        self._words[_PIECE] = number
+
+    def idle(self) -> None:
+        """Nothing is under way."""
+        turn = self._words[_TURN]
+        self._words[_TURN] = -turn if turn > 0 else turn
+
+
+class _Unwatched(Slot):
+    def __init__(self) -> None:
+        pass
+
+    def over(self, work: Work, cpu_s: float = 0, wall_s: float = 0) -> None:
+        pass
+
+    def piece(self, number: int, inputs: int = 1) -> None:
+        pass
+
+    def pass_to(self, number: int) -> None:
+        pass
+
+    def idle(self) -> None:
+        pass
+
+
+_UNWATCHED = _Unwatched()
+
+
+class Board:
+    """The memory: made before a process is forked, written by that one, read by the one that forked it."""
+
+    def __init__(self) -> None:
+        self._memory = memoryview(mmap.mmap(-1, _SLOTS * _SIZE))
+        self._lock = threading.Lock()
+        self._taken = 0
+
+    def _words_of(self, slot: int) -> memoryview:
+        return self._memory[slot * _SIZE : slot * _SIZE + _HEAD].cast("q")
+
+    def slot(self) -> Slot:
+        """One for the thread that asks; where none is left, one that nobody looks at."""
+        with self._lock:
+            if self._taken == _SLOTS:
+                return _UNWATCHED
+            number = self._taken
+            self._taken += 1
+        return Slot(self._words_of(number), self._memory[number * _SIZE + _HEAD : (number + 1) * _SIZE])
+
+    def pulse(self) -> None:
+        """Move a word again and again, for good: Python goes on."""
+        words = self._words_of(0)
+        while True:
+            words[_PULSE] += 1
+            time.sleep(0.1)
+
+    @property
+    def beats(self) -> int:
+        return int(self._words_of(0)[_PULSE])
+
+    @property
+    def dealt_with(self) -> bool:
+        """Whether the process has dealt with what those before it could not end."""
+        return bool(self._words_of(1)[_PULSE])
+
+    def deal_with(self) -> None:
+        self._words_of(1)[_PULSE] = 1
+
+    def at(self) -> Iterator[At]:
+        """Where each thread stands that is at something."""
+        for number in range(_SLOTS):
+            words = self._words_of(number)
+            if words[_TURN] > 0:
+                yield At(
+                    number, words[_TURN], words[_PIECE], words[_IDENT], words[_THREAD],
+                    words[_CPU_MS] / 1000, words[_WALL_MS] / 1000,
+                )  # fmt: skip
+
+    def work(self, at: At) -> Work | None:
+        """What it is at; None where that cannot be read, for it was about to change."""
+        length = self._words_of(at.slot)[_LENGTH]
+        start = at.slot * _SIZE + _HEAD
+        try:
+            return msgspec.json.decode(bytes(self._memory[start : start + length]), type=Work)
+        except msgspec.DecodeError:
+            return None
+
+    def clear(self) -> None:
+        """Nobody is at anything: another process begins."""
+        for number in range(_SLOTS):
+            self._memory[number * _SIZE : number * _SIZE + _HEAD] = bytes(_HEAD)
+
+
+_board: Board | None = None
+_own = threading.local()
+
+
+def watched_on(board: Board | None) -> None:
+    """Have this process write there from now on."""
+    global _board, _own
+    _board, _own = board, threading.local()
+
+
+def slot() -> Slot:
+    """That of this thread."""
+    if _board is None:
+        return _UNWATCHED
+    found: Slot | None = getattr(_own, "slot", None)
+    if found is None:
+        found = _own.slot = _board.slot()
+    return found
+
+
+def dealt_with() -> None:
+    """What processes before this one could not end is dealt with."""
+    if _board is not None:
+        _board.deal_with()
+
+
+@contextlib.contextmanager
+def step(kind: str, name: str = "", cpu_s: float = STEP_CPU_S) -> Iterator[None]:
+    """A step that is no fold, for as long as the block lasts."""
+    own = slot()
+    own.over(Work(kind, name), cpu_s)
+    try:
+        yield
+    finally:
+        own.idle()

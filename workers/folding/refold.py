@@ -1,0 +1,129 @@
+"""Folding single streams and rows anew: for what was parked, for rows that were damaged, and for what was erased.
+
+Everything happens in one transaction that holds the leases of all that it touches, and no offset moves.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from uuid import UUID
+
+from memctl.domain.events.event import Position
+from memctl.domain.support.errors import MemctlError
+from memctl.infra.database import Connection
+from memctl.infra.log.migrate import refuse_newer
+from memctl.infra.log.read import StreamKey, read_events
+from memctl.infra.readmodels import dead_letters, facts, generations
+from memctl.infra.readmodels.dead_letters import DeadLetter, Target
+from memctl.infra.readmodels.facts import SourceKey
+from memctl.infra.readmodels.generations import Lease
+from memctl.infra.readmodels.rows import RowKey
+from memctl.projections.kernel import Recorded, folded_as_recorded
+from memctl.workers.folding.drain import OtherRules
+from memctl.workers.folding.sources import Source, of_fact
+from memctl.workers.folding.stage1 import Stage1
+from memctl.workers.folding.stage2 import Stage2
+from memctl.workers.folding.trial import never_ending
+
+PATIENCE_S = 30.0
+"""How long to wait for a lease that a worker holds."""
+
+
+class LiveChanged(MemctlError):
+    """Other read models have become live meanwhile; nothing was folded."""
+
+    hint = "try again"
+
+
+def refold(
+    connection: Connection,
+    *,
+    streams: Iterable[StreamKey] = (),
+    rows: Iterable[tuple[str, RowKey]] = (),
+    letters: Sequence[DeadLetter] = (),
+    recorded: Iterable[SourceKey] = (),
+    parks: bool = True,
+    first: Callable[[], None] = lambda: None,
+    last: Callable[[], None] = lambda: None,
+) -> None:
+    """Fold streams, rows of stage 2 (projection, and key) and what was parked anew, and all that follows from it.
+
+    The rows are then those of a full rebuild at the same position. `letters` are of the live generations; what cannot
+    be folded still is parked again, or with `parks` False raised; what made no progress before is tried apart first,
+    while others go on. `recorded` are events (space, delivery) that stage 2
+    folds as they are and that have changed or are gone. `first` and `last` are called in the transaction, before and
+    after it folds: what they raise undoes everything. `connection` is in autocommit mode.
+    Raises: NewerSchema, OtherRules where the live rows were folded by other code, LeaseHeld, LiveChanged, LeaseLost,
+    CannotFold; then nothing was written.
+    """
+    refuse_newer(connection)
+    if generations.stale(connection):
+        raise OtherRules
+    live = generations.live(connection)
+    rows = list(rows)
+    wanted = {
+        *streams,
+        *((each.target.space_id, each.target.key or "") for each in letters if not each.target.projection),
+    }
+    known = dead_letters.parked_at(connection, live.stage1, (Target("", *key) for key in wanted))
+    known += dead_letters.parked_at(connection, live.stage2, (Target(name, *key) for name, key in rows))
+    endless = never_ending(connection, [*known, *(letter for letter in letters if letter.target.projection)])
+    shards = generations.shards(connection, live.stage1)
+    by_shard: dict[int, list[StreamKey]] = {}
+    for key in sorted(wanted):
+        by_shard.setdefault(generations.shard_of(key[1], shards), []).append(key)
+    needed = [*((live.stage1, shard) for shard in sorted(by_shard)), (live.stage2, 0)]
+    with _held(connection, needed) as leases, connection.transaction():
+        if generations.live(connection) != live:
+            raise LiveChanged
+        # However long this takes, nobody else takes these shards: their rows stay locked.
+        *stage1, of_rows = (generations.renew(connection, lease) for lease in leases)
+        connection.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
+        first()
+        changes = []
+        for lease in stage1:
+            here = by_shard[lease.shard]
+            Stage1(parks=parks, endless=endless).refold(connection, lease, here)
+            # Stage 2 is told of them also where it has yet to read them, and of what was changed in these streams
+            # before: else its rows hold what is gone until it does, and who forgets does not learn what follows. That
+            # it reads them again changes nothing.
+            since = Position(min(of_rows.position + 1, lease.position))
+            changes += facts.read_changes_of(connection, live.stage1, here, since)
+        sources = [*map(of_fact, changes), *_as_they_stand(connection, recorded, of_rows.position)]
+        parked = [letter for letter in letters if letter.target.projection]
+        stage2 = Stage2(parks=parks, endless=endless)
+        stage2.refold(connection, of_rows, live.stage1, rows, changes=sources, letters=parked)
+        if stage1:
+            generations.read_again(connection, live.stage1, Position(min(lease.position for lease in stage1)))
+        last()
+        connection.execute("SET LOCAL synchronous_commit = on")  # leases, which may be lost, turn it off
+
+
+def _as_they_stand(connection: Connection, recorded: Iterable[SourceKey], upto: Position) -> Iterator[Source]:
+    by_space: dict[int, set[UUID]] = defaultdict(set)
+    for space_id, id in recorded:
+        by_space[space_id].add(id)
+    for space_id, ids in by_space.items():
+        found = read_events(connection, space_id, ids, upto, folded_as_recorded())
+        for id in ids:
+            event = found.get(id)
+            yield Source((space_id, id), None if event is None else Recorded(event, event.payload))
+
+
+@contextlib.contextmanager
+def _held(connection: Connection, wanted: Sequence[tuple[int, int]]) -> Iterator[list[Lease]]:
+    """The leases of these (generation, shard), in that order. Everybody who takes several takes them so."""
+    owner = f"refold:{socket.gethostname()}:{os.getpid()}"
+    held: list[Lease] = []
+    try:
+        for generation, shard in wanted:
+            held.append(generations.take(connection, generation, shard, owner, PATIENCE_S))
+        yield held
+    finally:
+        if not connection.closed:
+            for lease in held:
+                generations.release(connection, lease)

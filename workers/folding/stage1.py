@@ -1,0 +1,320 @@
+"""Stage 1 at work: a batch of events becomes facts, rows and one new offset, in one transaction.
+
+A stream that cannot be folded is parked: it stands as before the first event, by position, with which it cannot, and
+the events that follow in it wait until it is tried again or that event is left out.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from types import MappingProxyType
+
+from memctl.domain.events.event import Event, Position
+from memctl.domain.events.skipping import EventSkipped, Undecodable, left_out, remaining
+from memctl.infra.database import Connection
+from memctl.infra.log.read import StreamKey, read_streams, read_stretch
+from memctl.infra.readmodels import dead_letters, facts, generations
+from memctl.infra.readmodels import rows as readmodels
+from memctl.infra.readmodels.dead_letters import Fault, NoProgress, Target
+from memctl.infra.readmodels.generations import Lease
+from memctl.projections.kernel import projections
+from memctl.projections.stage1 import Delta, StreamState, fold_stream, stored
+from memctl.workers.folding import progress_board as progress
+from memctl.workers.folding.poison import Letters, Parking, of_content, stream_fault
+from memctl.workers.folding.progress_board import Work
+
+KEPT_EVENTS = 60_000
+"""About how many events' worth of stream states a worker keeps in memory; streams beyond it are read again."""
+
+DEAR = 10_000
+"""How many events of one stream a batch may fold anew before the next takes as many of the log, up to `KEPT_EVENTS`."""
+
+
+class Stage1:
+    """Drains shards of stage 1, keeping the states of recent streams for as long as nobody else moves the shard."""
+
+    def __init__(
+        self, batch: int = 2000, *, parks: bool = False, endless: Mapping[Target, Fault] = MappingProxyType({})
+    ) -> None:
+        """`parks`: a stream that cannot be folded is parked, and the others go on; else the batch fails. `endless`:
+        what is known not to come to an end, and at which event."""
+        self._batch = batch
+        self._parks = parks
+        self._endless = endless
+        self._states: OrderedDict[StreamKey, StreamState] = OrderedDict()
+        self._kept = 0
+        self._seen: dict[tuple[int, int], tuple[Position, int]] = {}
+        """By generation and shard: the offset and epoch after our last batch."""
+        self._folded_anew: dict[tuple[int, int], int] = {}
+        """By the same: how many events the longest stream had that our last batch folded anew, since some came late."""
+        self._anew = 0
+        """The same of the batch at hand."""
+        self._step, self._end = Work("stage 1"), Position(0)
+        """For who watches: whatever is no fold, and up to where the batch at hand goes."""
+
+    def drain_batch(self, connection: Connection, lease: Lease, upto: Position) -> Lease:
+        """Fold one batch of events up to a position (at most the mark); returns the lease at its new offset.
+
+        It ends before an event that this memctl does not know. Raises: LeaseLost, UnknownEventType or
+        FutureSchemaVersion when the next event is such a one, CannotFold; then nothing was written.
+        """
+        shard = (lease.generation, lease.shard)
+        if self._seen.get(shard) not in ((lease.position, lease.epoch), (lease.position, lease.epoch - 1)):
+            self._forget(lease)
+        self._seen.pop(shard, None)
+        self._step = Work("stage 1", str(lease.shard), generation=lease.generation)
+        progress.slot().over(self._step)
+        limit = self._limit(self._folded_anew.get(shard, 0))
+        events, end = read_stretch(connection, lease.position, upto, limit=limit, hashes=lease.hashes)
+        streams: dict[StreamKey, list[Event]] = {}
+        for event in events:
+            if event.stream.startswith("session/") and event.stream.count("/") >= 2:
+                streams.setdefault((event.space_id, event.stream), []).append(event)
+        self._anew = 0
+        lease = self._commit(connection, lease, streams, end, retry=False)
+        self._folded_anew[shard] = self._anew
+        self._seen[shard] = (lease.position, lease.epoch)
+        self._shrink()
+        return lease
+
+    def _limit(self, anew: int) -> int:
+        """How many events a batch takes. A long session that comes with its end first is folded anew by each batch of
+        it: with batches as long as what was folded anew, that costs about twice the session, not its square. (Not as
+        long as all that was: of many streams that are no longer kept a longer batch folds more of them anew.)"""
+        return self._batch if anew < DEAR else max(self._batch, min(anew, KEPT_EVENTS))
+
+    def refold(self, connection: Connection, lease: Lease, streams: Iterable[StreamKey]) -> Lease:
+        """Fold streams of this shard anew from all their events up to its offset, also those that were parked.
+
+        Facts that changed get the offset as their `at`: whoever has read that far has to be told of them.
+        Raises: LeaseLost, CannotFold; then nothing was written.
+        """
+        self._forget(lease)
+        return self._commit(connection, lease, {key: [] for key in streams}, lease.position, retry=True)
+
+    def _commit(
+        self, connection: Connection, lease: Lease, streams: dict[StreamKey, list[Event]], end: Position, *, retry: bool
+    ) -> Lease:
+        """Fold what came for each stream, or with `retry` all that is there, and move the offset."""
+        self._step, self._end = Work("stage 1", str(lease.shard), generation=lease.generation), end
+        for careful in (False, True):
+            try:
+                letters = dead_letters.parked_at(connection, lease.generation, (Target("", *key) for key in streams))
+                parking = Parking(
+                    connection, lease.generation, Letters(letters), parks=self._parks, before=lease.position
+                )
+                open_ = self._open(streams, parking, retry)
+                folded = ({}, set()) if careful else self._fold(connection, open_, lease.position, end, parking, retry)
+                with connection.transaction():
+                    moved = generations.advance(connection, lease, end)
+                    # Not in a pipeline: a worker that is stopped in one is busy to Postgres, which waits for the rest
+                    # for ever, and nobody could take over the shard.
+                    _write(connection, lease.generation, end, *folded)
+                    if careful:
+                        self._fold_one_by_one(connection, moved, open_, parking)
+                    parking.save()
+                return moved
+            except BaseException as problem:
+                self._forget(lease)
+                # What some stream folds to cannot be stored: then each is written by itself, to see whose.
+                if careful or not of_content(problem):
+                    raise
+        raise AssertionError("unreachable")
+
+    def _open(
+        self, streams: dict[StreamKey, list[Event]], parking: Parking, retry: bool
+    ) -> dict[StreamKey, list[Event]]:
+        """The streams that are not parked, or are to be tried again because something was left out of them."""
+        found = {}
+        for key, fresh in streams.items():
+            target = Target("", *key)
+            left_out = any(isinstance(e.payload, EventSkipped) for e in fresh)
+            if target in parking and not retry and not (left_out and parking.passed(target)):
+                parking.wait(target, len(fresh))
+                continue
+            parking.try_again(target)
+            found[key] = fresh
+        return found
+
+    def _fold(
+        self,
+        connection: Connection,
+        streams: dict[StreamKey, list[Event]],
+        before: Position,
+        end: Position,
+        parking: Parking,
+        whole: bool,
+    ) -> tuple[dict[StreamKey, Delta], set[StreamKey]]:
+        deltas: dict[StreamKey, Delta] = {}
+        if not whole:
+            deltas = self._extended(streams)
+            late = streams.keys() - deltas.keys()
+            deltas.update(self._rewound(connection, {key: streams[key] for key in sorted(late)}, before))
+        for key in deltas:
+            self._states.move_to_end(key)
+            self._states[key].remember(end)
+        anew = streams.keys() - deltas.keys()
+        told = read_streams(connection, sorted(anew), before)
+        self._anew = max((len(known) + len(streams[key]) for key, known in told.items() if known), default=0)
+        slot = progress.slot()
+        slot.fold(self._work(told, streams))
+        for number, (key, known) in enumerate(told.items()):
+            self._drop(key)
+            events = [*known, *streams[key]]
+            slot.piece(number, len(events))
+            if self._parked_still(key, events, parking):
+                _, deltas[key] = fold_stream(key[1], _before(self._endless[Target("", *key)], remaining(events)))
+                continue
+            try:
+                state, deltas[key] = fold_stream(key[1], events)
+            except Exception as problem:
+                if not of_content(problem):
+                    raise
+                events = remaining(events)
+                fault = stream_fault(key, events, partial(fold_stream, key[1]))
+                parking.fail(fault, problem)
+                _, deltas[key] = fold_stream(key[1], _before(fault, events))
+                continue
+            # Where something was left out, an event that comes may be one of those: such a stream is read again.
+            if not left_out(events):
+                state.remember(end)
+                self._states[key] = state
+                self._kept += state.events
+        slot.over(self._step)
+        return deltas, anew
+
+    def _work(self, keys: Iterable[StreamKey], fresh: Mapping[StreamKey, Sequence[Event]]) -> Work:
+        """The folds of these streams, for who watches: each with the first position that is new."""
+        pieces = [(*key, min((event.position for event in fresh[key]), default=0)) for key in keys]
+        return Work("stream", pieces=pieces, generation=self._step.generation, end=self._end)
+
+    def _parked_still(self, key: StreamKey, events: Sequence[Event], parking: Parking) -> bool:
+        """Park a stream at the event that it is known not to end with, where that is among the events still."""
+        fault = self._endless.get(Target("", *key))
+        if fault is None or all(event.event_id != fault.source for event in events):
+            return False
+        parking.fail(fault, NoProgress(0, fault.place))
+        return True
+
+    def _extended(self, streams: Mapping[StreamKey, Sequence[Event]]) -> dict[StreamKey, Delta]:
+        """What events change in the streams whose states are kept and that they all sort behind."""
+        return self._tried(streams, lambda state, fresh: state.extend(fresh))
+
+    def _rewound(
+        self, connection: Connection, streams: Mapping[StreamKey, Sequence[Event]], before: Position
+    ) -> dict[StreamKey, Delta]:
+        """What late events change in the streams whose states are kept and remember a point before them."""
+        back: dict[StreamKey, Position] = {}
+        for key in streams:
+            state = self._states.get(key)
+            if state is not None and (position := state.goes_back_to) is not None:
+                back[key] = position
+        since = read_streams(connection, list(back), before, back)
+        return self._tried(
+            {key: [*known, *streams[key]] for key, known in since.items()}, lambda state, events: state.rewind(events)
+        )
+
+    def _tried(
+        self,
+        streams: Mapping[StreamKey, Sequence[Event]],
+        fold: Callable[[StreamState, Sequence[Event]], Delta | None],
+    ) -> dict[StreamKey, Delta]:
+        """What `fold` does to the kept states; those of streams that have to be folded anew are left out."""
+        deltas: dict[StreamKey, Delta] = {}
+        slot = progress.slot()
+        slot.fold(self._work(streams, streams))
+        for number, (key, events) in enumerate(streams.items()):
+            state = self._states.get(key)
+            if state is None or any(isinstance(e.payload, EventSkipped | Undecodable) for e in events):
+                continue
+            had = state.events
+            slot.piece(number, len(events))
+            try:
+                delta = fold(state, events)
+            except Exception as problem:
+                if not of_content(problem):
+                    raise
+                del self._states[key]
+                self._kept -= had
+                continue
+            self._kept += state.events - had
+            if delta is not None:
+                deltas[key] = delta
+        slot.over(self._step)
+        return deltas
+
+    def _fold_one_by_one(
+        self, connection: Connection, lease: Lease, streams: dict[StreamKey, list[Event]], parking: Parking
+    ) -> None:
+        """Fold and write each stream by itself, whole, in a savepoint; the one that cannot be stored is parked."""
+
+        def store(key: StreamKey, events: Sequence[Event], *, keep: bool) -> None:
+            with connection.transaction(force_rollback=not keep):
+                _, delta = fold_stream(key[1], events)
+                _write(connection, lease.generation, lease.position, {key: delta}, {key})
+
+        read = read_streams(connection, sorted(streams), lease.position)
+        slot = progress.slot()
+        slot.fold(self._work(read, streams))
+        for number, (key, known) in enumerate(read.items()):
+            events = remaining(known)
+            slot.piece(number, len(events))
+            if self._parked_still(key, events, parking):
+                store(key, _before(self._endless[Target("", *key)], events), keep=True)
+                continue
+            try:
+                store(key, events, keep=True)
+            except Exception as problem:
+                if not of_content(problem):
+                    raise
+                fault = stream_fault(key, events, partial(store, key, keep=False))
+                parking.fail(fault, problem)
+                store(key, _before(fault, events), keep=True)
+
+    def _drop(self, key: StreamKey) -> None:
+        state = self._states.pop(key, None)
+        if state is not None:
+            self._kept -= state.events
+
+    def _shrink(self) -> None:
+        while self._kept > KEPT_EVENTS and len(self._states) > 1:
+            _, state = self._states.popitem(last=False)
+            self._kept -= state.events
+
+    def _forget(self, lease: Lease) -> None:
+        from memctl.domain.events.event import stream_hash
+
+        low, high = lease.hashes
+        for key in [key for key in self._states if low <= stream_hash(key[1]) <= high]:
+            self._drop(key)
+
+
+def _before(fault: Fault, events: Sequence[Event]) -> list[Event]:
+    return [event for event in events if event.position < fault.position]
+
+
+def _write(
+    connection: Connection, generation: int, at: Position, deltas: dict[StreamKey, Delta], whole: set[StreamKey]
+) -> None:
+    facts.assert_facts(
+        connection, generation, at, ((key[0], fact) for key, delta in deltas.items() for fact in delta.facts.values())
+    )
+    retracted = [(key[0], id) for key, delta in deltas.items() for id in delta.retracted]
+    facts.retract(connection, generation, at, retracted)
+    facts.retract_others(connection, generation, at, {key: list(deltas[key].facts) for key in whole})
+    for p in projections(1):
+        rows: dict[readmodels.RowKey, bytes | None] = {}
+        streams: dict[readmodels.RowKey, str] = {}
+        for (space_id, stream), delta in deltas.items():
+            for (name, key), row in delta.rows.items():
+                if name == p.name:
+                    rows[space_id, key] = None if row is None else stored(row)
+                    streams[space_id, key] = stream
+        kept: dict[StreamKey, list[str]] = {
+            key: [k for (name, k), row in deltas[key].rows.items() if name == p.name and row is not None]
+            for key in whole
+        }
+        readmodels.delete_streams_rows(connection, p, generation, kept)
+        readmodels.save(connection, p, generation, rows, streams)

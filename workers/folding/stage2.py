@@ -1,0 +1,402 @@
+"""Stage 2 at work: facts, recorded events and changed rows are routed, folded and written with one new offset.
+
+Folds do not depend on the order of what they are given, so a fact seen for the first time is simply folded in. A
+fact that was revised or retracted makes the rows it went to be folded anew from everything that was routed to them.
+
+A row that cannot be folded is parked: it stands as before the first that is at fault, and what comes for it is routed
+but not folded until it is tried again, the one at fault changes, or is left out.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, cast
+
+import msgspec
+
+from memctl.domain.events.event import Position
+from memctl.domain.events.facts import Fact
+from memctl.infra.database import Connection
+from memctl.infra.readmodels import dead_letters, facts, generations
+from memctl.infra.readmodels import rows as readmodels
+from memctl.infra.readmodels.dead_letters import DeadLetter, Fault, LeftOut, NoProgress, Skip, Target
+from memctl.infra.readmodels.facts import Route, SourceKey
+from memctl.infra.readmodels.generations import Lease
+from memctl.infra.readmodels.rows import RowKey
+from memctl.projections.kernel import Changed, Projection, Recorded
+from memctl.workers.folding import progress_board as progress
+from memctl.workers.folding.members import Members, Rows
+from memctl.workers.folding.poison import Letters, Parking, fault_of, first_fault, keys_of, of_content
+from memctl.workers.folding.progress_board import Work
+from memctl.workers.folding.sources import (
+    Item,
+    Register,
+    Source,
+    of_fact,
+    parts,
+    recorded_sources,
+    row_source,
+    upstream_of,
+)
+
+KEPT_ROWS = 20_000
+"""Rows a worker keeps in memory across batches, over all projections."""
+
+
+class Stage2:
+    """Drains stage 2, keeping recent rows for as long as nobody else moves the offset."""
+
+    def __init__(
+        self, batch: int = 4000, *, parks: bool = False, endless: Mapping[Target, Fault] = MappingProxyType({})
+    ) -> None:
+        """`parks`: a row that cannot be folded is parked, and the others go on; else the batch fails. `endless`: what
+        is known not to come to an end, and over which source."""
+        self._batch = batch
+        self._parks = parks
+        self._endless = endless
+        self._register = Register()
+        self._rows: Rows = OrderedDict()
+        self._letters: Letters | None = None
+        """What is parked, for as long as nobody else can have changed it."""
+        self._seen: tuple[int, Position, int] | None = None
+
+    def drain_batch(self, connection: Connection, lease: Lease, facts_of: int, upto: Position) -> Lease:
+        """Fold one batch of changes up to a position that every shard of stage 1 has reached.
+
+        Raises: LeaseLost, CannotFold; then nothing was written.
+        """
+        if (
+            self._seen is None
+            or self._seen[:2] != (lease.generation, lease.position)
+            or (lease.epoch - self._seen[2] not in (0, 1))
+        ):
+            self._forget()
+        self._seen = None
+        progress.slot().over(Work("stage 2", "0", generation=lease.generation))
+        end = facts.batch_end(connection, facts_of, lease.position, upto, self._batch)
+        changes = [of_fact(c) for c in facts.read_changes(connection, facts_of, lease.position, end)]
+        recorded = recorded_sources(connection, self._register.by_payload, lease.position, end)
+        lease = self._commit(connection, lease, facts_of, end, lambda batch: batch.fold([*changes, *recorded]))
+        while len(self._rows) > KEPT_ROWS:
+            self._rows.popitem(last=False)
+        self._seen = (lease.generation, lease.position, lease.epoch)
+        return lease
+
+    def refold(
+        self,
+        connection: Connection,
+        lease: Lease,
+        facts_of: int,
+        rows: Iterable[tuple[str, RowKey]] = (),
+        *,
+        changes: Iterable[Source] = (),
+        letters: Iterable[DeadLetter] = (),
+    ) -> Lease:
+        """Fold rows (projection, and key) anew from all that was routed to them, and all that follows from it.
+
+        `changes` of facts and recorded events that this offset has passed are folded in too, and what was parked is
+        tried again. The offset stays. Raises: LeaseLost, CannotFold; then nothing was written.
+        """
+        self._seen = None
+        self._forget()
+        wanted, parked, changed = list(rows), list(letters), list(changes)
+        return self._commit(
+            connection, lease, facts_of, lease.position, lambda batch: batch.refold(wanted, changed, parked)
+        )
+
+    def _forget(self) -> None:
+        self._rows.clear()
+        self._letters = None
+
+    def _commit(
+        self, connection: Connection, lease: Lease, facts_of: int, end: Position, work: Callable[[_Batch], None]
+    ) -> Lease:
+        for careful in (False, True):
+            try:
+                skips = dead_letters.skips(connection, end)
+                with connection.transaction():
+                    moved = generations.advance(connection, lease, end)
+                    if self._letters is None:
+                        self._letters = Letters(dead_letters.parked(connection, lease.generation))
+                    parking = Parking(
+                        connection, lease.generation, self._letters, parks=self._parks, before=lease.position
+                    )
+                    parking.endless = self._endless
+                    work(_Batch(connection, lease, end, facts_of, self._register, self._rows, parking, skips, careful))
+                    parking.save()
+                if not parking.untouched:
+                    self._letters = None
+                return moved
+            except BaseException as problem:
+                self._forget()
+                # Some row or route cannot be stored: then each is tried by itself, to see which.
+                if careful or not of_content(problem):
+                    raise
+        raise AssertionError("unreachable")
+
+
+class _Batch:
+    """One transaction of stage 2. `careful`: whether Postgres takes a row or a route is tried for each by itself."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        lease: Lease,
+        end: Position,
+        facts_of: int,
+        register: Register,
+        rows: Rows,
+        parking: Parking,
+        skips: Sequence[Skip],
+        careful: bool,
+    ) -> None:
+        self._connection = connection
+        self._generation = lease.generation
+        self._end = end
+        self._register = register
+        self._rows = rows
+        self._parking = parking
+        self._left_out = LeftOut(skips)
+        self._skips = [skip for skip in skips if lease.position < skip.position <= end]
+        """Those that come with this batch."""
+        self._careful = careful
+        self._anew = False
+        """What is folded anew is folded anew where it is parked, too: some of what it holds may be forgotten now."""
+        self._members = Members(connection, lease.generation, facts_of, end, register, rows)
+        self._routes = self._members.routes
+        self._feeds: dict[str, dict[RowKey, list[Item]]] = defaultdict(lambda: defaultdict(list))
+        self._refolds: dict[str, set[RowKey]] = defaultdict(set)
+        self._changed: dict[str, dict[RowKey, Any]] = defaultdict(dict)
+        self._slot, self._step = progress.slot(), Work("stage 2", "0", generation=lease.generation)
+        self._places = {p.name: place for place, p in enumerate(register.projections)}
+        self._piece = 0
+
+    def fold(self, sources: Sequence[Source]) -> None:
+        self._members.items = items = {source.key: source.item for source in sources}
+        self._try_again(items.keys())
+        self._route(sources)
+        self._leave_out()
+        for p in self._register.projections:
+            for row_type in p.upstream:
+                self._feed(p, self._register.makers[row_type])
+            self._fold_projection(p)
+        facts.save_routes(self._connection, self._generation, self._routes)
+        readmodels.queue_points(self._connection, self._generation, self._changed.get(readmodels.OUTBOX_OF, {}).keys())
+
+    def refold(
+        self, rows: Sequence[tuple[str, RowKey]], changes: Sequence[Source], letters: Sequence[DeadLetter]
+    ) -> None:
+        self._anew = True
+        unrouted: list[SourceKey] = []
+        for letter in letters:
+            target, fault = letter.target, letter.fault
+            self._parking.try_again(target)
+            if target.key is not None:
+                self._refolds[target.projection].add((target.space_id, target.key))
+            elif fault.upstream is not None and fault.upstream_key is not None:
+                upstream, key = self._register.by_name[fault.upstream], (target.space_id, fault.upstream_key)
+                self._members.load(upstream, [key])
+                self._changed[upstream.name][key] = self._rows.get((upstream.name, key), (None, b""))[0]
+            else:
+                unrouted.append((target.space_id, fault.source))
+        for name, key in rows:
+            self._parking.try_again(Target(name, *key))
+            self._refolds[name].add(key)
+        found = self._members.sources({source: Route(()) for source in unrouted})
+        self.fold([*changes, *(Source(source, cast(Fact, found.get(source))) for source in unrouted)])
+
+    def _try_again(self, sources: Collection[SourceKey], by: Projection | None = None) -> None:
+        """What was parked over one of these sources, which have changed, is folded again."""
+        for target in self._parking.over(sources):
+            if by is None or by.name == target.projection:
+                self._parking.try_again(target)
+                if target.key is not None:
+                    self._refolds[target.projection].add((target.space_id, target.key))
+
+    def _leave_out(self) -> None:
+        """Take sources that are dropped now off the rows that they went to."""
+        known = facts.read_routes(
+            self._connection, self._generation, [skip.source for skip in self._skips if skip.source not in self._routes]
+        )
+        for skip in self._skips:
+            name, space_id = skip.projection, skip.source[0]
+            if name not in self._register.by_name:
+                continue
+            self._parking.try_again(Target(name, space_id, skip.key, skip.source[1] if skip.key is None else None))
+            if skip.key is not None:
+                self._refolds[name].add((space_id, skip.key))
+            route = self._routes.get(skip.source) or known.get(skip.source)
+            if route is None:
+                continue
+            gone = [t for t in route.keys if t.startswith(f"{name}:") and (skip.source, *parts(t)) in self._left_out]
+            self._refolds[name].update((space_id, parts(target)[1]) for target in gone)
+            kept = tuple(target for target in route.keys if target not in gone)
+            self._routes[skip.source] = Route(kept, route.upstream, route.upstream_key)
+
+    def _route(self, sources: Sequence[Source]) -> None:
+        before = facts.read_routes(self._connection, self._generation, [s.key for s in sources])
+        self._begin("source", "", [s.key for s in sources])
+        for number, source in enumerate(sources):
+            self._piece = number * len(self._register.projections)
+            was = before[source.key].keys if source.key in before else ()
+            now = () if source.item is None else self._targets(source.key, source.item)
+            space_id = source.key[0]
+            for target in was:
+                name, key = parts(target)
+                self._refolds[name].add((space_id, key))
+            for target in now:
+                if target not in was:
+                    name, key = parts(target)
+                    self._feeds[name][space_id, key].append(cast(Item, source.item))
+            if was != now:
+                self._routes[source.key] = Route(now)
+        self._slot.over(self._step)
+
+    def _targets(self, source: SourceKey, item: Fact | Recorded[Any]) -> tuple[str, ...]:
+        """Every `projection:key` that a fact or a recorded event goes to."""
+        found: list[str] = []
+        for p in self._register.takers(item):
+            self._slot.piece(self._piece + self._places[p.name])
+            found += (f"{p.name}:{key}" for key in self._keys(p, source, item))
+        return tuple(found)
+
+    def _begin(self, kind: str, name: str, pieces: Sequence[Any]) -> None:
+        """Tell who watches what is folded from now on."""
+        self._slot.fold(Work(kind, name, pieces, self._generation, self._end))
+
+    def _keys(
+        self, p: Projection, source: SourceKey, item: Item, upstream: tuple[str, str] | None = None
+    ) -> Sequence[str]:
+        """The rows of a projection that a source goes to; none where that is what cannot be told."""
+        target = Target(p.name, source[0], None, source[1])
+        if target in self._parking:
+            self._parking.wait(target, 1)
+            return ()
+        if (endless := self._parking.endless.get(target)) is not None:
+            self._parking.fail(endless, NoProgress(0, endless.place))
+            return ()
+        try:
+            keys = keys_of(p, source, item, self._left_out)
+            if self._careful and keys:
+                route = Route(tuple(f"{p.name}:{key}" for key in keys), *(upstream or (None, None)))
+                with self._connection.transaction(force_rollback=True):
+                    facts.save_routes(self._connection, self._generation, {source: route})
+            return keys
+        except Exception as problem:
+            if not of_content(problem):
+                raise
+            self._parking.fail(fault_of(target, source, self._end, problem, upstream), problem)
+            return ()
+
+    def _feed(self, p: Projection, upstream: Projection) -> None:
+        """Hand the upstream rows that this batch changed to a projection that reads them."""
+        changed = self._changed.get(upstream.name)
+        if not changed:
+            return
+        ids = {key: row_source(upstream.name, key) for key in changed}
+        self._try_again(set(ids.values()), p)
+        missing = [ids[key] for key in changed if ids[key] not in self._routes]
+        before = facts.read_routes(self._connection, self._generation, missing)
+        prefix = f"{p.name}:"
+        self._begin("upstream", f"{p.name}:{upstream.name}", [(*key, ids[key]) for key in changed])
+        for number, (key, row) in enumerate(changed.items()):
+            self._slot.piece(number)
+            source = ids[key]
+            known = self._routes.get(source) or before.get(source) or Route((), upstream.name, key[1])
+            was = [target for target in known.keys if target.startswith(prefix)]
+            change: Changed[Any] = Changed(key[1], row)
+            keys = () if row is None else self._keys(p, source, change, (upstream.name, key[1]))
+            now = [prefix + k for k in keys]
+            # A row that went there before is revised or retracted, as a fact is: what it went to is folded anew.
+            for target in was:
+                self._refolds[p.name].add((key[0], target[len(prefix) :]))
+            for target in now:
+                if target not in was:
+                    self._feeds[p.name][key[0], target[len(prefix) :]].append(change)
+            if was != now:
+                others = [target for target in known.keys if not target.startswith(prefix)]
+                self._routes[source] = Route((*others, *now), upstream.name, key[1])
+        self._slot.over(self._step)
+
+    def _fold_projection(self, p: Projection) -> None:
+        feeds, refolds = self._feeds.pop(p.name, {}), self._refolds.pop(p.name, set())
+        self._wait(p, feeds, refolds)
+        touched = [*refolds, *(key for key in feeds if key not in refolds)]
+        if not touched:
+            return
+        self._members.load(p, touched)
+        members = self._members.of(p, refolds)
+        out: dict[RowKey, bytes | None] = {}
+        self._begin("row", p.name, touched)
+        for number, key in enumerate(touched):
+            row, before = self._rows.get((p.name, key), (None, None))
+            items = feeds.get(key, [])
+            if key in refolds:
+                row, items = None, [item for _, item in members.get(key, [])]
+            self._slot.piece(number, len(items))
+            endless = self._parking.endless.get(Target(p.name, *key))
+            try:
+                if endless is not None and any(source[1] == endless.source for source, _ in members.get(key, ())):
+                    row, after = self._park_at(p, key, members[key], endless)
+                else:
+                    row, after = self._folded(p, key, row, items)
+            except Exception as problem:
+                if not of_content(problem):
+                    raise
+                row, after = self._park(p, key, problem)
+            if after is None:
+                self._rows.pop((p.name, key), None)
+            else:
+                self._rows[p.name, key] = (row, after)
+                self._rows.move_to_end((p.name, key))
+            if after != before:
+                out[key] = after
+                self._changed[p.name][key] = row
+        self._slot.over(self._step)
+        readmodels.save(self._connection, p, self._generation, out)
+
+    def _park_at(
+        self, p: Projection, key: RowKey, members: Sequence[tuple[SourceKey, Item]], fault: Fault
+    ) -> tuple[Any, bytes | None]:
+        """Park a row at the source that it is known not to end with; it stands as before that one."""
+        self._parking.fail(fault, NoProgress(0, fault.place))
+        index = next(n for n, (source, _) in enumerate(members) if source[1] == fault.source)
+        return self._folded(p, key, None, (item for _, item in members[:index]))
+
+    def _wait(self, p: Projection, feeds: dict[RowKey, list[Item]], refolds: set[RowKey]) -> None:
+        """Set aside what came for rows that are parked: their routes are kept, and tell it when they are refolded."""
+        for target in self._parking.rows(p.name, feeds.keys() | refolds):
+            key = (target.space_id, cast(str, target.key))
+            if self._anew and key in refolds:
+                self._parking.try_again(target)
+                continue
+            self._parking.wait(target, len(feeds.pop(key, ())) + (key in refolds))
+            refolds.discard(key)
+
+    def _folded(self, p: Projection, key: RowKey, row: Any, items: Iterable[Item]) -> tuple[Any, bytes | None]:
+        """The row once these are folded in, and its JSON. Raises: TooLongForAnIndex, or whatever the fold raises."""
+        for item in items:
+            row = p.fold(row, item)
+        if row is not None:
+            p.check(row)
+        after = None if row is None else msgspec.json.encode(row)
+        if self._careful:
+            with self._connection.transaction(force_rollback=True):
+                readmodels.save(self._connection, p, self._generation, {key: after})
+        return row, after
+
+    def _park(self, p: Projection, key: RowKey, problem: Exception) -> tuple[Any, bytes | None]:
+        """Park a row that cannot be folded: it stands as before the first that is at fault, in order of time."""
+        members = self._members.of(p, {key}).get(key, [])
+
+        def folded(count: int) -> tuple[Any, bytes | None]:
+            return self._folded(p, key, None, (item for _, item in members[:count]))
+
+        index, cause = first_fault(len(members), folded)
+        source, item = members[index]
+        upstream = upstream_of(self._register, p, source, item)
+        fault = fault_of(Target(p.name, *key), source, self._end, cause, upstream, len(members) - index - 1)
+        self._parking.fail(fault, problem)
+        return folded(index)

@@ -1,0 +1,174 @@
+"""A fold that made no progress, tried again apart: in a process that the kernel ends after so much processor time.
+
+What such a process folds is not kept. It is to know whether the fold ends, and else which event or source it is that
+it does not end with.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import resource
+import select
+import signal
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from memctl.domain.events.event import Event, Position
+from memctl.domain.events.skipping import remaining
+from memctl.infra.database import Connection
+from memctl.infra.log.read import StreamKey, read_streams
+from memctl.infra.readmodels import generations
+from memctl.infra.readmodels.dead_letters import DeadLetter, Fault, LeftOut, NoProgress, Target, skips
+from memctl.infra.readmodels.rows import RowKey
+from memctl.projections.stage1 import fold_stream
+from memctl.workers.folding import frames
+from memctl.workers.folding.members import Members
+from memctl.workers.folding.poison import fault_of, first_fault, keys_of, of_content, stream_fault
+from memctl.workers.folding.sources import Register, upstream_of
+
+TRIAL_CPU_S = 20
+"""Whole seconds of processor time that a fold may take apart: over twenty times what it may among others."""
+
+SEARCH_CPU_S = 3
+"""The same where it is known that it does not end, and which of its events is at fault is looked for."""
+
+DEAREST_EVENT_S = 0.02
+"""What each event of a stream adds to both: the dearest output of 16,000 characters that was found takes a half."""
+
+_CLOCK = 3
+"""By the clock, a trial takes at most so many times as long: the machine may be busy, or the fold may be waiting."""
+
+
+def stream_s(seconds: int, events: int) -> int:
+    """Whole seconds of processor time for a stream of so many events."""
+    return math.ceil(seconds + DEAREST_EVENT_S * events)
+
+
+def tried(fold: Callable[[], object], cpu_s: int) -> None:
+    """Fold in a process of its own. Raises: NoProgress where it had to be ended, else whatever `fold` raises."""
+    written = frames.file()
+    try:
+        child = os.fork()
+        if child == 0:
+            _alone(fold, cpu_s, written)
+        ended = os.pidfd_open(child)
+        try:
+            if not select.select([ended], [], [], _CLOCK * cpu_s)[0]:
+                frames.asked(child, signal.SIGUSR2, written)
+                os.kill(child, signal.SIGKILL)
+        finally:
+            os.close(ended)
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        if code < 0:
+            raise NoProgress(cpu_s, frames.place(frames.of_thread(frames.read(written), 0)))
+    finally:
+        os.close(written)
+    if code:
+        fold()  # it ends, by raising
+
+
+def _alone(fold: Callable[[], object], cpu_s: int, written: int) -> None:
+    """Never returns: nothing of the process that it was forked from may be ended by it, connections least of all."""
+    code = 1
+    try:
+        for each in (signal.SIGTERM, signal.SIGINT, signal.SIGXCPU):
+            signal.signal(each, signal.SIG_DFL)
+        os.nice(10)  # others go on meanwhile
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        frames.written_on(signal.SIGXCPU, written, ends=True)
+        frames.written_on(signal.SIGUSR2, written)
+        resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s + 1))
+        fold()
+        code = 0
+    finally:
+        os._exit(code)
+
+
+def never_ending(connection: Connection, letters: Sequence[DeadLetter]) -> dict[Target, Fault]:
+    """Those of the letters whose folds do not end, with the event or source that is at fault.
+
+    What raises, as it did before, is none of them. Takes no lease: others go on meanwhile.
+    """
+    found: dict[Target, Fault] = {}
+    for letter in letters:
+        if letter.fault.error != NoProgress.__name__:
+            continue
+        try:
+            fault = _of_stream(connection, letter) if not letter.target.projection else _of_row(connection, letter)
+        except Exception as problem:
+            if not of_content(problem):
+                raise
+            continue
+        if fault is not None:
+            found[letter.target] = fault
+    return found
+
+
+def _of_stream(connection: Connection, letter: DeadLetter) -> Fault | None:
+    key: StreamKey = (letter.target.space_id, letter.target.key or "")
+    shard = generations.shard_of(key[1], generations.shards(connection, letter.generation))
+    found = generations.offsets(connection, letter.generation)
+    upto = next(offset.position for offset in found if offset.shard == shard)
+    known = remaining(read_streams(connection, [key], upto).get(key, []))
+
+    try:
+        tried(partial(fold_stream, key[1], known), stream_s(TRIAL_CPU_S, len(known)))
+    except NoProgress:
+        return endless_event(key, known)
+    return None
+
+
+def endless_event(key: StreamKey, events: Sequence[Event]) -> Fault:
+    """The event of a stream with which its fold does not end, as is known. Raises: AssertionError where it does."""
+
+    def trial(some: Sequence[Event]) -> None:
+        tried(partial(fold_stream, key[1], some), stream_s(SEARCH_CPU_S, len(some)))
+
+    return stream_fault(key, events, trial)
+
+
+def _of_row(connection: Connection, letter: DeadLetter) -> Fault | None:
+    register, target = Register(), letter.target
+    p = register.by_name[target.projection]
+    facts_of, upto = generations.live(connection).stage1, generations.lowest_offset(connection, letter.generation)
+    members = Members(connection, letter.generation, facts_of, upto, register)
+    if target.key is None:
+        return _of_routing(connection, letter, upto)
+    key: RowKey = (target.space_id, target.key)
+    sources = members.of(p, {key}).get(key, [])
+
+    def trial(count: int, cpu_s: int = 0) -> None:
+        def fold() -> None:
+            row = None
+            for _, item in sources[:count]:
+                row = p.fold(row, item)
+            if row is not None:
+                p.check(row)
+
+        tried(fold, cpu_s or SEARCH_CPU_S)
+
+    try:
+        trial(len(sources), TRIAL_CPU_S)
+    except NoProgress:
+        index, problem = first_fault(len(sources), trial)
+        source, item = sources[index]
+        upstream = upstream_of(register, p, source, item)
+        return fault_of(target, source, upto, problem, upstream, len(sources) - index - 1)
+    return None
+
+
+def _of_routing(connection: Connection, letter: DeadLetter, upto: Position) -> Fault | None:
+    register, fault, target = Register(), letter.fault, letter.target
+    p, source = register.by_name[target.projection], (target.space_id, fault.source)
+    facts_of = generations.live(connection).stage1
+    members = Members(connection, letter.generation, facts_of, upto, register)
+    item = members.source(source, fault.upstream, fault.upstream_key)
+    if item is None:
+        return None
+    try:
+        tried(lambda: keys_of(p, source, item, LeftOut(skips(connection, upto))), TRIAL_CPU_S)
+    except NoProgress as problem:
+        upstream = None if fault.upstream is None else (fault.upstream, fault.upstream_key or "")
+        return fault_of(target, source, upto, problem, upstream)
+    return None

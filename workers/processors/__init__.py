@@ -1,0 +1,1 @@
+"""Workers with effects: what consolidates, reflects, asks a language model, and looks at files."""

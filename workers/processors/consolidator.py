@@ -1,0 +1,409 @@
+"""The consolidator: finds memories that say the same, contradict each other or were never needed, and records it.
+
+Nothing is rewritten or removed: search and lists tell merged memories as one, and leave out what was pruned, until the
+change is taken back. Candidates come from an index over words (`memctl.domain.support.near_duplicates`), so time grows
+with the number of memories; of their texts only those are held that may be alike.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+import msgspec
+from psycopg import sql
+
+from memctl.domain.knowledge.consolidation import (
+    MERGEABLE,
+    MOST_MERGED,
+    PRUNABLE,
+    STREAM,
+    UNIMPORTANT,
+    UNSEEN_DAYS,
+    Consolidating,
+    ContradictionFound,
+    Judged,
+    Member,
+    MemoriesMerged,
+    MemoryPruned,
+    MemorySuperseded,
+    Side,
+    judge,
+    text_digest,
+    too_many,
+    touched,
+)
+from memctl.domain.support.errors import MemctlError
+from memctl.domain.support.near_duplicates import bands, features, likely_pairs
+from memctl.infra.log import erase
+from memctl.infra.readmodels import processor_work as processing
+from memctl.infra.readmodels import rows as readmodels
+from memctl.infra.readmodels.known_projects import known_projects
+from memctl.projections.consolidated import Consolidated
+from memctl.projections.memory_rows import Memory
+from memctl.projections.regard import Regard
+from memctl.workers.processors.runner import (
+    Desk,
+    Failed,
+    Outcome,
+    Work,
+    digest_of,
+    memories,
+    model,
+    outcome,
+    record,
+    scanned,
+)
+
+if TYPE_CHECKING:
+    import numpy
+
+DAY_US = 86_400_000_000
+
+EVERY_TASKS, EVERY_US = 20, 6 * 3_600_000_000
+"""A round is due after so many tasks, or so many microseconds."""
+
+BATCH = 2_000
+"""Memories whose texts are held at once, where those that may be alike are no more."""
+
+
+class TooManyChanges(MemctlError):
+    """Consolidation stopped: it would change {changed} of {of} memories at once."""
+
+    hint = "see `memctl consolidate --preview`; `memctl consolidate --force` does it all the same"
+    changed: int
+    of: int
+
+
+class Overtaken(MemctlError):
+    """Something was forgotten while memories were compared; nothing was recorded."""
+
+    hint = "say the same again; what was begun to be forgotten is told by `memctl doctor`"
+
+
+class Change(msgspec.Struct, frozen=True, kw_only=True):
+    """A change that is proposed: what would be recorded, of which place, on which events it rests, and the titles."""
+
+    payload: Consolidating
+    location: str
+    sources: tuple[UUID, ...]
+    about: tuple[str, ...]
+    titles: tuple[str, ...]
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """What a round would record, of how many memories."""
+
+    of: int
+    changes: tuple[Change, ...]
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Proposed changes by their kind of event."""
+        return dict(Counter(type(change.payload).__name__ for change in self.changes))
+
+    @property
+    def changed(self) -> int:
+        """Memories that would be told otherwise than before. (Of a contradiction both sides are told as before.)"""
+        gone = [set(touched(c.payload)[1:]) or {c.about[0]} for c in self.changes if _takes_away(c.payload)]
+        return len(set[str]().union(*gone))
+
+
+def _takes_away(payload: Consolidating) -> bool:
+    return not isinstance(payload, ContradictionFound)
+
+
+class Consolidator:
+    """Consolidates a space: every 20 tasks or 6 hours, or when asked."""
+
+    name, version = "consolidator", 1
+
+    def __init__(self, *, force: bool = False) -> None:
+        self._force = force
+
+    def find(self, desk: Desk) -> Iterator[Work]:
+        tasks = _tasks(desk)
+        before = processing.state_of(desk.connection, desk.space_id, self.name, "memories")
+        if not before:
+            due = tasks > 0
+        else:
+            due = tasks - before["tasks"] >= EVERY_TASKS or desk.now() - before["at"] >= EVERY_US
+        if due:
+            yield Work("memories", digest_of((tasks, desk.now() // EVERY_US)))
+
+    def run(self, desk: Desk, work: Work, attempt: int) -> Outcome:
+        """Raises: Failed where too much would change at once; then nothing is recorded."""
+        found = plan(desk)
+        if not self._force and too_many(found.changed, found.of):
+            raise Failed("too many changes at once")
+        return Outcome(events(self, desk, found), {"tasks": _tasks(desk), "at": desk.now(), **found.counts})
+
+
+def consolidate(desk: Desk, *, force: bool) -> tuple[Plan, list[Any]]:
+    """A round by hand, due or not. Raises: TooManyChanges, Overtaken."""
+    began = erase.now(desk.connection)
+    found = plan(desk)
+    if not force and too_many(found.changed, found.of):
+        raise TooManyChanges(changed=found.changed, of=found.of)
+    with desk.connection.transaction():
+        recorded = list(record(desk, events(Consolidator(), desk, found)))
+        # Asked after the append, as of work that is found: whoever forgets waits for it.
+        if erase.at_work_since(desk.connection, began, desk.space_id):
+            raise Overtaken
+    return found, recorded
+
+
+def events(processor: Consolidator, desk: Desk, found: Plan) -> list[Any]:
+    """The events of a plan. What is proposed again of the same memories under the same words is the same event."""
+    at = desk.now()
+    return [
+        outcome(
+            processor, at, change.payload, stream=STREAM, about=change.about, location=change.location,
+            sources=change.sources,
+        )
+        for change in found.changes
+    ]  # fmt: skip
+
+
+class _Signed(msgspec.Struct, gc=False):
+    """What is held of each memory that may be merged."""
+
+    id: str
+    group: str
+    weight: tuple[float, ...]
+
+
+def plan(desk: Desk) -> Plan:
+    """What a round would record now."""
+    known = _Known(desk)
+    signed: list[_Signed] = []
+    rows: list[numpy.ndarray] = []
+    prunes: list[Change] = []
+    count = 0
+    for memory in memories(desk):
+        count += 1
+        if known.hidden(memory):
+            continue
+        if known.prunable(memory, desk.now()):
+            prunes.append(_pruned(memory))
+        elif memory.kind in MERGEABLE and (words := features(memory.text)):
+            group = f"{memory.kind}\n{known.place(memory.location)}"
+            signed.append(_Signed(memory.id, group, known.weight(memory)))
+            rows.append(bands(group, words))
+    changes: list[Change] = []
+    for members, pairs in _batches(rows):
+        changes += _judged(desk, known, [signed[n] for n in members], pairs)
+    told = _told_in_sessions(desk, [change.about[0] for change in prunes])
+    return Plan(of=count, changes=(*changes, *(change for change in prunes if change.about[0] not in told)))
+
+
+def _told_in_sessions(desk: Desk, memories: list[str]) -> frozenset[str]:
+    """Those of some memories that an agent was ever told. `regard` learns of it only when the work in which they were
+    told is over, and so does not know yet what was told today. (An index holds the recalls alone.)"""
+    if not memories:
+        return frozenset()
+    rows = desk.connection.execute(
+        "SELECT DISTINCT told->>'id' FROM memctl.events, jsonb_array_elements("
+        " CASE jsonb_typeof(payload->'memories') WHEN 'array' THEN payload->'memories' ELSE '[]' END) AS told"
+        " WHERE space_id = %s AND type = 'memory.recalled' AND payload->'withheld' IS DISTINCT FROM 'true'"
+        " AND told->>'id' = ANY(%s)",
+        [desk.space_id, memories],
+    )
+    return frozenset(row[0] for row in rows)
+
+
+def _judged(desk: Desk, known: _Known, members: list[_Signed], pairs: list[tuple[int, int]]) -> list[Change]:
+    keys = [(desk.space_id, each.id) for each in members]
+    rows: dict[str, Memory] = {
+        key: row
+        for (_, key), row in readmodels.load(desk.connection, model("memories"), known.generation, keys).items()
+    }
+    # A row that is gone since was folded anew: the next round looks at it.
+    order = {n: at for at, n in enumerate(n for n, each in enumerate(members) if each.id in rows)}
+    sides = [
+        Side(
+            id=members[n].id, kind=rows[members[n].id].kind, location=members[n].group, text=rows[members[n].id].text,
+            last_at=rows[members[n].id].last_at, weight=members[n].weight,
+        )
+        for n in order
+    ]  # fmt: skip
+    met = [(order[one], order[other]) for one, other in pairs if one in order and other in order]
+    changes = (_change(each, rows, known) for each in judge(sides, met, known.apart))
+    return [change for change in changes if change is not None]
+
+
+def _change(found: Judged, rows: dict[str, Memory], known: _Known) -> Change | None:
+    """The change that follows; None where the memories have taken in too many to be put together."""
+    memories = [rows[side.id] for side in found.sides]
+    first, *others = [Member(row.id, text_digest(row.text)) for row in memories]
+    payload: Consolidating
+    match found.relation:
+        case "same":
+            together = with_all_they_took_in(others, known.merged_into)
+            if not together:
+                return None
+            memories = [rows[first.memory], *(rows[other.memory] for other, _ in together)]
+            merged = [member for other, before in together for member in (other, *before)]
+            payload = MemoriesMerged(keeper=first, merged=tuple(merged), alike=found.alike)
+        case "newer":
+            payload = MemorySuperseded(memory=others[0], by=first, why="the later says it with other numbers")
+        case "contrary":
+            payload = ContradictionFound(memories=(first, *others), why="one denies what the other says")
+    return Change(
+        payload=payload,
+        location=memories[0].location,
+        sources=tuple(dict.fromkeys(span.event for row in memories for span in row.evidence)),
+        about=(*(row.id for row in memories), *sorted({str(span.event) for row in memories for span in row.evidence})),
+        titles=tuple(row.title for row in memories),
+    )
+
+
+def with_all_they_took_in(
+    others: Iterable[Member], merged_into: Callable[[str], Iterable[Member]]
+) -> list[tuple[Member, list[Member]]]:
+    """Those that one event can merge, each with what it had taken in before, which goes along: reads look one step far.
+
+    The others wait for another round, or stay as they are.
+    """
+    found: list[tuple[Member, list[Member]]] = []
+    room = MOST_MERGED
+    for other in others:
+        before = list(merged_into(other.memory))
+        if len(before) < room:
+            found.append((other, before))
+            room -= 1 + len(before)
+    return found
+
+
+def _pruned(memory: Memory) -> Change:
+    return Change(
+        payload=MemoryPruned(memory=memory.id, last_at=memory.last_at, importance=memory.importance),
+        location=memory.location,
+        sources=tuple(dict.fromkeys(span.event for span in memory.evidence)),
+        about=(memory.id, str(memory.last_at)),
+        titles=(memory.title,),
+    )
+
+
+class _Known:
+    """What is known beside the memories themselves: projects, what people said, and what was recorded before."""
+
+    def __init__(self, desk: Desk) -> None:
+        connection, live = desk.connection, desk.live
+        self.generation = live.stage2
+        projects = known_projects(connection, live, desk.space_id)
+
+        @cache
+        def place(location: str) -> str:
+            project = projects.holding(location) if location else None
+            return project.anchor if project is not None else location
+
+        self.place = place
+        self._regard: dict[str, Regard] = {}
+        for said in scanned(desk, model("regard")):
+            self._regard.update(said)
+        self._recorded: dict[str, Consolidated] = {}
+        for rows in scanned(desk, model("consolidated")):
+            self._recorded.update(rows)
+
+    def hidden(self, memory: Memory) -> bool:
+        """Whether it was merged, pruned or superseded, or a person rejected it: it takes no part any more."""
+        said = self._regard.get(memory.id)
+        if said is not None and said.rejected:
+            return True
+        row = self._recorded.get(memory.id)
+        return row is not None and row.hides(memory.id, text_digest(memory.text), memory.last_at)
+
+    def prunable(self, memory: Memory, now: int) -> bool:
+        return (
+            memory.importance <= UNIMPORTANT
+            and memory.kind in PRUNABLE
+            and now - memory.last_at > UNSEEN_DAYS * DAY_US
+            and memory.id not in self._regard
+            and not any(change.kind == "pruned" for change in self._changes(memory.id))
+        )
+
+    def weight(self, memory: Memory) -> tuple[float, ...]:
+        """Which of several is kept: what people pinned or confirmed, then what was verified, matters, has evidence."""
+        said = self._regard.get(memory.id)
+        return (
+            float(said is not None and (said.pinned or said.confirmed)),
+            float(memory.status == "verified"),
+            memory.importance,
+            float(len(memory.sessions)),
+            float(len(memory.evidence)),
+        )
+
+    def apart(self, one: Side, other: Side) -> bool:
+        """Whether two memories are not to be put together: people speak for both, or it was done before (and stands, or
+        was taken back)."""
+        if one.weight[0] and other.weight[0]:
+            return True
+        return any({one.id, other.id} <= {party.memory for party in change.parties} for change in self._changes(one.id))
+
+    def merged_into(self, memory: str) -> Iterator[Member]:
+        """What a memory has taken in before."""
+        row = self._recorded.get(memory)
+        for change in row.standing if row is not None else ():
+            if change.role_of(memory) == "keeper":
+                yield from (Member(party.memory, party.text) for party in change.parties[1:])
+
+    def _changes(self, memory: str) -> Iterable[Any]:
+        row = self._recorded.get(memory)
+        return row.changes if row is not None else ()
+
+
+def _batches(rows: list[numpy.ndarray]) -> Iterator[tuple[list[int], list[tuple[int, int]]]]:
+    """Memories that may be alike, in batches that share no pair: their numbers, and pairs of places in that list."""
+    import numpy
+
+    if len(rows) < 2:
+        return
+    parent = list(range(len(rows)))
+
+    def root(number: int) -> int:
+        while parent[number] != number:
+            parent[number] = parent[parent[number]]
+            number = parent[number]
+        return number
+
+    signatures = numpy.stack(rows)
+    rows.clear()
+    pairs = list(likely_pairs(signatures))
+    for one, other in pairs:
+        parent[root(other)] = root(one)
+    together: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    for pair in pairs:
+        together[root(pair[0])].append(pair)
+    batch: list[tuple[int, int]] = []
+    members: set[int] = set()
+    for group in together.values():
+        batch += group
+        members.update(number for pair in group for number in pair)
+        if len(members) >= BATCH:
+            yield _placed(members, batch)
+            batch, members = [], set()
+    if batch:
+        yield _placed(members, batch)
+
+
+def _placed(members: set[int], pairs: list[tuple[int, int]]) -> tuple[list[int], list[tuple[int, int]]]:
+    order = sorted(members)
+    at = {number: place for place, number in enumerate(order)}
+    return order, [(at[one], at[other]) for one, other in pairs]
+
+
+def _tasks(desk: Desk) -> int:
+    """Episodes that memory holds."""
+    p = model("memories")
+    row = desk.connection.execute(
+        sql.SQL("SELECT count(*) FROM {} WHERE space_id = %s AND {} = 'episode'").format(
+            sql.SQL(readmodels.table(p.name, desk.live.stage2)), sql.SQL(readmodels.expression(p, "kind"))
+        ),
+        [desk.space_id],
+    ).fetchone()
+    assert row is not None
+    return int(row[0])

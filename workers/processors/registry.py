@@ -1,0 +1,27 @@
+"""Which processors there are, by the settings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from memctl.workers.processors.consolidator import Consolidator
+from memctl.workers.processors.reflector import Reflector
+from memctl.workers.processors.staleness import StalenessChecker
+
+if TYPE_CHECKING:
+    from memctl.infra.settings import Settings
+    from memctl.workers.processors.runner import Processor
+
+
+def by_rule(*, asked: bool = False) -> list[Processor]:
+    """Those that work by themselves. `asked`: somebody waits, so what is due by the clock is due now."""
+    return [StalenessChecker(asked=asked), Reflector(asked=asked), Consolidator()]
+
+
+def by_model(settings: Settings) -> list[Processor]:
+    """Those that ask a language model, where one is configured."""
+    if settings.llm.provider == "none":
+        return []
+    from memctl.workers.processors.language_model import llm_processors
+
+    return [*llm_processors(settings)]

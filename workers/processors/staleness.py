@@ -1,0 +1,78 @@
+"""The staleness checker: looks at the files that memories are tied to, and records what is in those that changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from uuid import UUID
+
+from memctl.domain.events.file_checks import FileObserved
+from memctl.domain.knowledge.consolidation import STREAM
+from memctl.domain.support.location import inside, joined
+from memctl.infra.git import blob_of
+from memctl.infra.readmodels import processor_work as processing
+from memctl.workers.processors.runner import Desk, Outcome, Work, digest_of, memories, model, outcome, scanned
+
+EVERY_US = 3_600_000_000
+
+TIED = frozenset(("knowledge", "strategy"))
+"""Kinds of memories that claim something of their files."""
+
+MOST_FILES = 2_000
+
+
+class StalenessChecker:
+    """Looks at files once an hour, or when asked."""
+
+    name, version = "staleness", 1
+
+    def __init__(self, *, asked: bool = False) -> None:
+        self._asked = asked
+
+    def find(self, desk: Desk) -> Iterator[Work]:
+        before = processing.state_of(desk.connection, desk.space_id, self.name, "files")
+        if self._asked or desk.now() - before.get("at", 0) >= EVERY_US:
+            yield Work("files", digest_of((desk.now(),)))
+
+    def run(self, desk: Desk, work: Work, attempt: int) -> Outcome:
+        sources = _tied(desk)
+        known = _last_looks(desk)
+        events = []
+        for path, rests_on in sources.items():
+            found = blob_of(Path(path))
+            if found is None or found == known.get(path):
+                continue
+            events.append(
+                outcome(
+                    self, desk.now(), FileObserved(path=path, blob=found), stream=STREAM,
+                    about=(path, str(desk.now())), location=str(Path(path).parent), sources=rests_on,
+                )
+            )  # fmt: skip
+        return Outcome(events, {"at": desk.now(), "files": len(sources)})
+
+
+def _tied(desk: Desk) -> dict[str, tuple[UUID, ...]]:
+    """The files that memories claim something of, below a checkout that is here, and the events that one of those rests
+    on: it is enough to look at the file."""
+    found: dict[str, tuple[UUID, ...]] = {}
+    here: dict[str, bool] = {}
+    for memory in memories(desk):
+        place = memory.location
+        if memory.kind not in TIED or not memory.files or not place:
+            continue
+        if place not in here:
+            # Where the whole checkout is elsewhere, that a file is not here says nothing.
+            here[place] = Path(place).is_dir()
+        for path in memory.files if here[place] else ():
+            whole = joined(place, path)
+            if inside(whole, place) and len(found) < MOST_FILES:
+                found.setdefault(whole, tuple(span.event for span in memory.evidence))
+    return found
+
+
+def _last_looks(desk: Desk) -> dict[str, str]:
+    """What was in each file that was looked at before."""
+    found: dict[str, str] = {}
+    for rows in scanned(desk, model("observed_files")):
+        found.update({row.path: row.looks[0].blob for row in rows.values() if row.looks})
+    return found

@@ -1,0 +1,60 @@
+"""The sweeper: looks every second for shards behind the mark, and wakes them. What Redis lost is found here."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from memctl.infra import queue
+from memctl.workers.folding.drain import Drainer
+
+if TYPE_CHECKING:
+    from redis import Redis
+
+log = logging.getLogger("memctl.sweeper")
+
+EVERY_S = 1.0
+
+
+class Sweeper:
+    """Wakes what is behind; where the queue does not answer, drains it itself."""
+
+    def __init__(self, drainer: Drainer, redis: Redis, installation: str, moved: Callable[[], None]) -> None:
+        self._moved = moved
+        self._drainer = drainer
+        self._redis = redis
+        self._installation = installation
+        self._queue_down = False
+
+    def run(self, stop: threading.Event) -> None:
+        """Sweep until told to stop; a fault is logged and tried again with growing pauses."""
+        pause = 0.0  # whoever takes another's place begins at once
+        while not stop.wait(pause):
+            try:
+                self.sweep()
+                pause = EVERY_S
+            except Exception as problem:
+                log.warning("sweep failed, trying again in %.0f s: %s", min(pause * 2, 30.0), problem)
+                self._drainer.close()
+                pause = min(pause * 2, 30.0)
+
+    def sweep(self) -> None:
+        """Move the mark, and wake (or drain) every shard behind it."""
+        from redis.exceptions import RedisError
+
+        behind = self._drainer.behind()
+        try:
+            if behind or self._queue_down:
+                queue.wake(self._redis, self._installation, behind)
+            if self._queue_down:
+                log.info("the queue answers again")
+                self._queue_down = False
+        except RedisError as problem:
+            if not self._queue_down:
+                log.warning("the queue does not answer, draining without it: %s", problem)
+                self._queue_down = True
+            for stage, shard in behind:
+                if self._drainer.attempt(stage, shard) and stage == 2:
+                    self._moved()
