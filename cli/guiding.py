@@ -9,7 +9,8 @@ import click
 
 from memctl.cli.asking import NOTHING_FOUND, looking_back, placed, reading, running
 from memctl.cli.output import print_json, print_lines, tell
-from memctl.cli.read import print_bug, print_found, tell_scope
+from memctl.cli.pages import tell_scope
+from memctl.cli.read import print_bug, print_found
 
 KINDS = ("similar_error", "how_to", "convention", "past_approach")
 

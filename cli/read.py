@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from typing import Any
 
 import click
 
 from memctl.cli.asking import NOTHING_FOUND, SHORT_ID, looking_back, placed, reading, running
 from memctl.cli.output import Cell, Column, broken, line, print_json, print_lines, print_table, safe, tell, when
+from memctl.cli.pages import nothing, print_page, tell_scope
 from memctl.domain.support.wording import fix_and_why, span
 
 
@@ -196,43 +196,6 @@ def events(as_json: bool) -> None:
     columns = [Column("event"), Column("version", "right"), Column("meaning", give=True)]
     rows = [[e.name, str(e.version), e.doc.split("\n\n")[0]] for e in event_types().values()]
     print_table(columns, rows)
-
-
-def print_page(
-    context: click.Context,
-    what: str,
-    columns: list[Column],
-    row: Callable[[dict[str, Any]], list[Cell | str]],
-    project: str | None,
-    limit: int,
-    as_json: bool,
-    **asked: Any,
-) -> None:
-    with running() as client:
-        answer = client.page(what, **placed(project), limit=limit, **asked)
-    items = answer["items"]
-    if as_json:
-        print_json(items)
-    elif items:
-        tell_scope(answer["scope"])
-        print_table(columns, [row(item) for item in items])
-    if not items:
-        nothing(context, answer["scope"], f"no {what} found")
-
-
-def nothing(context: click.Context, scope: dict[str, Any], message: str) -> None:
-    if scope["project"] is not None:
-        message += f" in project {scope['project']}; --project '*' asks all"
-    tell(message)
-    context.exit(NOTHING_FOUND)
-
-
-def tell_scope(scope: dict[str, Any]) -> None:
-    """Say what was asked, where the user did not."""
-    if scope["chosen"] == "here":
-        tell(f"project {scope['project']} (--project '*' for all)")
-    elif scope["chosen"] == "everywhere":
-        tell("all projects (memory knows none here)")
 
 
 def print_found(found: dict[str, Any]) -> None:

@@ -8,7 +8,7 @@ import click
 
 from memctl.cli.asking import SHORT_ID, reading
 from memctl.cli.output import Cell, Column, line, print_lines, when
-from memctl.cli.read import print_page
+from memctl.cli.pages import print_page
 from memctl.cli.say import say, told
 from memctl.domain.support.wording import span
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import tomllib
+from collections import Counter, defaultdict
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -87,6 +89,41 @@ def patterns_for_msgspec(path: Path) -> list[int]:
         and node.func.attr == "Meta"
         and any(keyword.arg == "pattern" for keyword in node.keywords)
     ]
+
+
+MOST_FILES = 22
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_folder_holds_no_more_than_one_can_see(room: str) -> None:
+    folders = Counter(str(path.parent.relative_to(ROOT)) for path in sources(room))
+    crowded = {folder for folder, count in folders.items() if count > MOST_FILES}
+    assert crowded <= FLAT
+
+
+FLAT = {"projections"}
+"""One file a read model: the folder is its own list."""
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_packages_of_a_room_import_each_other_in_one_direction(room: str) -> None:
+    below: dict[str, set[str]] = defaultdict(set)
+    for path in sources(room):
+        of = package_of(path, room)
+        for module in imports(path):
+            parts = module.split(".")
+            if of and parts[:2] == ["memctl", room] and len(parts) > 2 and parts[2] != of:
+                below[of].add(parts[2])
+    try:
+        TopologicalSorter(below).prepare()
+    except CycleError as circle:
+        pytest.fail(f"{room}: {' imports '.join(circle.args[1])}")
+
+
+def package_of(path: Path, room: str) -> str:
+    """The package or module at the top of its room; empty for the room itself."""
+    first = path.relative_to(ROOT / room).parts[0]
+    return "" if first == "__init__.py" else first.removesuffix(".py")
 
 
 def test_the_packages_listed_are_the_packages_on_disk() -> None:
