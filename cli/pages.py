@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from memctl.cli.asking import NOTHING_FOUND, placed, running
+from memctl.cli.connection import NOTHING_FOUND, placed, running
 from memctl.cli.output import Cell, Column, print_json, print_table, tell
 
 

@@ -18,7 +18,7 @@ from histories import example
 from vector_server import ServerProcess, vector_server_process
 
 from memctl.api.checks.verify import Verification
-from memctl.cli.status import status as status_command
+from memctl.cli.operate.status import status as status_command
 from memctl.infra import hook
 from memctl.infra.data_dir import Places
 from memctl.infra.database import DatabaseDamaged, connect

@@ -17,7 +17,8 @@ from click.testing import CliRunner
 from waiting import until
 
 from memctl.api.client import NotYet
-from memctl.cli import asking, read, work
+from memctl.cli import connection as asking
+from memctl.cli.ask import read, work
 from memctl.domain.events.event import Position
 from memctl.infra.database import Connection, connect
 from memctl.infra.readmodels import as_of_snapshots as glances

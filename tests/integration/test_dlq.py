@@ -14,9 +14,9 @@ from events import id_of, prompt
 from waiting import until
 
 from memctl.api.write.event_writer import Intake
-from memctl.cli.dlq import dlq
-from memctl.cli.ingest import wait_until_folded
+from memctl.cli.capture.ingest import wait_until_folded
 from memctl.cli.main import memctl
+from memctl.cli.operate.dlq import dlq
 from memctl.domain.events.event import NewEvent, Position
 from memctl.infra.database import Connection, connect
 from memctl.infra.log import mark

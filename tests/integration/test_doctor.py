@@ -17,9 +17,9 @@ from waiting import until
 
 from memctl.api.checks import doctor
 from memctl.api.checks.check import Check
-from memctl.cli.status import status as status_command
-from memctl.cli.verify import doctor as doctor_command
-from memctl.cli.verify import verify as verify_command
+from memctl.cli.operate.status import status as status_command
+from memctl.cli.operate.verify import doctor as doctor_command
+from memctl.cli.operate.verify import verify as verify_command
 from memctl.infra.data_dir import Places
 from memctl.infra.database import connect
 from memctl.infra.log import mark

@@ -27,8 +27,8 @@ from events import observed
 from waiting import until
 
 from memctl.api.client import BadlyAsked, Client, NotThere, Refused, Unreachable
+from memctl.cli.erase.undo import NotUndone
 from memctl.cli.main import memctl as program
-from memctl.cli.undo import NotUndone
 from memctl.domain.events.observations import CONTEXT_BLOCK_CLOSE, CONTEXT_BLOCK_OPEN, PromptSubmitted, SessionStarted
 from memctl.domain.support.errors import MemctlError
 from memctl.infra import hook

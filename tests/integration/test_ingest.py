@@ -21,7 +21,7 @@ from memctl.api.checks.accounting import account as account_of_log
 from memctl.api.write.event_writer import Intake
 from memctl.api.write.importing import import_stores
 from memctl.api.write.ingest import Account, ingest
-from memctl.cli.ingest import ingest as ingest_verb
+from memctl.cli.capture.ingest import ingest as ingest_verb
 from memctl.domain.events.event import Position
 from memctl.infra.database import Connection, connect
 from memctl.infra.log.mark import move_mark

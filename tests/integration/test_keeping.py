@@ -27,7 +27,7 @@ from memctl.api.reading.reader import reader_of
 from memctl.api.write import exporting
 from memctl.api.write.event_writer import Intake
 from memctl.api.write.ingest import ingest
-from memctl.cli.importing import import_legacy
+from memctl.cli.capture.importing import import_legacy
 from memctl.domain.events.erasure import Scope, Tombstone
 from memctl.domain.events.event import Micros, NewEvent
 from memctl.domain.events.observations import ToolCalled, event_id_of

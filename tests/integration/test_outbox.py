@@ -20,7 +20,7 @@ from embedding import SIGNS, Signs, all_written
 from histories import drained, example
 from qdrant_client import QdrantClient
 
-from memctl.cli.reindex import reindex
+from memctl.cli.operate.reindex import reindex
 from memctl.infra.database import Connection, connect
 from memctl.infra.embedders import EmbedderFailed, TextsRefused, UnusableVectors
 from memctl.infra.log.append import append

@@ -27,8 +27,8 @@ from waiting import seconds, until
 
 from memctl.api.write.committer import parse
 from memctl.api.write.relay import NoKey, run_relay
-from memctl.cli.status import status
-from memctl.cli.verify import doctor
+from memctl.cli.operate.status import status
+from memctl.cli.operate.verify import doctor
 from memctl.infra import api_keys as keys
 from memctl.infra import hook
 from memctl.infra.data_dir import Places

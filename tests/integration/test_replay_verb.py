@@ -11,8 +11,8 @@ import pytest
 from click.testing import CliRunner
 from histories import digests, drained, example
 
+from memctl.cli.operate.replay import replay
 from memctl.cli.output import when
-from memctl.cli.replay import replay
 from memctl.infra.database import Connection, connect
 from memctl.infra.log.append import append
 from memctl.infra.log.mark import mark

@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 
 from memctl.api.write.ingest import Account
 from memctl.cli import output
-from memctl.cli.ingest import KINDS_SHOWN, print_account
+from memctl.cli.ask.read import print_bug
+from memctl.cli.capture.ingest import KINDS_SHOWN, print_account
 from memctl.cli.main import COMMANDS, SECTIONS, memctl
 from memctl.cli.output import Cell, Column
-from memctl.cli.read import print_bug
 from memctl.domain.support.wording import size, span
 
 STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -41,7 +41,7 @@ def test_help_imports_nothing_that_only_commands_need() -> None:
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     imported = set(done.stderr.split())
-    assert "memctl.cli.keys" in imported
+    assert "memctl.cli.operate.keys" in imported
     assert imported & HEAVY == set()
 
 

@@ -14,8 +14,8 @@ from click.testing import CliRunner
 from memctl.api.checks.dead_letters import Halted, Standing
 from memctl.api.checks.health import Health, Shard
 from memctl.cli.main import memctl
+from memctl.cli.operate.status import Look, frame, screen, troubles_of
 from memctl.cli.output import width_of
-from memctl.cli.status import Look, frame, screen, troubles_of
 from memctl.domain.events.event import Position
 from memctl.infra.backup.copies import Kept
 from memctl.infra.data_dir import Places

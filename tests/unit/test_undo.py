@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from memctl.cli.undo import NotUndone, contrary
+from memctl.cli.erase.undo import NotUndone, contrary
 from memctl.domain.events.command import commands, read_command
 from memctl.domain.events.event import event_types
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from memctl.cli.asking import running
+from memctl.cli.connection import running
 from memctl.cli.output import tell
 
 

@@ -44,7 +44,7 @@ def verify(context: click.Context, paths: tuple[Path, ...], repair: bool, rebuil
 
     settings = load_settings()
     if rebuilt and settings.database_url is not None:
-        from memctl.cli.replay import watched
+        from memctl.cli.operate.replay import watched
 
         watched(settings)
     began = time.monotonic()

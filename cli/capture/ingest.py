@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 KINDS_SHOWN = 8
 """Kinds of lines without events that people are told of, the most frequent; clients have some fifty."""
 
-EXAMPLE = Path(__file__).parents[1] / "infra" / "example" / "session.jsonl"
+EXAMPLE = Path(__file__).parents[2] / "infra" / "example" / "session.jsonl"
 
 
 @click.command()

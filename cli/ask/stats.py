@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from memctl.cli.asking import SHORT_ID, placed, reading, running
+from memctl.cli.connection import SHORT_ID, placed, reading, running
 from memctl.cli.output import Cell, Column, print_json, print_lines, print_table, tell
 from memctl.cli.pages import tell_scope
 from memctl.domain.support.wording import size, span

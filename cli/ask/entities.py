@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import click
 
-from memctl.cli.asking import NOTHING_FOUND, looking_back, placed, reading, running
+from memctl.cli.connection import NOTHING_FOUND, looking_back, placed, reading, running
 from memctl.cli.output import Cell, Column, line, print_json, print_lines, print_table, tell, when
 
 

@@ -39,7 +39,7 @@ def import_legacy(paths: tuple[Path, ...], dry_run: bool, wait: bool, as_json: b
         account, examples = account_of(stores(paths))
     else:
         from memctl.api.write.event_writer import Intake
-        from memctl.cli.ingest import wait_until_folded
+        from memctl.cli.capture.ingest import wait_until_folded
         from memctl.infra.settings import load_settings
 
         found = stores(paths)
@@ -62,7 +62,7 @@ def _exports(paths: list[Path], wait: bool) -> Account:
     from memctl.api.write.event_writer import Intake
     from memctl.api.write.exporting import import_export
     from memctl.api.write.ingest import Account
-    from memctl.cli.ingest import wait_until_folded
+    from memctl.cli.capture.ingest import wait_until_folded
     from memctl.infra.settings import load_settings
 
     whole = Account()

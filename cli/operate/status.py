@@ -16,8 +16,8 @@ from urllib.parse import urlsplit
 
 import click
 
+from memctl.cli.operate.up import data_dir_option
 from memctl.cli.output import Cell, Column, line, print_json, table_lines, tell, when
-from memctl.cli.up import data_dir_option
 from memctl.domain.support.errors import MemctlError
 from memctl.domain.support.wording import size, span
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from memctl.cli.asking import NOTHING_FOUND, SHORT_ID, looking_back, placed, reading, running
+from memctl.cli.connection import NOTHING_FOUND, SHORT_ID, looking_back, placed, reading, running
 from memctl.cli.output import Cell, Column, broken, line, print_json, print_lines, print_table, safe, tell, when
 from memctl.cli.pages import nothing, print_page, tell_scope
 from memctl.domain.support.wording import fix_and_why, span
@@ -268,7 +268,7 @@ def print_bug(hit: dict[str, Any]) -> None:
 def _print_thing(kind: str, item: dict[str, Any]) -> None:
     click.echo(click.style(f"{kind} {line(str(item.get('id', '')))}", bold=True))
     if kind in ("episode", "task"):
-        from memctl.cli.work import print_episode, print_task
+        from memctl.cli.ask.work import print_episode, print_task
 
         (print_episode if kind == "episode" else print_task)(item)
         return

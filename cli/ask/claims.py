@@ -8,10 +8,10 @@ from urllib.parse import quote
 
 import click
 
-from memctl.cli.asking import NOTHING_FOUND, SHORT_ID, looking_back, placed, reading, running
+from memctl.cli.ask.record import KINDS, say, told
+from memctl.cli.connection import NOTHING_FOUND, SHORT_ID, looking_back, placed, reading, running
 from memctl.cli.output import Cell, Column, broken, line, print_json, print_lines, print_table, tell, when
 from memctl.cli.pages import nothing, print_page, tell_scope
-from memctl.cli.say import KINDS, say, told
 
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 

@@ -6,9 +6,9 @@ from typing import Any, Literal
 
 import click
 
-from memctl.cli.asking import NOTHING_FOUND, SHORT_ID, placed, reading, running
+from memctl.cli.ask.record import say, told
+from memctl.cli.connection import NOTHING_FOUND, SHORT_ID, placed, reading, running
 from memctl.cli.output import Cell, Column, line, print_json, print_lines, print_table, tell, when
-from memctl.cli.say import say, told
 
 _STYLES: dict[str, Literal["green", "yellow", "red", "dim"]] = {
     "trusted": "green", "active": "yellow", "weak": "red", "retired": "dim", "seen": "dim",

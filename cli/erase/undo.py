@@ -34,8 +34,8 @@ def undo(id: str, why: str, as_json: bool) -> None:
     \b
     memctl undo 8eb0a7c5
     """
-    from memctl.cli.asking import running
-    from memctl.cli.say import say, told
+    from memctl.cli.ask.record import say, told
+    from memctl.cli.connection import running
 
     with running() as client:
         event = client.get(f"/v1/events/{id}")

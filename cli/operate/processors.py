@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from memctl.cli.asking import NOTHING_FOUND
+from memctl.cli.connection import NOTHING_FOUND
 from memctl.cli.output import line, print_json, print_lines, tell, when
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def consolidate(preview: bool, force: bool, undo: str | None, log_: bool, limit:
     if sum((preview or force, undo is not None, log_)) > 1:
         raise click.UsageError("--undo and --log stand alone")
     if undo is not None:
-        from memctl.cli.say import say, told
+        from memctl.cli.ask.record import say, told
 
         told(say("undo_consolidation", change=undo), as_json, "taken back")
         return
@@ -81,7 +81,7 @@ def _verb(change: Change) -> str:
 
 
 def _log(limit: int, as_json: bool) -> None:
-    from memctl.cli.asking import running
+    from memctl.cli.connection import running
 
     with running() as client:
         items = client.get("/v1/consolidation", {"limit": limit})["items"]
@@ -173,7 +173,7 @@ def costs(limit: int, as_json: bool) -> None:
     \b
     memctl costs
     """
-    from memctl.cli.asking import running
+    from memctl.cli.connection import running
 
     with running() as client:
         told = client.get("/v1/costs", {"limit": limit})

@@ -7,9 +7,9 @@ from typing import Any
 
 import click
 
-from memctl.cli.asking import NOTHING_FOUND, SHORT_ID, looking_back, placed, reading, running
+from memctl.cli.ask.record import say, told
+from memctl.cli.connection import NOTHING_FOUND, SHORT_ID, looking_back, placed, reading, running
 from memctl.cli.output import Cell, Column, line, print_json, print_lines, print_table, safe, tell, when
-from memctl.cli.say import say, told
 from memctl.domain.support.errors import MemctlError
 from memctl.domain.support.wording import span
 

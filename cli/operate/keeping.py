@@ -120,7 +120,7 @@ def export(file: Path | None, session: str | None, project: str | None) -> None:
     import sys
 
     from memctl.api.write.exporting import export as write
-    from memctl.cli.asking import placed
+    from memctl.cli.connection import placed
     from memctl.infra.data_dir import open_private
     from memctl.infra.database import connect
     from memctl.infra.settings import load_settings

@@ -232,7 +232,7 @@ def _connected() -> Iterator[tuple[Settings, Connection, Any]]:
 
 
 def _whole(project: str | None) -> str:
-    from memctl.cli.asking import placed
+    from memctl.cli.connection import placed
 
     return placed(project)["project"] or ""
 

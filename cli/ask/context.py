@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from memctl.cli.asking import NOTHING_FOUND, SHORT_ID, looking_back, placed, running
+from memctl.cli.connection import NOTHING_FOUND, SHORT_ID, looking_back, placed, running
 from memctl.cli.output import cut, line, print_json, tell, when
 
 WIDTH = 100

@@ -6,10 +6,10 @@ from typing import Any, Literal
 
 import click
 
-from memctl.cli.asking import SHORT_ID, reading
+from memctl.cli.ask.record import say, told
+from memctl.cli.connection import SHORT_ID, reading
 from memctl.cli.output import Cell, Column, line, print_lines, when
 from memctl.cli.pages import print_page
-from memctl.cli.say import say, told
 from memctl.domain.support.wording import span
 
 OUTCOMES: dict[str, Literal["green", "red", "yellow"]] = {"success": "green", "failure": "red", "partial": "yellow"}

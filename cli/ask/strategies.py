@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from memctl.cli.asking import NOTHING_FOUND, SHORT_ID, placed, reading, running
+from memctl.cli.connection import NOTHING_FOUND, SHORT_ID, placed, reading, running
 from memctl.cli.output import line, print_json, tell
 
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import click
 
-from memctl.cli.asking import NOTHING_FOUND, looking_back, placed, reading, running
+from memctl.cli.ask.read import print_bug, print_found
+from memctl.cli.connection import NOTHING_FOUND, looking_back, placed, reading, running
 from memctl.cli.output import print_json, print_lines, tell
 from memctl.cli.pages import tell_scope
-from memctl.cli.read import print_bug, print_found
 
 KINDS = ("similar_error", "how_to", "convention", "past_approach")
 

@@ -1,0 +1,1 @@
+"""Verbs that ask memory, and those that record what a person or an agent states."""

@@ -1,0 +1,1 @@
+"""Verbs by which sessions come in: hooks, transcripts, imports, and what installs or silences them."""

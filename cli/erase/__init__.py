@@ -1,0 +1,1 @@
+"""Verbs that erase, and that take a statement back."""

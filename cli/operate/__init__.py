@@ -1,0 +1,1 @@
+"""Verbs for whoever runs memctl: processes, status, rebuilds, proofs, backups and keys."""
