@@ -6,7 +6,7 @@ import msgspec
 
 from memctl.domain.events.facts import InsightKind
 from memctl.domain.events.feedback import KnowledgeRejected, KnowledgeVerified
-from memctl.domain.knowledge.graduation import Check, Standing, checks_of, missing_of, warrant_of
+from memctl.domain.knowledge.graduation import Check, ClaimSupport, checks_of, missing_of, warrant_of
 from memctl.domain.support.bounded import clipped, newest
 from memctl.projections.insights import Insight, Saying
 from memctl.projections.kernel import Changed, Recorded, projection
@@ -96,7 +96,7 @@ def _made(key: str, insight: Insight | None, verdicts: tuple[Verdict, ...]) -> C
     # Only people settle what holds; an agent's word is kept, and counts for nothing here.
     last = next((verdict for verdict in verdicts if verdict.by == "user"), None)
     found = insight or Insight(id=key, kind="fact", canonical="", polarity=0, everywhere=False, location="")
-    standing = Standing(
+    standing = ClaimSupport(
         kind=found.kind,
         text=found.text,
         tier=found.tier,

@@ -15,7 +15,7 @@ from memctl.domain.support.outcomes import Kept, moving_average, with_outcome
 from memctl.projections.kernel import Recorded, projection
 
 
-class Regard(msgspec.Struct, frozen=True, kw_only=True):
+class MemoryFeedback(msgspec.Struct, frozen=True, kw_only=True):
     """`usefulness` is the moving average of the newest 32 ratings (0 to 1, beginning at 0.5).
 
     `verdict` is what a person last said of it: that it holds (True) or does not; None where nobody did.
@@ -67,11 +67,11 @@ def _about(said: Said) -> str | tuple[str, ...]:
     return clipped(about, 512)
 
 
-@projection(row=Regard, key=_about, indexes=(("pinned", "pinned_since"),))
-def regard(row: Regard | None, said: Said) -> Regard:
+@projection(row=MemoryFeedback, key=_about, indexes=(("pinned", "pinned_since"),))
+def regard(row: MemoryFeedback | None, said: Said) -> MemoryFeedback:
     """What is thought of memories: ratings, which are pinned, which a person confirmed or rejected, and how work went
     in which they were told."""
-    row = row or Regard()
+    row = row or MemoryFeedback()
     if isinstance(said, MemoriesFollowed):
         return _followed(row, said)
     payload, event = said.payload, said.event
@@ -96,7 +96,7 @@ def regard(row: Regard | None, said: Said) -> Regard:
             return msgspec.structs.replace(row, verdict=isinstance(payload, KnowledgeVerified), verdict_at=at)
 
 
-def _followed(row: Regard, said: MemoriesFollowed) -> Regard:
+def _followed(row: MemoryFeedback, said: MemoriesFollowed) -> MemoryFeedback:
     row = msgspec.structs.replace(row, recalls=row.recalls + 1)
     worth = _WORTH.get(said.outcome)
     if worth is None:

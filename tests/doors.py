@@ -15,7 +15,7 @@ from data_dirs import used
 from histories import drained
 
 from memctl.api.reading.reader import Reader, Readers, reader_of
-from memctl.api.write.command_handler import Commands
+from memctl.api.write.command_handler import CommandHandler
 from memctl.infra.database import Connection, connect
 from memctl.infra.settings import load_settings
 
@@ -24,7 +24,7 @@ from memctl.infra.settings import load_settings
 class Door:
     """A database, the door for commands to it, and the way to see what came of them."""
 
-    commands: Commands
+    commands: CommandHandler
     connection: Connection
     url: str
     location: str
@@ -53,7 +53,7 @@ def door_to(server: str, template: str, data_dir: Path, *, location: str) -> Ite
         here.setenv("MEMCTL_DATABASE_URL", url)
         settings = load_settings()
         readers = Readers(url, settings.space)
-        commands = Commands(settings, readers)
+        commands = CommandHandler(settings, readers)
         with connect(url, name="test") as connection:
             yield Door(commands, connection, url, location)
         commands.close()

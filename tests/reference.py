@@ -148,14 +148,14 @@ def described_api() -> dict[str, Any]:
     from memctl.api.search.engine import Engine
     from memctl.api.server.application import application
     from memctl.api.viewer.sign_in import Browsers
-    from memctl.api.write.command_handler import Commands
-    from memctl.api.write.remote_ingest import Deliveries
+    from memctl.api.write.command_handler import CommandHandler
+    from memctl.api.write.remote_ingest import RemoteIngest
     from memctl.infra.embedders import NONE, Embedders
     from memctl.infra.settings import load_settings
 
     readers = Readers("postgresql://nowhere", "default")
     engine, settings = Engine("", "", Embedders(NONE), "default"), load_settings()
-    doors, deliveries = Commands(settings, readers), Deliveries(settings, readers)
+    doors, deliveries = CommandHandler(settings, readers), RemoteIngest(settings, readers)
     app = application(readers, engine, doors, Browsers("none"), deliveries)
     found: dict[str, Any] = app.openapi()
     return found

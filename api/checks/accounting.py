@@ -25,7 +25,7 @@ Progress = Callable[[Path, int], None]
 """Told the file and the bytes of it just read."""
 
 
-class Line(msgspec.Struct, frozen=True):
+class TranscriptLine(msgspec.Struct, frozen=True):
     """A place in a transcript. Line 0: the file."""
 
     file: str
@@ -55,8 +55,8 @@ class Ledger(msgspec.Struct):
     forgotten: int = 0
     """Lines with events that were forgotten, and are not to be in the log."""
     missing: int = 0
-    missing_named: list[Line] = msgspec.field(default_factory=list)
-    gone: list[Line] = msgspec.field(default_factory=list)
+    missing_named: list[TranscriptLine] = msgspec.field(default_factory=list)
+    gone: list[TranscriptLine] = msgspec.field(default_factory=list)
     """Files that were read once, and are not there any more or cannot be read: nothing can be said of their lines."""
 
 
@@ -100,7 +100,7 @@ def account(
                 spans = passed_over.of(checkpoints.name_of(path)) if passed_over is not None else []
                 _read(path, transcript, checkpoint, spans, looking, progress)
         except OSError as problem:
-            ledger.gone.append(Line(str(path), 0, problem.strerror or str(problem)))
+            ledger.gone.append(TranscriptLine(str(path), 0, problem.strerror or str(problem)))
     looking.settle()
     return ledger
 
@@ -110,13 +110,13 @@ def _named_files(named: Iterable[Path], ledger: Ledger) -> list[tuple[Path, Chec
     found: list[tuple[Path, Checkpoint | None]] = []
 
     def refused(path: Path, why: OSError) -> None:
-        ledger.gone.append(Line(str(path), 0, why.strerror or str(why)))
+        ledger.gone.append(TranscriptLine(str(path), 0, why.strerror or str(why)))
 
     for path in named:
         before = len(found) + len(ledger.gone)
         found += [(each, None) for each in discover([path], refused=refused)]
         if len(found) + len(ledger.gone) == before:
-            ledger.gone.append(Line(str(path), 0, "no transcript is there"))
+            ledger.gone.append(TranscriptLine(str(path), 0, "no transcript is there"))
     return found
 
 
@@ -124,7 +124,9 @@ def _known_files(known: dict[str, Checkpoint], ledger: Ledger) -> list[tuple[Pat
     found: list[tuple[Path, Checkpoint | None]] = []
     for name, checkpoint in sorted(known.items()):
         if name.startswith("blake2b:"):
-            ledger.gone.append(Line(name, 0, "its path is too long to have been noted; name it to have it read"))
+            ledger.gone.append(
+                TranscriptLine(name, 0, "its path is too long to have been noted; name it to have it read")
+            )
         else:
             found.append((Path(name), checkpoint))
     return found
@@ -140,7 +142,7 @@ def _read(
 ) -> None:
     reader = sniff_head(transcript.file)
     if reader is None:
-        looking.ledger.gone.append(Line(str(path), 0, "is no transcript any more"))
+        looking.ledger.gone.append(TranscriptLine(str(path), 0, "is no transcript any more"))
         return
     looking.ledger.files += 1
     format = reader(path)
@@ -213,7 +215,7 @@ class _LookUp:
                 continue
             self.ledger.missing += 1
             if len(self.ledger.missing_named) < self._keep:
-                self.ledger.missing_named.append(Line(str(path), parsed.number, ", ".join(lacking)))
+                self.ledger.missing_named.append(TranscriptLine(str(path), parsed.number, ", ".join(lacking)))
 
 
 def spool_state(folder: Path) -> Spool:

@@ -72,7 +72,7 @@ class Event(msgspec.Struct, frozen=True):
     session: str
 
 
-class Shown(msgspec.Struct, frozen=True):
+class ShownLetter(msgspec.Struct, frozen=True):
     """A dead letter with the event it is about, where its source is one."""
 
     letter: Letter
@@ -91,7 +91,7 @@ class Halted(msgspec.Struct, frozen=True):
     attempts: int
 
 
-class Standing(msgspec.Struct, frozen=True):
+class LettersStatus(msgspec.Struct, frozen=True):
     """What does not go on: dead letters, shards that stand still, and writers that hold back the mark."""
 
     letters: list[Letter]
@@ -99,21 +99,21 @@ class Standing(msgspec.Struct, frozen=True):
     writers: list[SlowWriter]
 
 
-def standing(reader: Reader) -> Standing:
+def standing(reader: Reader) -> LettersStatus:
     """What is parked in this space, and the shards and writers for which others wait."""
     halted = [
         Halted(h.stage, h.shard, h.position, h.error, h.message, h.since.isoformat(), h.attempts)
         for h in dead_letters.halts(reader.connection, reader.live)
     ]
-    return Standing([_view(letter) for letter in _letters(reader)], halted, slow_writers(reader.connection))
+    return LettersStatus([_view(letter) for letter in _letters(reader)], halted, slow_writers(reader.connection))
 
 
-def show(reader: Reader, id: int) -> Shown:
+def show(reader: Reader, id: int) -> ShownLetter:
     """One letter. Raises: NoSuchLetter."""
     letter = _letter(reader, id)
     found = read_headers(reader.connection, reader.space_id, [letter.fault.source])
     event = Event(**found[letter.fault.source]) if letter.fault.source in found else None
-    return Shown(_view(letter), event)
+    return ShownLetter(_view(letter), event)
 
 
 def retry(reader: Reader, ids: Sequence[int] = ()) -> list[Letter]:
@@ -164,7 +164,7 @@ def leave_out(
 
 
 def _record(settings: Settings, source: UUID, target: Target, reason: str) -> None:
-    from memctl.api.write.event_writer import Intake
+    from memctl.api.write.event_writer import EventWriter
 
     of_rows = bool(target.projection)
     event = NewEvent(
@@ -178,7 +178,7 @@ def _record(settings: Settings, source: UUID, target: Target, reason: str) -> No
         dedupe_key=f"skip:{derived_id(f'{source} {target.id}')}",
         actor="user",
     )
-    with Intake(settings) as intake:
+    with EventWriter(settings) as intake:
         if not read_headers(intake.connection, intake.space_id, [event_id_of(intake.space_id, event.dedupe_key)]):
             intake.record([event])
 

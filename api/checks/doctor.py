@@ -16,7 +16,7 @@ from memctl.infra.settings import load_settings
 
 if TYPE_CHECKING:
     from memctl.infra.database import Connection
-    from memctl.infra.embedded.instance import Status
+    from memctl.infra.embedded.instance import InstanceStatus
     from memctl.infra.hooks.remote_progress import Seen
     from memctl.infra.settings_model import Settings
 
@@ -66,7 +66,7 @@ def examine() -> Iterator[Check]:
         yield from attempted(part, checks)
 
 
-def _data_directory(settings: Settings, found: Status) -> Iterator[Check]:
+def _data_directory(settings: Settings, found: InstanceStatus) -> Iterator[Check]:
     folder = settings.data_dir
     yield check("data directory", "place", f"{folder} [{settings.origin('data_dir')}]")
     if not folder.is_dir():
@@ -103,7 +103,7 @@ def _open_to_others(folder: Path) -> Iterator[str]:
             yield f"{path} is open to others: {stat.S_IMODE(status.st_mode):04o}"
 
 
-def _programs(settings: Settings, found: Status) -> Iterator[Check]:
+def _programs(settings: Settings, found: InstanceStatus) -> Iterator[Check]:
     if found.elsewhere:
         yield skipped("programs", "supervisor", "every server is one of your own; what works on them runs by itself")
         return
@@ -285,7 +285,7 @@ def _embedder(settings: Settings) -> Iterator[Check]:
     yield check("embedder", "model", f"{embedder.name}, loaded in {time.monotonic() - began:.1f} s", wrong)
 
 
-def _doors(settings: Settings, found: Status) -> Iterator[Check]:
+def _doors(settings: Settings, found: InstanceStatus) -> Iterator[Check]:
     """Who can reach memctl: its sockets, and the ports that its own processes listen on."""
     import socket
 

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from memctl.api.checks import dead_letters
-from memctl.api.checks.dead_letters import Standing
+from memctl.api.checks.dead_letters import LettersStatus
 from memctl.api.queries import stats
 from memctl.api.reading.reader import Reader
 from memctl.domain.support.wording import span
@@ -21,7 +21,7 @@ from memctl.infra import queue
 from memctl.infra.log.mark import mark_age
 from memctl.infra.readmodels import processor_work as processing
 from memctl.infra.readmodels import rebuilds
-from memctl.infra.readmodels.rebuilds import Progress
+from memctl.infra.readmodels.rebuilds import RebuildProgress
 from memctl.infra.vectors import outbox
 
 if TYPE_CHECKING:
@@ -99,13 +99,13 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
     to_embed: int
     filling: outbox.Filling | None = None
     """The model that is to serve, where there is one."""
-    standing: Standing
+    standing: LettersStatus
     behind: Behind | None = None
     servers: Servers = Servers()
-    processors: tuple[processing.Standing, ...] = ()
-    replay: Progress | None = None
+    processors: tuple[processing.WorkState, ...] = ()
+    replay: RebuildProgress | None = None
     """The one that is under way."""
-    ended: Progress | None = None
+    ended: RebuildProgress | None = None
     """The last one that has ended."""
     sizes: dict[str, int]
 
@@ -132,7 +132,7 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
         return self.ended is not None and self.ended.status == "failed"
 
 
-def last_replay(reader: Reader) -> Progress | None:
+def last_replay(reader: Reader) -> RebuildProgress | None:
     """The last one that has ended; a look at the past is none."""
     replays = rebuilds.progress(reader.connection, LATEST, past=False)
     return next((each for each in replays if each.ended_at is not None), None)
@@ -207,7 +207,7 @@ def _troubles(found: Health) -> Iterator[Trouble]:
             )  # fmt: skip
 
 
-def _parked(standing: Standing) -> Iterator[Trouble]:
+def _parked(standing: LettersStatus) -> Iterator[Trouble]:
     for letter in standing.letters[:MOST_NAMED]:
         about = f"event {letter.source}" if letter.stage == 1 else f"source {letter.row or letter.source}"
         yield Trouble(

@@ -8,7 +8,7 @@ from uuid import UUID, uuid4
 
 import msgspec
 
-from memctl.api.write.event_writer import Intake
+from memctl.api.write.event_writer import EventWriter
 from memctl.domain.events.erasure import Scope
 from memctl.domain.events.event import Event, NewEvent, Position
 from memctl.domain.events.skipping import Undecodable
@@ -56,7 +56,7 @@ def redact_past(settings: Settings, *, dry: bool = False, tell: Callable[[str], 
     cut: Counter[str] = Counter()
     looked_at, changed = 0, 0
     with (
-        Intake(settings) as intake,
+        EventWriter(settings) as intake,
         outages(),
         connect(settings.require("database_url"), name="memctl redact") as log,
         advisory_lock(log, LOCK) as mine,

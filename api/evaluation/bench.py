@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from uuid import NAMESPACE_URL, UUID, uuid5
 
 from memctl.api.evaluation import Asked, Dataset, Passage
-from memctl.api.reading.consolidation_status import Apart
+from memctl.api.reading.consolidation_status import ConsolidationStatus
 from memctl.api.reading.places import Places
 from memctl.api.search.candidates import ALL_ON, Switches, Wanted
 from memctl.api.search.engine import Engine, Question
@@ -32,7 +32,7 @@ from memctl.domain.support.errors import MemctlError
 from memctl.domain.support.text import sparse
 from memctl.projections.memories import of_turn
 from memctl.projections.memory_rows import Memory
-from memctl.projections.regard import Regard
+from memctl.projections.regard import MemoryFeedback
 from memctl.projections.vector_points import VectorPoint, of_memory, point_id
 
 if TYPE_CHECKING:
@@ -102,10 +102,10 @@ class Bench:
     def stale(self, rows: Iterable[Memory]) -> set[str]:
         return set()
 
-    def regards(self, memories: Sequence[str]) -> dict[str, Regard]:
+    def regards(self, memories: Sequence[str]) -> dict[str, MemoryFeedback]:
         return {}
 
-    def standings(self, rows: Iterable[Memory]) -> dict[str, Apart]:
+    def standings(self, rows: Iterable[Memory]) -> dict[str, ConsolidationStatus]:
         return {}
 
     # --- asking ---

@@ -20,7 +20,7 @@ from memctl.infra.database import connect, outages
 from memctl.infra.log.mark import mark, position_at
 from memctl.infra.readmodels import as_of_snapshots as glances
 from memctl.infra.readmodels import generations
-from memctl.infra.readmodels.as_of_snapshots import Glance
+from memctl.infra.readmodels.as_of_snapshots import AsOfSnapshot
 from memctl.infra.settings import Settings
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class NotBuilt(MemctlError):
 
     position: int
 
-    def __init__(self, glance: Glance) -> None:
+    def __init__(self, glance: AsOfSnapshot) -> None:
         super().__init__(position=glance.position)
         self.glance = glance
 
@@ -131,7 +131,7 @@ async def not_built(_: Request, why: Exception) -> Response:
     return Response(_told(why.glance), 202, headers, media_type="application/json")
 
 
-def _told(glance: Glance) -> bytes:
+def _told(glance: AsOfSnapshot) -> bytes:
     return orjson.dumps(
         {"id": glance.id, "status": glance.status, "position": glance.position, "message": glance.message}
     )

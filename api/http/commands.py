@@ -9,7 +9,7 @@ import orjson
 from fastapi import APIRouter, Header, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
-from memctl.api.write.command_handler import LONGEST_KEY, Commands
+from memctl.api.write.command_handler import LONGEST_KEY, CommandHandler
 from memctl.domain.events.command import Command, commands
 
 Key = Annotated[
@@ -24,7 +24,7 @@ Key = Annotated[
 ]
 
 
-def routes(doors: Commands) -> APIRouter:
+def routes(doors: CommandHandler) -> APIRouter:
     """A route for each command. The answer says which event it became, and whether it had been before."""
     router = APIRouter(tags=["commands"])
     for name, cls in commands().items():
@@ -37,7 +37,7 @@ def routes(doors: Commands) -> APIRouter:
     return router
 
 
-def _door(doors: Commands, name: str) -> Any:
+def _door(doors: CommandHandler, name: str) -> Any:
     async def carry_out(request: Request, key: Key) -> Response:
         body = await request.body()
         done = await run_in_threadpool(doors.carry_out, name, body, key)

@@ -10,10 +10,10 @@ from fastapi import APIRouter, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
 from memctl.api.http.openapi import described
-from memctl.api.write.remote_ingest import Deliveries, Delivery
+from memctl.api.write.remote_ingest import Delivery, RemoteIngest
 
 
-def routes(deliveries: Deliveries) -> APIRouter:
+def routes(deliveries: RemoteIngest) -> APIRouter:
     """One route. Sent again, what was kept is told as `duplicate`: no key is needed but those of the events."""
     router = APIRouter(tags=["log"])
 

@@ -13,24 +13,24 @@ from fastapi import APIRouter, Header, Path, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from starlette.background import BackgroundTask
 
-from memctl.api.assist.recall import Told, recall
+from memctl.api.assist.recall import Injection, recall
 from memctl.api.reading.caller import CALLER, OWNER, Caller
 from memctl.api.reading.pages import projection_named, rows_unseen
 from memctl.api.reading.places import limits_of, places_of, visible
 from memctl.api.reading.reader import Reader, Readers
 from memctl.api.search.engine import Engine
-from memctl.api.write.command_handler import Commands
+from memctl.api.write.command_handler import CommandHandler
 from memctl.domain.events.event import Micros, NewEvent
 from memctl.domain.events.observations import Agent, event_id_of, hook_key, session_stream
 from memctl.domain.events.recalls import MemoryRecalled, held_back
-from memctl.infra.hooks.capture_policy import Silence
+from memctl.infra.hooks.capture_policy import CapturePolicy
 from memctl.infra.transcripts.fields import string
 from memctl.infra.transcripts.hook_dialects import answer, place_of, read_asked
 
 log = logging.getLogger("memctl.api")
 
 
-def routes(readers: Readers, engine: Engine, doors: Commands, silence: Silence) -> APIRouter:
+def routes(readers: Readers, engine: Engine, doors: CommandHandler, silence: CapturePolicy) -> APIRouter:
     """One route. 204 where there is nothing to tell, which is most of the time."""
     router = APIRouter(tags=["hooks"])
 
@@ -51,7 +51,7 @@ def routes(readers: Readers, engine: Engine, doors: Commands, silence: Silence) 
         if silence.off("recall", session, here if caller == OWNER else ""):
             return Response(status_code=204)
 
-        def look(reader: Reader) -> tuple[Told, int, bool]:
+        def look(reader: Reader) -> tuple[Injection, int, bool]:
             places = places_of(reader, None, string(payload.get("cwd")) or None)
             stream = session_stream(agent, session)
             told = recall(reader, engine, name, payload, stream, places, datetime.now().astimezone())
@@ -89,7 +89,7 @@ def _may_tell(reader: Reader, caller: Caller, stream: str, location: str) -> boo
 
 
 def _recalled(
-    agent: str, space_id: int, delivery: str, hook: str, payload: dict[str, Any], told: Told, *, withheld: bool
+    agent: str, space_id: int, delivery: str, hook: str, payload: dict[str, Any], told: Injection, *, withheld: bool
 ) -> NewEvent | None:
     session, location = place_of(payload)
     if not session:
@@ -111,7 +111,7 @@ def _recalled(
     )
 
 
-def _record(doors: Commands, event: NewEvent | None) -> None:
+def _record(doors: CommandHandler, event: NewEvent | None) -> None:
     if event is None:
         return
     try:

@@ -105,7 +105,7 @@ def _reached(reader: Reader) -> tuple[int, int, int, int]:
     return (found["last_position"], lowest, *outbox.backlog(reader.connection, reader.live.stage2))
 
 
-class Told:
+class AddedHeaders:
     """Adds to an answer what its dependencies had to tell."""
 
     def __init__(self, app: ASGIApp) -> None:

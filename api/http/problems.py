@@ -23,7 +23,7 @@ from memctl.api.write.remote_ingest import BadDelivery, OfAnotherVersion
 from memctl.domain.events.command import MalformedCommand
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.database import DatabaseUnavailable
-from memctl.infra.readmodels.as_of_snapshots import TooManyGlances
+from memctl.infra.readmodels.as_of_snapshots import TooManySnapshots
 from memctl.infra.vectors import VectorStoreUnavailable
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def status_of(why: MemctlError) -> int:
         return 409
     if isinstance(why, OtherSpace):
         return 421
-    if isinstance(why, TooManyGlances):
+    if isinstance(why, TooManySnapshots):
         return 429
     return 503 if isinstance(why, _LATER) else _STATUS_OF_EXIT.get(why.exit_code, 500)
 

@@ -18,7 +18,7 @@ from memctl.api.reading.pages import (
     projection_named,
     several,
     table_of,
-    told_to,
+    visible_to_caller,
 )
 from memctl.api.reading.places import Places, projects_of
 from memctl.api.reading.reader import Reader
@@ -169,7 +169,7 @@ def _of_types(reader: Reader, types: Sequence[str], places: Places) -> list[str]
 
 
 def _there(reader: Reader, p: Projection, places: Places) -> list[Condition]:
-    return [Condition(sql.SQL("space_id = %s"), (reader.space_id,)), *told_to(reader, p), *met_in(p, places)]
+    return [Condition(sql.SQL("space_id = %s"), (reader.space_id,)), *visible_to_caller(reader, p), *met_in(p, places)]
 
 
 def _hits(reader: Reader, found: Sequence[Likeness]) -> list[BugHit]:

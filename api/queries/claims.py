@@ -23,7 +23,7 @@ from memctl.api.reading.pages import (
     projection_named,
     several,
     table_of,
-    told_to,
+    visible_to_caller,
     within,
 )
 from memctl.api.reading.places import Places, projects_of
@@ -167,7 +167,7 @@ def _claims_alike(
     where, asked = all_of(
         [
             Condition(sql.SQL("space_id = %s"), (reader.space_id,)),
-            *told_to(reader, p),
+            *visible_to_caller(reader, p),
             *either([Condition(alike, values), these]),
         ]
     )

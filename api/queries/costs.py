@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from memctl.api.reading.reader import Reader
 from memctl.infra.llm import budget
 from memctl.infra.readmodels import processor_work as processing
-from memctl.infra.readmodels.processor_work import Standing
+from memctl.infra.readmodels.processor_work import WorkState
 
 if TYPE_CHECKING:
     from memctl.infra.settings_model import Llm
@@ -32,6 +32,6 @@ def allowance(reader: Reader, llm: Llm) -> dict[str, dict[str, float | int]]:
     }
 
 
-def standings(reader: Reader) -> list[Standing]:
+def standings(reader: Reader) -> list[WorkState]:
     """Every processor that has worked."""
     return processing.standings(reader.connection, reader.space_id)

@@ -30,7 +30,7 @@ from memctl.api.reading.pages import (
     projection_named,
     several,
     table_of,
-    told_to,
+    visible_to_caller,
     within,
 )
 from memctl.api.reading.places import Places, limits_of, projects_of
@@ -165,7 +165,7 @@ def session_streams(reader: Reader, wanted: str, limit: int) -> list[str]:
         sql.SQL("space_id = %s AND (key = %s OR starts_with(split_part(key, '/', 3), %s))"),
         (reader.space_id, wanted, wanted),
     )
-    where, values = all_of([among, *told_to(reader, p)])
+    where, values = all_of([among, *visible_to_caller(reader, p)])
     found = reader.connection.execute(
         sql.SQL(
             "SELECT key, key = %s OR split_part(key, '/', 3) = %s FROM {} WHERE {} ORDER BY 2 DESC, 1 LIMIT %s"

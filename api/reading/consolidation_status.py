@@ -15,7 +15,7 @@ from memctl.projections.consolidated import Consolidated
 from memctl.projections.memory_rows import Memory
 
 
-class Apart(msgspec.Struct, frozen=True):
+class ConsolidationStatus(msgspec.Struct, frozen=True):
     """Of the memory `id`: the one it is told as (itself, where it was not merged), what took its place, what
     contradicts it, and whether it was pruned."""
 
@@ -36,16 +36,16 @@ class Apart(msgspec.Struct, frozen=True):
         return bool(self.successor or self.at_odds)
 
 
-def standings(reader: Reader, memories: Iterable[Memory]) -> dict[str, Apart]:
+def standings(reader: Reader, memories: Iterable[Memory]) -> dict[str, ConsolidationStatus]:
     """How these memories stand, by id; those of which nothing was recorded are left out."""
     by_id = {memory.id: memory for memory in memories}
     found: dict[str, Consolidated] = several(reader, projection_named("consolidated"), list(by_id))
     return {id: _standing(by_id[id], row) for id, row in found.items()}
 
 
-def _standing(memory: Memory, row: Consolidated) -> Apart:
+def _standing(memory: Memory, row: Consolidated) -> ConsolidationStatus:
     digest = text_digest(memory.text)
-    return Apart(
+    return ConsolidationStatus(
         memory.id,
         row.keeper_of(memory.id, digest) or memory.id,
         row.successor_of(memory.id, digest),
@@ -54,7 +54,7 @@ def _standing(memory: Memory, row: Consolidated) -> Apart:
     )
 
 
-def without_repeats(ids: Iterable[str], found: Mapping[str, Apart]) -> list[str]:
+def without_repeats(ids: Iterable[str], found: Mapping[str, ConsolidationStatus]) -> list[str]:
     """The ids in their order, without what was pruned, and of memories that are told as one only the first."""
     told: set[str] = set()
     kept = []

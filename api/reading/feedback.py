@@ -18,14 +18,14 @@ from memctl.api.reading.pages import (
     projection_named,
     several,
     table_of,
-    told_to,
+    visible_to_caller,
     within,
 )
 from memctl.api.reading.places import Places
 from memctl.api.reading.reader import Reader
 from memctl.domain.knowledge.memory import MemoryKind, memory_id
 from memctl.projections.memory_rows import Memory
-from memctl.projections.regard import Regard
+from memctl.projections.regard import MemoryFeedback
 
 MOST_PINNED = 50
 """Pinned memories that are looked through, those pinned last first."""
@@ -33,7 +33,7 @@ MOST_PINNED = 50
 R = TypeVar("R")
 
 
-def regards(reader: Reader, memories: Sequence[str]) -> dict[str, Regard]:
+def regards(reader: Reader, memories: Sequence[str]) -> dict[str, MemoryFeedback]:
     """What was said of memories, by their id; those that nobody spoke of are left out."""
     return several(reader, projection_named("regard"), memories)
 
@@ -52,7 +52,7 @@ def pinned(reader: Reader, places: Places) -> list[Memory]:
     p, memories = projection_named("regard"), projection_named("memories")
     here = either([*within(memories, places, or_everywhere=True), *met_in(memories, places)])
     wanted = equal(p, "pinned", True)
-    if among := [*told_to(reader, memories), *here]:
+    if among := [*visible_to_caller(reader, memories), *here]:
         where, values = all_of([Condition(sql.SQL("space_id = %s"), (reader.space_id,)), *among])
         there = sql.SQL("key IN (SELECT key FROM {} WHERE {})").format(table_of(reader, memories), where)
         wanted.append(Condition(there, values))

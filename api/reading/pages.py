@@ -121,7 +121,7 @@ def met_in(p: Projection, places: Places) -> list[Condition]:
     return [Condition(sql.SQL(f"EXISTS ({_LISTED} = ANY(%s::text[]))"), (list(places.locations),))]
 
 
-def told_to(reader: Reader, p: Projection) -> list[Condition]:
+def visible_to_caller(reader: Reader, p: Projection) -> list[Condition]:
     """The caller may see the row, as far as its locations' names tell (`memctl.api.reading.places.visible` says all of
     it): asked of the database, so that what others did takes no room in a page."""
     limits = limits_of(reader)
@@ -153,7 +153,7 @@ def page(
     """
     limit = max(1, min(limit, longest))
     by = field_of(p, order)
-    asked = [Condition(sql.SQL("space_id = %s"), (reader.space_id,)), *told_to(reader, p), *conditions]
+    asked = [Condition(sql.SQL("space_id = %s"), (reader.space_id,)), *visible_to_caller(reader, p), *conditions]
     if cursor is not None:
         asked.append(Condition(sql.SQL("({}, key) < (%s, %s)").format(by), _opened(cursor)))
     where, values = all_of(asked)
@@ -197,7 +197,7 @@ def keys_from(reader: Reader, p: Projection, prefix: str, limit: int) -> list[st
     among = Condition(
         sql.SQL("space_id = %s AND key >= %s AND key < %s"), (reader.space_id, prefix, prefix + "\U0010ffff")
     )
-    where, values = all_of([among, *told_to(reader, p)])
+    where, values = all_of([among, *visible_to_caller(reader, p)])
     found = reader.connection.execute(
         sql.SQL("SELECT key FROM {} WHERE {} ORDER BY key LIMIT %s").format(table_of(reader, p), where),
         [*values, limit],

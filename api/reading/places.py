@@ -14,7 +14,7 @@ from memctl.domain.projects.key_limits import Limits
 from memctl.domain.support.bounded import LOCATIONS
 from memctl.infra.readmodels.known_projects import known_places, known_projects
 from memctl.projections.project_words import ProjectWords
-from memctl.projections.regard import Regard
+from memctl.projections.regard import MemoryFeedback
 
 EVERYWHERE = "*"
 
@@ -66,7 +66,7 @@ def visible(reader: Reader, row: Any) -> bool:
         return True
     told = locations_told(row)
     if told is None:
-        return isinstance(row, Regard | ProjectWords)
+        return isinstance(row, MemoryFeedback | ProjectWords)
     # A list that is full may have pushed out what was met elsewhere.
     return bool(told) and len(told) < LOCATIONS and limits.locations.issuperset(told)
 

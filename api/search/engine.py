@@ -18,7 +18,7 @@ import msgspec
 from psycopg import sql
 
 from memctl.api.queries import bugs
-from memctl.api.reading.consolidation_status import Apart, standings, without_repeats
+from memctl.api.reading.consolidation_status import ConsolidationStatus, standings, without_repeats
 from memctl.api.reading.evidence import events_of, evidence_of
 from memctl.api.reading.feedback import regards
 from memctl.api.reading.pages import projection_named, several, table_of
@@ -39,8 +39,8 @@ from memctl.domain.retrieval.ranking import (
     Candidate,
     Known,
     Profile,
+    RankingFeatures,
     Scored,
-    Standing,
     decide,
     relevance,
     score,
@@ -54,7 +54,7 @@ from memctl.infra.vectors import models as vector_models
 from memctl.infra.vectors.models import VectorModel
 from memctl.infra.vectors.outbox import backlog, collection_of, stored_id
 from memctl.projections.memory_rows import Memory
-from memctl.projections.regard import Regard
+from memctl.projections.regard import MemoryFeedback
 from memctl.projections.vector_points import point_id
 
 MOST_RESULTS = 50
@@ -69,7 +69,7 @@ HORIZON_US = 86_400_000_000
 """A memory this much later than the question was not known when it was asked; less may be a clock that is off."""
 
 
-_UNSAID = Regard()
+_UNSAID = MemoryFeedback()
 """Of a memory that nobody spoke of."""
 
 
@@ -120,10 +120,10 @@ class Corpus(candidates.Corpus, Protocol):
     def stale(self, rows: Iterable[Memory]) -> set[str]:
         """Claims about files that have changed since the claim was last seen to hold."""
 
-    def regards(self, memories: Sequence[str]) -> Mapping[str, Regard]:
+    def regards(self, memories: Sequence[str]) -> Mapping[str, MemoryFeedback]:
         """What people said of memories, by their id; those that nobody spoke of are left out."""
 
-    def standings(self, rows: Iterable[Memory]) -> Mapping[str, Apart]:
+    def standings(self, rows: Iterable[Memory]) -> Mapping[str, ConsolidationStatus]:
         """How memories stand to each other, by their id; those of which nothing was recorded are left out."""
 
 
@@ -251,10 +251,10 @@ class _Live:
     def stale(self, rows: Iterable[Memory]) -> set[str]:
         return stale(self._reader, rows)
 
-    def regards(self, memories: Sequence[str]) -> Mapping[str, Regard]:
+    def regards(self, memories: Sequence[str]) -> Mapping[str, MemoryFeedback]:
         return regards(self._reader, memories)
 
-    def standings(self, rows: Iterable[Memory]) -> Mapping[str, Apart]:
+    def standings(self, rows: Iterable[Memory]) -> Mapping[str, ConsolidationStatus]:
         return standings(self._reader, rows)
 
     def by_words(self, words: Sequence[str], wanted: Wanted) -> dict[str, Candidate]:
@@ -315,7 +315,7 @@ def _known(
     row: Memory,
     asked: Question,
     meant: Understood,
-    said: Regard | None,
+    said: MemoryFeedback | None,
     *,
     stale: bool,
     by_named: bool | None,
@@ -334,7 +334,7 @@ def _known(
     if in_period and len(tokens(meant.content)) < 2:
         # Little else was asked for than the time, and this is of it.
         candidate = msgspec.structs.replace(candidate, matched=max(candidate.matched, row.importance))
-    standing = Standing(
+    standing = RankingFeatures(
         age_days=max(now - row.occurred_at, 0) / 86_400e6 if asked.switches.time else BOUNDED.usual_days,
         importance=row.importance,
         confidence=row.confidence,
@@ -461,7 +461,7 @@ def _why(scored: Scored, row: Memory, meant: Understood) -> str:
     return ", ".join(how)
 
 
-def _said_of(standing: Standing) -> list[str]:
+def _said_of(standing: RankingFeatures) -> list[str]:
     told = ["pinned"] if standing.pinned else []
     if standing.uses:
         told.append(f"rated {standing.usefulness:.2f}")

@@ -52,11 +52,11 @@ from memctl.api.reading.reader import AS_OF, Reader, Readers
 from memctl.api.search.engine import MOST_RESULTS, Engine, Question
 from memctl.api.viewer.sign_in import Browsers
 from memctl.api.viewer.site import not_there, site
-from memctl.api.write.command_handler import Commands
-from memctl.api.write.remote_ingest import Deliveries
+from memctl.api.write.command_handler import CommandHandler
+from memctl.api.write.remote_ingest import RemoteIngest
 from memctl.domain.knowledge.memory import MemoryKind
 from memctl.domain.retrieval.ranking import PROFILES
-from memctl.infra.hooks.capture_policy import Silence
+from memctl.infra.hooks.capture_policy import CapturePolicy
 from memctl.infra.readmodels import rebuilds
 from memctl.infra.settings_model import Llm, Settings
 
@@ -96,7 +96,7 @@ class SearchText(BaseModel):
 
 
 def application(
-    readers: Readers, engine: Engine, doors: Commands, browsers: Browsers, deliveries: Deliveries
+    readers: Readers, engine: Engine, doors: CommandHandler, browsers: Browsers, deliveries: RemoteIngest
 ) -> FastAPI:
     """The API and the viewer as an ASGI application. Whoever serves it puts `memctl.api.server.auth.Guard` before
     it."""
@@ -118,14 +118,14 @@ def application(
     app.include_router(_routes(readers, engine, doors.settings.llm), prefix=metrics.PREFIX, dependencies=reading)
     app.include_router(http_as_of.jobs(doors.settings), prefix=metrics.PREFIX)
     app.include_router(http_live.tails(readers), prefix=metrics.PREFIX)
-    app.add_middleware(http_live.Told)
+    app.add_middleware(http_live.AddedHeaders)
     app.add_middleware(http_as_of.Now)
     app.add_middleware(metrics.Timed, timings=timings)
     app.include_router(http_commands.routes(doors), prefix=metrics.PREFIX)
     app.include_router(http_events.routes(deliveries), prefix=metrics.PREFIX)
     app.include_router(http_forget.routes(doors.settings), prefix=metrics.PREFIX)
     app.include_router(http_import.routes(doors.settings), prefix=metrics.PREFIX)
-    app.include_router(http_hooks.routes(readers, engine, doors, Silence(doors.settings)), prefix=metrics.PREFIX)
+    app.include_router(http_hooks.routes(readers, engine, doors, CapturePolicy(doors.settings)), prefix=metrics.PREFIX)
     app.include_router(_callers(), prefix=metrics.PREFIX)
     app.include_router(_tickets(browsers), prefix=metrics.PREFIX)
     app.router.routes.extend(site(readers, engine, browsers, doors.settings, timings))

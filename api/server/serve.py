@@ -57,8 +57,8 @@ def run_api(settings: Settings) -> None:
     from memctl.api.server.auth import Guard, names_of
     from memctl.api.server.deadlines import Deadline, Pulse
     from memctl.api.viewer.sign_in import Browsers
-    from memctl.api.write.command_handler import Commands
-    from memctl.api.write.remote_ingest import Deliveries
+    from memctl.api.write.command_handler import CommandHandler
+    from memctl.api.write.remote_ingest import RemoteIngest
     from memctl.infra.embedders import embedders_of
 
     sys.setswitchinterval(SWITCH_S)
@@ -66,8 +66,8 @@ def run_api(settings: Settings) -> None:
     if not settings.api_token:
         raise NoToken
     readers = Readers(settings.require("database_url"), settings.space, CONNECTIONS)
-    commands = Commands(settings, readers)
-    deliveries = Deliveries(settings, readers)
+    commands = CommandHandler(settings, readers)
+    deliveries = RemoteIngest(settings, readers)
     browsers = Browsers(settings.api_token, secure=url.startswith("https:"))
     engine = Engine(settings.qdrant_url, settings.qdrant_api_key, embedders_of(settings), settings.space)
     with contextlib.ExitStack() as stack:

@@ -17,7 +17,7 @@ from memctl.api.queries.context import session_here, session_of
 from memctl.api.reading.caller import CALLER, Forbidden, drawn
 from memctl.api.reading.places import limits_of
 from memctl.api.reading.reader import Reader, Readers, reader_of
-from memctl.api.write.event_writer import Intake
+from memctl.api.write.event_writer import EventWriter
 from memctl.api.write.remote_ingest import confined
 from memctl.domain.events.command import Command, KeyReused, Kind, commands, read_command
 from memctl.domain.events.event import Event, Micros, NewEvent, Payload, Position
@@ -58,13 +58,13 @@ class Done(msgspec.Struct, frozen=True):
     recorded: dict[str, Any]
 
 
-class Commands:
+class CommandHandler:
     """Carries commands out, one at a time, over a connection that is opened with the first. For several threads."""
 
     def __init__(self, settings: Settings, readers: Readers) -> None:
         self.settings = settings
         self._readers = readers
-        self._intake: Intake | None = None
+        self._intake: EventWriter | None = None
         self._lock = threading.Lock()
 
     def carry_out(self, name: str, body: bytes, key: str) -> Done:
@@ -139,9 +139,9 @@ class Commands:
             self._intake.close()
             self._intake = None
 
-    def _opened(self) -> Intake:
+    def _opened(self) -> EventWriter:
         if self._intake is None:
-            self._intake = Intake(self.settings)
+            self._intake = EventWriter(self.settings)
         return self._intake
 
     def _with_whole_ids(self, asked: Command) -> Command:

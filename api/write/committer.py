@@ -14,11 +14,11 @@ from typing import Any, cast, get_args
 
 import msgspec
 
-from memctl.api.write.event_writer import OUTAGES, Intake, Recording
+from memctl.api.write.event_writer import OUTAGES, EventWriter, Recording
 from memctl.api.write.transcripts import TranscriptReader
 from memctl.domain.events.event import Micros, NewEvent
 from memctl.domain.events.observations import Agent
-from memctl.infra.hooks.capture_policy import Silence
+from memctl.infra.hooks.capture_policy import CapturePolicy
 from memctl.infra.hooks.spool import Delivery
 from memctl.infra.settings import Settings
 from memctl.infra.transcripts.hooks import ParsedHook, parse_hook
@@ -56,7 +56,7 @@ class Committer(threading.Thread):
         settings: Settings,
         loop: asyncio.AbstractEventLoop,
         reader: TranscriptReader | None = None,
-        open_intake: Callable[[Settings], Recording] = Intake,
+        open_intake: Callable[[Settings], Recording] = EventWriter,
     ) -> None:
         """`reader` gets to read the transcripts that deliveries name, once these are durable."""
         super().__init__(name="committer", daemon=True)
@@ -64,7 +64,7 @@ class Committer(threading.Thread):
         self._reader = reader
         self.ended = asyncio.Event()
         self._settings = settings
-        self._silence = Silence(settings)
+        self._silence = CapturePolicy(settings)
         self._loop = loop
         self._waiting: deque[Waiting] = deque()
         self._changed = threading.Condition()
@@ -213,7 +213,7 @@ def parse(delivery: Delivery) -> ParsedHook:
     return parse_hook(delivery.payload, delivery.id, Micros(delivery.at), agent, delivery.event)
 
 
-def heard(parsed: ParsedHook, silence: Silence) -> ParsedHook:
+def heard(parsed: ParsedHook, silence: CapturePolicy) -> ParsedHook:
     """Nothing of what was told where and while saving was off. A transcript that it names is read all the same, which
     passes over what was said there (`memctl.api.write.ingest`): later it would be read from where it was left
     before."""

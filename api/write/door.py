@@ -88,7 +88,7 @@ class Room:
         return give
 
 
-class Keeper(Protocol):
+class DeliverySink(Protocol):
     """Makes deliveries durable: in the log (`Committer`), or on disk until they can be sent on
     (`memctl.api.write.relay`)."""
 
@@ -102,7 +102,7 @@ class Keeper(Protocol):
 class Door:
     """The conversations with clients."""
 
-    def __init__(self, keeper: Keeper, room: Room | None = None) -> None:
+    def __init__(self, keeper: DeliverySink, room: Room | None = None) -> None:
         self._keeper = keeper
         self._room = room or Room()
         self._conversations: set[asyncio.Task[None]] = set()

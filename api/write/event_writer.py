@@ -66,7 +66,7 @@ OUTAGES = (
 
 
 class Recording(Protocol):
-    """Where events are kept: a log at hand (`Intake`), or that of a team behind its API
+    """Where events are kept: a log at hand (`EventWriter`), or that of a team behind its API
     (`memctl.api.write.remote_writer`)."""
 
     settings: Settings
@@ -79,18 +79,18 @@ class Recording(Protocol):
         """How far each file was read, by `checkpoints.name_of` its path. Raises: DatabaseUnavailable."""
 
     def record(self, events: Sequence[NewEvent]) -> Recorded:
-        """See `Intake.record`. Raises: EventsRefused, DatabaseUnavailable, Away."""
+        """See `EventWriter.record`. Raises: EventsRefused, DatabaseUnavailable, Away."""
 
     def prepare(self, events: Sequence[NewEvent]) -> Prepared:
-        """See `Intake.prepare`."""
+        """See `EventWriter.prepare`."""
 
     def write_rest(self, prepared: Prepared, reached: Mapping[Path, Checkpoint] | None = None) -> Recorded:
-        """See `Intake.write_rest`. Raises: DatabaseUnavailable, Away."""
+        """See `EventWriter.write_rest`. Raises: DatabaseUnavailable, Away."""
 
     def close(self) -> None: ...
 
 
-class Intake:
+class EventWriter:
     """Appends to one space of the log over a connection of its own. Not for several threads."""
 
     def __init__(self, settings: Settings, *, identify: bool = True) -> None:

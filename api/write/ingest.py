@@ -18,7 +18,7 @@ import msgspec
 
 from memctl.api.write.event_writer import Recorded, Recording
 from memctl.domain.events.event import NewEvent
-from memctl.infra.hooks.capture_policy import Silence, Spans
+from memctl.infra.hooks.capture_policy import CapturePolicy, Spans
 from memctl.infra.log import checkpoints
 from memctl.infra.log.append import Appended
 from memctl.infra.transcripts.files import discover
@@ -116,7 +116,7 @@ def ingest(
     again: bool = False,
     account: Account | None = None,
     progress: Progress = lambda path, size: None,
-    silence: Silence | None = None,
+    silence: CapturePolicy | None = None,
 ) -> Account:
     """Read transcripts and append their events; returns the account.
 
@@ -146,7 +146,7 @@ def follow(
     stop: threading.Event,
     *,
     agent: str = "",
-    silence: Silence | None = None,
+    silence: CapturePolicy | None = None,
 ) -> None:
     """Ingest again and again as the files grow and new ones come, until told to stop: then what was begun is written
     and counted. `tell` hears of every change; with `agent`, only that client's files are read.
@@ -182,7 +182,7 @@ class _Reading:
     files: set[tuple[int, int]] = field(default_factory=set)
     """Device and inode of those read: under another name a file is not read again."""
     unchanged: int = 0
-    silence: Silence | None = None
+    silence: CapturePolicy | None = None
 
 
 def _read_all(intake: Recording, paths: Iterable[Path], reading: _Reading, progress: Progress) -> None:
@@ -348,7 +348,7 @@ class _Off:
         return taken
 
 
-def _heard(parsed: Parsed, silence: Silence) -> Parsed:
+def _heard(parsed: Parsed, silence: CapturePolicy) -> Parsed:
     """A line without what was said where and while saving was off."""
     kept = tuple(
         event for event in parsed.events if not silence.unheard(event.session_id, event.location, event.occurred_at)

@@ -24,14 +24,14 @@ import orjson
 from memctl.api.client import answered, connection_to, headers_of
 from memctl.api.write.committer import BUSY, Answer, Committer, heard, parse
 from memctl.api.write.door import SPOOL_EVERY_S, Door, alone, drain, ended, listens_again, serve
-from memctl.api.write.remote_writer import RemoteIntake
+from memctl.api.write.remote_writer import RemoteWriter
 from memctl.api.write.transcripts import TranscriptReader
 from memctl.domain.events.observations import CONTEXT_BLOCK_CLOSE, CONTEXT_BLOCK_OPEN
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.data_dir import Places, write_private
 from memctl.infra.embedded import supervisor
 from memctl.infra.hook import MOST_ASKED, RECALL_PATIENCE_S, has_room
-from memctl.infra.hooks.capture_policy import Silence
+from memctl.infra.hooks.capture_policy import CapturePolicy
 from memctl.infra.hooks.remote_progress import Checkpoints, Notes
 from memctl.infra.hooks.spool import Delivery, spool, sweep
 from memctl.infra.settings import Settings, SettingsInvalid, read_token
@@ -100,7 +100,7 @@ class Spooling:
     def __init__(self, settings: Settings, folder: Path, wake: asyncio.Event, reader: TranscriptReader) -> None:
         self._folder = folder
         self._wake = wake
-        self._silence = Silence(settings)
+        self._silence = CapturePolicy(settings)
         self._reader = reader
         self._writing = ThreadPoolExecutor(2, thread_name_prefix="spool")
 
@@ -155,8 +155,8 @@ class _Relay:
         api.unlink(missing_ok=True)
         await ended(committer, reader, deadline)
 
-    def _opened(self, settings: Settings) -> RemoteIntake:
-        return RemoteIntake(settings, self._notes, self._checkpoints)
+    def _opened(self, settings: Settings) -> RemoteWriter:
+        return RemoteWriter(settings, self._notes, self._checkpoints)
 
     async def _forward(self, committer: Committer, wake: asyncio.Event) -> None:
         """Send on what lies in the spool, oldest first, as soon as it is there; back off while it is not taken."""
@@ -198,7 +198,7 @@ class Asking:
         self._notes = notes
         self._token = f"Bearer {token}".encode()
         self._url = urlsplit(settings.require("api_url"))
-        self._silence = Silence(settings)
+        self._silence = CapturePolicy(settings)
         self._idle: list[HTTPConnection] = []
         self._passing = ThreadPoolExecutor(ASKED_AT_ONCE, thread_name_prefix="ask")
 

@@ -18,7 +18,7 @@ from memctl.api.reading.caller import CALLER
 from memctl.api.reading.pages import projection_named, rows_unseen
 from memctl.api.reading.places import limits_of, locations_told
 from memctl.api.reading.reader import Reader, Readers
-from memctl.api.write.event_writer import Intake, Recorded
+from memctl.api.write.event_writer import EventWriter, Recorded
 from memctl.domain.events import observations
 from memctl.domain.events.event import (
     FutureSchemaVersion,
@@ -165,13 +165,13 @@ def _is_told_by_clients(payload: type[Payload]) -> bool:
     return payload is ProjectIdentified or payload.__module__ == observations.__name__
 
 
-class Deliveries:
+class RemoteIngest:
     """Takes batches of events for one space, one after the other. For several threads."""
 
     def __init__(self, settings: Settings, readers: Readers) -> None:
         self._settings = settings
         self._readers = readers
-        self._intake: Intake | None = None
+        self._intake: EventWriter | None = None
         self._lock = threading.Lock()
 
     def take(self, body: bytes) -> Recorded:
@@ -198,7 +198,7 @@ class Deliveries:
 
     def _kept(self, events: list[NewEvent]) -> Recorded:
         if self._intake is None:
-            self._intake = Intake(self._settings, identify=False)
+            self._intake = EventWriter(self._settings, identify=False)
         prepared: Prepared = self._intake.prepare(events)
         return msgspec.structs.replace(self._intake.write_rest(prepared), log=self._intake.installation)
 

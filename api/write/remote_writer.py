@@ -1,4 +1,4 @@
-"""A team's log behind its API, kept to as if it were at hand: what `Intake` does over Postgres, over HTTP.
+"""A team's log behind its API, kept to as if it were at hand: what `EventWriter` does over Postgres, over HTTP.
 
 Parsing, redaction, and what git says of a checkout happen here, where the words were said; the API redacts once more.
 """
@@ -57,7 +57,7 @@ class ApiOutdated(Away):
     hint = "bring the API and the relay to one version"
 
 
-class RemoteIntake:
+class RemoteWriter:
     """Appends to a team's log, over one connection to its API. Not for several threads.
 
     `notes` hear how it goes. A key in a file is read when this is opened, which is `lost` once there is another.

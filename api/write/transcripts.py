@@ -15,10 +15,10 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from memctl.api.write.event_writer import OUTAGES, Intake, Recording
+from memctl.api.write.event_writer import OUTAGES, EventWriter, Recording
 from memctl.api.write.ingest import ingest
 from memctl.domain.support.errors import MemctlError
-from memctl.infra.hooks.capture_policy import Silence
+from memctl.infra.hooks.capture_policy import CapturePolicy
 from memctl.infra.log import checkpoints
 from memctl.infra.settings import Settings
 from memctl.infra.transcripts.reading import Checkpoint
@@ -46,7 +46,7 @@ class TranscriptReader(threading.Thread):
     door ends, the next hook of that session or the next session's start asks for again.
     """
 
-    def __init__(self, settings: Settings, open_intake: Callable[[Settings], Recording] = Intake) -> None:
+    def __init__(self, settings: Settings, open_intake: Callable[[Settings], Recording] = EventWriter) -> None:
         super().__init__(name="transcripts", daemon=True)
         self._settings = settings
         self._open_intake = open_intake
@@ -123,7 +123,7 @@ class TranscriptReader(threading.Thread):
             known = self._intake.known()
             paths += [other for other in _beside(path) if _grown(other, known)]
         # As it is now: what is passed over is not read again.
-        silence = Silence(self._settings)
+        silence = CapturePolicy(self._settings)
         # `Path.is_file` raises over a name that is too long, or a folder that is not ours to look into.
         files = [each for each in paths if os.path.isfile(each)]
         account = ingest(self._intake, files, progress=self._go_on, silence=silence)

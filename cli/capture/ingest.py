@@ -13,7 +13,7 @@ import click
 
 if TYPE_CHECKING:
     from memctl.api.write.ingest import Account
-    from memctl.infra.hooks.capture_policy import Silence
+    from memctl.infra.hooks.capture_policy import CapturePolicy
 
 KINDS_SHOWN = 8
 """Kinds of lines without events that people are told of, the most frequent; clients have some fifty."""
@@ -57,10 +57,10 @@ def ingest(
     """
     if from_stdin:  # alone, or with --agent and --event, it never comes here: see `memctl.infra.hook`
         raise click.UsageError("--stdin takes one hook payload, --agent and --event, and nothing else")
-    from memctl.api.write.event_writer import Intake
+    from memctl.api.write.event_writer import EventWriter
     from memctl.api.write.ingest import Account
     from memctl.api.write.ingest import follow as follow_files
-    from memctl.infra.hooks.capture_policy import Silence
+    from memctl.infra.hooks.capture_policy import CapturePolicy
     from memctl.infra.settings import load_settings
     from memctl.infra.transcripts.files import default_sources, discover
     from memctl.infra.transcripts.sniff import READERS
@@ -89,8 +89,8 @@ def ingest(
             click.echo(f"no sessions{f' of {agent}' if agent else ''} found{where}", err=True)
         raise click.exceptions.Exit(3)
     account = Account()
-    with Intake(load_settings()) as intake:
-        silence = None if again else Silence(intake.settings)
+    with EventWriter(load_settings()) as intake:
+        silence = None if again else CapturePolicy(intake.settings)
         try:
             _with_progress(intake, files, again, account, silence)
             if wait:
@@ -153,7 +153,9 @@ def wait_until_folded(intake: Any) -> None:
         click.echo(f"something cannot be folded (dead letters: {parked}): see `memctl dlq list`", err=True)
 
 
-def _with_progress(intake: Any, files: list[Path], again: bool, account: Account, silence: Silence | None) -> None:
+def _with_progress(
+    intake: Any, files: list[Path], again: bool, account: Account, silence: CapturePolicy | None
+) -> None:
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 

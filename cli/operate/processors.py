@@ -13,7 +13,7 @@ from memctl.cli.output import line, print_json, print_lines, tell, when
 
 if TYPE_CHECKING:
     from memctl.workers.processors.consolidator import Change
-    from memctl.workers.processors.runner import Desk, Processor
+    from memctl.workers.processors.runner import Processor, ProcessorContext
 
 _as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
@@ -195,7 +195,7 @@ def _amount(value: float) -> str:
     return f"{value:,.4f}".rstrip("0").rstrip(".")
 
 
-def _anchor(desk: Desk, project: str) -> str:
+def _anchor(desk: ProcessorContext, project: str) -> str:
     import os
 
     from memctl.infra.readmodels.known_projects import known_projects
@@ -204,7 +204,7 @@ def _anchor(desk: Desk, project: str) -> str:
     return known_projects(desk.connection, desk.live, desk.space_id).one(named).anchor
 
 
-def _run(desk: Desk, processor: Processor) -> int:
+def _run(desk: ProcessorContext, processor: Processor) -> int:
     from memctl.workers.processors.runner import process, wake
 
     count = process(desk, processor)
@@ -214,11 +214,11 @@ def _run(desk: Desk, processor: Processor) -> int:
 
 
 @contextmanager
-def _desk() -> Iterator[Desk]:
+def _desk() -> Iterator[ProcessorContext]:
     from memctl.infra.database import connect
     from memctl.infra.settings import load_settings
-    from memctl.workers.processors.runner import Desk
+    from memctl.workers.processors.runner import ProcessorContext
 
     settings = load_settings()
     with connect(settings.require("database_url"), name="memctl processor") as connection:
-        yield Desk(connection, settings)
+        yield ProcessorContext(connection, settings)

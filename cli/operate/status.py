@@ -24,7 +24,7 @@ from memctl.domain.support.wording import size, span
 if TYPE_CHECKING:
     from memctl.api.checks.health import Health
     from memctl.infra.backup.copies import Kept
-    from memctl.infra.embedded.instance import Status
+    from memctl.infra.embedded.instance import InstanceStatus
     from memctl.infra.hooks.remote_progress import Seen
     from memctl.infra.settings import Settings
 
@@ -49,7 +49,7 @@ class Look:
     where memory lies, and it may take `most` (0: any).
     """
 
-    status: Status
+    status: InstanceStatus
     health: Health | None = None
     relay: Seen | None = None
     spooled: int = 0

@@ -29,7 +29,7 @@ from memctl.domain.events.observations import (
 from memctl.domain.events.recalls import MemoryRecalled
 from memctl.domain.events.statements import Statement
 
-Told = Observation | Statement
+Observed = Observation | Statement
 
 Key = tuple[int, ...]
 """Raised time in microseconds, depth under its parents (or line ordinal), block, delivery id; of what memory told, the
@@ -38,14 +38,14 @@ key of what asked for it and its own delivery id."""
 T = TypeVar("T", bound=Payload)
 
 
-class Placed(msgspec.Struct, frozen=True, gc=False):
+class OrderedEvent(msgspec.Struct, frozen=True, gc=False):
     """An event at its place: `when` is its raised time, `payload` what all its tellings say together.
 
     `event` is the transcript's block once it is in, the hook's delivery until then; `cite` is the id of its delivery.
     """
 
     event: Event
-    payload: Told
+    payload: Observed
     cite: UUID
     when: Micros
     key: Key
@@ -68,7 +68,7 @@ class _Line(msgspec.Struct, frozen=True, gc=False):
     parent: str
 
 
-class Ordering:
+class EventOrder:
     """Orders a stream's events as they come, and says when it cannot take one in without beginning anew."""
 
     def __init__(self) -> None:
@@ -93,16 +93,16 @@ class Ordering:
         self._hooked = False
         """A hook has told something. Until then nothing need be known again by its words, which is dear to prepare."""
 
-    def place(self, events: Iterable[Event]) -> list[Placed] | None:
+    def place(self, events: Iterable[Event]) -> list[OrderedEvent] | None:
         """The events that are new, in order, all behind those placed before but for asides.
 
         None when one of them does not sort last, tells again what an earlier one told, or is another version of one;
         then nothing was changed.
         """
         came = list(events)
-        fresh: dict[int, tuple[Event, Told]] = {}
+        fresh: dict[int, tuple[Event, Observed]] = {}
         for event in came:
-            if event.event_id.int in self._events or not isinstance(event.payload, Told):
+            if event.event_id.int in self._events or not isinstance(event.payload, Observed):
                 continue
             delivery = event.delivery_id.int
             if delivery in self._deliveries:
@@ -137,7 +137,7 @@ class Ordering:
         self._last_aside = asides[-1] if asides else self._last_aside
         return placed
 
-    def _place_lines(self, events: Iterable[tuple[Event, Told]]) -> dict[str, _Line] | None:
+    def _place_lines(self, events: Iterable[tuple[Event, Observed]]) -> dict[str, _Line] | None:
         times: dict[str, int] = {}
         parents: dict[str, str] = {}
         for event, seen in events:
@@ -171,10 +171,12 @@ class Ordering:
                 _climb(line, times, parents, placed, self._lines)
         return placed
 
-    def _keyed(self, fresh: Mapping[int, tuple[Event, Told]], lines: Mapping[str, _Line]) -> list[Placed] | None:
+    def _keyed(
+        self, fresh: Mapping[int, tuple[Event, Observed]], lines: Mapping[str, _Line]
+    ) -> list[OrderedEvent] | None:
         """One entry for each event, in order; None where a tool's call came after its outcome, or an outcome again."""
-        entries: list[Placed] = []
-        outcomes: list[tuple[str, Placed]] = []
+        entries: list[OrderedEvent] = []
+        outcomes: list[tuple[str, OrderedEvent]] = []
         calls: dict[str, Key] = {}
         for delivery, (event, seen) in fresh.items():
             if seen.line:
@@ -182,7 +184,7 @@ class Ordering:
                 key = (line.raised, line.depth, seen.block, delivery)
             else:
                 key = (event.occurred_at, 0, seen.block, delivery)
-            entry = Placed(event, seen, event.delivery_id, Micros(key[0]), key, self._telling(seen))
+            entry = OrderedEvent(event, seen, event.delivery_id, Micros(key[0]), key, self._telling(seen))
             if isinstance(seen, ToolCalled) and seen.call:
                 if seen.call in self._calls or seen.call in self._outcomes:
                     return None
@@ -202,7 +204,7 @@ class Ordering:
         entries.sort(key=_BY_KEY)
         return entries
 
-    def _telling(self, seen: Told) -> str:
+    def _telling(self, seen: Observed) -> str:
         """What a hook and a transcript would tell alike; empty for what only one of them tells, or could tell."""
         if isinstance(seen, ToolCalled):
             return f"call:{seen.call}" if seen.call else ""
@@ -218,10 +220,10 @@ class Ordering:
             return f"started:{seen.source}"
         return ""
 
-    def _paired(self, entries: Sequence[Placed]) -> list[Placed] | None:
+    def _paired(self, entries: Sequence[OrderedEvent]) -> list[OrderedEvent] | None:
         """One entry for each thing told: hook and transcript together, in the transcript's place."""
-        placed: list[Placed] = []
-        groups: dict[str, list[Placed]] = {}
+        placed: list[OrderedEvent] = []
+        groups: dict[str, list[OrderedEvent]] = {}
         for entry in entries:
             if entry.telling:
                 groups.setdefault(entry.telling, []).append(entry)
@@ -244,7 +246,7 @@ class Ordering:
         placed.sort(key=_BY_KEY)
         return placed
 
-    def _answered(self, placed: list[Placed]) -> bool:
+    def _answered(self, placed: list[OrderedEvent]) -> bool:
         """Put what memory told behind the hook that asked for it: its own clock is of after the search, and that of the
         prompt may be raised. False where it belongs among what was placed before."""
         asking = {
@@ -271,7 +273,7 @@ class Ordering:
         self._unasked |= unasked
         return True
 
-    def _remember(self, entries: Sequence[Placed], lines: Mapping[str, _Line]) -> None:
+    def _remember(self, entries: Sequence[OrderedEvent], lines: Mapping[str, _Line]) -> None:
         for entry in entries:
             seen, telling = entry.payload, entry.telling
             if isinstance(seen, ToolCalled) and seen.call:
@@ -293,7 +295,7 @@ class Ordering:
 _ASKING = (PromptSubmitted, SessionStarted)
 
 
-def is_aside(placed: Placed) -> bool:
+def is_aside(placed: OrderedEvent) -> bool:
     """Whether this is a title without a time, which sorts before all that has one.
 
     Some clients write one again every few lines. It names the session and does nothing else, so their order among
@@ -313,7 +315,7 @@ def _is_ordinal(line: str) -> bool:
     return line[0] == "#" and len(line) <= _LONGEST_ORDINAL and line[1:].isdecimal()
 
 
-def _by_hook(entry: Placed) -> bool:
+def _by_hook(entry: OrderedEvent) -> bool:
     return entry.payload.via == "hook"
 
 
@@ -375,7 +377,7 @@ def text_digest(text: str) -> str:
     return hashlib.sha256(" ".join(text.split()).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
-def _merged(first: Placed, others: Sequence[Placed]) -> Placed:
+def _merged(first: OrderedEvent, others: Sequence[OrderedEvent]) -> OrderedEvent:
     if not others:
         return first
     payload = first.payload

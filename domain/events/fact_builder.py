@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from memctl.domain.events.event_order import Placed
+from memctl.domain.events.event_order import OrderedEvent
 from memctl.domain.events.facts import TAGS, Fact, Identified, Span, fact_id, quote
 from memctl.domain.support.location import inside, project_of
 
@@ -16,7 +16,7 @@ MOST_BASES = 64
 """Directories of one session that are known again later."""
 
 
-class Assertions:
+class FactBuilder:
     """The facts of one stream that were not handed out yet."""
 
     def __init__(self, stream: str) -> None:
@@ -57,11 +57,11 @@ class Assertions:
     def add(self, fact: Fact) -> None:
         self._facts.append(fact)
 
-    def make(self, cls: type[N], placed: Placed, about: str, *spans: Span, **fields: Any) -> N:
+    def make(self, cls: type[N], placed: OrderedEvent, about: str, *spans: Span, **fields: Any) -> N:
         """Assert a fact about `about` at an event's place, on the evidence of these spans or the whole event."""
         return self.note(cls, placed, *spans, id=fact_id(self.stream, TAGS[cls], about), **fields)
 
-    def note(self, cls: type[F], placed: Placed, *spans: Span, **fields: Any) -> F:
+    def note(self, cls: type[F], placed: OrderedEvent, *spans: Span, **fields: Any) -> F:
         """Assert a fact that nothing will name, so it needs no id. It happened where the session is, unless told."""
         fact = cls(
             stream=self.stream,
@@ -80,7 +80,7 @@ class Assertions:
         return f"{what}:{count}"
 
 
-def span_of(placed: Placed, text: str, start: int = 0, end: int | None = None) -> Span:
+def span_of(placed: OrderedEvent, text: str, start: int = 0, end: int | None = None) -> Span:
     """The span of `text[start:end]` in the cited event; the whole event where it was another that told the text."""
     if getattr(placed.event.payload, "text", None) != text:
         return Span(placed.cite)

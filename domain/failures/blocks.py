@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from memctl.domain.failures.shapes import LIBRARY, Shown, at_hints, base_of, own_frames
+from memctl.domain.failures.shapes import LIBRARY, FoundError, at_hints, base_of, own_frames
 from memctl.domain.support import patterns
 
 _HEADLINE = patterns.compile(r"^[ \t]*Traceback \(most recent call last\):\n", patterns.M)
@@ -75,7 +75,7 @@ def _message(text: str, last: patterns.Match[str]) -> tuple[str, int]:
     return text[last.start("msg") : end], end
 
 
-def tracebacks(text: str) -> Iterator[Shown]:
+def tracebacks(text: str) -> Iterator[FoundError]:
     chain: list[_Traceback] = []
     found = list(_tracebacks(text))
     for index, block in enumerate(found):
@@ -90,7 +90,9 @@ def tracebacks(text: str) -> Iterator[Shown]:
         files = tuple(dict.fromkeys(path for path, _ in frames if not LIBRARY.search(path)))[:5]
         code = [f["code"] or "" for f in shown if not LIBRARY.search(f["file"])]
         frame, code_line = own_frames(frames), code[-1].strip()[:200] if code else ""
-        yield Shown(chain[0].start, last.end, types, last.message.strip() or types[0], frame, files, code=code_line)
+        yield FoundError(
+            chain[0].start, last.end, types, last.message.strip() or types[0], frame, files, code=code_line
+        )
         chain = []
 
 
@@ -101,7 +103,7 @@ _UNITTEST = patterns.compile(
 )
 
 
-def unittests(text: str) -> Iterator[Shown]:
+def unittests(text: str) -> Iterator[FoundError]:
     """Failed tests as `unittest` reports them: a headline, and the traceback below it."""
     for headline in at_hints(_UNITTEST, text, ("FAIL: ", "ERROR: ")):
         opening = _HEADLINE.match(text, headline.end())
@@ -112,7 +114,7 @@ def unittests(text: str) -> Iterator[Shown]:
         message = block.message.strip() or block.type
         types = ("test failure", block.type.rpartition(".")[2])
         files = tuple(dict.fromkeys(reversed(frames)))[:5]
-        yield Shown(headline.start(), block.end, types, message, (headline["name"],), files)
+        yield FoundError(headline.start(), block.end, types, message, (headline["name"],), files)
 
 
 _GO_TEST = patterns.compile(r"^(?P<indent>[ \t]*)--- FAIL: (?P<name>\S+)(?: \([\d.]+s\))?$", patterns.M)
@@ -129,7 +131,7 @@ _CUT = patterns.compile(r"\[[^\[\]\n]{0,100}\b(?:truncated|omitted)\b[^\[\]\n]{0
 """Where a client left out the middle of a long output."""
 
 
-def go_tests(text: str) -> Iterator[Shown]:
+def go_tests(text: str) -> Iterator[FoundError]:
     found = list(at_hints(_GO_TEST, text, ("--- FAIL: ",)))
     parents = {name[:at] for name in {block["name"] for block in found} for at, sign in enumerate(name) if sign == "/"}
     for index, block in enumerate(found):
@@ -155,7 +157,7 @@ def go_tests(text: str) -> Iterator[Shown]:
         if len(message) < 25 and len(telling) > 1:
             message = f"{telling[-2]['msg'].strip()}\n{message}"
         stop = max(block.end(), told.end()) if told else block.end()
-        yield Shown(block.start(), stop, ("test failure",), message, (name,), (told["file"],) if told else ())
+        yield FoundError(block.start(), stop, ("test failure",), message, (name,), (told["file"],) if told else ())
 
 
 def _directly_below(text: str, start: int, at: int) -> bool:
@@ -167,7 +169,7 @@ _GO_PANIC = patterns.compile(r"^(?:panic|fatal error): (?P<msg>.+)$", patterns.M
 _GO_FRAME = patterns.compile(r"^(?P<name>[\w./*()\-]+)\(.*\)\n\t(?P<file>\S+?):\d+", patterns.M)
 
 
-def go_panics(text: str) -> Iterator[Shown]:
+def go_panics(text: str) -> Iterator[FoundError]:
     for found in _GO_PANIC.finditer(text):
         if "goroutine " not in text[found.end() : found.end() + 2_000]:
             continue
@@ -178,7 +180,7 @@ def go_panics(text: str) -> Iterator[Shown]:
         message = found["msg"].partition(" [recovered]")[0]
         files = tuple(path for path, _ in frames if not LIBRARY.search(path))[:3]
         frames = [frame for frame in frames if not frame[1].startswith(("panic", "runtime.", "testing."))]
-        yield Shown(found.start(), found.end(), ("panic",), message, own_frames(frames), files)
+        yield FoundError(found.start(), found.end(), ("panic",), message, own_frames(frames), files)
 
 
 _STACKED = patterns.compile(
@@ -193,7 +195,7 @@ _AT = patterns.compile(
 )
 
 
-def stacks(text: str) -> Iterator[Shown]:
+def stacks(text: str) -> Iterator[FoundError]:
     for found in _STACKED.finditer(text):
         frames = [(f["file"] or f["name"] or "", f["name"] or "") for f in _AT.finditer(found["stack"])]
         frames = [
@@ -207,7 +209,9 @@ def stacks(text: str) -> Iterator[Shown]:
         ]
         types = (found["type"].rpartition(".")[2], *((found["code"],) if found["code"] else ()))
         files = tuple(dict.fromkeys(path for path, _ in frames if path and not LIBRARY.search(path)))[:3]
-        yield Shown(found.start(), found.end(), types, (found["msg"] or types[0]).strip(), own_frames(frames), files)
+        yield FoundError(
+            found.start(), found.end(), types, (found["msg"] or types[0]).strip(), own_frames(frames), files
+        )
 
 
 _RUST = patterns.compile(r"^error(?:\[(?P<type>E\d+)\])?: (?P<msg>.+)\n[ \t]*--> (?P<file>[^\s:]+):\d+:\d+", patterns.M)
@@ -218,13 +222,13 @@ _RUST_PANIC = patterns.compile(
 )
 
 
-def rust(text: str) -> Iterator[Shown]:
+def rust(text: str) -> Iterator[FoundError]:
     for found in at_hints(_RUST, text, ("error",)):
-        yield Shown(found.start(), found.end(), (found["type"] or "rustc",), found["msg"], (), (found["file"],))
+        yield FoundError(found.start(), found.end(), (found["type"] or "rustc",), found["msg"], (), (found["file"],))
     for found in _RUST_PANIC.finditer(text) if "panicked at " in text else ():
         frames = () if found["frame"] == "main" else (found["frame"],)
         message = (found["old"] or found["msg"] or "panicked").strip()
-        yield Shown(found.start(), found.end(), ("panic",), message, frames, (found["file"],))
+        yield FoundError(found.start(), found.end(), ("panic",), message, frames, (found["file"],))
 
 
 _BIOME = patterns.compile(
@@ -235,9 +239,9 @@ _BIOME = patterns.compile(
 )
 
 
-def biome(text: str) -> Iterator[Shown]:
+def biome(text: str) -> Iterator[FoundError]:
     for found in _BIOME.finditer(text):
-        yield Shown(found.start(), found.end(), (f"biome/{found['type']}",), found["msg"], (), (found["file"],))
+        yield FoundError(found.start(), found.end(), (f"biome/{found['type']}",), found["msg"], (), (found["file"],))
 
 
 _PYTEST = patterns.compile(
@@ -252,7 +256,7 @@ _NAMED = patterns.compile(r"([\w.]*(?:Error|Exception|Failed|Exit))\b:? ?")
 _NAMED_ERROR = patterns.compile(r"(\w+Error)\b")
 
 
-def pytest(text: str) -> Iterator[Shown]:
+def pytest(text: str) -> Iterator[FoundError]:
     details = list(at_hints(_PYTEST_E, text, ("E   ",)))
     summary = list(at_hints(_PYTEST, text, ("FAILED ", "ERROR ")))
     for index, found in enumerate(summary):
@@ -264,13 +268,13 @@ def pytest(text: str) -> Iterator[Shown]:
         types = (named[1].rpartition(".")[2],) if named else ("AssertionError",) if message.startswith("assert") else ()
         frame = f"{base_of(found['file'])}::{(found['name'] or '').partition('[')[0]}".removesuffix("::")
         message = message[named.end() :] if named and named.end() < len(message) else message
-        yield Shown(
+        yield FoundError(
             found.start(), found.end(), ("test failure", *types), message or "failed", (frame,), (found["file"],)
         )
     if not summary:
         for detail in details:
             types = ((detail["type"] or "AssertionError").rpartition(".")[2],)
-            yield Shown(detail.start(), detail.end(), ("test failure", *types), detail["msg"])
+            yield FoundError(detail.start(), detail.end(), ("test failure", *types), detail["msg"])
 
 
 _JS_TEST = patterns.compile(
@@ -287,7 +291,7 @@ _JS_WORDS = patterns.compile(
 )
 
 
-def js_tests(text: str) -> Iterator[Shown]:
+def js_tests(text: str) -> Iterator[FoundError]:
     last = 0
     for found in _JS_TEST.finditer(text):
         name = next(n for n in (found["bun"], found["jest"], found["vitest"], found["tap"], found["node"]) if n)
@@ -302,7 +306,7 @@ def js_tests(text: str) -> Iterator[Shown]:
         named = _NAMED_ERROR.match(message)
         start, end = (min(found.start(), told.start()), max(found.end(), told.end())) if told else found.span()
         types = ("test failure", *((named[1],) if named else ()))
-        yield Shown(start, end, types, message, (name.strip(),), (found["file"],) if found["file"] else ())
+        yield FoundError(start, end, types, message, (name.strip(),), (found["file"],) if found["file"] else ())
 
 
 _NPM_CODE = patterns.compile(r"^npm (?:ERR!|error) code (?P<type>\S+)$", patterns.M)
@@ -313,9 +317,9 @@ _NPM_WORDS = patterns.compile(
 )
 
 
-def npm(text: str) -> Iterator[Shown]:
+def npm(text: str) -> Iterator[FoundError]:
     code = _NPM_CODE.search(text)
     words = _NPM_WORDS.search(text)
     if words:
         types = (f"npm/{code['type']}",) if code else ("npm",)
-        yield Shown((code or words).start(), words.end(), types, words["msg"])
+        yield FoundError((code or words).start(), words.end(), types, words["msg"])

@@ -14,7 +14,7 @@ LONGEST, MOST = 1_400, 6
 """Characters and sentences of an explanation."""
 
 
-class Told(NamedTuple):
+class Explained(NamedTuple):
     """What the agent said, and after how many uses of tools. A thought is believed less."""
 
     at: int
@@ -24,7 +24,7 @@ class Told(NamedTuple):
 
 def explanation_of(
     error: ErrorOccurred,
-    said: Sequence[Told],
+    said: Sequence[Explained],
     changed_at: int | None,
     beside: Sequence[ErrorOccurred] = (),
     *,

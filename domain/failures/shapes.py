@@ -16,7 +16,7 @@ WRAPPER: a failure reported further up, believed where nothing else is found."""
 TEST_FAILURE = "test failure"
 
 
-class Shown(NamedTuple):
+class FoundError(NamedTuple):
     """One error as a text shows it: characters `start` to `end`."""
 
     start: int
@@ -36,7 +36,7 @@ class Shape(NamedTuple):
 
     name: str
     hints: tuple[str, ...]
-    find: Callable[[str], Iterator[Shown]]
+    find: Callable[[str], Iterator[FoundError]]
     weight: int = STRONG
 
 
@@ -87,7 +87,7 @@ def lines(
     within = hints if within is None else within
     regex = patterns.compile(pattern.replace("^", _PREFIX, 1), patterns.M)
 
-    def find(text: str) -> Iterator[Shown]:
+    def find(text: str) -> Iterator[FoundError]:
         groups = regex.groupindex
         for found in at_hints(regex, text, within) if within else regex.finditer(text):
             message = found["msg"].strip()
@@ -98,7 +98,7 @@ def lines(
             frame = found["frame"] if "frame" in groups else None
             types = _types(kind, named, name)
             frames, files = (frame.strip(),) if frame else (), (file,) if file else ()
-            yield Shown(found.start(), found.end(), types, message, frames, files, weight)
+            yield FoundError(found.start(), found.end(), types, message, frames, files, weight)
 
     return Shape(name, hints, find, weight)
 

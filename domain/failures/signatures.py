@@ -9,7 +9,7 @@ from itertools import chain, islice
 
 import msgspec
 
-from memctl.domain.failures.shapes import ERROR_WORDS, PLAIN, STRONG, WRAPPER, Shape, Shown
+from memctl.domain.failures.shapes import ERROR_WORDS, PLAIN, STRONG, WRAPPER, FoundError, Shape
 from memctl.domain.failures.templates import plain, template_of
 from memctl.domain.failures.tool_errors import SHAPES
 from memctl.domain.shell.commands import head_of, is_reading, only_reads, parts_of
@@ -84,7 +84,7 @@ def signature_of(text: str, command: str = "") -> list[SeenError]:
     found = errors_in(text, command, failed=True)
     if found or not text.strip():
         return found
-    return [_seen(Shown(0, len(text), ("error",), _first_line(text)), plain(text))] if len(text) < 300 else []
+    return [_seen(FoundError(0, len(text), ("error",), _first_line(text)), plain(text))] if len(text) < 300 else []
 
 
 def errors_in(text: str, command: str, *, failed: bool, exit_code: int | None = None) -> list[SeenError]:
@@ -120,7 +120,7 @@ class _Shapes:
         self._shapes = tuple(shapes)
         self._hints = Literals(hint for shape in self._shapes for hint in shape.hints)
 
-    def shown_in(self, text: str) -> list[Shown]:
+    def shown_in(self, text: str) -> list[FoundError]:
         hinted = self._hints.within(text)
         if not hinted:
             return []
@@ -144,10 +144,10 @@ def _ends_of(text: str) -> str:
     return f"{text[: LOOKED_AT // 2]}\n{text[-LOOKED_AT // 2 :]}"
 
 
-def _shown(text: str, wanted: int) -> list[Shown]:
+def _shown(text: str, wanted: int) -> list[FoundError]:
     candidates = _SHAPES[wanted].shown_in(text)
     # An earlier shape of the list knows more; what lies inside what it found is its own.
-    taken: list[Shown] = []
+    taken: list[FoundError] = []
     starts: list[int] = []
     for each in candidates:
         at = bisect_left(starts, each.end)
@@ -157,7 +157,7 @@ def _shown(text: str, wanted: int) -> list[Shown]:
     return [each for each in taken if each.weight == STRONG] or taken
 
 
-def _by_words(text: str, wrappers: list[Shown]) -> list[Shown]:
+def _by_words(text: str, wrappers: list[FoundError]) -> list[FoundError]:
     """The first line that reads like an error, and is none of the reports that something failed further up."""
     body = _HEADER.match(text)
     at = body.end() if body else 0
@@ -165,7 +165,7 @@ def _by_words(text: str, wrappers: list[Shown]) -> list[Shown]:
         stripped = line.strip()
         telling = len(stripped) > 3 and ERROR_WORDS.search(stripped) and not stripped.startswith(_HARMLESS)
         if telling and not any(w.start < at + len(line) and at < w.end for w in wrappers):
-            return [Shown(at, at + len(line), ("error",), stripped[:500], weight=PLAIN)]
+            return [FoundError(at, at + len(line), ("error",), stripped[:500], weight=PLAIN)]
         at += len(line) + 1
     return []
 
@@ -173,7 +173,7 @@ def _by_words(text: str, wrappers: list[Shown]) -> list[Shown]:
 _HARMLESS = ("ok ", "✓", "hint:", "//", "#")
 
 
-def _by_exit(command: str, text: str, exit_code: int | None) -> list[Shown]:
+def _by_exit(command: str, text: str, exit_code: int | None) -> list[FoundError]:
     head = head_of(command) if command else ""
     parts = parts_of(command)
     if parts and parts[-1].after == "|" and is_reading(parts[-1].head):
@@ -182,7 +182,9 @@ def _by_exit(command: str, text: str, exit_code: int | None) -> list[Shown]:
         return []
     body = _HEADER.sub("", text, count=1).strip()
     return (
-        [Shown(0, min(len(text), 300), ("exit",), f"{head} exited with code {exit_code}", weight=PLAIN)] if body else []
+        [FoundError(0, min(len(text), 300), ("exit",), f"{head} exited with code {exit_code}", weight=PLAIN)]
+        if body
+        else []
     )
 
 
@@ -193,7 +195,7 @@ _POINTED_AT = patterns.compile(
 """A line of source with a caret or a wave under it."""
 
 
-def _code_at(shown: Shown, text: str) -> str:
+def _code_at(shown: FoundError, text: str) -> str:
     """The line of source that the output points at, on the lines below the message."""
     start, end = text.rfind("\n", 0, shown.start) + 1, min(len(text), shown.end + 600)
     if text.find("^", shown.start, end) < 0 and text.find("~~", shown.start, end) < 0:
@@ -208,7 +210,7 @@ _BLANK_LINE = patterns.compile(r"\n[ \t]*\n")
 _TESTED = patterns.compile(r" \(\d+(?:\.\d+)?m?s\)| \[\d+(?:\.\d+)?m?s\]")
 
 
-def _seen(shown: Shown, text: str) -> SeenError:
+def _seen(shown: FoundError, text: str) -> SeenError:
     message = shown.message.strip()[:500]
     template = template_of(_TESTED.sub("", message))
     types = tuple(t for t in dict.fromkeys(shown.types) if t)

@@ -61,7 +61,7 @@ def strengthened(strongest: float, sessions: int) -> float:
     return round(min(grown, max(strongest, CERTAIN)), 4) + 0.0
 
 
-class Standing(msgspec.Struct, frozen=True, kw_only=True):
+class ClaimSupport(msgspec.Struct, frozen=True, kw_only=True):
     """What speaks for a claim, as far as is known."""
 
     kind: InsightKind
@@ -93,7 +93,7 @@ def length_of(text: str) -> int:
     return len(solid) if solid.isascii() else len(solid) + len(_HANGUL.findall(solid))
 
 
-def checks_of(claim: Standing) -> tuple[Check, ...]:
+def checks_of(claim: ClaimSupport) -> tuple[Check, ...]:
     """The checks of L2: a valid type, evidence with a quote's hash, long enough, not noise."""
     return (
         _check("type", claim.kind in _KINDS, f"{claim.kind!r} is no type of claim"),
@@ -104,7 +104,7 @@ def checks_of(claim: Standing) -> tuple[Check, ...]:
     )
 
 
-def warrant_of(claim: Standing) -> str:
+def warrant_of(claim: ClaimSupport) -> str:
     """What lets a claim into L3, in words; empty where nothing does yet."""
     if claim.tier >= USER_SAID:
         return "said by the user"
@@ -118,7 +118,7 @@ def warrant_of(claim: Standing) -> str:
     return ""
 
 
-def missing_of(claim: Standing) -> tuple[str, ...]:
+def missing_of(claim: ClaimSupport) -> tuple[str, ...]:
     """What is still missing for L3, in words; empty for a claim that graduates."""
     missing = tuple(c.why for c in checks_of(claim) if not c.passed)
     if warrant_of(claim):

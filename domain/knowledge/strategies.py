@@ -15,7 +15,7 @@ from functools import lru_cache
 from memctl.domain.events.event import derived_of
 from memctl.domain.events.facts import Edit, Lesson
 from memctl.domain.shell.commands import heads_of, parts_of, proves, runner_of
-from memctl.domain.shell.project_commands import Way, way_of
+from memctl.domain.shell.project_commands import ProjectCommand, way_of
 from memctl.domain.support import patterns
 from memctl.domain.support.bounded import clipped, one_line
 from memctl.domain.support.text import canonical
@@ -270,7 +270,7 @@ def steps_of(command: str) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=256)
-def _own_checks(command: str) -> tuple[tuple[str, Way], ...]:
+def _own_checks(command: str) -> tuple[tuple[str, ProjectCommand], ...]:
     """Parts of a command that test, check or build by a script of the project: their heads, and what they are."""
     return tuple(
         (part.head, way)

@@ -49,7 +49,7 @@ class Candidate(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(self, ranks={**self.ranks, source: rank}, scores={**self.scores, source: score})
 
 
-class Standing(msgspec.Struct, frozen=True, kw_only=True):
+class RankingFeatures(msgspec.Struct, frozen=True, kw_only=True):
     """What speaks for a memory whatever was asked, and how it fits what was.
 
     `confirmed`: by a person, a run that passed, or L3. `uses` counts ratings, `usefulness` is what they come to; `told`
@@ -79,7 +79,7 @@ class Known(msgspec.Struct, frozen=True):
     """A candidate with its standing."""
 
     candidate: Candidate
-    standing: Standing
+    standing: RankingFeatures
 
 
 class Scored(msgspec.Struct, frozen=True):
@@ -414,7 +414,7 @@ def _lifted(chance: float, odds: float) -> float:
     return odds / (1 + chance * (odds - 1))
 
 
-def _worth(standing: Standing) -> float:
+def _worth(standing: RankingFeatures) -> float:
     """0 to 1, 0.5 being neutral: what people said of a memory goes before how sure it is by itself.
 
     Of a memory that nobody spoke of, bad ends of the work it was told in count, and good ones do not: most work ends

@@ -34,7 +34,7 @@ from memctl.domain.code.mentions import (
     people_in,
     services_in,
 )
-from memctl.domain.events.fact_builder import Assertions
+from memctl.domain.events.fact_builder import FactBuilder
 from memctl.domain.events.facts import CodeReplaced, CodeTransformed, EntityMentioned, FilesCommitted, FileTouched
 from memctl.domain.events.observations import Hunk
 from memctl.domain.session.tool_uses import Use
@@ -53,10 +53,10 @@ _SHARED_LINES = 2
 _LINE = 160
 
 
-class Craft:
+class CodeEdits:
     """The state of one stream."""
 
-    def __init__(self, assertions: Assertions) -> None:
+    def __init__(self, assertions: FactBuilder) -> None:
         self._assert = assertions
         self._seen: set[tuple[str, ...]] = set()
         self._told: Counter[str] = Counter()

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Literal
 
 from memctl.domain.events.event import Micros
-from memctl.domain.events.event_order import Placed, prompt_about
-from memctl.domain.events.fact_builder import Assertions, span_of
+from memctl.domain.events.event_order import OrderedEvent, prompt_about
+from memctl.domain.events.fact_builder import FactBuilder, span_of
 from memctl.domain.events.facts import (
     Answered,
     DecisionTaken,
@@ -38,7 +38,7 @@ from memctl.domain.language.prompts import (
     words_in,
 )
 from memctl.domain.language.tasks import canonical_of, description_of, task_key, task_type_of
-from memctl.domain.session.episode_outcomes import Aftermath
+from memctl.domain.session.episode_outcomes import EpisodeOutcomes
 from memctl.domain.session.episodes import CERTAIN, EpisodeSoFar
 from memctl.domain.session.outcome_rules import SAID, Verdict
 from memctl.domain.session.turns import OpenTurn
@@ -59,7 +59,7 @@ _NO_WORDS = "No response requested."
 class Conversation:
     """What was said in one stream, and the task that is open."""
 
-    def __init__(self, assertions: Assertions, aftermath: Aftermath) -> None:
+    def __init__(self, assertions: FactBuilder, aftermath: EpisodeOutcomes) -> None:
         self._assert = assertions
         self._aftermath = aftermath
         self._turn: OpenTurn | None = None
@@ -108,7 +108,7 @@ class Conversation:
 
     # --- the user ---
 
-    def prompted(self, placed: Placed, seen: PromptSubmitted) -> None:
+    def prompted(self, placed: OrderedEvent, seen: PromptSubmitted) -> None:
         if seen.subagent or seen.meta or seen.injected:
             return
         said = said_in(seen.text)
@@ -118,7 +118,7 @@ class Conversation:
         elif said.by == "user":
             self._hear(placed, seen.text, said)
 
-    def refused(self, placed: Placed, text: str, start: int, end: int) -> None:
+    def refused(self, placed: OrderedEvent, text: str, start: int, end: int) -> None:
         """The user refused a use of a tool, and said why: `text[start:end]`."""
         words = text[start:end].strip()
         if not words:
@@ -140,7 +140,7 @@ class Conversation:
             self.episode.interrupted_at = self.episode.steps
             self.episode.touch(when)
 
-    def _hear(self, placed: Placed, text: str, said: Said) -> None:
+    def _hear(self, placed: OrderedEvent, text: str, said: Said) -> None:
         kind = self._kind(said, placed.when)
         self._feel(said.words)
         description = description_of(said.words)
@@ -202,7 +202,7 @@ class Conversation:
 
     def _say(
         self,
-        placed: Placed,
+        placed: OrderedEvent,
         text: str,
         words: str,
         kind: PromptKind,
@@ -219,7 +219,7 @@ class Conversation:
 
     def decided(
         self,
-        placed: Placed,
+        placed: OrderedEvent,
         span: Span,
         decision: Decision,
         said_by: str,
@@ -245,7 +245,7 @@ class Conversation:
 
     def _claimed(
         self,
-        placed: Placed,
+        placed: OrderedEvent,
         text: str,
         words: str,
         offset: int,
@@ -276,7 +276,7 @@ class Conversation:
 
     # --- the agent ---
 
-    def answered(self, placed: Placed, seen: ResponseReceived) -> None:
+    def answered(self, placed: OrderedEvent, seen: ResponseReceived) -> None:
         """The agent said something aloud."""
         if seen.text.strip() == _NO_WORDS:
             return
@@ -301,7 +301,9 @@ class Conversation:
 
     # --- tasks ---
 
-    def _open(self, placed: Placed, text: str, said: Said, description: str, about: str, start: int, end: int) -> None:
+    def _open(
+        self, placed: OrderedEvent, text: str, said: Said, description: str, about: str, start: int, end: int
+    ) -> None:
         canonical = canonical_of(description)
         location = self._assert.location
         self._about = set()
@@ -321,7 +323,7 @@ class Conversation:
         if self.episode.task_type == "bugfix" and len(said.words) <= LONGEST_PROMPT:
             self.episode.spoken_of = _error_in(said.words)
 
-    def task_started(self, placed: Placed, stated: TaskStarted) -> None:
+    def task_started(self, placed: OrderedEvent, stated: TaskStarted) -> None:
         """Somebody said which task it is: the one that this turn's prompt has opened, else one that begins here."""
         description = description_of(stated.description)
         canonical = canonical_of(description)
@@ -362,7 +364,7 @@ class Conversation:
     def _just_opened(self, episode: EpisodeSoFar) -> bool:
         return episode.prompts == 1 and not episode.stated
 
-    def task_completed(self, placed: Placed, stated: TaskCompleted) -> None:
+    def task_completed(self, placed: OrderedEvent, stated: TaskCompleted) -> None:
         """Somebody said that the open task is over."""
         if self.episode is None:
             return
@@ -373,7 +375,7 @@ class Conversation:
         self.episode.touch(placed.when)
         self._close(placed, by="statement")
 
-    def _opened(self, placed: Placed, *spans: Span, again: bool = False) -> None:
+    def _opened(self, placed: OrderedEvent, *spans: Span, again: bool = False) -> None:
         episode = self.episode
         assert episode is not None
         self._assert.make(
@@ -389,7 +391,7 @@ class Conversation:
             again=again,
         )
 
-    def _close(self, placed: Placed, by: str = "next_prompt") -> None:
+    def _close(self, placed: OrderedEvent, by: str = "next_prompt") -> None:
         episode = self.episode
         if episode is None:
             return

@@ -6,18 +6,18 @@ from uuid import UUID
 
 import msgspec
 
-from memctl.domain.events.event_order import Placed
-from memctl.domain.events.fact_builder import Assertions
+from memctl.domain.events.event_order import OrderedEvent
+from memctl.domain.events.fact_builder import FactBuilder
 from memctl.domain.events.facts import Episode, Lesson, MemoriesFollowed, Span, StrategyShown, fact_id
 from memctl.domain.events.processor_events import EpisodeDistilled, OfEpisode, StrategyDistilled, TrajectoryJudged
 from memctl.domain.knowledge.strategies import MOST, kept
 from memctl.domain.session.episodes import EpisodeSoFar
 
 
-class Aftermath:
+class EpisodeOutcomes:
     """What was recorded of the episodes of one stream, and which of them are over."""
 
-    def __init__(self, assertions: Assertions) -> None:
+    def __init__(self, assertions: FactBuilder) -> None:
         self._assert = assertions
         self._over: set[UUID] = set()
         """Episodes that were closed, and are told no more."""
@@ -53,7 +53,7 @@ class Aftermath:
             )  # fmt: skip
         return fact
 
-    def taught(self, placed: Placed, seen: StrategyDistilled) -> None:
+    def taught(self, placed: OrderedEvent, seen: StrategyDistilled) -> None:
         """Tell what a model distilled of an episode, if that is its latest word on it."""
         if self._recorded.get((seen.episode, StrategyDistilled)) is not seen:
             return
@@ -68,7 +68,7 @@ class Aftermath:
                 made_by=seen.made_by or "a model",
             )
 
-    def learnt(self, placed: Placed, episode: EpisodeSoFar, lesson: Lesson | None, *spans: Span) -> None:
+    def learnt(self, placed: OrderedEvent, episode: EpisodeSoFar, lesson: Lesson | None, *spans: Span) -> None:
         """A rule read a lesson out of the open task's work, once, of the first three."""
         if lesson is None or len(episode.lessons) >= MOST or lesson.key in episode.lessons:
             return

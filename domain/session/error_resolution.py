@@ -15,7 +15,7 @@ from typing import NamedTuple
 import msgspec
 
 from memctl.domain.events.facts import Edit, ErrorOccurred
-from memctl.domain.failures.explanations import Told, explanation_of, sentences
+from memctl.domain.failures.explanations import Explained, explanation_of, sentences
 from memctl.domain.failures.signatures import hides_exit
 from memctl.domain.session.working_directory import parts_where
 from memctl.domain.shell.commands import (
@@ -93,11 +93,11 @@ class Resolutions:
     def __init__(self) -> None:
         self._open: list[OpenError] = []
         self._steps: list[Step] = []
-        self._told: list[Told] = []
+        self._told: list[Explained] = []
 
     def told(self, at: int, text: str, *, thought: bool) -> None:
         if self._open and text:
-            self._told.append(Told(at, text[:6_000], thought))
+            self._told.append(Explained(at, text[:6_000], thought))
             del self._told[:-200]
 
     def edited(self, at: int, edits: Iterable[Edit]) -> None:

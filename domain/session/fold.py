@@ -12,8 +12,8 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from memctl.domain.events.event import Event, Micros
-from memctl.domain.events.event_order import Ordering, Placed, Told, is_aside
-from memctl.domain.events.fact_builder import Assertions
+from memctl.domain.events.event_order import EventOrder, Observed, OrderedEvent, is_aside
+from memctl.domain.events.fact_builder import FactBuilder
 from memctl.domain.events.facts import Fact, SessionClosed, SessionOpened, SessionTitled, TokensSpent
 from memctl.domain.events.observations import (
     NoticeReceived,
@@ -28,11 +28,11 @@ from memctl.domain.events.processor_events import OfEpisode
 from memctl.domain.events.recalls import MemoryRecalled
 from memctl.domain.events.statements import Statement
 from memctl.domain.session.conversation import Conversation
-from memctl.domain.session.episode_outcomes import Aftermath
-from memctl.domain.session.project_practices import Shown
+from memctl.domain.session.episode_outcomes import EpisodeOutcomes
+from memctl.domain.session.project_practices import ProjectPractices
 from memctl.domain.session.reasoning import Reasoning
 from memctl.domain.session.work import Work
-from memctl.domain.session.working_directory import Whereabouts
+from memctl.domain.session.working_directory import WorkingDirectory
 
 _NO_TOKENS = (0, 0, 0)
 
@@ -49,21 +49,21 @@ class StreamFacts:
 
     def __init__(self, stream: str) -> None:
         self.stream = stream
-        self._ordering = Ordering()
-        self._assert = Assertions(stream)
-        self._aftermath = Aftermath(self._assert)
+        self._ordering = EventOrder()
+        self._assert = FactBuilder(stream)
+        self._aftermath = EpisodeOutcomes(self._assert)
         self._talk = Conversation(self._assert, self._aftermath)
-        self._where = Whereabouts(self._assert)
+        self._where = WorkingDirectory(self._assert)
         self._at = ""
         self._branchless = False
         """No event told yet which branch is checked out where the session is."""
         self._work = Work(self._assert, self._talk, self._where, self._aftermath)
-        self._shown = Shown(self._assert)
+        self._shown = ProjectPractices(self._assert)
         self._reasoning = Reasoning(self._assert, self._talk, self._aftermath)
         self._opened = False
         self._bare = False
         """The session was opened by an event that names neither branch nor version: a hook's, mostly."""
-        self._waiting: list[Placed] = []
+        self._waiting: list[OrderedEvent] = []
         self._began = (Micros(0), "")
         """When and where the session was opened."""
         self._titled = False
@@ -107,7 +107,7 @@ class StreamFacts:
         self._talk.flush()
         return self._assert.drain()
 
-    def _fold(self, placed: Placed) -> None:
+    def _fold(self, placed: OrderedEvent) -> None:
         seen = placed.payload
         if seen.confined and not (self._opened and isinstance(seen, Statement)) and not is_aside(placed):
             self._assert.confined = True
@@ -169,7 +169,7 @@ class StreamFacts:
             case _:
                 pass
 
-    def _open(self, placed: Placed, seen: Told) -> None:
+    def _open(self, placed: OrderedEvent, seen: Observed) -> None:
         started = seen if isinstance(seen, SessionStarted) else SessionStarted()
         self._bare = not seen.branch and not seen.agent_version
         self._assert.note(
@@ -185,7 +185,7 @@ class StreamFacts:
         )
         self._where.opened(placed, started.repository)
 
-    def _notice(self, placed: Placed, seen: NoticeReceived) -> None:
+    def _notice(self, placed: OrderedEvent, seen: NoticeReceived) -> None:
         if seen.kind == "title":
             self._entitle(placed)
         elif seen.kind == "tokens":
@@ -195,7 +195,7 @@ class StreamFacts:
         elif seen.kind == "interrupted":
             self._talk.interrupted(placed.when)
 
-    def _entitle(self, placed: Placed) -> None:
+    def _entitle(self, placed: OrderedEvent) -> None:
         """A title without a time is told as of the session's opening, however much was folded since."""
         title = placed.payload.text[:300] if isinstance(placed.payload, NoticeReceived) else ""
         if not title:
@@ -207,7 +207,7 @@ class StreamFacts:
             self._titled = True
             self._assert.note(SessionTitled, placed, title=title)
 
-    def _spend(self, placed: Placed, message: str, tokens_in: int, tokens_out: int, tokens_cached: int) -> None:
+    def _spend(self, placed: OrderedEvent, message: str, tokens_in: int, tokens_out: int, tokens_cached: int) -> None:
         """Count what a message cost. Every block of it repeats the counts, and later ones may know more."""
         before = self._spent.get(message, _NO_TOKENS) if message else _NO_TOKENS
         if (tokens_in, tokens_out, tokens_cached) == before:

@@ -13,8 +13,8 @@ from typing import NamedTuple
 import msgspec
 
 from memctl.domain.events.event import Event
-from memctl.domain.events.event_order import Placed
-from memctl.domain.events.fact_builder import Assertions
+from memctl.domain.events.event_order import OrderedEvent
+from memctl.domain.events.fact_builder import FactBuilder
 from memctl.domain.events.facts import InsightFound, InsightKind, Span, fact_id, quote
 from memctl.domain.events.observations import PromptSubmitted, ToolCalled, ToolFailed, ToolOutcome
 from memctl.domain.failures.signatures import is_noise
@@ -25,7 +25,7 @@ from memctl.domain.projects.stack import is_conventional, subject_of
 from memctl.domain.session.tools import directory_of
 from memctl.domain.session.working_directory import git_stays_in, parts_where
 from memctl.domain.shell.commands import Part, heads_of, is_reading, parts_of, proves
-from memctl.domain.shell.project_commands import PROGRAMS, Way, is_there, way_of
+from memctl.domain.shell.project_commands import PROGRAMS, ProjectCommand, is_there, way_of
 from memctl.domain.support import patterns
 from memctl.domain.support.location import inside
 from memctl.domain.support.text import canonical
@@ -87,10 +87,10 @@ class _Command(NamedTuple):
     """The directory that it begins in."""
 
 
-class Shown:
+class ProjectPractices:
     """What one stream has shown so far."""
 
-    def __init__(self, assertions: Assertions) -> None:
+    def __init__(self, assertions: FactBuilder) -> None:
         self._assert = assertions
         self._commands: dict[str, _Command] = {}
         self._runs: Counter[str] = Counter()
@@ -104,7 +104,7 @@ class Shown:
 
     # --- the work ---
 
-    def called(self, placed: Placed, seen: ToolCalled) -> None:
+    def called(self, placed: OrderedEvent, seen: ToolCalled) -> None:
         given = seen.input
         if not seen.call or not given:
             return
@@ -118,7 +118,7 @@ class Shown:
             began = directory_of(given, self._assert.location)
             self._commands[seen.call] = _Command(command, placed.event, field, began=began)
 
-    def _used(self, placed: Placed, skill: object) -> None:
+    def _used(self, placed: OrderedEvent, skill: object) -> None:
         """The agent took up a skill, which the user may have asked for by name."""
         words, self._named = self._named, None
         if words is None or not isinstance(skill, str) or not 2 < len(skill) <= 60 or not skill.isprintable():
@@ -126,7 +126,7 @@ class Shown:
         if set(_WORD.findall(skill.lower())) & set(_WORD.findall(words.text.lower())):
             self._tell(placed, words, f"skill {skill}", "pattern", f"Works with the skill `{skill}`")
 
-    def came_back(self, placed: Placed, seen: ToolOutcome) -> None:
+    def came_back(self, placed: OrderedEvent, seen: ToolOutcome) -> None:
         command = self._commands.pop(seen.call, None)
         if command is None:
             return
@@ -141,7 +141,7 @@ class Shown:
             if passed and ("git c" in command.text or "git s" in command.text or "git w" in command.text):
                 self._committed(placed, command)
 
-    def _ran(self, placed: Placed, command: _Command, output: str, *, passed: bool) -> None:
+    def _ran(self, placed: OrderedEvent, command: _Command, output: str, *, passed: bool) -> None:
         """A command came back: what its parts say of how this project is worked on."""
         if not any(part.head.partition(" ")[0] in _SHOWING for part in parts_of(command.text)):
             return
@@ -161,7 +161,9 @@ class Shown:
             if there:
                 self._way(placed, command, way, at, part, proved)
 
-    def _way(self, placed: Placed, command: _Command, way: Way, at: str, part: Part, proved: bool) -> None:
+    def _way(
+        self, placed: OrderedEvent, command: _Command, way: ProjectCommand, at: str, part: Part, proved: bool
+    ) -> None:
         """A command that does something to the whole project ran."""
         base = self._assert.base
         where = "" if way.anywhere or at == base else at.removeprefix(base + "/")
@@ -185,7 +187,7 @@ class Shown:
             canonical_form=about, subject=subject,
         )  # fmt: skip
 
-    def _proved(self, placed: Placed, command: _Command, at: str, part: Part) -> None:
+    def _proved(self, placed: OrderedEvent, command: _Command, at: str, part: Part) -> None:
         """A part of a command that passed shows that a program is there, and what it is used for."""
         head = part.head
         program = head.split(" ", 1)[0]
@@ -218,7 +220,7 @@ class Shown:
         elif head == "git push" and any(_TO_MAIN.fullmatch(word) for word in part.words[2:]):
             self._form(placed, command, "requests", False)
 
-    def _committed(self, placed: Placed, command: _Command) -> None:
+    def _committed(self, placed: OrderedEvent, command: _Command) -> None:
         """The forms of commits and branches that a command made."""
         if not git_stays_in(command.text, command.began, self._assert.base):
             return
@@ -234,14 +236,14 @@ class Shown:
                 text = f"Branches are named `{of[1]}/…`"
                 self._tell(placed, command, f"branches of {of[1]}", "pattern", text, said=name)
 
-    def _form(self, placed: Placed, command: _Command, about: str, shown: bool, said: str = "") -> None:
+    def _form(self, placed: OrderedEvent, command: _Command, about: str, shown: bool, said: str = "") -> None:
         """A form that commits, branches or changes have, or that one of them lacks: each is told once."""
         told = about if shown else f"not {about}"
         if told not in self._told:
             text = _FORMS[about]
             self._tell(placed, command, told, "pattern", text, said=said, denied=not shown)
 
-    def _refused(self, placed: Placed, command: _Command) -> None:
+    def _refused(self, placed: OrderedEvent, command: _Command) -> None:
         # Runs of tests are refused for want of time, looks at something for want of a reason.
         heads = [head for head in heads_of(command.text) if not (is_reading(head) or proves(head))]
         if heads and len(heads[0]) <= 40 and heads[0].isprintable():
@@ -250,7 +252,7 @@ class Shown:
 
     # --- the asking ---
 
-    def prompted(self, placed: Placed, seen: PromptSubmitted) -> None:
+    def prompted(self, placed: OrderedEvent, seen: PromptSubmitted) -> None:
         if seen.subagent or seen.meta:
             return
         said = said_in(seen.text)
@@ -271,7 +273,7 @@ class Shown:
 
     def _tell(
         self,
-        placed: Placed,
+        placed: OrderedEvent,
         source: _Command,
         about: str,
         kind: InsightKind,

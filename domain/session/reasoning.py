@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from memctl.domain.events.event_order import Placed
-from memctl.domain.events.fact_builder import Assertions, span_of
+from memctl.domain.events.event_order import OrderedEvent
+from memctl.domain.events.fact_builder import FactBuilder, span_of
 from memctl.domain.events.facts import Discovered, HypothesisMoved, InsightFound, Span, Summarized, quote
 from memctl.domain.events.observations import ResponseReceived
 from memctl.domain.events.processor_events import InsightExtracted, OfEpisode, StrategyDistilled
@@ -23,7 +23,7 @@ from memctl.domain.language.claims import stated
 from memctl.domain.language.decisions import AGENT_HINTS, Decision, decisions_by_agent
 from memctl.domain.language.hypotheses import CONFIRMED, HINTS, Hypotheses, Status, findings_in, key_of
 from memctl.domain.session.conversation import Conversation
-from memctl.domain.session.episode_outcomes import Aftermath
+from memctl.domain.session.episode_outcomes import EpisodeOutcomes
 from memctl.domain.support.literals import Literals
 
 _HINTS = Literals((*HINTS, *AGENT_HINTS))
@@ -33,14 +33,14 @@ _HINTS = Literals((*HINTS, *AGENT_HINTS))
 class Reasoning:
     """The hypotheses of one stream's open task, and where they and its decisions come from."""
 
-    def __init__(self, assertions: Assertions, conversation: Conversation, aftermath: Aftermath) -> None:
+    def __init__(self, assertions: FactBuilder, conversation: Conversation, aftermath: EpisodeOutcomes) -> None:
         self._assert = assertions
         self._talk = conversation
         self._aftermath = aftermath
         self._hypotheses = Hypotheses()
         self._episode: UUID | None = None
 
-    def told(self, placed: Placed, seen: ResponseReceived) -> None:
+    def told(self, placed: OrderedEvent, seen: ResponseReceived) -> None:
         """The agent said or thought something."""
         if seen.subagent or not (hints := _HINTS.within(seen.text)):
             return
@@ -61,7 +61,7 @@ class Reasoning:
                 span = span_of(placed, seen.text, decision.start, decision.end)
                 self._talk.decided(placed, span, decision, "agent")
 
-    def stated(self, placed: Placed, seen: Statement) -> None:
+    def stated(self, placed: OrderedEvent, seen: Statement) -> None:
         """A person or an agent recorded something of the session's work."""
         by = "user" if placed.event.actor == "user" else "agent"
         match seen:
@@ -98,7 +98,7 @@ class Reasoning:
             case _:
                 raise AssertionError(f"nothing folds {type(seen).__name__}")
 
-    def _extracted(self, placed: Placed, seen: InsightExtracted) -> None:
+    def _extracted(self, placed: OrderedEvent, seen: InsightExtracted) -> None:
         """A processor read claims out of somebody's words. One whose quote stands nowhere rests on no words."""
         for number, claim in enumerate(seen.claims):
             read = stated(claim.text, claim.kind)
@@ -129,7 +129,7 @@ class Reasoning:
 
     def _move(
         self,
-        placed: Placed,
+        placed: OrderedEvent,
         span: Span,
         key: str,
         text: str,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from memctl.domain.events.event_order import Placed
+from memctl.domain.events.event_order import OrderedEvent
 from memctl.domain.events.facts import Span, quote
 from memctl.domain.events.observations import ToolCalled, ToolOutcome
 
@@ -19,8 +19,8 @@ LONGEST_FIELD = 64
 class Use(NamedTuple):
     """A use of a tool: its return, and its call where that was seen."""
 
-    came: Placed
-    called: Placed | None = None
+    came: OrderedEvent
+    called: OrderedEvent | None = None
     began: str = ""
     """The directory that its command began in; empty where its call was not seen. What came back is told in the one
     that a `cd` in it led to."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from memctl.domain.events.event_order import Placed
+from memctl.domain.events.event_order import OrderedEvent
 from memctl.domain.events.facts import Prompted, Span, Turn, fact_id
 from memctl.domain.knowledge.memory import lead_of
 
@@ -20,7 +20,7 @@ class OpenTurn:
         self.answer = ""
         self.whole_answer = ""
         self.answered: Span | None = None
-        self.answer_place: Placed | None = None
+        self.answer_place: OrderedEvent | None = None
         self.files: dict[str, None] = {}
         self.dirty = True
 

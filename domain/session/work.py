@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from memctl.domain.events.event import Micros
-from memctl.domain.events.event_order import Placed
-from memctl.domain.events.fact_builder import Assertions, span_of
+from memctl.domain.events.event_order import OrderedEvent
+from memctl.domain.events.fact_builder import FactBuilder, span_of
 from memctl.domain.events.facts import (
     CommandRan,
     Edit,
@@ -39,9 +39,9 @@ from memctl.domain.knowledge.strategies import (
 )
 from memctl.domain.language.decisions import decisions_in_answers
 from memctl.domain.projects.stack import imports_in, manifest_in, subject_of
-from memctl.domain.session.code_edits import Craft
+from memctl.domain.session.code_edits import CodeEdits
 from memctl.domain.session.conversation import Conversation
-from memctl.domain.session.episode_outcomes import Aftermath
+from memctl.domain.session.episode_outcomes import EpisodeOutcomes
 from memctl.domain.session.error_resolution import Resolutions, Resolved, filters_of
 from memctl.domain.session.tool_uses import Use
 from memctl.domain.session.tools import (
@@ -54,7 +54,7 @@ from memctl.domain.session.tools import (
     summary_of,
     symbols_in,
 )
-from memctl.domain.session.working_directory import Whereabouts, git_stays_in, parted
+from memctl.domain.session.working_directory import WorkingDirectory, git_stays_in, parted
 from memctl.domain.shell.commands import (
     changes_of,
     head_of,
@@ -92,13 +92,17 @@ class Work:
     """The uses of tools of one stream, and the errors they left open."""
 
     def __init__(
-        self, assertions: Assertions, conversation: Conversation, whereabouts: Whereabouts, aftermath: Aftermath
+        self,
+        assertions: FactBuilder,
+        conversation: Conversation,
+        whereabouts: WorkingDirectory,
+        aftermath: EpisodeOutcomes,
     ) -> None:
         self._assert = assertions
         self._talk = conversation
         self._aftermath = aftermath
         self._where = whereabouts
-        self._calls: dict[str, tuple[Placed, str]] = {}
+        self._calls: dict[str, tuple[OrderedEvent, str]] = {}
         """Calls without an outcome yet, each with where the session was."""
         self._uses = 0
         self._running: dict[str, tuple[str, str]] = {}
@@ -106,18 +110,18 @@ class Work:
         self._steps = StepList()
         self._resolutions = Resolutions()
         self._resolved: dict[str, tuple[ErrorResolved, int]] = {}
-        self._craft = Craft(assertions)
+        self._craft = CodeEdits(assertions)
         self._subagents: set[str] = set()
         """Those that used a tool. Some clients name a subagent by the call that asked for it."""
 
-    def called(self, placed: Placed, seen: ToolCalled) -> None:
+    def called(self, placed: OrderedEvent, seen: ToolCalled) -> None:
         if seen.call:
             self._calls[seen.call] = placed, self._assert.location
 
     def told(self, text: str, *, thought: bool) -> None:
         self._resolutions.told(self._uses, text, thought=thought)
 
-    def came_back(self, placed: Placed, seen: ToolOutcome) -> None:
+    def came_back(self, placed: OrderedEvent, seen: ToolOutcome) -> None:
         """A use of a tool ended: all that it says, in one go."""
         self._uses += 1
         if seen.subagent:
@@ -177,7 +181,7 @@ class Work:
         if ended:
             self._settle(use, command, seen.text, ok, occurred)
 
-    def _asked(self, placed: Placed, asked: str, given: dict[str, Any], seen: ToolOutcome) -> None:
+    def _asked(self, placed: OrderedEvent, asked: str, given: dict[str, Any], seen: ToolOutcome) -> None:
         role, about = (
             next((text for name in names if isinstance(text := given.get(name), str) and text.strip()), "")
             for names in (("subagent_type", "agent_type", "agent"), ("description", "name", "prompt", "message"))
@@ -229,7 +233,7 @@ class Work:
 
     def _built(
         self,
-        placed: Placed,
+        placed: OrderedEvent,
         family: str,
         files: Sequence[str],
         given: dict[str, Any],
@@ -264,7 +268,7 @@ class Work:
         base = self._assert.base
         return bool(base) and not belongs(joined(base, path), base)
 
-    def _planned(self, placed: Placed, tool: str, given: dict[str, Any], seen: ToolOutcome) -> None:
+    def _planned(self, placed: OrderedEvent, tool: str, given: dict[str, Any], seen: ToolOutcome) -> None:
         steps = self._steps.after(tool, given, seen.text)
         if steps is not None:
             self._assert.note(PlanChanged, placed, steps=steps, task=self._talk.task)
@@ -330,7 +334,7 @@ class Work:
                 episode.committed(subject_of(command))
 
     def _erred(
-        self, placed: Placed, about: str, tool: str, command: str, text: str, errors: Sequence[SeenError]
+        self, placed: OrderedEvent, about: str, tool: str, command: str, text: str, errors: Sequence[SeenError]
     ) -> list[ErrorOccurred]:
         occurred = []
         episode = self._talk.episode
@@ -364,7 +368,7 @@ class Work:
                 self._aftermath.learnt(placed, episode, lesson, *fact.evidence)
         return occurred
 
-    def _refute(self, placed: Placed, error: ErrorOccurred) -> None:
+    def _refute(self, placed: OrderedEvent, error: ErrorOccurred) -> None:
         known = self._resolved.pop(error.signature, None)
         if known is None:
             return
@@ -380,7 +384,7 @@ class Work:
                 signature=error.signature,
             )
 
-    def _resolve(self, placed: Placed, command: str, began: str) -> None:
+    def _resolve(self, placed: OrderedEvent, command: str, began: str) -> None:
         for resolved in self._resolutions.passed(self._uses, command, began):
             error = resolved.error.fact
             fact = self._assert.make(
@@ -426,7 +430,7 @@ def _errors(family: str, command: str, seen: ToolOutcome, failed: bool) -> list[
     return []
 
 
-def _span(placed: Placed, text: str, error: SeenError) -> Span:
+def _span(placed: OrderedEvent, text: str, error: SeenError) -> Span:
     if plain(text) == text:
         return span_of(placed, text, error.start, error.end)
     # Colour codes lie between: cite the message where it stands unbroken.

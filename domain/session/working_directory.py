@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from memctl.domain.events.event_order import Placed
-from memctl.domain.events.fact_builder import Assertions
+from memctl.domain.events.event_order import OrderedEvent
+from memctl.domain.events.fact_builder import FactBuilder
 from memctl.domain.events.facts import PlaceSeen
 from memctl.domain.projects.identity import remote_of
 from memctl.domain.shell.commands import Part, parts_of
@@ -38,16 +38,16 @@ PLACES = 64
 """Directories that one session tells of."""
 
 
-class Whereabouts:
+class WorkingDirectory:
     """The directories that one stream works in."""
 
-    def __init__(self, assertions: Assertions) -> None:
+    def __init__(self, assertions: FactBuilder) -> None:
         self._assert = assertions
         self._branches: dict[str, str] = {}
         """By location, the first branch that it was seen on."""
         self._told: set[str] = set()
 
-    def came(self, placed: Placed, location: str) -> None:
+    def came(self, placed: OrderedEvent, location: str) -> None:
         """The session works at a location, of which an event names the branch."""
         branch = placed.payload.branch
         if self._branches.get(location, "") not in _NO_BRANCH or (location in self._branches and not branch):
@@ -67,14 +67,14 @@ class Whereabouts:
         if len(self._branches) < PLACES:
             self._branches[location] = branch
 
-    def opened(self, placed: Placed, repository: str) -> None:
+    def opened(self, placed: OrderedEvent, repository: str) -> None:
         """The client named the repository of where the session began."""
         if self._assert.confined:
             return
         if (remote := remote_of(repository)) and self._assert.location:
             self._tell(placed, self._assert.location, remote=remote)
 
-    def ran(self, placed: Placed, command: str, text: str, began: str) -> None:
+    def ran(self, placed: OrderedEvent, command: str, text: str, began: str) -> None:
         """A command that began in a directory ended well.
 
         Git's answer may name the remote, or the root, and a run of Go's tests the module.
@@ -95,7 +95,7 @@ class Whereabouts:
             if root or remote:
                 self._tell(placed, at, root=root, remote=remote)
 
-    def _tested(self, placed: Placed, command: str, text: str, began: str) -> None:
+    def _tested(self, placed: OrderedEvent, command: str, text: str, began: str) -> None:
         here = self._assert.base
         modules = {found[1].lower() for found in _GO_PACKAGE.finditer(text, 0, _MOST_TESTED)}
         if not modules and _GO_TEST not in command:
@@ -108,7 +108,7 @@ class Whereabouts:
             self._tell(placed, here, module=modules.pop())
 
     def _tell(
-        self, placed: Placed, place: str, *, root: str = "", remote: str = "", around: str = "", module: str = ""
+        self, placed: OrderedEvent, place: str, *, root: str = "", remote: str = "", around: str = "", module: str = ""
     ) -> None:
         confined = self._assert.confined
         about = "\n".join((place, root, remote, around, *((module,) if module else ()))) + "\nconfined" * confined

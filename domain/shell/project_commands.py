@@ -13,7 +13,7 @@ from memctl.domain.shell.programs import WRAPPERS, words_of
 from memctl.domain.support import patterns
 
 
-class Way(NamedTuple):
+class ProjectCommand(NamedTuple):
     """What a command is for (`text`, without the command) and the command whole, in the form that all its runs share.
 
     `own`: the project defined it itself, so a single run is enough to know it. `anywhere`: it does the same in all
@@ -125,7 +125,7 @@ _QUIET = patterns.compile(
 
 
 @lru_cache(maxsize=1024)
-def way_of(words: tuple[str, ...]) -> Way | None:
+def way_of(words: tuple[str, ...]) -> ProjectCommand | None:
     """What the words of a simple command say of how its project is worked on; None where they say nothing."""
     at = 0
     while at < len(words):
@@ -149,10 +149,10 @@ def way_of(words: tuple[str, ...]) -> Way | None:
                 return None
             text = _purpose(found["script"])
             program = found["runner"].partition(" ")[0]
-            return Way(text, command, True, program in _SEARCHING) if text else None
+            return ProjectCommand(text, command, True, program in _SEARCHING) if text else None
     for tool, about in _TOOLS:
         if tool.fullmatch(command):
-            return Way(_TEXTS[about], command, False, False)
+            return ProjectCommand(_TEXTS[about], command, False, False)
     return None
 
 

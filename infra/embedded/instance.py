@@ -79,7 +79,7 @@ class ProgramStatus:
 
 
 @dataclass(frozen=True)
-class Status:
+class InstanceStatus:
     places: Places
     running: bool
     programs: list[ProgramStatus]
@@ -147,7 +147,7 @@ def down(settings: Settings, tell: Tell = lambda _: None) -> bool:
         return stopped
 
 
-def status(settings: Settings, programs: tuple[Program, ...] = PROGRAMS) -> Status:
+def status(settings: Settings, programs: tuple[Program, ...] = PROGRAMS) -> InstanceStatus:
     """What runs now, asked of the programs themselves."""
     places = Places(settings.data_dir)
     runs = supervisor.running(places) is not None
@@ -170,7 +170,9 @@ def status(settings: Settings, programs: tuple[Program, ...] = PROGRAMS) -> Stat
         name = "RUNNING" if program.ready(instance, process) else "STARTING"
         told.append(ProgramStatus(program.name, name, process.pid, process.age(), memory(process)))
     lost = refusals(places.spool)
-    return Status(places, runs, told, read_endpoints(places), set_aside(places), refused=lost.deliveries if lost else 0)
+    return InstanceStatus(
+        places, runs, told, read_endpoints(places), set_aside(places), refused=lost.deliveries if lost else 0
+    )
 
 
 def set_aside(places: Places) -> tuple[str, ...]:

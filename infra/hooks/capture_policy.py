@@ -150,7 +150,7 @@ def _timed(off: Off, on: bool, session: str, project: str) -> Off:
     return msgspec.structs.replace(off, since=since, past=(*off.past, past)[-MOST_PAST:])
 
 
-class Silence:
+class CapturePolicy:
     """What is off now, for a process that goes on. A file that cannot be read counts as everything being off."""
 
     def __init__(self, settings: Settings) -> None:

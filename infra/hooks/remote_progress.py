@@ -29,7 +29,7 @@ TOLD_EVERY_S = 1.0
 _FILE, _RECORD = "relay.json", "relay.process"
 
 
-class Standing(msgspec.Struct, frozen=True):
+class RemoteState(msgspec.Struct, frozen=True):
     """How a relay stands. `events` were taken by the API since it started; `since` and `last_at` in seconds since 1970,
     the first for the state, the second for the last event taken (0 for none)."""
 
@@ -44,7 +44,7 @@ class Standing(msgspec.Struct, frozen=True):
 class Seen(msgspec.Struct, frozen=True):
     """A relay as `status` finds it: whether its process lives, and how many deliveries wait."""
 
-    standing: Standing
+    standing: RemoteState
     running: bool
     waiting: int
 
@@ -60,7 +60,7 @@ class Notes:
         self._places = places
         self._lock = threading.Lock()
         self._written_at = 0.0
-        self.standing = self._written = Standing(api_url, since=time.time())
+        self.standing = self._written = RemoteState(api_url, since=time.time())
         process = Process.of(os.getpid())
         assert process is not None
         process.record(places.run / _RECORD)
@@ -106,7 +106,7 @@ class Notes:
 def relay_seen(places: Places) -> Seen | None:
     """The relay of a data directory; None where none was started, or the last one ended as it should."""
     try:
-        standing = msgspec.json.decode((places.run / _FILE).read_bytes(), type=Standing)
+        standing = msgspec.json.decode((places.run / _FILE).read_bytes(), type=RemoteState)
     except (FileNotFoundError, msgspec.MsgspecError):
         return None
     process = Process.recorded(places.run / _RECORD)

@@ -30,14 +30,14 @@ MOST_WAITING, MOST_OF_ONE = 12, 3
 Status = Literal["asked", "building", "ready", "failed", "dropped"]
 
 
-class TooManyGlances(MemctlError):
+class TooManySnapshots(MemctlError):
     """{waiting} looks at memory as it was wait to be built, and no more may."""
 
     hint = "ask again once one of them was looked at; those that nobody asks after are dropped in five minutes"
     waiting: int
 
 
-class Glance(msgspec.Struct, frozen=True):
+class AsOfSnapshot(msgspec.Struct, frozen=True):
     """One glance; `then` are the generations to be read, once it is ready."""
 
     id: int
@@ -47,7 +47,7 @@ class Glance(msgspec.Struct, frozen=True):
     message: str = ""
 
 
-def ask(connection: Connection, position: Position, live: Live, asked_by: str = "owner") -> Glance:
+def ask(connection: Connection, position: Position, live: Live, asked_by: str = "owner") -> AsOfSnapshot:
     """The glance at a position under the rules of the live generations; one that has to be built where there is none.
 
     Says that it is being looked at. Raises: TooManyGlances where one more would have to be built.
@@ -100,10 +100,10 @@ def _refuse_more(connection: Connection, asked_by: str) -> None:
     assert row is not None
     for waiting, most in zip(row, (MOST_WAITING, MOST_OF_ONE), strict=True):
         if waiting >= most:
-            raise TooManyGlances(waiting=waiting)
+            raise TooManySnapshots(waiting=waiting)
 
 
-def read(connection: Connection, id: int) -> Glance | None:
+def read(connection: Connection, id: int) -> AsOfSnapshot | None:
     """A glance by its number. Says that somebody asks after it."""
     connection.execute(
         "UPDATE memctl.glances SET used_at = clock_timestamp() WHERE glance = %s"
@@ -128,7 +128,7 @@ def wanted(connection: Connection) -> int | None:
     return None if row is None else int(row[0])
 
 
-def claim(connection: Connection) -> Glance | None:
+def claim(connection: Connection) -> AsOfSnapshot | None:
     """The glance that is wanted, to be built by whoever holds this connection."""
     with connection.transaction():
         id = wanted(connection)
@@ -176,7 +176,7 @@ def end(connection: Connection, id: int, status: Literal["failed", "dropped"], m
     connection.execute("SELECT pg_advisory_unlock(%s, %s)", [LOCK, id])
 
 
-def _glance(row: tuple[int, int, Status, int | None, int | None, str]) -> Glance:
+def _glance(row: tuple[int, int, Status, int | None, int | None, str]) -> AsOfSnapshot:
     id, position, status, one, two, message = row
     then = Live(one, two) if status == "ready" and one is not None and two is not None else None
-    return Glance(id, Position(position), status, then, message)
+    return AsOfSnapshot(id, Position(position), status, then, message)

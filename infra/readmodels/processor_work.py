@@ -33,7 +33,7 @@ class WorkLost(MemctlError):
     subject: str
 
 
-class Standing(msgspec.Struct, frozen=True, kw_only=True):
+class WorkState(msgspec.Struct, frozen=True, kw_only=True):
     """How a processor stands: pieces of work by status, and when anything moved last (seconds ago)."""
 
     processor: str
@@ -148,7 +148,7 @@ def state_of(connection: Connection, space_id: int, processor: str, subject: str
     return {} if row is None else dict(json.loads(row[0]))
 
 
-def standings(connection: Connection, space_id: int) -> list[Standing]:
+def standings(connection: Connection, space_id: int) -> list[WorkState]:
     """Every processor that has worked, by name."""
     rows = connection.execute(
         "SELECT processor, count(*) FILTER (WHERE status = 'working' AND lease_until > clock_timestamp()),"
@@ -160,6 +160,6 @@ def standings(connection: Connection, space_id: int) -> list[Standing]:
         [space_id],
     ).fetchall()
     return [
-        Standing(processor=row[0], working=row[1], done=row[2], failed=row[3], given_up=row[4], seconds_ago=row[5])
+        WorkState(processor=row[0], working=row[1], done=row[2], failed=row[3], given_up=row[4], seconds_ago=row[5])
         for row in rows
     ]

@@ -38,7 +38,7 @@ class Rebuild(msgspec.Struct, frozen=True):
     stage2: int
 
 
-class Progress(msgspec.Struct, frozen=True):
+class RebuildProgress(msgspec.Struct, frozen=True):
     """How far a rebuild is. `done` of `total` are of the phase: events, facts, what a later layer of stage 2 is folded
     from, or vectors (points)."""
 
@@ -164,7 +164,7 @@ def go_on(connection: Connection, rebuild: int) -> None:
     )
 
 
-def progress(connection: Connection, latest: int = 1, *, past: bool = True) -> list[Progress]:
+def progress(connection: Connection, latest: int = 1, *, past: bool = True) -> list[RebuildProgress]:
     """How far the latest rebuilds are, or how they ended; newest first. `past`: looks at the past among them."""
     rows = connection.execute(
         """
@@ -181,7 +181,7 @@ def progress(connection: Connection, latest: int = 1, *, past: bool = True) -> l
         rate = done / took if took and done else None
         running = status == "running" and at_it
         found.append(
-            Progress(
+            RebuildProgress(
                 rebuild,
                 purpose,
                 "stopped" if status == "running" and not running else status,

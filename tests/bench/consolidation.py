@@ -30,7 +30,7 @@ from memctl.infra.readmodels import rows as readmodels
 from memctl.infra.settings import load_settings
 from memctl.projections.memory_rows import Memory, Source
 from memctl.workers.processors.consolidator import plan
-from memctl.workers.processors.runner import Desk, model
+from memctl.workers.processors.runner import ProcessorContext, model
 
 SYLLABLES = [f"{a}{b}{c}" for a in "bdfgklmnprst" for b in ("ar", "el", "in", "os", "ut") for c in "bdfgklmnpt"]
 VOCABULARY = [one + other for one in SYLLABLES for other in SYLLABLES[:50]]
@@ -65,7 +65,7 @@ def measure(count: int) -> None:
             live = generations.ensure_live(connection, 1)
             rows = (((1, memory.id), "", msgspec.json.encode(memory)) for memory in drawn(count))
             readmodels.copy_rows(connection, model("memories"), live.stage2, rows)
-            desk = Desk(connection, load_settings())
+            desk = ProcessorContext(connection, load_settings())
             base, began, spent = peak_mb(), time.monotonic(), time.process_time()
             found = plan(desk)
             seconds, cpu = time.monotonic() - began, time.process_time() - spent

@@ -23,7 +23,7 @@ from sessions import FOLDER, Data  # noqa: E402
 
 from memctl.domain.events.facts import Episode, Fact, MemoriesFollowed, StrategyShown, fact_id  # noqa: E402
 from memctl.domain.session import episodes, work  # noqa: E402
-from memctl.domain.session.episode_outcomes import Aftermath  # noqa: E402
+from memctl.domain.session.episode_outcomes import EpisodeOutcomes  # noqa: E402
 from memctl.projections.kernel import Projection, projections  # noqa: E402
 
 RULES: tuple[tuple[Any, str, str], ...] = (
@@ -37,7 +37,7 @@ RULES: tuple[tuple[Any, str, str], ...] = (
     (work, "of_machine", "strategies: this machine's shell"),
     (work, "of_call", "strategies: a call that works"),
     (work, "of_remedy", "strategies: what mends an error"),
-    (Aftermath, "learnt", "strategies: told once"),
+    (EpisodeOutcomes, "learnt", "strategies: told once"),
 )
 """Where stage 1 calls each rule. (What the verdict looks at is collected along with everything else.)"""
 

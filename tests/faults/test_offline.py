@@ -27,7 +27,7 @@ from memctl.infra.vectors import models as vector_models
 from memctl.infra.vectors import outbox, store
 from memctl.workers.folding.outbox import Outbox
 from memctl.workers.processors.language_model import Judge
-from memctl.workers.processors.runner import Desk, process
+from memctl.workers.processors.runner import ProcessorContext, process
 
 NO_NETWORK = '''
 import os, sys
@@ -182,7 +182,7 @@ def test_what_a_language_model_said_is_replayed_when_there_is_none_any_more(
         for name, value in {**environment, **llm}.items():
             monkeypatch.setenv(name, value)
         server.then(answers({"outcome": "failure", "why": "nothing was mended", "confidence": 0.9, "quotes": []}))
-        count = process(Desk(log, load_settings()), Judge())
+        count = process(ProcessorContext(log, load_settings()), Judge())
     assert count > 0
     drained(environment["MEMCTL_DATABASE_URL"])
     embed_all(log, client)

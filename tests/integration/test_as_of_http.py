@@ -24,7 +24,7 @@ from memctl.infra.database import Connection, connect
 from memctl.infra.readmodels import as_of_snapshots as glances
 from memctl.infra.readmodels import generations
 from memctl.workers.erasure.erase import nothing_rebuilt
-from memctl.workers.runtime.as_of_builder import Glances
+from memctl.workers.runtime.as_of_builder import AsOfBuilder
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,7 @@ def log(memory: Remembered) -> Iterator[Connection]:
 def building(memory: Remembered, kept_s: float = 60.0) -> Iterator[None]:
     """A worker that builds what is asked for."""
     stop = threading.Event()
-    thread = threading.Thread(target=Glances(memory.database_url, kept_s).run, args=[stop])
+    thread = threading.Thread(target=AsOfBuilder(memory.database_url, kept_s).run, args=[stop])
     thread.start()
     try:
         yield

@@ -9,7 +9,7 @@ import msgspec
 from events import observed
 from histories import drained, workshop
 
-from memctl.api.assist.recall import Told, recall
+from memctl.api.assist.recall import Injection, recall
 from memctl.api.queries.threads import LATELY_US, open_threads
 from memctl.api.reading.places import places_of
 from memctl.api.reading.reader import Reader, reader_of
@@ -28,14 +28,14 @@ DAY = 86_400
 NOW = datetime(2026, 3, 10, tzinfo=UTC)
 
 
-def begun(reader: Reader) -> Told:
+def begun(reader: Reader) -> Injection:
     """What a new session in the shop is told."""
     nothing = Engine(None, None, Embedders(NONE), "default")
     places = places_of(reader, None, SHOP)
     return recall(reader, nothing, "SessionStart", {"source": "startup"}, "session/claude-code/new", places, NOW)
 
 
-def are_memories(log: Connection, reader: Reader, told: Told) -> bool:
+def are_memories(log: Connection, reader: Reader, told: Injection) -> bool:
     """Whether all that is recorded as told is known by its id."""
     known = {key for key, _ in readmodels.all_rows(log, model("memories"), reader.live.stage2)}
     return {each.id for each in told.memories} <= known

@@ -33,7 +33,7 @@ from memctl.api.queries import memories as queries
 from memctl.api.reading.caller import drawn
 from memctl.api.reading.places import places_of
 from memctl.api.reading.reader import Readers, reader_of
-from memctl.api.write.command_handler import Commands, _digest
+from memctl.api.write.command_handler import CommandHandler, _digest
 from memctl.domain.events.command import KeyReused
 from memctl.domain.events.core_memory import CoreMemoryAppended
 from memctl.domain.events.erasure import NothingToForget, Scope, Tombstone, TooShort, event_tombstones
@@ -697,7 +697,7 @@ def test_a_command_about_what_is_forgotten_between_its_look_and_its_append_is_re
     body = json.dumps({"memory": memory, "value": 0.0, "why": PHRASE}).encode()
     key = f"command:rate:{_digest(drawn('key-1'))}"
     readers = Readers(database_url, settings.space)
-    commands = Commands(settings, readers)
+    commands = CommandHandler(settings, readers)
     with contextlib.closing(readers), contextlib.closing(commands), ThreadPoolExecutor(1) as pool:
         with log.transaction():
             log.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 1))", [key])
@@ -716,7 +716,7 @@ def test_a_command_sent_again_after_what_it_became_was_forgotten_brings_nothing_
     settings: Settings, log: Connection, database_url: str
 ) -> None:
     readers = Readers(database_url, settings.space)
-    commands = Commands(settings, readers)
+    commands = CommandHandler(settings, readers)
     body = json.dumps({"text": f"we rely on {PHRASE} everywhere", "location": "/home/dev/shop"}).encode()
     try:
         first = commands.carry_out("note", body, "key-1")

@@ -12,10 +12,10 @@ from memctl.domain.events.event import Position
 from memctl.infra.database import Connection, connect
 from memctl.infra.readmodels import as_of_snapshots as glances
 from memctl.infra.readmodels import generations
-from memctl.infra.readmodels.as_of_snapshots import MOST_OF_ONE, MOST_WAITING, TooManyGlances
+from memctl.infra.readmodels.as_of_snapshots import MOST_OF_ONE, MOST_WAITING, TooManySnapshots
 from memctl.infra.readmodels.generations import Live
 from memctl.workers.erasure.erase import nothing_rebuilt
-from memctl.workers.runtime.as_of_builder import Glances
+from memctl.workers.runtime.as_of_builder import AsOfBuilder
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def test_one_that_was_built_before_something_was_forgotten_is_built_anew(
     log: Connection, database_url: str, live: Live
 ) -> None:
     first = glances.ask(log, Position(0), live)
-    worker = Glances(database_url)
+    worker = AsOfBuilder(database_url)
     worker.look(log)
     assert glances.ask(log, Position(0), live).status == "ready"
     with nothing_rebuilt(log):
@@ -73,12 +73,12 @@ def test_few_may_wait_of_one_who_asks_and_of_all(log: Connection, live: Live) ->
     for number in range(MOST_OF_ONE):
         glances.ask(log, Position(number), live, "dana")
     glances.ask(log, Position(0), live, "dana")  # which waits already
-    with pytest.raises(TooManyGlances) as full:
+    with pytest.raises(TooManySnapshots) as full:
         glances.ask(log, Position(99), live, "dana")
     assert status_of(full.value) == 429
     for number in range(MOST_OF_ONE, MOST_WAITING):
         glances.ask(log, Position(number), live, f"key {number}")
-    with pytest.raises(TooManyGlances):
+    with pytest.raises(TooManySnapshots):
         glances.ask(log, Position(99), live, "kim")
 
 
@@ -102,7 +102,7 @@ def test_what_nobody_asks_after_or_was_asked_of_former_rows_is_not_built(log: Co
 
 def test_its_tables_go_even_where_nobody_can_be_told_so(log: Connection, database_url: str, live: Live) -> None:
     glances.ask(log, Position(0), live)
-    worker = Glances(database_url, kept_s=0.0)
+    worker = AsOfBuilder(database_url, kept_s=0.0)
     with connect(database_url, name="lost") as lost:
         worker.look(lost)
         assert scratch(log) == 2
@@ -118,7 +118,7 @@ def test_why_one_could_not_be_built_repeats_nothing_that_a_server_said(
 ) -> None:
     log.execute("ALTER TABLE memctl.rebuilds ADD CONSTRAINT said_zq7vkx19mw CHECK (purpose <> 'as_of')")
     asked = glances.ask(log, Position(0), live)
-    Glances(database_url).look(log)
+    AsOfBuilder(database_url).look(log)
     found = glances.read(log, asked.id)
     assert found is not None
     assert (found.status, found.message.partition(" at ")[0]) == ("failed", "CheckViolation")

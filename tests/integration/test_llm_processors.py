@@ -28,7 +28,7 @@ from memctl.infra.log.read import read_events
 from memctl.infra.readmodels.processor_work import MOST_ATTEMPTS
 from memctl.infra.settings import Settings, load_settings
 from memctl.workers.processors.language_model import EpisodeReader, Extractor, Judge, Summariser, llm_processors
-from memctl.workers.processors.runner import Desk, process
+from memctl.workers.processors.runner import ProcessorContext, process
 
 MONTH = 30 * 86_400_000_000
 JUDGED = {"outcome": "failure", "why": "nothing was mended", "confidence": 0.9, "quotes": ["no such words anywhere"]}
@@ -61,9 +61,9 @@ def database_url(postgres_server: str, told: str) -> Iterator[str]:
 
 
 @pytest.fixture
-def desk(settings: Settings) -> Iterator[Desk]:
+def desk(settings: Settings) -> Iterator[ProcessorContext]:
     with connect(settings.require("database_url"), name="test") as connection:
-        yield Desk(connection, settings, now=lambda: NOON + MONTH)
+        yield ProcessorContext(connection, settings, now=lambda: NOON + MONTH)
 
 
 def recorded(connection: Connection, kind: type[Payload]) -> list[Event]:
@@ -71,16 +71,16 @@ def recorded(connection: Connection, kind: type[Payload]) -> list[Event]:
     return [event for event in read_events(connection, 1, ids).values() if isinstance(event.payload, kind)]
 
 
-def rows(desk: Desk, name: str, order: str) -> list[Any]:
+def rows(desk: ProcessorContext, name: str, order: str) -> list[Any]:
     drained(desk.settings.require("database_url"))
     return [k.row for k in page(reader_of(desk.connection, "default"), projection_named(name), order, [], limit=50)[0]]
 
 
-def outcomes(desk: Desk) -> list[str]:
+def outcomes(desk: ProcessorContext) -> list[str]:
     return [row.outcome for row in rows(desk, "episodes", "started_at")]
 
 
-def test_a_verdict_wins_over_the_rule_and_is_asked_for_once(desk: Desk, server: Server) -> None:
+def test_a_verdict_wins_over_the_rule_and_is_asked_for_once(desk: ProcessorContext, server: Server) -> None:
     server.then(answers(JUDGED))
     count = process(desk, Judge())
     assert count == len(outcomes(desk)) > 0
@@ -96,7 +96,7 @@ def test_a_verdict_wins_over_the_rule_and_is_asked_for_once(desk: Desk, server: 
     assert len(server.asked) == asked
 
 
-def test_a_claim_whose_quote_stands_nowhere_never_passes(desk: Desk, server: Server) -> None:
+def test_a_claim_whose_quote_stands_nowhere_never_passes(desk: ProcessorContext, server: Server) -> None:
     prompt = next(e.payload.text for e in example() if e.payload.__class__.__name__ == "PromptSubmitted")
     claim = {"kind": "fact", "said_by": "user", "confidence": 0.9}
     made_up = {**claim, "text": "The cart is mended by robots", "quote": "words that nobody said"}
@@ -114,7 +114,7 @@ def test_a_claim_whose_quote_stands_nowhere_never_passes(desk: Desk, server: Ser
     assert said.text in known
 
 
-def test_what_an_episode_taught_and_a_summary_take_the_rules_place(desk: Desk, server: Server) -> None:
+def test_what_an_episode_taught_and_a_summary_take_the_rules_place(desk: ProcessorContext, server: Server) -> None:
     server.then(answers({"problem": "None has no plus", "solution": "Start from 0", "tips": ["Run the tests"]}))
     process(desk, EpisodeReader())
     server.then(answers(SUMMARY))
@@ -128,7 +128,7 @@ def test_what_an_episode_taught_and_a_summary_take_the_rules_place(desk: Desk, s
     assert session.last_at < NOON + MONTH
 
 
-def test_work_that_was_given_up_is_found_again_once_there_is_more_of_it(desk: Desk, server: Server) -> None:
+def test_work_that_was_given_up_is_found_again_once_there_is_more_of_it(desk: ProcessorContext, server: Server) -> None:
     server.then(answers(SUMMARY))
     process(desk, Summariser())
     desk.connection.execute("UPDATE memctl.processing SET status = 'given up'")
@@ -140,7 +140,9 @@ def test_work_that_was_given_up_is_found_again_once_there_is_more_of_it(desk: De
     assert [work.subject for work in Summariser().find(desk)] == [stream]
 
 
-def test_an_outage_is_no_attempt_and_is_met_by_one_piece_of_work_at_a_time(desk: Desk, server: Server) -> None:
+def test_an_outage_is_no_attempt_and_is_met_by_one_piece_of_work_at_a_time(
+    desk: ProcessorContext, server: Server
+) -> None:
     server.then(fails(503))
     for _ in range(2 * MOST_ATTEMPTS):
         process(desk, Judge())
@@ -151,7 +153,7 @@ def test_an_outage_is_no_attempt_and_is_met_by_one_piece_of_work_at_a_time(desk:
 
 
 def test_a_request_that_its_server_always_fails_on_is_given_up_and_the_rest_is_asked(
-    desk: Desk, server: Server
+    desk: ProcessorContext, server: Server
 ) -> None:
     pieces = len(outcomes(desk))
     server.then(fails(500))
@@ -162,7 +164,7 @@ def test_a_request_that_its_server_always_fails_on_is_given_up_and_the_rest_is_a
 
 
 def test_without_a_model_nothing_is_asked_and_rules_do_the_work(
-    desk: Desk, server: Server, monkeypatch: pytest.MonkeyPatch
+    desk: ProcessorContext, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MEMCTL_LLM__PROVIDER", "none")
     assert llm_processors(load_settings()) == []
@@ -186,7 +188,7 @@ def test_without_a_model_nothing_is_asked_and_rules_do_the_work(
     ids=["down", "refused", "garbage", "slow"],
 )
 def test_learning_that_fails_leaves_the_rule_standing_and_says_only_that_it_failed(
-    desk: Desk, server: Server, behave: Any, kind: str
+    desk: ProcessorContext, server: Server, behave: Any, kind: str
 ) -> None:
     before = outcomes(desk)
     server.then(behave)
@@ -202,7 +204,7 @@ def test_learning_that_fails_leaves_the_rule_standing_and_says_only_that_it_fail
 
 
 def test_a_model_without_a_key_or_money_leaves_the_rules_to_it_and_is_tried_when_there_is_some(
-    desk: Desk, server: Server, monkeypatch: pytest.MonkeyPatch
+    desk: ProcessorContext, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = outcomes(desk)
     monkeypatch.setenv("MEMCTL_LLM__DAILY_TOKENS", "10")
@@ -217,7 +219,7 @@ def test_a_model_without_a_key_or_money_leaves_the_rules_to_it_and_is_tried_when
     assert process(desk, Judge()) == len(before)
 
 
-def test_the_ledger_equals_what_the_server_counted(desk: Desk, server: Server) -> None:
+def test_the_ledger_equals_what_the_server_counted(desk: ProcessorContext, server: Server) -> None:
     server.then(fails(429), answers(JUDGED), answers({"outcome": "great"}), answers(JUDGED))
     process(desk, Judge())
     server.then(answers(SUMMARY))
@@ -229,7 +231,7 @@ def test_the_ledger_equals_what_the_server_counted(desk: Desk, server: Server) -
     assert {line["processor"] for line in lines} == {"judge", "summariser"}
 
 
-def test_what_is_forgotten_takes_along_what_a_model_made_of_it(desk: Desk, server: Server) -> None:
+def test_what_is_forgotten_takes_along_what_a_model_made_of_it(desk: ProcessorContext, server: Server) -> None:
     server.then(answers(SUMMARY))
     process(desk, Summariser())
     drained(desk.settings.require("database_url"))
@@ -242,7 +244,9 @@ def test_what_is_forgotten_takes_along_what_a_model_made_of_it(desk: Desk, serve
     assert held == (0,)
 
 
-def test_hostile_content_stays_between_the_marks_and_hostile_answers_are_bounded(desk: Desk, server: Server) -> None:
+def test_hostile_content_stays_between_the_marks_and_hostile_answers_are_bounded(
+    desk: ProcessorContext, server: Server
+) -> None:
     server.then(answers({**JUDGED, "why": "x" * 5_000}), answers(JUDGED))
     process(desk, Judge())
     for event in recorded(desk.connection, TrajectoryJudged):
@@ -255,7 +259,7 @@ def test_hostile_content_stays_between_the_marks_and_hostile_answers_are_bounded
         assert json.dumps(asked.body["messages"][0]).count(mark) >= 1
 
 
-def test_a_lost_database_asks_nothing(desk: Desk, server: Server) -> None:
+def test_a_lost_database_asks_nothing(desk: ProcessorContext, server: Server) -> None:
     server.then(answers(JUDGED))
     desk.connection.close()
     with pytest.raises(psycopg.Error):

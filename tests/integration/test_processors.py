@@ -23,7 +23,7 @@ from memctl.api.reading.pages import page, projection_named
 from memctl.api.reading.places import Places
 from memctl.api.reading.reader import Readers, reader_of
 from memctl.api.reading.staleness import stale
-from memctl.api.write.command_handler import Commands
+from memctl.api.write.command_handler import CommandHandler
 from memctl.domain.events.command import read_command
 from memctl.domain.events.event import Micros, NewEvent
 from memctl.domain.events.observations import ResponseReceived
@@ -38,7 +38,7 @@ from memctl.infra.readmodels.processor_work import WorkLost
 from memctl.infra.settings import Settings, load_settings
 from memctl.workers.processors.consolidator import Consolidator, Overtaken, TooManyChanges, consolidate, plan
 from memctl.workers.processors.reflector import Reflector
-from memctl.workers.processors.runner import Desk, Failed, Outcome, ProcessorLoop, Work, process
+from memctl.workers.processors.runner import Failed, Outcome, ProcessorContext, ProcessorLoop, Work, process
 from memctl.workers.processors.staleness import StalenessChecker
 from memctl.workers.rebuild.replay import replay
 
@@ -66,9 +66,9 @@ def shards() -> int:
 
 
 @pytest.fixture
-def desk(settings: Settings) -> Iterator[Desk]:
+def desk(settings: Settings) -> Iterator[ProcessorContext]:
     with connect(settings.require("database_url"), name="test") as connection:
-        yield Desk(connection, settings, now=lambda: NOON + DAY)
+        yield ProcessorContext(connection, settings, now=lambda: NOON + DAY)
 
 
 def told(connection: Connection) -> set[str]:
@@ -79,12 +79,12 @@ def turns(connection: Connection) -> list[dict[str, Any]]:
     return memories(reader_of(connection, "default"), EVERYWHERE, kind="turn").items
 
 
-def filled(desk: Desk, *events: NewEvent) -> None:
+def filled(desk: ProcessorContext, *events: NewEvent) -> None:
     append(desk.connection, 1, list(events))
     drained(desk.settings.require("database_url"))
 
 
-def test_what_says_the_same_is_told_once_until_that_is_taken_back_and_not_done_again(desk: Desk) -> None:
+def test_what_says_the_same_is_told_once_until_that_is_taken_back_and_not_done_again(desk: ProcessorContext) -> None:
     filled(desk, noted(NOTE, 1), noted(AGAIN, 2), noted("Deploy from main, by hand, on Fridays only", 3))
     found, _ = consolidate(desk, force=False)
     assert [type(each.payload) for each in found.changes] == [MemoriesMerged]
@@ -94,7 +94,7 @@ def test_what_says_the_same_is_told_once_until_that_is_taken_back_and_not_done_a
 
     (change,) = consolidation(reader_of(desk.connection, "default")).items
     readers = Readers(desk.settings.require("database_url"), "default")
-    Commands(desk.settings, readers).carry_out(
+    CommandHandler(desk.settings, readers).carry_out(
         "undo_consolidation", b'{"change": "%s"}' % change["id"].encode(), "a-key"
     )
     filled(desk)
@@ -106,7 +106,9 @@ def test_what_says_the_same_is_told_once_until_that_is_taken_back_and_not_done_a
     readers.close()
 
 
-def test_what_was_never_needed_is_left_out_of_lists_and_what_an_agent_was_just_told_is_not(desk: Desk) -> None:
+def test_what_was_never_needed_is_left_out_of_lists_and_what_an_agent_was_just_told_is_not(
+    desk: ProcessorContext,
+) -> None:
     def short(number: int, text: str) -> list[NewEvent]:
         session = f"short-{number}"
         answer = ResponseReceived(text="Yes.", line=f"{session}-answer", kind="text")
@@ -126,7 +128,7 @@ def test_what_was_never_needed_is_left_out_of_lists_and_what_an_agent_was_just_t
     assert {item["id"] for item in turns(desk.connection)} == {shown["is "]}
 
 
-def test_a_round_by_hand_is_overtaken_by_what_is_forgotten_meanwhile(desk: Desk, log: Connection) -> None:
+def test_a_round_by_hand_is_overtaken_by_what_is_forgotten_meanwhile(desk: ProcessorContext, log: Connection) -> None:
     filled(desk, noted(NOTE, 1), noted(AGAIN, 2), again := noted("Deploy from main, by hand, on Fridays only", 3))
 
     def meanwhile() -> int:
@@ -141,7 +143,7 @@ def test_a_round_by_hand_is_overtaken_by_what_is_forgotten_meanwhile(desk: Desk,
     assert len(consolidate(desk, force=False)[1]) == 1
 
 
-def test_a_merge_holds_no_longer_once_a_text_has_changed(desk: Desk) -> None:
+def test_a_merge_holds_no_longer_once_a_text_has_changed(desk: ProcessorContext) -> None:
     filled(desk, noted(NOTE, 1), noted(AGAIN, 2))
     consolidate(desk, force=False)
     filled(desk)
@@ -152,14 +154,14 @@ def test_a_merge_holds_no_longer_once_a_text_has_changed(desk: Desk) -> None:
     assert told(desk.connection) == {kept, merged.upper()}
 
 
-def test_a_round_that_would_change_too_much_records_nothing(desk: Desk) -> None:
+def test_a_round_that_would_change_too_much_records_nothing(desk: ProcessorContext) -> None:
     filled(desk, *(noted(f"{NOTE}, says {word}", n) for n, word in enumerate(PEOPLE)))
     with pytest.raises(TooManyChanges):
         consolidate(desk, force=False)
     assert consolidate(desk, force=True)[1]
 
 
-def test_what_is_forgotten_takes_its_merge_along(desk: Desk) -> None:
+def test_what_is_forgotten_takes_its_merge_along(desk: ProcessorContext) -> None:
     first, second = noted(NOTE, 1), noted(AGAIN, 2)
     filled(desk, first, second)
     consolidate(desk, force=False)
@@ -170,7 +172,7 @@ def test_what_is_forgotten_takes_its_merge_along(desk: Desk) -> None:
     assert told(desk.connection) == {NOTE}
 
 
-def test_forgetting_how_an_error_was_mended_takes_along_what_was_reflected_on_it(desk: Desk) -> None:
+def test_forgetting_how_an_error_was_mended_takes_along_what_was_reflected_on_it(desk: ProcessorContext) -> None:
     for number in range(4):
         filled(desk, *example(number, day=2 + number))
     assert process(desk, Reflector(asked=True)) > 0
@@ -198,10 +200,10 @@ class Counting:
     def __init__(self, failures: int = 0, digest: str = "d") -> None:
         self.left, self.digest, self.runs = failures, digest, 0
 
-    def find(self, desk: Desk) -> Iterator[Work]:
+    def find(self, desk: ProcessorContext) -> Iterator[Work]:
         yield Work("a", self.digest)
 
-    def run(self, desk: Desk, work: Work, attempt: int) -> Outcome:
+    def run(self, desk: ProcessorContext, work: Work, attempt: int) -> Outcome:
         self.runs += 1
         if self.left:
             self.left -= 1
@@ -213,7 +215,7 @@ def due_again(connection: Connection) -> None:
     connection.execute("UPDATE memctl.processing SET next_at = clock_timestamp()")
 
 
-def test_work_is_done_once_for_what_it_is_made_of(desk: Desk) -> None:
+def test_work_is_done_once_for_what_it_is_made_of(desk: ProcessorContext) -> None:
     processor = Counting()
     assert [process(desk, processor), process(desk, processor)] == [1, 0]
     processor.digest = "e"
@@ -222,7 +224,7 @@ def test_work_is_done_once_for_what_it_is_made_of(desk: Desk) -> None:
     assert processing.state_of(desk.connection, 1, "counting", "a") == {"runs": 2}
 
 
-def test_what_fails_is_tried_again_later_and_given_up_in_the_end(desk: Desk) -> None:
+def test_what_fails_is_tried_again_later_and_given_up_in_the_end(desk: ProcessorContext) -> None:
     processor = Counting(failures=99)
     process(desk, processor)
     process(desk, processor)
@@ -235,7 +237,7 @@ def test_what_fails_is_tried_again_later_and_given_up_in_the_end(desk: Desk) -> 
     assert (standing.given_up, standing.failed) == (1, 0)
 
 
-def test_whoever_lost_its_work_to_another_records_nothing(desk: Desk) -> None:
+def test_whoever_lost_its_work_to_another_records_nothing(desk: ProcessorContext) -> None:
     mine = processing.claim(desk.connection, 1, "counting", "a", "d")
     assert mine is not None
     assert processing.claim(desk.connection, 1, "counting", "a", "d") is None
@@ -247,7 +249,7 @@ def test_whoever_lost_its_work_to_another_records_nothing(desk: Desk) -> None:
     processing.done(desk.connection, theirs, {})
 
 
-def test_work_under_which_every_process_ends_is_given_up(desk: Desk) -> None:
+def test_work_under_which_every_process_ends_is_given_up(desk: ProcessorContext) -> None:
     for _ in range(processing.MOST_ATTEMPTS):
         assert processing.claim(desk.connection, 1, "counting", "a", "d") is not None
         desk.connection.execute("UPDATE memctl.processing SET lease_until = clock_timestamp() - interval '1 s'")
@@ -263,14 +265,14 @@ class Forgetting(Counting):
         super().__init__()
         self.event = event
 
-    def run(self, desk: Desk, work: Work, attempt: int) -> Outcome:
+    def run(self, desk: ProcessorContext, work: Work, attempt: int) -> Outcome:
         if not self.runs:
             planned = forget.plan(reader_of(desk.connection, "default"), id=id_of(self.event))
             forget.forget(desk.settings, desk.connection, 1, planned, None)
         return super().run(desk, work, attempt)
 
 
-def test_what_was_forgotten_while_it_was_looked_at_is_not_recorded_in_other_words(desk: Desk) -> None:
+def test_what_was_forgotten_while_it_was_looked_at_is_not_recorded_in_other_words(desk: ProcessorContext) -> None:
     event = noted(NOTE, 1)
     filled(desk, event)
     processor = Forgetting(event)
@@ -288,15 +290,17 @@ class Citing(Forgetting):
         super().__init__(event)
         self.cited = cited
 
-    def find(self, desk: Desk) -> Iterator[Work]:
+    def find(self, desk: ProcessorContext) -> Iterator[Work]:
         yield from (Work("a", "d"), Work("b", "d"))
 
-    def run(self, desk: Desk, work: Work, attempt: int) -> Outcome:
+    def run(self, desk: ProcessorContext, work: Work, attempt: int) -> Outcome:
         (made,) = super().run(desk, work, attempt).events
         return Outcome([replace(made, sources=(UUID(id_of(self.cited)),))], names_all=True)
 
 
-def test_what_rests_on_nothing_that_was_forgotten_meanwhile_is_recorded_and_the_rest_is_found_anew(desk: Desk) -> None:
+def test_what_rests_on_nothing_that_was_forgotten_meanwhile_is_recorded_and_the_rest_is_found_anew(
+    desk: ProcessorContext,
+) -> None:
     gone, goes, stays = (noted(f"{person} asks for {thing}", n) for n, (person, thing) in enumerate(ASKED))
     filled(desk, gone, goes, stays)
     assert process(desk, Citing(gone, cited=gone)) == 0
@@ -309,17 +313,17 @@ def test_what_rests_on_nothing_that_was_forgotten_meanwhile_is_recorded_and_the_
 class Two(Counting):
     """Two pieces of work, the first of which another process takes over meanwhile."""
 
-    def find(self, desk: Desk) -> Iterator[Work]:
+    def find(self, desk: ProcessorContext) -> Iterator[Work]:
         yield from (Work("a", "d"), Work("b", "d"))
 
-    def run(self, desk: Desk, work: Work, attempt: int) -> Outcome:
+    def run(self, desk: ProcessorContext, work: Work, attempt: int) -> Outcome:
         if work.subject == "a":
             desk.connection.execute("UPDATE memctl.processing SET lease_until = clock_timestamp() - interval '1 s'")
             assert processing.claim(desk.connection, 1, self.name, "a", "d") is not None
         return super().run(desk, work, attempt)
 
 
-def test_whoever_lost_one_piece_of_work_goes_on_with_the_next(desk: Desk) -> None:
+def test_whoever_lost_one_piece_of_work_goes_on_with_the_next(desk: ProcessorContext) -> None:
     assert process(desk, Two()) == 1
     (standing,) = processing.standings(desk.connection, 1)
     assert (standing.done, standing.working) == (1, 1)
@@ -333,7 +337,7 @@ class Waiting(Counting):
         self.begun, self.let_go = threading.Event(), threading.Event()
         self.lease = timedelta(0)
 
-    def run(self, desk: Desk, work: Work, attempt: int) -> Outcome:
+    def run(self, desk: ProcessorContext, work: Work, attempt: int) -> Outcome:
         row = desk.connection.execute("SELECT lease_until - clock_timestamp() FROM memctl.processing").fetchone()
         assert row is not None
         self.lease = row[0]
@@ -342,7 +346,9 @@ class Waiting(Counting):
         return super().run(desk, work, attempt)
 
 
-def test_a_worker_that_stops_gives_back_what_it_will_not_finish(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_that_stops_gives_back_what_it_will_not_finish(
+    desk: ProcessorContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("memctl.workers.processors.runner.EVERY_S", 0.01)
     monkeypatch.setenv("MEMCTL_LLM__TIMEOUT_S", "600")
     processor = Waiting()
@@ -360,11 +366,11 @@ def test_a_worker_that_stops_gives_back_what_it_will_not_finish(desk: Desk, monk
 class Away(Counting):
     """Asks somebody who is away."""
 
-    def run(self, desk: Desk, work: Work, attempt: int) -> Outcome:
+    def run(self, desk: ProcessorContext, work: Work, attempt: int) -> Outcome:
         self.runs += 1
         raise Failed("unavailable", counts=False, pause_s=900)
 
-    def find(self, desk: Desk) -> Iterator[Work]:
+    def find(self, desk: ProcessorContext) -> Iterator[Work]:
         yield Work(str(self.runs), "d")
 
 
@@ -377,7 +383,7 @@ class Looking(Counting):
         super().__init__()
         self.looks, self.enough = 0, threading.Event()
 
-    def find(self, desk: Desk) -> Iterator[Work]:
+    def find(self, desk: ProcessorContext) -> Iterator[Work]:
         self.looks += 1
         if self.looks == 3:
             self.enough.set()
@@ -385,7 +391,7 @@ class Looking(Counting):
 
 
 def test_whoever_lacks_what_all_its_work_needs_rests_and_the_others_go_on(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+    desk: ProcessorContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("memctl.workers.processors.runner.EVERY_S", 0.01)
     away, looking = Away(), Looking()
@@ -396,7 +402,7 @@ def test_whoever_lacks_what_all_its_work_needs_rests_and_the_others_go_on(
     assert away.runs == 1
 
 
-def test_nothing_is_worked_on_while_read_models_are_rebuilt(desk: Desk) -> None:
+def test_nothing_is_worked_on_while_read_models_are_rebuilt(desk: ProcessorContext) -> None:
     live = generations.live(desk.connection)
     desk.connection.execute(
         "INSERT INTO memctl.rebuilds (purpose, first_stage, upto, stage1, stage2) VALUES ('replace', 1, 0, %s, %s)",
@@ -406,7 +412,9 @@ def test_nothing_is_worked_on_while_read_models_are_rebuilt(desk: Desk) -> None:
     assert (process(desk, processor), processor.runs) == (0, 0)
 
 
-def test_a_claim_about_a_file_is_stale_while_the_file_is_not_what_it_was(desk: Desk, tmp_path: Path) -> None:
+def test_a_claim_about_a_file_is_stale_while_the_file_is_not_what_it_was(
+    desk: ProcessorContext, tmp_path: Path
+) -> None:
     file = tmp_path / "cart.py"
     file.write_text("cents = True\n")
     about = NewEvent(
@@ -435,7 +443,7 @@ def test_a_claim_about_a_file_is_stale_while_the_file_is_not_what_it_was(desk: D
     assert len(looked(40)) == 1
 
 
-def test_the_schedule_finds_a_round_due_after_tasks_or_hours(desk: Desk) -> None:
+def test_the_schedule_finds_a_round_due_after_tasks_or_hours(desk: ProcessorContext) -> None:
     assert list(Consolidator().find(desk)) == []
     filled(desk, *example())
     assert len(list(Consolidator().find(desk))) == 1
@@ -443,7 +451,7 @@ def test_the_schedule_finds_a_round_due_after_tasks_or_hours(desk: Desk) -> None
     assert list(Consolidator().find(desk)) == []
 
 
-def test_a_round_that_failed_changes_nothing_and_is_due_again(desk: Desk) -> None:
+def test_a_round_that_failed_changes_nothing_and_is_due_again(desk: ProcessorContext) -> None:
     filled(desk, *example(), *(noted(f"{NOTE}, says {word}", n) for n, word in enumerate(PEOPLE)))
     before = told(desk.connection)
     assert process(desk, Consolidator()) == 0
@@ -455,7 +463,7 @@ def test_a_round_that_failed_changes_nothing_and_is_due_again(desk: Desk) -> Non
     assert list(Consolidator().find(desk)) == []
 
 
-def test_a_replay_makes_the_same_of_what_was_recorded(desk: Desk) -> None:
+def test_a_replay_makes_the_same_of_what_was_recorded(desk: ProcessorContext) -> None:
     filled(desk, noted(NOTE, 1), noted(AGAIN, 2))
     consolidate(desk, force=False)
     filled(desk)

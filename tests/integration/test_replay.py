@@ -89,7 +89,7 @@ def test_progress_tells_rate_and_time_left_of_the_time_in_which_somebody_was_at_
         statement = f"UPDATE memctl.rebuilds SET phase_at = phase_at - %(s)s * interval '1 s'{also}"
         connection.execute(statement.encode(), {"s": seconds})
 
-    def told() -> rebuilds.Progress:
+    def told() -> rebuilds.RebuildProgress:
         [progress] = rebuilds.progress(connection)
         return progress
 

@@ -22,13 +22,13 @@ from waiting import until
 
 from memctl.api.checks.check import Check
 from memctl.api.checks.verify import Verification
-from memctl.api.write.event_writer import Intake
+from memctl.api.write.event_writer import EventWriter
 from memctl.api.write.ingest import ingest
 from memctl.infra import hook
 from memctl.infra.database import Connection, connect
 from memctl.infra.embedders import NONE, Embedders, Recipe
 from memctl.infra.hooks import spool
-from memctl.infra.hooks.capture_policy import Silence, switch
+from memctl.infra.hooks.capture_policy import CapturePolicy, switch
 from memctl.infra.log import audit
 from memctl.infra.log.append import append
 from memctl.infra.log.mark import last_position, move_mark
@@ -52,7 +52,7 @@ def learnt(postgres_server: str, migrated_template: str, folder: Path) -> Iterat
     """Name of a database whose memory has read both transcripts and is caught up: a template for each test's own."""
     write_sessions(folder)
     with servers.fresh_database(postgres_server, template=migrated_template) as url:
-        with Intake(
+        with EventWriter(
             load_settings(database_url=url, data_dir=used(folder.with_name("memctl")), stage1_shards=4)
         ) as intake:
             ingest(intake, [folder])
@@ -419,8 +419,8 @@ def test_what_was_told_while_saving_was_off_is_not_missed_and_whatever_else_is_g
     def read(text: str, mode: str) -> None:
         with hushed.open(mode, encoding="utf-8") as file:
             file.write(text)
-        with Intake(settings) as intake:
-            ingest(intake, [hushed], silence=Silence(settings))
+        with EventWriter(settings) as intake:
+            ingest(intake, [hushed], silence=CapturePolicy(settings))
 
     switch(settings.data_dir, False, ["save"])
     read("".join(lines[:10]), "w")
@@ -450,8 +450,8 @@ def test_what_was_said_while_saving_was_off_and_nobody_read_it_is_not_kept_nor_m
     said_in(file, "said while it was off")
     switch(settings.data_dir, True, session="down")
     said_in(file, "said once it was on")
-    with Intake(settings) as intake:
-        ingest(intake, [file], silence=Silence(settings))
+    with EventWriter(settings) as intake:
+        ingest(intake, [file], silence=CapturePolicy(settings))
     rows = memory.execute("SELECT payload->>'text' FROM memctl.events WHERE session_id = 'down' ORDER BY position")
     assert [text for (text,) in rows] == ["said before it was off", "said once it was on"]
     assert verified(settings, file)["transcripts: lines"].result == "ok"
@@ -464,8 +464,8 @@ def test_what_was_said_before_saving_went_off_is_kept_though_it_is_read_while_it
     said_in(file, "said before it was off")
     switch(settings.data_dir, False)
     said_in(file, "said while it was off")
-    with Intake(settings) as intake:
-        ingest(intake, [file], silence=Silence(settings))
+    with EventWriter(settings) as intake:
+        ingest(intake, [file], silence=CapturePolicy(settings))
     rows = memory.execute("SELECT payload->>'text' FROM memctl.events WHERE session_id = 'behind' ORDER BY position")
     assert [text for (text,) in rows] == ["said before it was off"]
     assert verified(settings, file)["transcripts: lines"].result == "ok"

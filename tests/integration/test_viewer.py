@@ -30,8 +30,8 @@ from memctl.api.server.application import application
 from memctl.api.server.auth import Guard, names_of
 from memctl.api.viewer import site
 from memctl.api.viewer.sign_in import COOKIE, Browsers
-from memctl.api.write.command_handler import Commands
-from memctl.api.write.remote_ingest import Deliveries
+from memctl.api.write.command_handler import CommandHandler
+from memctl.api.write.remote_ingest import RemoteIngest
 from memctl.domain.events.observations import PromptSubmitted
 from memctl.infra.database import connect
 from memctl.infra.embedders import NONE, Embedders
@@ -99,10 +99,10 @@ def viewer(memory: Remembered, tmp_path_factory: pytest.TempPathFactory) -> Iter
         stack.callback(readers.close)
         engine = Engine(memory.qdrant_url, memory.qdrant_api_key, Embedders(NONE), settings.space)
         stack.callback(engine.close)
-        commands = Commands(settings, readers)
+        commands = CommandHandler(settings, readers)
         stack.callback(commands.close)
         browsers = Browsers(TOKEN)
-        routes = application(readers, engine, commands, browsers, Deliveries(settings, readers))
+        routes = application(readers, engine, commands, browsers, RemoteIngest(settings, readers))
         app = Guard(routes, TOKEN, names_of("http://127.0.0.1"), browsers.knows)
         server = uvicorn.Server(uvicorn.Config(app, port=0, log_config=None, lifespan="off", ws="none"))
         thread = threading.Thread(target=server.run, name="viewer")

@@ -32,7 +32,7 @@ from memctl.domain.code.rules import (
 )
 from memctl.domain.events.command import BadCommand
 from memctl.domain.events.event import Event, Micros, Payload, Position, type_of
-from memctl.domain.events.event_order import Ordering
+from memctl.domain.events.event_order import EventOrder
 from memctl.domain.events.facts import CodeReplaced, CodeTransformed, EntityMentioned, Fact, FilesCommitted, MoodShown
 from memctl.domain.session.tool_uses import Use
 from memctl.projections.code_rules import CodeRule, code_rules
@@ -77,7 +77,7 @@ def test_a_path_to_words_is_short_whatever_a_tool_was_passed(session: Session) -
 
     def use(given: dict[str, Any]) -> Use:
         session.uses("Edit", given, "done")
-        *_, called, came = Ordering().place(session.events) or ()
+        *_, called, came = EventOrder().place(session.events) or ()
         return Use(came, called)
 
     long = "n" * 16_000

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from memctl.domain.failures import blocks as error_blocks
 from memctl.domain.failures import shapes as error_shapes
-from memctl.domain.failures.shapes import Shape, Shown
+from memctl.domain.failures.shapes import FoundError, Shape
 from memctl.domain.failures.tool_errors import SHAPES
 from memctl.domain.support import patterns
 
@@ -23,7 +23,7 @@ def everywhere(pattern: patterns.Pattern[str], text: str, _hints: object = ()) -
     return pattern.finditer(text)
 
 
-def searched(shape: Shape, text: str) -> list[Shown]:
+def searched(shape: Shape, text: str) -> list[FoundError]:
     """What the shape finds where its patterns are tried at every place of the text."""
     with pytest.MonkeyPatch.context() as patch:
         for module in (error_shapes, error_blocks):

@@ -12,8 +12,8 @@ from memctl.domain.knowledge.graduation import (
     PROVED,
     TOOL_SAID,
     USER_SAID,
+    ClaimSupport,
     Side,
-    Standing,
     checks_of,
     contradict,
     missing_of,
@@ -23,10 +23,10 @@ from memctl.domain.knowledge.graduation import (
     warrant_of,
 )
 
-INFERENCE = Standing(kind="fact", text="The tests run with pytest", tier=INFERRED, sessions=1, has_quote=True)
+INFERENCE = ClaimSupport(kind="fact", text="The tests run with pytest", tier=INFERRED, sessions=1, has_quote=True)
 
 
-def but(**changes: object) -> Standing:
+def but(**changes: object) -> ClaimSupport:
     return msgspec.structs.replace(INFERENCE, **changes)
 
 
@@ -43,7 +43,7 @@ def but(**changes: object) -> Standing:
         (but(judged=0.8), "judged true at 0.80"),
     ],
 )
-def test_each_warrant_lets_a_claim_pass(claim: Standing, warrant: str) -> None:
+def test_each_warrant_lets_a_claim_pass(claim: ClaimSupport, warrant: str) -> None:
     assert warrant_of(claim) == warrant
     assert missing_of(claim) == ()
 
@@ -59,7 +59,7 @@ def test_each_warrant_lets_a_claim_pass(claim: Standing, warrant: str) -> None:
         (but(judged=0.79), "2 more sessions,"),
     ],
 )
-def test_without_a_warrant_it_says_what_would_do(claim: Standing, more: str) -> None:
+def test_without_a_warrant_it_says_what_would_do(claim: ClaimSupport, more: str) -> None:
     (missing,) = missing_of(claim)
     assert "the user says so" in missing
     assert more in missing
@@ -74,7 +74,7 @@ def test_without_a_warrant_it_says_what_would_do(claim: Standing, more: str) -> 
         (but(tier=USER_SAID, rejected=True), "standing"),
     ],
 )
-def test_a_failed_check_keeps_even_the_users_word_out(claim: Standing, failed: str) -> None:
+def test_a_failed_check_keeps_even_the_users_word_out(claim: ClaimSupport, failed: str) -> None:
     assert [c.name for c in checks_of(claim) if not c.passed] == [failed]
     assert len(missing_of(claim)) == 1
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memctl.api.assist.recall import MOST_TOKENS, Told, block, survivors
+from memctl.api.assist.recall import MOST_TOKENS, Injection, block, survivors
 from memctl.domain.events.recalls import RecalledMemory
 from memctl.projections.working_memory import (
     ActiveFile,
@@ -70,4 +70,4 @@ def test_what_is_told_has_room_in_a_hook_and_the_first_of_it_is_kept(text: str) 
 
 
 def test_where_not_even_the_first_has_room_nothing_is_told() -> None:
-    assert block("What memory holds:", [("x" * 9_000, RecalledMemory("m", 1.0))]) == Told()
+    assert block("What memory holds:", [("x" * 9_000, RecalledMemory("m", 1.0))]) == Injection()

@@ -10,7 +10,7 @@ from telling import Session, facts_of, only
 
 from memctl.domain.events.event import Micros
 from memctl.domain.events.facts import Edit, ErrorOccurred, ErrorResolved
-from memctl.domain.failures.explanations import Told, explanation_of
+from memctl.domain.failures.explanations import Explained, explanation_of
 from memctl.domain.failures.signatures import errors_in
 from memctl.domain.session.error_resolution import Resolutions
 
@@ -101,7 +101,7 @@ def test_what_the_shell_itself_could_not_do_is_resolved_by_the_same_line_alone()
 
 
 def explained(*said: str) -> str:
-    return explanation_of(ERROR, [Told(1, text, thought=False) for text in said], changed_at=2)
+    return explanation_of(ERROR, [Explained(1, text, thought=False) for text in said], changed_at=2)
 
 
 @pytest.mark.parametrize(
@@ -258,6 +258,6 @@ def test_an_error_that_names_no_path_is_not_resolved_by_another_folder() -> None
 )
 def test_words_that_only_repeat_the_error_or_announce_explain_nothing(said: str) -> None:
     [error] = occurred("--- FAIL: TestCart (0.0s)\n    cart_test.go:9: got 3, it should be 4", "go test ./...")
-    assert explanation_of(error, [Told(1, said, False)], 2, named=True) == ""
+    assert explanation_of(error, [Explained(1, said, False)], 2, named=True) == ""
     because = '"got 3, it should be 4" comes up in `TestCart` because the price is rounded.'
-    assert explanation_of(error, [Told(1, because, False)], 2, named=True) == because
+    assert explanation_of(error, [Explained(1, because, False)], 2, named=True) == because

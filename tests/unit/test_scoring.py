@@ -17,8 +17,8 @@ from memctl.domain.retrieval.ranking import (
     PROFILES,
     Candidate,
     Known,
+    RankingFeatures,
     Scored,
-    Standing,
     decide,
     relevance,
     score,
@@ -35,7 +35,7 @@ candidates = st.builds(
     fuzzy=shares,
 )
 standings = st.builds(
-    Standing,
+    RankingFeatures,
     age_days=st.floats(0, 40_000),
     importance=shares,
     confidence=shares,
@@ -54,7 +54,7 @@ NOW = datetime(2026, 8, 19, 15, 0, tzinfo=UTC)  # a Wednesday
 
 
 def found(value: float, *, id: str = "a", confirmed: bool = True) -> Scored:
-    return Scored(Known(Candidate(id), Standing(age_days=0, confirmed=confirmed)), value, value, {})
+    return Scored(Known(Candidate(id), RankingFeatures(age_days=0, confirmed=confirmed)), value, value, {})
 
 
 def ranked(given: list[Known], name: str = "bounded", limit: int = 10) -> list[Scored]:
@@ -70,7 +70,9 @@ def test_reasoningbank_gives_its_worked_example() -> None:
 
 def test_reasoningbank_counts_each_piece_of_work_in_which_a_memory_was_told_as_a_use() -> None:
     parts = [
-        PROFILES["reasoningbank"].parts(Known(Candidate("a"), Standing(age_days=1, confidence=0.8, told=told)), 0.0)
+        PROFILES["reasoningbank"].parts(
+            Known(Candidate("a"), RankingFeatures(age_days=1, confidence=0.8, told=told)), 0.0
+        )
         for told in (0, 10, 25)
     ]
     assert [each["proof"] for each in parts] == pytest.approx([0.0, 0.16, 0.2]), "0.8 · √(10 / 10), then the bound"
@@ -78,7 +80,7 @@ def test_reasoningbank_counts_each_piece_of_work_in_which_a_memory_was_told_as_a
 
 def test_bad_ends_of_the_work_it_was_told_in_lower_what_nobody_spoke_of_and_good_ones_lift_nothing() -> None:
     def proof(**said: float) -> float:
-        standing = msgspec.structs.replace(Standing(age_days=1), **said)
+        standing = msgspec.structs.replace(RankingFeatures(age_days=1), **said)
         return PROFILES["bounded"].parts(Known(Candidate("a"), standing), 0.0)["proof"]
 
     thrice = 0.5 * 0.7**3
@@ -89,7 +91,9 @@ def test_bad_ends_of_the_work_it_was_told_in_lower_what_nobody_spoke_of_and_good
 
 
 def test_reasoningbank_takes_less_of_what_is_like_what_was_chosen() -> None:
-    three = [Known(Candidate(id, near=7.0 - n / 10, words=1.0), Standing(age_days=1)) for n, id in enumerate("abc")]
+    three = [
+        Known(Candidate(id, near=7.0 - n / 10, words=1.0), RankingFeatures(age_days=1)) for n, id in enumerate("abc")
+    ]
     twins = score(three, PROFILES["reasoningbank"], lambda a, b: float({a, b} == {"a", "b"}), 3)
     assert twins[0].id == "a"
     assert twins[[each.id for each in twins].index("b")].parts["redundancy"] == pytest.approx(-0.10)
@@ -98,14 +102,16 @@ def test_reasoningbank_takes_less_of_what_is_like_what_was_chosen() -> None:
 
 
 def test_generative_halves_its_recency_each_day() -> None:
-    fresh, old = (PROFILES["generative"].parts(Known(Candidate("a"), Standing(age_days=age)), 0.0) for age in (0, 1))
+    fresh, old = (
+        PROFILES["generative"].parts(Known(Candidate("a"), RankingFeatures(age_days=age)), 0.0) for age in (0, 1)
+    )
     assert fresh["recency"] == pytest.approx(0.3)
     assert old["recency"] == pytest.approx(0.15)
 
 
 def test_social_takes_the_weighted_mean_of_the_sources_that_found_it() -> None:
     both = Candidate("a", near=5.0, words=1.0)
-    parts = PROFILES["social"].parts(Known(both, Standing(age_days=0)), 0.0)
+    parts = PROFILES["social"].parts(Known(both, RankingFeatures(age_days=0)), 0.0)
     mean = (0.5 * scoring.semantic(both) + 0.3 * scoring.lexical(both)) / 0.8
     assert parts["relevance"] == pytest.approx(0.5 * mean)
 
@@ -134,7 +140,7 @@ def test_recency_and_proof_move_relevance_only_within_their_bounds(each: Known) 
 @given(candidates, st.floats(0, 40_000), st.floats(0, 40_000))
 def test_of_two_that_are_equal_but_for_their_age_the_newer_is_never_behind(each: Candidate, a: float, b: float) -> None:
     newer, older = (
-        math.prod(PROFILES["bounded"].parts(Known(each, Standing(age_days=age)), 0.0).values())
+        math.prod(PROFILES["bounded"].parts(Known(each, RankingFeatures(age_days=age)), 0.0).values())
         for age in sorted((a, b))
     )
     assert newer >= older - 1e-12
@@ -142,7 +148,7 @@ def test_of_two_that_are_equal_but_for_their_age_the_newer_is_never_behind(each:
 
 @given(candidates, st.floats(0, 40_000), st.floats(0, 40_000))
 def test_how_sure_an_answer_is_does_not_hang_on_its_age(each: Candidate, a: float, b: float) -> None:
-    told = [ranked([Known(each, Standing(age_days=age, confirmed=True))]) for age in (a, b)]
+    told = [ranked([Known(each, RankingFeatures(age_days=age, confirmed=True))]) for age in (a, b)]
     assert [found.score for found in told[0]] == [found.score for found in told[1]]
     assert decide(told[0]) == decide(told[1])
 
@@ -152,7 +158,7 @@ def test_what_another_said_than_the_one_named_is_less_likely_the_answer_and_as_s
     each: Candidate,
 ) -> None:
     theirs, others, nobodys = (
-        PROFILES["bounded"].parts(Known(each, Standing(age_days=30, by_named=by_named)), 0.0)
+        PROFILES["bounded"].parts(Known(each, RankingFeatures(age_days=30, by_named=by_named)), 0.0)
         for by_named in (True, False, None)
     )
     assert theirs == nobodys
@@ -163,13 +169,13 @@ def test_what_another_said_than_the_one_named_is_less_likely_the_answer_and_as_s
 
 
 def test_what_is_certain_comes_first_at_any_age() -> None:
-    old = Known(Candidate("old", matched=1.0), Standing(age_days=4_000))
-    new = Known(Candidate("new", near=6.0, words=1.5), Standing(age_days=0))
+    old = Known(Candidate("old", matched=1.0), RankingFeatures(age_days=4_000))
+    new = Known(Candidate("new", near=6.0, words=1.5), RankingFeatures(age_days=0))
     assert [each.id for each in ranked([new, old])] == ["old", "new"]
 
 
 def test_the_same_words_half_a_year_later_are_still_an_answer() -> None:
-    told = ranked([Known(Candidate("a", near=6.0, words=1.5), Standing(age_days=180))])
+    told = ranked([Known(Candidate("a", near=6.0, words=1.5), RankingFeatures(age_days=180))])
     assert decide(told) == ["suggested"]
 
 
@@ -194,21 +200,21 @@ def test_the_same_error_is_certain() -> None:
 
 
 def test_the_nearest_of_what_has_nothing_to_do_with_the_query_is_not_shown() -> None:
-    assert ranked([Known(Candidate("a", near=0.5), Standing(age_days=0))]) == []
+    assert ranked([Known(Candidate("a", near=0.5), RankingFeatures(age_days=0))]) == []
 
 
 def test_what_people_said_of_a_memory_moves_it_and_relevance_stays_in_charge() -> None:
     alike = Candidate("", near=4.0, words=0.8)
     better = msgspec.structs.replace(alike, id="better", words=1.2)
     standings = {
-        "pinned": Standing(age_days=1, pinned=True),
-        "liked": Standing(age_days=1, uses=3, usefulness=0.8),
-        "plain": Standing(age_days=1),
-        "disliked": Standing(age_days=1, confirmed=True, confidence=1.0, uses=3, usefulness=0.2),
+        "pinned": RankingFeatures(age_days=1, pinned=True),
+        "liked": RankingFeatures(age_days=1, uses=3, usefulness=0.8),
+        "plain": RankingFeatures(age_days=1),
+        "disliked": RankingFeatures(age_days=1, confirmed=True, confidence=1.0, uses=3, usefulness=0.2),
     }
     given = [Known(msgspec.structs.replace(alike, id=id), each) for id, each in standings.items()]
     assert [each.id for each in ranked(given)] == list(standings)
-    disliked = Known(better, Standing(age_days=1, uses=3, usefulness=0.0))
+    disliked = Known(better, RankingFeatures(age_days=1, uses=3, usefulness=0.0))
     assert ranked([given[0], disliked])[0].id == "better"
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from memctl.domain.support.location import normalise
 from memctl.infra import hook
-from memctl.infra.hooks.capture_policy import BOTH, FRESH_S, OffUnreadable, Silence, What, read_off, switch
+from memctl.infra.hooks.capture_policy import BOTH, FRESH_S, CapturePolicy, OffUnreadable, What, read_off, switch
 from memctl.infra.settings_model import Settings
 
 
@@ -24,22 +24,22 @@ def settings(tmp_path: Path) -> Settings:
 
 
 def test_where_nothing_was_switched_off_nothing_is(settings: Settings) -> None:
-    assert not Silence(settings).off("save", "s1", "/w/shop")
+    assert not CapturePolicy(settings).off("save", "s1", "/w/shop")
 
 
 def test_a_session_is_off_for_what_was_named_and_on_again(settings: Settings) -> None:
     switch(settings.data_dir, False, ["save"], session="s1")
-    silence = Silence(settings)
+    silence = CapturePolicy(settings)
     assert silence.off("save", "s1", "/w")
     assert not silence.off("recall", "s1", "/w")
     assert not silence.off("save", "s2", "/w")
     assert switch(settings.data_dir, True, session="s1").sessions == {}
-    assert not Silence(settings).off("save", "s1", "/w")
+    assert not CapturePolicy(settings).off("save", "s1", "/w")
 
 
 def test_a_project_is_off_with_all_that_lies_below_it(settings: Settings) -> None:
     switch(settings.data_dir, False, project="/w/shop/")
-    silence = Silence(settings)
+    silence = CapturePolicy(settings)
     assert silence.off("save", "s", "/w/shop")
     assert silence.off("recall", "s", "/w/shop/api/v2")
     assert not silence.off("save", "s", "/w/shopping")
@@ -48,17 +48,17 @@ def test_a_project_is_off_with_all_that_lies_below_it(settings: Settings) -> Non
 
 def test_everything_is_off_and_on(settings: Settings) -> None:
     switch(settings.data_dir, False)
-    assert Silence(settings).off("recall", "", "")
+    assert CapturePolicy(settings).off("recall", "", "")
     switch(settings.data_dir, True, ["recall"])
-    assert not Silence(settings).off("recall", "", "")
-    assert Silence(settings).off("save", "", "")
+    assert not CapturePolicy(settings).off("recall", "", "")
+    assert CapturePolicy(settings).off("save", "", "")
 
 
 def test_a_projects_own_file_speaks_for_what_lies_below_it(settings: Settings, tmp_path: Path) -> None:
     inner = tmp_path / "shop" / "api"
     inner.mkdir(parents=True)
     (tmp_path / "shop" / ".memctl.toml").write_text("save = false\n")
-    silence = Silence(settings)
+    silence = CapturePolicy(settings)
     assert silence.off("save", "s", str(inner))
     assert not silence.off("recall", "s", str(inner))
     assert not silence.off("save", "s", str(tmp_path))
@@ -69,19 +69,19 @@ def test_a_projects_file_that_says_nothing_of_sense_switches_nothing_off(
     text: str, settings: Settings, tmp_path: Path
 ) -> None:
     (tmp_path / ".memctl.toml").write_text(text)
-    assert not Silence(settings).off("save", "s", str(tmp_path))
+    assert not CapturePolicy(settings).off("save", "s", str(tmp_path))
 
 
 def test_the_file_of_a_project_in_which_the_service_was_started_is_not_everybodys(tmp_path: Path) -> None:
     given = Settings(data_dir=tmp_path, save=False)
-    assert Silence(given.from_origins({"save": str(tmp_path / "config.toml")})).off("save", "s", "/elsewhere")
-    assert not Silence(given.from_origins({"save": "/shop/.memctl.toml"})).off("save", "s", "/elsewhere")
+    assert CapturePolicy(given.from_origins({"save": str(tmp_path / "config.toml")})).off("save", "s", "/elsewhere")
+    assert not CapturePolicy(given.from_origins({"save": "/shop/.memctl.toml"})).off("save", "s", "/elsewhere")
 
 
 def test_a_list_that_cannot_be_read_keeps_everything_off_and_is_told(settings: Settings) -> None:
     settings.data_dir.mkdir()
     (settings.data_dir / "off.json").write_text("{")
-    assert Silence(settings).off("save", "s", "/w")
+    assert CapturePolicy(settings).off("save", "s", "/w")
     with pytest.raises(OffUnreadable):
         read_off(settings.data_dir)
 
@@ -89,7 +89,7 @@ def test_a_list_that_cannot_be_read_keeps_everything_off_and_is_told(settings: S
 def test_a_switch_is_seen_by_a_process_that_runs(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
     monkeypatch.setattr("memctl.infra.hooks.capture_policy.time.monotonic", lambda: now[0])
-    silence = Silence(settings)
+    silence = CapturePolicy(settings)
     assert not silence.off("save", "s", "/w")
     switch(settings.data_dir, False)
     now[0] += FRESH_S + 1
@@ -105,7 +105,7 @@ def test_when_saving_was_off_is_known_once_it_is_on_again(settings: Settings, mo
             switch(settings.data_dir, on, **where)
     switch(settings.data_dir, False, ["recall"], session="t")
     switch(settings.data_dir, True, session="t")
-    silence = Silence(settings)
+    silence = CapturePolicy(settings)
     assert not silence.off("save", "s", "/w/shop")
     everywhere, session, project = ("x", "/y"), ("s", "/y"), ("x", "/w/shop/api")
     assert [at for at in range(400) if silence.unheard(*everywhere, at)] == list(range(10, 20))
@@ -120,24 +120,24 @@ def test_what_was_said_before_saving_went_off_is_heard(settings: Settings, monke
         switch(settings.data_dir, False, **where)
         switch(settings.data_dir, False, **where)  # it is as long off as it was
         now[0] += 100
-    silence = Silence(settings)
+    silence = CapturePolicy(settings)
     for session, place, since in (("s", "/y", 100), ("x", "/w/shop/api", 200), ("x", "/y", 300), ("s", "/w/shop", 100)):
         assert [at for at in range(1, 400) if not silence.unheard(session, place, at)] == list(range(1, since))
         assert silence.unheard(session, place, 0), "of what bears no time nobody knows that it was before"
     switch(settings.data_dir, True, ["recall"])
-    assert Silence(settings).unheard("x", "/y", 300)
+    assert CapturePolicy(settings).unheard("x", "/y", 300)
     switch(settings.data_dir, True)
-    assert not Silence(settings).unheard("x", "/y", 400)
+    assert not CapturePolicy(settings).unheard("x", "/y", 400)
 
 
 def test_what_tells_no_time_since_when_holds_for_all_times(settings: Settings, tmp_path: Path) -> None:
     (tmp_path / ".memctl.toml").write_text("save = false\n")
-    assert Silence(settings).unheard("s", str(tmp_path), 1)
-    assert Silence(Settings(data_dir=tmp_path / "other", save=False)).unheard("s", "/w", 1)
+    assert CapturePolicy(settings).unheard("s", str(tmp_path), 1)
+    assert CapturePolicy(Settings(data_dir=tmp_path / "other", save=False)).unheard("s", "/w", 1)
     settings.data_dir.mkdir()
     for said in ('{"everywhere": ["save"]}', "{"):
         (settings.data_dir / "off.json").write_text(said)
-        assert Silence(settings).unheard("s", "/w", 1)
+        assert CapturePolicy(settings).unheard("s", "/w", 1)
 
 
 WHATS = st.sets(st.sampled_from(BOTH), min_size=1)
@@ -157,5 +157,7 @@ def test_a_hook_that_reaches_nobody_reads_the_list_as_the_door_does(
     payload = json.dumps({"session_id": session, "cwd": place}).encode()
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "off.json").write_bytes(msgspec.json.encode(off))
-        by_door = Silence(Settings(data_dir=Path(folder))).unheard(session, normalise(place), time.time_ns() // 1000)
+        by_door = CapturePolicy(Settings(data_dir=Path(folder))).unheard(
+            session, normalise(place), time.time_ns() // 1000
+        )
         assert hook._is_off(folder, payload) == by_door

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
-from memctl.api.checks.dead_letters import Halted, Standing
+from memctl.api.checks.dead_letters import Halted, LettersStatus
 from memctl.api.checks.health import Health, Shard
 from memctl.cli.main import memctl
 from memctl.cli.operate.status import Look, frame, screen, troubles_of
@@ -19,14 +19,14 @@ from memctl.cli.output import width_of
 from memctl.domain.events.event import Position
 from memctl.infra.backup.copies import Kept
 from memctl.infra.data_dir import Places
-from memctl.infra.embedded.instance import ProgramStatus, Status
+from memctl.infra.embedded.instance import InstanceStatus, ProgramStatus
 from memctl.infra.log.mark import SlowWriter
-from memctl.infra.readmodels.rebuilds import DIFFERING, Progress
+from memctl.infra.readmodels.rebuilds import DIFFERING, RebuildProgress
 from memctl.infra.vectors.outbox import Filling
 
 NOW = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 PLACES = Places(Path("/home/dana/.local/share/memctl"))
-RUNNING = Status(
+RUNNING = InstanceStatus(
     PLACES,
     True,
     [
@@ -42,13 +42,13 @@ WELL = Health(
     shards=(Shard(1, 0, 18_502, 0), Shard(2, 0, 18_502, 0)),
     to_write=0,
     to_embed=0,
-    standing=Standing([], [], []),
+    standing=LettersStatus([], [], []),
     sizes={"database": 98_000_000, "log": 40_000_000},
 )
 
 
-def ended(status: str, message: str) -> Progress:
-    return Progress(
+def ended(status: str, message: str) -> RebuildProgress:
+    return RebuildProgress(
         1, "replace", status, "events", 1, 1, None, None, Position(1), (1, 2), NOW, NOW, message  # type: ignore[arg-type]
     )  # fmt: skip
 
@@ -77,7 +77,7 @@ def test_where_nothing_is_wrong_the_first_word_says_so_and_a_screen_holds_it() -
 
 
 def test_what_nobody_knows_has_no_line() -> None:
-    told = shown(Look(Status(PLACES, False, [], {})))
+    told = shown(Look(InstanceStatus(PLACES, False, [], {})))
     assert [row for row in told.splitlines() if row and len(row.split()) < 2] == []
     assert "disk" not in told
 
@@ -85,18 +85,18 @@ def test_what_nobody_knows_has_no_line() -> None:
 @pytest.mark.parametrize(
     ("look", "named"),
     [
-        (Look(Status(PLACES, False, [], {})), "memctl is not running"),
-        (Look(Status(PLACES, True, [ProgramStatus("door", "FATAL")], {}), WELL), "door does not run"),
+        (Look(InstanceStatus(PLACES, False, [], {})), "memctl is not running"),
+        (Look(InstanceStatus(PLACES, True, [ProgramStatus("door", "FATAL")], {}), WELL), "door does not run"),
         (Look(RUNNING), "the database does not answer"),
         (
-            with_health(standing=Standing([], [Halted(1, 0, 7, "UnknownEventType", "a newer memctl", "", 1)], [])),
+            with_health(standing=LettersStatus([], [Halted(1, 0, 7, "UnknownEventType", "a newer memctl", "", 1)], [])),
             "stage 1 shard 0 stands still at position 7: a newer memctl",
         ),
-        (with_health(standing=Standing([], [], [SlowWriter(99, "psql", "idle", 60.0)])), "process 99 of Postgres"),
+        (with_health(standing=LettersStatus([], [], [SlowWriter(99, "psql", "idle", 60.0)])), "process 99 of Postgres"),
         (with_health(ended=ended("done", DIFFERING + "bug_patterns")), "rows differed: bug_patterns"),
         (with_health(ended=ended("failed", "event x cannot be folded")), "the last replay failed: event x"),
-        (Look(Status(PLACES, True, [], {}, ("spool/x.damaged",)), WELL), "spool/x.damaged"),
-        (Look(Status(PLACES, True, [], {}, (), 3), WELL), "no room for 3 deliveries"),
+        (Look(InstanceStatus(PLACES, True, [], {}, ("spool/x.damaged",)), WELL), "spool/x.damaged"),
+        (Look(InstanceStatus(PLACES, True, [], {}, (), 3), WELL), "no room for 3 deliveries"),
         (Look(RUNNING, WELL, free=12_000_000), "12.0 MB are left"),
         (Look(RUNNING, WELL, kept=kept(3, 1), most=100_000_000), "takes 101.0 MB of 100.0 MB"),
         (Look(RUNNING, WELL, kept=kept(1, 100)), "the last backup is overdue"),

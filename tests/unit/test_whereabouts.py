@@ -7,19 +7,19 @@ import pytest
 from telling import Session, facts_of, only
 
 from memctl.domain.events.event import Event, Micros, Position
-from memctl.domain.events.event_order import Placed
-from memctl.domain.events.fact_builder import Assertions
+from memctl.domain.events.event_order import OrderedEvent
+from memctl.domain.events.fact_builder import FactBuilder
 from memctl.domain.events.facts import CommandRan, PlaceSeen, StackShown
 from memctl.domain.events.facts import TestsRan as RanTests
 from memctl.domain.events.observations import SessionStarted, ToolReturned, event_id_of
-from memctl.domain.session.working_directory import Whereabouts
+from memctl.domain.session.working_directory import WorkingDirectory
 from memctl.domain.support.location import joined
 from memctl.projections.project_knowledge import project_knowledge
 
 HERE = "/home/dana/cli"
 
 
-def placed(branch: str = "") -> Placed:
+def placed(branch: str = "") -> OrderedEvent:
     seen = SessionStarted(branch=branch) if branch else ToolReturned()
     id = event_id_of(1, "e")
     event = Event(
@@ -27,13 +27,13 @@ def placed(branch: str = "") -> Placed:
         occurred_at=Micros(1), recorded_at=Micros(1), actor="tool", location=HERE, session_id="s1", dedupe_key="e",
         payload=seen,
     )  # fmt: skip
-    return Placed(event, seen, id, Micros(1), (1, 0, 0, 0), "")
+    return OrderedEvent(event, seen, id, Micros(1), (1, 0, 0, 0), "")
 
 
 def shown(command: str, text: str) -> list[tuple[str, str, str]]:
-    assertions = Assertions("session/claude-code/s1")
+    assertions = FactBuilder("session/claude-code/s1")
     assertions.moved(HERE)
-    Whereabouts(assertions).ran(placed(), command, text, HERE)
+    WorkingDirectory(assertions).ran(placed(), command, text, HERE)
     return [(f.place, f.root, f.remote) for f in assertions.drain() if isinstance(f, PlaceSeen)]
 
 
@@ -100,9 +100,9 @@ def test_what_may_be_about_another_repository_tells_nothing(command: str, text: 
     ],
 )
 def test_a_run_of_go_tests_tells_the_module_of_where_it_ran(command: str, text: str, module: str) -> None:
-    assertions = Assertions("session/claude-code/s1")
+    assertions = FactBuilder("session/claude-code/s1")
     assertions.moved(HERE)
-    Whereabouts(assertions).ran(placed(), command, text, HERE)
+    WorkingDirectory(assertions).ran(placed(), command, text, HERE)
     [told] = [fact for fact in assertions.drain() if isinstance(fact, PlaceSeen)]
     assert (told.place, told.module, told.remote) == (HERE, module, "")
 
@@ -133,8 +133,8 @@ def test_git_tells_the_root_of_where_it_ran() -> None:
 
 
 def test_a_folder_entered_on_the_same_branch_is_part_of_the_checkout() -> None:
-    assertions = Assertions("session/claude-code/s1")
-    where = Whereabouts(assertions)
+    assertions = FactBuilder("session/claude-code/s1")
+    where = WorkingDirectory(assertions)
     for location, branch in ((HERE, "main"), (f"{HERE}/cmd", "main"), (f"{HERE}/vendor/lib", "v2"), (HERE, "main")):
         where.came(placed(branch), location)
     told = [(f.place, f.around) for f in assertions.drain() if isinstance(f, PlaceSeen)]
@@ -142,10 +142,10 @@ def test_a_folder_entered_on_the_same_branch_is_part_of_the_checkout() -> None:
 
 
 def test_what_is_told_under_a_limited_key_says_that_the_session_was_there_and_no_more() -> None:
-    assertions = Assertions("session/claude-code/s1")
+    assertions = FactBuilder("session/claude-code/s1")
     assertions.moved(HERE)
     assertions.confined = True
-    where = Whereabouts(assertions)
+    where = WorkingDirectory(assertions)
     where.opened(placed(), "git@github.com:acme/secret.git")
     for command, text in (
         ("git push", PUSHED),

@@ -44,11 +44,11 @@ from memctl.infra.readmodels import rows as readmodels
 from memctl.infra.readmodels.known_projects import known_projects
 from memctl.projections.consolidated import Consolidated
 from memctl.projections.memory_rows import Memory
-from memctl.projections.regard import Regard
+from memctl.projections.regard import MemoryFeedback
 from memctl.workers.processors.runner import (
-    Desk,
     Failed,
     Outcome,
+    ProcessorContext,
     Work,
     digest_of,
     memories,
@@ -124,7 +124,7 @@ class Consolidator:
     def __init__(self, *, force: bool = False) -> None:
         self._force = force
 
-    def find(self, desk: Desk) -> Iterator[Work]:
+    def find(self, desk: ProcessorContext) -> Iterator[Work]:
         tasks = _tasks(desk)
         before = processing.state_of(desk.connection, desk.space_id, self.name, "memories")
         if not before:
@@ -134,7 +134,7 @@ class Consolidator:
         if due:
             yield Work("memories", digest_of((tasks, desk.now() // EVERY_US)))
 
-    def run(self, desk: Desk, work: Work, attempt: int) -> Outcome:
+    def run(self, desk: ProcessorContext, work: Work, attempt: int) -> Outcome:
         """Raises: Failed where too much would change at once; then nothing is recorded."""
         found = plan(desk)
         if not self._force and too_many(found.changed, found.of):
@@ -142,7 +142,7 @@ class Consolidator:
         return Outcome(events(self, desk, found), {"tasks": _tasks(desk), "at": desk.now(), **found.counts})
 
 
-def consolidate(desk: Desk, *, force: bool) -> tuple[Plan, list[Any]]:
+def consolidate(desk: ProcessorContext, *, force: bool) -> tuple[Plan, list[Any]]:
     """A round by hand, due or not. Raises: TooManyChanges, Overtaken."""
     began = erase.now(desk.connection)
     found = plan(desk)
@@ -156,7 +156,7 @@ def consolidate(desk: Desk, *, force: bool) -> tuple[Plan, list[Any]]:
     return found, recorded
 
 
-def events(processor: Consolidator, desk: Desk, found: Plan) -> list[Any]:
+def events(processor: Consolidator, desk: ProcessorContext, found: Plan) -> list[Any]:
     """The events of a plan. What is proposed again of the same memories under the same words is the same event."""
     at = desk.now()
     return [
@@ -176,7 +176,7 @@ class _Signed(msgspec.Struct, gc=False):
     weight: tuple[float, ...]
 
 
-def plan(desk: Desk) -> Plan:
+def plan(desk: ProcessorContext) -> Plan:
     """What a round would record now."""
     known = _Known(desk)
     signed: list[_Signed] = []
@@ -200,7 +200,7 @@ def plan(desk: Desk) -> Plan:
     return Plan(of=count, changes=(*changes, *(change for change in prunes if change.about[0] not in told)))
 
 
-def _told_in_sessions(desk: Desk, memories: list[str]) -> frozenset[str]:
+def _told_in_sessions(desk: ProcessorContext, memories: list[str]) -> frozenset[str]:
     """Those of some memories that an agent was ever told. `regard` learns of it only when the work in which they were
     told is over, and so does not know yet what was told today. (An index holds the recalls alone.)"""
     if not memories:
@@ -215,7 +215,9 @@ def _told_in_sessions(desk: Desk, memories: list[str]) -> frozenset[str]:
     return frozenset(row[0] for row in rows)
 
 
-def _judged(desk: Desk, known: _Known, members: list[_Signed], pairs: list[tuple[int, int]]) -> list[Change]:
+def _judged(
+    desk: ProcessorContext, known: _Known, members: list[_Signed], pairs: list[tuple[int, int]]
+) -> list[Change]:
     keys = [(desk.space_id, each.id) for each in members]
     rows: dict[str, Memory] = {
         key: row
@@ -291,7 +293,7 @@ def _pruned(memory: Memory) -> Change:
 class _Known:
     """What is known beside the memories themselves: projects, what people said, and what was recorded before."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: ProcessorContext) -> None:
         connection, live = desk.connection, desk.live
         self.generation = live.stage2
         projects = known_projects(connection, live, desk.space_id)
@@ -302,7 +304,7 @@ class _Known:
             return project.anchor if project is not None else location
 
         self.place = place
-        self._regard: dict[str, Regard] = {}
+        self._regard: dict[str, MemoryFeedback] = {}
         for said in scanned(desk, model("regard")):
             self._regard.update(said)
         self._recorded: dict[str, Consolidated] = {}
@@ -396,7 +398,7 @@ def _placed(members: set[int], pairs: list[tuple[int, int]]) -> tuple[list[int],
     return order, [(at[one], at[other]) for one, other in pairs]
 
 
-def _tasks(desk: Desk) -> int:
+def _tasks(desk: ProcessorContext) -> int:
     """Episodes that memory holds."""
     p = model("memories")
     row = desk.connection.execute(

@@ -36,7 +36,7 @@ from memctl.infra.log.read import read_stream
 from memctl.infra.readmodels import facts
 from memctl.infra.readmodels import rows as readmodels
 from memctl.infra.settings import Settings
-from memctl.workers.processors.runner import Desk, Failed, Outcome, Work, model, outcome
+from memctl.workers.processors.runner import Failed, Outcome, ProcessorContext, Work, model, outcome
 
 AT_ONCE = 20
 """Pieces of work that are looked for at once, newest first."""
@@ -154,12 +154,12 @@ class LlmProcessor:
     """The prompt's file."""
     form: type[BaseModel]
 
-    def find(self, desk: Desk) -> Iterator[Work]:
+    def find(self, desk: ProcessorContext) -> Iterator[Work]:
         for row, digest in _finished(desk, self.of, self.name, prompt(self.text).name):
             subject = _subject(row, self.of)
             yield Work(subject.id, digest, subject)
 
-    def run(self, desk: Desk, work: Work, attempt: int) -> Outcome:
+    def run(self, desk: ProcessorContext, work: Work, attempt: int) -> Outcome:
         subject: Subject = work.about
         events = read_stream(desk.connection, desk.space_id, subject.stream)
         material = material_of(subject, events)
@@ -198,7 +198,7 @@ class LlmProcessor:
         )  # fmt: skip
         return Outcome([event], names_all=True)
 
-    def _evidence(self, desk: Desk, subject: Subject) -> Iterator[UUID]:
+    def _evidence(self, desk: ProcessorContext, subject: Subject) -> Iterator[UUID]:
         """The events that the words about an episode rest on: its opening may lie before it, by its own clock."""
         if self.of == "episodes":
             id = (desk.space_id, UUID(subject.id))
@@ -347,7 +347,7 @@ _EXTENT = {"episodes": ("started_at", "ended_at"), "sessions": ("prompts", "answ
 ever."""
 
 
-def _finished(desk: Desk, of: str, processor: str, prompt: str) -> list[tuple[Any, str]]:
+def _finished(desk: ProcessorContext, of: str, processor: str, prompt: str) -> list[tuple[Any, str]]:
     """The newest rows in which nothing has happened for a while and that are to be worked on, each with the digest of
     what it is made of: those that `processing.claim` takes."""
     p = model(of)

@@ -12,7 +12,7 @@ from memctl.domain.knowledge.reflections import Grown, Piece, ReflectionMade, Tr
 from memctl.infra.readmodels import processor_work as processing
 from memctl.infra.readmodels.known_projects import known_projects
 from memctl.projections.memory_rows import Memory
-from memctl.workers.processors.runner import Desk, Outcome, Work, digest_of, memories, outcome
+from memctl.workers.processors.runner import Outcome, ProcessorContext, Work, digest_of, memories, outcome
 
 DAY_US = 86_400_000_000
 
@@ -40,7 +40,7 @@ class Reflector:
         """`asked`: whether it is time or not; `project` (its anchor) keeps to one."""
         self._asked, self._project = asked, project
 
-    def find(self, desk: Desk) -> Iterator[Work]:
+    def find(self, desk: ProcessorContext) -> Iterator[Work]:
         projects = known_projects(desk.connection, desk.live, desk.space_id)
         found: dict[str, list[Memory]] = defaultdict(list)
         counts: dict[str, int] = defaultdict(int)
@@ -70,7 +70,7 @@ class Reflector:
                 grounds = Grounds(anchor, location, trigger, counts[anchor], weights[anchor], tuple(found[anchor]))
                 yield Work(anchor, digest_of(ids), grounds)
 
-    def run(self, desk: Desk, work: Work, attempt: int) -> Outcome:
+    def run(self, desk: ProcessorContext, work: Work, attempt: int) -> Outcome:
         grounds: Grounds = work.about
         pieces = [piece_of(memory) for memory in grounds.found]
         known = {memory.id: memory for memory in grounds.found}

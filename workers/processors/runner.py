@@ -88,7 +88,7 @@ class Failed(Exception):
         self.kind, self.events, self.counts, self.pause_s = kind, events, counts, pause_s
 
 
-class Desk:
+class ProcessorContext:
     """What a processor works at: a connection outside of transactions, the live read models, the space, a clock."""
 
     def __init__(self, connection: Connection, settings: Settings, now: Callable[[], int] | None = None) -> None:
@@ -116,10 +116,10 @@ class Processor(Protocol):
     name: str
     version: int
 
-    def find(self, desk: Desk) -> Iterable[Work]:
+    def find(self, desk: ProcessorContext) -> Iterable[Work]:
         """Work that may be due, most urgent first; what is done already is passed over."""
 
-    def run(self, desk: Desk, work: Work, attempt: int) -> Outcome:
+    def run(self, desk: ProcessorContext, work: Work, attempt: int) -> Outcome:
         """Do it. Raises: Failed."""
 
 
@@ -158,21 +158,21 @@ def model(name: str) -> Projection:
     return next(p for p in projections() if p.name == name)
 
 
-def scanned(desk: Desk, p: Projection) -> Iterator[dict[str, Any]]:
+def scanned(desk: ProcessorContext, p: Projection) -> Iterator[dict[str, Any]]:
     """The rows of a read model of stage 2, of this space, by key, in batches."""
     with desk.connection.transaction():
         for rows in readmodels.scan(desk.connection, p, desk.live.stage2, 2_000):
             yield {key: row for (space, key), row in rows if space == desk.space_id}
 
 
-def memories(desk: Desk) -> Iterator[Memory]:
+def memories(desk: ProcessorContext) -> Iterator[Memory]:
     """Every memory of this space."""
     for rows in scanned(desk, model("memories")):
         yield from rows.values()
 
 
 def process(
-    desk: Desk,
+    desk: ProcessorContext,
     processor: Processor,
     stop: Callable[[], bool] = lambda: False,
     rest: Callable[[float], None] = lambda _: None,
@@ -213,7 +213,7 @@ def process(
     return recorded
 
 
-def _do(desk: Desk, processor: Processor, work: Work, claimed: Claim, began: datetime) -> int:
+def _do(desk: ProcessorContext, processor: Processor, work: Work, claimed: Claim, began: datetime) -> int:
     """Raises: Failed where no work can be done now, and that is noted; WorkLost."""
     connection = desk.connection
     try:
@@ -250,7 +250,7 @@ def _do(desk: Desk, processor: Processor, work: Work, claimed: Claim, began: dat
     return recorded
 
 
-def record(desk: Desk, events: Sequence[NewEvent]) -> list[NewEvent]:
+def record(desk: ProcessorContext, events: Sequence[NewEvent]) -> list[NewEvent]:
     """Redact and append; returns those that were new."""
     if not events:
         return []
@@ -259,7 +259,7 @@ def record(desk: Desk, events: Sequence[NewEvent]) -> list[NewEvent]:
     return [event for event, entry in zip(prepared, appended, strict=True) if entry.status == "new"]
 
 
-def wake(desk: Desk) -> None:
+def wake(desk: ProcessorContext) -> None:
     """Tell the workers that something was recorded; where the queue is down, the sweeper finds it."""
     from redis.exceptions import RedisError
 
@@ -287,7 +287,7 @@ class ProcessorLoop:
         self._settings = settings
         self._processors = processors
         self._stop = stop
-        self._desk: Desk | None = None
+        self._desk: ProcessorContext | None = None
         # By processor, on the monotonic clock.
         self._rests_until = {
             name: time.monotonic() + processing.PAUSES[min(count, len(processing.PAUSES)) - 1].total_seconds()
@@ -314,14 +314,14 @@ class ProcessorLoop:
         while not self._stop.wait(EVERY_S):
             try:
                 with connect(self._settings.require("database_url"), name="memctl processors") as connection:
-                    self._desk = desk = Desk(connection, self._settings)
+                    self._desk = desk = ProcessorContext(connection, self._settings)
                     for processor in self._processors:
                         if time.monotonic() >= self._rests_until.get(processor.name, 0.0):
                             self._look(desk, processor)
             except Exception as problem:
                 log.warning("processors could not work; they try again in %.0f s: %s", EVERY_S, problem)
 
-    def _look(self, desk: Desk, processor: Processor) -> None:
+    def _look(self, desk: ProcessorContext, processor: Processor) -> None:
         def rest(seconds: float) -> None:
             self._rests_until[processor.name] = time.monotonic() + seconds
 

@@ -11,7 +11,16 @@ from memctl.domain.knowledge.consolidation import STREAM
 from memctl.domain.support.location import inside, joined
 from memctl.infra.git import blob_of
 from memctl.infra.readmodels import processor_work as processing
-from memctl.workers.processors.runner import Desk, Outcome, Work, digest_of, memories, model, outcome, scanned
+from memctl.workers.processors.runner import (
+    Outcome,
+    ProcessorContext,
+    Work,
+    digest_of,
+    memories,
+    model,
+    outcome,
+    scanned,
+)
 
 EVERY_US = 3_600_000_000
 
@@ -29,12 +38,12 @@ class StalenessChecker:
     def __init__(self, *, asked: bool = False) -> None:
         self._asked = asked
 
-    def find(self, desk: Desk) -> Iterator[Work]:
+    def find(self, desk: ProcessorContext) -> Iterator[Work]:
         before = processing.state_of(desk.connection, desk.space_id, self.name, "files")
         if self._asked or desk.now() - before.get("at", 0) >= EVERY_US:
             yield Work("files", digest_of((desk.now(),)))
 
-    def run(self, desk: Desk, work: Work, attempt: int) -> Outcome:
+    def run(self, desk: ProcessorContext, work: Work, attempt: int) -> Outcome:
         sources = _tied(desk)
         known = _last_looks(desk)
         events = []
@@ -51,7 +60,7 @@ class StalenessChecker:
         return Outcome(events, {"at": desk.now(), "files": len(sources)})
 
 
-def _tied(desk: Desk) -> dict[str, tuple[UUID, ...]]:
+def _tied(desk: ProcessorContext) -> dict[str, tuple[UUID, ...]]:
     """The files that memories claim something of, below a checkout that is here, and the events that one of those rests
     on: it is enough to look at the file."""
     found: dict[str, tuple[UUID, ...]] = {}
@@ -70,7 +79,7 @@ def _tied(desk: Desk) -> dict[str, tuple[UUID, ...]]:
     return found
 
 
-def _last_looks(desk: Desk) -> dict[str, str]:
+def _last_looks(desk: ProcessorContext) -> dict[str, str]:
     """What was in each file that was looked at before."""
     found: dict[str, str] = {}
     for rows in scanned(desk, model("observed_files")):

@@ -130,7 +130,7 @@ def needed(read_models: Sequence[str] | None) -> tuple[Projection, ...]:
     return tuple(p for p in known if p.name in wanted)
 
 
-class Progress(msgspec.Struct):
+class StepProgress(msgspec.Struct):
     """How far the current phase is."""
 
     what: str = "events"
@@ -148,7 +148,7 @@ class Leader:
         self._processes = processes
         self._worker = Worker(connection, rebuild)
 
-    def build(self) -> Iterator[Progress]:
+    def build(self) -> Iterator[StepProgress]:
         """Do all tasks, telling how far it is again and again.
 
         Can be led again from where it stopped. Raises: RebuildStopped when a task cannot be done.
@@ -169,12 +169,12 @@ class Leader:
                     if state.fault is not None:
                         raise RebuildStopped(why=state.fault)
                     if step.phase != "tables":
-                        yield Progress(step.phase, state.done, state.total)
+                        yield StepProgress(step.phase, state.done, state.total)
                     if not self._worker.work():
                         time.sleep(POLL_S)
                     state = rebuilds.step_state(connection, rebuild.id, number)
                 if step.phase != "tables":
-                    yield Progress(step.phase, state.total, state.total)
+                    yield StepProgress(step.phase, state.total, state.total)
         finally:
             for helper in helpers:
                 helper.kill()

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from memctl.infra.database import Connection, connect
 from memctl.infra.readmodels import as_of_snapshots as glances
-from memctl.infra.readmodels.as_of_snapshots import Glance
+from memctl.infra.readmodels.as_of_snapshots import AsOfSnapshot
 from memctl.workers.folding.poison import told
 from memctl.workers.rebuild.as_of import as_of
 
@@ -25,11 +25,11 @@ KEPT_WHERE_WANTED_S = 30.0
 
 @dataclass
 class _Kept:
-    glance: Glance
+    glance: AsOfSnapshot
     scratch: contextlib.ExitStack
 
 
-class Glances:
+class AsOfBuilder:
     """What one worker builds and keeps."""
 
     def __init__(self, database_url: str, kept_s: float = glances.KEPT_S) -> None:
@@ -60,7 +60,7 @@ class Glances:
         if len(self._kept) < MOST_KEPT and (glance := glances.claim(connection)) is not None:
             self._build(connection, glance)
 
-    def _build(self, connection: Connection, glance: Glance) -> None:
+    def _build(self, connection: Connection, glance: AsOfSnapshot) -> None:
         scratch = contextlib.ExitStack()
         try:
             _, then = scratch.enter_context(as_of(self._url, glance.position))

@@ -37,7 +37,7 @@ from memctl.workers.rebuild import stuck
 from memctl.workers.rebuild.build import RebuildStopped
 from memctl.workers.rebuild.replay import ReplayRunning, replay
 from memctl.workers.runtime import backups
-from memctl.workers.runtime.as_of_builder import Glances
+from memctl.workers.runtime.as_of_builder import AsOfBuilder
 from memctl.workers.runtime.sweeper import Sweeper
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def run_worker(settings: Settings, ready_file: Path | None = None) -> None:
     rebuilding.start()
     threading.Thread(target=backups.keep_making, args=[settings, stop], name="backups", daemon=True).start()
     threading.Thread(target=retention.keep_pruning, args=[settings, stop], name="retention", daemon=True).start()
-    glancing = threading.Thread(target=Glances(database_url).run, args=[stop], name="glances", daemon=True)
+    glancing = threading.Thread(target=AsOfBuilder(database_url).run, args=[stop], name="glances", daemon=True)
     glancing.start()
     # A thread that computes keeps the interpreter for 5 ms from one whose answer has come, and a batch asks Postgres
     # some seventy times: with the outbox or the embedder at work that would be most of its time.

@@ -32,7 +32,7 @@ from memctl.infra.settings import load_settings
 from memctl.projections.memory_rows import Memory
 from memctl.workers.folding.drain import Drainer, catch_up
 from memctl.workers.processors.consolidator import consolidate
-from memctl.workers.processors.runner import Desk, memories
+from memctl.workers.processors.runner import ProcessorContext, memories
 
 ROUNDS, DAYS_APART, ASKED, FIRST = 20, 10, 300, 10
 EVERYWHERE = Places(None, "everywhere", None)
@@ -49,10 +49,10 @@ def measure(data: Data) -> Iterator[Figure]:
             for at in range(0, len(data.events), 2_000):
                 append(connection, 1, data.events[at : at + 2_000])
             _drained(url)
-            yield from _measured(Desk(connection, load_settings()), url, Path(folder))
+            yield from _measured(ProcessorContext(connection, load_settings()), url, Path(folder))
 
 
-def _measured(desk: Desk, url: str, folder: Path) -> Iterator[Figure]:
+def _measured(desk: ProcessorContext, url: str, folder: Path) -> Iterator[Figure]:
     whole = list(memories(desk))
     asked = sorted(whole, key=lambda memory: hashlib.sha256(memory.id.encode()).digest())[:ASKED]
     now = max(memory.last_at for memory in whole)
