@@ -63,13 +63,18 @@ def session(client: str, number: int, texts: list[str], luck: random.Random) -> 
     records = filled(LINES[client], "", number, texts, luck)
     match client:
         case "gemini":
-            return client_sessions.gemini_document(records)
+            return own(client_sessions.gemini_document(records), client_sessions.GEMINI_HEAD["sessionId"], number)
         case "opencode":
-            return client_sessions.opencode(records)
+            return own(client_sessions.opencode(records), client_sessions.OPENCODE_INFO["id"], number)
         case "swe-agent":
             return client_sessions.swe_agent(records)
         case _:
             return client_sessions.lines(records)
+
+
+def own(document: bytes, session_id: str, number: int) -> bytes:
+    """That document under a session's id of its own: late events of one session fold all of it again."""
+    return document.replace(session_id.encode(), f"{session_id[:-6]}{number:06d}".encode())
 
 
 class Memory:
