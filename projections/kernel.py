@@ -65,8 +65,8 @@ class Recorded(msgspec.Struct, Generic[P], frozen=True):
     payload: P
 
 
-class Projection(msgspec.Struct, frozen=True):
-    """One read model: its name, row type, and fold.
+class Projection(msgspec.Struct, Generic[R], frozen=True):
+    """One read model: its name, row type, and fold. Called, it folds one input.
 
     `key(input)` names the row or rows an input belongs to (`None`: not routed). `indexes` are tuples of field names
     that queries filter or sort by. Rows stay under 64 KB and hold no position, no `recorded_at`, no NaN.
@@ -74,9 +74,9 @@ class Projection(msgspec.Struct, frozen=True):
 
     name: str
     stage: Stage
-    row: type[Any]
+    row: type[R]
     key: Callable[[Any], Keys]
-    fold: Callable[[Any, Any], Any]
+    fold: Callable[[Any, Any], R | None]
     facts: frozenset[type[Fact]]
     recorded: frozenset[type[Payload]]
     upstream: frozenset[type[Any]]
@@ -90,7 +90,10 @@ class Projection(msgspec.Struct, frozen=True):
     indexed_texts: tuple[tuple[str, ...], ...] = ()
     """Of each index the fields that hold a text of any length, where it has such."""
 
-    def folded(self, row: Any, facts: Sequence[Fact]) -> Any:
+    def __call__(self, row: R | None, item: Any) -> R | None:
+        return self.fold(row, item)
+
+    def folded(self, row: R | None, facts: Sequence[Fact]) -> R | None:
         """The row after these facts."""
         if self.at_once:
             return self.fold(row, facts)
@@ -107,7 +110,7 @@ class Projection(msgspec.Struct, frozen=True):
                 self._check((key,))
         return keys
 
-    def check(self, row: Any) -> None:
+    def check(self, row: R) -> None:
         """Raises: TooLongForAnIndex where an index cannot take what it has of a row."""
         for fields in self.indexed_texts:
             texts = [getattr(row, field) for field in fields]
@@ -124,23 +127,23 @@ _SHORT = INDEX_LIMIT // 4
 """Characters that are never too many bytes."""
 
 
-_register: dict[str, Projection] = {}
-
-F = TypeVar("F", bound=Callable[[Any, Any], Any])
+_register: dict[str, Projection[Any]] = {}
 
 
 def projection(
     *,
-    row: type[Any],
+    row: type[R],
     key: Callable[[Any], Keys],
     stage: Stage = 2,
     indexes: tuple[tuple[str, ...], ...] = (),
     one_to_one: bool = False,
-) -> Callable[[F], F]:
-    """Register a fold under its own name. `one_to_one`: each input has a row of its own, which makes a large read model
-    of stage 2 quicker to rebuild."""
+) -> Callable[[Callable[[Any, Any], R | None]], Projection[R]]:
+    """Make a fold a projection, registered under its own name.
 
-    def register(fold: F) -> F:
+    `one_to_one`: each input has a row of its own, which makes a large read model of stage 2 quicker to rebuild.
+    """
+
+    def register(fold: Callable[[Any, Any], R | None]) -> Projection[R]:
         name = fold.__name__
         if name in _register:
             raise ValueError(f"projection {name!r} is registered twice")
@@ -159,13 +162,13 @@ def projection(
         doc = (fold.__doc__ or "").strip()
         kinds = typing.get_type_hints(row) if indexes else {}
         texts = (tuple(field for field in fields if kinds[field] is str) for fields in indexes)
-        _register[name] = Projection(
+        _register[name] = made = Projection(
             name, stage, row, key, fold, facts, recorded, upstream, indexes, doc, fold.__module__, at_once, one_to_one,
             tuple(dict.fromkeys(fields for fields in texts if fields)),
         )  # fmt: skip
         handed_on.cache_clear()
         folded_as_recorded.cache_clear()
-        return fold
+        return made
 
     return register
 
@@ -194,7 +197,7 @@ def _is_union(annotation: Any) -> bool:
     return typing.get_origin(annotation) in (Union, types.UnionType)
 
 
-def projections(stage: Stage | None = None) -> tuple[Projection, ...]:
+def projections(stage: Stage | None = None) -> tuple[Projection[Any], ...]:
     """Every projection of this package, upstream before downstream, else by name.
 
     Raises: ValueError where projections of stage 2 read each other in a circle, or a row type nobody makes.
@@ -226,14 +229,14 @@ def folded_as_recorded() -> frozenset[type[Payload]]:
 
 
 @functools.lru_cache(maxsize=8)
-def _in_order(found: tuple[Projection, ...]) -> tuple[Projection, ...]:
+def _in_order(found: tuple[Projection[Any], ...]) -> tuple[Projection[Any], ...]:
     waiting = sorted(found, key=lambda p: (p.stage, p.name))
     makers = {p.row: p.name for p in waiting}
     for p in waiting:
         for row in p.upstream:
             if row not in makers:
                 raise ValueError(f"projection {p.name!r} reads {row.__name__}, which no projection makes")
-    done: list[Projection] = []
+    done: list[Projection[Any]] = []
     names: set[str] = set()
     while waiting:
         ready = [p for p in waiting if all(makers[row] in names for row in p.upstream)]

@@ -228,5 +228,5 @@ def fold_stream(stream: str, events: Iterable[Event]) -> tuple[StreamState, Delt
 
 
 @functools.cache
-def _stage1() -> tuple[Projection, ...]:
+def _stage1() -> tuple[Projection[Any], ...]:
     return projections(1)

@@ -12,7 +12,8 @@ import msgspec
 from memctl.api.queries import bugs, claims, project
 from memctl.api.queries.memories import session_streams
 from memctl.api.queries.strategies import strategies
-from memctl.api.reading.pages import one, projection_named, several
+from memctl.api.reading import models
+from memctl.api.reading.pages import one, several
 from memctl.api.reading.places import Places, projects_of
 from memctl.api.reading.reader import Reader
 from memctl.api.reading.views import BugHit, Found, Scope
@@ -147,7 +148,7 @@ def _earlier(reader: Reader, text: str, session: str) -> dict[str, Any] | None:
     if not session:
         return None
     streams = session_streams(reader, session, 2)
-    working = one(reader, projection_named("working_memory"), streams[0]) if len(streams) == 1 else None
+    working = one(reader, models.working_memory, streams[0]) if len(streams) == 1 else None
     if working is None:
         return None
     asked = {each.signature for each in signature_of(text, "")}
@@ -159,7 +160,7 @@ def guidance(reader: Reader, engine: Engine, task: str, places: Places, now: dat
     """Advice for a task, from episodes like it, known errors, the project's own knowledge and what the user rejects."""
     asked = Question(query=task, places=places, now=now, limit=PRECEDENTS, kinds=("episode",))
     like = [each for each in engine.search(reader, asked).results if each.score >= LIKE]
-    rows: dict[str, EpisodeRow] = several(reader, projection_named("episodes"), [each.source.key for each in like])
+    rows: dict[str, EpisodeRow] = several(reader, models.episodes, [each.source.key for each in like])
     precedents = [_precedent(each.id, rows[each.source.key]) for each in like if each.source.key in rows]
     hits = [hit for hit in bugs.bugs(reader, task, places, limit=PRECEDENTS).hits if hit.score >= SUGGESTED]
     taught = _strategies(reader, engine, task, places, now)
@@ -199,7 +200,7 @@ def _strategies(reader: Reader, engine: Engine, task: str, places: Places, now: 
     """Strategies of the project that bear on the task, as far as memory is sure, and on whatever is changed there."""
     asked = Question(query=task, places=places, now=now, limit=PRECEDENTS, kinds=("strategy",))
     like = [each for each in engine.search(reader, asked).results if each.class_ != "none"]
-    rows: dict[str, Strategy] = several(reader, projection_named("strategies"), [each.source.key for each in like])
+    rows: dict[str, Strategy] = several(reader, models.strategies, [each.source.key for each in like])
     taught = [
         Taught(memory=each.id, content=row.content, from_failure=row.from_failure)
         for each in like

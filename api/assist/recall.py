@@ -15,8 +15,9 @@ import msgspec
 from memctl.api.queries import bugs, claims, code, work
 from memctl.api.queries import memories as queries
 from memctl.api.queries.threads import open_threads
+from memctl.api.reading import models
 from memctl.api.reading.feedback import pinned
-from memctl.api.reading.pages import one, projection_named
+from memctl.api.reading.pages import one
 from memctl.api.reading.places import Places
 from memctl.api.reading.reader import Reader
 from memctl.api.search.engine import Engine, Question
@@ -173,7 +174,7 @@ def _day_of(section: dict[str, Any]) -> str:
 
 def _for_the_rest(reader: Reader, stream: str) -> list[Line]:
     """What must survive a compaction: the work in hand, what is settled, what is open, what still fails."""
-    row = one(reader, projection_named("working_memory"), stream)
+    row = one(reader, models.working_memory, stream)
     told = survivors(row) if row is not None else []
     return [(f"{_clock(at)} {text}", RecalledMemory(stream, 1.0)) for at, text in told]
 

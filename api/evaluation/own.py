@@ -6,7 +6,7 @@ What the work says of its problem is hidden from what is searched, so nothing is
 from __future__ import annotations
 
 from memctl.api.evaluation import Asked, Dataset, Passage
-from memctl.api.reading.pages import projection_named
+from memctl.api.reading import models
 from memctl.api.reading.reader import Reader
 from memctl.infra.readmodels import rows as readmodels
 from memctl.projections.episodes import EpisodeRow
@@ -18,7 +18,7 @@ SHORTEST = 20
 def own_history(reader: Reader) -> Dataset:
     """Every episode by what was done, and a question for each that solved an error: the error, answered by all episodes
     that solved the same one."""
-    episodes = projection_named("episodes")
+    episodes = models.episodes
     rows = [
         row
         for row in readmodels.rows_of(reader.connection, episodes, reader.live.stage1, reader.space_id)

@@ -14,8 +14,9 @@ from fastapi.concurrency import run_in_threadpool
 from starlette.background import BackgroundTask
 
 from memctl.api.assist.recall import Injection, recall
+from memctl.api.reading import models
 from memctl.api.reading.caller import CALLER, OWNER, Caller
-from memctl.api.reading.pages import projection_named, rows_unseen
+from memctl.api.reading.pages import rows_unseen
 from memctl.api.reading.places import limits_of, places_of, visible
 from memctl.api.reading.reader import Reader, Readers
 from memctl.api.search.engine import Engine
@@ -84,7 +85,7 @@ def _may_tell(reader: Reader, caller: Caller, stream: str, location: str) -> boo
     limits = limits_of(reader)
     if limits is None:
         return True
-    sessions = rows_unseen(reader, projection_named("sessions"), [stream])
+    sessions = rows_unseen(reader, models.sessions, [stream])
     return limits.holds(location) and all(visible(reader, row) for row in sessions.values())
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import msgspec
 from psycopg import sql
 
+from memctl.api.reading import models
 from memctl.api.reading.evidence import events_of, evidence_of
 from memctl.api.reading.feedback import standing
 from memctl.api.reading.pages import (
@@ -15,7 +17,6 @@ from memctl.api.reading.pages import (
     all_of,
     field_of,
     met_in,
-    projection_named,
     several,
     table_of,
     visible_to_caller,
@@ -68,7 +69,7 @@ def bugs(
 
 def known(reader: Reader, places: Places, *, limit: int = 5) -> BugAnswer:
     """Known kinds of errors without asking for one: those resolved most often first, then the newest."""
-    p = projection_named("bug_patterns")
+    p = models.bug_patterns
     where, values = all_of(_there(reader, p, places))
     found = reader.connection.execute(
         sql.SQL("SELECT key FROM {} WHERE {} ORDER BY {} DESC, {} DESC, key LIMIT %s").format(
@@ -124,7 +125,7 @@ def _told_of(reader: Reader, told: Mapping[str, float], places: Places) -> list[
 
 def _patterns(reader: Reader, signatures: Sequence[str]) -> dict[str, BugPattern]:
     """Patterns by signature, without those that a person rejected."""
-    p = projection_named("bug_patterns")
+    p = models.bug_patterns
     rows = [Keyed(key, row) for key, row in several(reader, p, signatures).items()]
     return {keyed.key: keyed.row for keyed in standing(reader, "bug_pattern", rows)}
 
@@ -150,7 +151,7 @@ _SAYS_NOTHING = frozenset(("error", "exit", ""))
 
 
 def _of_types(reader: Reader, types: Sequence[str], places: Places) -> list[str]:
-    p = projection_named("bug_patterns")
+    p = models.bug_patterns
     alike = Condition(
         sql.SQL(
             "EXISTS (SELECT FROM jsonb_array_elements_text(row->'error_types') AS t"
@@ -168,14 +169,14 @@ def _of_types(reader: Reader, types: Sequence[str], places: Places) -> list[str]
     return [row[0] for row in found]
 
 
-def _there(reader: Reader, p: Projection, places: Places) -> list[Condition]:
+def _there(reader: Reader, p: Projection[Any], places: Places) -> list[Condition]:
     return [Condition(sql.SQL("space_id = %s"), (reader.space_id,)), *visible_to_caller(reader, p), *met_in(p, places)]
 
 
 def _hits(reader: Reader, found: Sequence[Likeness]) -> list[BugHit]:
     events = events_of(reader, [s.span for each in found for s in each.pattern.evidence])
     wanted = [name for each in found for name in names(each.pattern.related)]
-    related: dict[str, BugPattern] = several(reader, projection_named("bug_patterns"), wanted)
+    related: dict[str, BugPattern] = several(reader, models.bug_patterns, wanted)
     return [
         _hit(
             reader,

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, get_args
 import msgspec
 from psycopg import sql
 
+from memctl.api.reading import models
 from memctl.api.reading.evidence import events_of, evidence_of, with_evidence
 from memctl.api.reading.pages import (
     Condition,
@@ -20,7 +21,6 @@ from memctl.api.reading.pages import (
     field_of,
     one,
     page,
-    projection_named,
     several,
     table_of,
     visible_to_caller,
@@ -39,7 +39,7 @@ from memctl.projections.candidates import Candidate
 from memctl.projections.insights import Insight
 from memctl.projections.kernel import Projection
 from memctl.projections.resolutions import effective
-from memctl.projections.verified_knowledge import VerifiedClaim, knowledge_id
+from memctl.projections.verified_knowledge import VerifiedClaim, VerifiedKnowledge, knowledge_id
 
 MOST_ASPECTS = 200
 """Rows of preferences that one answer is made of."""
@@ -60,14 +60,15 @@ def insights(
     """Claims read out of words and work, by when they were last made: each with its level (1 to 4), and what it is
     missing. With `waiting` only those below level 3, without it (False) only the others. Those that a person
     rejected are left out."""
-    p = projection_named("candidates")
+    p = models.candidates
     conditions = [*within(p, places, or_everywhere=True), *equal(p, "kind", kind), *above(p, "sessions", 0)]
     conditions += equal(p, "ready", None if waiting is None else not waiting)
     found_there, after = page(reader, p, "last_seen", conditions, limit=limit, cursor=cursor)
     candidates = {keyed.key: keyed.row for keyed in found_there}
-    rows = [Keyed(keyed.key, keyed.row.insight) for keyed in found_there if _stands(keyed.row)]
+    found_claims = ((keyed.key, keyed.row.insight) for keyed in found_there if _stands(keyed.row))
+    rows = [Keyed(key, insight) for key, insight in found_claims if insight is not None]
     homes = {keyed.key: _memory_of(keyed.row) for keyed in rows}
-    active = several(reader, projection_named("memories"), list(homes.values()))
+    active = several(reader, models.memories, list(homes.values()))
     found = with_evidence(reader, rows)
     for item in found:
         candidate = candidates.get(item["id"])
@@ -110,7 +111,7 @@ def knowledge(
 ) -> Page:
     """What is held true, by subject: claims that stand, what they replaced, and the words they rest on. `sessions` are
     those of the whole project that show what stands first, where each claim has those of one clone."""
-    p = projection_named("verified_knowledge")
+    p = models.verified_knowledge
     conditions = [*within(p, places, or_everywhere=True), *equal(p, "kind", kind), *equal(p, "status", status)]
     rows, after = page(reader, p, "last_seen", conditions, limit=limit, cursor=cursor)
     projects = projects_of(reader)
@@ -122,9 +123,9 @@ def knowledge(
     return Page(_one_each(items, ("subject", "text", "status")), after, places.scope)
 
 
-def _sessions_of_projects(reader: Reader, projects: Projects, rows: Sequence[Keyed]) -> dict[str, int]:
+def _sessions_of_projects(reader: Reader, projects: Projects, rows: Sequence[Keyed[Any]]) -> dict[str, int]:
     """In how many sessions of its project the first claim of each subject was seen, up to 32 of each clone."""
-    p, firsts = projection_named("candidates"), {keyed.key: keyed.row.claims[0] for keyed in rows}
+    p, firsts = models.candidates, {keyed.key: keyed.row.claims[0] for keyed in rows}
     places: dict[str, frozenset[str]] = {}
     for keyed in rows:
         project = projects.of(keyed.row.location)
@@ -155,7 +156,7 @@ class _Made(NamedTuple):
 
 
 def _claims_alike(
-    reader: Reader, p: Projection, claims: Collection[VerifiedClaim], locations: Set[str]
+    reader: Reader, p: Projection[Any], claims: Collection[VerifiedClaim], locations: Set[str]
 ) -> Iterator[_Made]:
     """Those claims, and those of the same canonical texts at these locations, as far as the caller may see them."""
     there = [
@@ -182,7 +183,7 @@ def _claims_alike(
     return map(_Made._make, found)
 
 
-def known(reader: Reader, rows: Sequence[Keyed]) -> list[dict[str, Any]]:
+def known(reader: Reader, rows: Sequence[Keyed[VerifiedKnowledge]]) -> list[dict[str, Any]]:
     """Verified subjects with the evidence of each of their claims."""
     events = events_of(reader, [span for keyed in rows for claim in keyed.row.claims for span in claim.evidence])
     changed = changed_since(reader, (path for keyed in rows for claim in keyed.row.claims for path in claim.files))
@@ -200,7 +201,7 @@ def known(reader: Reader, rows: Sequence[Keyed]) -> list[dict[str, Any]]:
 def preferences(reader: Reader, places: Places, *, limit: int = 50) -> Page:
     """How the user likes to work, here and everywhere: one item for each value of an aspect, by group, and for each
     thing accepted, rejected or used as a shortcut, weightiest first."""
-    p, projects = projection_named("user_preferences"), projects_of(reader)
+    p, projects = models.user_preferences, projects_of(reader)
     rows, _ = page(reader, p, "last_seen", within(p, places, or_everywhere=True), limit=MOST_ASPECTS, cursor=None)
     claims = [(keyed.row, claim) for keyed in rows for claim in keyed.row.claims]
     # An aspect has one value: the weightiest claim's, wherever it was made. What has no name is listed whole.
@@ -221,7 +222,7 @@ def preferences(reader: Reader, places: Places, *, limit: int = 50) -> Page:
 
 def _rejected(reader: Reader, insights: Sequence[str]) -> list[Candidate]:
     """Candidates among these that a person rejected."""
-    rows = several(reader, projection_named("candidates"), list(insights))
+    rows = several(reader, models.candidates, list(insights))
     return [row for row in rows.values() if _is_rejected(row)]
 
 
@@ -235,14 +236,14 @@ def _is_rejected(candidate: Candidate) -> bool:
 
 def effective_id(reader: Reader, id: str) -> tuple[str, str]:
     """Whether an id stands for itself (direct), is being cleared up (pending) or was (resolved), and then what for."""
-    row = one(reader, projection_named("resolutions"), id)
+    row = one(reader, models.resolutions, id)
     to, status = effective(id, row)
     return status, "" if to == id else to
 
 
 def core_memory(reader: Reader) -> list[dict[str, Any]]:
     """The sections of core memory, by name."""
-    rows, _ = page(reader, projection_named("core_memory"), "changed_at", [], limit=MOST_SECTIONS, cursor=None)
+    rows, _ = page(reader, models.core_memory, "changed_at", [], limit=MOST_SECTIONS, cursor=None)
     return [shown(keyed.row) for keyed in sorted(rows, key=lambda keyed: keyed.key) if keyed.row.text]
 
 
@@ -268,5 +269,5 @@ def core_history(reader: Reader, section: str) -> list[dict[str, Any]]:
 
 def resolutions(reader: Reader, *, limit: int = 50, cursor: str | None = None) -> Page:
     """What became of what was left open, latest first."""
-    rows, after = page(reader, projection_named("resolutions"), "resolved_at", [], limit=limit, cursor=cursor)
+    rows, after = page(reader, models.resolutions, "resolved_at", [], limit=limit, cursor=cursor)
     return Page([{"id": keyed.key, **shown(keyed.row)} for keyed in rows], after)

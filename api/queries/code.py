@@ -8,8 +8,9 @@ from typing import Any
 
 from psycopg import sql
 
+from memctl.api.reading import models
 from memctl.api.reading.feedback import standing
-from memctl.api.reading.pages import Condition, Keyed, page, projection_named
+from memctl.api.reading.pages import Condition, Keyed, page
 from memctl.api.reading.places import Places, projects_of
 from memctl.api.reading.reader import Reader
 from memctl.api.reading.views import Page, iso, moment
@@ -45,7 +46,7 @@ def rules(
     limit: int = 50,
 ) -> Page:
     """Rules of replacement, the surest first. Those seen in one file only, and retired ones, only if `state` asks."""
-    p = projection_named("code_rules")
+    p = models.code_rules
     conditions = met_in(places)
     if state != "seen":
         conditions.append(
@@ -74,7 +75,7 @@ def rules(
     return Page(found[:limit], None, places.scope)
 
 
-def rule_item(keyed: Keyed, known: Projects) -> dict[str, Any]:
+def rule_item(keyed: Keyed[CodeRule], known: Projects) -> dict[str, Any]:
     """A rule as it is told: what gives way to what, how sure that is, and where it was seen."""
     rule: CodeRule = keyed.row
     before, after = rule.texts_ahead
@@ -111,12 +112,12 @@ def patterns(
     reader: Reader, places: Places, *, category: str | None = None, language: str | None = None, limit: int = 50
 ) -> Page:
     """Transformations that recur, those applied most often first, put together over a project's locations."""
-    p = projection_named("code_patterns")
+    p = models.code_patterns
     conditions = []
     if places.locations is not None:
         conditions.append(Condition(sql.SQL("row->>'location' = ANY(%s::text[])"), (list(places.locations),)))
     known = projects_of(reader)
-    groups: dict[tuple[str, str, str], list[Keyed]] = defaultdict(list)
+    groups: dict[tuple[str, str, str], list[Keyed[CodePattern]]] = defaultdict(list)
     cursor: str | None = None
     while True:
         rows, cursor = page(reader, p, "last_seen", conditions, limit=_LOOKED_AT, cursor=cursor)
@@ -132,7 +133,7 @@ def patterns(
     return Page(found[:limit], None, places.scope)
 
 
-def pattern_item(group: Sequence[Keyed], project: str) -> dict[str, Any] | None:
+def pattern_item(group: Sequence[Keyed[CodePattern]], project: str) -> dict[str, Any] | None:
     """One pattern of the rows that several locations of a project keep of it, as one would tell it.
 
     None where it does not recur, or was retired. What is expected of it (`effects`) is the category's, not measured;

@@ -7,8 +7,9 @@ import time
 from typing import Any
 
 from memctl.api.queries import memories as queries
+from memctl.api.reading import models
 from memctl.api.reading.briefs import summaries
-from memctl.api.reading.pages import between, one, page, projection_named, within
+from memctl.api.reading.pages import between, one, page, within
 from memctl.api.reading.places import Places, places_of
 from memctl.api.reading.reader import Reader
 from memctl.api.reading.views import shown
@@ -35,7 +36,7 @@ def context(reader: Reader, places: Places, wanted: str | None = None) -> dict[s
 
     Raises: NotFound, NoSession, Ambiguous.
     """
-    p = projection_named("working_memory")
+    p = models.working_memory
     if wanted:
         stream = session_of(reader, wanted)
         row = one(reader, p, stream)
@@ -49,7 +50,7 @@ def context(reader: Reader, places: Places, wanted: str | None = None) -> dict[s
 
 
 def _context(reader: Reader, row: WorkingMemory) -> dict[str, Any]:
-    session = one(reader, projection_named("sessions"), row.stream)
+    session = one(reader, models.sessions, row.stream)
     item = {"id": row.stream, **shown(row), "project": project_name(row.location) if row.location else ""}
     item["agent"], item["session_id"] = row.stream.split("/", 2)[1:]
     item["title"] = session.title if session is not None else ""
@@ -76,7 +77,7 @@ def session_of(reader: Reader, wanted: str) -> str:
 def session_here(reader: Reader, location: str) -> str:
     """The stream that a statement made at a place is about: of the latest session there if it was heard of lately,
     else of what is kept of the place by hand."""
-    p = projection_named("working_memory")
+    p = models.working_memory
     since = time.time_ns() // 1000 - LATELY_US
     here = places_of(reader, None, location)
     if here.locations is not None:

@@ -10,8 +10,9 @@ import msgspec
 
 from memctl.api.queries import claims
 from memctl.api.queries import memories as queries
+from memctl.api.reading import models
 from memctl.api.reading.evidence import events_of, evidence_of, field_text
-from memctl.api.reading.pages import one, projection_named
+from memctl.api.reading.pages import one
 from memctl.api.reading.places import projects_of
 from memctl.api.reading.reader import Reader
 from memctl.api.reading.staleness import changed_since
@@ -93,21 +94,21 @@ def _claim_of(reader: Reader, kind: str, item: Mapping[str, Any]) -> str | None:
     if kind == "insight":
         return str(item["id"])
     if kind == "memory" and item["source"]["projection"] == "verified_knowledge":
-        known = one(reader, projection_named("verified_knowledge"), item["source"]["key"])
+        known = one(reader, models.verified_knowledge, item["source"]["key"])
         return None if known is None else str(known.claims[0].id)
     return str(item["claims"][0]["id"]) if kind == "knowledge" else None
 
 
 def _claim(reader: Reader, kind: str, id: str, claim: str) -> Explanation:
-    insight: Insight | None = one(reader, projection_named("insights"), claim)
+    insight: Insight | None = one(reader, models.insights, claim)
     if insight is None:
         raise queries.NotFound(id=id)
-    candidate: Candidate | None = one(reader, projection_named("candidates"), claim)
+    candidate: Candidate | None = one(reader, models.candidates, claim)
     home = knowledge_id(insight.subject, None if insight.everywhere else insight.location)
-    known: VerifiedKnowledge | None = one(reader, projection_named("verified_knowledge"), home)
+    known: VerifiedKnowledge | None = one(reader, models.verified_knowledge, home)
     verified = next((c for c in known.claims if c.id == claim), None) if known is not None else None
     memory = memory_id("knowledge", home)
-    active = verified is not None and one(reader, projection_named("memories"), memory) is not None
+    active = verified is not None and one(reader, models.memories, memory) is not None
     levels = [
         _active(memory, active=active, verified=verified),
         _verified(home, known, verified),

@@ -11,9 +11,10 @@ import msgspec
 from psycopg import sql
 
 from memctl.api.queries.code import met_in
+from memctl.api.reading import models
 from memctl.api.reading.evidence import events_of, evidence_of
 from memctl.api.reading.feedback import standing
-from memctl.api.reading.pages import Condition, Keyed, equal, page, projection_named, several, table_of
+from memctl.api.reading.pages import Condition, Keyed, equal, page, several, table_of
 from memctl.api.reading.places import Places, projects_of
 from memctl.api.reading.reader import Reader
 from memctl.api.reading.views import Page, iso, moment, shown
@@ -45,7 +46,7 @@ def entities(
     reader: Reader, places: Places, *, kind: str | None = None, limit: int = 50, cursor: str | None = None
 ) -> Page:
     """Libraries, services and people, those met in most sessions first."""
-    p = projection_named("entities")
+    p = models.entities
     rows, after = page(
         reader, p, "interactions", [*met_in(places), *equal(p, "kind", kind)], limit=limit, cursor=cursor
     )
@@ -104,11 +105,11 @@ def graph(reader: Reader, places: Places, name: str, *, hops: int = 1) -> dict[s
 # --- which entity is meant ---
 
 
-def _resolved(reader: Reader, places: Places, name: str) -> tuple[str, Keyed | None]:
+def _resolved(reader: Reader, places: Places, name: str) -> tuple[str, Keyed[Entity] | None]:
     name = name.strip()
     if not name or "\0" in name:
         raise UnknownEntity(name=name)
-    p = projection_named("entities")
+    p = models.entities
     ends = "(lower(row->>'name') = %s OR lower(row->>'name') LIKE %s)"
     for wanted, kind in dict.fromkeys([(name.lower(), None), _as_node(name)]):
         if not wanted:
@@ -140,7 +141,7 @@ def _as_node(name: str) -> tuple[str, str | None]:
 
 def _node_like(reader: Reader, name: str) -> str | None:
     """A node of an edge, or somebody felt about, whose name ends so: a file by the end of its path, an agent."""
-    relations, felt = projection_named("relations"), projection_named("sentiment")
+    relations, felt = models.relations, models.sentiment
     found = reader.connection.execute(
         sql.SQL(
             "SELECT node FROM ("
@@ -188,7 +189,7 @@ _BACK = {
 
 
 def _add_relations(reader: Reader, places: Places, weights: dict[str, dict[tuple[str, str], float]]) -> None:
-    p = projection_named("relations")
+    p = models.relations
     conditions = [Condition(sql.SQL("row->'nodes' ?| %s::text[]"), (list(weights),))]
     if places.locations is not None:
         conditions.append(
@@ -220,7 +221,7 @@ def _add_relations(reader: Reader, places: Places, weights: dict[str, dict[tuple
 
 def _add_entities(reader: Reader, places: Places, weights: dict[str, dict[tuple[str, str], float]]) -> None:
     """Edges that the entities' own rows tell: which projects use them, and which files name them."""
-    p = projection_named("entities")
+    p = models.entities
     wanted = [parts_of(node) for node in weights if not node.startswith(("file:", "project:", "bug:"))]
     files = [node.partition(":")[2] for node in weights if node.startswith("file:")]
     asked = sql.SQL(
@@ -254,7 +255,7 @@ def _labels(reader: Reader, nodes: Iterable[str]) -> dict[str, str]:
     """What people call a node: a bug by its message, a file by the end of its path."""
     labels = {node: _label(node) for node in nodes}
     signatures = {node.partition(":")[2]: node for node in labels if node.startswith("bug:")}
-    for signature, pattern in several(reader, projection_named("bug_patterns"), list(signatures)).items():
+    for signature, pattern in several(reader, models.bug_patterns, list(signatures)).items():
         labels[signatures[signature]] = pattern.message.split("\n", 1)[0][:120] or ", ".join(pattern.error_types)
     return labels
 
@@ -269,7 +270,7 @@ def _label(node: str) -> str:
 # --- what is told of an entity ---
 
 
-def _entity(keyed: Keyed, known: Projects) -> dict[str, Any]:
+def _entity(keyed: Keyed[Entity], known: Projects) -> dict[str, Any]:
     row: Entity = keyed.row
     return {
         "id": keyed.key,
@@ -298,7 +299,7 @@ def _entity(keyed: Keyed, known: Projects) -> dict[str, Any]:
 
 def _feelings(reader: Reader, places: Places, node: str) -> list[dict[str, Any]]:
     """How users feel about a node: for each project where that leads, and the path there, newest first."""
-    p = projection_named("sentiment")
+    p = models.sentiment
     conditions = [*equal(p, "node", node)]
     if places.locations is not None:
         conditions.append(Condition(sql.SQL("row->>'location' = ANY(%s::text[])"), (list(places.locations),)))

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 from psycopg import sql
 
+from memctl.api.reading import models
 from memctl.api.reading.pages import built, projection_named, table_of
 from memctl.api.reading.reader import Reader
 
@@ -75,7 +76,7 @@ def uses(reader: Reader) -> list[Use]:
             " sum((SELECT count(*) FROM jsonb_array_elements(r.row->'ratings') AS f WHERE (f->>2)::float8 >= 0.5))"
             "::bigint FROM {} AS r LEFT JOIN {} AS m ON m.space_id = r.space_id AND m.key = r.key"
             " WHERE r.space_id = %s GROUP BY 1 ORDER BY 1"
-        ).format(table_of(reader, projection_named("regard")), table_of(reader, projection_named("memories"))),
+        ).format(table_of(reader, models.regard), table_of(reader, models.memories)),
         [reader.space_id],
     ).fetchall()
     found = (Use(**dict(zip(Use.__struct_fields__, row, strict=True))) for row in rows)
@@ -110,7 +111,7 @@ def changes(reader: Reader) -> list[Changes]:
         sql.SQL(
             "SELECT row->'change'->>2, count(*), count(*) FILTER (WHERE jsonb_typeof(row->'undone_at') = 'number')"
             " FROM {} WHERE space_id = %s AND jsonb_typeof(row->'change') = 'array' GROUP BY 1 ORDER BY 1"
-        ).format(table_of(reader, projection_named("consolidation_log"))),
+        ).format(table_of(reader, models.consolidation_log)),
         [reader.space_id],
     ).fetchall()
     return [Changes(*row) for row in rows]
@@ -123,7 +124,7 @@ def most_told(reader: Reader) -> list[dict[str, Any]]:
             "SELECT r.key, m.row->>'kind', (r.row->>'recalls')::bigint FROM {} AS r JOIN {} AS m"
             " ON m.space_id = r.space_id AND m.key = r.key"
             " WHERE r.space_id = %s AND (r.row->>'recalls')::bigint > 0 ORDER BY 3 DESC, 1 LIMIT %s"
-        ).format(table_of(reader, projection_named("regard")), table_of(reader, projection_named("memories"))),
+        ).format(table_of(reader, models.regard), table_of(reader, models.memories)),
         [reader.space_id, MOST_TOLD],
     ).fetchall()
     return [dict(zip(("id", "kind", "recalls"), row, strict=True)) for row in rows]

@@ -14,6 +14,7 @@ from psycopg import sql
 
 from memctl.api.queries import code
 from memctl.api.queries.claims import known
+from memctl.api.reading import models
 from memctl.api.reading.briefs import summaries
 from memctl.api.reading.consolidation_status import standings
 from memctl.api.reading.evidence import origin_of, with_evidence
@@ -83,7 +84,7 @@ def memories(
 ) -> Page:
     """Memories, newest first, each with its evidence; what a person rejected, was pruned, or is told as another is left
     out. Times in microseconds."""
-    p = projection_named("memories")
+    p = models.memories
     conditions = [
         *within(p, places, or_everywhere=True),
         *equal(p, "bucket", bucket),
@@ -109,7 +110,7 @@ def history(reader: Reader, places: Places, *, limit: int = 20, cursor: str | No
 
 def memory(reader: Reader, wanted: str) -> dict[str, Any]:
     """One memory, by id or by the unambiguous beginning of one. Raises: NotFound, Ambiguous."""
-    p = projection_named("memories")
+    p = models.memories
     return with_evidence(reader, [Keyed(*_by_prefix(reader, "memories", wanted, one(reader, p, wanted)))])[0]
 
 
@@ -117,7 +118,7 @@ def memory_of_record(reader: Reader, kind: str, key: str) -> dict[str, Any] | No
     """The active memory that was made of a record; None where none was. `kind` as in `thing`."""
     made = _REMEMBERED.get(kind)
     id = memory_id(made, key) if made is not None else ""
-    row = one(reader, projection_named("memories"), id) if id else None
+    row = one(reader, models.memories, id) if id else None
     return None if row is None else with_evidence(reader, [Keyed(id, row)])[0]
 
 
@@ -134,7 +135,7 @@ def sessions(
     cursor: str | None = None,
 ) -> Page:
     """Sessions by their last sign of life, newest first."""
-    p = projection_named("sessions")
+    p = models.sessions
     conditions = [*within(p, places), *between(p, "last_at", since, before)]
     rows, after = page(reader, p, "last_at", conditions, limit=limit, cursor=cursor)
     briefs = summaries(reader, [keyed.row for keyed in rows])
@@ -146,19 +147,19 @@ def session(reader: Reader, wanted: str) -> dict[str, Any]:
 
     Raises: NotFound, Ambiguous.
     """
-    p = projection_named("sessions")
+    p = models.sessions
     stream = _only(wanted, session_streams(reader, wanted, _MOST_LIKE_IT))
     row = one(reader, p, stream)
     if row is None:
         raise NotFound(id=wanted)
-    working = one(reader, projection_named("working_memory"), stream)
+    working = one(reader, models.working_memory, stream)
     item = _session(reader, stream, row, summaries(reader, [row]))
     return {**item, "working_memory": None if working is None else shown(working)}
 
 
 def session_streams(reader: Reader, wanted: str, limit: int) -> list[str]:
     """Streams of the sessions whose stream or id is `wanted`, else of those whose id begins so."""
-    p = projection_named("sessions")
+    p = models.sessions
     if not wanted or "\0" in wanted:
         return []
     among = Condition(
@@ -178,7 +179,7 @@ def session_streams(reader: Reader, wanted: str, limit: int) -> list[str]:
 
 
 def _seen(reader: Reader, found: Sequence[tuple[str, bool]]) -> list[tuple[str, bool]]:
-    there = several(reader, projection_named("sessions"), [key for key, _ in found])
+    there = several(reader, models.sessions, [key for key, _ in found])
     return [(key, is_it) for key, is_it in found if key in there]
 
 

@@ -12,7 +12,8 @@ from psycopg import sql
 
 from memctl.api.queries import bugs, claims
 from memctl.api.queries.threads import open_threads
-from memctl.api.reading.pages import page, projection_named, table_of, within
+from memctl.api.reading import models
+from memctl.api.reading.pages import page, table_of, within
 from memctl.api.reading.places import Places
 from memctl.api.reading.reader import Reader
 from memctl.api.reading.views import BugHit, iso, moment
@@ -80,7 +81,7 @@ Sums = dict[str, Sum]
 def shown(reader: Reader, project: Project, now: int) -> dict[str, Any]:
     """The page of a project: who it is, counts, and sections of `Line`s. `now` in microseconds."""
     places = Places(project.name, "asked", project.locations)
-    p = projection_named("project_knowledge")
+    p = models.project_knowledge
     rows = _newest(reader, p, places)
     return {
         "project": {**msgspec.to_builtins(project), "last_seen": iso(moment(project.last_seen))},
@@ -90,7 +91,7 @@ def shown(reader: Reader, project: Project, now: int) -> dict[str, Any]:
     }
 
 
-def _newest(reader: Reader, p: Projection, places: Places) -> list[Any]:
+def _newest(reader: Reader, p: Projection[Any], places: Places) -> list[Any]:
     rows, _ = page(reader, p, "last_at", within(p, places), limit=SESSIONS, longest=SESSIONS)
     return [keyed.row for keyed in rows]
 
@@ -351,7 +352,7 @@ def came_back(hits: Iterable[BugHit]) -> list[Line]:
 
 
 def _statistics(reader: Reader, places: Places) -> dict[str, Any]:
-    p = projection_named("episodes")
+    p = models.episodes
     (inside,) = within(p, places)
     rows = reader.connection.execute(
         sql.SQL(
@@ -359,7 +360,7 @@ def _statistics(reader: Reader, places: Places) -> dict[str, Any]:
         ).format(table_of(reader, p), inside.clause),
         [reader.space_id, *inside.values],
     ).fetchall()
-    sessions = projection_named("sessions")
+    sessions = models.sessions
     (at,) = within(sessions, places)
     count = reader.connection.execute(
         sql.SQL("SELECT count(*) FROM {} WHERE space_id = %s AND {}").format(table_of(reader, sessions), at.clause),
@@ -385,7 +386,7 @@ def _statistics(reader: Reader, places: Places) -> dict[str, Any]:
 def tools(reader: Reader, places: Places, task_type: str | None, limit: int) -> dict[str, Any]:
     """How tools were used, for one kind of task or all: each with uses, success, duration; what follows what; and what
     follows a failure, with how often that went well."""
-    p = projection_named("tool_patterns")
+    p = models.tool_patterns
     rows: list[SessionTools] = _newest(reader, p, places)
     used, after, recovery = defaultdict[str, Sum](Sum), defaultdict[str, Sum](Sum), defaultdict[str, Sum](Sum)
     timed: dict[str, tuple[int, int]] = {}

@@ -11,7 +11,8 @@ from psycopg import sql
 
 from memctl.api.queries import learning
 from memctl.api.queries.learning import Use
-from memctl.api.reading.pages import built, projection_named, table_of
+from memctl.api.reading import models
+from memctl.api.reading.pages import built, table_of
 from memctl.api.reading.places import Places
 from memctl.api.reading.reader import Reader
 from memctl.domain.events.event import event_types
@@ -136,7 +137,7 @@ def totals_of(reader: Reader, places: Places) -> dict[str, int]:
         values.append(list(places.locations))  # type: ignore[arg-type]
     row = reader.connection.execute(
         sql.SQL("SELECT {}, count(DISTINCT row->>'day') FROM {} WHERE space_id = %s {}").format(
-            sums, table_of(reader, projection_named("stats")), inside
+            sums, table_of(reader, models.stats), inside
         ),
         values,
     ).fetchone()

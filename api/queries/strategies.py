@@ -6,8 +6,9 @@ from typing import Any
 
 from psycopg import sql
 
+from memctl.api.reading import models
 from memctl.api.reading.feedback import standing
-from memctl.api.reading.pages import Condition, Keyed, page, projection_named
+from memctl.api.reading.pages import Condition, Keyed, page
 from memctl.api.reading.places import Places, projects_of
 from memctl.api.reading.reader import Reader
 from memctl.api.reading.views import Page, iso, moment
@@ -35,7 +36,7 @@ def strategies(
         conditions.append(Condition(sql.SQL("row->>'location' = ANY(%s::text[])"), (list(places.locations),)))
     if domain:
         conditions.append(Condition(sql.SQL("row->>'domain' = %s"), (domain,)))
-    rows, after = page(reader, projection_named("strategies"), "last_seen", conditions, limit=limit, cursor=cursor)
+    rows, after = page(reader, models.strategies, "last_seen", conditions, limit=limit, cursor=cursor)
     known = projects_of(reader)
     told: dict[tuple[str | None, str], dict[str, Any]] = {}
     for keyed in standing(reader, "strategy", rows):
@@ -47,7 +48,7 @@ def strategies(
     return Page(list(told.values()), after, places.scope)
 
 
-def strategy_item(keyed: Keyed, known: Projects) -> dict[str, Any]:
+def strategy_item(keyed: Keyed[Strategy], known: Projects) -> dict[str, Any]:
     """A strategy as it is told. `memory_id` is what is rated, pinned or rejected."""
     row: Strategy = keyed.row
     return {

@@ -6,9 +6,10 @@ from typing import Any
 
 from psycopg import sql
 
+from memctl.api.reading import models
 from memctl.api.reading.evidence import with_evidence
 from memctl.api.reading.feedback import standing
-from memctl.api.reading.pages import Condition, field_of, page, projection_named, several, within
+from memctl.api.reading.pages import Condition, field_of, page, several, within
 from memctl.api.reading.places import Places
 from memctl.api.reading.reader import Reader
 from memctl.projections.episodes import EpisodeRow
@@ -27,15 +28,15 @@ def open_threads(reader: Reader, places: Places, *, limit: int = 5) -> list[dict
     Its id is the episode's. It is gone once somebody resolves or rejects that (`memctl resolve`, `reject`), once the
     task is done, and once another session has taken the task up: then that session's own end tells.
     """
-    p = projection_named("episodes")
+    p = models.episodes
     newest, _ = page(reader, p, "started_at", within(p, places), limit=1)
     since = newest[0].row.started_at - LATELY_US if newest else 0
     lately = Condition(sql.SQL("{} >= %s").format(field_of(p, "started_at")), (since,))
     left = Condition(sql.SQL("row->>'closed' = 'false' AND jsonb_array_length(row->'threads') > 0"))
     rows, _ = page(reader, p, "started_at", [*within(p, places), lately, left], limit=_LOOKED_AT)
     rows = standing(reader, "episode", rows)
-    settled = several(reader, projection_named("resolutions"), [keyed.key for keyed in rows])
-    tasks: dict[str, Task] = several(reader, projection_named("tasks"), [_task_of(keyed.row) for keyed in rows])
+    settled = several(reader, models.resolutions, [keyed.key for keyed in rows])
+    tasks: dict[str, Task] = several(reader, models.tasks, [_task_of(keyed.row) for keyed in rows])
     kept = [
         keyed
         for keyed in rows

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 import msgspec
 from psycopg import sql
 
+from memctl.api.reading import models
 from memctl.api.reading.evidence import with_evidence
 from memctl.api.reading.feedback import standing
-from memctl.api.reading.pages import Condition, Keyed, between, equal, page, projection_named, several, within
+from memctl.api.reading.pages import Condition, Keyed, between, equal, page, several, within
 from memctl.api.reading.places import Places
 from memctl.api.reading.reader import Reader
 from memctl.api.reading.views import Page, shown
@@ -41,7 +42,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(seen.signature for seen in errors_in(self.error, "", failed=True)) if self.error else ()
 
     def conditions(self) -> list[Condition]:
-        p = projection_named("episodes")
+        p = models.episodes
         found = [
             *equal(p, "task_type", self.task_type),
             *equal(p, "outcome", self.outcome),
@@ -84,8 +85,8 @@ def episodes(
     reader: Reader, places: Places, wanted: Wanted = ANY, *, limit: int = 50, cursor: str | None = None
 ) -> Page:
     """Episodes by their beginning, newest first; of those with an error, a page's successes first."""
-    conditions = [*within(projection_named("episodes"), places), *wanted.conditions()]
-    rows, after = page(reader, projection_named("episodes"), "started_at", conditions, limit=limit, cursor=cursor)
+    conditions = [*within(models.episodes, places), *wanted.conditions()]
+    rows, after = page(reader, models.episodes, "started_at", conditions, limit=limit, cursor=cursor)
     rows = standing(reader, "episode", rows)
     if wanted.error:
         rows.sort(key=lambda keyed: keyed.row.outcome != "success")
@@ -96,7 +97,7 @@ def episodes_among(
     reader: Reader, places: Places, ids: Sequence[str], wanted: Wanted = ANY, *, limit: int = 50
 ) -> Page:
     """Those of the episodes of these ids that are wanted, in the order of the ids."""
-    rows = several(reader, projection_named("episodes"), ids)
+    rows = several(reader, models.episodes, ids)
     kept = standing(reader, "episode", [Keyed(id, rows[id]) for id in ids if id in rows and wanted.takes(rows[id])])
     return Page(with_evidence(reader, kept[:limit]), None, places.scope)
 
@@ -113,7 +114,7 @@ def tasks(
     cursor: str | None = None,
 ) -> Page:
     """Pieces of work across sessions, by their last sign of life, newest first; the open ones are loose threads."""
-    p = projection_named("tasks")
+    p = models.tasks
     conditions = [
         *within(p, places),
         *equal(p, "status", status),

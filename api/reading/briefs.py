@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from psycopg import sql
 
-from memctl.api.reading.pages import field_of, projection_named, table_of
+from memctl.api.reading import models
+from memctl.api.reading.pages import field_of, table_of
 from memctl.api.reading.reader import Reader
 from memctl.domain.language.brief import Figures, Work, summary
 from memctl.projections.sessions import Session
@@ -35,7 +36,7 @@ def _work(reader: Reader, streams: Sequence[str]) -> dict[str, list[Work]]:
     found: dict[str, list[Work]] = defaultdict(list)
     if not streams:
         return found
-    p = projection_named("episodes")
+    p = models.episodes
     told = reader.connection.execute(
         sql.SQL(
             "SELECT row->>'stream', row->>'description', row->>'outcome', row->>'why' FROM {table}"

@@ -7,7 +7,8 @@ from typing import Any
 
 import msgspec
 
-from memctl.api.reading.pages import page, projection_named, several
+from memctl.api.reading import models
+from memctl.api.reading.pages import page, several
 from memctl.api.reading.reader import Reader
 from memctl.api.reading.views import Page, iso, moment
 from memctl.domain.knowledge.consolidation import text_digest
@@ -39,7 +40,7 @@ class ConsolidationStatus(msgspec.Struct, frozen=True):
 def standings(reader: Reader, memories: Iterable[Memory]) -> dict[str, ConsolidationStatus]:
     """How these memories stand, by id; those of which nothing was recorded are left out."""
     by_id = {memory.id: memory for memory in memories}
-    found: dict[str, Consolidated] = several(reader, projection_named("consolidated"), list(by_id))
+    found: dict[str, Consolidated] = several(reader, models.consolidated, list(by_id))
     return {id: _standing(by_id[id], row) for id, row in found.items()}
 
 
@@ -71,16 +72,15 @@ def without_repeats(ids: Iterable[str], found: Mapping[str, ConsolidationStatus]
 
 def consolidation(reader: Reader, *, limit: int = 50, cursor: str | None = None) -> Page:
     """What was merged, pruned, superseded or found at odds, newest first, with the titles of its memories."""
-    rows, after = page(reader, projection_named("consolidation_log"), "occurred_at", [], limit=limit, cursor=cursor)
-    changes = [keyed for keyed in rows if keyed.row.change is not None]
-    ids = [party.memory for keyed in changes for party in keyed.row.change.parties]
-    memories: dict[str, Memory] = several(reader, projection_named("memories"), ids)
+    rows, after = page(reader, models.consolidation_log, "occurred_at", [], limit=limit, cursor=cursor)
+    changes = [(keyed.key, keyed.row, keyed.row.change) for keyed in rows if keyed.row.change is not None]
+    ids = [party.memory for _, _, change in changes for party in change.parties]
+    memories: dict[str, Memory] = several(reader, models.memories, ids)
     items: list[dict[str, Any]] = []
-    for keyed in changes:
-        logged, change = keyed.row, keyed.row.change
+    for key, logged, change in changes:
         items.append(
             {
-                "id": keyed.key,
+                "id": key,
                 "kind": change.kind,
                 "why": change.why,
                 "made_by": logged.made_by,

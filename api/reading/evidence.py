@@ -8,7 +8,8 @@ from uuid import UUID
 
 import msgspec
 
-from memctl.api.reading.pages import LONGEST_PAGE, Keyed, page, projection_named
+from memctl.api.reading import models
+from memctl.api.reading.pages import LONGEST_PAGE, Keyed, page
 from memctl.api.reading.places import limits_of, projects_of
 from memctl.api.reading.reader import Reader
 from memctl.api.reading.views import Evidence, Origin, shown
@@ -53,7 +54,7 @@ def evidence_of(spans: Sequence[Span], events: Mapping[UUID, Event]) -> list[Evi
     return [_cut(span, events.get(span.event)) for span in dict.fromkeys(spans)]
 
 
-def with_evidence(reader: Reader, rows: Sequence[Keyed]) -> list[dict[str, Any]]:
+def with_evidence(reader: Reader, rows: Sequence[Keyed[Any]]) -> list[dict[str, Any]]:
     """Rows that have `evidence` spans, with the quotes in their place."""
     spans = [span for keyed in rows for span in spans_of(keyed.row)]
     events = events_of(reader, spans)
@@ -79,7 +80,7 @@ def broken_quotes(reader: Reader, most: int = MOST_CHECKED) -> tuple[int, list[s
 
     The claims last seen come first; beyond `most` subjects none is looked at.
     """
-    p = projection_named("verified_knowledge")
+    p = models.verified_knowledge
     count, broken, cursor = 0, [], None
     for _ in range(0, most, LONGEST_PAGE):
         rows, cursor = page(reader, p, "last_seen", [], limit=LONGEST_PAGE, cursor=cursor)

@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from psycopg import sql
 
+from memctl.api.reading import models
 from memctl.api.reading.pages import (
     Condition,
     Keyed,
@@ -15,7 +16,6 @@ from memctl.api.reading.pages import (
     equal,
     met_in,
     page,
-    projection_named,
     several,
     table_of,
     visible_to_caller,
@@ -35,10 +35,10 @@ R = TypeVar("R")
 
 def regards(reader: Reader, memories: Sequence[str]) -> dict[str, MemoryFeedback]:
     """What was said of memories, by their id; those that nobody spoke of are left out."""
-    return several(reader, projection_named("regard"), memories)
+    return several(reader, models.regard, memories)
 
 
-def standing(reader: Reader, kind: MemoryKind, rows: Sequence[Keyed]) -> list[Keyed]:
+def standing(reader: Reader, kind: MemoryKind, rows: Sequence[Keyed[R]]) -> list[Keyed[R]]:
     """The rows of a read model without those whose memories a person rejected."""
     if not rows:
         return []
@@ -49,7 +49,7 @@ def standing(reader: Reader, kind: MemoryKind, rows: Sequence[Keyed]) -> list[Ke
 
 def pinned(reader: Reader, places: Places) -> list[Memory]:
     """The pinned memories of a project and of everywhere, those pinned last first."""
-    p, memories = projection_named("regard"), projection_named("memories")
+    p, memories = models.regard, models.memories
     here = either([*within(memories, places, or_everywhere=True), *met_in(memories, places)])
     wanted = equal(p, "pinned", True)
     if among := [*visible_to_caller(reader, memories), *here]:

@@ -6,7 +6,7 @@ import base64
 import binascii
 from collections.abc import Sequence
 from functools import cache
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import msgspec
 from psycopg import sql
@@ -28,11 +28,14 @@ class BadCursor(MemctlError):
     hint = "Leave it out to begin with the first page."
 
 
-class Keyed(msgspec.Struct, frozen=True):
+R = TypeVar("R")
+
+
+class Keyed(msgspec.Struct, Generic[R], frozen=True):
     """A row under its key."""
 
     key: str
-    row: Any
+    row: R
 
 
 class Condition(msgspec.Struct, frozen=True):
@@ -43,19 +46,19 @@ class Condition(msgspec.Struct, frozen=True):
 
 
 @cache
-def projection_named(name: str) -> Projection:
+def projection_named(name: str) -> Projection[Any]:
     """The projection of that name. Raises: KeyError."""
     found = {p.name: p for p in projections()}
     return found[name]
 
 
-def table_of(reader: Reader, p: Projection) -> Composable:
+def table_of(reader: Reader, p: Projection[Any]) -> Composable:
     """The live table of a projection."""
     generation = reader.live.stage1 if p.stage == 1 else reader.live.stage2
     return sql.SQL(readmodels.table(p.name, generation))
 
 
-def built(reader: Reader, p: Projection) -> bool:
+def built(reader: Reader, p: Projection[Any]) -> bool:
     """Whether the live generation has this projection: one that is new with this version is built by the workers."""
     row = reader.connection.execute("SELECT to_regclass(%s)", [table_of(reader, p).as_string()]).fetchone()
     return row is not None and row[0] is not None
@@ -74,22 +77,22 @@ def either(conditions: Sequence[Condition]) -> list[Condition]:
     return [Condition(clause, tuple(value for c in conditions for value in c.values))]
 
 
-def field_of(p: Projection, name: str) -> Composable:
+def field_of(p: Projection[Any], name: str) -> Composable:
     """The expression of a row's field, as the indexes have it."""
     return sql.SQL(readmodels.expression(p, name))
 
 
-def equal(p: Projection, name: str, value: Any) -> list[Condition]:
+def equal(p: Projection[Any], name: str, value: Any) -> list[Condition]:
     """The field is `value`; nothing to ask where that is None."""
     return [] if value is None else [Condition(sql.SQL("{} = %s").format(field_of(p, name)), (value,))]
 
 
-def above(p: Projection, name: str, value: int) -> list[Condition]:
+def above(p: Projection[Any], name: str, value: int) -> list[Condition]:
     """The field is more than `value`."""
     return [Condition(sql.SQL("{} > %s").format(field_of(p, name)), (value,))]
 
 
-def between(p: Projection, name: str, since: int | None, before: int | None) -> list[Condition]:
+def between(p: Projection[Any], name: str, since: int | None, before: int | None) -> list[Condition]:
     """The field, in microseconds, is at or after `since` and before `before`."""
     found = []
     if since is not None:
@@ -99,7 +102,7 @@ def between(p: Projection, name: str, since: int | None, before: int | None) -> 
     return found
 
 
-def within(p: Projection, places: Places, *, or_everywhere: bool = False) -> list[Condition]:
+def within(p: Projection[Any], places: Places, *, or_everywhere: bool = False) -> list[Condition]:
     """The row's location is one of the project's; `or_everywhere` takes rows that hold everywhere too."""
     if places.locations is None:
         return []
@@ -114,14 +117,14 @@ _LISTED = (
 """The locations that a row lists, by name or with when each was last seen."""
 
 
-def met_in(p: Projection, places: Places) -> list[Condition]:
+def met_in(p: Projection[Any], places: Places) -> list[Condition]:
     """One of the locations that the row lists is one of the project's."""
     if places.locations is None or "locations" not in p.row.__struct_fields__:
         return []
     return [Condition(sql.SQL(f"EXISTS ({_LISTED} = ANY(%s::text[]))"), (list(places.locations),))]
 
 
-def visible_to_caller(reader: Reader, p: Projection) -> list[Condition]:
+def visible_to_caller(reader: Reader, p: Projection[Any]) -> list[Condition]:
     """The caller may see the row, as far as its locations' names tell (`memctl.api.reading.places.visible` says all of
     it): asked of the database, so that what others did takes no room in a page."""
     limits = limits_of(reader)
@@ -138,14 +141,14 @@ def visible_to_caller(reader: Reader, p: Projection) -> list[Condition]:
 
 def page(
     reader: Reader,
-    p: Projection,
+    p: Projection[R],
     order: str,
     conditions: Sequence[Condition],
     *,
     limit: int,
     cursor: str | None = None,
     longest: int = LONGEST_PAGE,
-) -> tuple[list[Keyed], str | None]:
+) -> tuple[list[Keyed[R]], str | None]:
     """Rows by the field `order` (a whole number), highest first, and the next page's cursor; up to `longest`, whatever
     `limit` says.
 
@@ -170,17 +173,17 @@ def page(
     return [keyed for keyed in rows if visible(reader, keyed.row)], after
 
 
-def one(reader: Reader, p: Projection, key: str) -> Any | None:
+def one(reader: Reader, p: Projection[R], key: str) -> R | None:
     """The row under exactly that key."""
     return several(reader, p, [key]).get(key)
 
 
-def several(reader: Reader, p: Projection, keys: Sequence[str]) -> dict[str, Any]:
+def several(reader: Reader, p: Projection[R], keys: Sequence[str]) -> dict[str, R]:
     """Rows by key; absent ones, and what a limited caller may not see, are left out."""
     return {key: row for key, row in rows_unseen(reader, p, keys).items() if visible(reader, row)}
 
 
-def rows_unseen(reader: Reader, p: Projection, keys: Sequence[str]) -> dict[str, Any]:
+def rows_unseen(reader: Reader, p: Projection[R], keys: Sequence[str]) -> dict[str, R]:
     """Rows by key whether or not the caller may see them: for deciding what it may do, never for an answer."""
     # Postgres has no NUL in its texts, and so no such key.
     wanted = [(reader.space_id, key) for key in dict.fromkeys(keys) if "\0" not in key]
@@ -189,7 +192,7 @@ def rows_unseen(reader: Reader, p: Projection, keys: Sequence[str]) -> dict[str,
     return {key: row for (_, key), row in found.items()}
 
 
-def keys_from(reader: Reader, p: Projection, prefix: str, limit: int) -> list[str]:
+def keys_from(reader: Reader, p: Projection[Any], prefix: str, limit: int) -> list[str]:
     """Keys that begin so, in order, of what the caller may see."""
     if not prefix or "\0" in prefix:
         return []

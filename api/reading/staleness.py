@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 
 from psycopg import sql
 
-from memctl.api.reading.pages import projection_named, several
+from memctl.api.reading import models
+from memctl.api.reading.pages import several
 from memctl.api.reading.reader import Reader
 from memctl.domain.events.file_checks import changed_after
 from memctl.domain.support.location import joined
@@ -53,7 +54,7 @@ def stale(reader: Reader, memories: Iterable[Memory]) -> set[str]:
     claims = [memory for memory in memories if memory.kind in CLAIMING and memory.files]
     changed = changed_since(reader, (path for memory in claims for path in memory.files))
     wholes = {(memory.id, path): joined(memory.location, path) for memory in claims for path in memory.files}
-    looked: dict[str, ObservedFile] = several(reader, projection_named("observed_files"), list(wholes.values()))
+    looked: dict[str, ObservedFile] = several(reader, models.observed_files, list(wholes.values()))
     return {
         memory.id
         for memory in claims

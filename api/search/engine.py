@@ -18,10 +18,11 @@ import msgspec
 from psycopg import sql
 
 from memctl.api.queries import bugs
+from memctl.api.reading import models
 from memctl.api.reading.consolidation_status import ConsolidationStatus, standings, without_repeats
 from memctl.api.reading.evidence import events_of, evidence_of
 from memctl.api.reading.feedback import regards
-from memctl.api.reading.pages import projection_named, several, table_of
+from memctl.api.reading.pages import several, table_of
 from memctl.api.reading.places import Places, projects_of
 from memctl.api.reading.reader import Reader, Readers
 from memctl.api.reading.staleness import stale
@@ -206,7 +207,7 @@ class Engine:
         """Signatures of known errors that a text may tell of in other words, with the chance that it does (0 to 1)."""
         wanted = Wanted(text=text[:_LONGEST], places=places, kinds=("bug_pattern",))
         found = self._sources.gather(_Live(reader), wanted).candidates
-        rows: dict[str, Memory] = several(reader, projection_named("memories"), list(found))
+        rows: dict[str, Memory] = several(reader, models.memories, list(found))
         return {row.source.key: relevance(found[id]) for id, row in rows.items()}
 
     def episodes_like(self, reader: Reader, text: str, places: Places, now: datetime) -> list[str]:
@@ -239,7 +240,7 @@ class _Live:
         return stored_id((self._reader.space_id, point_id(memory)))
 
     def rows(self, ids: Sequence[str]) -> dict[str, Memory]:
-        return several(self._reader, projection_named("memories"), ids)
+        return several(self._reader, models.memories, ids)
 
     def known_errors(self, query: str, places: Places) -> dict[str, float]:
         errors = errors_in(query, "", failed=False)
@@ -397,7 +398,7 @@ _MIDDLING = 0.6
 
 def _by_words(reader: Reader, looked_for: Sequence[str], wanted: Wanted) -> dict[str, Candidate]:
     """Without a vector store: those of the newest memories that hold most of the words, by plain matching."""
-    p = projection_named("memories")
+    p = models.memories
     places, kinds, period = wanted.places, wanted.kinds, wanted.period
     words = [word for word in looked_for if len(word) > 1][:24]
     if not words and period is None:

@@ -27,8 +27,9 @@ from memctl.api.queries import bugs, claims, graph, project, stats
 from memctl.api.queries import memories as queries
 from memctl.api.queries.explain import explain
 from memctl.api.queries.timeline import position_of, timeline
+from memctl.api.reading import models
 from memctl.api.reading.evidence import field_text, with_evidence
-from memctl.api.reading.pages import equal, projection_named, table_of, within
+from memctl.api.reading.pages import equal, table_of, within
 from memctl.api.reading.pages import page as rows_of
 from memctl.api.reading.places import Places, places_of, project_asked, projects_of
 from memctl.api.reading.reader import Reader, Readers
@@ -54,7 +55,7 @@ MOST_ROUTES = 15
 
 LEVELS = ("L1 read out of what was said", "L2 passed its checks", "L3 verified", "L4 found by search")
 
-_EPISODES = projection_named("episodes")
+_EPISODES = models.episodes
 
 _TYPES = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
 
@@ -383,7 +384,7 @@ def _number(request: Request, name: str) -> int:
 
 def _days(reader: Reader, places: Places) -> dict[date, int]:
     """Prompts and uses of tools by day."""
-    counted = projection_named("stats")
+    counted = models.stats
     inside = sql.SQL(" AND ").join(c.clause for c in within(counted, places)) if places.locations else sql.SQL("true")
     found = reader.connection.execute(
         sql.SQL(
@@ -414,7 +415,7 @@ def _levels(reader: Reader) -> list[tuple[str, int]]:
             " count(*) FILTER (WHERE (row->>'ready')::boolean),"
             " (SELECT count(*) FROM {} WHERE space_id = %(space)s AND row->>'kind' = 'knowledge')"
             " FROM {} WHERE space_id = %(space)s AND (row->>'sessions')::bigint > 0"
-        ).format(table_of(reader, projection_named("memories")), table_of(reader, projection_named("candidates"))),
+        ).format(table_of(reader, models.memories), table_of(reader, models.candidates)),
         {"space": reader.space_id},
     ).fetchone()
     assert row is not None
@@ -423,7 +424,7 @@ def _levels(reader: Reader) -> list[tuple[str, int]]:
 
 def _kinds(reader: Reader) -> list[tuple[str, int]]:
     """Memories by kind, most first."""
-    memories = table_of(reader, projection_named("memories"))
+    memories = table_of(reader, models.memories)
     return reader.connection.execute(
         sql.SQL("SELECT row->>'kind', count(*) FROM {} WHERE space_id = %s GROUP BY 1 ORDER BY 2 DESC, 1").format(
             memories

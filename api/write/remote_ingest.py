@@ -14,8 +14,9 @@ from uuid import UUID
 import msgspec
 import psycopg
 
+from memctl.api.reading import models
 from memctl.api.reading.caller import CALLER
-from memctl.api.reading.pages import projection_named, rows_unseen
+from memctl.api.reading.pages import rows_unseen
 from memctl.api.reading.places import limits_of, locations_told
 from memctl.api.reading.reader import Reader, Readers
 from memctl.api.write.event_writer import EventWriter, Recorded
@@ -221,7 +222,7 @@ class RemoteIngest:
                 and event.payload.location == event.location
                 and limits.may_claim(event.location, event.payload.remote)
             }
-            sessions = rows_unseen(reader, projection_named("sessions"), [event.stream for event in events])
+            sessions = rows_unseen(reader, models.sessions, [event.stream for event in events])
             worked = {stream: locations_told(row) or set() for stream, row in sessions.items()}
             named = {event.location for event in events}.union(*worked.values())
             claimed = {*claims.values(), *_claimed(reader, limits, named)}

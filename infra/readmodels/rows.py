@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import typing
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, LiteralString
+from typing import Any, LiteralString, TypeVar, cast
 
 import msgspec
 from psycopg import sql
@@ -17,6 +17,8 @@ from psycopg.types.json import Jsonb
 
 from memctl.infra.database import Connection, in_parts
 from memctl.projections.kernel import Projection, Stage, projections
+
+R = TypeVar("R")
 
 RowKey = tuple[int, str]
 """Space and key of a row."""
@@ -134,11 +136,11 @@ def drop_tables(connection: Connection, generation: int) -> None:
         connection.execute(_literal(f"DROP TABLE IF EXISTS {name}"))  # another may be at it, too
 
 
-def _expressions(p: Projection, fields: Sequence[str]) -> str:
+def _expressions(p: Projection[Any], fields: Sequence[str]) -> str:
     return ", ".join(expression(p, field) for field in fields)
 
 
-def expression(p: Projection, field: str) -> str:
+def expression(p: Projection[Any], field: str) -> str:
     """The SQL expression of a row's field, as the indexes have it.
 
     Raises: KeyError when the row type has no such field.
@@ -151,7 +153,7 @@ def expression(p: Projection, field: str) -> str:
 _types: dict[type[Any], dict[str, Any]] = {}
 
 
-def _types_of(p: Projection) -> dict[str, Any]:
+def _types_of(p: Projection[Any]) -> dict[str, Any]:
     if p.row not in _types:
         _types[p.row] = typing.get_type_hints(p.row)
     return _types[p.row]
@@ -164,15 +166,15 @@ def _literal(statement: str) -> sql.SQL:
 _decoders: dict[type[Any], msgspec.json.Decoder[Any]] = {}
 
 
-def decode_row(p: Projection, data: bytes) -> Any:
+def decode_row(p: Projection[R], data: bytes) -> R:
     """A stored row as the projection's row type."""
     decoder = _decoders.get(p.row)
     if decoder is None:
         decoder = _decoders[p.row] = msgspec.json.Decoder(p.row)
-    return decoder.decode(data)
+    return cast(R, decoder.decode(data))
 
 
-def load(connection: Connection, p: Projection, generation: int, keys: Sequence[RowKey]) -> dict[RowKey, Any]:
+def load(connection: Connection, p: Projection[R], generation: int, keys: Sequence[RowKey]) -> dict[RowKey, R]:
     """Rows under those keys; absent ones are left out."""
     if not keys:
         return {}
@@ -189,7 +191,7 @@ def load(connection: Connection, p: Projection, generation: int, keys: Sequence[
 
 def save(
     connection: Connection,
-    p: Projection,
+    p: Projection[Any],
     generation: int,
     rows: Mapping[RowKey, bytes | None],
     streams: Mapping[RowKey, str] | None = None,
@@ -223,7 +225,7 @@ def save(
 
 
 def differing(
-    connection: Connection, p: Projection, generation: int, rows: Mapping[RowKey, bytes | None]
+    connection: Connection, p: Projection[Any], generation: int, rows: Mapping[RowKey, bytes | None]
 ) -> list[RowKey]:
     """The keys whose rows are not these (as JSON; None: there is none), in order of the keys."""
     given = sorted(rows.items())
@@ -239,7 +241,7 @@ def differing(
     return [(row[0], row[1]) for row in found]
 
 
-def all_rows(connection: Connection, p: Projection, generation: int) -> Iterator[tuple[str, bytes]]:
+def all_rows(connection: Connection, p: Projection[Any], generation: int) -> Iterator[tuple[str, bytes]]:
     """Key and JSON of every row, in order of space and key."""
     with connection.transaction(), connection.cursor(name="all_rows") as cursor:
         cursor.execute(
@@ -249,7 +251,7 @@ def all_rows(connection: Connection, p: Projection, generation: int) -> Iterator
             yield from rows
 
 
-def rows_of(connection: Connection, p: Projection, generation: int, space_id: int) -> Iterator[Any]:
+def rows_of(connection: Connection, p: Projection[R], generation: int, space_id: int) -> Iterator[R]:
     """Every row of a space, decoded, in order of its key; for read models that are small."""
     found = connection.execute(
         _literal(f"SELECT row FROM {table(p.name, generation)} WHERE space_id = %b ORDER BY key"),
@@ -260,7 +262,7 @@ def rows_of(connection: Connection, p: Projection, generation: int, space_id: in
 
 
 def copy_rows(
-    connection: Connection, p: Projection, generation: int, rows: Iterable[tuple[RowKey, str, bytes]]
+    connection: Connection, p: Projection[Any], generation: int, rows: Iterable[tuple[RowKey, str, bytes]]
 ) -> None:
     """Put rows (key, stream, JSON) into an empty generation by COPY. The stream is left out in stage 2."""
     columns, kinds = ("space_id, key, stream, row", ["int4", "text", "text", "jsonb"])
@@ -274,14 +276,14 @@ def copy_rows(
             copy.write_row((*key, stream, value) if p.stage == 1 else (*key, value))
 
 
-def count(connection: Connection, p: Projection, generation: int) -> int:
+def count(connection: Connection, p: Projection[Any], generation: int) -> int:
     """How many rows a read model has."""
     row = connection.execute(_literal(f"SELECT count(*) FROM {table(p.name, generation)}")).fetchone()
     assert row is not None
     return int(row[0])
 
 
-def disk_size(connection: Connection, p: Projection, generation: int) -> int:
+def disk_size(connection: Connection, p: Projection[Any], generation: int) -> int:
     """Bytes that the rows of a read model take on disk, where long ones are compressed."""
     row = connection.execute(_literal(f"SELECT pg_table_size('{table(p.name, generation)}')")).fetchone()
     assert row is not None
@@ -289,8 +291,8 @@ def disk_size(connection: Connection, p: Projection, generation: int) -> int:
 
 
 def scan(
-    connection: Connection, p: Projection, generation: int, size: int, share: tuple[int, int] = (0, 1)
-) -> Iterator[list[tuple[RowKey, Any]]]:
+    connection: Connection, p: Projection[R], generation: int, size: int, share: tuple[int, int] = (0, 1)
+) -> Iterator[list[tuple[RowKey, R]]]:
     """Every row in batches, through a server-side cursor inside a transaction of `connection`.
 
     `share` (n, of): only those that the hash of their key deals to the n-th of so many shares.
@@ -300,7 +302,7 @@ def scan(
 
 
 def raw_rows(
-    connection: Connection, p: Projection, generation: int, size: int, share: tuple[int, int] = (0, 1)
+    connection: Connection, p: Projection[Any], generation: int, size: int, share: tuple[int, int] = (0, 1)
 ) -> Iterator[list[tuple[RowKey, bytes]]]:
     """`scan`, with the rows as they are stored: JSON that may be no row of the type."""
     with connection.cursor(name="raw_rows") as cursor:
@@ -317,7 +319,7 @@ def raw_rows(
 
 
 def delete_streams_rows(
-    connection: Connection, p: Projection, generation: int, kept: Mapping[tuple[int, str], Sequence[str]]
+    connection: Connection, p: Projection[Any], generation: int, kept: Mapping[tuple[int, str], Sequence[str]]
 ) -> None:
     """Delete the rows of whole streams (stage 1) whose keys are not among those kept."""
     for (space_id, stream), keys in kept.items():
@@ -363,7 +365,7 @@ def digest_of(connection: Connection, source: LiteralString) -> Digest:
     return Digest(sum(row[1] for row in rows), tuple(ranges.get(n, _NOTHING) for n in range(RANGES)))
 
 
-def digest(connection: Connection, p: Projection, generation: int) -> Digest:
+def digest(connection: Connection, p: Projection[Any], generation: int) -> Digest:
     """Digest of a read model."""
     return digest_of(connection, rows_query(p, generation))
 
@@ -384,7 +386,7 @@ def differences_of(
     return [row[0] for row in found]
 
 
-def rows_query(p: Projection, generation: int) -> LiteralString:
+def rows_query(p: Projection[Any], generation: int) -> LiteralString:
     """A read model's rows, as `digest_of` and `differences_of` take them."""
     return f"SELECT space_id, key, row FROM {table(p.name, generation)}"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
+from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -27,7 +28,7 @@ PAGE = 500
 
 
 @cache
-def points() -> Projection:
+def points() -> Projection[Any]:
     """The projection whose rows the outbox makes the store agree with."""
     return next(p for p in projections(2) if p.name == OUTBOX_OF)
 

@@ -96,7 +96,7 @@ def _followed(episode: Episode, shown: list[StrategyShown]) -> MemoriesFollowed:
 
 
 def _fold(clock: Clock, name: str, facts: list[Any]) -> None:
-    p: Projection = next(each for each in projections(2) if each.name == name)
+    p: Projection[Any] = next(each for each in projections(2) if each.name == name)
     rows: dict[str, Any] = {}
 
     def fold(fact: Fact) -> None:

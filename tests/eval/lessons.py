@@ -181,7 +181,7 @@ def _bugs(sightings: dict[str, Any]) -> Iterator[Any]:
     return (memory for memory in made if memory is not None)
 
 
-def _folded(p: Projection, facts: list[Any]) -> dict[str, Any]:
+def _folded(p: Projection[Any], facts: list[Any]) -> dict[str, Any]:
     rows: dict[str, Any] = {}
     for fact in facts:
         for key in p.keys(fact):
@@ -189,7 +189,7 @@ def _folded(p: Projection, facts: list[Any]) -> dict[str, Any]:
     return rows
 
 
-def _named(name: str) -> Projection:
+def _named(name: str) -> Projection[Any]:
     return next(p for p in projections() if p.name == name)
 
 

@@ -199,7 +199,7 @@ def points_everywhere() -> Any:
 
 
 @pytest.mark.parametrize("p", STAGE_1, ids=lambda p: p.name)
-def test_no_two_streams_share_a_row(p: Projection) -> None:
+def test_no_two_streams_share_a_row(p: Projection[Any]) -> None:
     """Not even where the id of one session goes on as the location of another does."""
     luck = random.Random(1)
     fact = struct(min(p.facts, key=lambda cls: cls.__name__), luck)

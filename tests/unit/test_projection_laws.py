@@ -98,7 +98,7 @@ def recorded(cls: type[Payload], rng: random.Random) -> Recorded[Any]:
     return Recorded(event, payload)
 
 
-def inputs_of(found: Sequence[Projection], rng: random.Random, count: int) -> list[Any]:
+def inputs_of(found: Sequence[Projection[Any]], rng: random.Random, count: int) -> list[Any]:
     """Facts and recorded events of a few kinds, most of them near copies of another, so that keys meet."""
     kinds: list[type[Any]] = sorted({k for p in found for k in p.facts | p.recorded}, key=lambda cls: cls.__name__)
     items: list[Any] = []
@@ -117,7 +117,7 @@ def _near_copy(fact: Fact, rng: random.Random) -> Fact:
     return msgspec.structs.replace(other, **{name: getattr(fact, name) for name in kept})
 
 
-def takes(p: Projection, item: Any) -> bool:
+def takes(p: Projection[Any], item: Any) -> bool:
     if isinstance(item, Recorded):
         return type(item.payload) in p.recorded
     return type(item) in p.facts
@@ -223,7 +223,7 @@ def test_the_register_holds_the_read_models_of_stage_2_upstream_first() -> None:
 
 
 @pytest.mark.parametrize("p", projections(), ids=lambda p: p.name)
-def test_a_row_type_can_be_indexed_as_declared_and_is_documented(p: Projection) -> None:
+def test_a_row_type_can_be_indexed_as_declared_and_is_documented(p: Projection[Any]) -> None:
     fields = {f.name for f in msgspec.structs.fields(p.row)}
     assert {name for index in p.indexes for name in index} <= fields
     assert p.doc
@@ -231,7 +231,7 @@ def test_a_row_type_can_be_indexed_as_declared_and_is_documented(p: Projection) 
 
 
 @pytest.mark.parametrize("p", STAGE_2, ids=lambda p: p.name)
-def test_what_a_key_is_given_for_is_what_the_fold_subscribes_to(p: Projection) -> None:
+def test_what_a_key_is_given_for_is_what_the_fold_subscribes_to(p: Projection[Any]) -> None:
     """The fold's annotation is the subscription: what only its key knows would never come."""
     hints = typing.get_type_hints(p.key)
     told = [hint for name, hint in hints.items() if name != "return"]

@@ -28,7 +28,7 @@ INPUTS = 2_000 if FACTOR else 70
 """How many of each kind go to a row: more than any of its collections holds."""
 
 
-def size(p: Projection, row: Any) -> int:
+def size(p: Projection[Any], row: Any) -> int:
     return len(stored(row) if p.stage == 1 else msgspec.json.encode(row))
 
 
@@ -38,7 +38,7 @@ def size(p: Projection, row: Any) -> int:
 class Inputs(Values):
     """Inputs of a projection, of each kind that it subscribes to, as if all went to one row."""
 
-    def __init__(self, p: Projection, seed: int) -> None:
+    def __init__(self, p: Projection[Any], seed: int) -> None:
         super().__init__(random.Random(seed), DEAR[seed % len(DEAR)])
         self.longest, self.members = 2_100, 12
         self._kinds = sorted(p.facts | p.recorded | p.upstream, key=lambda kind: kind.__name__)
@@ -86,7 +86,7 @@ def test_a_row_stays_within_its_limit_when_all_that_goes_to_it_is_as_long_as_can
 
 
 @pytest.mark.parametrize("p", STAGE_2, ids=lambda p: p.name)
-def test_nothing_goes_to_a_row_that_no_index_takes(p: Projection) -> None:
+def test_nothing_goes_to_a_row_that_no_index_takes(p: Projection[Any]) -> None:
     for seed in range(len(DEAR)):
         inputs = Inputs(p, seed)
         inputs.longest = 9_000

@@ -47,7 +47,7 @@ class Members:
         self.items: Mapping[SourceKey, Fact | Recorded[Any] | None] = {}
         self.routes: dict[SourceKey, Route] = {}
 
-    def of(self, p: Projection, keys: Collection[RowKey]) -> dict[RowKey, list[tuple[SourceKey, Item]]]:
+    def of(self, p: Projection[Any], keys: Collection[RowKey]) -> dict[RowKey, list[tuple[SourceKey, Item]]]:
         """Everything routed to these rows, in order of time and id."""
         if not keys:
             return {}
@@ -100,7 +100,7 @@ class Members:
         """One source as it stands now, a row of another read model with its name and key; None where it is gone."""
         return self.sources({source: Route((), upstream, upstream_key)}).get(source)
 
-    def load(self, p: Projection, keys: Iterable[RowKey]) -> None:
+    def load(self, p: Projection[Any], keys: Iterable[RowKey]) -> None:
         """Have these rows at hand, where they are there."""
         missing = [key for key in keys if (p.name, key) not in self._rows]
         for key, row in readmodels.load(self._connection, p, self._generation, missing).items():

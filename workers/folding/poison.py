@@ -116,7 +116,7 @@ def fold_whole(key: StreamKey, events: Iterable[Event], fold: Callable[[Sequence
         raise CannotFold(stream_fault(key, ordered, fold)) from problem
 
 
-def keys_of(p: Projection, source: SourceKey, item: Any, left_out: LeftOut) -> tuple[str, ...]:
+def keys_of(p: Projection[Any], source: SourceKey, item: Any, left_out: LeftOut) -> tuple[str, ...]:
     """The rows of a read model of stage 2 that a source goes to, without those that it was dropped from.
 
     Raises: UndecodablePayload, or whatever the projection's key raises.
@@ -132,7 +132,7 @@ def keys_of(p: Projection, source: SourceKey, item: Any, left_out: LeftOut) -> t
 
 def named(
     problem: Exception,
-    p: Projection,
+    p: Projection[Any],
     source: SourceKey,
     key: str | None,
     at: Position,

@@ -34,8 +34,8 @@ class Register:
     def __init__(self) -> None:
         self.projections = projections(2)
         self.by_name = {p.name: p for p in self.projections}
-        self.by_fact: dict[type[Any], list[Projection]] = defaultdict(list)
-        self.by_payload: dict[type[Payload], list[Projection]] = defaultdict(list)
+        self.by_fact: dict[type[Any], list[Projection[Any]]] = defaultdict(list)
+        self.by_payload: dict[type[Payload], list[Projection[Any]]] = defaultdict(list)
         self.makers = {p.row: p for p in self.projections}
         for p in self.projections:
             for fact in p.facts:
@@ -43,7 +43,7 @@ class Register:
             for payload in p.recorded:
                 self.by_payload[payload].append(p)
 
-    def takers(self, item: Fact | Recorded[Any]) -> Sequence[Projection]:
+    def takers(self, item: Fact | Recorded[Any]) -> Sequence[Projection[Any]]:
         """Who folds a fact or a recorded event. Of a payload that could not be read: who folds its type."""
         if isinstance(item, Recorded):
             unread = isinstance(item.payload, Undecodable)
@@ -88,7 +88,7 @@ def row_source(projection: str, key: RowKey) -> SourceKey:
     return key[0], derived_id(f"row:{projection}:{key[0]}:{key[1]}")
 
 
-def upstream_of(register: Register, p: Projection, source: SourceKey, item: Item) -> tuple[str, str] | None:
+def upstream_of(register: Register, p: Projection[Any], source: SourceKey, item: Item) -> tuple[str, str] | None:
     """The read model and the key of the row that a source is; None where it is none."""
     if not isinstance(item, Changed):
         return None

@@ -207,7 +207,7 @@ class _Batch:
         found = self._members.sources({source: Route(()) for source in unrouted})
         self.fold([*changes, *(Source(source, cast(Fact, found.get(source))) for source in unrouted)])
 
-    def _try_again(self, sources: Collection[SourceKey], by: Projection | None = None) -> None:
+    def _try_again(self, sources: Collection[SourceKey], by: Projection[Any] | None = None) -> None:
         """What was parked over one of these sources, which have changed, is folded again."""
         for target in self._parking.over(sources):
             if by is None or by.name == target.projection:
@@ -267,7 +267,7 @@ class _Batch:
         self._slot.fold(Work(kind, name, pieces, self._generation, self._end))
 
     def _keys(
-        self, p: Projection, source: SourceKey, item: Item, upstream: tuple[str, str] | None = None
+        self, p: Projection[Any], source: SourceKey, item: Item, upstream: tuple[str, str] | None = None
     ) -> Sequence[str]:
         """The rows of a projection that a source goes to; none where that is what cannot be told."""
         target = Target(p.name, source[0], None, source[1])
@@ -290,7 +290,7 @@ class _Batch:
             self._parking.fail(fault_of(target, source, self._end, problem, upstream), problem)
             return ()
 
-    def _feed(self, p: Projection, upstream: Projection) -> None:
+    def _feed(self, p: Projection[Any], upstream: Projection[Any]) -> None:
         """Hand the upstream rows that this batch changed to a projection that reads them."""
         changed = self._changed.get(upstream.name)
         if not changed:
@@ -320,7 +320,7 @@ class _Batch:
                 self._routes[source] = Route((*others, *now), upstream.name, key[1])
         self._slot.over(self._step)
 
-    def _fold_projection(self, p: Projection) -> None:
+    def _fold_projection(self, p: Projection[Any]) -> None:
         feeds, refolds = self._feeds.pop(p.name, {}), self._refolds.pop(p.name, set())
         self._wait(p, feeds, refolds)
         touched = [*refolds, *(key for key in feeds if key not in refolds)]
@@ -358,14 +358,14 @@ class _Batch:
         readmodels.save(self._connection, p, self._generation, out)
 
     def _park_at(
-        self, p: Projection, key: RowKey, members: Sequence[tuple[SourceKey, Item]], fault: Fault
+        self, p: Projection[Any], key: RowKey, members: Sequence[tuple[SourceKey, Item]], fault: Fault
     ) -> tuple[Any, bytes | None]:
         """Park a row at the source that it is known not to end with; it stands as before that one."""
         self._parking.fail(fault, NoProgress(0, fault.place))
         index = next(n for n, (source, _) in enumerate(members) if source[1] == fault.source)
         return self._folded(p, key, None, (item for _, item in members[:index]))
 
-    def _wait(self, p: Projection, feeds: dict[RowKey, list[Item]], refolds: set[RowKey]) -> None:
+    def _wait(self, p: Projection[Any], feeds: dict[RowKey, list[Item]], refolds: set[RowKey]) -> None:
         """Set aside what came for rows that are parked: their routes are kept, and tell it when they are refolded."""
         for target in self._parking.rows(p.name, feeds.keys() | refolds):
             key = (target.space_id, cast(str, target.key))
@@ -375,7 +375,7 @@ class _Batch:
             self._parking.wait(target, len(feeds.pop(key, ())) + (key in refolds))
             refolds.discard(key)
 
-    def _folded(self, p: Projection, key: RowKey, row: Any, items: Iterable[Item]) -> tuple[Any, bytes | None]:
+    def _folded(self, p: Projection[Any], key: RowKey, row: Any, items: Iterable[Item]) -> tuple[Any, bytes | None]:
         """The row once these are folded in, and its JSON. Raises: TooLongForAnIndex, or whatever the fold raises."""
         for item in items:
             row = p.fold(row, item)
@@ -387,7 +387,7 @@ class _Batch:
                 readmodels.save(self._connection, p, self._generation, {key: after})
         return row, after
 
-    def _park(self, p: Projection, key: RowKey, problem: Exception) -> tuple[Any, bytes | None]:
+    def _park(self, p: Projection[Any], key: RowKey, problem: Exception) -> tuple[Any, bytes | None]:
         """Park a row that cannot be folded: it stands as before the first that is at fault, in order of time."""
         members = self._members.of(p, {key}).get(key, [])
 

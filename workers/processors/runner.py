@@ -153,12 +153,12 @@ def digest_of(parts: Iterable[object]) -> str:
 
 
 @cache
-def model(name: str) -> Projection:
+def model(name: str) -> Projection[Any]:
     """The projection of that name."""
     return next(p for p in projections() if p.name == name)
 
 
-def scanned(desk: ProcessorContext, p: Projection) -> Iterator[dict[str, Any]]:
+def scanned(desk: ProcessorContext, p: Projection[Any]) -> Iterator[dict[str, Any]]:
     """The rows of a read model of stage 2, of this space, by key, in batches."""
     with desk.connection.transaction():
         for rows in readmodels.scan(desk.connection, p, desk.live.stage2, 2_000):

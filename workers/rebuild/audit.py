@@ -116,8 +116,8 @@ class _Look:
         self._ghosts()
 
     def _changed(
-        self, upstream: Projection, takers: Sequence[Projection], rows: Iterable[tuple[RowKey, bytes]]
-    ) -> Iterator[tuple[SourceKey, tuple[Sequence[Projection], Item]]]:
+        self, upstream: Projection[Any], takers: Sequence[Projection[Any]], rows: Iterable[tuple[RowKey, bytes]]
+    ) -> Iterator[tuple[SourceKey, tuple[Sequence[Projection[Any]], Item]]]:
         for key, data in rows:
             try:
                 row = readmodels.decode_row(upstream, data)
@@ -126,7 +126,7 @@ class _Look:
             else:
                 yield row_source(upstream.name, key), (takers, Changed(key[1], row))
 
-    def _compare(self, sources: Mapping[SourceKey, tuple[Sequence[Projection], Item]]) -> None:
+    def _compare(self, sources: Mapping[SourceKey, tuple[Sequence[Projection[Any]], Item]]) -> None:
         """Whether these sources go to the rows that their keys name, at each of the projections that take them."""
         there = facts.read_routes(self._connection, self._live.stage2, list(sources))
         self._found.sources += len(sources)
@@ -168,7 +168,7 @@ class _Look:
 
     # --- rows ---
 
-    def at_rows(self, p: Projection) -> None:
+    def at_rows(self, p: Projection[Any]) -> None:
         self._found.rows += readmodels.count(self._connection, p, self._live.stage2)
         unfounded = self._rows(
             "SELECT space_id, key FROM {rows} t WHERE NOT EXISTS (SELECT FROM {routes} r"
@@ -190,7 +190,7 @@ class _Look:
         for at in range(0, len(wanted), AT_ONCE):
             self._fold_again(p, wanted[at : at + AT_ONCE])
 
-    def _fold_again(self, p: Projection, keys: Sequence[RowKey]) -> None:
+    def _fold_again(self, p: Projection[Any], keys: Sequence[RowKey]) -> None:
         """Fold these rows from all that goes to them, and compare. Where that fails, each by itself."""
         try:
             members = self._members.of(p, keys)

@@ -99,7 +99,7 @@ class Step(msgspec.Struct, frozen=True):
     stage: Literal[1, 2]
     phase: str
     """`events`, `facts` (which the first layer of stage 2 is folded from), a later layer, or `tables`."""
-    projections: tuple[Projection, ...] = ()
+    projections: tuple[Projection[Any], ...] = ()
 
 
 def steps_of(rebuild: Rebuild) -> list[Step]:
@@ -108,7 +108,7 @@ def steps_of(rebuild: Rebuild) -> list[Step]:
     steps: list[Step] = []
     if rebuild.first_stage == 1:
         steps += [Step("streams", 1, "events"), Step("tables", 1, "tables")]
-    layers: dict[int, list[Projection]] = {}
+    layers: dict[int, list[Projection[Any]]] = {}
     depth: dict[type[Any], int] = {}
     for p in projections(2):
         depth[p.row] = 1 + max((depth[row] for row in p.upstream), default=-1)
@@ -118,7 +118,7 @@ def steps_of(rebuild: Rebuild) -> list[Step]:
     return [*steps, Step("tables", 2, "tables")]
 
 
-def needed(read_models: Sequence[str] | None) -> tuple[Projection, ...]:
+def needed(read_models: Sequence[str] | None) -> tuple[Projection[Any], ...]:
     """These read models (None: all) and those of stage 2 that they read."""
     known = projections()
     if read_models is None:
@@ -325,7 +325,7 @@ class Worker:
 
     # --- stage 2 ---
 
-    def _fold_rows(self, p: Projection, part: int, parts: int, careful: bool) -> None:
+    def _fold_rows(self, p: Projection[Any], part: int, parts: int, careful: bool) -> None:
         connection, generation = self._connection, self._rebuild.stage2
         rows = _Rows(p)
         routes: list[tuple[SourceKey, Route]] = []
@@ -372,7 +372,9 @@ class Worker:
         facts.copy_routes(connection, generation, routes)
         write_rows()
 
-    def sources(self, p: Projection, part: int, parts: int) -> Iterator[tuple[SourceKey, Any, tuple[str, str] | None]]:
+    def sources(
+        self, p: Projection[Any], part: int, parts: int
+    ) -> Iterator[tuple[SourceKey, Any, tuple[str, str] | None]]:
         """What a task of stage 2 goes through, in an order that stays: facts, recorded events, and the rows that the
         projection reads, with their name and key."""
         share = (part, parts) if p.one_to_one else (0, 1)
@@ -394,7 +396,7 @@ class Worker:
 class _Rows:
     """The rows of a task: the last ones as they are, the others as JSON, which takes a third of the room."""
 
-    def __init__(self, p: Projection) -> None:
+    def __init__(self, p: Projection[Any]) -> None:
         self._projection = p
         self._rows: OrderedDict[RowKey, Any] = OrderedDict()
         self._encoded: dict[RowKey, bytes] = {}
