@@ -11,9 +11,9 @@ from memctl.domain.knowledge.memory import (
     MemoryKind,
     day_of,
     first_sentences,
+    key_sentences,
     memory_id,
     search_text,
-    key_sentences,
 )
 from memctl.domain.support.bounded import clipped, names, one_line
 from memctl.projections.bug_patterns import BugPattern

@@ -18,10 +18,10 @@ from memctl.domain.knowledge.memory import (
     day_of,
     first_sentences,
     is_steering,
+    key_sentences,
     knowledge_importance,
     lead_of,
     search_text,
-    key_sentences,
     worth_keeping,
 )
 from memctl.projections.memories import of_turn
