@@ -50,7 +50,7 @@ class OrderedEvent(msgspec.Struct, frozen=True, gc=False):
     when: Micros
     key: Key
     telling: str
-    """Equal for what a hook and a transcript both report; empty for what only one of them reports."""
+    """The key that a hook and a transcript share for the same thing; empty for what only one of them reports."""
     hook: UUID | None = None
     """The hook's delivery that the transcript's block took the place of."""
 
@@ -205,7 +205,7 @@ class EventOrder:
         return entries
 
     def _shared_key(self, seen: Observed) -> str:
-        """A key for what a hook and a transcript would both report; empty for what only one of them could report."""
+        """The key that a hook and a transcript share for the same thing; empty for what only one of them can report."""
         if isinstance(seen, ToolCalled):
             return f"call:{seen.call}" if seen.call else ""
         if isinstance(seen, ToolOutcome):

@@ -54,7 +54,7 @@ _DONE = words_of(
 )
 """Words of what was done, or of how things are since ("no longer", "now")."""
 _DONE_BY_ME = _DONE | words_of("set reset put split cut built")
-"""Further words, which say so only where somebody did it: they are of the present too."""
+"""With words that say so only where somebody did it, as they are of the present tense too."""
 _SAYS_DONE = patterns.compile(
     r"\bthe (?:fix|change) is an? |`[^`]+` ?(?:→|->) ?`|했습니다|하였습니다|됩니다|변경|추가|수정|제거",
     patterns.I,

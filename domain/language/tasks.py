@@ -155,7 +155,7 @@ def task_type_of(words: str, description: str) -> TaskType:
         ]
         if found:
             # What stands first says what to do. Of what stands near it, the more specific sort counts. An
-            # error may stand further off.
+            # error counts from further away.
             first = min(at for at, _, _ in found)
             near = [(rank, name) for at, rank, name in found if at <= first + (45 if name == "bugfix" else 12)]
             return min(near)[1]
