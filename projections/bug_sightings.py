@@ -1,6 +1,6 @@
 """A share of the sightings of each kind of error: what `bug_patterns` puts together.
 
-A row that changes must be folded anew from all that went to it when one of its facts is revised. Of an error that
+A row that changes must be folded again from all that went to it when one of its facts is revised. Of an error that
 thousands of sessions met, that would be thousands of facts for each late line of a transcript. So the sessions are
 dealt out over a fixed number of rows, and what a revision costs is one share, and putting the shares together.
 """

@@ -29,7 +29,7 @@ class Application(msgspec.Struct, frozen=True, omit_defaults=True):
 class CodePattern(msgspec.Struct, frozen=True, kw_only=True):
     """One kind of transformation in one place and language. Times in microseconds.
 
-    `variant` is a key of `domain.code.edits.VARIANTS`, which tells the category and what is expected of it. The
+    `variant` is a key of `domain.code.edits.VARIANTS`, which gives the category and what is expected of it. The
     newest 16 applications are kept; `undone` names the changes that were taken back (the newest 16).
     """
 
@@ -68,10 +68,10 @@ def _keys(item: Input) -> tuple[str, ...]:
     if isinstance(item, CodeTransformed):
         return (pattern_id(item.location, item.language, item.variant),)
     match item.payload:
-        case PatternRetired() as told:
-            return (clipped(told.pattern, 64),) if told.kind == "code_pattern" else ()
-        case ChangeUndone() as told:
-            return tuple(clipped(pattern, 64) for pattern in told.patterns[:20])
+        case PatternRetired() as payload:
+            return (clipped(payload.pattern, 64),) if payload.kind == "code_pattern" else ()
+        case ChangeUndone() as payload:
+            return tuple(clipped(pattern, 64) for pattern in payload.patterns[:20])
         case _:
             assert_never(item.payload)
 
@@ -86,10 +86,10 @@ def code_patterns(
         return _applied(row, item)
     at, id = int(item.event.occurred_at), str(item.event.delivery_id)
     match item.payload:
-        case PatternRetired() as told:
-            return msgspec.structs.replace(row, retired=retirement(row.retired, at, id, told))
-        case ChangeUndone() as told:
-            return msgspec.structs.replace(row, undone=seen(row.undone, str(told.change), at, 16))
+        case PatternRetired() as payload:
+            return msgspec.structs.replace(row, retired=retirement(row.retired, at, id, payload))
+        case ChangeUndone() as payload:
+            return msgspec.structs.replace(row, undone=seen(row.undone, str(payload.change), at, 16))
         case _:
             assert_never(item.payload)
 

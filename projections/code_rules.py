@@ -26,7 +26,7 @@ _VARIABLE = patterns.compile(r"\\\$(\d)")
 
 
 class Sighting(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A replacement that was made. `forward` tells its direction: whether the lower text gave way to the higher."""
+    """A replacement that was made. `forward` gives its direction: whether the lower text gave way to the higher."""
 
     at: int
     id: str
@@ -63,18 +63,20 @@ class Retirement(msgspec.Struct, frozen=True, omit_defaults=True):
     by: str = ""
 
 
-def retirement(before: Retirement | None, at: int, id: str, told: PatternRetired) -> Retirement:
+def retirement(before: Retirement | None, at: int, id: str, payload: PatternRetired) -> Retirement:
     """The last word after this one, in whatever order they come; cut to what a row keeps."""
     if before is not None and (at, id) < (before.at, before.id):
         return before
-    return Retirement(at, id, told.back, clipped(told.reason, 300), clipped(told.into, 60), clipped(told.by, 40))
+    return Retirement(
+        at, id, payload.back, clipped(payload.reason, 300), clipped(payload.into, 60), clipped(payload.by, 40)
+    )
 
 
 class CodeRule(msgspec.Struct, frozen=True, kw_only=True):
     """One replacement, in both directions. Times in microseconds.
 
-    `texts` are the two fragments in their order as texts; which gave way to which, `sightings` tell (the newest 32),
-    as do `verdicts` (the newest 32) how it held. `files`, `sessions` and `locations` are the newest 16.
+    `texts` are the two fragments in their order as texts; `sightings` (the newest 32) show which gave way to
+    which, and `verdicts` (the newest 32) show how it held. `files`, `sessions` and `locations` are the newest 16.
     """
 
     texts: tuple[str, str] = ("", "")
@@ -122,9 +124,9 @@ class CodeRule(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def outcomes(self) -> tuple[bool, ...]:
         """What speaks for and against it, oldest first."""
-        told = [(s.at, s.id, s.forward == self.forward) for s in self.sightings]
-        told += [(v.at, v.id, v.success) for v in self.verdicts]
-        return tuple(success for _, _, success in sorted(told)[-32:])
+        outcomes = [(s.at, s.id, s.forward == self.forward) for s in self.sightings]
+        outcomes += [(v.at, v.id, v.success) for v in self.verdicts]
+        return tuple(success for _, _, success in sorted(outcomes)[-32:])
 
     @property
     def confidence(self) -> float:
@@ -162,12 +164,12 @@ def _keys(item: Input) -> tuple[str, ...]:
     if isinstance(item, CodeReplaced):
         return (rule_id(item.language, item.before, item.after),)
     match item.payload:
-        case RuleReinforced() as told:
-            return (clipped(told.rule, 64),)
-        case PatternRetired() as told:
-            return (clipped(told.pattern, 64),) if told.kind == "rule" else ()
-        case ChangeUndone() as told:
-            return tuple(clipped(rule, 64) for rule in told.rules[:20])
+        case RuleReinforced() as payload:
+            return (clipped(payload.rule, 64),)
+        case PatternRetired() as payload:
+            return (clipped(payload.pattern, 64),) if payload.kind == "rule" else ()
+        case ChangeUndone() as payload:
+            return tuple(clipped(rule, 64) for rule in payload.rules[:20])
         case _:
             assert_never(item.payload)
 
@@ -183,12 +185,12 @@ def code_rules(
         return _sighted(row, item)
     at, id = int(item.event.occurred_at), str(item.event.delivery_id)
     match item.payload:
-        case PatternRetired() as told:
-            return msgspec.structs.replace(row, retired=retirement(row.retired, at, id, told))
-        case RuleReinforced() as told:
-            verdict = Verdict(at, id, told.success, clipped(told.why, 100), clipped(told.by, 20))
-        case ChangeUndone() as told:
-            verdict = Verdict(at, id, False, clipped(told.why or "undone", 100), clipped(told.by, 20))
+        case PatternRetired() as payload:
+            return msgspec.structs.replace(row, retired=retirement(row.retired, at, id, payload))
+        case RuleReinforced() as payload:
+            verdict = Verdict(at, id, payload.success, clipped(payload.why, 100), clipped(payload.by, 20))
+        case ChangeUndone() as payload:
+            verdict = Verdict(at, id, False, clipped(payload.why or "undone", 100), clipped(payload.by, 20))
         case _:
             assert_never(item.payload)
     return msgspec.structs.replace(row, verdicts=newest(row.verdicts, verdict, 32))

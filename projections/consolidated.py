@@ -1,6 +1,6 @@
 """What was recorded of memories among each other: merged, pruned, superseded, at odds, and taken back.
 
-Reads join it by the memory's id (`memctl.api.reading.consolidation_status`): a memory's own row is made anew whenever
+Reads join it by the memory's id (`memctl.api.reading.consolidation_status`): a memory's own row is rebuilt whenever
 its source changes. A word that takes a change back names that change and may come before it, so each change has a row
 of its own, where the two meet, and memories are folded from those.
 """
@@ -40,7 +40,7 @@ class Party(msgspec.Struct, frozen=True, array_like=True):
 
 class Change(msgspec.Struct, frozen=True, array_like=True):
     """A recorded change. Of a merge the first party is the keeper, of a supersession the successor; of a prune
-    `last_at` is the last sign of life, in microseconds. `undone`: it was taken back; only a memory's row tells."""
+    `last_at` is the last sign of life, in microseconds. `undone`: it was taken back; only a memory's row shows that."""
 
     at: int
     id: str
@@ -79,7 +79,7 @@ class Consolidated(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(change for change in self.changes if not change.undone)
 
     def keeper_of(self, memory: str, text: str) -> str:
-        """The memory that this one, with a text of this digest, is told as; empty where it is told by itself."""
+        """The memory that stands for this one, with a text of this digest; empty where this one stands by itself."""
         merges = (c for c in self.standing if c.role_of(memory) == "merged" and c.holds_of(memory, text))
         return next((change.parties[0].memory for change in merges), "")
 
@@ -104,7 +104,7 @@ class Consolidated(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(dict.fromkeys(party.memory for c in found for party in c.parties if party.memory != memory))
 
     def hides(self, memory: str, text: str, last_at: int) -> bool:
-        """Whether it is no longer told by itself: merged, pruned or superseded."""
+        """Whether it is no longer returned by itself: it is merged, pruned or superseded."""
         return bool(self.keeper_of(memory, text) or self.successor_of(memory, text)) or self.pruned(last_at)
 
 

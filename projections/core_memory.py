@@ -27,7 +27,7 @@ Edit = Recorded[CoreMemoryAppended] | Recorded[CoreMemoryReplaced]
 def core_memory(
     row: CoreSection | None, edit: Recorded[CoreMemoryAppended] | Recorded[CoreMemoryReplaced]
 ) -> CoreSection:
-    """Sections of core memory: each edit tells the whole text, the one of the highest version counts."""
+    """Sections of core memory: each edit holds the whole text, and the one of the highest version counts."""
     payload, event = edit.payload, edit.event
     made = CoreSection(
         section=clipped(payload.section, 40),

@@ -53,36 +53,36 @@ class Entity(msgspec.Struct, frozen=True, kw_only=True):
     locations: tuple[Seen, ...] = ()
     files: tuple[Seen, ...] = ()
     versions: tuple[Seen, ...] = ()
-    """Versions that manifests and install commands told, newest first."""
+    """Versions that manifests and install commands named, newest first."""
     sources: tuple[Seen, ...] = ()
     """How it was named: import, manifest, install, command, commit."""
     descriptions: tuple[Description, ...] = ()
 
     @property
     def display_name(self) -> str:
-        return next((told.display_name for told in self.descriptions if told.display_name), self.name)
+        return next((each.display_name for each in self.descriptions if each.display_name), self.name)
 
     @property
     def summary(self) -> str:
-        return next((told.summary for told in self.descriptions if told.summary), "")
+        return next((each.summary for each in self.descriptions if each.summary), "")
 
     @property
     def interests(self) -> tuple[str, ...]:
-        return next((told.interests for told in self.descriptions if told.interests), ())
+        return next((each.interests for each in self.descriptions if each.interests), ())
 
     @property
     def notes(self) -> str:
-        return next((told.notes for told in self.descriptions if told.notes), "")
+        return next((each.notes for each in self.descriptions if each.notes), "")
 
     @property
     def trust(self) -> float:
         """0 to 1; 0.5 until somebody says otherwise."""
-        return next((told.trust for told in self.descriptions if told.trust is not None), 0.5)
+        return next((each.trust for each in self.descriptions if each.trust is not None), 0.5)
 
 
 def _key(item: EntityMentioned | Recorded[EntityDescribed]) -> str:
-    told = item if isinstance(item, EntityMentioned) else item.payload
-    return entity_id(told.kind, told.platform, told.name)
+    said = item if isinstance(item, EntityMentioned) else item.payload
+    return entity_id(said.kind, said.platform, said.name)
 
 
 @projection(row=Entity, key=_key, indexes=(("kind", "last_seen"), ("interactions",), ("last_seen",)))
@@ -90,18 +90,18 @@ def entities(row: Entity | None, item: EntityMentioned | Recorded[EntityDescribe
     """Libraries with versions, services and people: how often, where and since when they were met."""
     if isinstance(item, EntityMentioned):
         return _mentioned(row, item)
-    told, at = item.payload, int(item.event.occurred_at)
+    said, at = item.payload, int(item.event.occurred_at)
     description = Description(
         at=at,
         id=str(item.event.delivery_id),
-        by=clipped(told.by, 40),
-        display_name=clipped(told.display_name, 120),
-        summary=clipped(told.summary, 600),
-        interests=tuple(clipped(each, 80) for each in told.interests[:12]),
-        notes=clipped(told.notes, 400),
-        trust=None if told.trust is None else round(min(max(told.trust, 0.0), 1.0), 4) + 0.0,
+        by=clipped(said.by, 40),
+        display_name=clipped(said.display_name, 120),
+        summary=clipped(said.summary, 600),
+        interests=tuple(clipped(each, 80) for each in said.interests[:12]),
+        notes=clipped(said.notes, 400),
+        trust=None if said.trust is None else round(min(max(said.trust, 0.0), 1.0), 4) + 0.0,
     )
-    row = _spelled(row, told.kind, told.platform, told.name)
+    row = _spelled(row, said.kind, said.platform, said.name)
     return msgspec.structs.replace(row, descriptions=newest(row.descriptions, description, 8))
 
 

@@ -50,8 +50,8 @@ class TooLongForAnIndex(MemctlError):
 class Changed(msgspec.Struct, Generic[R], frozen=True):
     """A row of an upstream projection is now `row`, or is gone (`None`).
 
-    What it told before is not taken back by the fold: a row that went somewhere before, and is another now, makes the
-    rows it went to be folded anew (decision 5).
+    The fold does not take back what the row contributed before. If the row went somewhere before and is different now,
+    the rows that it went to are folded again (decision 5).
     """
 
     key: str

@@ -20,7 +20,7 @@ ROOTS, AROUND = 2, 8
 class Root(msgspec.Struct, frozen=True):
     """A checkout that a location was found to lie in, and its repository where that is a worktree's.
 
-    `at` counts in microseconds; `recorded` are those that git's own files told.
+    `at` counts in microseconds; `recorded` are those that git's own files named.
     """
 
     at: int
@@ -47,7 +47,7 @@ class Location(msgspec.Struct, frozen=True, kw_only=True):
     claims: tuple[Seen, ...] = ()
     """Remotes that keys limited to projects said it has."""
     free: bool = True
-    """Somebody else told of it, too."""
+    """It was also observed without a key that is limited to projects."""
 
 
 def _rank(root: Root) -> tuple[bool, int, str]:
@@ -62,25 +62,25 @@ def _key(item: PlaceSeen | Recorded[ProjectIdentified]) -> str | None:
 def locations(row: Location | None, item: PlaceSeen | Recorded[ProjectIdentified]) -> Location | None:
     """Working directories: the checkout each lies in, its git remotes, and what shows that it is part of another."""
     if isinstance(item, PlaceSeen):
-        told: PlaceSeen | ProjectIdentified = item
+        observed: PlaceSeen | ProjectIdentified = item
         at, id, recorded, around, remote = int(item.occurred_at), str(item.id), False, item.around, item.remote
         root, module = Root(at, id, item.root), item.module
         worked = not (item.root or item.remote or item.around or item.module)
     else:
-        told, at, id, recorded, around = (
+        observed, at, id, recorded, around = (
             item.payload,
             int(item.event.occurred_at),
             str(item.event.delivery_id),
             True,
             "",
         )
-        root, remote, worked = Root(at, id, told.root, told.repository, recorded), told.remote, True
+        root, remote, worked = Root(at, id, observed.root, observed.repository, recorded), observed.remote, True
         module = ""
     row = row or Location(location=_key(item) or "", first_seen=at, last_seen=at, free=False)
     row = msgspec.structs.replace(
         row, first_seen=min(row.first_seen, at), last_seen=max(row.last_seen, at), worked=row.worked or worked
     )
-    if told.confined:
+    if observed.confined:
         return msgspec.structs.replace(row, claims=seen(row.claims, remote, at, REMOTES, 300))
     roots = row.roots
     if root.root:

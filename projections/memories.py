@@ -7,7 +7,14 @@ from typing import Any
 from memctl.domain.events.facts import Episode, Turn
 from memctl.domain.knowledge import memory as rules
 from memctl.domain.knowledge.graduation import TIER_NAMES, USER_SAID
-from memctl.domain.knowledge.memory import MemoryKind, day_of, first_sentences, memory_id, search_text, telling
+from memctl.domain.knowledge.memory import (
+    MemoryKind,
+    day_of,
+    first_sentences,
+    key_sentences,
+    memory_id,
+    search_text,
+)
 from memctl.domain.support.bounded import clipped, names, one_line
 from memctl.projections.bug_patterns import BugPattern
 from memctl.projections.code_rules import CodeRule
@@ -122,7 +129,7 @@ def of_turn(turn: Turn) -> Memory:
     at = int(turn.occurred_at)
     answers = bool(turn.answer.strip())
     asked = first_sentences(turn.prompt, rules.GIST // 2 if answers else rules.GIST)
-    answered = telling(turn.answer, rules.GIST // 2) if answers else ""
+    answered = key_sentences(turn.answer, rules.GIST // 2) if answers else ""
     embedded = f"{asked} → {answered}" if answered else asked
     if lead := one_line(turn.lead, rules.LEAD):
         embedded = f"{one_line(embedded, rules.GIST - len(lead) - 3)} ({lead})"
@@ -176,7 +183,9 @@ def _of_episode(episode: Episode) -> Memory:
         bucket="EPISODIC",
         title=one_line(episode.description, rules.TITLE),
         gist=one_line(
-            f"{first_sentences(episode.description, 160)} → {telling(said, 200)}" if said else episode.description,
+            f"{first_sentences(episode.description, 160)} → {key_sentences(said, 200)}"
+            if said
+            else episode.description,
             rules.GIST,
         ),
         text=clipped("\n".join(p for p in parts if p), rules.TEXT),

@@ -1,7 +1,7 @@
 """Memories of what the work shows by itself: code rules, strategies, entities and what ties them, feelings, projects,
 and reflections.
 
-Only what is sure is a memory; the rest is told to who asks by its own verb. None is returned for what is not sure.
+Only what is sure is a memory; a verb of its own returns the rest on request. None is returned for what is not sure.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from memctl.projections.sentiment import Feeling, Sentiment
 from memctl.projections.strategies import Strategy
 
 ENOUGH_SESSIONS, ENOUGH_WITH_VERSION = 3, 2
-"""Sessions that must have named an entity which nobody described; fewer where a manifest told its version."""
+"""Sessions that must have named an entity which nobody described; fewer where a manifest named its version."""
 
 EVERYBODYS = frozenset(("github.com", "api.github.com", "gitlab.com", "registry.npmjs.org", "pypi.org"))
-"""Services that every project has to do with: that one does tells nobody anything."""
+"""Services that every project uses: it says nothing about a project that it uses one of them."""
 
 ENOUGH_FEELINGS = 3
 """Feelings that a rule must have read before they say anything."""
 
 _CLAIMS, _NAMES = 8, 6
-"""Claims, and files or libraries, that a project's memory tells."""
+"""Claims, and files or libraries, that a project's memory lists."""
 
 
 def of_code_rule(key: str, rule: CodeRule) -> Memory | None:
@@ -106,7 +106,7 @@ def of_strategy(key: str, strategy: Strategy) -> Memory | None:
         first_at=strategy.first_seen,
         last_at=strategy.last_seen,
         source=Source("strategies", key),
-        evidence=tuple(span for telling in strategy.tellings for span in telling.evidence)[:8],
+        evidence=tuple(span for shown in strategy.tellings for span in shown.evidence)[:8],
     )
 
 
@@ -130,10 +130,10 @@ def of_entity(key: str, entity: Entity) -> Memory | None:
         else "",
         f"Files: {', '.join(map(_tail, names(entity.files)[:_NAMES]))}" if entity.files else "",
     ]
-    told = entity.descriptions[0].at if entity.descriptions else 0
+    described_at = entity.descriptions[0].at if entity.descriptions else 0
     where = names(entity.locations)
     at = where[0] if where else ""
-    last = max(entity.last_seen, told)
+    last = max(entity.last_seen, described_at)
     return Memory(
         id=memory_id("entity", key),
         kind="entity",
@@ -149,7 +149,7 @@ def of_entity(key: str, entity: Entity) -> Memory | None:
         confidence=1.0,
         status="record",
         occurred_at=last,
-        first_at=entity.first_seen or told,
+        first_at=entity.first_seen or described_at,
         last_at=last,
         source=Source("entities", key),
         evidence=_spans([each.span for each in entity.mentions]),

@@ -16,7 +16,7 @@ CLAIMS = 16
 """Claims of a place that are kept, those last seen first."""
 
 HOT = 2
-"""Sessions in which a file must have been changed, or a library or service named, to be told of a project."""
+"""Sessions in which a file must have been changed, or a library or service named, to be listed for a project."""
 
 
 class Held(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -91,16 +91,16 @@ def _key(change: Input) -> str | None:
 @projection(row=ProjectDigest, key=_key)
 def project_digests(row: ProjectDigest | None, change: Input) -> ProjectDigest | None:
     """What is sure of each place: what its project is built with, what holds there, and where the work is done."""
-    told = change.row
-    if told is None:
+    changed = change.row
+    if changed is None:
         return row
-    row = row or ProjectDigest(location=told.location)
-    if isinstance(told, ProjectShare):
-        return msgspec.structs.replace(row, **together(row, told))
-    claim = told.claims[0]
+    row = row or ProjectDigest(location=changed.location)
+    if isinstance(changed, ProjectShare):
+        return msgspec.structs.replace(row, **together(row, changed))
+    claim = changed.claims[0]
     held = Held(
         at=claim.last_seen,
-        id=told.id,
+        id=changed.id,
         text=clipped(claim.text, 240),
         kind=claim.kind,
         polarity=claim.polarity,

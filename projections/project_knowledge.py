@@ -53,8 +53,8 @@ class SessionKnowledge(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Styles of the subjects of commits."""
 
 
-Told = FileChanged | CommandRan | TestsRan | ErrorResolved | StackShown
-Shown = Told | ToolUsed
+CountedFact = FileChanged | CommandRan | TestsRan | ErrorResolved | StackShown
+Shown = CountedFact | ToolUsed
 
 _TABLES = tuple(
     field.name for field in msgspec.structs.fields(SessionKnowledge) if field.default_factory is not msgspec.NODEFAULT
@@ -95,7 +95,7 @@ def _shown_by(fact: Fact) -> UUID | None:
     return fact.evidence[-1].event if fact.evidence else None
 
 
-def _count(row: SessionKnowledge, fact: Told) -> None:
+def _count(row: SessionKnowledge, fact: CountedFact) -> None:
     at, event = fact.occurred_at, _shown_by(fact)
     match fact:
         case FileChanged():

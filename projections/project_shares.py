@@ -1,7 +1,7 @@
 """A share of what sessions show of a place: which files they changed, which libraries and services they named.
 
 `project_digests` puts the shares of a place together. The sessions are dealt out over a fixed number of rows, so that a
-correction folds anew what a share holds, and not all that ever happened there (as `bug_sightings` does).
+correction folds again what a share holds, and not all that ever happened there (as `bug_sightings` does).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Touch(msgspec.Struct, frozen=True, omit_defaults=True):
     name: str
     session: str
     detail: str = ""
-    """Of a library, the version that was told."""
+    """Of a library, the version that was named."""
     span: Span | None = None
 
 

@@ -28,8 +28,8 @@ Word = Recorded[ProjectMerged] | Recorded[ProjectSplit]
 
 
 def _key(item: Word) -> str:
-    told = item.payload
-    return bounded(told.merged if isinstance(told, ProjectMerged) else told.part)
+    payload = item.payload
+    return bounded(payload.merged if isinstance(payload, ProjectMerged) else payload.part)
 
 
 @projection(row=ProjectWords, key=_key)
@@ -38,8 +38,8 @@ def project_words(
 ) -> ProjectWords | None:
     """Which places people said to be one project, or not."""
     row = row or ProjectWords(anchor=_key(item))
-    told, at = item.payload, int(item.event.occurred_at)
-    if isinstance(told, ProjectMerged):
-        merging = Merging(at, str(item.event.delivery_id), clipped(told.into, LONGEST, NARROW))
+    payload, at = item.payload, int(item.event.occurred_at)
+    if isinstance(payload, ProjectMerged):
+        merging = Merging(at, str(item.event.delivery_id), clipped(payload.into, LONGEST, NARROW))
         return msgspec.structs.replace(row, into=newest(row.into, merging, MERGINGS))
     return msgspec.structs.replace(row, split_at=max(row.split_at, at))

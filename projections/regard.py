@@ -1,6 +1,6 @@
 """What people and agents think of memories: ratings, what is pinned, and what a person confirmed or rejected.
 
-Reads join it by the memory's id (`memctl.api.reading.feedback`): a memory's own row is made anew whenever its source
+Reads join it by the memory's id (`memctl.api.reading.feedback`): a memory's own row is rebuilt whenever its source
 changes.
 """
 
@@ -27,7 +27,7 @@ class MemoryFeedback(msgspec.Struct, frozen=True, kw_only=True):
     """What the newest rating that gave a reason said."""
     why_at: tuple[int, str] = (0, "")
     recalls: int = 0
-    """Pieces of work in which it was told to an agent, and which are over."""
+    """Pieces of work in which it was injected for an agent, and which are over."""
     followed: tuple[Kept, ...] = ()
     """How the newest 32 of them went whose outcome is known: 1 for success, 0.5 for partial, 0 for failure."""
     reliability: float = 0.5
@@ -69,8 +69,8 @@ def _about(said: Said) -> str | tuple[str, ...]:
 
 @projection(row=MemoryFeedback, key=_about, indexes=(("pinned", "pinned_since"),))
 def regard(row: MemoryFeedback | None, said: Said) -> MemoryFeedback:
-    """What is thought of memories: ratings, which are pinned, which a person confirmed or rejected, and how work went
-    in which they were told."""
+    """What is thought of memories: ratings, which are pinned, which a person confirmed or rejected, and the outcome
+    of the work in which they were injected."""
     row = row or MemoryFeedback()
     if isinstance(said, MemoriesFollowed):
         return _followed(row, said)

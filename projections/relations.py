@@ -52,8 +52,8 @@ def relation_id(source: str, relation: str, target: str) -> str:
 
 def _key(item: Input) -> str | None:
     if isinstance(item, Recorded):
-        told = item.payload
-        return relation_id(told.source, told.relation, told.target)
+        asserted = item.payload
+        return relation_id(asserted.source, asserted.relation, asserted.target)
     if isinstance(item, ErrorResolved) and not item.edits:
         return None
     return str(item.id)
@@ -94,18 +94,18 @@ def _file(path: str) -> str:
 
 
 def _asserted(row: Relation | None, item: Recorded[RelationAsserted]) -> Relation:
-    told, at, id = item.payload, int(item.event.occurred_at), str(item.event.delivery_id)
+    asserted, at, id = item.payload, int(item.event.occurred_at), str(item.event.delivery_id)
     if row is not None and row.said is not None and (row.said.at, row.said.id) > (at, id):
         return row
-    weight = round(min(max(told.weight, 0.0), 100.0), 4) + 0.0
-    source, target = clipped(told.source, 300), clipped(told.target, 300)
+    weight = round(min(max(asserted.weight, 0.0), 100.0), 4) + 0.0
+    source, target = clipped(asserted.source, 300), clipped(asserted.target, 300)
     return Relation(
-        relation=told.relation,
+        relation=asserted.relation,
         source=source,
         nodes=(source, target),
         at=at,
         location=item.event.location,
         weight=weight,
-        why=clipped(told.why, 300),
-        said=Said(at, id, weight, clipped(told.why, 300), clipped(told.by, 40)),
+        why=clipped(asserted.why, 300),
+        said=Said(at, id, weight, clipped(asserted.why, 300), clipped(asserted.by, 40)),
     )

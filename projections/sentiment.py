@@ -57,13 +57,13 @@ def sentiment(row: Sentiment | None, item: MoodShown | Recorded[SentimentNoted])
     node, location = _subject(item)
     if isinstance(item, Recorded):
         at = int(item.event.occurred_at)
-        told = item.payload
+        payload = item.payload
         feeling = Feeling(
             at,
             str(item.event.delivery_id),
-            _bounded(told.score),
-            clipped(told.context, 200),
-            clipped(told.by, 40) or "user",
+            _bounded(payload.score),
+            clipped(payload.context, 200),
+            clipped(payload.by, 40) or "user",
         )
     else:
         at = int(item.occurred_at)

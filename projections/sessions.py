@@ -32,7 +32,7 @@ from memctl.domain.support.bounded import LOCATIONS, NARROW, clipped, one_line
 from memctl.projections.kernel import projection
 
 PATHS, SUBAGENTS = 2_000, 32
-"""How many changed files a row tells apart, and subagents it lists."""
+"""How many distinct changed files a row counts, and how many subagents it lists."""
 
 
 class Subagent(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
@@ -68,8 +68,8 @@ class Session(msgspec.Struct, kw_only=True, omit_defaults=True):
     first_prompt: str = ""
     """The first words of the user, at most 300 characters."""
     summary: str = ""
-    """The agent's last words, at most 600 characters, until a recorded summary takes their place: readers tell one
-    made by rule until then (`memctl.domain.language.brief`)."""
+    """The agent's last words, at most 600 characters, until a recorded summary takes their place. Until then readers
+    show a summary made by rule (`memctl.domain.language.brief`)."""
     summarized: bool = False
     tags: tuple[str, ...] = ()
     started_at: int = 0
@@ -97,14 +97,14 @@ class Session(msgspec.Struct, kw_only=True, omit_defaults=True):
     tokens_cached: int = 0
     tasks: int = 0
     changed: tuple[str, ...] = ()
-    """Digests of the paths of changed files, which tell the distinct ones."""
+    """Digests of the paths of changed files. They show which files are distinct."""
     parent: str = ""
     """Id of the session that asked for this one, which is a subagent's."""
     subagents: tuple[Subagent, ...] = ()
     """The first 32 that worked for it; their work is counted in the session's figures, too."""
 
 
-Told = (
+SessionFact = (
     SessionOpened
     | SessionClosed
     | SessionTitled
@@ -133,7 +133,7 @@ def _stream(fact: Fact) -> str:
     stage=1,
     indexes=(("location", "last_at"), ("agent", "last_at"), ("last_at",), ("started_at",)),
 )
-def sessions(row: Session | None, facts: Sequence[Told]) -> Session:
+def sessions(row: Session | None, facts: Sequence[SessionFact]) -> Session:
     """Each session: agent, place, times, and counts."""
     first = facts[0]
     row = copy(row) or Session(
@@ -145,7 +145,7 @@ def sessions(row: Session | None, facts: Sequence[Told]) -> Session:
         last_at=first.occurred_at,
     )
     for fact in facts:
-        # A summary may be told long after: by it the session lives on no more than by a reader.
+        # A summary may be recorded long after the session. Like a read, it does not extend the session.
         if fact.occurred_at > row.last_at and not isinstance(fact, Summarized):
             row.last_at = fact.occurred_at
         if fact.location and fact.location not in row.locations and len(row.locations) < LOCATIONS:
@@ -156,7 +156,7 @@ def sessions(row: Session | None, facts: Sequence[Told]) -> Session:
     return row
 
 
-def _count(row: Session, fact: Told) -> None:
+def _count(row: Session, fact: SessionFact) -> None:
     match fact:
         case TokensSpent():
             row.tokens_in += fact.tokens_in

@@ -1,9 +1,9 @@
 """Stage 1: one stream's events become facts, and its rows are folded from them.
 
 A pure function of the set of the stream's events. Events that sort last extend the state; any other asks for the
-whole stream to be folded anew, which is the same function. A transcript is always late after its hooks, so a state that
-lives on remembers some points of its past: from the newest that all late events sort behind, only what came since is
-folded anew.
+whole stream to be folded again, which is the same function. A transcript is always late after its hooks, so a state
+that lives on remembers some points of its past. It starts at the newest point that all late events sort behind, and
+only what came since is folded again.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Delta(msgspec.Struct):
     facts: dict[UUID, Identified]
     rows: dict[RowOf, Any]
     retracted: tuple[UUID, ...] = ()
-    """Facts that an earlier batch told of and that no longer stand."""
+    """Facts that an earlier batch asserted and that no longer stand."""
 
 
 POINTS = 3
@@ -88,7 +88,7 @@ class _Snapshot:
 
 
 class _Point(msgspec.Struct):
-    """A stream's state when all events up to a position were folded, and what was told of since."""
+    """A stream's state when all events up to a position were folded, and what was asserted since."""
 
     position: Position
     events: int
@@ -165,13 +165,13 @@ class StreamState:
         delta = Delta({fact.id: fact for fact in facts if type(fact) in wanted and isinstance(fact, Identified)}, {})
         for p in _stage1():
             rows = self._rows[p.name]
-            subscribed, key_of, told = p.facts, p.key, defaultdict[str, list[Fact]](list)
+            subscribed, key_of, by_key = p.facts, p.key, defaultdict[str, list[Fact]](list)
             for fact in facts:
                 if type(fact) in subscribed:
                     key = key_of(fact)
                     for each in (key,) if isinstance(key, str) else p.keys(fact):
-                        told[each].append(fact)
-            for key, about in told.items():
+                        by_key[each].append(fact)
+            for key, about in by_key.items():
                 row = rows[key] = delta.rows[p.name, key] = p.folded(rows.get(key), about)
                 if row is None:
                     del rows[key]

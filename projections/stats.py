@@ -62,10 +62,10 @@ class DayStats(msgspec.Struct, kw_only=True):
     tasks_partial: int = 0
     tasks_unknown: int = 0
     tasks_told: int = 0
-    """Tasks that closed with a known outcome, in which memory was told to the agent."""
+    """Tasks that closed with a known outcome, in which memory was injected for the agent."""
     tasks_told_succeeded: int = 0
     tasks_untold: int = 0
-    """The same, with none told: there was none, or it was not asked for."""
+    """The same, with no memory injected: there was none, or it was not asked for."""
     tasks_untold_succeeded: int = 0
     tasks_withheld: int = 0
     """The same, with memory held back so that it can be compared."""

@@ -25,8 +25,8 @@ class Telling(msgspec.Struct, frozen=True):
 class Strategy(msgspec.Struct, frozen=True, kw_only=True):
     """One lesson of a project, however often it was learnt. Times in microseconds.
 
-    The words are the newest telling's. `confidence` grows with the sessions that taught it
-    (`domain.knowledge.graduation.strengthened`); `enough` says that it is told: so many sessions have shown it.
+    The words are those of the newest entry in `tellings`. `confidence` grows with the sessions that taught it
+    (`domain.knowledge.graduation.strengthened`). `enough` says that enough sessions have shown it: memory reports it.
     """
 
     id: str
@@ -41,7 +41,7 @@ class Strategy(msgspec.Struct, frozen=True, kw_only=True):
     confidence: float = 0.0
     strongest: float = 0.0
     asked: int = 0
-    """The fewest sessions that a telling asked for."""
+    """The fewest sessions that any entry asked for."""
     enough: bool = False
     first_seen: int = 0
     last_seen: int = 0
@@ -60,9 +60,9 @@ def strategies(row: Strategy | None, fact: StrategyShown) -> Strategy:
     """Lessons of a project: calls that work, what mends an error, rules that are enforced; and distilled ones."""
     at = int(fact.occurred_at)
     lesson, made_by = kept(fact.lesson), clipped(fact.made_by, 60)
-    telling = Telling(at, str(fact.id), clipped(fact.stream, 160), lesson, made_by, fact.evidence[:4])
+    lesson_shown = Telling(at, str(fact.id), clipped(fact.stream, 160), lesson, made_by, fact.evidence[:4])
     row = row or Strategy(id=_key(fact), location=fact.location, first_seen=at)
-    tellings = newest(row.tellings, telling, 4)
+    tellings = newest(row.tellings, lesson_shown, 4)
     shown, sessions = tellings[0], seen(row.sessions, fact.stream, at, 32)
     strongest = max(row.strongest, lesson.confidence)
     asked = min(row.asked or lesson.sessions, lesson.sessions)

@@ -1,7 +1,7 @@
 """What people and processors name by its id, and the read models that its rows are of.
 
-Rows of others gather what was said about such things, or bear names that people choose: that such a row is gone tells
-nothing about what has its key.
+Rows of others gather what was said about such things, or bear names that people choose: the removal of such a row
+says nothing about what has its key.
 """
 
 from __future__ import annotations

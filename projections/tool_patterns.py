@@ -28,7 +28,7 @@ class SessionTools(msgspec.Struct, kw_only=True, omit_defaults=True):
     (`go test`), other tools by name.
 
     `after` counts what came right after what in one task; `recovery` what came right after a failure, failed where it
-    failed too. Refusals and the like count as no failure. Durations in milliseconds, of the uses that tell theirs.
+    failed too. Refusals and the like count as no failure. Durations in milliseconds, of the uses that report one.
     """
 
     stream: str
@@ -39,7 +39,7 @@ class SessionTools(msgspec.Struct, kw_only=True, omit_defaults=True):
     after: Tallies = msgspec.field(default_factory=dict)
     recovery: Tallies = msgspec.field(default_factory=dict)
     timed: dict[str, tuple[int, int]] = msgspec.field(default_factory=dict)
-    """Of each tool, how many uses told their duration, and their sum."""
+    """Of each tool, how many uses reported their duration, and the sum of the durations."""
     last: tuple[str, str, bool] = ("", "", False)
     """The use before: its task, its tool, whether it failed."""
 

@@ -14,9 +14,9 @@ from memctl.projections.memory_rows import Memory
 class VectorPoint(msgspec.Struct, frozen=True, kw_only=True):
     """One point: what to embed, and the payload to filter by. Independent of the embedding model and of the space.
 
-    `dense_text` is one short chunk, the most telling 480 characters; `sparse_text` all that is indexed by word.
+    `dense_text` is one short chunk, the most informative 480 characters; `sparse_text` all that is indexed by word.
     `text_hash` is the first 16 hex digits of sha256 over both, `dense_hash` over the dense text alone. `occurred_at`
-    in microseconds, `before` the memory that came before it in its session, where that is told.
+    in microseconds, `before` the memory that came before it in its session, where that is known.
     """
 
     id: str

@@ -111,7 +111,7 @@ class Noted(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Held(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A hypothesis that is open: proposed or supported, with its confidence (0 to 1) and how often it was told."""
+    """A hypothesis that is open: proposed or supported, with its confidence (0 to 1) and how often it was mentioned."""
 
     at: int
     key: str
@@ -164,12 +164,12 @@ class WorkingMemory(msgspec.Struct, kw_only=True, omit_defaults=True):
     stream: str
     location: str = ""
     locations: tuple[str, ...] = ()
-    """Everywhere it worked: what is told of it is of all these."""
+    """Everywhere it worked: what is reported of it belongs to all these."""
     branch: str = ""
     started_at: int = 0
     updated_at: int = 0
     ended_at: int | None = None
-    """None while the session goes on, or where its client does not tell of ends."""
+    """None while the session goes on, or where its client does not report ends."""
     task: str = ""
     task_description: str = ""
     task_type: str = ""
@@ -221,7 +221,7 @@ Other = (
     | Discovered
     | InsightFound
 )
-Told = ToolUsed | TokensSpent | Other
+SessionFact = ToolUsed | TokensSpent | Other
 
 
 def _stream(fact: Fact) -> str:
@@ -229,7 +229,7 @@ def _stream(fact: Fact) -> str:
 
 
 @projection(row=WorkingMemory, key=_stream, stage=1, indexes=(("location", "updated_at"), ("updated_at",)))
-def working_memory(row: WorkingMemory | None, facts: Sequence[Told]) -> WorkingMemory:
+def working_memory(row: WorkingMemory | None, facts: Sequence[SessionFact]) -> WorkingMemory:
     """The live state of each session: task, plan, files, hypotheses, decisions, recent results, errors, discoveries."""
     first = facts[0]
     row = copy(row) or WorkingMemory(stream=first.stream, started_at=first.occurred_at)
@@ -239,7 +239,7 @@ def working_memory(row: WorkingMemory | None, facts: Sequence[Told]) -> WorkingM
     for fact in facts:
         if fact.occurred_at > row.updated_at:
             row.updated_at = fact.occurred_at
-        # An open episode is told at each batch's end, from where it began: that is not where the session is.
+        # An open episode is asserted at each batch's end, located where it began: the session may be elsewhere.
         if fact.location and fact.location != row.location and not isinstance(fact, Episode):
             row.location = fact.location
             if fact.location not in row.locations and len(row.locations) < LOCATIONS:

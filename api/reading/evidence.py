@@ -38,7 +38,7 @@ def events_of(reader: Reader, spans: Iterable[Span]) -> dict[UUID, Event]:
     found = read_versions(reader.connection, reader.space_id, quoting) if quoting else {}
     limits = limits_of(reader)
     if limits is not None:
-        found = {id: [each for each in versions if limits.tells_of(each.location)] for id, versions in found.items()}
+        found = {id: [each for each in versions if limits.may_show(each.location)] for id, versions in found.items()}
     return {id: _quoted(versions, quoting[id]) for id, versions in found.items() if versions}
 
 

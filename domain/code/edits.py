@@ -1,8 +1,8 @@
 """What an edit did to code: the blocks it replaced, the replacements that repeat, and the transformations they make.
 
 Cheap structural rules over the lines that changed: no parser, no whole file. Precision before recall: what no rule is
-sure of is nothing. Categories (extract_method, rename, simplify, type_hints, extract_constant, restructure) are told by
-structure, not by key words and line counts: docs/evaluation/code.md says why.
+sure of is nothing. The structure of an edit decides its category (extract_method, rename, simplify, type_hints,
+extract_constant, restructure), not key words and line counts: docs/evaluation/code.md says why.
 """
 
 from __future__ import annotations
@@ -177,11 +177,11 @@ def _replacement(old: str, new: str) -> Replacement | None:
         end += 1
     if start == 0 and end == 0:
         return None  # nothing stayed: another line, not a replacement
-    # A name is told with what it belongs to: `exec.Command`, not `Command`.
+    # A name is recorded with what it belongs to: `exec.Command`, not `Command`.
     while start >= 2 and a[start - 1] == "." and _NAME.match(a[start - 2]):
         start -= 2
     gone, come = a[start : len(a) - end], b[start : len(b) - end]
-    if not 0 < len(gone) <= _MOST_TOKENS or len(come) > _MOST_TOKENS or not _telling(gone):
+    if not 0 < len(gone) <= _MOST_TOKENS or len(come) > _MOST_TOKENS or not _has_own_word(gone):
         return None
     before, after = "".join(gone).strip(), "".join(come).strip()
     if not before or before == after or (_is_text(gone) and _is_text(come)) or _begins_or_ends_with(gone, come):
@@ -237,7 +237,7 @@ def _shared(old: str, new: str, room: int) -> int:
     return start
 
 
-def _telling(tokens: Sequence[str]) -> bool:
+def _has_own_word(tokens: Sequence[str]) -> bool:
     """Whether a fragment has a word of its own: a name of three letters that is no keyword, or a literal."""
     if "interface" in tokens:
         return True
@@ -296,7 +296,7 @@ class Transformation(NamedTuple):
 
 
 class Variant(NamedTuple):
-    """How a kind of transformation is told to people, and what is expected of it (-1 to 1, by Fowler's catalogue)."""
+    """How a kind of transformation is described, and what is expected of it (-1 to 1, by Fowler's catalogue)."""
 
     category: Category
     description: str
@@ -435,7 +435,7 @@ def top_level_in(text: str) -> frozenset[str]:
 
 
 def body_of(lines: Iterable[str]) -> frozenset[str]:
-    """Lines that tell code from other code, without indentation: what is moved keeps most of them."""
+    """Lines that distinguish code from other code, without indentation: what is moved keeps most of them."""
     return frozenset(
         line for each in lines if len(line := each.strip()) >= 16 and not line.startswith(("//", "#", "*"))
     )

@@ -76,7 +76,7 @@ _PYTHON_KNOWN = {
     "networkx": "networkx", "sympy": "sympy", "docker": "docker", "paramiko": "paramiko", "setuptools": "setuptools",
     "pymongo": "pymongo", "tenacity": "tenacity", "websockets": "websockets", "cryptography": "cryptography",
 }  # fmt: skip
-"""Python's imports do not tell a library from the project's own modules, so only well-known ones count."""
+"""Python's imports do not distinguish a library from the project's own modules, so only well-known ones count."""
 _RUST_OWN = frozenset(("std", "core", "alloc", "crate", "self", "super", "proc_macro", "test"))
 
 
@@ -121,7 +121,7 @@ def _npm(specifier: str) -> str:
 
 
 def _module(path: str) -> str:
-    """The module that a Go import path lies in, as far as its text tells."""
+    """The module that a Go import path lies in, as far as its text shows it."""
     parts = path.split("/")
     if parts[0].endswith((".com", ".org")) and parts[0] in ("github.com", "gitlab.com", "bitbucket.org", "golang.org"):
         return "/".join(parts[:3]) if len(parts) >= 3 else ""

@@ -45,7 +45,7 @@ class NotInSection(MemctlError):
 
 
 class _Edited(Payload, frozen=True, kw_only=True, omit_defaults=True):
-    """`text` is the section's whole text after the edit, its `version`-th; so the last one tells all."""
+    """`text` is the section's whole text after the edit, its `version`-th. So the last edit holds the full text."""
 
     section: str
     text: str
@@ -83,13 +83,13 @@ class _Edit(Command, frozen=True, kw_only=True):
 
     def repeats(self, history: Sequence[Event]) -> Sequence[Event]:
         """The section's last edit, which repeats the one before, and so on; other sections are none of its business."""
-        told: dict[UUID, list[Event]] = defaultdict(list)
+        versions: dict[UUID, list[Event]] = defaultdict(list)
         for e in history:
-            told[e.delivery_id].append(e)
+            versions[e.delivery_id].append(e)
         # As the read model has it, and not the one that was appended last: an import may bring earlier edits later.
         edits = [
             (e.payload.version, e.occurred_at, str(e.delivery_id), e)
-            for e in map(preferred, told.values())
+            for e in map(preferred, versions.values())
             if isinstance(e.payload, Edited) and e.payload.section == self.section
         ]
         return [max(edits)[-1]] if edits else []

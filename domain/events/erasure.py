@@ -1,4 +1,4 @@
-"""Forgetting: the scope that is asked for, what keeps it from being told again, and the event that records it."""
+"""Forgetting: the scope that is asked for, what keeps it from being recorded again, and the event that records it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SHORTEST_MATCH = 4
 """Characters of a text that is looked for: fewer would be found everywhere."""
 
 AROUND_US = 30_000_000
-"""A hook's clock and a transcript's tell the same moment within this time, in microseconds."""
+"""A hook's clock and a transcript's show the same moment within this time, in microseconds."""
 
 ScopeKind = Literal["id", "session", "project", "before", "match", "rules"]
 
@@ -25,7 +25,7 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     `streams` of a session and its subagents; `locations` of a project; `until` in microseconds (what happened later
     stays). Of an id or a text, `ids` are those of the deliveries that it led to. `rules`: what new rules of redaction
-    found; its events are not gone, they are told anew without the secrets.
+    found. Its events are not gone: they are recorded again without the secrets.
     """
 
     kind: ScopeKind
@@ -37,7 +37,7 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     rule: str = ""
     """Of what went by a rule, as by its age: the rule. Then what was observed goes, and what was stated stays."""
     asked: str = ""
-    """Digest of what was asked for under an idempotency key, which is kept nowhere: so it tells nothing by itself."""
+    """Digest of what was asked for under an idempotency key. The key is not kept, so the digest reveals nothing."""
     then: tuple[str, ...] = ()
     """Streams that were asked for together with these, and go after them under receipts of their own."""
 
@@ -84,7 +84,7 @@ class TooShort(MemctlError):
 
 
 def scope_tombstones(scope: Scope) -> list[Tombstone]:
-    """What keeps a scope from being told again, whichever events it holds."""
+    """What keeps a scope from being recorded again, whichever events it holds."""
     match scope.kind:
         case "session":
             return [Tombstone(kind="session", value=stream, until=scope.until) for stream in scope.streams]
@@ -97,12 +97,12 @@ def scope_tombstones(scope: Scope) -> list[Tombstone]:
 
 
 def event_tombstones(stream: str, kind: str, at: Micros, payload: Payload, *, has_twin: bool) -> list[Tombstone]:
-    """What keeps a single event from being told again in other words: by its line, its tool use, or its moment.
+    """What keeps a single event from being recorded again in other words: its line, its tool use, or its moment.
 
-    `has_twin`: the other source has told it too, so that nothing of it is to come any more.
+    `has_twin`: the other source has delivered it too, so no further delivery of it is expected.
     """
     found = []
-    # A log of before they were bounded holds longer ones; told again, they are.
+    # An old log holds longer names, from before names were bounded. When recorded again, they are bounded.
     line, call = (bounded_name(getattr(payload, name, "")) for name in ("line", "call"))
     if line:
         found.append(Tombstone(kind="line", stream=stream, value=line))
@@ -118,7 +118,7 @@ def event_tombstones(stream: str, kind: str, at: Micros, payload: Payload, *, ha
 
 
 def same_text(one: Payload, other: Payload) -> bool:
-    """Whether two observations of one session, by hook and by transcript, are the same told twice."""
+    """Whether two observations of one session, by hook and by transcript, report the same thing."""
     if getattr(one, "via", "") == getattr(other, "via", "") or type(one) is not type(other):
         return False
     first, second = (" ".join(getattr(each, "text", "").split()) for each in (one, other))

@@ -27,7 +27,7 @@ Micros = NewType("Micros", int)
 NAMESPACE = UUID("6d656d63-746c-5e76-8e74-6c6f67000001")
 """Namespace of every UUIDv5 that memctl derives."""
 
-# RFC 4122, 4.1: bits 76 to 79 tell the version, bits 62 and 63 the variant.
+# RFC 4122, 4.1: bits 76 to 79 give the version, bits 62 and 63 the variant.
 _NAMESPACE = NAMESPACE.bytes
 _FREE = ~(0xF << 76 | 0b11 << 62)
 _VERSION_5 = 5 << 76 | 0b10 << 62

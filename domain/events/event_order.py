@@ -1,4 +1,4 @@
-"""In which order the events of one stream happened, and which of them tell the same thing.
+"""In which order the events of one stream happened, and which of them report the same thing.
 
 Clocks lie: in two thirds of real sessions, timestamps run backwards somewhere. So a line is never before the line it
 answers, an ordinal line never before the ordinal lines above it, and a tool's outcome never before its call. The
@@ -32,14 +32,14 @@ from memctl.domain.events.statements import Statement
 Observed = Observation | Statement
 
 Key = tuple[int, ...]
-"""Raised time in microseconds, depth under its parents (or line ordinal), block, delivery id; of what memory told, the
-key of what asked for it and its own delivery id."""
+"""Raised time in microseconds, depth under its parents (or line ordinal), block, delivery id; of what memory injected,
+the key of what asked for it and its own delivery id."""
 
 T = TypeVar("T", bound=Payload)
 
 
 class OrderedEvent(msgspec.Struct, frozen=True, gc=False):
-    """An event at its place: `when` is its raised time, `payload` what all its tellings say together.
+    """An event at its place: `when` is its raised time, `payload` what all reports of it say together.
 
     `event` is the transcript's block once it is in, the hook's delivery until then; `cite` is the id of its delivery.
     """
@@ -50,7 +50,7 @@ class OrderedEvent(msgspec.Struct, frozen=True, gc=False):
     when: Micros
     key: Key
     telling: str
-    """Equal for what a hook and a transcript tell alike; empty for what only one of them tells."""
+    """The key that a hook and a transcript share for the same thing; empty for what only one of them reports."""
     hook: UUID | None = None
     """The hook's delivery that the transcript's block took the place of."""
 
@@ -69,7 +69,7 @@ class _Line(msgspec.Struct, frozen=True, gc=False):
 
 
 class EventOrder:
-    """Orders a stream's events as they come, and says when it cannot take one in without beginning anew."""
+    """Orders a stream's events as they come, and says when it cannot take one in without starting over."""
 
     def __init__(self) -> None:
         self._events: set[int] = set()
@@ -82,8 +82,8 @@ class EventOrder:
         """The highest ordinal so far, and the raised time there."""
         self._calls: dict[str, Key] = {}
         self._outcomes: set[str] = set()
-        self._told: dict[str, tuple[int, int]] = {}
-        """By telling: how often a transcript and how often a hook told it."""
+        self._reported: dict[str, tuple[int, int]] = {}
+        """By the shared key: how often a transcript reported it, and how often a hook did."""
         self._last: Key | None = None
         self._last_aside: Key | None = None
         self._asking: dict[int, Key] = {}
@@ -91,13 +91,13 @@ class EventOrder:
         self._unasked: set[int] = set()
         """Deliveries that memory answered and that have not come."""
         self._hooked = False
-        """A hook has told something. Until then nothing need be known again by its words, which is dear to prepare."""
+        """A hook has reported something. Until then no event is matched by its words, which is expensive."""
 
     def place(self, events: Iterable[Event]) -> list[OrderedEvent] | None:
         """The events that are new, in order, all behind those placed before but for asides.
 
-        None when one of them does not sort last, tells again what an earlier one told, or is another version of one;
-        then nothing was changed.
+        None when one of them does not sort last, repeats what an earlier one reported, or is another version of one.
+        Then nothing was changed.
         """
         came = list(events)
         fresh: dict[int, tuple[Event, Observed]] = {}
@@ -184,7 +184,7 @@ class EventOrder:
                 key = (line.raised, line.depth, seen.block, delivery)
             else:
                 key = (event.occurred_at, 0, seen.block, delivery)
-            entry = OrderedEvent(event, seen, event.delivery_id, Micros(key[0]), key, self._telling(seen))
+            entry = OrderedEvent(event, seen, event.delivery_id, Micros(key[0]), key, self._shared_key(seen))
             if isinstance(seen, ToolCalled) and seen.call:
                 if seen.call in self._calls or seen.call in self._outcomes:
                     return None
@@ -204,8 +204,8 @@ class EventOrder:
         entries.sort(key=_BY_KEY)
         return entries
 
-    def _telling(self, seen: Observed) -> str:
-        """What a hook and a transcript would tell alike; empty for what only one of them tells, or could tell."""
+    def _shared_key(self, seen: Observed) -> str:
+        """The key that a hook and a transcript share for the same thing; empty for what only one of them can report."""
         if isinstance(seen, ToolCalled):
             return f"call:{seen.call}" if seen.call else ""
         if isinstance(seen, ToolOutcome):
@@ -221,24 +221,24 @@ class EventOrder:
         return ""
 
     def _paired(self, entries: Sequence[OrderedEvent]) -> list[OrderedEvent] | None:
-        """One entry for each thing told: hook and transcript together, in the transcript's place."""
+        """One entry for each thing reported: hook and transcript together, in the transcript's place."""
         placed: list[OrderedEvent] = []
         groups: dict[str, list[OrderedEvent]] = {}
         for entry in entries:
-            if entry.telling:
-                groups.setdefault(entry.telling, []).append(entry)
+            if key := entry.telling:
+                groups.setdefault(key, []).append(entry)
             else:
                 placed.append(entry)
-        for telling, group in groups.items():
-            if telling.startswith(_OF_ONE_USE):
-                # A use of a tool has one id: whatever tells it again is the same telling.
+        for shared, group in groups.items():
+            if shared.startswith(_OF_ONE_USE):
+                # A use of a tool has one id: whatever reports it again reports the same thing.
                 if len(group) > 1:
                     group.sort(key=_by_hook)
                 placed.append(_merged(group[0], group[1:]))
                 continue
             hooks = [entry for entry in group if _by_hook(entry)]
             transcripts = [entry for entry in group if not _by_hook(entry)] if hooks else group
-            by_transcript, by_hook = self._told.get(telling, (0, 0))
+            by_transcript, by_hook = self._reported.get(shared, (0, 0))
             if (transcripts and by_hook > by_transcript) or (hooks and by_transcript > by_hook):
                 return None
             placed.extend(_merged(entry, hooks[k : k + 1]) for k, entry in enumerate(transcripts))
@@ -247,8 +247,8 @@ class EventOrder:
         return placed
 
     def _answered(self, placed: list[OrderedEvent]) -> bool:
-        """Put what memory told behind the hook that asked for it: its own clock is of after the search, and that of the
-        prompt may be raised. False where it belongs among what was placed before."""
+        """Put what memory injected behind the hook that asked for it. Its own time is taken after the search, and the
+        prompt's time may be raised. False where it belongs among what was placed before."""
         asking = {
             (each.hook or each.cite).int: each.key
             for each in placed
@@ -275,15 +275,15 @@ class EventOrder:
 
     def _remember(self, entries: Sequence[OrderedEvent], lines: Mapping[str, _Line]) -> None:
         for entry in entries:
-            seen, telling = entry.payload, entry.telling
+            seen, shared = entry.payload, entry.telling
             if isinstance(seen, ToolCalled) and seen.call:
                 self._calls[seen.call] = min(self._calls.get(seen.call, entry.key), entry.key)
             elif isinstance(seen, ToolOutcome) and seen.call:
                 self._outcomes.add(seen.call)
-            elif telling:
-                by_transcript, by_hook = self._told.get(telling, (0, 0))
+            elif shared:
+                by_transcript, by_hook = self._reported.get(shared, (0, 0))
                 hook = seen.via == "hook"
-                self._told[telling] = (by_transcript + (not hook), by_hook + hook)
+                self._reported[shared] = (by_transcript + (not hook), by_hook + hook)
         self._lines.update(lines)
         for name, line in lines.items():
             if _is_ordinal(name) and line.depth >= self._ordinal[0]:
@@ -351,17 +351,17 @@ def preferred(variants: Iterable[Event]) -> Event:
 
 
 def _version(event: Event) -> tuple[bool, int, bytes, str, str, str, tuple[UUID, ...]]:
-    """Of several versions of one delivery the least counts: one that may show what it tells everywhere, the longest
+    """Of several versions of one delivery the least counts: one that may show its content everywhere, the longest
     text, the lowest hash; of equal words that of the first actor by name, so that nobody's words become the user's."""
     payload, confined = event.payload, getattr(event.payload, "confined", False)
     stored = msgspec.json.encode(
         msgspec.structs.replace(payload, confined=False) if confined else payload, order="sorted"
     )
     text = getattr(payload, "text", None)
-    told = b"\0".join((stored, event.type.encode(), str(event.occurred_at).encode(), event.location.encode()))
+    described = b"\0".join((stored, event.type.encode(), str(event.occurred_at).encode(), event.location.encode()))
     length = len(text if isinstance(text, str) else stored)
     who = (event.actor, event.stream, event.session_id, event.sources)
-    return (confined, -length, hashlib.sha256(told).digest(), *who)
+    return (confined, -length, hashlib.sha256(described).digest(), *who)
 
 
 _OF_ONE_USE = ("call:", "outcome:")
@@ -388,7 +388,7 @@ def _merged(first: OrderedEvent, others: Sequence[OrderedEvent]) -> OrderedEvent
 
 @functools.cache
 def _defaults(kind: type[Payload]) -> tuple[tuple[str, object], ...]:
-    """The fields that another telling may fill, with what they hold where nothing was told."""
+    """The fields that another report may fill, with the values that they hold where nothing was reported."""
     found = []
     for field in msgspec.structs.fields(kind):
         if field.name in ("via", "line", "block", "parent"):

@@ -28,7 +28,7 @@ class FactBuilder:
         self._bases: list[str] = []
         """All that were its base."""
         self.confined = False
-        """Some of it was told under a key that is limited to projects: nothing it says holds elsewhere."""
+        """Some of it was delivered under a key that is limited to projects: nothing it says holds elsewhere."""
         self._facts: list[Fact] = []
         self._counts: dict[str, int] = {}
 
@@ -62,7 +62,8 @@ class FactBuilder:
         return self.note(cls, placed, *spans, id=fact_id(self.stream, TAGS[cls], about), **fields)
 
     def note(self, cls: type[F], placed: OrderedEvent, *spans: Span, **fields: Any) -> F:
-        """Assert a fact that nothing will name, so it needs no id. It happened where the session is, unless told."""
+        """Assert a fact that nothing will name, so it needs no id. `fields` may name its location, else it is
+        the session's."""
         fact = cls(
             stream=self.stream,
             occurred_at=placed.when,
@@ -75,13 +76,13 @@ class FactBuilder:
         return fact
 
     def nth(self, what: str) -> str:
-        """`what` with how often it has come: the k-th of equal things keeps its name, whoever tells it."""
+        """`what` with how often it has come: the k-th of equal things keeps its name, whoever reports it."""
         count = self._counts[what] = self._counts.get(what, 0) + 1
         return f"{what}:{count}"
 
 
 def span_of(placed: OrderedEvent, text: str, start: int = 0, end: int | None = None) -> Span:
-    """The span of `text[start:end]` in the cited event; the whole event where it was another that told the text."""
+    """The span of `text[start:end]` in the cited event; the whole event where another event holds the text."""
     if getattr(placed.event.payload, "text", None) != text:
         return Span(placed.cite)
     return quote(placed.cite, text, start, end)

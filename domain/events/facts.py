@@ -69,8 +69,8 @@ class Identified(Fact, frozen=True, kw_only=True, omit_defaults=True):
 
 def fact_id(stream: str, fact_type: str, about: str) -> UUID:
     """Stable id of the fact of that type about `about` (unique within stream and type)."""
-    # An id of a session may hold colons, and one that a relay tells percent signs; NUL it holds never: no two streams'
-    # ids run together.
+    # A session's id may hold colons, and an id that a relay passes on may hold percent signs. It never holds NUL. So
+    # the ids of two streams never run together.
     named = stream.replace("%", "\0").replace(":", "%")
     return derived_id(f"fact:{named}:{fact_type}:{about}")
 
@@ -115,9 +115,9 @@ class SessionTitled(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="se
 
 
 class PlaceSeen(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="place_seen"):
-    """A session showed something of the directory `place`, told once: that it works there (nothing else is given), the
-    `root` of the checkout it lies in, its normalised git `remote`, a directory `around` it of the same checkout, or a
-    Go `module` that was tested there, which says less: a fork keeps the name of what it was forked from."""
+    """A session showed something of the directory `place`, asserted once: that it works there (nothing else is given),
+    the `root` of the checkout it lies in, its normalised git `remote`, a directory `around` it of the same checkout, or
+    a Go `module` that was tested there, which says less: a fork keeps the name of what it was forked from."""
 
     place: str
     root: str = ""
@@ -125,7 +125,7 @@ class PlaceSeen(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="
     around: str = ""
     module: str = ""
     confined: bool = False
-    """Told under a key that is limited to projects."""
+    """Delivered under a key that is limited to projects."""
 
 
 PromptKind = Literal["opening", "follow_up", "correction", "thanks", "command"]
@@ -193,8 +193,8 @@ class ToolUsed(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="tool_us
 
 
 class StackShown(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="stack_shown"):
-    """A file told what the project is built with: the packages that it imports; or it is a manifest (`manifest` says of
-    what), with the project's `own` name there, the packages it depends on, and the commands it defines."""
+    """A file showed what the project is built with: the packages that it imports; or it is a manifest (`manifest` says
+    of what), with the project's `own` name there, the packages it depends on, and the commands it defines."""
 
     path: str
     imports: tuple[str, ...] = ()
@@ -222,7 +222,7 @@ class CommandRan(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="comma
 
 
 class TestsRan(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="tests_ran"):
-    """A test runner ran. Counts where its output tells them."""
+    """A test runner ran. Counts where its output shows them."""
 
     runner: str
     command: str
@@ -328,7 +328,7 @@ class TaskOpened(Identified, frozen=True, kw_only=True, omit_defaults=True, tag=
     description: str
     task_type: TaskType = "unknown"
     again: bool = False
-    """It was told before: these are other words for it, and it is not to be counted twice."""
+    """It was reported before: these are other words for it, and it is not to be counted twice."""
 
 
 Recalled = Literal["none", "told", "withheld"]
@@ -343,12 +343,12 @@ class TaskClosed(Identified, frozen=True, kw_only=True, omit_defaults=True, tag=
     by: str
     """next_prompt, session_end or statement."""
     recalled: Recalled = "none"
-    """Whether memory was told to the agent on the way, or was held back where there was some."""
+    """Whether memory was injected for the agent during the task, or was held back where there was some."""
 
 
 class MemoriesFollowed(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="memories_followed"):
-    """Memories were told to an agent, and so went the work that they were told in. Told when that is over, or the
-    session ends."""
+    """Memories were injected for an agent, and this is the outcome of the work that they were injected in. It is
+    asserted when that work is over, or when the session ends."""
 
     memories: tuple[str, ...]
     outcome: Outcome
@@ -436,7 +436,7 @@ class Lesson(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A strategy as one piece of work teaches it: when it helps (`title`, `description`), and what to do.
 
     `domain` is a kind of work; `from_failure` where it shows what to avoid; `key` is a rule's own name for it, equal
-    for the same lesson of other work; `sessions` how many must show it before it is told.
+    for the same lesson of other work; `sessions` how many must show it before it is reported.
     """
 
     title: str
@@ -534,7 +534,7 @@ class InsightFound(Identified, frozen=True, kw_only=True, omit_defaults=True, ta
 
 
 class CodeReplaced(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="code_replaced"):
-    """A fragment of code gave way to another, in `places` lines of one edit: told once for a file of a session.
+    """A fragment of code gave way to another, in `places` lines of one edit: asserted once for a file of a session.
 
     Names that both fragments have are written `$1`, `$2`, …, and stand in `variables` (`domain.code.edits`). `asked`
     marks edits of a turn in which the user corrected the agent.
@@ -552,7 +552,7 @@ class CodeReplaced(Identified, frozen=True, kw_only=True, omit_defaults=True, ta
 
 
 class CodeTransformed(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="code_transformed"):
-    """An edit was a transformation (a key of `code_changes.VARIANTS`): told once for a file of a session."""
+    """An edit was a transformation (a key of `code_changes.VARIANTS`): asserted once for a file of a session."""
 
     path: str
     language: str
@@ -577,7 +577,7 @@ class EntityMentioned(Identified, frozen=True, kw_only=True, omit_defaults=True,
 
 
 class FileTouched(Identified, frozen=True, kw_only=True, omit_defaults=True, tag="file_touched"):
-    """A file was changed that the session had not changed before: told once for a file of a session, for 60 at most."""
+    """A file was changed that the session had not changed before. Asserted once for a file, for at most 60 files."""
 
     path: str
 

@@ -31,8 +31,8 @@ class Look(msgspec.Struct, frozen=True, array_like=True):
 def changed_after(looks: Sequence[Look], learnt: int) -> int | None:
     """When a file was first seen to differ from what it was when something was learnt of it; None where it does not.
 
-    `looks` newest first. What it was then is told by the last look before, else by the first one after: what changed
-    in between nobody saw. A file that is back to what it was is what it was; one that is gone differs from anything,
+    `looks` newest first. The last look before shows what it was then, else the first one after: nobody saw what changed
+    in between. A file that is back to what it was is what it was; one that is gone differs from anything,
     but from one that was gone before.
     """
     if not looks:

@@ -1,6 +1,6 @@
 """Observations of a client: what a transcript line or a hook delivery said, and nothing a rule concluded.
 
-One event a block of a transcript line, or a hook delivery. Texts are capped, and then `length` tells their true
+One event a block of a transcript line, or a hook delivery. Texts are capped, and then `length` gives their true
 length in characters. Streams are `session/<agent>/<session id>`.
 """
 
@@ -52,7 +52,7 @@ class Observation(Payload, frozen=True, kw_only=True, omit_defaults=True):
     injected: bool = False
     """The text was memctl's own (a context block, a tool's answer): it is not kept, and nothing is learnt from it."""
     confined: bool = False
-    """Told under a key that is limited to projects: it shows nothing of other places (decision 36)."""
+    """Delivered under a key that is limited to projects: it shows nothing of other places (decision 36)."""
 
 
 @event("session.started")

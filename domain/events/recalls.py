@@ -1,4 +1,4 @@
-"""What memory told an agent unasked: recorded, so that its use can be judged, and never learnt from."""
+"""What memory injected for an agent unasked: recorded, so that its use can be judged, and never learnt from."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from memctl.domain.events.statements import Statement
 
 
 class RecalledMemory(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One memory that was told, and how sure the answer was of it (0 to 1)."""
+    """One memory that was injected, and how sure the answer was of it (0 to 1)."""
 
     id: str
     score: float = 1.0
@@ -42,7 +42,7 @@ MOST_FOLLOWED = 24
 
 
 class Recalls(msgspec.Struct):
-    """What of memory an agent was told in a piece of work."""
+    """The memories that were injected for an agent in a piece of work."""
 
     memories: dict[str, None] = msgspec.field(default_factory=dict)
     asked: bool = False
@@ -60,7 +60,7 @@ class Recalls(msgspec.Struct):
 
     @property
     def recalled(self) -> Recalled:
-        """What a session begins with is told whether or not memory is held back afterwards."""
+        """What a session begins with is injected whether or not memory is held back afterwards."""
         if self.withheld and not self.asked:
             return "withheld"
         return "told" if self.memories else "none"

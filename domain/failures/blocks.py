@@ -1,4 +1,4 @@
-"""Errors that take several lines to tell: tracebacks, stacks, panics, reports of test runners."""
+"""Errors that take several lines: tracebacks, stacks, panics, reports of test runners."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def unittests(text: str) -> Iterator[FoundError]:
 
 _GO_TEST = patterns.compile(r"^(?P<indent>[ \t]*)--- FAIL: (?P<name>\S+)(?: \([\d.]+s\))?$", patterns.M)
 _GO_DETAIL = patterns.compile(r"^[ \t]+(?P<file>[\w./-]+\.go):\d+: ?(?P<msg>.*(?:\n[ \t]{6,}.*){0,6})$", patterns.M)
-_TELLING = patterns.compile(
+_FAILURE_WORDS = patterns.compile(
     r"expect|want|got\b|fail|error|unexpected|should|mismatch|not |nil|panic|missing|wrong|timeout|timed out|differ",
     patterns.I,
 )
@@ -148,16 +148,16 @@ def go_tests(text: str) -> Iterator[FoundError]:
             start = max(start, block.start() - 4_000)
             details = list(_GO_DETAIL.finditer(text, start, block.start()))
         details = [d for d in details if not _LOGGED.match(d["msg"])]
-        telling = [d for d in details if _TELLING.search(d["msg"])]
-        if not telling and not _CUT.search(text, block.end(), end):
-            telling = details
-        # Logs come first: the last telling line is what made the test fail.
-        told = telling[-1] if telling else None
-        message = told["msg"].strip() if told else f"{name} failed"
-        if len(message) < 25 and len(telling) > 1:
-            message = f"{telling[-2]['msg'].strip()}\n{message}"
-        stop = max(block.end(), told.end()) if told else block.end()
-        yield FoundError(block.start(), stop, ("test failure",), message, (name,), (told["file"],) if told else ())
+        failing = [d for d in details if _FAILURE_WORDS.search(d["msg"])]
+        if not failing and not _CUT.search(text, block.end(), end):
+            failing = details
+        # Logs come first: the last line that names a failure is what made the test fail.
+        detail = failing[-1] if failing else None
+        message = detail["msg"].strip() if detail else f"{name} failed"
+        if len(message) < 25 and len(failing) > 1:
+            message = f"{failing[-2]['msg'].strip()}\n{message}"
+        stop = max(block.end(), detail.end()) if detail else block.end()
+        yield FoundError(block.start(), stop, ("test failure",), message, (name,), (detail["file"],) if detail else ())
 
 
 def _directly_below(text: str, start: int, at: int) -> bool:
@@ -298,13 +298,13 @@ def js_tests(text: str) -> Iterator[FoundError]:
         if found["bun"]:
             # Words before another verdict are about that one.
             before = list(_JS_WORDS.finditer(text, max(last, found.start() - 2_500), found.start()))
-            told = before[-1] if before and "(fail)" not in text[before[-1].end() : found.start()] else None
+            verdict = before[-1] if before and "(fail)" not in text[before[-1].end() : found.start()] else None
             last = found.start()
         else:
-            told = _JS_WORDS.search(text, found.end(), min(len(text), found.end() + 1_200))
-        message = told["msg"].strip() if told else "failed"
+            verdict = _JS_WORDS.search(text, found.end(), min(len(text), found.end() + 1_200))
+        message = verdict["msg"].strip() if verdict else "failed"
         named = _NAMED_ERROR.match(message)
-        start, end = (min(found.start(), told.start()), max(found.end(), told.end())) if told else found.span()
+        start, end = (min(found.start(), verdict.start()), max(found.end(), verdict.end())) if verdict else found.span()
         types = ("test failure", *((named[1],) if named else ()))
         yield FoundError(start, end, types, message, (name.strip(),), (found["file"],) if found["file"] else ())
 

@@ -39,12 +39,12 @@ def explanation_of(
     about = _names_in(error).difference(*map(_names_in, beside))
     found: list[str] = []
     for thought in (False, True):
-        found = [s for told in said if told.thought == thought for s in _explaining(told.text) if _adds(s, error)]
+        found = [s for each in said if each.thought == thought for s in _explaining(each.text) if _adds(s, error)]
         to_the_point = [s for s in found if about & set(_NAME.findall(s.lower()))]
         if found := to_the_point or (found if not (thought or named) else []):
             break
     if not found and changed_at is not None:
-        before = [told for told in said if not told.thought and told.at <= changed_at]
+        before = [each for each in said if not each.thought and each.at <= changed_at]
         last = sentences(before[-1].text) if before else []
         found = [
             s
@@ -87,8 +87,8 @@ def _names_in(error: ErrorOccurred) -> frozenset[str]:
 
 
 @lru_cache(maxsize=256)
-def _named(told: str) -> frozenset[str]:
-    return frozenset(_NAME.findall(told.lower())) - _EVERYBODYS
+def _named(text: str) -> frozenset[str]:
+    return frozenset(_NAME.findall(text.lower())) - _EVERYBODYS
 
 
 _NAME = patterns.compile(r"[a-z_][a-z0-9_]{3,}")

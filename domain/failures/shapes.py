@@ -27,7 +27,7 @@ class FoundError(NamedTuple):
     files: tuple[str, ...] = ()
     weight: int = STRONG
     code: str = ""
-    """The line of source of the innermost own frame, where the shape tells it."""
+    """The line of source of the innermost own frame, where the shape shows it."""
 
 
 class Shape(NamedTuple):
@@ -104,7 +104,7 @@ def lines(
 
 
 def _types(kind: str, named: str | None, name: str) -> tuple[str, ...]:
-    """`ruff/F401`; a failed test is of two types, so that it is told from the same error elsewhere."""
+    """`ruff/F401`; a failed test is of two types, to distinguish it from the same error elsewhere."""
     if kind and named:
         return (kind, named) if kind == TEST_FAILURE else (f"{kind}/{named}",)
     return (named or kind or name,)

@@ -163,8 +163,8 @@ def _by_words(text: str, wrappers: list[FoundError]) -> list[FoundError]:
     at = body.end() if body else 0
     for line in text[at : at + 12_000].split("\n"):
         stripped = line.strip()
-        telling = len(stripped) > 3 and ERROR_WORDS.search(stripped) and not stripped.startswith(_HARMLESS)
-        if telling and not any(w.start < at + len(line) and at < w.end for w in wrappers):
+        is_error = len(stripped) > 3 and ERROR_WORDS.search(stripped) and not stripped.startswith(_HARMLESS)
+        if is_error and not any(w.start < at + len(line) and at < w.end for w in wrappers):
             return [FoundError(at, at + len(line), ("error",), stripped[:500], weight=PLAIN)]
         at += len(line) + 1
     return []

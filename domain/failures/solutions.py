@@ -42,12 +42,14 @@ HUNKS = 6
 def hunks_of(edits: Sequence[Edit], ran: Sequence[str] = ()) -> tuple[str, ...]:
     """Digests (8 hex digits) of edits by what they took out and put in, white space folded, none of slight ones; of the
     commands that were run where nothing was edited."""
-    told = [f"{' '.join(edit.before.split())}\0{' '.join(edit.after.split())}" for edit in edits]
-    told = [each for each in told if len(each) > _TELLING] if edits else [" ".join(command.split()) for command in ran]
-    return tuple(sorted({quote_hash(each)[:8] for each in told})[:HUNKS])
+    contents = [f"{' '.join(edit.before.split())}\0{' '.join(edit.after.split())}" for edit in edits]
+    contents = (
+        [each for each in contents if len(each) > _TRIVIAL] if edits else [" ".join(command.split()) for command in ran]
+    )
+    return tuple(sorted({quote_hash(each)[:8] for each in contents})[:HUNKS])
 
 
-_TELLING = 12
+_TRIVIAL = 12
 """Characters above which two equal edits are no chance: a lone brace is put in everywhere."""
 
 

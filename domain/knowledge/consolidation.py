@@ -66,7 +66,7 @@ class Member(msgspec.Struct, frozen=True, array_like=True):
 
 @event("memories.merged")
 class MemoriesMerged(Payload, frozen=True, kw_only=True, omit_defaults=True):
-    """Memories say the same as `keeper`: they are told as one. `alike` is the least likeness (0 to 1) to it."""
+    """Memories say the same as `keeper`: they are returned as one. `alike` is the least likeness (0 to 1) to it."""
 
     keeper: Member
     merged: tuple[Member, ...]
@@ -97,7 +97,7 @@ class MemorySuperseded(Payload, frozen=True, kw_only=True, omit_defaults=True):
 
 @event("contradiction.found")
 class ContradictionFound(Payload, frozen=True, kw_only=True, omit_defaults=True):
-    """Memories contradict each other. Which holds is for people to say; both are told, with their dates."""
+    """Memories contradict each other. Which holds is for people to say; both are returned, with their dates."""
 
     memories: tuple[Member, ...]
     why: str = ""

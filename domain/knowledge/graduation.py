@@ -1,6 +1,6 @@
 """Graduation of claims from L1 to L3: trust tiers, checks, what is missing, and which side of a conflict stands.
 
-docs/explanation/graduation.md tells the rules. A claim is an insight; an L2 candidate carries the checks it passed; L3
+docs/explanation/graduation.md states the rules. A claim is an insight; an L2 candidate carries the checks it passed; L3
 keeps the claims about one subject together, so that a conflict lives in one row.
 """
 

@@ -195,8 +195,8 @@ def first_sentences(text: str, limit: int) -> str:
     return one_line(found, limit)
 
 
-def telling(answer: str, limit: int) -> str:
-    """The first sentences of an answer that tell something: code, tables, marks of Markdown and pleasantries left out.
+def key_sentences(answer: str, limit: int) -> str:
+    """The first sentences of an answer that say something: without code, tables, marks of Markdown and pleasantries.
 
     Falls back on the first sentences of all where nothing else is left.
     """

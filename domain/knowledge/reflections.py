@@ -131,15 +131,15 @@ _SESSIONS: dict[Shared, int] = {"error": 2, "check": 3, "file": 2}
 """Sessions that they must be of."""
 _HELD = patterns.compile(r"Fix: (.*) \(held (\d+) of (\d+)\)$")
 _EACH_ITS_OWN = patterns.compile(r"[\w-]+/")
-"""Error types whose every case is mended otherwise: conflicts, and rules of checkers (strategies tell those)."""
+"""Error types whose every case is mended otherwise: conflicts, and rules of checkers (strategies cover those)."""
 _MOST_RULES = 6
-"""Rules of a checker that are told of one."""
+"""Rules of one checker that an insight lists at most."""
 _TROUBLE, _TROUBLED = 3, 0.5
 """Episodes that came to no good end, and their share of a file's, before it is said to be hard to work on."""
 
 
 def clusters(pieces: Sequence[Piece]) -> list[Cluster]:
-    """Episodes grouped by file, by checker and by error, most telling first.
+    """Episodes grouped by file, by checker and by error, the weightiest first.
 
     Each group has at least three episodes of two sessions, and no two groups have the same episodes.
     """
@@ -155,12 +155,12 @@ def clusters(pieces: Sequence[Piece]) -> list[Cluster]:
     found = [Cluster(kind=kind, about=about, pieces=tuple(members)) for (kind, about), members in groups.items()]
     found = [c for c in found if len(c.pieces) >= _RECURS and c.sessions >= _SESSIONS[c.kind]]
     found.sort(key=lambda c: (_KINDS.index(c.kind), -c.weight, c.topic))
-    told: set[frozenset[str]] = set()
+    grouped: set[frozenset[str]] = set()
     distinct = []
     for cluster in found:
         members = frozenset(piece.id for piece in cluster.pieces)
-        if members not in told:
-            told.add(members)
+        if members not in grouped:
+            grouped.add(members)
             distinct.append(cluster)
     return sorted(distinct, key=lambda c: (-c.weight, c.topic))
 
@@ -183,13 +183,13 @@ def by_rule(found: Iterable[Cluster], pieces: Sequence[Piece]) -> list[Reflected
     """At most three insights that counting gives, each from a group of its own and each group but once."""
     known = {signature: piece for piece in pieces if piece.kind == "bug_pattern" for signature in piece.signatures}
     made: list[Reflected] = []
-    told: dict[Shared, set[str]] = defaultdict(set)
+    used: dict[Shared, set[str]] = defaultdict(set)
     for cluster in found:
-        cited = told[cluster.kind]
+        cited = used[cluster.kind]
         fresh = [piece for piece in cluster.pieces if piece.id not in cited]
         if len(fresh) * 2 < len(cluster.pieces):
-            continue  # most of it was told already
-        insight = _told(cluster, known)
+            continue  # most of it was used already
+        insight = _insight(cluster, known)
         if insight is None:
             continue
         made.append(insight)
@@ -199,7 +199,7 @@ def by_rule(found: Iterable[Cluster], pieces: Sequence[Piece]) -> list[Reflected
     return made
 
 
-def _told(cluster: Cluster, known: dict[str, Piece]) -> Reflected | None:
+def _insight(cluster: Cluster, known: dict[str, Piece]) -> Reflected | None:
     about = cluster.about
     outcomes = Counter(piece.outcome for piece in cluster.pieces)
     bad = sum(outcomes[each] for each in _BAD)
@@ -220,10 +220,10 @@ def _told(cluster: Cluster, known: dict[str, Piece]) -> Reflected | None:
             rules = Counter(rule for p in cluster.pieces for rule in _rules(p, about))
             often = [(rule, times) for rule, times in rules.most_common() if times >= _RECURS][:_MOST_RULES]
             if len(often) < 2:
-                return None  # of a single rule a strategy tells
+                return None  # a strategy covers a single rule
             head = f"{about} finds the same again and again here: {', '.join(f'`{rule}`' for rule, _ in often)}"
-            told = ", ".join(f"`{rule}` {times}" for rule, times in often)
-            said = [f"It refused work in {seen}: {told}. Look for these before it is run."]
+            listed = ", ".join(f"`{rule}` {times}" for rule, times in often)
+            said = [f"It refused work in {seen}: {listed}. Look for these before it is run."]
         case "file":
             if bad + unfinished < max(_TROUBLE, _TROUBLED * count):
                 return None
@@ -259,8 +259,8 @@ def _way_out(pattern: Piece) -> str:
 
 
 def _counted(bad: int, unfinished: int) -> str:
-    told = [f"{bad} failed" if bad else "", f"{unfinished} were left unfinished" if unfinished else ""]
-    return " and ".join(filter(None, told))
+    counts = [f"{bad} failed" if bad else "", f"{unfinished} were left unfinished" if unfinished else ""]
+    return " and ".join(filter(None, counts))
 
 
 def _tail(path: str) -> str:

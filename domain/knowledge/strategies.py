@@ -27,12 +27,12 @@ VERIFICATION = "verification"
 """The domain of what bears on every change of a project, whatever the task."""
 
 MOST_STEPS = 5
-"""Commands that are told as what comes before a commit."""
+"""Commands that are listed as what comes before a commit."""
 
 LONGEST_COMMAND, LONGEST_MESSAGE = 60, 140
 
 SHORTEST_MESSAGE = 12
-"""Characters of an error's first line below which it tells nobody what was wrong."""
+"""Characters of an error's first line below which it does not show what was wrong."""
 
 BY_HAND, A_HABIT = 2, 3
 """Sessions that must show a checker's rule where nothing of the project's own ran the checker, and what is a habit."""
@@ -58,7 +58,7 @@ NO_LESSON = patterns.compile(
     r"|cyclo|complexity",
     patterns.I,
 )
-"""Rules that every agent keeps, and measures, whose message tells no way."""
+"""Rules that every agent keeps, and measures, whose message shows no way to mend them."""
 _NARROWING = patterns.compile(r"(?:-run|-k|-t|--grep|-g|--filter|--tests|--testPathPattern|--testNamePattern)(?:=|\Z)")
 _OF_BSD = patterns.compile(
     r"(cat|sed|grep|date|stat|ls|find|xargs|sort|tail|head|du|base64|readlink|mktemp|touch|cp|tr)"
@@ -69,7 +69,7 @@ _EXCUSE = patterns.compile(
     r"//\s?nolint\b.*|#\s?noqa\b.*|(?://|/\*|<!--) ?(?:eslint-disable|biome-ignore|markdownlint-disable).*"
     r"|# ?(?:type: ignore|pylint: ?disable|rubocop: ?disable|shellcheck disable).*|#\[allow\(.*"
 )
-"""Comments by which checkers are told to let a line be."""
+"""Comments that make checkers ignore a line."""
 _CODE = patterns.compile(r"\b[A-Z]{1,4}\d{3,4}\b")
 _LONG_PATH = patterns.compile(r"(?<![\w.])~?(?:/[\w.@+-]+){3,}")
 
@@ -181,7 +181,7 @@ def of_check(error_types: Sequence[str], command: str, message: str, edits: Sequ
 
 def of_gate(error_types: Sequence[str], command: str, culprits: Collection[str], message: str) -> Lesson | None:
     """What a checker found, run by a script of the project (one of the `culprits`, heads of the command), was then
-    mended by edits. (That tests find something, or what does not compile is found, nobody needs to be told.)"""
+    mended by edits. (It is no news that tests find something, or that what does not compile is found.)"""
     checker, rule = _checked(error_types)
     if not checker or rule == "typecheck":
         return None

@@ -12,7 +12,7 @@ LONGEST = 600
 """Characters of a summary."""
 
 TASKS = 4
-"""Tasks told one by one: the first, and the last ones."""
+"""Tasks described one by one: the first, and the last ones."""
 
 
 class Work(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,20 +37,20 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
 def summary(work: Sequence[Work], figures: Figures, last_words: str) -> str:
     """At most 600 characters; empty for a session in which nothing was asked, done or said."""
     parts = [_tasks(work), *_counts(figures)]
-    told = ". ".join(filter(None, parts))
-    room = LONGEST - len(told) - len('. It ended with: ""')
+    text = ". ".join(filter(None, parts))
+    room = LONGEST - len(text) - len('. It ended with: ""')
     if last_words and room > 40:
         words = f'It ended with: "{one_line(last_words, min(room, 240))}"'
-        told = f"{told}. {words}" if told else words
-    return one_line(told, LONGEST)
+        text = f"{text}. {words}" if text else words
+    return one_line(text, LONGEST)
 
 
 def _tasks(work: Sequence[Work]) -> str:
     shown = work if len(work) <= TASKS else [work[0], *work[-(TASKS - 1) :]]
-    told = [_task(each) for each in shown]
+    tasks = [_task(each) for each in shown]
     if left := len(work) - len(shown):
-        told.insert(1, f"{left} more")
-    return "; ".join(told)
+        tasks.insert(1, f"{left} more")
+    return "; ".join(tasks)
 
 
 def _task(work: Work) -> str:
@@ -60,15 +60,15 @@ def _task(work: Work) -> str:
 
 
 def _counts(figures: Figures) -> list[str]:
-    told = []
+    counts = []
     if figures.files:
         changed = f"{figures.files} file{'s' if figures.files != 1 else ''} changed"
-        told.append(f"{changed} (+{figures.added} −{figures.removed})")
+        counts.append(f"{changed} (+{figures.added} −{figures.removed})")
     if figures.errors:
         errors = f"{figures.errors} error{'s' if figures.errors != 1 else ''}"
-        told.append(
+        counts.append(
             f"{errors}, {figures.resolved} of them resolved" if figures.resolved else f"{errors}, none resolved"
         )
     if figures.test_runs:
-        told.append(f"tests ran {figures.test_runs}×")
-    return [", ".join(told)]
+        counts.append(f"tests ran {figures.test_runs}×")
+    return [", ".join(counts)]

@@ -318,7 +318,7 @@ RULES = (
         -1,
         0.7,
     ),
-    # How a thing is done, told to one who did not know: "you should run `x` to seed the database".
+    # How a thing is done, explained to one who did not know: "you should run `x` to seed the database".
     _rule(
         "you should run",
         "fact",

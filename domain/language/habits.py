@@ -137,11 +137,11 @@ def habits_in(said: Said) -> Iterator[Habit]:
         # A family of commands is one way of working, whichever of them was typed.
         family, colon, _ = said.command.rpartition(":")
         one = f"`/{said.command}`"
-        told = f"Works with the `/{family}:…` commands, such as {one}" if colon else f"Works with the {one} command"
-        yield Habit(told, "pattern", False, 0, len(text), f"works with /{family or said.command}")
+        way = f"Works with the `/{family}:…` commands, such as {one}" if colon else f"Works with the {one} command"
+        yield Habit(way, "pattern", False, 0, len(text), f"works with /{family or said.command}")
     if plan := _PLAN.match(text):
-        told = "Has larger work planned in writing before it begins: propose a plan first"
-        yield Habit(told, "pattern", True, *plan.span())
+        way = "Has larger work planned in writing before it begins: propose a plan first"
+        yield Habit(way, "pattern", True, *plan.span())
         return
     if len(said.words) > LONGEST:
         return

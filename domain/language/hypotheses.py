@@ -48,7 +48,7 @@ class Hypothesis(NamedTuple):
     confidence: float
     said_by: str
     told: int = 1
-    """How often it was told."""
+    """How often it was mentioned."""
     stated: bool = False
     """Somebody recorded it as such: then only what is recorded moves it."""
 

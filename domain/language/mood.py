@@ -14,7 +14,7 @@ from memctl.domain.support import patterns
 Label = Literal["positive", "neutral", "negative"]
 
 _LONGEST = 400
-"""Characters of a message whose mood can be told: longer ones are specifications or pasted texts."""
+"""Characters of a message whose mood can be judged: longer ones are specifications or pasted texts."""
 
 _WITHIN = 200
 """Characters at the beginning of a message in which a mood is looked for."""
@@ -69,7 +69,7 @@ _TIERS: tuple[tuple[float, tuple[str, ...]], ...] = (
         r"👍|🎉|🙏|❤|고마워|고맙|감사합|감사해|좋네|좋다|잘 ?(?:된다|되네|됩니다|돼요)",
     )),
 )  # fmt: skip
-"""Scores, and what shows them: the first tier that matches tells."""
+"""Scores, and what shows them: the first tier that matches decides."""
 
 _RULES = tuple((score, patterns.compile("|".join(words), patterns.I)) for score, words in _TIERS)
 _SIGNS = (

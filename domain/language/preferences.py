@@ -42,7 +42,7 @@ _NO_TALK = (
     r"(?!.*(?:\bcommit|\bpull requests?\b|\bprs?\b|\bissues?\b|\bchangelog|\breadme|\bdocs?\b|"
     r"커밋|함수|메서드|변수|문서))"
 )
-"""What is to be brief or told in detail there is not an answer to the user."""
+"""What is to be brief or detailed there is not an answer to the user."""
 _ASPECTS = (
     _Aspect(
         _CODING,

@@ -63,7 +63,7 @@ class Said(NamedTuple):
 
 @lru_cache(maxsize=8)
 def said_in(prompt: str) -> Said:
-    """Tell a user's own words from what the client put in their place."""
+    """Separate a user's own words from what the client put in their place."""
     if _ADDED_IN_FRONT.match(prompt) and (request := _REQUEST.search(prompt)):
         prompt = _BLANK * request.end() + prompt[request.end() :]
     if _CLIENT_TEXT.match(prompt):
@@ -191,7 +191,7 @@ _COMMON = words_of(
 
 @lru_cache(maxsize=256)
 def words_in(text: str) -> frozenset[str]:
-    """The words of a text that tell what it is about."""
+    """The words of a text that say what it is about."""
     found = set(map(str.lower, _WORD.findall(text[:20_000])))
     return frozenset(word[:7] for word in found - _COMMON)
 
@@ -259,6 +259,6 @@ def kind_of(
 
 
 def _shared(words: str, about: AbstractSet[str]) -> float:
-    """Which part of the telling words has been spoken of, 0 to 1."""
+    """Which part of the content words has been spoken of, 0 to 1."""
     own = words_in(words)
     return len(own & about) / len(own) if own else 1.0

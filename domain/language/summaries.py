@@ -1,4 +1,4 @@
-"""What an agent's words tell of the work: the sentences worth keeping, without announcements, questions and labels."""
+"""What an agent's words say of the work: the sentences worth keeping, without announcements, questions and labels."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LONGEST_POINT = 140
 """Characters of one point of a list."""
 
 _ROOM = 40
-"""Characters in which the beginning of a point still tells something."""
+"""Characters in which the beginning of a point still says something."""
 
 _OPENER = patterns.compile(
     r"\A(?:(?:(?:all |and )?(?:done|fixed|perfect|great|excellent|good|ok(?:ay)?|clean|updated)|"
@@ -23,13 +23,13 @@ _OPENER = patterns.compile(
     r" ?(?:[.!,] *|[-—–] +))+",
     patterns.I,
 )
-"""How an agent rejoices before it tells."""
+"""How an agent rejoices before it reports."""
 
 _SAYS_NOTHING = patterns.compile(
     # What an agent is about to do or asks, how checks went, labels.
     r"^(?:let me|i'll|i will|first|next|good|great|perfect|done|ok(?:ay)?|here's|here is|let's|actually|i need|hmm|"
     r"wait|i (?:can )?see|"
-    # "Now the total is …" tells how things are, "Now run the tests" what comes.
+    # "Now the total is …" says how things are, "Now run the tests" what comes.
     r"now(?!,? (?:(?:the|it|when|both|all|each|every|they|this|that|these|those|users?|only|no|an?)\b|`|"
     r"(?-i:(?!I\b)[A-Z]))))\b|"
     r"\b(?:let me|let's|want me to|would you like|shall i|should i|ready to|you can now)\b|[:?]$|"
@@ -54,8 +54,8 @@ _DONE = words_of(
 )
 """Words of what was done, or of how things are since ("no longer", "now")."""
 _DONE_BY_ME = _DONE | words_of("set reset put split cut built")
-"""With words that tell it only where somebody did so: they are of the present too."""
-_TELLS_DONE = patterns.compile(
+"""With words that say so only where somebody did it, as they are of the present tense too."""
+_SAYS_DONE = patterns.compile(
     r"\bthe (?:fix|change) is an? |`[^`]+` ?(?:→|->) ?`|했습니다|하였습니다|됩니다|변경|추가|수정|제거",
     patterns.I,
 )
@@ -82,12 +82,12 @@ _CODE_LEADS = patterns.compile(r"`[^`]+`(?: \([^)]*\))? ?[-—–:=]+ ")
 """A name that is spoken of: "`cart.py` — "."""
 
 _WORD = patterns.compile(r"[a-z]+")
-_MAY_TELL = patterns.compile(
+_MAY_SAY_DONE = patterns.compile(
     r"ed\b|\b(?:now|longer|instead|(?:re)?wr(?:ote|itten)|made|kept|took|put|built|split|set|cut|reset|"
     r"fix is|change is)|→|->|[가-힣]",
     patterns.I,
 )
-"""What is in every line that tells what was done."""
+"""What is in every line that says what was done."""
 _REPLIES = patterns.compile(r"(?:but|however|yes|no|so|which)\b", patterns.I)
 _FENCED = patterns.compile(r"```.*?(?:```|\Z)", patterns.S)
 _POINT = patterns.compile(r"(?:[-*•]|\d{1,2}[.)])\s+(?=\S)")
@@ -99,7 +99,7 @@ _OF_BEFORE = patterns.compile(
 
 
 def gist_of(text: str, limit: int) -> str:
-    """The sentences of an agent's words that tell something, as many as fit in `limit` characters."""
+    """The sentences of an agent's words that say something, as many as fit in `limit` characters."""
     found = ""
     for sentence in sentences(text):
         sentence = sentence.replace("**", "")
@@ -115,36 +115,36 @@ def gist_of(text: str, limit: int) -> str:
 
 @lru_cache(maxsize=64)
 def account_of(text: str, limit: int, *, sure: bool = False) -> str:
-    """What an agent's words tell of what it did, as many sentences as fit in `limit` characters; empty where nothing.
+    """What an agent's words say of what it did, as many sentences as fit in `limit` characters; empty where nothing.
 
-    What is announced ("The buttons were changed:") is told with the points of the list below it. With `sure`, only what
-    the agent says of itself, or of what has been done, and not how things are.
+    What is announced ("The buttons were changed:") is given with the points of the list below it. With `sure`, only
+    what the agent says of itself, or of what has been done, and not how things are.
     """
-    told, lead = "", 0
-    for sentence, point in _telling(text, sure=sure):
-        if sentence.rstrip(".:") in told:
+    account, lead = "", 0
+    for sentence, point in _done_sentences(text, sure=sure):
+        if sentence.rstrip(".:") in account:
             continue
         if not point:
-            told = _closed(told, lead)
-            lead = len(told)
-        between = "" if not told else " " if told[-1] in ".!…:" else "; " if point else ". "
-        room = limit - len(told) - len(between)
-        if told and len(sentence) > room and not (told.endswith(":") and point and room >= _ROOM):
+            account = _closed(account, lead)
+            lead = len(account)
+        between = "" if not account else " " if account[-1] in ".!…:" else "; " if point else ". "
+        room = limit - len(account) - len(between)
+        if account and len(sentence) > room and not (account.endswith(":") and point and room >= _ROOM):
             break
-        told += between + one_line(sentence, room)
-    told = _closed(told, lead)
-    return told + "." if told and told[-1] not in ".!…" else told
+        account += between + one_line(sentence, room)
+    account = _closed(account, lead)
+    return account + "." if account and account[-1] not in ".!…" else account
 
 
-def _closed(told: str, lead: int) -> str:
-    """An account whose last sentence, from `lead` on, announces nothing: without it, where it tells nothing itself."""
-    if not told.endswith(":"):
-        return told
-    return told.rstrip(":") if _did(told[lead:].lstrip(". ;")) else told[:lead]
+def _closed(account: str, lead: int) -> str:
+    """An account whose last sentence, from `lead` on, announces nothing: without it, where it says nothing itself."""
+    if not account.endswith(":"):
+        return account
+    return account.rstrip(":") if _did(account[lead:].lstrip(". ;")) else account[:lead]
 
 
-def tells_done(sentence: str, *, sure: bool = False) -> bool:
-    """Whether a sentence tells what was done, and neither what was wrong nor what is still to come."""
+def says_done(sentence: str, *, sure: bool = False) -> bool:
+    """Whether a sentence says what was done, and neither what was wrong nor what is still to come."""
     if sentence[:1] in "|+" or _REPLIES.match(sentence):
         return False
     if named := _CODE_LEADS.match(sentence):
@@ -158,7 +158,7 @@ def tells_done(sentence: str, *, sure: bool = False) -> bool:
         words = _WORD.findall(sentence.lower())
         if words and words[-1] == "now" and sentence[-1] != ":":
             del words[-1]  # "Push it now."
-        if (_DONE.isdisjoint(words) and not _TELLS_DONE.search(sentence)) or not _TO_BE.isdisjoint(words):
+        if (_DONE.isdisjoint(words) and not _SAYS_DONE.search(sentence)) or not _TO_BE.isdisjoint(words):
             return False
         if _IS_TO_BE.search(sentence):
             return False
@@ -171,8 +171,8 @@ def _did(sentence: str) -> bool:
     return found is not None and (found["did"] is None or found["did"].lower() in _DONE_BY_ME)
 
 
-def _telling(text: str, *, sure: bool) -> Iterator[tuple[str, bool]]:
-    """The sentences that tell what was done, and the points of a list that one of them announces (True)."""
+def _done_sentences(text: str, *, sure: bool) -> Iterator[tuple[str, bool]]:
+    """The sentences that say what was done, and the points of a list that one of them announces (True)."""
     announced = past = False
     depth, bare = -1, ""
     for line in (_FENCED.sub("\n", text) if "```" in text else text).splitlines():
@@ -187,7 +187,7 @@ def _telling(text: str, *, sure: bool) -> Iterator[tuple[str, bool]]:
             depth = indented if depth < 0 else depth
             said = _point(line)
             if indented > depth:
-                # What a point only names, its own first point tells.
+                # The first point below a point that only names a thing says what it is.
                 if said and bare:
                     yield one_line(f"{bare}: {said}".rstrip(".:"), LONGEST_POINT), True
                     bare = ""
@@ -201,13 +201,13 @@ def _telling(text: str, *, sure: bool) -> Iterator[tuple[str, bool]]:
         if bare:
             yield bare, True
         announced, bare = False, ""
-        if not _MAY_TELL.search(line):
+        if not _MAY_SAY_DONE.search(line):
             continue
         # A heading, and a point that nothing announces, are often no sentence.
         doubtful = sure or label or (_POINT.match(line) is not None and not _SINCE.search(line))
         for sentence in sentences(line):
             sentence = _OPENER.sub("", sentence.replace("**", ""))
-            if tells_done(sentence, sure=doubtful):
+            if says_done(sentence, sure=doubtful):
                 announced, depth = sentence.endswith(":"), -1
                 yield sentence[0].upper() + sentence[1:], False
     if bare:

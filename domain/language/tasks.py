@@ -154,7 +154,8 @@ def task_type_of(words: str, description: str) -> TaskType:
             (match.start(), rank, name) for rank, (name, rule) in enumerate(_TYPES) if (match := rule.search(text))
         ]
         if found:
-            # What stands first says what to do; of what stands near it, the more telling sort counts: an error further.
+            # What stands first says what to do. Of what stands near it, the more specific sort counts. An
+            # error counts from further away.
             first = min(at for at, _, _ in found)
             near = [(rank, name) for at, rank, name in found if at <= first + (45 if name == "bugfix" else 12)]
             return min(near)[1]

@@ -43,7 +43,7 @@ class ProjectIdentified(Payload, frozen=True, kw_only=True, omit_defaults=True):
     repository: str = ""
     remote: str = ""
     confined: bool = False
-    """Told under a key that is limited to projects: a claim that the location is of that remote, and no more."""
+    """Delivered under a key that is limited to projects: a claim that the location is of that remote, and no more."""
 
 
 @event("project.merged")
@@ -149,7 +149,7 @@ def remote_of(url: str) -> str:
 class Place(msgspec.Struct, frozen=True):
     """What is known of one location. `inside` are locations around it that a session showed to be the same checkout's,
     `modules` Go modules that were tested there; `last_seen` in microseconds. `claims` are remotes that it has by the
-    word of keys limited to projects; it is `free` once anybody else told of it, and then those count for nothing."""
+    word of keys limited to projects; it is `free` once anything else showed it, and then those count for nothing."""
 
     location: str
     root: str = ""
@@ -385,7 +385,7 @@ class Projects:
         self._by_anchor = {anchor: base for base, anchor in self._anchors.items()}
 
     def _claimed_with(self, place: Place, roots: set[str]) -> Sequence[str]:
-        """What a place is joined to that nobody told of freely. It joins nothing that others told of to anything."""
+        """What a place is joined to by claims alone. It joins nothing that others showed to anything."""
         at = place.location
         if at in roots:
             return ()
@@ -396,7 +396,7 @@ class Projects:
 
     @staticmethod
     def _path_of(place: Place) -> str:
-        """The path of the repository that a place belongs to, as far as the place itself tells."""
+        """The path of the repository that a place belongs to, as far as the place itself shows it."""
         return project_of(place.repository or place.root or place.location)
 
     def _roots(self) -> set[str]:

@@ -1,4 +1,4 @@
-"""What a key may be told of and tell that is limited to projects: no more than it was made for (decision 36).
+"""What a key that is limited to projects may read and write: no more than it was made for (decision 36).
 
 Paths carry no machine and words are cheap, so nothing that joins places for everybody else widens a key: a place is its
 own while all that is known of that place leads to the remotes and paths that the key was given.
@@ -39,7 +39,7 @@ class Limits:
         kept = [place for place in places if self._may_be(place) and self._is_near(place)]
         self.projects = Projects(kept, words).only(self.given)
         self.locations = frozenset(location for each in self.projects.all for location in each.locations)
-        """All that the key may be told of."""
+        """All that the key may read."""
         self._others = self._elsewhere | {""}
         """Paths that memory knows and that are not the key's."""
         roots: set[str] = set()
@@ -50,8 +50,8 @@ class Limits:
                 roots |= {place.root, place.repository, project_of(place.location)}
         self._mine = self.locations | (roots - self._others)
 
-    def tells_of(self, location: str) -> bool:
-        """Whether what an event said may be told, of something that may: a session's lines do not all name a place."""
+    def may_show(self, location: str) -> bool:
+        """Whether the key may see an event of this location, in a stream that it may see. Some lines name no place."""
         return not location or location in self.locations
 
     def holds(self, path: str, claimed: Collection[str] = ()) -> bool:

@@ -1,4 +1,4 @@
-"""What a project is built with, as its files tell: languages, manifests, imported libraries, and the roles of files."""
+"""What a project is built with, as its files show: languages, manifests, imported libraries, and the roles of files."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ MANIFESTS = {
 """Manifests that are read, with what they are of."""
 
 PACKAGES = 40
-"""How many packages one manifest tells."""
+"""How many packages are read from one manifest."""
 
 DEEPEST = 50
 """So many levels of lists and tables a manifest may have. Parsers give up where Python's stack ends: sooner in a worker
@@ -114,7 +114,7 @@ IMPORTS_WITHIN = 2_500
 
 def imports_in(path: str, text: str) -> tuple[str, ...]:
     """The packages that a piece of code imports, by the names that they are installed by; own and built-in ones too,
-    where their names do not tell. Sorted."""
+    where their names do not show which they are. Sorted."""
     language = language_of(path)
     if language == "Go":
         at = text.find("import ", 0, IMPORTS_WITHIN)
@@ -156,7 +156,7 @@ def is_library(name: str) -> bool:
 
 
 class Manifest(NamedTuple):
-    """What a manifest tells: what it is of, the project's own name there, what it depends on, and its commands."""
+    """What a manifest states: what it is of, the project's own name there, what it depends on, and its commands."""
 
     of: str
     own: str = ""
@@ -194,54 +194,54 @@ def _read(path: str, text: str) -> Manifest | None:
             )
         if name == "requirements.txt":
             return Manifest(of, "", _some(_REQUIREMENT.findall(text)))
-        told = msgspec.json.decode(text) if name.endswith(".json") else tomllib.loads(text)
+        decoded = msgspec.json.decode(text) if name.endswith(".json") else tomllib.loads(text)
     except (ValueError, RecursionError):
         return None
-    return _of_tables(name, of, told) if isinstance(told, dict) and not _is_deeper(told, DEEPEST) else None
+    return _of_tables(name, of, decoded) if isinstance(decoded, dict) and not _is_deeper(decoded, DEEPEST) else None
 
 
-def _is_deeper(told: Any, levels: int) -> bool:
+def _is_deeper(decoded: Any, levels: int) -> bool:
     """Whether lists and tables lie within each other more than so many levels deep."""
-    inner = [told]
+    inner = [decoded]
     for _ in range(levels):
         tables = [each.values() if isinstance(each, dict) else each for each in inner if isinstance(each, (dict, list))]
         inner = [each for table in tables for each in table]
     return any(isinstance(each, (dict, list)) for each in inner)
 
 
-def _of_tables(name: str, of: str, told: Mapping[str, Any]) -> Manifest:
+def _of_tables(name: str, of: str, manifest: Mapping[str, Any]) -> Manifest:
     match name:
         case "package.json" | "composer.json":
             kinds = ("dependencies", "devDependencies", "require", "require-dev")
-            packages = [package for kind in kinds for package in _table(told, kind)]
-            manager = _text(told, "packageManager").split("@")[0]
-            return Manifest(manager or of, _text(told, "name"), _some(packages), _some(_table(told, "scripts")))
+            packages = [package for kind in kinds for package in _table(manifest, kind)]
+            manager = _text(manifest, "packageManager").split("@")[0]
+            return Manifest(manager or of, _text(manifest, "name"), _some(packages), _some(_table(manifest, "scripts")))
         case "pyproject.toml":
-            project = _table(told, "project")
+            project = _table(manifest, "project")
             listed = project.get("dependencies")
             packages = [
                 m[1]
                 for each in (listed if isinstance(listed, list) else ())
                 if isinstance(each, str) and (m := _REQUIREMENT.match(each))
             ]
-            poetry = _table(_table(told, "tool"), "poetry")
+            poetry = _table(_table(manifest, "tool"), "poetry")
             packages += [package for package in _table(poetry, "dependencies") if package != "python"]
-            manager = next((m for m in ("poetry", "uv", "pdm", "hatch") if m in _table(told, "tool")), of)
+            manager = next((m for m in ("poetry", "uv", "pdm", "hatch") if m in _table(manifest, "tool")), of)
             return Manifest(manager, _text(project, "name") or _text(poetry, "name"), _some(packages))
         case "Cargo.toml":
-            packages = [p for kind in ("dependencies", "dev-dependencies") for p in _table(told, kind)]
-            return Manifest(of, _text(_table(told, "package"), "name"), _some(packages))
+            packages = [p for kind in ("dependencies", "dev-dependencies") for p in _table(manifest, kind)]
+            return Manifest(of, _text(_table(manifest, "package"), "name"), _some(packages))
         case _:
-            return Manifest(of, "", _some(_table(told, "tools")), _some(_table(told, "tasks")))
+            return Manifest(of, "", _some(_table(manifest, "tools")), _some(_table(manifest, "tasks")))
 
 
-def _table(told: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    found = told.get(name)
+def _table(table: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    found = table.get(name)
     return found if isinstance(found, dict) else {}
 
 
-def _text(told: Mapping[str, Any], name: str) -> str:
-    found = told.get(name)
+def _text(table: Mapping[str, Any], name: str) -> str:
+    found = table.get(name)
     return _name(found) if isinstance(found, str) else ""
 
 
@@ -249,9 +249,9 @@ def _some(names: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_name(str(name)) for name in names))[:PACKAGES]
 
 
-def _name(told: str) -> str:
+def _name(name: str) -> str:
     # An escape may say NUL, of which the event's own text was free, and which no row can hold.
-    return told.replace("\0", "")[:80]
+    return name.replace("\0", "")[:80]
 
 
 # --- commits ---
@@ -270,7 +270,7 @@ _BY_GIT = patterns.compile(r"(?:Merge|Revert|WIP|wip)\b|(?:fixup|squash|amend)!|
 
 
 def subject_of(command: str) -> str:
-    """The first line of the message that a command commits with; empty where it tells none of its own."""
+    """The first line of the message that a command commits with; empty where it gives none of its own."""
     found = _SUBJECT.search(command) if "commit" in command else None
     subject = next(filter(None, found.groups()), "")[:200].strip().replace('\\"', '"') if found else ""
     return "" if _BY_GIT.match(subject) else subject

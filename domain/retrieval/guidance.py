@@ -17,7 +17,7 @@ BASE, PRECEDENT, PATTERN = 0.5, 0.2, 0.3
 """Seed 000: confidence starts at 0.5, gains 0.2 by a success, and up to 0.3 by a bug pattern as far as it matches."""
 
 NO_PRECEDENT = 0.2
-"""Confidence where nothing like the task is known: what is told then holds for any task here."""
+"""Confidence where nothing like the task is known: what is returned then holds for any task here."""
 
 
 class Precedent(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,7 +56,7 @@ Next = Literal["use_known_pattern", "follow_past_success", "try_different_approa
 
 class Course(msgspec.Struct, frozen=True, kw_only=True):
     """What to do about an error: the way of errors like it, that of this very error, another one than was tried in this
-    session, or to look for oneself. `approach` is the way, where one is known, `source` the memory that tells it,
+    session, or to look for oneself. `approach` is the way, where one is known, `source` the memory that says so,
     `confidence` (0 to 1) how alike the errors are times how often the way held."""
 
     strategy: Next

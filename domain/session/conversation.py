@@ -72,7 +72,7 @@ class Conversation:
         self._fresh = False
         self.episode: EpisodeSoFar | None = None
         self._recalls = Recalls()
-        """What of memory was told since the last task was over."""
+        """The memories that were injected since the last task was over."""
 
     @property
     def task(self) -> str:
@@ -91,10 +91,10 @@ class Conversation:
             self._assert.add(self._turn.fact())
         if self.episode is not None and self.episode.dirty:
             self.episode.dirty = False
-            self._aftermath.tell(self.episode, closed=False)
+            self._aftermath.conclude(self.episode, closed=False)
 
     def recalled(self, seen: MemoryRecalled) -> None:
-        """Memory was told to the agent, or held back: for the open task, or the next to open."""
+        """Memory was injected for the agent, or held back: for the open task, or the next to open."""
         if self.episode is None:
             self._recalls.add(seen)
         else:
@@ -318,7 +318,7 @@ class Conversation:
             location=location,
             opening=span_of(placed, text, start, end),
             ended=placed.when,
-            recalls=self._told_before(),
+            recalls=self._recalls_before(),
         )
         if self.episode.task_type == "bugfix" and len(said.words) <= LONGEST_PROMPT:
             self.episode.spoken_of = _error_in(said.words)
@@ -353,13 +353,13 @@ class Conversation:
                 opening=span,
                 ended=placed.when,
                 stated=True,
-                recalls=self._told_before(),
+                recalls=self._recalls_before(),
             )
         self._opened(placed, span, again=again)
 
-    def _told_before(self) -> Recalls:
-        told, self._recalls = self._recalls, Recalls()
-        return told
+    def _recalls_before(self) -> Recalls:
+        recalls, self._recalls = self._recalls, Recalls()
+        return recalls
 
     def _just_opened(self, episode: EpisodeSoFar) -> bool:
         return episode.prompts == 1 and not episode.stated
@@ -395,7 +395,7 @@ class Conversation:
         episode = self.episode
         if episode is None:
             return
-        closed = self._aftermath.tell(episode, closed=True)
+        closed = self._aftermath.conclude(episode, closed=True)
         self._assert.make(
             TaskClosed,
             placed,

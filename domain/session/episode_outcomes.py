@@ -20,13 +20,13 @@ class EpisodeOutcomes:
     def __init__(self, assertions: FactBuilder) -> None:
         self._assert = assertions
         self._over: set[UUID] = set()
-        """Episodes that were closed, and are told no more."""
+        """Episodes that were closed, and are not asserted again."""
         self._recorded: dict[tuple[UUID, type[OfEpisode]], OfEpisode] = {}
         """What was recorded of episodes, the latest of each kind."""
 
     def recorded(self, outcome: OfEpisode, episode: EpisodeSoFar | None) -> bool:
-        """A processor said something of an episode, this open one or another. False where what it bears on was told:
-        then that is told anew."""
+        """A processor said something of an episode, this open one or another. False where the fact
+        that it bears on was asserted already: then the stream is derived again."""
         known = (outcome.episode, type(outcome)) in self._recorded
         if known if isinstance(outcome, StrategyDistilled) else outcome.episode in self._over:
             return False
@@ -35,7 +35,7 @@ class EpisodeOutcomes:
             episode.dirty = True
         return True
 
-    def tell(self, episode: EpisodeSoFar, *, closed: bool) -> Episode:
+    def conclude(self, episode: EpisodeSoFar, *, closed: bool) -> Episode:
         """Assert the episode as it stands, and what became of what was recalled in it."""
         fact = self._fact(episode, closed=closed)
         self._assert.add(fact)
@@ -43,7 +43,7 @@ class EpisodeOutcomes:
             self._over.add(episode.id)
         memories = tuple(episode.recalls.memories)
         if memories and (closed or episode.left):
-            # Dated as it began, so that telling it again is telling the same.
+            # Dated as the episode began, so that asserting it again asserts the same fact.
             self._assert.add(
                 MemoriesFollowed(
                     id=fact_id(episode.stream, "memories_followed", str(episode.id)), stream=episode.stream,
@@ -54,7 +54,7 @@ class EpisodeOutcomes:
         return fact
 
     def taught(self, placed: OrderedEvent, seen: StrategyDistilled) -> None:
-        """Tell what a model distilled of an episode, if that is its latest word on it."""
+        """Assert what a model distilled of an episode, if that is its latest word on it."""
         if self._recorded.get((seen.episode, StrategyDistilled)) is not seen:
             return
         for number, lesson in enumerate([each for each in seen.strategies if each.title.strip()][:MOST]):

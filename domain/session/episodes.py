@@ -14,7 +14,7 @@ from memctl.domain.events.processor_events import EpisodeDistilled, TrajectoryJu
 from memctl.domain.events.recalls import Recalls
 from memctl.domain.knowledge.memory import first_sentences
 from memctl.domain.language.prompts import words_in
-from memctl.domain.language.summaries import account_of, gist_of, tells_done
+from memctl.domain.language.summaries import account_of, gist_of, says_done
 from memctl.domain.session.outcome_rules import Signs, Verdict, verdict_of
 from memctl.domain.support import patterns
 from memctl.domain.support.bounded import clipped, one_line
@@ -26,7 +26,7 @@ PIVOT_STEPS = 5
 """More steps than this between one error and the next are a change of strategy."""
 
 SUBJECTS = 3
-"""Commits that tell what was done where no words do."""
+"""Commits that say what was done where no words do."""
 
 CERTAIN = 1.0
 """Confidence in an outcome that a person stated."""
@@ -113,7 +113,7 @@ class EpisodeSoFar(Signs, kw_only=True):
     gotchas: dict[str, None] = msgspec.field(default_factory=dict)
     tips: dict[str, None] = msgspec.field(default_factory=dict)
     recalls: Recalls = msgspec.field(default_factory=Recalls)
-    """What of memory was told in it."""
+    """The memories that were injected in it."""
     left: bool = False
     """The session ended in it, and may go on with it."""
     passed: dict[str, None] = msgspec.field(default_factory=dict)
@@ -127,7 +127,7 @@ class EpisodeSoFar(Signs, kw_only=True):
     summary_prompts: int = 0
     """How many prompts there had been by then."""
     accounts: dict[str, None] = msgspec.field(default_factory=dict)
-    """What was told of what was done in answer to earlier prompts."""
+    """What the agent said that it did in answer to earlier prompts."""
     tokens: int = 0
     dirty: bool = True
 
@@ -214,10 +214,10 @@ class EpisodeSoFar(Signs, kw_only=True):
         self.dirty = True  # a statement does nothing else to it
         if cause:
             self.cause = clipped(text, 300)
-        told = f"Cause: {text}" if cause else text
-        if len(self.decisions) < LINES and clipped(told, 200) not in self.decisions:
-            self.decisions.append(clipped(told, 200))
-            self.pivot(told if cause else f"Decision: {text}", rationale)
+        decision = f"Cause: {text}" if cause else text
+        if len(self.decisions) < LINES and clipped(decision, 200) not in self.decisions:
+            self.decisions.append(clipped(decision, 200))
+            self.pivot(decision if cause else f"Decision: {text}", rationale)
 
     def pivot(self, description: str, reason: str) -> None:
         """Descriptions are cut at 50 characters, reasons at 100."""
@@ -239,22 +239,22 @@ class EpisodeSoFar(Signs, kw_only=True):
     def _solution(self) -> str:
         if self.changed_at is None:
             return "; ".join(self.subjects)  # git itself changed what was committed
-        told = account_of(self.summary, ACCOUNT)
+        account = account_of(self.summary, ACCOUNT)
         # Of what was said later, nothing having been changed, only what it says was done.
         since = self.prompts > self.summary_prompts
-        more = self.answer != self.summary and (since or not told)
-        later = account_of(self.answer, LATER if told else ACCOUNT, sure=since) if more else ""
+        more = self.answer != self.summary and (since or not account)
+        later = account_of(self.answer, LATER if account else ACCOUNT, sure=since) if more else ""
         # Why something failed, or what was run instead, is no solution of the whole work.
         words = self.approach.partition(" (edited ")[0]
-        if not (told or later) and tells_done(words) and not words.startswith("ran "):
-            told = self.approach
+        if not (account or later) and says_done(words) and not words.startswith("ran "):
+            account = self.approach
         if self.subjects:
-            # What was committed is told by its own words, which are of the whole; what was said must be about it.
+            # Commit messages describe all that was committed. What was said beside them must be about the same.
             committed = "; ".join(self.subjects)
             about = words_in(f"{self.description} {committed}")
-            beside = next((each for each in (told, later) if about & words_in(each)), "")
+            beside = next((each for each in (account, later) if about & words_in(each)), "")
             return f"{committed} — {beside}" if beside else committed
-        parts = [*self.accounts, told or later, *((later,) if told and since else ())]
+        parts = [*self.accounts, account or later, *((later,) if account and since else ())]
         while len(parts) > 2 and sum(map(len, parts)) > WHOLE:
             del parts[1]
         return " ".join(filter(None, parts))
@@ -264,9 +264,9 @@ class EpisodeSoFar(Signs, kw_only=True):
         files = [path for path in self.files if "/.claude/plans/" not in path]
         asked = self.task_type
         if asked in ("question", "unknown"):
-            told = next((_TYPES[kind[1]] for subject in self.subjects if (kind := _TYPED.match(subject))), None)
-            if told is not None:
-                return told
+            committed = next((_TYPES[kind[1]] for subject in self.subjects if (kind := _TYPED.match(subject))), None)
+            if committed is not None:
+                return committed
         if asked in ("feature", "bugfix", "unknown", "question") and files and all(map(_DOCUMENT.search, files)):
             return "docs"
         return "unknown" if asked == "question" and files else asked
@@ -282,8 +282,8 @@ class EpisodeSoFar(Signs, kw_only=True):
         if not self.plan:
             return ""
         left = [text for status, text in self.plan if status != "completed"]
-        told = f"{len(self.plan) - len(left)} of {len(self.plan)} steps done"
-        return clipped(f"{told}; left: {'; '.join(left)}" if left else told, 300)
+        steps = f"{len(self.plan) - len(left)} of {len(self.plan)} steps done"
+        return clipped(f"{steps}; left: {'; '.join(left)}" if left else steps, 300)
 
     def complexity(self) -> float:
         """0 to 1: steps (full at 60), files (at 12), errors (at 8)."""

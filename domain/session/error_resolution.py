@@ -72,7 +72,7 @@ class OpenError(msgspec.Struct):
     """Uses of tools before it."""
     miscalled: bool
     began: str = ""
-    """The directory in which the command began; empty where nothing told."""
+    """The directory in which the command began; empty where nothing showed it."""
     gone: int | None = None
     """When a further run of its command no longer showed it."""
 
@@ -93,12 +93,12 @@ class Resolutions:
     def __init__(self) -> None:
         self._open: list[OpenError] = []
         self._steps: list[Step] = []
-        self._told: list[Explained] = []
+        self._responses: list[Explained] = []
 
-    def told(self, at: int, text: str, *, thought: bool) -> None:
+    def responded(self, at: int, text: str, *, thought: bool) -> None:
         if self._open and text:
-            self._told.append(Explained(at, text[:6_000], thought))
-            del self._told[:-200]
+            self._responses.append(Explained(at, text[:6_000], thought))
+            del self._responses[:-200]
 
     def edited(self, at: int, edits: Iterable[Edit]) -> None:
         if self._open:
@@ -123,7 +123,7 @@ class Resolutions:
         for known in self._open:
             if known.gone is not None or known.fact.signature in shown or known.culprits.isdisjoint(heads):
                 continue
-            # A test that fails in other words, or of which nothing is told, for nothing was built, is not in order.
+            # A test is not in order if it fails in other words, or if nothing was built and so nothing is reported.
             if not _is_test(known.fact) or (tests and tests.isdisjoint(known.fact.frames)):
                 known.gone = at
         self._open.extend(
@@ -150,7 +150,7 @@ class Resolutions:
         self._open = left
         if not left:
             self._steps.clear()
-            self._told.clear()
+            self._responses.clear()
         return found
 
     def _resolve(self, error: OpenError, at: int, command: str, heads: tuple[str, ...], began: str) -> Resolved | None:
@@ -178,7 +178,7 @@ class Resolutions:
         return Resolved(error, chosen, tuple(ran[:5]), explanation, _approach(explanation, chosen, ran))
 
     def _explained(self, error: OpenError, until: int, changed_at: int | None = None) -> str:
-        said = [told for told in self._told if error.at <= told.at <= until]
+        said = [each for each in self._responses if error.at <= each.at <= until]
         beside = [o.fact for o in self._open if o.at == error.at and o.fact.signature != error.fact.signature]
         # What a linter says explains itself: words that do not name it are of something else.
         named = any(t.startswith(_CHECKED) for t in error.fact.error_types)
@@ -289,7 +289,7 @@ def _alike(command: str, error: OpenError) -> bool:
 
 
 _VAGUE = frozenset(["error", "exit", "file"])
-"""Types of errors whose program is not known well enough to tell what another call of it shows."""
+"""Types of errors whose program is not known well enough to judge what another call of it shows."""
 
 _SHELLS_OWN = patterns.compile(r"(?:\(eval\)|(?:/\S*/)?(?:ba|z|da|k)?sh): ?(?:line )?\d+: ")
 """A redirection or the like that failed before any program ran."""
@@ -329,7 +329,7 @@ def _includes(command: str, error: OpenError) -> bool:
 
 
 def _as_much(command: str, error: OpenError) -> bool:
-    """Whether a run surely looked at all that the failed one did, and tells how it ended."""
+    """Whether a run surely looked at all that the failed one did, and shows how it ended."""
     if hides_exit(command):
         return False
     again = {word for part in parts_of(command) for word in part.words}

@@ -56,7 +56,7 @@ class StreamFacts:
         self._where = WorkingDirectory(self._assert)
         self._at = ""
         self._branchless = False
-        """No event told yet which branch is checked out where the session is."""
+        """No event named yet which branch is checked out where the session is."""
         self._work = Work(self._assert, self._talk, self._where, self._aftermath)
         self._shown = ProjectPractices(self._assert)
         self._reasoning = Reasoning(self._assert, self._talk, self._aftermath)
@@ -69,15 +69,15 @@ class StreamFacts:
         self._titled = False
         """What stands at a place of its own gave the session its title: a notice, or a start after the first."""
         self._undated = False
-        """No event tells a time, so the session was opened at the first moment there is."""
+        """No event has a time, so the session was opened at the first moment there is."""
         self._spent: dict[str, tuple[int, int, int]] = {}
 
     def extend(self, events: Sequence[Event]) -> bool:
         """Fold further events of this stream.
 
         False when one of them does not sort last, pairs with an earlier one (a hook delivery and its transcript block),
-        is another version of one, or says of an episode that was told what it was: then this is of no more use, and the
-        caller derives the whole stream anew.
+        is another version of one, or judges an episode that was asserted already. Then this is of no more use, and the
+        caller derives the whole stream again.
         """
         placed = None if self._undated else self._ordering.place(events)
         if placed is None or (self._titled and any(is_aside(each) for each in placed)):
@@ -96,8 +96,8 @@ class StreamFacts:
     def drain(self) -> list[Fact]:
         """Facts asserted since the last call, in order of happening.
 
-        All are final but what is told of the open task: its `TaskOpened`, `Turn`, `Episode` and `MemoriesFollowed` come
-        again under the same id when they have changed. Of each of these types it is the last that was told.
+        All are final except those of the open task: its `TaskOpened`, `Turn`, `Episode` and `MemoriesFollowed` come
+        again under the same id when they have changed. Of each of these types the last one counts.
         """
         if self._waiting:
             self._undated = True
@@ -120,11 +120,11 @@ class StreamFacts:
             return
         at, known = placed.event.location, self._assert.location
         if at and at != known and not (known and isinstance(seen, Statement)):
-            # A statement may come from anywhere; where the session is, its client tells.
+            # A statement may come from anywhere. The session's client reports where the session is.
             self._assert.moved(at)
         if not self._opened:
             if placed.when <= 0:
-                # Lines without a time sort first: they wait for the first that tells when the session began.
+                # Lines without a time sort first: they wait for the first that shows when the session began.
                 self._waiting.append(placed)
                 return
             self._opened = True
@@ -152,10 +152,10 @@ class StreamFacts:
                 self._shown.came_back(placed, seen)
             case ResponseReceived():
                 self._spend(placed, seen.message, seen.tokens_in, seen.tokens_out, seen.tokens_cached)
-                self._work.told(seen.text, thought=seen.kind == "thinking")
+                self._work.responded(seen.text, thought=seen.kind == "thinking")
                 if seen.kind == "text":
                     self._talk.answered(placed, seen)
-                self._reasoning.told(placed, seen)
+                self._reasoning.responded(placed, seen)
             case PromptSubmitted():
                 self._talk.prompted(placed, seen)
                 self._shown.prompted(placed, seen)
@@ -189,14 +189,14 @@ class StreamFacts:
         if seen.kind == "title":
             self._entitle(placed)
         elif seen.kind == "tokens":
-            told = [seen.data.get(name) for name in ("tokens_in", "tokens_out", "tokens_cached")]
-            tokens_in, tokens_out, tokens_cached = (n if isinstance(n, int) else 0 for n in told)
+            counts = [seen.data.get(name) for name in ("tokens_in", "tokens_out", "tokens_cached")]
+            tokens_in, tokens_out, tokens_cached = (n if isinstance(n, int) else 0 for n in counts)
             self._spend(placed, "", tokens_in, tokens_out, tokens_cached)
         elif seen.kind == "interrupted":
             self._talk.interrupted(placed.when)
 
     def _entitle(self, placed: OrderedEvent) -> None:
-        """A title without a time is told as of the session's opening, however much was folded since."""
+        """A title without a time is dated to the session's opening, however much was folded since."""
         title = placed.payload.text[:300] if isinstance(placed.payload, NoticeReceived) else ""
         if not title:
             return

@@ -1,7 +1,7 @@
 """How a piece of work went, by rule: from what was run after the last change, what was said of it, and how it ended.
 
 What ReasoningBank (Ouyang et al., 2025) asks a model. Later signs count more than earlier ones, and what was run more
-than what was said. docs/evaluation/judging.md tells how often readers agree.
+than what was said. docs/evaluation/judging.md says how often readers agree.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ BARELY = 3
 """Uses of tools up to which an interrupted request was taken back, and nothing failed."""
 
 SAID, SHOWN, MENDED, TAKEN_BACK, UNCONTRADICTED = 0.9, 0.85, 0.75, 0.6, 0.6
-"""Confidence in what the user said, a run or a commit showed, an error that is gone shows, an interruption tells, and
+"""Confidence in what the user said, a run or a commit showed, an error that is gone shows, an interruption shows, and
 in an agent's word that nothing speaks against."""
 
 _LAST_WORDS = 400
@@ -33,7 +33,7 @@ _OWNS_UP = patterns.compile(
 
 
 class Signs(msgspec.Struct, kw_only=True):
-    """What tells how a piece of work went. `…_at` counts uses of tools before it, None where it never was."""
+    """What shows how a piece of work went. `…_at` counts uses of tools before it, None where it never was."""
 
     steps: int = 0
     files_changed: int = 0
@@ -56,7 +56,7 @@ class Signs(msgspec.Struct, kw_only=True):
 
 
 class Verdict(NamedTuple):
-    """How it went, why in words, and how sure that is (0 where nothing tells)."""
+    """How it went, why in words, and how sure that is (0 where nothing shows it)."""
 
     outcome: Outcome
     why: str
@@ -103,7 +103,7 @@ def _by_runs(work: Signs) -> Verdict | None:
 
 
 def _by_words(work: Signs, *, closed: bool) -> Verdict:
-    """Nothing was run that tells: what the agent said last of its work, if nothing speaks against it."""
+    """Nothing was run that shows it: what the agent said last of its work, if nothing speaks against it."""
     changed = work.changed_at is not None
     if work.refused_at is not None and (work.changed_at or 0) <= work.refused_at:
         return Verdict("partial", "the user refused a change, and none was made since", TAKEN_BACK)

@@ -30,7 +30,7 @@ from memctl.domain.support import patterns
 from memctl.domain.support.location import inside
 from memctl.domain.support.text import canonical
 
-_TELLING = patterns.compile(
+_MAY_SHOW = patterns.compile(
     r"activate|compose up|test|spec|lint|check|fmt|format|prettier|tsc|mypy|ruff|vet|clippy|build|compile|generate|"
     r"codegen|migrat|install|add |run |(?:^|[^/])dev|start|serve|verify|ci\b|git |gh "
 )
@@ -71,7 +71,7 @@ _FORMS = {
 }
 
 _REFUSED = "STOP what you are doing"
-"""How a client tells the agent that the user said no to a use of a tool, and nothing more. (A reason is read as the
+"""How a client informs the agent that the user said no to a use of a tool, and nothing more. (A reason is read as the
 user's words.)"""
 
 
@@ -94,7 +94,7 @@ class ProjectPractices:
         self._assert = assertions
         self._commands: dict[str, _Command] = {}
         self._runs: Counter[str] = Counter()
-        self._told: set[str] = set()
+        self._claimed: set[str] = set()
         self._tools: dict[str, tuple[str, str]] = {}
         """Claims of tools that are no project's own, by what they are for: its text and canonical form."""
         self._own: set[str] = set()
@@ -124,7 +124,7 @@ class ProjectPractices:
         if words is None or not isinstance(skill, str) or not 2 < len(skill) <= 60 or not skill.isprintable():
             return
         if set(_WORD.findall(skill.lower())) & set(_WORD.findall(words.text.lower())):
-            self._tell(placed, words, f"skill {skill}", "pattern", f"Works with the skill `{skill}`")
+            self._claim(placed, words, f"skill {skill}", "pattern", f"Works with the skill `{skill}`")
 
     def came_back(self, placed: OrderedEvent, seen: ToolOutcome) -> None:
         command = self._commands.pop(seen.call, None)
@@ -133,9 +133,9 @@ class ProjectPractices:
         if isinstance(seen, ToolFailed):
             if _REFUSED in seen.text[:600]:
                 self._refused(placed, command)
-            elif _TELLING.search(command.text, 0, _LOOKED_AT) and not is_noise(seen.text):
+            elif _MAY_SHOW.search(command.text, 0, _LOOKED_AT) and not is_noise(seen.text):
                 self._ran(placed, command, seen.text, passed=False)
-        elif _TELLING.search(command.text, 0, _LOOKED_AT) and not seen.interrupted:
+        elif _MAY_SHOW.search(command.text, 0, _LOOKED_AT) and not seen.interrupted:
             passed = seen.exit_code in (None, 0)
             self._ran(placed, command, seen.text, passed=passed)
             if passed and ("git c" in command.text or "git s" in command.text or "git w" in command.text):
@@ -171,7 +171,7 @@ class ProjectPractices:
         if way.own:
             self._own.add(way.text)
             if tool := self._tools.pop(way.text, None):
-                self._tell(placed, command, f"not {tool[1]}", "fact", tool[0], canonical_form=tool[1], denied=True)
+                self._claim(placed, command, f"not {tool[1]}", "fact", tool[0], canonical_form=tool[1], denied=True)
         elif way.text in self._own:
             return
         self._runs[form] += 1
@@ -182,7 +182,7 @@ class ProjectPractices:
         about = f"{subject} {form}"
         if not way.own:
             self._tools.setdefault(way.text, (text, about))
-        self._tell(
+        self._claim(
             placed, command, about, "fact", text, proved=proved, said=" ".join(part.words),
             canonical_form=about, subject=subject,
         )  # fmt: skip
@@ -191,11 +191,11 @@ class ProjectPractices:
         """A part of a command that passed shows that a program is there, and what it is used for."""
         head = part.head
         program = head.split(" ", 1)[0]
-        if program in _MANAGERS and f"manager {program}" not in self._told:
+        if program in _MANAGERS and f"manager {program}" not in self._claimed:
             if not _MANAGING.match(head) or {"-g", "--global"} & set(part.words):
                 return
             text, subject = f"Packages are managed with {program}", f"{ONE_ANSWER}{_MANAGERS[program]}"
-            self._tell(
+            self._claim(
                 placed, command, f"manager {program}", "fact", text, proved=True, said=" ".join(part.words),
                 canonical_form=program, subject=subject, polarity=1,
             )  # fmt: skip
@@ -203,17 +203,17 @@ class ProjectPractices:
             self._runs["gh"] += 1
             if self._runs["gh"] == _TWICE:
                 text = "GitHub (pull requests, issues, runs) is worked on with `gh`, which is signed in"
-                self._tell(placed, command, "gh", "fact", text, proved=True, said=" ".join(part.words))
+                self._claim(placed, command, "gh", "fact", text, proved=True, said=" ".join(part.words))
             if head == "gh pr create":
                 self._form(placed, command, "requests", True, " ".join(part.words[:3]))
                 self._form(placed, command, "drafts", bool({"--draft", "-d"} & set(part.words)), "--draft")
                 base = next((a for o, a in pairwise(part.words) if o in ("--base", "-B")), "")
                 if _BRANCH.fullmatch(base) and not _TO_MAIN.fullmatch(base):
                     text = f"Pull requests are made against the branch `{base}`"
-                    self._tell(placed, command, f"base {base}", "fact", text, proved=True, said="pr create")
+                    self._claim(placed, command, f"base {base}", "fact", text, proved=True, said="pr create")
             elif head == "gh pr merge" and (way := next((w for w in part.words if w in _MERGES), "")):
                 text, merges = f"Pull requests are merged with `gh pr merge {way}`", _MERGES[way]
-                self._tell(
+                self._claim(
                     placed, command, f"merges {merges}", "fact", text, proved=True, said=" ".join(part.words[:3]),
                     canonical_form=merges, subject=f"{ONE_ANSWER}merge strategy", polarity=1,
                 )  # fmt: skip
@@ -234,21 +234,21 @@ class ProjectPractices:
             self._form(placed, command, "branches", _BY_KIND.fullmatch(name) is not None, name)
             if (of := _OF_SOMEBODY.match(name)) and not _BY_KIND.match(name):
                 text = f"Branches are named `{of[1]}/…`"
-                self._tell(placed, command, f"branches of {of[1]}", "pattern", text, said=name)
+                self._claim(placed, command, f"branches of {of[1]}", "pattern", text, said=name)
 
     def _form(self, placed: OrderedEvent, command: _Command, about: str, shown: bool, said: str = "") -> None:
-        """A form that commits, branches or changes have, or that one of them lacks: each is told once."""
-        told = about if shown else f"not {about}"
-        if told not in self._told:
+        """A form that commits, branches or changes have, or that one of them lacks: each is asserted once."""
+        claim = about if shown else f"not {about}"
+        if claim not in self._claimed:
             text = _FORMS[about]
-            self._tell(placed, command, told, "pattern", text, said=said, denied=not shown)
+            self._claim(placed, command, claim, "pattern", text, said=said, denied=not shown)
 
     def _refused(self, placed: OrderedEvent, command: _Command) -> None:
         # Runs of tests are refused for want of time, looks at something for want of a reason.
         heads = [head for head in heads_of(command.text) if not (is_reading(head) or proves(head))]
         if heads and len(heads[0]) <= 40 and heads[0].isprintable():
             text = f"Did not let the agent run `{heads[0]}`"
-            self._tell(placed, command, f"refused {heads[0]}", "preference", text, subject=heads[0], confidence=0.5)
+            self._claim(placed, command, f"refused {heads[0]}", "preference", text, subject=heads[0], confidence=0.5)
 
     # --- the asking ---
 
@@ -262,16 +262,16 @@ class ProjectPractices:
             start, end = skill
             self._named = _Command(seen.text[start:end], placed.event, "text", start)
         for habit in habits_in(said):
-            if habit.text not in self._told:
+            if habit.text not in self._claimed:
                 words = _Command(seen.text, placed.event, "text")
                 quoted = seen.text[habit.start : habit.end]
-                self._tell(
+                self._claim(
                     placed, words, habit.text, habit.kind, habit.text, said=quoted,
                     everywhere=habit.everywhere, confidence=0.8 if habit.kind == "fact" else 0.6, at=habit.start,
                     canonical_form=canonical(habit.about),
                 )  # fmt: skip
 
-    def _tell(
+    def _claim(
         self,
         placed: OrderedEvent,
         source: _Command,
@@ -290,9 +290,9 @@ class ProjectPractices:
         denied: bool = False,
     ) -> None:
         """Assert the claim once, on the characters `said` of the source (from `at` on), or all of it."""
-        if about in self._told:
+        if about in self._claimed:
             return
-        self._told.add(about)
+        self._claimed.add(about)
         form = canonical_form or canonical(text)
         start = source.text.find(said, at) if said else -1
         start, end = (start, start + len(said)) if start >= 0 else (0, len(source.text))

@@ -27,7 +27,7 @@ from memctl.domain.session.episode_outcomes import EpisodeOutcomes
 from memctl.domain.support.literals import Literals
 
 _HINTS = Literals((*HINTS, *AGENT_HINTS))
-"""One pass tells whether there is anything to read: there is in one text of ten."""
+"""One pass finds whether there is anything to read: there is in one text of ten."""
 
 
 class Reasoning:
@@ -40,7 +40,7 @@ class Reasoning:
         self._hypotheses = Hypotheses()
         self._episode: UUID | None = None
 
-    def told(self, placed: OrderedEvent, seen: ResponseReceived) -> None:
+    def responded(self, placed: OrderedEvent, seen: ResponseReceived) -> None:
         """The agent said or thought something."""
         if seen.subagent or not (hints := _HINTS.within(seen.text)):
             return

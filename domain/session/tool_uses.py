@@ -1,4 +1,4 @@
-"""One use of a tool as the log tells it: what was asked for and what came back, and where in them a thing is said."""
+"""One use of a tool as the log shows it: what was asked for and what came back, and where in them a thing is said."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class Use(NamedTuple):
     came: OrderedEvent
     called: OrderedEvent | None = None
     began: str = ""
-    """The directory that its command began in; empty where its call was not seen. What came back is told in the one
-    that a `cd` in it led to."""
+    """The directory that its command began in; empty where its call was not seen. Its result belongs to the
+    directory that a `cd` in it led to."""
 
     def quote(self, *words: str) -> Span:
         """Where the first of these words that is found stands: in what came back, its patch, or what was passed.

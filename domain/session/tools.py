@@ -75,7 +75,7 @@ def command_of(tool_input: Mapping[str, Any]) -> str:
 
 
 def directory_of(tool_input: Mapping[str, Any], location: str) -> str:
-    """The directory that a tool of family `run`, used by a session at a location, was told to begin its command in.
+    """The directory that a tool of family `run`, used by a session at a location, was asked to begin its command in.
 
     It is the location where none was named, and empty where one was named relative to an unknown location.
     """

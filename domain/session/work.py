@@ -118,8 +118,8 @@ class Work:
         if seen.call:
             self._calls[seen.call] = placed, self._assert.location
 
-    def told(self, text: str, *, thought: bool) -> None:
-        self._resolutions.told(self._uses, text, thought=thought)
+    def responded(self, text: str, *, thought: bool) -> None:
+        self._resolutions.responded(self._uses, text, thought=thought)
 
     def came_back(self, placed: OrderedEvent, seen: ToolOutcome) -> None:
         """A use of a tool ended: all that it says, in one go."""
@@ -240,7 +240,7 @@ class Work:
         seen: ToolOutcome,
         command: str,
     ) -> None:
-        """What a file that was read, or written, tells of what the project is built with."""
+        """What a file that was read, or written, shows of what the project is built with."""
         path, text = files[0] if files else "", seen.text
         if family == "edit":
             text = next((new for name in _WRITTEN if isinstance(new := given.get(name), str)), "")

@@ -128,8 +128,8 @@ class UpdateHypothesis(AboutSession, frozen=True, kw_only=True):
             or each.text.lower().startswith(wanted.lower())
         ]
         if len(alike) != 1:
-            told = "; ".join(f"{each.hypothesis[:8]} {each.text[:60]}" for each in held) or "none"
-            raise NoSuchHypothesis(wanted=wanted, session=self.session, held=told)
+            listed = "; ".join(f"{each.hypothesis[:8]} {each.text[:60]}" for each in held) or "none"
+            raise NoSuchHypothesis(wanted=wanted, session=self.session, held=listed)
         confidence = self.confidence
         if self.status == "confirmed" and confidence is None:
             confidence = CONFIRMED

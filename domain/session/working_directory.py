@@ -13,7 +13,7 @@ from memctl.domain.support import patterns
 from memctl.domain.support.literals import mentions
 from memctl.domain.support.location import above, belongs, inside, joined, normalise
 
-_TELLING = ("git push", "git pull", "git fetch", "git remote", "git remote get-url", "git rev-parse", "gh pr create")
+_NAMING = ("git push", "git pull", "git fetch", "git remote", "git remote get-url", "git rev-parse", "gh pr create")
 """Heads of commands whose output names the remote or the root of where they ran."""
 
 _HINTS = ("git push", "git pull", "git fetch", "git remote", "show-toplevel", "gh pr create", "git -C")
@@ -35,7 +35,7 @@ _UNCERTAIN = patterns.compile(r"[$`~*(]|^-$")
 _NO_BRANCH = ("", "HEAD")
 
 PLACES = 64
-"""Directories that one session tells of."""
+"""Directories that one session records at most."""
 
 
 class WorkingDirectory:
@@ -45,25 +45,25 @@ class WorkingDirectory:
         self._assert = assertions
         self._branches: dict[str, str] = {}
         """By location, the first branch that it was seen on."""
-        self._told: set[str] = set()
+        self._asserted: set[str] = set()
 
     def came(self, placed: OrderedEvent, location: str) -> None:
         """The session works at a location, of which an event names the branch."""
         branch = placed.payload.branch
         if self._branches.get(location, "") not in _NO_BRANCH or (location in self._branches and not branch):
             return
-        self._tell(placed, location)
+        self._assert_place(placed, location)
         if (home := self._assert.home) not in ("", location):
-            self._tell(placed, home)
+            self._assert_place(placed, home)
         if branch not in _NO_BRANCH and not self._assert.confined:
             # One branch in a directory and in one around it, within a session: one checkout.
             for around in above(location):
                 if self._branches.get(around) == branch:
-                    self._tell(placed, location, around=around)
+                    self._assert_place(placed, location, around=around)
                     break
             for inside, its in self._branches.items():
                 if its == branch and inside.startswith(location + "/"):
-                    self._tell(placed, inside, around=location)
+                    self._assert_place(placed, inside, around=location)
         if len(self._branches) < PLACES:
             self._branches[location] = branch
 
@@ -72,7 +72,7 @@ class WorkingDirectory:
         if self._assert.confined:
             return
         if (remote := remote_of(repository)) and self._assert.location:
-            self._tell(placed, self._assert.location, remote=remote)
+            self._assert_place(placed, self._assert.location, remote=remote)
 
     def ran(self, placed: OrderedEvent, command: str, text: str, began: str) -> None:
         """A command that began in a directory ended well.
@@ -85,15 +85,15 @@ class WorkingDirectory:
             self._tested(placed, command, text, began)
         if not mentions(command, _HINTS):
             return
-        telling = list(_telling_parts(command, began))
-        if not telling or len({at for at, _ in telling}) > 1:
+        naming = list(_naming_parts(command, began))
+        if not naming or len({at for at, _ in naming}) > 1:
             return
-        for at, part in telling:
+        for at, part in naming:
             if not at:
                 return
             root, remote = _shown(at, part, text)
             if root or remote:
-                self._tell(placed, at, root=root, remote=remote)
+                self._assert_place(placed, at, root=root, remote=remote)
 
     def _tested(self, placed: OrderedEvent, command: str, text: str, began: str) -> None:
         here = self._assert.base
@@ -105,15 +105,15 @@ class WorkingDirectory:
             return
         modules = modules or _modules_of(parts, here, text)
         if len(modules) == 1:
-            self._tell(placed, here, module=modules.pop())
+            self._assert_place(placed, here, module=modules.pop())
 
-    def _tell(
+    def _assert_place(
         self, placed: OrderedEvent, place: str, *, root: str = "", remote: str = "", around: str = "", module: str = ""
     ) -> None:
         confined = self._assert.confined
         about = "\n".join((place, root, remote, around, *((module,) if module else ()))) + "\nconfined" * confined
-        if about not in self._told and len(self._told) < 2 * PLACES:
-            self._told.add(about)
+        if about not in self._asserted and len(self._asserted) < 2 * PLACES:
+            self._asserted.add(about)
             self._assert.make(
                 PlaceSeen,
                 placed,
@@ -131,7 +131,7 @@ def _modules_of(parts: Iterable[tuple[str, Part]], here: str, text: str) -> set[
     """The modules of which packages were tested that a run of Go's tests named by their folders below `here`.
 
     `go test ./cart/...` that prints `shop.example/store/cart` is of `shop.example/store`. A name that is not after a
-    host of repositories tells by itself not where the module ends.
+    host of repositories does not show by itself where the module ends.
     """
     found: set[str] = set()
     packages = {match[1].lower() + "/" for match in _PACKAGE.finditer(text, 0, _MOST_TESTED)}
@@ -148,20 +148,20 @@ def _modules_of(parts: Iterable[tuple[str, Part]], here: str, text: str) -> set[
     return found
 
 
-def _telling_parts(command: str, began: str) -> Iterator[tuple[str, Part]]:
-    """The parts of a command that tell something, each with where it ran; an empty path where that is uncertain.
+def _naming_parts(command: str, began: str) -> Iterator[tuple[str, Part]]:
+    """The parts of a command that name something, each with where it ran; an empty path where that is uncertain.
 
     What a shell was handed to run (`sh -c "cd lib && git push"`) has the head of what it does, which may be elsewhere.
     """
     return (
         (at, part)
         for at, part in parts_where(command, began)
-        if part.head in _TELLING and {*part.head.split()[1:]}.issubset(map(_bare, part.words))
+        if part.head in _NAMING and {*part.head.split()[1:]}.issubset(map(_bare, part.words))
     )
 
 
 def git_stays_in(command: str, began: str, base: str) -> bool:
-    """Whether nothing tells that git works elsewhere than in the project of `base` in a command that began somewhere.
+    """Whether nothing shows that git works elsewhere than in the project of `base` in a command that began somewhere.
 
     Where the directory is uncertain (`cd "$REPO"`), or none is known of the session, it most likely does not.
     """

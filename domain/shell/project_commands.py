@@ -68,7 +68,7 @@ _TOOLS = tuple(
         ("environment", r"(?:source|\.) (?:\./)?[\w.-]*(?:env|venv)[\w.-]*/bin/activate"),
     )
 )
-"""Tools that no project defined, told to do their work on all of it. What each compiler does by itself is left out."""
+"""Tools that no project defined, run on all of it. What each compiler does by itself is left out."""
 
 _TEXTS = {
     "tests": "The tests run with",
@@ -115,7 +115,7 @@ PROGRAMS = words_of(
 )
 """What the patterns above begin with, without its path: other commands are not matched with any."""
 
-_TOLD = patterns.compile(r"(?:CI|NO_COLOR|FORCE_COLOR|TERM|NODE_ENV|COLUMNS)=\S*\Z")
+_ASSIGNMENT = patterns.compile(r"(?:CI|NO_COLOR|FORCE_COLOR|TERM|NODE_ENV|COLUMNS)=\S*\Z")
 _QUIET = patterns.compile(
     r"-(?:v+|q+|s|x|ra|rA|n|silent|short)|--(?:quiet|silent|verbose|no-color|color|colors|tb|no-header|reporter|"
     r"passWithNoTests|run|maxfail|bail|if-present|no-progress|failfast|fail-fast|no-bail|no-cov)(?:=\S*)?|"
@@ -130,7 +130,7 @@ def way_of(words: tuple[str, ...]) -> ProjectCommand | None:
     at = 0
     while at < len(words):
         word = words[at]
-        if _TOLD.match(word) or word in WRAPPERS:
+        if _ASSIGNMENT.match(word) or word in WRAPPERS:
             at += 1
         elif word in ("timeout", "gtimeout") and at + 1 < len(words):
             at += 2

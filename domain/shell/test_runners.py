@@ -34,7 +34,7 @@ _FAILED = patterns.compile(
 
 
 class RunOfTests(NamedTuple):
-    """A run of tests. Counts are None where the output does not tell them."""
+    """A run of tests. Counts are None where the output does not show them."""
 
     runner: str
     count_passed: int | None

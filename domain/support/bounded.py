@@ -19,8 +19,8 @@ kept where a character may cost one byte (`NARROW`)."""
 NARROW = 1
 
 LOCATIONS = 16
-"""Working directories that a row names at most. One that names so many may have left others out, so it is told to
-nobody who is limited to some: every read model with `locations` has to keep to this number."""
+"""Working directories that a row names at most. One that names so many may have left others out, so it is not
+shown to anyone who is limited to some: every read model with `locations` has to keep to this number."""
 
 _ELLIPSIS = "…"
 _ELLIPSIS_COST = 3

@@ -1,4 +1,4 @@
-"""How sure an answer is, in three classes: what is told as fact, what is offered, what is neither."""
+"""How sure an answer is, in three classes: what is stated as fact, what is offered, what is neither."""
 
 from __future__ import annotations
 

@@ -71,8 +71,8 @@ def _has_drive(path: str) -> bool:
 
 
 def bounded(path: str) -> str:
-    """The path as it is kept. Locations are indexed, so a longer one than any file system allows is cut, and told
-    apart by a digest."""
+    """The path as it is kept. Locations are indexed, so a longer one than any file system allows is cut, and a
+    digest keeps it distinct."""
     data = path.encode("utf-8", "surrogatepass")
     if len(data) <= LONGEST and len(data) + 5 * sum(byte < _BLANK or byte == _QUOTE for byte in data) <= LONGEST:
         return path
@@ -83,7 +83,7 @@ def bounded(path: str) -> str:
 
 @lru_cache(maxsize=16_384)
 def project_of(location: str) -> str:
-    """The root path of the project that a normalised location lies in, as far as its text tells.
+    """The root path of the project that a normalised location lies in, as far as its text shows it.
 
     A worktree's location leads to the path of the repository it belongs to; any other location is its own project,
     until the log says more (a git remote, a worktree's root).
@@ -112,8 +112,8 @@ def inside(path: str, location: str) -> bool:
 
 
 def belongs(path: str, location: str) -> bool:
-    """Whether a path is of the same project as a location, as far as their texts tell: in it, in its repository, or in
-    another worktree of that."""
+    """Whether a path is of the same project as a location, as far as their texts show it: in it, in its repository, or
+    in another worktree of that."""
     home = project_of(location)
     return inside(path, location) or inside(path, home) or (bool(home) and project_of(path) == home)
 

@@ -47,7 +47,7 @@ _BYTES = 16
 """A flag of patterns over bytes: classes are of ASCII."""
 
 _MAX_MEMORY = 8 << 20
-"""Bytes that one pattern's automaton may take. RE2 begins its table of states anew beyond that, which is slower."""
+"""Bytes that one pattern's automaton may take. RE2 starts its table of states over beyond that, which is slower."""
 
 _SHORT = 1_024
 """Characters: encoding a shorter text again costs less than looking whether it is the one encoded last."""
@@ -205,7 +205,7 @@ class Pattern(Generic[AnyStr]):
         return [match.groups("" if isinstance(text, str) else b"") for match in found]
 
     def _texts(self, text: AnyStr, pos: int) -> list[Any]:
-        """The texts of all matches, without the cost of telling where they are."""
+        """The texts of all matches, without the cost of finding where they are."""
         encoded = _encoded(text)
         if not encoded.exact:
             return [match[0] for match in self.finditer(text, pos)]

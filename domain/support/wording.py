@@ -1,4 +1,4 @@
-"""What is told alike on a terminal, in the viewer and to agents."""
+"""What is worded alike on a terminal, in the viewer and for agents."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def size(count: int) -> str:
 
 
 def fix_and_why(approach: str, description: str) -> tuple[str, str]:
-    """A solution as it is told: what was done, and why it helps. Often the one is but the beginning of the other, which
-    is then told whole, and once."""
+    """A solution as it is shown: what was done, and why it helps. Often the first is only the beginning of the second,
+    which is then shown whole, and once."""
     if description.startswith(approach[:40].rstrip("…")):
         return description, ""
     return approach, description

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.domain.language.summaries import account_of, gist_of, tells_done
+from memctl.domain.language.summaries import account_of, gist_of, says_done
 
 
 @pytest.mark.parametrize(
@@ -101,4 +101,4 @@ def test_an_account_is_one_line_within_its_limit(said: str, limit: int, sure: bo
     told = account_of(said, limit, sure=sure)
     assert "\n" not in told
     assert len(told) <= limit + 1
-    assert isinstance(tells_done(said, sure=sure), bool)
+    assert isinstance(says_done(said, sure=sure), bool)

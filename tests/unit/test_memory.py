@@ -18,10 +18,10 @@ from memctl.domain.knowledge.memory import (
     day_of,
     first_sentences,
     is_steering,
+    key_sentences,
     knowledge_importance,
     lead_of,
     search_text,
-    telling,
     worth_keeping,
 )
 from memctl.projections.memories import of_turn
@@ -72,8 +72,8 @@ def test_sentences_are_kept_whole_while_they_fit() -> None:
 
 def test_an_answer_is_told_by_what_it_says_and_not_by_how_it_begins() -> None:
     answer = "Done! Here's a summary:\n\n## Changes\n```go\nx := 1\n```\n| a | b |\n- **Fixed** the retry loop."
-    assert telling(answer, 200) == "Fixed the retry loop."
-    assert telling("Done!", 200) == "Done!"
+    assert key_sentences(answer, 200) == "Fixed the retry loop."
+    assert key_sentences("Done!", 200) == "Done!"
 
 
 @given(st.text(max_size=2000))

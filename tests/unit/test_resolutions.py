@@ -143,7 +143,7 @@ def test_of_errors_that_came_up_together_each_has_the_words_that_name_it() -> No
     output = "./cart.go:7:2: undefined: total\n./shop.go:9:4: undefined: price"
     resolutions = Resolutions()
     resolutions.failed(1, "go build ./...", occurred(output, "go build ./..."))
-    resolutions.told(1, "The issue is that `price` was renamed.", thought=False)
+    resolutions.responded(1, "The issue is that `price` was renamed.", thought=False)
     resolutions.edited(2, (EDIT,))
     told = {each.error.fact.message: each.explanation for each in resolutions.passed(3, "go build ./...", "/w/shop")}
     assert told == {"undefined: total": "", "undefined: price": "The issue is that `price` was renamed."}
@@ -153,7 +153,7 @@ def test_what_a_linter_says_is_explained_by_words_that_name_it_alone() -> None:
     output = "cart.go:7:2: ineffectual assignment to total (ineffassign)"
     resolutions = Resolutions()
     resolutions.failed(1, "golangci-lint run", occurred(output, "golangci-lint run"))
-    resolutions.told(1, "The diagnostics are wrong because the server is stale.", thought=False)
+    resolutions.responded(1, "The diagnostics are wrong because the server is stale.", thought=False)
     resolutions.edited(2, (EDIT,))
     [resolved] = resolutions.passed(3, "golangci-lint run", "/w/shop")
     assert resolved.explanation == ""
