@@ -75,7 +75,7 @@ def owner_of(pid: int) -> str:
 
 
 class Drainer:
-    """Drains shards over one connection of its own, which is opened anew after a fault. Not for several threads."""
+    """Drains shards over one connection of its own, which is opened again after a fault. Not for several threads."""
 
     def __init__(self, database_url: str, batch: int = 2000) -> None:
         self._url = database_url

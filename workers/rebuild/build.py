@@ -149,7 +149,7 @@ class Leader:
         self._worker = Worker(connection, rebuild)
 
     def build(self) -> Iterator[StepProgress]:
-        """Do all tasks, telling how far it is again and again.
+        """Do all tasks, and yield again and again how far it is.
 
         Can be led again from where it stopped. Raises: RebuildStopped when a task cannot be done.
         """

@@ -38,7 +38,7 @@ class AsOfBuilder:
         self._kept: list[_Kept] = []
 
     def run(self, stop: threading.Event) -> None:
-        """Work until told to stop; then drop what is kept. A fault is logged, and tried again."""
+        """Work until asked to stop; then drop what is kept. A fault is logged, and tried again."""
         while not stop.is_set():
             try:
                 with connect(self._url, name="memctl glances") as connection:

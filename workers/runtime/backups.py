@@ -19,7 +19,7 @@ LOCK = 0x6261636B
 
 
 def keep_making(settings: Settings, stop: threading.Event) -> None:
-    """Make backups as the settings say until told to stop; what goes wrong is logged, and tried again later."""
+    """Make backups as the settings say until asked to stop; what goes wrong is logged, and tried again later."""
     if backups.every(settings) is None:
         return
     last = ""
