@@ -107,7 +107,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def changed(self) -> int:
-        """Memories that search would return otherwise than before. (It returns both sides of a contradiction as before.)"""
+        """Memories that would be shown otherwise than before. (Of a contradiction both sides are shown as before.)"""
         gone = [set(touched(c.payload)[1:]) or {c.about[0]} for c in self.changes if _takes_away(c.payload)]
         return len(set[str]().union(*gone))
 
