@@ -44,7 +44,7 @@ def reset(settings: Settings, *, backup: bool = True, tell: Callable[[str], None
     if ran:
         from memctl.infra.settings import load_settings
 
-        instance.up(load_settings(), tell=tell)
+        instance.up(load_settings(), report=tell)
     return kept
 
 

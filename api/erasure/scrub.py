@@ -43,7 +43,7 @@ def scrub(settings: Settings, tell: Callable[[str], None] = lambda _: None) -> N
         remove_unfinished(folder)
     finally:
         if ran or backups(folder):
-            instance.up(load_settings(), tell=tell)
+            instance.up(load_settings(), report=tell)
     for aside in sorted(places.data.glob("*.damaged")):
         tell(f"{aside} was set aside, and may hold what was forgotten: remove it when you need it no more")
     if old := backups(folder):

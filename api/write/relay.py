@@ -170,7 +170,7 @@ class _Relay:
                 taken = await drain(committer, self._places.spool, told)
             except Exception:
                 log.exception("the spool could not be sent on")
-            self._notes.tell()
+            self._notes.write_if_due()
             if taken:
                 pause = BACK_OFF_S
                 with contextlib.suppress(TimeoutError):

@@ -90,7 +90,7 @@ def restore(file: Path | None, receipts: tuple[Path, ...], set_aside: bool, as_j
         tell("the log was redacted after that backup was made: today's rules are applied to it")
         redact_past(settings, tell=tell)
     if set_aside:
-        instance.up(settings, tell=tell)
+        instance.up(settings, report=tell)
     if done.begun:
         tell(f"forgettings that were begun and did not end: {done.begun}; once all is folded, `memctl forget --resume`")
     if as_json:

@@ -27,7 +27,7 @@ def up(data_dir: Path | None) -> None:
     from memctl.infra.settings import load_settings
 
     settings = load_settings(data_dir=data_dir)
-    started = instance.up(settings, tell=_tell)
+    started = instance.up(settings, report=_tell)
     _tell("memctl is running" if started else "memctl is already running")
     if api_url := load_settings(data_dir=data_dir).api_url:
         _tell(f"API: {api_url}")
@@ -44,7 +44,7 @@ def down(data_dir: Path | None) -> None:
     from memctl.infra.embedded import instance
     from memctl.infra.settings import load_settings
 
-    stopped = instance.down(load_settings(data_dir=data_dir), tell=_tell)
+    stopped = instance.down(load_settings(data_dir=data_dir), report=_tell)
     _tell("memctl is stopped" if stopped else "memctl was not running")
 
 

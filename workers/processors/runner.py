@@ -66,7 +66,7 @@ class Work(msgspec.Struct, frozen=True):
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """What a piece of work came to: events to record, and what the next work on the same subject is told.
+    """What a piece of work came to: events to record, and what the next work on the same subject is given.
 
     `names_all`: the events name all that was looked at, so forgetting anything else meanwhile leaves them true.
     """
@@ -145,11 +145,11 @@ def outcome(
 
 def digest_of(parts: Iterable[object]) -> str:
     """32 hex digits for these ids, in this order."""
-    told = hashlib.sha256()
+    digest = hashlib.sha256()
     for part in parts:
-        told.update(str(part).encode("utf-8", "surrogatepass"))
-        told.update(b"\0")
-    return told.hexdigest()[:32]
+        digest.update(str(part).encode("utf-8", "surrogatepass"))
+        digest.update(b"\0")
+    return digest.hexdigest()[:32]
 
 
 @cache
@@ -180,7 +180,8 @@ def process(
     """Do what a processor finds, one piece after the other; returns how many events were recorded.
 
     Nothing is done while the read models are being rebuilt, or something is being forgotten: it would be done on what
-    is about to be replaced, or to go. `rest` is told for how many seconds nothing would come of another look.
+    is about to be replaced, or to go. `rest` is called with the number of seconds in which another look
+    would find nothing.
     """
     began = erase.now(desk.connection)
     if rebuilds.running(desk.connection, "replace") or erase.at_work_since(desk.connection, began, desk.space_id):
@@ -260,7 +261,7 @@ def record(desk: ProcessorContext, events: Sequence[NewEvent]) -> list[NewEvent]
 
 
 def wake(desk: ProcessorContext) -> None:
-    """Tell the workers that something was recorded; where the queue is down, the sweeper finds it."""
+    """Wake the workers, since something was recorded; where the queue is down, the sweeper finds it."""
     from redis.exceptions import RedisError
 
     if desk.settings.redis_url is None:
@@ -274,7 +275,7 @@ def wake(desk: ProcessorContext) -> None:
 
 
 class ProcessorLoop:
-    """Lets processors look for work once a minute, one after the other, until told to stop."""
+    """Lets processors look for work once a minute, one after the other, until asked to stop."""
 
     def __init__(
         self,
