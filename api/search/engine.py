@@ -348,7 +348,7 @@ def _known(
         by_named=by_named,
         uses=len(said.ratings),
         usefulness=said.usefulness,
-        told=said.recalls,
+        recalled=said.recalls,
         reliability=said.reliability,
         pinned=said.pinned,
     )

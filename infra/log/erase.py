@@ -357,14 +357,14 @@ def naming(connection: Connection, space_id: int, keys: Sequence[str]) -> set[UU
     What was recalled holds nothing but ids, and stays.
     """
     where = (
-        "type <> ALL(%(told)s) AND (EXISTS (SELECT FROM jsonb_each_text(payload) f WHERE f.value = ANY(%(keys)s))"
+        "type <> ALL(%(excluded)s) AND (EXISTS (SELECT FROM jsonb_each_text(payload) f WHERE f.value = ANY(%(keys)s))"
         " OR type = ANY(%(comparing)s) AND EXISTS (SELECT FROM jsonb_path_query(payload, '$.**') f"
         " WHERE jsonb_typeof(f) = 'string' AND f #>> '{}' = ANY(%(keys)s)))"
     )
     if not keys:
         return set()
     excluded = [*observed(), "project.identified"]
-    return _ids(connection, where, space=space_id, told=excluded, comparing=comparing(), keys=list(keys))
+    return _ids(connection, where, space=space_id, excluded=excluded, comparing=comparing(), keys=list(keys))
 
 
 def reflecting(connection: Connection, space_id: int, memories: Sequence[str]) -> set[UUID]:

@@ -206,10 +206,10 @@ def _injected_in_sessions(desk: ProcessorContext, memories: list[str]) -> frozen
     if not memories:
         return frozenset()
     rows = desk.connection.execute(
-        "SELECT DISTINCT told->>'id' FROM memctl.events, jsonb_array_elements("
-        " CASE jsonb_typeof(payload->'memories') WHEN 'array' THEN payload->'memories' ELSE '[]' END) AS told"
+        "SELECT DISTINCT injected->>'id' FROM memctl.events, jsonb_array_elements("
+        " CASE jsonb_typeof(payload->'memories') WHEN 'array' THEN payload->'memories' ELSE '[]' END) AS injected"
         " WHERE space_id = %s AND type = 'memory.recalled' AND payload->'withheld' IS DISTINCT FROM 'true'"
-        " AND told->>'id' = ANY(%s)",
+        " AND injected->>'id' = ANY(%s)",
         [desk.space_id, memories],
     )
     return frozenset(row[0] for row in rows)
