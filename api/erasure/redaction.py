@@ -8,15 +8,15 @@ from uuid import UUID, uuid4
 
 import msgspec
 
-from memctl.api.write.event_writer import EventWriter
+from memctl.api.write.event_writer import IngestWriter
 from memctl.domain.events.erasure import Scope
 from memctl.domain.events.event import Event, NewEvent, Position
 from memctl.domain.events.skipping import Undecodable
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.backup.receipts import write_receipts
 from memctl.infra.database import Connection, advisory_lock, connect, outages
+from memctl.infra.event_writer import EventWriter
 from memctl.infra.log import erase
-from memctl.infra.log.append import append
 from memctl.infra.log.erase import Receipt
 from memctl.infra.log.mark import move_mark
 from memctl.infra.log.read import read_stretch
@@ -56,13 +56,14 @@ def redact_past(settings: Settings, *, dry: bool = False, tell: Callable[[str], 
     cut: Counter[str] = Counter()
     looked_at, changed = 0, 0
     with (
-        EventWriter(settings) as intake,
+        IngestWriter(settings) as intake,
         outages(),
         connect(settings.require("database_url"), name="memctl redact") as log,
         advisory_lock(log, LOCK) as mine,
     ):
         if not mine:
             raise RedactionAtWork
+        writer = EventWriter(log, settings)
         begun = open_redactions(log, settings.space)
         receipt = begun[0].id if begun else uuid4()
         upto = move_mark(log)
@@ -82,7 +83,7 @@ def redact_past(settings: Settings, *, dry: bool = False, tell: Callable[[str], 
                 erase.begin(log, intake.space_id, receipt, Scope(kind="rules"), "")
             changed += len(pairs)
             tell(f"{changed:,} of {looked_at:,} events hold what today's rules cut")
-            append(log, intake.space_id, [told for _, told in pairs])
+            writer.append([told for _, told in pairs])
             with nothing_rebuilt(log):
                 ids = {event.delivery_id for event, _ in pairs}
                 erase_round(log, intake.space_id, receipt, ids, only=[event.event_id for event, _ in pairs])
@@ -91,7 +92,7 @@ def redact_past(settings: Settings, *, dry: bool = False, tell: Callable[[str], 
             before = {each.id: len(each.erased) for each in begun}
             for id in before or [receipt]:
                 total = before.get(id, 0) + (changed if id == receipt else 0)
-                recorded(log, intake.space_id, id, Scope(kind="rules"), total, "")
+                recorded(writer, id, Scope(kind="rules"), total, "")
                 erase.finish(log, id, {"events": total, "cut": dict(cut) if id == receipt else {}})
             write_receipts(log, settings.data_dir)
             outbox.forget_unused(log, upto)

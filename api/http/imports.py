@@ -61,7 +61,7 @@ def routes(settings: Settings) -> APIRouter:
 
 
 def _imported(settings: Settings, store: Path, dry_run: bool) -> Response:
-    from memctl.api.write.event_writer import EventWriter
+    from memctl.api.write.event_writer import IngestWriter
 
     if not store.stat().st_size:
         raise NotALegacyStore(path="what was sent", why="nothing")
@@ -69,7 +69,7 @@ def _imported(settings: Settings, store: Path, dry_run: bool) -> Response:
         if dry_run:
             account, _ = account_of([store])
         else:
-            with EventWriter(settings) as intake:
+            with IngestWriter(settings) as intake:
                 account = import_stores(intake, [store])
                 intake.wake()
     except NotALegacyStore as problem:

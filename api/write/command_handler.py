@@ -17,7 +17,7 @@ from memctl.api.queries.context import session_here, session_of
 from memctl.api.reading.caller import CALLER, Forbidden, drawn
 from memctl.api.reading.places import limits_of
 from memctl.api.reading.reader import Reader, Readers, reader_of
-from memctl.api.write.event_writer import EventWriter
+from memctl.api.write.event_writer import IngestWriter
 from memctl.api.write.remote_ingest import confined
 from memctl.domain.events.command import Command, KeyReused, Kind, commands, read_command
 from memctl.domain.events.event import Event, Micros, NewEvent, Payload, Position
@@ -25,7 +25,6 @@ from memctl.domain.events.observations import event_id_of
 from memctl.domain.support.errors import MemctlError
 from memctl.domain.support.location import normalise
 from memctl.infra.database import Connection, DatabaseUnavailable, outages
-from memctl.infra.log.append import append
 from memctl.infra.log.read import read_events, read_stream
 from memctl.infra.settings import Settings
 
@@ -64,7 +63,7 @@ class CommandHandler:
     def __init__(self, settings: Settings, readers: Readers) -> None:
         self.settings = settings
         self._readers = readers
-        self._intake: EventWriter | None = None
+        self._intake: IngestWriter | None = None
         self._lock = threading.Lock()
 
     def carry_out(self, name: str, body: bytes, key: str) -> Done:
@@ -139,9 +138,9 @@ class CommandHandler:
             self._intake.close()
             self._intake = None
 
-    def _opened(self) -> EventWriter:
+    def _opened(self) -> IngestWriter:
         if self._intake is None:
-            self._intake = EventWriter(self.settings)
+            self._intake = IngestWriter(self.settings)
         return self._intake
 
     def _with_whole_ids(self, asked: Command) -> Command:
@@ -203,7 +202,7 @@ class CommandHandler:
                 if not _repeated(before.payload, prepared.payload, meant):
                     raise KeyReused
                 return _done(before, before.position, "duplicate")
-            (appended,) = append(connection, space_id, [prepared])
+            (appended,) = intake.append([prepared])
             if appended.status == "new":
                 self._still_there(connection, asked)
         intake.wake()

@@ -14,7 +14,7 @@ from typing import Any, cast, get_args
 
 import msgspec
 
-from memctl.api.write.event_writer import OUTAGES, EventWriter, Recording
+from memctl.api.write.event_writer import OUTAGES, IngestWriter, Recording
 from memctl.api.write.transcripts import TranscriptReader
 from memctl.domain.events.event import Micros, NewEvent
 from memctl.domain.events.observations import Agent
@@ -56,7 +56,7 @@ class Committer(threading.Thread):
         settings: Settings,
         loop: asyncio.AbstractEventLoop,
         reader: TranscriptReader | None = None,
-        open_intake: Callable[[Settings], Recording] = EventWriter,
+        open_intake: Callable[[Settings], Recording] = IngestWriter,
     ) -> None:
         """`reader` gets to read the transcripts that deliveries name, once these are durable."""
         super().__init__(name="committer", daemon=True)

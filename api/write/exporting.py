@@ -18,7 +18,7 @@ import msgspec
 
 from memctl.api.reading.places import places_of
 from memctl.api.reading.reader import reader_of
-from memctl.api.write.event_writer import EventWriter
+from memctl.api.write.event_writer import IngestWriter
 from memctl.api.write.ingest import Account, BadLine
 from memctl.domain.events.event import Micros, NewEvent, decode_payload
 from memctl.domain.support.errors import MemctlError
@@ -137,7 +137,7 @@ def is_export(file: Path) -> bool:
         return False
 
 
-def import_export(intake: EventWriter, file: Path) -> Account:
+def import_export(intake: IngestWriter, file: Path) -> Account:
     """Append what an export holds; what is there already is a duplicate, what was forgotten stays so.
 
     The file is read to its end first: one that was cut off or changed is refused. Ids of other events within a payload
@@ -186,7 +186,7 @@ def _links(file: Path) -> _Links:
     return _Links(delivery_of, citing)
 
 
-def _kept_out(intake: EventWriter, file: Path, links: _Links) -> set[int]:
+def _kept_out(intake: IngestWriter, file: Path, links: _Links) -> set[int]:
     """Numbers of the lines that rest on what is not to come in where only the file tells so: they cite what lies under
     a tombstone and was never told here, or each other, in any order. (What cites what is gone here, an append knows.)
     """
@@ -256,7 +256,7 @@ def _batches(
         yield batch
 
 
-def _put(intake: EventWriter, batch: list[NewEvent], account: Account) -> None:
+def _put(intake: IngestWriter, batch: list[NewEvent], account: Account) -> None:
     if not batch:
         return
     done = intake.record(batch)

@@ -19,7 +19,7 @@ from memctl.api.reading.caller import CALLER
 from memctl.api.reading.pages import rows_unseen
 from memctl.api.reading.places import limits_of, locations_told
 from memctl.api.reading.reader import Reader, Readers
-from memctl.api.write.event_writer import EventWriter, Recorded
+from memctl.api.write.event_writer import IngestWriter, Recorded
 from memctl.domain.events import observations
 from memctl.domain.events.event import (
     FutureSchemaVersion,
@@ -172,7 +172,7 @@ class RemoteIngest:
     def __init__(self, settings: Settings, readers: Readers) -> None:
         self._settings = settings
         self._readers = readers
-        self._intake: EventWriter | None = None
+        self._intake: IngestWriter | None = None
         self._lock = threading.Lock()
 
     def take(self, body: bytes) -> Recorded:
@@ -199,7 +199,7 @@ class RemoteIngest:
 
     def _kept(self, events: list[NewEvent]) -> Recorded:
         if self._intake is None:
-            self._intake = EventWriter(self._settings, identify=False)
+            self._intake = IngestWriter(self._settings, identify=False)
         prepared: Prepared = self._intake.prepare(events)
         return msgspec.structs.replace(self._intake.write_rest(prepared), log=self._intake.installation)
 

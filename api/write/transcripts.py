@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from memctl.api.write.event_writer import OUTAGES, EventWriter, Recording
+from memctl.api.write.event_writer import OUTAGES, IngestWriter, Recording
 from memctl.api.write.ingest import ingest
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.hooks.capture_policy import CapturePolicy
@@ -46,7 +46,7 @@ class TranscriptReader(threading.Thread):
     door ends, the next hook of that session or the next session's start asks for again.
     """
 
-    def __init__(self, settings: Settings, open_intake: Callable[[Settings], Recording] = EventWriter) -> None:
+    def __init__(self, settings: Settings, open_intake: Callable[[Settings], Recording] = IngestWriter) -> None:
         super().__init__(name="transcripts", daemon=True)
         self._settings = settings
         self._open_intake = open_intake

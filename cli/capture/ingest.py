@@ -57,7 +57,7 @@ def ingest(
     """
     if from_stdin:  # alone, or with --agent and --event, it never comes here: see `memctl.infra.hook`
         raise click.UsageError("--stdin takes one hook payload, --agent and --event, and nothing else")
-    from memctl.api.write.event_writer import EventWriter
+    from memctl.api.write.event_writer import IngestWriter
     from memctl.api.write.ingest import Account
     from memctl.api.write.ingest import follow as follow_files
     from memctl.infra.hooks.capture_policy import CapturePolicy
@@ -89,7 +89,7 @@ def ingest(
             click.echo(f"no sessions{f' of {agent}' if agent else ''} found{where}", err=True)
         raise click.exceptions.Exit(3)
     account = Account()
-    with EventWriter(load_settings()) as intake:
+    with IngestWriter(load_settings()) as intake:
         silence = None if again else CapturePolicy(intake.settings)
         try:
             _with_progress(intake, files, again, account, silence)

@@ -47,7 +47,6 @@ def consolidate(preview: bool, force: bool, undo: str | None, log_: bool, limit:
         _log(limit, as_json)
         return
     from memctl.workers.processors import consolidator
-    from memctl.workers.processors.runner import wake
 
     with _desk() as desk:
         if preview:
@@ -55,7 +54,7 @@ def consolidate(preview: bool, force: bool, undo: str | None, log_: bool, limit:
         else:
             plan, recorded = consolidator.consolidate(desk, force=force)
             if recorded:
-                wake(desk)
+                desk.writer.wake()
     if as_json:
         print_json({"memories": plan.of, "changed": plan.changed, "changes": [_shown(each) for each in plan.changes]})
         return
@@ -205,11 +204,11 @@ def _anchor(desk: ProcessorContext, project: str) -> str:
 
 
 def _run(desk: ProcessorContext, processor: Processor) -> int:
-    from memctl.workers.processors.runner import process, wake
+    from memctl.workers.processors.runner import process
 
     count = process(desk, processor)
     if count:
-        wake(desk)
+        desk.writer.wake()
     return count
 
 

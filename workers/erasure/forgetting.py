@@ -26,9 +26,9 @@ from memctl.domain.events.event import Micros, NewEvent, Position, derived_id
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.backup.receipts import write_receipts
 from memctl.infra.database import Connection, outages
+from memctl.infra.event_writer import EventWriter
 from memctl.infra.hooks.spool import Delivery, read_spooled
 from memctl.infra.log import erase
-from memctl.infra.log.append import append
 from memctl.infra.log.erase import Receipt, SoFar
 from memctl.infra.log.mark import move_mark, position_at
 from memctl.infra.readmodels import dead_letters, generations
@@ -327,7 +327,7 @@ def _carry_out(
             counts[each.read_model, "changed"] += each.changed
     # What waits on disk is new, and meets the tombstones where it is not.
     spooled += 0 if plan.scope.rule else _spool_without(settings.data_dir / "spool", plan)
-    recorded(connection, space_id, receipt, plan.scope, types.total(), reason)
+    recorded(EventWriter(connection, settings), receipt, plan.scope, types.total(), reason)
     # Nothing shows which points went in earlier rounds: all that is queued by now is waited for.
     _await_vectors(settings, connection, qdrant, None if plan.begun else points)
     probe = Probe(probing.ids_of(gone), words, tuple(points))
@@ -479,7 +479,7 @@ def _space_name(connection: Connection, space_id: int) -> str:
 # --- beside the log ---
 
 
-def recorded(connection: Connection, space_id: int, receipt: UUID, scope: Scope, events: int, reason: str) -> None:
+def recorded(writer: EventWriter, receipt: UUID, scope: Scope, events: int, reason: str) -> None:
     """Record in the log that something was erased under a receipt; twice is once."""
     event = NewEvent(
         stream=f"erased/{receipt}",
@@ -490,8 +490,8 @@ def recorded(connection: Connection, space_id: int, receipt: UUID, scope: Scope,
         dedupe_key=f"erased:{receipt}",
         actor="user",
     )
-    append(connection, space_id, [event])
-    move_mark(connection)
+    writer.append([event])
+    move_mark(writer.connection)
 
 
 def _spool_without(folder: Path, plan: Plan) -> int:
