@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from memctl.cli.output import tell
+from memctl.cli.output import notice
 from memctl.domain.support.errors import MemctlError
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def running() -> Client:
     def wait(why: NotYet) -> None:
         """Until it is built, by looking again; a job of another number means that the one before is no more."""
         if not waiting:
-            tell(f"building memory as of {as_of}; this may take as long as a replay")
+            notice(f"building memory as of {as_of}; this may take as long as a replay")
         elif why.job != waiting[0].job:
             with Client.of(settings) as asking:
                 job = asking.job(waiting[0].job)

@@ -66,7 +66,7 @@ def when(iso: str | None, now: datetime | None = None) -> str:
     return f"{at:%Y-%m-%d}"
 
 
-def tell(message: str) -> None:
+def notice(message: str) -> None:
     """A message for people, to stderr."""
     click.echo(safe(message), err=True)
 

@@ -109,8 +109,8 @@ def _for_error(reader: Reader, payload: dict[str, Any], places: Places) -> list[
             continue
         fix = hit.solution.get("description") or hit.solution.get("approach") or ""
         files = ", ".join(hit.solution.get("files", [])[:5])
-        told = f"{hit.last_seen:%Y-%m-%d} {quoted(hit.message, 200)}. What fixed it: {quoted(fix, TEXT)}"
-        return [_line(f"{told} in {quoted(files, 200)}" if files else told, hit.id, hit.score)]
+        message = f"{hit.last_seen:%Y-%m-%d} {quoted(hit.message, 200)}. What fixed it: {quoted(fix, TEXT)}"
+        return [_line(f"{message} in {quoted(files, 200)}" if files else message, hit.id, hit.score)]
     return []
 
 
@@ -158,11 +158,11 @@ def _for_start(reader: Reader, stream: str, places: Places) -> list[Line]:
     return lines
 
 
-def _overview(reader: Reader, places: Places, told: set[str]) -> list[Line]:
+def _overview(reader: Reader, places: Places, shown: set[str]) -> list[Line]:
     """What is sure of the project beside the claims that are told already."""
     lines = []
     for row in queries.memories(reader, places, kind="project", limit=1).items:
-        kept = "; ".join(line for line in row["text"].split("\n") if line not in told)
+        kept = "; ".join(line for line in row["text"].split("\n") if line not in shown)
         lines.append(_line(f"{row['last_at'][:10]} {quoted(kept, TEXT)}", row["id"]))
     return lines
 
@@ -174,42 +174,42 @@ def _day_of(section: dict[str, Any]) -> str:
 def _for_the_rest(reader: Reader, stream: str) -> list[Line]:
     """What must survive a compaction: the work in hand, what is settled, what is open, what still fails."""
     row = one(reader, projection_named("working_memory"), stream)
-    told = survivors(row) if row is not None else []
-    return [(f"{_clock(at)} {text}", RecalledMemory(stream, 1.0)) for at, text in told]
+    lines = survivors(row) if row is not None else []
+    return [(f"{_clock(at)} {text}", RecalledMemory(stream, 1.0)) for at, text in lines]
 
 
 def survivors(row: WorkingMemory) -> list[tuple[int, str]]:
     """What of a session its agent has to know again, each with the moment (microseconds) it was so."""
-    told: list[tuple[int, str]] = []
+    lines: list[tuple[int, str]] = []
     if row.task_description and row.task_status == "open":
-        told.append((row.task_started_at, f"task: {quoted(row.task_description, TEXT)}"))
+        lines.append((row.task_started_at, f"task: {quoted(row.task_description, TEXT)}"))
     if row.last_prompt and row.last_prompt != row.task_description:
-        told.append((row.updated_at, f"the user's last words: {quoted(row.last_prompt, TEXT)}"))
+        lines.append((row.updated_at, f"the user's last words: {quoted(row.last_prompt, TEXT)}"))
     if row.pending or row.current_step:
         steps = "; ".join(filter(None, (row.current_step, *row.pending[:8])))
-        told.append((row.updated_at, f"steps still to do: {quoted(steps, TEXT)}"))
-    told += [(each.at, f"decided: {quoted(each.text, 300)}") for each in row.decisions[-5:]]
-    told += [(each.at, f"{each.status} hypothesis: {quoted(each.text, 300)}") for each in row.hypotheses[-3:]]
-    told += [(each.at, f"found out: {quoted(each.text, 300)}") for each in row.discoveries[-5:]]
+        lines.append((row.updated_at, f"steps still to do: {quoted(steps, TEXT)}"))
+    lines += [(each.at, f"decided: {quoted(each.text, 300)}") for each in row.decisions[-5:]]
+    lines += [(each.at, f"{each.status} hypothesis: {quoted(each.text, 300)}") for each in row.hypotheses[-3:]]
+    lines += [(each.at, f"found out: {quoted(each.text, 300)}") for each in row.discoveries[-5:]]
     for each in row.errors[-3:]:
         if not each.resolution:
             where = f" at {quoted(each.command, 120)}" if each.command else ""
-            told.append((each.at, f"still failing: {quoted(each.message, 300)}{where}"))
+            lines.append((each.at, f"still failing: {quoted(each.message, 300)}{where}"))
     files = [each.path for each in row.files if each.state in ("edited", "created")][-10:]
     if files:
-        told.append((row.updated_at, f"files changed: {quoted(', '.join(files), TEXT)}"))
-    return told
+        lines.append((row.updated_at, f"files changed: {quoted(', '.join(files), TEXT)}"))
+    return lines
 
 
 def _clock(at: int) -> str:
     return f"{datetime.fromtimestamp(at / 1e6, UTC):%Y-%m-%d %H:%M}Z"
 
 
-def _line(told: str, id: str, score: float = 1.0, class_: str = "", *, memory: str = "") -> Line:
+def _line(text: str, id: str, score: float = 1.0, class_: str = "", *, memory: str = "") -> Line:
     """`id` is what an agent may ask after; `memory` the memory that is made of it, where that is another: it counts as
     told."""
     sure = f"{class_}; " if class_ else ""
-    return f"{told} ({sure}id {id})", RecalledMemory(memory or id, round(score, 3))
+    return f"{text} ({sure}id {id})", RecalledMemory(memory or id, round(score, 3))
 
 
 def block(heading: str, lines: Sequence[Line]) -> Injection:

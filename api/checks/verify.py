@@ -88,7 +88,7 @@ class Verification:
     def _looked_at(self, checks: Callable[[Connection], Iterator[Check]]) -> Iterator[Check]:
         """The checks of a part; what is left of them once more where the connection was lost, or a gap is found in read
         models that gave way to others meanwhile: neither tells anything of what is stored."""
-        told: set[str] = set()
+        reported: set[str] = set()
         for left in reversed(range(LOOKS)):
             try:
                 with self._connection() as connection:
@@ -96,8 +96,8 @@ class Verification:
                     for one in checks(connection):
                         if one.result == "gap" and left and _live(connection) != live:
                             break
-                        if one.name not in told:
-                            told.add(one.name)
+                        if one.name not in reported:
+                            reported.add(one.name)
                             yield one
                     else:
                         return
@@ -255,8 +255,8 @@ class Verification:
         )
         models = vector_models.models(connection)
         if (made := outbox.filling(connection, live.stage2)) is not None:
-            told = f"of {made.model}: {made.waiting:,} of {number(made.points, 'point')} to embed"
-            yield check("vectors", "model to come", told, waiting=made.waiting)
+            detail = f"of {made.model}: {made.waiting:,} of {number(made.points, 'point')} to embed"
+            yield check("vectors", "model to come", detail, waiting=made.waiting)
         url = self.settings.require("qdrant_url")
         client = store.connect(url, self.settings.qdrant_api_key)
         try:

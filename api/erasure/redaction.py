@@ -46,7 +46,7 @@ class Redacted(msgspec.Struct, frozen=True, kw_only=True):
     receipt: UUID | None = None
 
 
-def redact_past(settings: Settings, *, dry: bool = False, tell: Callable[[str], None] = lambda _: None) -> Redacted:
+def redact_past(settings: Settings, *, dry: bool = False, notify: Callable[[str], None] = lambda _: None) -> Redacted:
     """Redact every event of the space by the rules of today.
 
     What changes is told anew beside what is stored, as a variant of it, and only then is that emptied and folded
@@ -68,12 +68,12 @@ def redact_past(settings: Settings, *, dry: bool = False, tell: Callable[[str], 
         upto = move_mark(log)
         for events in _pages(log, upto, intake.space_id):
             looked_at += len(events)
-            prepared = intake.prepare([_told(event) for event in events])
+            prepared = intake.prepare([_as_recorded(event) for event in events])
             cut.update(prepared.redactions)
             pairs = [
-                (event, told)
-                for event, told in zip(events, prepared.events, strict=True)
-                if (told.payload, told.location) != (event.payload, event.location)
+                (event, redacted)
+                for event, redacted in zip(events, prepared.events, strict=True)
+                if (redacted.payload, redacted.location) != (event.payload, event.location)
             ]
             if not pairs or dry:
                 changed += len(pairs)
@@ -81,8 +81,8 @@ def redact_past(settings: Settings, *, dry: bool = False, tell: Callable[[str], 
             if not changed:
                 erase.begin(log, intake.space_id, receipt, Scope(kind="rules"), "")
             changed += len(pairs)
-            tell(f"{changed:,} of {looked_at:,} events hold what today's rules cut")
-            append(log, intake.space_id, [told for _, told in pairs])
+            notify(f"{changed:,} of {looked_at:,} events hold what today's rules cut")
+            append(log, intake.space_id, [redacted for _, redacted in pairs])
             with nothing_rebuilt(log):
                 ids = {event.delivery_id for event, _ in pairs}
                 erase_round(log, intake.space_id, receipt, ids, only=[event.event_id for event, _ in pairs])
@@ -116,7 +116,7 @@ def _pages(connection: Connection, upto: Position, space_id: int) -> Iterator[li
         ]
 
 
-def _told(event: Event) -> NewEvent:
+def _as_recorded(event: Event) -> NewEvent:
     """The event as it came to the log; a variant under the key that it was a variant of."""
     key = event.dedupe_key if event.variant_of is None else event.dedupe_key.removesuffix(f"#{event.event_id}")
     return NewEvent(

@@ -84,8 +84,8 @@ class _Vectors:
 
     def embed(self, text: str, memory_action: str) -> list[float]:
         vector = self._known[text] if memory_action == "add" else self._embedder.embed_query(text)
-        told: list[float] = vector.tolist()
-        return told
+        values: list[float] = vector.tolist()
+        return values
 
     def embed_batch(self, texts: Sequence[str], memory_action: str) -> list[list[float]]:
         return [self.embed(text, memory_action) for text in texts]

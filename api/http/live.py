@@ -90,7 +90,7 @@ def caught_up(readers: Readers) -> Callable[..., Awaitable[None]]:
                 pause = min(1.5 * pause, LOOK_SELDOM_S)
         finally:
             waiting_now -= 1
-        request.state.told = [
+        request.state.added_headers = [
             (b"memctl-position", str(reached).encode()),
             (b"memctl-dense-waiting", str(dense).encode()),
         ]
@@ -114,7 +114,7 @@ class AddedHeaders:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def sending(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message["headers"] = [*message.get("headers", ()), *scope.get("state", {}).get("told", ())]
+                message["headers"] = [*message.get("headers", ()), *scope.get("state", {}).get("added_headers", ())]
             await send(message)
 
         await self._app(scope, receive, sending if scope["type"] == "http" else send)
@@ -203,11 +203,11 @@ class _Looking:
 
     async def at(self, look: Callable[[Reader], Any]) -> AsyncIterator[Any]:
         """What `look` sees, again and again, and a beat now and then."""
-        told = time.monotonic()
+        last_beat = time.monotonic()
         while await self._request.state.still_admitted():
             yield await run_in_threadpool(self._readers.read, look)
-            if time.monotonic() - told > BEAT_S:
-                told = time.monotonic()
+            if time.monotonic() - last_beat > BEAT_S:
+                last_beat = time.monotonic()
                 yield _BEAT
             await asyncio.sleep(TAIL_EVERY_S)
 

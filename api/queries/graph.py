@@ -168,10 +168,10 @@ def _edges(reader: Reader, places: Places, nodes: Sequence[str]) -> dict[str, li
     _add_relations(reader, places, weights)
     _add_entities(reader, places, weights)
     labels = _labels(reader, {other for edges in weights.values() for _, other in edges})
-    return {node: _told(edges, labels) for node, edges in weights.items()}
+    return {node: _heaviest(edges, labels) for node, edges in weights.items()}
 
 
-def _told(edges: dict[tuple[str, str], float], labels: dict[str, str]) -> list[Edge]:
+def _heaviest(edges: dict[tuple[str, str], float], labels: dict[str, str]) -> list[Edge]:
     """The heaviest edges; those that look alike (a file in several clones) told once, by their heaviest."""
     alike: dict[tuple[str, str], tuple[str, float]] = {}
     for (relation, other), weight in sorted(edges.items(), key=lambda e: (-e[1], e[0])):

@@ -14,7 +14,7 @@ from memctl.api.reading.reader import Reader
 GUIDING = frozenset(("episode", "bug_pattern", "strategy"))
 """Kinds of memories that guidance is made of."""
 
-MOST_TOLD = 10
+MOST_RECALLED = 10
 """Memories that were told most often."""
 
 _RETIRED = "(jsonb_typeof(row->'retired') IS NOT DISTINCT FROM 'object' AND row->'retired'->>'back' IS NULL)"
@@ -116,7 +116,7 @@ def changes(reader: Reader) -> list[Changes]:
     return [Changes(*row) for row in rows]
 
 
-def most_told(reader: Reader) -> list[dict[str, Any]]:
+def most_recalled(reader: Reader) -> list[dict[str, Any]]:
     """The memories that were told in most pieces of work, without their words: who operates memctl may ask, too."""
     rows = reader.connection.execute(
         sql.SQL(
@@ -124,6 +124,6 @@ def most_told(reader: Reader) -> list[dict[str, Any]]:
             " ON m.space_id = r.space_id AND m.key = r.key"
             " WHERE r.space_id = %s AND (r.row->>'recalls')::bigint > 0 ORDER BY 3 DESC, 1 LIMIT %s"
         ).format(table_of(reader, projection_named("regard")), table_of(reader, projection_named("memories"))),
-        [reader.space_id, MOST_TOLD],
+        [reader.space_id, MOST_RECALLED],
     ).fetchall()
     return [dict(zip(("id", "kind", "recalls"), row, strict=True)) for row in rows]

@@ -93,8 +93,8 @@ def memories(
     rows, after = page(reader, p, "occurred_at", conditions, limit=limit, cursor=cursor)
     said = regards(reader, [keyed.key for keyed in rows])
     apart = standings(reader, [keyed.row for keyed in rows])
-    told = [keyed for keyed in rows if keyed.key not in said or not said[keyed.key].rejected]
-    items = with_evidence(reader, [keyed for keyed in told if keyed.key not in apart or apart[keyed.key].listed])
+    remaining = [keyed for keyed in rows if keyed.key not in said or not said[keyed.key].rejected]
+    items = with_evidence(reader, [keyed for keyed in remaining if keyed.key not in apart or apart[keyed.key].listed])
     for item in items:
         item["pinned"] = item["id"] in said and said[item["id"]].pinned
         item["superseded_by"] = apart[item["id"]].successor if item["id"] in apart else ""
@@ -212,11 +212,11 @@ def event(reader: Reader, wanted: str) -> dict[str, Any]:
         raise NotFound(id=wanted)  # a variant may have been told elsewhere than what is told under its key
     if found is None:
         raise NotFound(f"what event {wanted} said was erased", id=wanted, hint="It stays so; only its place is left.")
-    told = reader.connection.execute(
+    counted = reader.connection.execute(
         "SELECT count(*) FROM memctl.events WHERE space_id = %s AND (event_id = %s OR variant_of = %s)",
         [reader.space_id, row[0], row[0]],
     ).fetchone()
-    assert told is not None
+    assert counted is not None
     return {
         "id": str(found.event_id),
         "delivery_id": str(found.delivery_id),
@@ -228,7 +228,7 @@ def event(reader: Reader, wanted: str) -> dict[str, Any]:
         "occurred_at": iso(moment(found.occurred_at)),
         "recorded_at": iso(moment(found.recorded_at)),
         "source": msgspec.to_builtins(origin_of(found)),
-        "variants": told[0],
+        "variants": counted[0],
         "sources": [str(source) for source in found.sources],
         "payload": msgspec.to_builtins(found.payload),
     }
@@ -359,6 +359,6 @@ def _only_one(wanted: str, found: Sequence[tuple[str, str]]) -> tuple[str, str]:
     if not found:
         raise NotFound(id=wanted)
     if len(found) > 1:
-        told = [f"{kind} {key}".strip() for kind, key in found[:_MOST_LIKE_IT]]
-        raise Ambiguous(id=wanted, candidates=", ".join(told))
+        names = [f"{kind} {key}".strip() for kind, key in found[:_MOST_LIKE_IT]]
+        raise Ambiguous(id=wanted, candidates=", ".join(names))
     return found[0]

@@ -55,7 +55,7 @@ def counts(reader: Reader, places: Places) -> dict[str, Any]:
             "learnt": [msgspec.structs.asdict(each) for each in learning.learnt(reader)],
             "consolidation": [msgspec.structs.asdict(each) for each in learning.changes(reader)],
             "processors": [msgspec.structs.asdict(each) for each in processing.standings(connection, space)],
-            "most_told": learning.most_told(reader),
+            "most_told": learning.most_recalled(reader),
         },
         "read_models": models,
         "events": {"total": by_type.total(), "by_type": dict(sorted(by_type.items()))},

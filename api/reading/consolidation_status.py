@@ -56,15 +56,15 @@ def _standing(memory: Memory, row: Consolidated) -> ConsolidationStatus:
 
 def without_repeats(ids: Iterable[str], found: Mapping[str, ConsolidationStatus]) -> list[str]:
     """The ids in their order, without what was pruned, and of memories that are told as one only the first."""
-    told: set[str] = set()
+    seen: set[str] = set()
     kept = []
     for id in ids:
         apart = found.get(id)
         if apart is not None and apart.pruned:
             continue
         one = apart.told_as if apart is not None else id
-        if one not in told:
-            told.add(one)
+        if one not in seen:
+            seen.add(one)
             kept.append(id)
     return kept
 

@@ -64,14 +64,14 @@ def visible(reader: Reader, row: Any) -> bool:
     limits = limits_of(reader)
     if limits is None:
         return True
-    told = locations_told(row)
-    if told is None:
+    named = locations_of_row(row)
+    if named is None:
         return isinstance(row, MemoryFeedback | ProjectWords)
     # A list that is full may have pushed out what was met elsewhere.
-    return bool(told) and len(told) < LOCATIONS and limits.locations.issuperset(told)
+    return bool(named) and len(named) < LOCATIONS and limits.locations.issuperset(named)
 
 
-def locations_told(row: Any) -> set[str] | None:
+def locations_of_row(row: Any) -> set[str] | None:
     """Every location that a row tells of; None for a row of a kind that tells of none."""
     if not (hasattr(row, "location") or hasattr(row, "locations")):
         return None

@@ -176,7 +176,7 @@ class Engine:
             intent=ranking.meant.intent,
             profile=asked.profile,
             degraded=ranking.degraded,
-            results=_told(reader, asked, ranking),
+            results=_results(reader, asked, ranking),
             took_ms=round((time.perf_counter() - began) * 1000, 1),
         )
 
@@ -276,8 +276,8 @@ def _chosen(
     rows = {id: row for id, row in rows.items() if asked.takes(row) and (id not in said or not said[id].rejected)}
     apart = corpus.standings(rows.values())
     # Of memories that are told as one, the one that the question meets best.
-    told = without_repeats((c.id for c in worth if c.id in rows), apart)
-    rows = {id: rows[id] for id in told}
+    kept = without_repeats((c.id for c in worth if c.id in rows), apart)
+    rows = {id: rows[id] for id in kept}
     doubtful = stale | {id for id in rows if id in apart and apart[id].doubtful}
     by_named = said_by_named(asked.query[:_LONGEST], {id: row.text for id, row in rows.items() if row.kind == "turn"})
     known = [
@@ -300,13 +300,13 @@ def profile_of(name: str) -> Profile:
 
 def _distinct(worth: Iterable[Candidate], rows: Mapping[str, Memory]) -> Iterator[tuple[Candidate, Memory]]:
     """The candidates whose memories are there; a claim of several worktrees of a project is one to who asks."""
-    told: set[str] = set()
+    texts: set[str] = set()
     for candidate in worth:
         row = rows.get(candidate.id)
-        if row is None or row.text in told:
+        if row is None or row.text in texts:
             continue
         if row.kind == "knowledge":
-            told.add(row.text)
+            texts.add(row.text)
         yield candidate, row
 
 
@@ -362,7 +362,7 @@ def _overlap(a: frozenset[str], b: frozenset[str]) -> float:
     return len(a & b) / len(a | b) if a or b else 0.0
 
 
-def _told(reader: Reader, asked: Question, ranking: Ranking) -> list[Found]:
+def _results(reader: Reader, asked: Question, ranking: Ranking) -> list[Found]:
     rows, chosen = ranking.rows, ranking.chosen
     events = events_of(reader, [span for each, _ in chosen for span in rows[each.id].evidence])
     found = []
@@ -462,12 +462,12 @@ def _why(scored: Scored, row: Memory, meant: Understood) -> str:
 
 
 def _said_of(standing: RankingFeatures) -> list[str]:
-    told = ["pinned"] if standing.pinned else []
+    reasons = ["pinned"] if standing.pinned else []
     if standing.uses:
-        told.append(f"rated {standing.usefulness:.2f}")
+        reasons.append(f"rated {standing.usefulness:.2f}")
     elif standing.reliability < _UNSAID.reliability and not standing.confirmed:
-        told.append(f"work that was told it ended badly ({standing.reliability:.2f})")
-    return told
+        reasons.append(f"work that was given it ended badly ({standing.reliability:.2f})")
+    return reasons
 
 
 def _explained(scored: Scored) -> dict[str, Any]:

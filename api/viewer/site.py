@@ -141,8 +141,8 @@ async def not_there(request: Request, why: Exception) -> Response:
     """No such path: told as a page to a browser, as a problem document to whoever else asks."""
     if request.url.path.startswith("/v1") or "text/html" not in request.headers.get("accept", ""):
         return await of_http(request, why)
-    told = "There is no such page here."
-    return _html(render.page("refused.html", title="Not Found", told=told, hint="", at=""), 404)
+    message = "There is no such page here."
+    return _html(render.page("refused.html", title="Not Found", told=message, hint="", at=""), 404)
 
 
 def _html(text: str, status: int = 200) -> HTMLResponse:
@@ -284,8 +284,8 @@ class _Pages:
             places = places_of(reader, project)
             if not text:
                 return {"q": "", "answer": bugs.known(reader, places, limit=40)}
-            told = self._engine.bugs_like(reader, text, places)
-            return {"q": text, "answer": bugs.bugs(reader, text, places, told=told, limit=20)}
+            chances = self._engine.bugs_like(reader, text, places)
+            return {"q": text, "answer": bugs.bugs(reader, text, places, chances=chances, limit=20)}
 
         return render.page("bugs.html", **self._readers.read(look), at="bugs", project=project)
 
@@ -377,8 +377,8 @@ def _places(reader: Reader, request: Request) -> Places:
 
 
 def _number(request: Request, name: str) -> int:
-    told = request.query_params.get(name, "")
-    return int(told) if told.isascii() and told.isdigit() and len(told) < 16 else 0
+    value = request.query_params.get(name, "")
+    return int(value) if value.isascii() and value.isdigit() and len(value) < 16 else 0
 
 
 def _days(reader: Reader, places: Places) -> dict[date, int]:

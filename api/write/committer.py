@@ -120,7 +120,7 @@ class Committer(threading.Thread):
         while self._commit_next():
             pass
         self._drop_intake()
-        self._tell(self.ended.set)
+        self._schedule(self.ended.set)
 
     def _commit_next(self) -> bool:
         """Commit what waits, or else what comes next. False at the end."""
@@ -161,7 +161,7 @@ class Committer(threading.Thread):
             self._away = False
             log.warning("deliveries are kept again")
         for waiting, answer in zip(group, answers, strict=True):
-            self._tell(_settle, waiting.answer, answer)
+            self._schedule(_settle, waiting.answer, answer)
         return True
 
     def _record(self, deliveries: Sequence[Delivery]) -> list[Answer]:
@@ -192,9 +192,9 @@ class Committer(threading.Thread):
 
     def _answer_all(self, group: Sequence[Waiting], answer: Answer) -> None:
         for waiting in group:
-            self._tell(_settle, waiting.answer, answer)
+            self._schedule(_settle, waiting.answer, answer)
 
-    def _tell(self, call: Callable[..., None], *arguments: object) -> None:
+    def _schedule(self, call: Callable[..., None], *arguments: object) -> None:
         with contextlib.suppress(RuntimeError):  # the loop has ended: nobody waits any more
             self._loop.call_soon_threadsafe(call, *arguments)
 

@@ -151,9 +151,9 @@ def import_export(intake: EventWriter, file: Path) -> Account:
     account.lines, account.read_bytes = 2, file.stat().st_size
     account.ignored["head and end"] = 2
     for batch in _batches(file, links, account):
-        told = [event for number, _, event in batch if number not in out]
-        account.forgotten += len(batch) - len(told)
-        _put(intake, told, account)
+        kept = [event for number, _, event in batch if number not in out]
+        account.forgotten += len(batch) - len(kept)
+        _put(intake, kept, account)
     return account
 
 
@@ -177,11 +177,11 @@ def _links(file: Path) -> _Links:
     found: list[tuple[int, UUID, tuple[UUID, ...]]] = []
     for number, line in _lines_of(file):
         with contextlib.suppress(msgspec.MsgspecError):  # which is told as the line is taken
-            told = msgspec.json.decode(line, type=Line)
-            if told.variant_of is not None:
-                delivery_of[told.id] = told.variant_of
-            if told.sources:
-                found.append((number, told.variant_of or told.id, told.sources))
+            entry = msgspec.json.decode(line, type=Line)
+            if entry.variant_of is not None:
+                delivery_of[entry.id] = entry.variant_of
+            if entry.sources:
+                found.append((number, entry.variant_of or entry.id, entry.sources))
     citing = [_Citing(number, id, frozenset(delivery_of.get(each, each) for each in on)) for number, id, on in found]
     return _Links(delivery_of, citing)
 
@@ -194,11 +194,11 @@ def _kept_out(intake: EventWriter, file: Path, links: _Links) -> set[int]:
         return set()
     cited = frozenset[UUID]().union(*(each.rests_on for each in links.citing))
     here = set(gone(intake.connection, intake.space_id, cited))
-    told: dict[UUID, int] = dict.fromkeys(cited - here, 0)
+    counts: dict[UUID, int] = dict.fromkeys(cited - here, 0)
     """How many tellings of what is cited come in."""
     under: set[UUID] = set()
     out: set[int] = set()
-    for batch in _batches(file, links, Account(), told):
+    for batch in _batches(file, links, Account(), counts):
         events = intake.prepare([event for _, _, event in batch]).events
         forgotten = erase.forgotten(intake.connection, intake.space_id, events)
         for n, (number, delivery, _) in enumerate(batch):
@@ -206,19 +206,19 @@ def _kept_out(intake: EventWriter, file: Path, links: _Links) -> set[int]:
                 out.add(number)
                 under.add(delivery)
             else:
-                told[delivery] += 1
+                counts[delivery] += 1
     resting: dict[UUID, list[_Citing]] = {}
     for each in links.citing:
         for id in each.rests_on:
             resting.setdefault(id, []).append(each)
-    missing = [*here, *(id for id, tellings in told.items() if id in under and not tellings)]
+    missing = [*here, *(id for id, count in counts.items() if id in under and not count)]
     while missing:
         for each in resting.get(missing.pop(), ()):
             if each.number not in out:
                 out.add(each.number)
-                if each.delivery in told:
-                    told[each.delivery] -= 1
-                    if not told[each.delivery]:
+                if each.delivery in counts:
+                    counts[each.delivery] -= 1
+                    if not counts[each.delivery]:
                         missing.append(each.delivery)
     known = {each.number for each in links.citing if not each.rests_on.isdisjoint(here)}
     return {each.number for each in links.citing if each.number in out} - known
@@ -240,11 +240,11 @@ def _batches(
     batch: list[tuple[int, UUID, NewEvent]] = []
     for number, line in _lines_of(file):
         try:
-            told = msgspec.json.decode(line, type=Line)
-            delivery = told.variant_of or told.id
+            entry = msgspec.json.decode(line, type=Line)
+            delivery = entry.variant_of or entry.id
             if only is not None and delivery not in only:
                 continue
-            batch.append((number, delivery, _event(told, links.delivery_of)))
+            batch.append((number, delivery, _event(entry, links.delivery_of)))
             account.with_events += 1
         except (MemctlError, msgspec.MsgspecError, ValueError, KeyError) as problem:
             account.bad.append(BadLine(str(file), number, str(problem)))

@@ -142,14 +142,14 @@ def follow(
     intake: Recording,
     paths: Iterable[Path],
     account: Account,
-    tell: Callable[[Account], None],
+    on_change: Callable[[Account], None],
     stop: threading.Event,
     *,
     agent: str = "",
     silence: CapturePolicy | None = None,
 ) -> None:
     """Ingest again and again as the files grow and new ones come, until told to stop: then what was begun is written
-    and counted. `tell` hears of every change; with `agent`, only that client's files are read.
+    and counted. `on_change` is called after every change; with `agent`, only that client's files are read.
     """
     sources = list(paths)
     seen: dict[Path, tuple[int, int]] | None = None
@@ -169,7 +169,7 @@ def follow(
         if changed:
             _read_all(intake, changed, _Reading(account, intake.known(), silence=silence), lambda path, size: None)
         if account.new != before:
-            tell(account)
+            on_change(account)
         stop.wait(FOLLOW_EVERY_S)
 
 

@@ -16,7 +16,7 @@ import psycopg
 
 from memctl.api.reading.caller import CALLER
 from memctl.api.reading.pages import projection_named, rows_unseen
-from memctl.api.reading.places import limits_of, locations_told
+from memctl.api.reading.places import limits_of, locations_of_row
 from memctl.api.reading.reader import Reader, Readers
 from memctl.api.write.event_writer import EventWriter, Recorded
 from memctl.domain.events import observations
@@ -136,7 +136,7 @@ def received(body: bytes) -> list[NewEvent]:
 
 def _event(each: Sent) -> NewEvent:
     kind = event_types().get(each.type)
-    if kind is not None and not _is_told_by_clients(kind.payload):
+    if kind is not None and not _comes_from_clients(kind.payload):
         raise NotForRelays(type=each.type)
     of_project = kind is not None and kind.payload is ProjectIdentified
     if of_project is each.stream.startswith("session/"):
@@ -161,7 +161,7 @@ def confined(event: NewEvent) -> NewEvent:
     return msgspec.structs.replace(event, payload=msgspec.structs.replace(event.payload, confined=True))
 
 
-def _is_told_by_clients(payload: type[Payload]) -> bool:
+def _comes_from_clients(payload: type[Payload]) -> bool:
     return payload is ProjectIdentified or payload.__module__ == observations.__name__
 
 
@@ -222,7 +222,7 @@ class RemoteIngest:
                 and limits.may_claim(event.location, event.payload.remote)
             }
             sessions = rows_unseen(reader, projection_named("sessions"), [event.stream for event in events])
-            worked = {stream: locations_told(row) or set() for stream, row in sessions.items()}
+            worked = {stream: locations_of_row(row) or set() for stream, row in sessions.items()}
             named = {event.location for event in events}.union(*worked.values())
             claimed = {*claims.values(), *_claimed(reader, limits, named)}
             theirs = {at for at in named if limits.holds(at, claimed)}
@@ -230,7 +230,7 @@ class RemoteIngest:
             foreign = {stream for stream, at in worked.items() if not at or not at <= theirs}
             # A session's lines do not all say where they are of, and what did say so may not be folded yet.
             streams = {event.stream for event in events if event.location in theirs} | set(worked)
-            streams |= _told_at(reader, {event.stream for event in events} - streams, limits, claimed)
+            streams |= _streams_at(reader, {event.stream for event in events} - streams, limits, claimed)
             return {
                 index: NOT_YOURS
                 for index, event in enumerate(events)
@@ -242,16 +242,16 @@ class RemoteIngest:
         return self._readers.read(look)
 
 
-def _told_at(reader: Reader, streams: Set[str], limits: Limits, claimed: Set[str]) -> set[str]:
+def _streams_at(reader: Reader, streams: Set[str], limits: Limits, claimed: Set[str]) -> set[str]:
     """Those of the streams of which the log, folded or not, tells places, and only such as the limits hold."""
     if not streams:
         return set()
-    told = reader.connection.execute(
+    rows = reader.connection.execute(
         "SELECT stream, array_agg(DISTINCT location) FROM memctl.events"
         " WHERE space_id = %s AND stream = ANY(%s) AND location <> '' GROUP BY stream",
         [reader.space_id, list(streams)],
     )
-    return {stream for stream, places in told if all(limits.holds(at, claimed) for at in places)}
+    return {stream for stream, places in rows if all(limits.holds(at, claimed) for at in places)}
 
 
 def _claimed(reader: Reader, limits: Limits, paths: Iterable[str]) -> set[str]:

@@ -145,8 +145,8 @@ class RemoteWriter:
 
     def _post(self, batch: list[Sent], first: int, appended: list[Appended], refused: dict[int, str]) -> None:
         try:
-            told = self._client.deliver(msgspec.json.encode(Delivery(batch)))
-            recorded = msgspec.convert(told, Recorded, strict=False)
+            response = self._client.deliver(msgspec.json.encode(Delivery(batch)))
+            recorded = msgspec.convert(response, Recorded, strict=False)
         except Unreachable as problem:
             raise self._away("waiting", ApiAway(why=problem.why)) from problem
         except Refused as problem:

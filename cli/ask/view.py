@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from memctl.cli.connection import running
-from memctl.cli.output import tell
+from memctl.cli.output import notice
 
 
 @click.command()
@@ -26,4 +26,4 @@ def view(no_open: bool) -> None:
         address = client.viewer()
     click.echo(address)
     if not no_open and not webbrowser.open(address):
-        tell("no browser could be started here; open that address yourself")
+        notice("no browser could be started here; open that address yourself")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from memctl.cli.output import print_json, print_lines, tell
+from memctl.cli.output import notice, print_json, print_lines
 from memctl.domain.support.wording import size
 
 _as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -80,27 +80,29 @@ def restore(file: Path | None, receipts: tuple[Path, ...], set_aside: bool, as_j
     chosen = file or backups.newest(settings)
     if set_aside:
         archive.check(chosen)  # before anything is stopped
-        backups.set_aside(settings, tell)
+        backups.set_aside(settings, notice)
         settings = load_settings()
     with connect(settings.require("database_url"), name="memctl restore") as connection:
         done = backups.restore(settings, connection, chosen, receipts)
     if done.redacted:
         from memctl.api.erasure.redaction import redact_past
 
-        tell("the log was redacted after that backup was made: today's rules are applied to it")
-        redact_past(settings, tell=tell)
+        notice("the log was redacted after that backup was made: today's rules are applied to it")
+        redact_past(settings, notify=notice)
     if set_aside:
-        instance.up(settings, tell=tell)
+        instance.up(settings, tell=notice)
     if done.begun:
-        tell(f"forgettings that were begun and did not end: {done.begun}; once all is folded, `memctl forget --resume`")
+        notice(
+            f"forgettings that were begun and did not end: {done.begun}; once all is folded, `memctl forget --resume`"
+        )
     if as_json:
         print_json(msgspec.to_builtins(done))
         return
     gone = f"; {done.left_out:,} of them were forgotten since, and left out" if done.left_out else ""
     print_lines(f"restored {done.events:,} events of {done.made_at} from {chosen}{gone}")
     if done.keys:
-        tell(f"keys of the API in force, as they were then: {done.keys}; revoke again what was revoked since")
-    tell("the workers fold them now; `memctl status` tells how far they are, `memctl ingest` reads what came since")
+        notice(f"keys of the API in force, as they were then: {done.keys}; revoke again what was revoked since")
+    notice("the workers fold them now; `memctl status` tells how far they are, `memctl ingest` reads what came since")
 
 
 @click.command()
@@ -133,7 +135,7 @@ def export(file: Path | None, session: str | None, project: str | None) -> None:
         else:
             with open_private(file) as out:
                 written = write(connection, settings.space, out.write, session=session, project=where)
-    tell(f"{written:,} events exported")
+    notice(f"{written:,} events exported")
     if not written:
         raise click.exceptions.Exit(3)
 
@@ -154,7 +156,7 @@ def redact(dry_run: bool, as_json: bool) -> None:
     from memctl.api.erasure.redaction import redact_past
     from memctl.infra.settings import load_settings
 
-    done = redact_past(load_settings(), dry=dry_run, tell=tell)
+    done = redact_past(load_settings(), dry=dry_run, notify=notice)
     if as_json:
         print_json(msgspec.to_builtins(done))
         return
@@ -173,12 +175,12 @@ def reset(confirm: bool, backup: bool) -> None:
     \b
     memctl reset --backup
     """
-    from memctl.api.erasure.resetting import reset as begin_anew
+    from memctl.api.erasure.resetting import reset as reset_memory
     from memctl.infra.settings import load_settings
 
     settings = load_settings()
     if not confirm:
-        tell(f"Everything that memctl knows in {settings.data_dir} will be removed.")
+        notice(f"Everything that memctl knows in {settings.data_dir} will be removed.")
         click.confirm("Begin anew?", abort=True, err=True)
-    kept = begin_anew(settings, backup=backup, tell=tell)
+    kept = reset_memory(settings, backup=backup, notify=notice)
     print_lines("memctl knows nothing now" + (f"; what it knew is in {kept}" if kept else ""))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from memctl.cli.connection import NOTHING_FOUND
-from memctl.cli.output import line, print_json, print_lines, tell, when
+from memctl.cli.output import line, notice, print_json, print_lines, when
 
 if TYPE_CHECKING:
     from memctl.workers.processors.consolidator import Change
@@ -39,9 +39,9 @@ def consolidate(preview: bool, force: bool, undo: str | None, log_: bool, limit:
     if sum((preview or force, undo is not None, log_)) > 1:
         raise click.UsageError("--undo and --log stand alone")
     if undo is not None:
-        from memctl.cli.ask.record import say, told
+        from memctl.cli.ask.record import print_result, say
 
-        told(say("undo_consolidation", change=undo), as_json, "taken back")
+        print_result(say("undo_consolidation", change=undo), as_json, "taken back")
         return
     if log_:
         _log(limit, as_json)
@@ -62,7 +62,7 @@ def consolidate(preview: bool, force: bool, undo: str | None, log_: bool, limit:
     for change in plan.changes:
         print_lines(f"{_verb(change)}: {' | '.join(line(title)[:60] for title in change.titles)}")
     verb = "would be recorded" if preview else "recorded"
-    tell(f"{len(plan.changes)} changes of {plan.of:,} memories {verb}")
+    notice(f"{len(plan.changes)} changes of {plan.of:,} memories {verb}")
 
 
 def _shown(change: Change) -> dict[str, Any]:
@@ -89,8 +89,8 @@ def _log(limit: int, as_json: bool) -> None:
         print_json(items)
     for item in [] if as_json else items:
         undone = "  (taken back)" if item["undone_at"] else ""
-        told = " | ".join(line(each["title"])[:40] for each in item["memories"])
-        print_lines(f"{item['id'][:8]}  {when(item['occurred_at'])}  {item['kind']}: {told}{undone}")
+        titles = " | ".join(line(each["title"])[:40] for each in item["memories"])
+        print_lines(f"{item['id'][:8]}  {when(item['occurred_at'])}  {item['kind']}: {titles}{undone}")
     if not items:
         raise click.exceptions.Exit(NOTHING_FOUND)
 
@@ -116,7 +116,7 @@ def reflect(project: str | None, as_json: bool) -> None:
         print_json({"recorded": count})
     else:
         found = f"{count} reflections recorded; see: memctl search WORDS --kind reflection"
-        tell(found if count else "nothing new to tell")
+        notice(found if count else "nothing new to tell")
 
 
 @click.command()
@@ -161,7 +161,7 @@ def judge(as_json: bool) -> None:
     if as_json:
         print_json({"recorded": count})
     else:
-        tell(f"{count} recorded")
+        notice(f"{count} recorded")
 
 
 @click.command()
@@ -176,18 +176,18 @@ def costs(limit: int, as_json: bool) -> None:
     from memctl.cli.connection import running
 
     with running() as client:
-        told = client.get("/v1/costs", {"limit": limit})
+        answer = client.get("/v1/costs", {"limit": limit})
     if as_json:
-        print_json(told)
+        print_json(answer)
         return
-    for name, budget in told["budget"].items():
+    for name, budget in answer["budget"].items():
         print_lines(f"{name:<16} {_amount(budget['spent'])} of {_amount(budget['allowed'])}")
-    for item in told["calls"]:
+    for item in answer["calls"]:
         print_lines(
             f"{item['processor']:<15} {line(item['subject'])[:24]:<24} {item['calls']:>3} calls"
             f" {item['tokens_in'] + item['tokens_out']:>9,} tokens  ${item['usd']:.4f}"
         )
-    if not told["calls"]:
+    if not answer["calls"]:
         raise click.exceptions.Exit(NOTHING_FOUND)
 
 
