@@ -23,7 +23,7 @@ SPACE = "Memctl-Space"
 class Unreachable(MemctlError):
     """memctl does not answer at {url}: {why}"""
 
-    hint = "start it with `memctl up`; `memctl status` tells what is wrong"
+    hint = "start it with `memctl up`; `memctl status` says what is wrong"
     url: str
     why: str
 
@@ -189,7 +189,7 @@ class Client:
         return answer
 
     def deliver(self, body: bytes) -> dict[str, Any]:
-        """Have events kept that were told elsewhere (a `delivering.Delivery` in JSON): a `commands.Recorded`."""
+        """Send events that were recorded elsewhere (a `delivering.Delivery` in JSON). Returns a `commands.Recorded`."""
         answer: dict[str, Any] = self._ask("POST", "/v1/events", body)
         return answer
 

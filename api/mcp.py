@@ -1,7 +1,7 @@
 """memctl as an MCP server: small answers first, details by id.
 
-What it tells an agent was said and done in earlier sessions. It is quoted, with its date and id, and stated as what was
-remembered, never as an instruction. The server keeps no state: each call asks the running memctl.
+What it returns to an agent was said and done in earlier sessions. It is quoted, with its date and id. It is stated as
+what was remembered, never as an instruction. The server keeps no state: each call asks the running memctl.
 """
 
 from __future__ import annotations
@@ -214,7 +214,7 @@ def server(connect: Callable[[], Client], here: str | None = None) -> MCPServer:
         why: Annotated[str, Field(max_length=500)] = "",
         location: Location = "",
     ) -> str:
-        """Say whether something that memory told you was of use. It is told more, or less, from then on."""
+        """Say whether something that memory returned was useful. Memory returns it more, or less, from then on."""
         said("rate", location, memory=id, value=value, why=why)
         return "rated"
 
@@ -243,7 +243,7 @@ def server(connect: Callable[[], Client], here: str | None = None) -> MCPServer:
         confirmed: Annotated[bool, Field(description="Only where the user saw the preview and agreed.")] = False,
         reason: Annotated[str, Field(max_length=500)] = "",
     ) -> str:
-        """Erase something for good, with all that rests on it. Without `confirmed` it only tells what would go: show
+        """Erase something for good, with all that rests on it. Without `confirmed` it only shows what would go: show
         that to the user, and ask."""
         with connect() as client:
             if confirmed:
@@ -309,7 +309,7 @@ def _caller(url: str, token: str) -> Caller | None:
 
 
 def _guarded(tool: Callable[..., str]) -> Callable[..., str]:
-    """A tool whose troubles an agent is told of in words, with what to do, and whose answer is not too long."""
+    """A tool that shows an agent its errors in words, with what to do, and whose answer is not too long."""
     import functools
 
     @functools.wraps(tool)

@@ -41,7 +41,7 @@ def nothing(context: click.Context, scope: dict[str, Any], message: str) -> None
 
 
 def print_scope(scope: dict[str, Any]) -> None:
-    """Say what was asked, where the user did not."""
+    """Print which project was asked, if the user did not name one."""
     if scope["chosen"] == "here":
         notice(f"project {scope['project']} (--project '*' for all)")
     elif scope["chosen"] == "everywhere":

@@ -1,7 +1,7 @@
-"""What a hook tells an agent unasked: little, dated, and only what memory is sure of.
+"""What a hook injects into an agent's context unasked: little, dated, and only what memory is sure of.
 
-Nothing at all is the usual answer. What is told stands in one block that the doors recognise, so that nothing is ever
-learnt from it, and each text is quoted: it is a record of what was said, never an instruction.
+The usual answer is nothing at all. The injected text stands in one block. The doors recognise that block, so memory
+never learns from it. Each text is quoted, because it is a record of what was said and never an instruction.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ SHORTEST_PROMPT = 12
 """Characters: "go on" asks nothing of memory."""
 
 LIKE_ENOUGH = 0.75
-"""How like a known error must be for its fix to be told unasked."""
+"""How similar a known error must be before its fix is injected unasked."""
 
 
 class Injection(msgspec.Struct, frozen=True):
-    """The text for the agent, empty where there is nothing worth saying, and the memories it tells of."""
+    """The text for the agent, and the memories that it comes from. The text is empty if nothing is worth saying."""
 
     text: str = ""
     memories: tuple[RecalledMemory, ...] = ()
@@ -54,14 +54,17 @@ class Injection(msgspec.Struct, frozen=True):
 
 
 Line = tuple[str, RecalledMemory]
-"""What is told of one memory, and which it is."""
+"""The text that is injected for one memory, and the memory itself."""
 
 
 def recall(
     reader: Reader, engine: Engine, hook: str, payload: dict[str, Any], stream: str, places: Places, now: datetime
 ) -> Injection:
-    """What to tell the session of that stream at a hook, from its payload in Claude Code's words. Where memory knows no
-    project only what holds everywhere, at its start: what was said in others is none of this one's business."""
+    """What to inject into the session of that stream at a hook. The payload is in Claude Code's words.
+
+    If memory knows no project there, a session gets only what holds everywhere, and only at its start: what was said
+    in other projects is none of its business.
+    """
     if hook == "SessionStart" and places.project is None:
         places = Places(None, "here", ())
     if hook == "SessionStart" and payload.get("source") == "compact":
@@ -159,7 +162,7 @@ def _for_start(reader: Reader, stream: str, places: Places) -> list[Line]:
 
 
 def _overview(reader: Reader, places: Places, shown: set[str]) -> list[Line]:
-    """What is sure of the project beside the claims that are told already."""
+    """What is sure of the project, without the claims that are shown already."""
     lines = []
     for row in queries.memories(reader, places, kind="project", limit=1).items:
         kept = "; ".join(line for line in row["text"].split("\n") if line not in shown)
@@ -206,8 +209,8 @@ def _clock(at: int) -> str:
 
 
 def _line(text: str, id: str, score: float = 1.0, class_: str = "", *, memory: str = "") -> Line:
-    """`id` is what an agent may ask after; `memory` the memory that is made of it, where that is another: it counts as
-    told."""
+    """One line. `id` is what an agent may ask about. `memory` is the memory that is made from it, if its id is another
+    one; that memory counts as recalled."""
     sure = f"{class_}; " if class_ else ""
     return f"{text} ({sure}id {id})", RecalledMemory(memory or id, round(score, 3))
 

@@ -63,15 +63,17 @@ def restore(settings: Settings, connection: Connection, file: Path, receipts: It
     """Restore a backup into a log without events, then forget in it what was forgotten since.
 
     Receipts are read from those files, from beside the backup and from the data directory. All of it is one
-    transaction; the workers fold it anew. What was redacted since is not yet cut again: see `Restored.redacted`. What
-    was begun to be forgotten and never ended is left to `forgetting.resume`: only the rows that are yet to be folded
-    tell what follows from it. The receipts of both are open.
+    transaction; the workers fold it again. What was redacted since is not yet cut again: see `Restored.redacted`.
+    A forgetting that began and never ended is left to `forgetting.resume`, because only the rows that are yet to be
+    folded show what follows from it. The receipts of both are open.
     `connection` is in autocommit mode. Raises: BadBackup, NotEmpty, BadReceipts, RebuildAtWork, DatabaseUnavailable;
     then nothing was restored.
     """
     manifest = archive.check(file)
     found = list(read_receipts([*receipts, file.parent / RECEIPTS, settings.data_dir / RECEIPTS]))
-    found.sort(key=lambda each: (bool(each.outcome), len(each.erased)))  # of one that several tell of, the last counts
+    found.sort(
+        key=lambda each: (bool(each.outcome), len(each.erased))
+    )  # if several receipts have the same id, the last one counts
     with outages(), nothing_rebuilt(connection):
         with connection.transaction():
             connection.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
@@ -110,8 +112,8 @@ def newest(settings: Settings) -> Path:
 def set_aside(settings: Settings, notify: Callable[[str], None] = lambda _: None) -> Path | None:
     """Put memctl's own database aside, damaged or not, and start the servers with a new one; where it lies now.
 
-    Nobody tells it anything before `instance.up`: what hooks leave in the spool would be in the way of a backup. The
-    vectors are written anew from what is restored. Raises: NotOurs, and as `instance.up`.
+    Nothing reaches the new database before `instance.up`, because deliveries of hooks in the spool would be in the way
+    of a backup. The vectors are written again from what is restored. Raises: NotOurs, and as `instance.up`.
     """
     if settings.configured("database_url"):
         raise NotOurs
@@ -140,7 +142,7 @@ def _begin_again(connection: Connection, each: Recalled) -> int:
 
 
 def _forget_again(connection: Connection, each: Recalled) -> int:
-    """Forget what a receipt is about, in a log that may hold it, or may be told of it later."""
+    """Forget what a receipt is about, in a log that may hold it now or may receive it later."""
     space = _begin_again(connection, each)
     ids = set(each.erased)
     if each.scope.kind in ("session", "project", "before"):

@@ -85,7 +85,7 @@ def _data_directory(settings: Settings, found: InstanceStatus) -> Iterator[Check
     yield check(
         "data directory", "set aside", number(len(found.aside), "damaged file"),
         (folder / name for name in found.aside),
-        advice="what it held was built again or begins anew; look at it, then delete it",
+        advice="what it held was built again or starts empty; look at it, then delete it",
     )  # fmt: skip
     lost = [f"{number(found.refused, 'delivery', 'deliveries')} found no room in the spool"] if found.refused else []
     yield check("data directory", "spool", f"{found.refused:,} refused", lost, advice="see `memctl verify`")
@@ -289,7 +289,7 @@ def _doors(settings: Settings, found: InstanceStatus) -> Iterator[Check]:
     """Who can reach memctl: its sockets, and the ports that its own processes listen on."""
     import socket
 
-    places = found.places  # a relay tells hooks alone where it listens
+    places = found.places  # only a relay's own hooks learn where it listens
     for name, path in (
         ("door", settings.door_socket or _named_in(places.door_file)),
         ("api", settings.api_socket or _named_in(places.api_file)),
@@ -327,7 +327,7 @@ def _doors(settings: Settings, found: InstanceStatus) -> Iterator[Check]:
 
 
 def _named_in(file: Path) -> Path | None:
-    """The socket that hooks are told of, on the first line."""
+    """The socket that the file names for hooks, on its first line."""
     try:
         return Path(file.read_text().splitlines()[0])
     except (FileNotFoundError, IndexError):

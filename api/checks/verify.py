@@ -1,4 +1,4 @@
-"""`verify`: is everything that was told still there, and does everything that is shown rest on it?
+"""`verify`: is everything that was recorded still there, and does everything that is shown rest on it?
 
 The checks go along the way of an event: transcript and spool, log, those who read it, vectors. Each looks at what it
 compares while everything goes on running; nothing is changed, unless drifted vectors are to be repaired.
@@ -53,7 +53,7 @@ _REPLAY = "run `memctl replay --all`"
 _WORKERS = "see `memctl status` and the worker's log; `memctl up` starts what is down"
 
 Progress = Callable[[str, int, int], None]
-"""Told what is being looked at, how much of it is done, and how much there is (0: unknown)."""
+"""Is called with what is being checked, how much of it is done, and how much there is (0: unknown)."""
 
 
 @dataclass
@@ -86,8 +86,11 @@ class Verification:
         return connect(self.settings.require("database_url"), name="memctl verify")
 
     def _looked_at(self, checks: Callable[[Connection], Iterator[Check]]) -> Iterator[Check]:
-        """The checks of a part; what is left of them once more where the connection was lost, or a gap is found in read
-        models that gave way to others meanwhile: neither tells anything of what is stored."""
+        """The checks of a part.
+
+        The checks that are left run once more if the connection was lost, or if a gap is found in read models that
+        were replaced meanwhile. Neither case says anything about what is stored.
+        """
         reported: set[str] = set()
         for left in reversed(range(LOOKS)):
             try:

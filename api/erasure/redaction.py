@@ -1,4 +1,7 @@
-"""Today's rules of redaction over the past: what they would not have let in is emptied, and told anew without it."""
+"""Applies today's rules of redaction to the past.
+
+An event with something that the rules cut is appended again without it, and the old event is emptied.
+"""
 
 from __future__ import annotations
 
@@ -49,8 +52,9 @@ class Redacted(msgspec.Struct, frozen=True, kw_only=True):
 def redact_past(settings: Settings, *, dry: bool = False, notify: Callable[[str], None] = lambda _: None) -> Redacted:
     """Redact every event of the space by the rules of today.
 
-    What changes is told anew beside what is stored, as a variant of it, and only then is that emptied and folded
-    without: stopped at any moment, nothing is lost, and the next run goes on, and closes what that one had opened.
+    The changed event is first appended beside the stored one, as a variant of it. Only then is the stored event
+    emptied, and the rows are folded again without it. A run that is stopped at any moment loses nothing. The next run
+    continues, and closes what the stopped run had opened.
     Raises: RedactionAtWork, RebuildAtWork, OtherRules, LeaseHeld, DatabaseUnavailable.
     """
     cut: Counter[str] = Counter()

@@ -1,4 +1,4 @@
-"""Beginning anew: a memctl that knows nothing."""
+"""Resets memctl: it knows nothing afterwards."""
 
 from __future__ import annotations
 

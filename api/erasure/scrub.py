@@ -1,4 +1,4 @@
-"""Building the database of the one-machine default anew after something was forgotten."""
+"""Rebuilds the database of the one-machine default after something was forgotten."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from memctl.infra.settings import Settings
 
 
 class ScrubElsewhere(MemctlError):
-    """The database is a server of your own; memctl does not build it anew."""
+    """The database is a server of your own; memctl does not rebuild it."""
 
     hint = (
         "what was forgotten is emptied in it; for its files: stop memctl, pg_dump, restore into a new cluster, let"
         " MEMCTL_DATABASE_URL name that, and delete the old one with its WAL archive, standbys and backups; of Qdrant"
-        " delete the collection, which memctl writes anew"
+        " delete the collection, which memctl writes again"
     )
 
 

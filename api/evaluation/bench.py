@@ -143,8 +143,11 @@ class Bench:
 
     @contextlib.contextmanager
     def _hiding(self, memories: Iterable[str]) -> Iterator[None]:
-        """These memories as good as forgotten for the while: what is only left out of the results would still lend its
-        neighbours what they are told by. (Points that are deleted and put back count twice in how rare words are.)"""
+        """Hide these memories for a while, as if they were forgotten.
+
+        If they were only left out of the results, their neighbours would still be found through them. (If points were
+        deleted and put back, they would count twice in how rare words are.)
+        """
         self._hidden = frozenset(memories)
         self._move(_ELSEWHERE)
         try:

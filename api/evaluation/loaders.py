@@ -1,6 +1,6 @@
 """Files of questions: LoCoMo and LongMemEval as they are published, longmemeval-lite, and tldr pages in two languages.
 
-Which a file is, is told from what is in it.
+The content of a file shows which of them it is.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _MAJOR = "2"
 _NOWHERE = {"provider": "lmstudio", "config": {"lmstudio_base_url": "http://127.0.0.1:9/v1"}}
-"""mem0 wants a server of models before it is told that none is asked."""
+"""mem0 needs the address of a model server, although no model is asked."""
 
 
 def lacking(embedder: Embedder | None) -> str | None:

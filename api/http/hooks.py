@@ -31,17 +31,17 @@ log = logging.getLogger("memctl.api")
 
 
 def routes(readers: Readers, engine: Engine, doors: CommandHandler, silence: CapturePolicy) -> APIRouter:
-    """One route. 204 where there is nothing to tell, which is most of the time."""
+    """One route. It answers 204 if there is nothing to inject, which is most of the time."""
     router = APIRouter(tags=["hooks"])
 
-    @router.post("/hooks/{agent}", responses={204: {"description": "There is nothing to tell."}})
+    @router.post("/hooks/{agent}", responses={204: {"description": "There is nothing to inject."}})
     async def hook(
         request: Request,
         agent: Annotated[str, Path(max_length=50)],
         delivery: Annotated[str, Header(alias="Memctl-Delivery", max_length=32)] = "",
         event: Annotated[str, Query(max_length=50, description="The hook, where the payload does not name it.")] = "",
     ) -> Response:
-        """What to tell an agent at this hook, in its client's own form; told, it is recorded."""
+        """The text to inject at this hook, in the form of the agent's client. The injection is recorded."""
         sent, payload = read_asked(agent, await request.body(), event)
         name = string(payload.get("hook_event_name"))
 

@@ -50,8 +50,9 @@ def bugs(
     chances: Mapping[str, float] | None = None,
     limit: int = 5,
 ) -> BugAnswer:
-    """Known errors like those that `text` shows, certain ones first; or, where it shows none that is known, those that
-    it tells of. `told` are the signatures that search finds for its words and meaning, with the chance that they fit.
+    """Known errors like those that `text` shows, certain ones first; if it shows none that is known, those it describes.
+
+    `chances` has the signatures that search finds for its words and meaning, each with the chance that it fits.
     """
     errors = signature_of(text, command)
     chances = chances or {}
@@ -112,7 +113,7 @@ def ranked(errors: Sequence[SeenError], patterns: Iterable[BugPattern], command:
 
 
 def _patterns_of(reader: Reader, chances: Mapping[str, float], places: Places) -> list[Likeness]:
-    """Patterns that a text tells of in words of its own."""
+    """Patterns that a text describes in its own words."""
     sure = {signature: chance for signature, chance in chances.items() if chance > MATCHES_ABOVE}
     patterns = _patterns(reader, list(sure))
     found = [

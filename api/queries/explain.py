@@ -73,7 +73,7 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _TEXTS = ("text", "title", "description", "message", "summary", "name", "variant")
-"""Fields that say what a record is, the most telling first."""
+"""Fields that say what a record is, the most informative first."""
 
 
 def explain(reader: Reader, wanted: str) -> dict[str, Any]:

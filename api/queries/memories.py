@@ -81,8 +81,8 @@ def memories(
     limit: int = 50,
     cursor: str | None = None,
 ) -> Page:
-    """Memories, newest first, each with its evidence; what a person rejected, was pruned, or is told as another is left
-    out. Times in microseconds."""
+    """Memories, newest first, each with its evidence. Those that a person rejected, that were pruned, or that are
+    merged into another are left out. Times in microseconds."""
     p = projection_named("memories")
     conditions = [
         *within(p, places, or_everywhere=True),
@@ -196,7 +196,7 @@ def _session(reader: Reader, stream: str, row: Session, briefs: Mapping[str, str
 def event(reader: Reader, wanted: str) -> dict[str, Any]:
     """One event of the log, by id or by the unambiguous beginning of one, with the payload that stage 1 takes.
 
-    A variant's id leads to its delivery; `variants` counts the payloads that were told under its key.
+    A variant's id leads to its delivery; `variants` counts the payloads that were recorded under its key.
     Raises: NotFound (also for what was erased), Ambiguous.
     """
     delivery = UUID(_only(wanted, event_ids(reader, wanted, _MOST_LIKE_IT)))
@@ -209,7 +209,7 @@ def event(reader: Reader, wanted: str) -> dict[str, Any]:
     found: Event | None = read_events(reader.connection, reader.space_id, [row[0]]).get(row[0])
     limits = limits_of(reader)
     if found is not None and limits is not None and found.location not in limits.locations:
-        raise NotFound(id=wanted)  # a variant may have been told elsewhere than what is told under its key
+        raise NotFound(id=wanted)  # a variant may have been recorded in another place than its delivery
     if found is None:
         raise NotFound(f"what event {wanted} said was erased", id=wanted, hint="It stays so; only its place is left.")
     counted = reader.connection.execute(

@@ -48,7 +48,7 @@ def strategies(
 
 
 def strategy_item(keyed: Keyed, known: Projects) -> dict[str, Any]:
-    """A strategy as it is told. `memory_id` is what is rated, pinned or rejected."""
+    """A strategy as it is shown. `memory_id` is what is rated, pinned or rejected."""
     row: Strategy = keyed.row
     return {
         "id": keyed.key,

@@ -122,7 +122,7 @@ def met_in(p: Projection, places: Places) -> list[Condition]:
 
 
 def visible_to_caller(reader: Reader, p: Projection) -> list[Condition]:
-    """The caller may see the row, as far as its locations' names tell (`memctl.api.reading.places.visible` says all of
+    """The caller may see the row, as far as its locations' names show (`memctl.api.reading.places.visible` says all of
     it): asked of the database, so that what others did takes no room in a page."""
     limits = limits_of(reader)
     if limits is None:

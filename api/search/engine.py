@@ -143,7 +143,7 @@ class Engine:
         self._sources = Sources(qdrant_url, qdrant_api_key, embedders, space)
 
     def warm_up(self, readers: Readers | None = None) -> None:
-        """Load the vector store's client and the embedder, that of the vectors which are there; what fails is told with
+        """Load the vector store's client, and the embedder of the vectors that are there. What fails is reported with
         every answer."""
         serving = None
         if readers is not None:
@@ -181,12 +181,12 @@ class Engine:
         )
 
     def rank(self, corpus: Corpus, asked: Question) -> Ranking:
-        """The best of any memories for a question, judged but not yet told. Raises: UnknownProfile."""
+        """The best of any memories for a question, judged but not yet returned. Raises: UnknownProfile."""
         profile_of(asked.profile)
         query = asked.query[:_LONGEST]
         meant = understand(query, asked.now)
         wanted = Wanted(
-            # Words that told a time are looked for elsewhere; of a query that is nothing else, all of it is kept.
+            # Words that name a time are looked for elsewhere. A query that has nothing else is kept whole.
             text=meant.content or query,
             places=asked.places,
             kinds=asked.kinds,
@@ -203,7 +203,7 @@ class Engine:
         return Ranking(meant, chosen, rows, gathered.degraded)
 
     def bugs_like(self, reader: Reader, text: str, places: Places) -> dict[str, float]:
-        """Signatures of known errors that a text may tell of in other words, with the chance that it does (0 to 1)."""
+        """Signatures of known errors that a text may describe in other words, with the chance that it does (0 to 1)."""
         wanted = Wanted(text=text[:_LONGEST], places=places, kinds=("bug_pattern",))
         found = self._sources.gather(_Live(reader), wanted).candidates
         rows: dict[str, Memory] = several(reader, projection_named("memories"), list(found))
@@ -275,7 +275,7 @@ def _chosen(
     said = corpus.regards(list(rows))
     rows = {id: row for id, row in rows.items() if asked.takes(row) and (id not in said or not said[id].rejected)}
     apart = corpus.standings(rows.values())
-    # Of memories that are told as one, the one that the question meets best.
+    # Of memories that are shown as one, the one that the question meets best.
     kept = without_repeats((c.id for c in worth if c.id in rows), apart)
     rows = {id: rows[id] for id in kept}
     doubtful = stale | {id for id in rows if id in apart and apart[id].doubtful}

@@ -102,7 +102,7 @@ def application(
     it."""
     app = FastAPI(
         title="memctl",
-        summary="What a coding agent did, learnt and was told, and the events it rests on.",
+        summary="What a coding agent did, learnt and recalled, and the events it rests on.",
         version="1",
         openapi_url="/v1/openapi.json",
         docs_url=None,  # its pages load scripts from elsewhere

@@ -138,7 +138,7 @@ def _shown_or_refused(show: Callable[[T], str | Answer], asked: T) -> Response:
 
 
 async def not_there(request: Request, why: Exception) -> Response:
-    """No such path: told as a page to a browser, as a problem document to whoever else asks."""
+    """The answer for a path that does not exist: a page for a browser, a problem document for other clients."""
     if request.url.path.startswith("/v1") or "text/html" not in request.headers.get("accept", ""):
         return await of_http(request, why)
     message = "There is no such page here."
@@ -276,8 +276,8 @@ class _Pages:
         return self.like_an_error(request.query_params)
 
     def like_an_error(self, given: Mapping[str, Any]) -> str:
-        """`given` has `q`, the error, and `project`. A form posts it: an error is long, has lines, and is nobody's whom
-        a browser's history tells it."""
+        """`given` has `q`, the error, and `project`. A form posts it, because an error is long, has several lines, and
+        must not stay in the browser's history."""
         text, project = str(given.get("q", "")).strip()[:20_000], _named(given)
 
         def look(reader: Reader) -> dict[str, Any]:
@@ -344,7 +344,7 @@ class _Pages:
         return self._shown(name, request, look)
 
     def _figures(self, reader: Reader, places: Places) -> dict[str, Any]:
-        """How far everything is, and what there is: that is counted anew now and then."""
+        """How far everything is, and what there is; the counts are renewed now and then."""
         counts, days = self._counted.of(
             places,
             stats.version_of(reader),

@@ -96,7 +96,7 @@ class CommandHandler:
             try:
                 return self._decided(dedupe_key, whole, meant)
             except (DatabaseUnavailable, psycopg.Error):
-                # The connection may have been lost long ago. Whether that append was committed, its key will tell.
+                # The connection may have been lost long ago. Its key will show whether that append was committed.
                 self._close()
                 return self._decided(dedupe_key, whole, meant)
 

@@ -33,7 +33,7 @@ BUSY: Answer = {"ok": False, "retry": True, "why": "busy"}
 
 @dataclass(eq=False, slots=True)
 class Waiting:
-    """A delivery on its way to Postgres. `gone` tells whether whoever waits for the answer has left."""
+    """A delivery on its way to Postgres. `gone` returns whether whoever waits for the answer has left."""
 
     delivery: Delivery
     answer: asyncio.Future[Answer]
@@ -214,9 +214,11 @@ def parse(delivery: Delivery) -> ParsedHook:
 
 
 def heard(parsed: ParsedHook, silence: CapturePolicy) -> ParsedHook:
-    """Nothing of what was told where and while saving was off. A transcript that it names is read all the same, which
-    passes over what was said there (`memctl.api.write.ingest`): later it would be read from where it was left
-    before."""
+    """The delivery without what was recorded where, and while, saving was off.
+
+    A transcript that it names is read all the same. That reading passes over what was said while saving was off
+    (`memctl.api.write.ingest`). Otherwise a later reading would start from where the file was left before.
+    """
     if not any(silence.unheard(event.session_id, event.location, event.occurred_at) for event in parsed.events):
         return parsed
     return msgspec.structs.replace(parsed, events=(), kind="off")

@@ -53,7 +53,7 @@ MOST_WAITING_BYTES = MAX_PAYLOAD
 comes from the spool, which is read file by file."""
 
 LINGER_S = 0.5
-"""How long a client that has connected may still begin a delivery after the door was told to stop."""
+"""How long a client that has connected may still begin a delivery after the door was asked to stop."""
 
 STOP_WITHIN_S = 8.0
 """How long stopping may take in all: supervisors kill after ten seconds."""
@@ -182,7 +182,7 @@ def run_door(settings: Settings) -> None:
 
 
 def _own_place(places: Places) -> Path:
-    """The socket of a door that nobody gave one, told to hooks as `up` tells them."""
+    """The socket of a door that was given none. The door file names it, so that hooks find it as they do after `up`."""
     places.make()
     path = places.sockets / "door.sock"
     write_private(places.door_file, f"{path}\n")
@@ -190,7 +190,7 @@ def _own_place(places: Places) -> Path:
 
 
 def listens_again(data_dir: Path) -> None:
-    """The next time that nobody listens is told of anew."""
+    """Remove the mark of an outage, so that the next time that nobody listens is reported again."""
     (Places(data_dir).run / DOWN_FILE).unlink(missing_ok=True)
 
 

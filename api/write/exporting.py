@@ -158,7 +158,7 @@ def import_export(intake: EventWriter, file: Path) -> Account:
 
 
 class _Citing(msgspec.Struct, frozen=True):
-    """A line that cites: its number, the delivery that it tells, and those that it rests on."""
+    """A line that cites others: its number, the delivery that it records, and the deliveries that it rests on."""
 
     number: int
     delivery: UUID
@@ -176,7 +176,7 @@ def _links(file: Path) -> _Links:
     delivery_of: dict[UUID, UUID] = {}
     found: list[tuple[int, UUID, tuple[UUID, ...]]] = []
     for number, line in _lines_of(file):
-        with contextlib.suppress(msgspec.MsgspecError):  # which is told as the line is taken
+        with contextlib.suppress(msgspec.MsgspecError):  # the error is reported when the line is read for import
             entry = msgspec.json.decode(line, type=Line)
             if entry.variant_of is not None:
                 delivery_of[entry.id] = entry.variant_of
@@ -187,15 +187,17 @@ def _links(file: Path) -> _Links:
 
 
 def _kept_out(intake: EventWriter, file: Path, links: _Links) -> set[int]:
-    """Numbers of the lines that rest on what is not to come in where only the file tells so: they cite what lies under
-    a tombstone and was never told here, or each other, in any order. (What cites what is gone here, an append knows.)
+    """Numbers of the lines that rest on what is not to come in, where only the file shows that.
+
+    They cite what lies under a tombstone and was never recorded here, or they cite each other, in any order. (An append
+    itself finds lines that cite what is gone here.)
     """
     if not links.citing or not erase.has_tombstones(intake.connection, intake.space_id):
         return set()
     cited = frozenset[UUID]().union(*(each.rests_on for each in links.citing))
     here = set(gone(intake.connection, intake.space_id, cited))
     counts: dict[UUID, int] = dict.fromkeys(cited - here, 0)
-    """How many tellings of what is cited come in."""
+    """How many lines record each cited delivery."""
     under: set[UUID] = set()
     out: set[int] = set()
     for batch in _batches(file, links, Account(), counts):
@@ -225,7 +227,7 @@ def _kept_out(intake: EventWriter, file: Path, links: _Links) -> set[int]:
 
 
 def _lines_of(file: Path) -> Iterator[tuple[int, bytes]]:
-    """The lines that tell events, with their numbers."""
+    """The lines that hold events, with their numbers."""
     with open(file, "rb") as lines:
         for number, line in enumerate(lines, 1):
             if number > 1 and not line.startswith(b'{"end":'):
@@ -235,7 +237,7 @@ def _lines_of(file: Path) -> Iterator[tuple[int, bytes]]:
 def _batches(
     file: Path, links: _Links, account: Account, only: Container[UUID] | None = None
 ) -> Iterator[list[tuple[int, UUID, NewEvent]]]:
-    """The events of a file with the numbers of their lines and the deliveries that they are tellings of (of these
+    """The events of a file with the numbers of their lines and the deliveries that they record (of these
     `only`); what is no event is entered in the account."""
     batch: list[tuple[int, UUID, NewEvent]] = []
     for number, line in _lines_of(file):
@@ -266,9 +268,9 @@ def _put(intake: EventWriter, batch: list[NewEvent], account: Account) -> None:
 
 
 def _event(line: Line, delivery_of: Mapping[UUID, UUID]) -> NewEvent:
-    """The event as it was told."""
+    """The event as it was recorded."""
     key = line.key
-    if line.variant_of is not None:  # its own id stands behind the key that it was told under
+    if line.variant_of is not None:  # its own id stands behind the key that it was recorded under
         key = key.removesuffix(f"#{line.id}")
     return NewEvent(
         stream=line.stream,

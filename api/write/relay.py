@@ -83,7 +83,7 @@ def run_relay(settings: Settings) -> None:
 
 @contextlib.contextmanager
 def _announced_to_hooks(places: Places, door: Path, api: Path) -> Iterator[str]:
-    """Tell hooks where to go, as `up` does; yields the token that they send."""
+    """Write down where hooks find this relay, as `up` does; yields the token that they send."""
     token = secrets.token_hex(16)
     write_private(places.door_file, f"{door}\n")
     write_private(places.api_file, f"{api}\n{token}\n")

@@ -50,7 +50,7 @@ NOT_YOURS = "of no project that this key is for"
 
 
 class NotForRelays(MemctlError):
-    """Relays deliver what clients tell, not {type}."""
+    """Relays deliver what clients record, not {type}."""
 
     exit_code = 2
     type: str
@@ -155,7 +155,7 @@ def _event(each: Sent) -> NewEvent:
 
 
 def confined(event: NewEvent) -> NewEvent:
-    """An event as it is kept that a caller limited to projects told: folds take it to show nothing of other places."""
+    """An event of a caller that is limited to projects, as it is kept: folds assume that it shows no other places."""
     if not hasattr(event.payload, "confined"):
         return event
     return msgspec.structs.replace(event, payload=msgspec.structs.replace(event.payload, confined=True))
@@ -175,8 +175,8 @@ class RemoteIngest:
         self._lock = threading.Lock()
 
     def take(self, body: bytes) -> Recorded:
-        """Keep what a relay sent: what is returned is committed. An event that is refused for good is told by its
-        index; the others are kept. Raises: what `received` raises, and DatabaseUnavailable."""
+        """Append what a relay sent; what is returned is committed. An event that is refused for good is reported by its
+        index; the others are appended. Raises: what `received` raises, and DatabaseUnavailable."""
         events = received(body)
         refused: dict[int, str] = {}
         if CALLER.get().projects is not None:
@@ -208,8 +208,8 @@ class RemoteIngest:
             self._intake = None
 
     def _not_theirs(self, events: Sequence[NewEvent]) -> dict[int, str]:
-        """Events that a caller limited to projects may not tell, by index: of other places, or of a session of which it
-        may not be told."""
+        """Events that a caller limited to projects may not record, by index: events of other places, or of a session
+        that the caller may not read."""
 
         def look(reader: Reader) -> dict[int, str]:
             limits = limits_of(reader)
@@ -226,7 +226,7 @@ class RemoteIngest:
             named = {event.location for event in events}.union(*worked.values())
             claimed = {*claims.values(), *_claimed(reader, limits, named)}
             theirs = {at for at in named if limits.holds(at, claimed)}
-            # A session whose list of places is full is shown to nobody limited, but may be told on where it was begun.
+            # A session whose list of places is full is shown to no limited caller. It may go on where it began.
             foreign = {stream for stream, at in worked.items() if not at or not at <= theirs}
             # A session's lines do not all say where they are of, and what did say so may not be folded yet.
             streams = {event.stream for event in events if event.location in theirs} | set(worked)
@@ -243,7 +243,7 @@ class RemoteIngest:
 
 
 def _streams_at(reader: Reader, streams: Set[str], limits: Limits, claimed: Set[str]) -> set[str]:
-    """Those of the streams of which the log, folded or not, tells places, and only such as the limits hold."""
+    """Those of the streams that have places in the log, folded or not, and only places that the limits hold."""
     if not streams:
         return set()
     rows = reader.connection.execute(

@@ -27,7 +27,7 @@ def insights(
     """List claims that hold, as words and work showed them; each with the level that it has reached.
 
     L4: active, found by search. L3: verified. L2: passed its checks, and waits to be said by you or seen in more
-    sessions. `memctl explain ID` tells the rest.
+    sessions. `memctl explain ID` shows the rest.
 
     \b
     memctl insights

@@ -117,7 +117,7 @@ def _file(file: dict[str, Any]) -> str:
 
 
 def _tail(path: str) -> str:
-    """The end of a path: four segments tell it from others."""
+    """The end of a path: four segments distinguish it from others."""
     parts = path.rsplit("/", 4)
     return f"…/{'/'.join(parts[-4:])}" if len(parts) == 5 and len(path) > 50 else path
 

@@ -1,4 +1,4 @@
-"""The verbs by which people tell memctl something: each is one command, carried out once."""
+"""The verbs by which people state something to memctl. Each is one command, carried out once."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def say(name: str, **asked: Any) -> dict[str, Any]:
 
 
 def print_result(done: dict[str, Any], as_json: bool, message: str) -> None:
-    """Print what a command became: as JSON to stdout, else the message for people."""
+    """Print the result of a command: as JSON to stdout, else the message for people."""
     if as_json:
         print_json(done)
     else:

@@ -71,7 +71,7 @@ def _print_learning(found: dict[str, Any]) -> None:
          *(f"{use[name]:,}" for name in ("ratings", "helpful"))]
         for use in found["uses"]
     ]  # fmt: skip
-    table("told", ["recalls", "followed", "worth", "ratings", "helpful"], uses)
+    table("recalled", ["recalls", "followed", "worth", "ratings", "helpful"], uses)
     table(
         "learnt", ["count"],
         [[f"{each['what'].replace('_', ' ')} {each['state']}", f"{each['count']:,}"] for each in found["learnt"]],
@@ -86,7 +86,7 @@ def _print_learning(found: dict[str, Any]) -> None:
         [[each["processor"], *(f"{each[state]:,}" for state in states)] for each in found["processors"]],
     )  # fmt: skip
     most = found["most_told"]
-    table("told most", ["kind", "times"], [[it["id"][:SHORT_ID], it["kind"], f"{it['recalls']:,}"] for it in most])
+    table("recalled most", ["kind", "times"], [[it["id"][:SHORT_ID], it["kind"], f"{it['recalls']:,}"] for it in most])
 
 
 def _numbers(counts: dict[str, int]) -> list[list[Cell | str]]:

@@ -14,7 +14,7 @@ def view(no_open: bool) -> None:
     """Open the viewer in your browser, signed in.
 
     The address that is printed works once, within a minute. memctl.localhost is this machine itself: browsers know
-    that, and keep what they are told there from its other servers.
+    that, and keep what they receive there from its other servers.
 
     \b
     memctl view

@@ -111,7 +111,7 @@ def tasks(
 
 
 def print_episode(item: dict[str, Any]) -> None:
-    """One episode as a person would tell it: the work, how it went and why, what to take from it."""
+    """One episode as a person would describe it: the work, how it went and why, what to take from it."""
     click.echo(click.style(line(item["description"]), bold=True))
     outcome = click.style(item["outcome"], fg=OUTCOMES.get(item["outcome"]))
     click.echo(f"{outcome}: {line(item['why'])}" + ("" if item["closed"] else " (open)"))

@@ -1,4 +1,4 @@
-"""`memctl off` and `on`: where memory keeps nothing, or tells an agent nothing."""
+"""`memctl off` and `on`: where memory records nothing, or injects nothing into an agent's context."""
 
 from __future__ import annotations
 

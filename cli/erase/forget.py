@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     help="Everything that happened before a date or time (ISO 8601; UTC where no zone is given).",
 )
 @click.option("--match", metavar="TEXT", help="Every event in which a text stands, in any case and layout; - asks.")
-@click.option("--scrub", is_flag=True, help="Build the database anew afterwards, so that its files hold nothing of it.")
+@click.option("--scrub", is_flag=True, help="Rebuild the database afterwards, so that its files hold nothing of it.")
 @click.option("--resume", is_flag=True, help="Go on with what was begun and did not end.")
 @click.option("--dry-run", is_flag=True, help="Show what would go and what would follow, and change nothing.")
 @click.option("--reason", default="", metavar="TEXT", help="Why; it is kept in the log.")
@@ -142,7 +142,7 @@ def prune(days: int | None, dry_run: bool, yes: bool, as_json: bool) -> None:
     """Let old sessions go, with what rests on them alone, so that memory takes less room.
 
     What was noted or stated stays, and so does each session on which something lasting rests: a verified claim, or a
-    memory that is pinned, confirmed, rated useful, or was told to an agent since. With storage.keep_days the worker
+    memory that is pinned, confirmed, rated useful, or was recalled by an agent since. With storage.keep_days the worker
     does this by itself, at most a tenth of the sessions, or ten, in a day. The room is used again; `memctl forget
     --scrub` gives it back to the disk.
 
@@ -207,7 +207,7 @@ def _show(seen: Preview) -> None:
         columns = [
             Column("what was learnt from it", give=True),
             Column("goes" if seen.exact else "goes, at least", "right"),
-            Column("is told without" if seen.exact else "or is told without, at most", "right"),
+            Column("is shown without" if seen.exact else "or is shown without, at most", "right"),
         ]
         rows = [[each.read_model, f"{each.dropped:,}", f"{each.changed:,}"] for each in seen.consequences]
         print_table(columns, rows)

@@ -29,7 +29,7 @@ def undo(id: str, why: str, as_json: bool) -> None:
     """Take back what was recorded as the event ID: a change of `consolidate`, a pin, a rule's retirement, a merge of
     projects. That it was recorded, and that it was taken back, stays in the log.
 
-    Every command tells its event with --json; `memctl consolidate --log` lists what was changed by itself.
+    Every command shows its event with --json; `memctl consolidate --log` lists what was changed by itself.
 
     \b
     memctl undo 8eb0a7c5

@@ -1,4 +1,4 @@
-"""`memctl backup`, `restore`, `export`, `redact` and `reset`: what is kept elsewhere, brought back, or begun anew."""
+"""`memctl backup`, `restore`, `export`, `redact` and `reset`: what is kept elsewhere, brought back, or removed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def backup(folder: Path | None, keep: int | None, file: Path | None, as_json: bo
     """Write a backup: the log, and what is needed to bring it back, in one file with checksums.
 
     Into FOLDER, or `backups` in the data directory. Everything goes on meanwhile. Read models are not in it: they are
-    folded anew.
+    folded again.
 
     \b
     memctl backup                  # into `backups` of the data directory
@@ -62,7 +62,7 @@ def restore(file: Path | None, receipts: tuple[Path, ...], set_aside: bool, as_j
     """Restore a backup into a memctl that holds nothing yet; the workers then fold it.
 
     Without FILE the newest that can be read through. What was forgotten after the backup was made is left out, by the
-    receipts. What was told since comes back from transcripts: `memctl ingest`.
+    receipts. What was recorded since comes back from transcripts: `memctl ingest`.
 
     \b
     memctl restore                 # the newest that can be read through
@@ -102,7 +102,7 @@ def restore(file: Path | None, receipts: tuple[Path, ...], set_aside: bool, as_j
     print_lines(f"restored {done.events:,} events of {done.made_at} from {chosen}{gone}")
     if done.keys:
         notice(f"keys of the API in force, as they were then: {done.keys}; revoke again what was revoked since")
-    notice("the workers fold them now; `memctl status` tells how far they are, `memctl ingest` reads what came since")
+    notice("the workers fold them now; `memctl status` shows how far they are, `memctl ingest` reads what came since")
 
 
 @click.command()
@@ -146,7 +146,8 @@ def export(file: Path | None, session: str | None, project: str | None) -> None:
 def redact(dry_run: bool, as_json: bool) -> None:
     """Apply today's rules of redaction to the past: secrets that were kept before a rule knew them are cut.
 
-    Events with such are emptied and told anew without them, under a receipt; all that was learnt is folded again.
+    Events with such secrets are emptied and appended again without them, under a receipt. All that was learnt is folded
+    again.
 
     \b
     memctl redact --dry-run
@@ -170,7 +171,7 @@ def redact(dry_run: bool, as_json: bool) -> None:
 @click.option("--confirm", is_flag=True, help="Do not ask.")
 @click.option("--backup/--no-backup", default=True, show_default=True, help="Write a backup first.")
 def reset(confirm: bool, backup: bool) -> None:
-    """Begin anew: everything that memctl knows is removed. Transcripts and backups stay.
+    """Start empty: everything that memctl knows is removed. Transcripts and backups stay.
 
     \b
     memctl reset --backup
@@ -181,6 +182,6 @@ def reset(confirm: bool, backup: bool) -> None:
     settings = load_settings()
     if not confirm:
         notice(f"Everything that memctl knows in {settings.data_dir} will be removed.")
-        click.confirm("Begin anew?", abort=True, err=True)
+        click.confirm("Remove it and start empty?", abort=True, err=True)
     kept = reset_memory(settings, backup=backup, notify=notice)
     print_lines("memctl knows nothing now" + (f"; what it knew is in {kept}" if kept else ""))

@@ -23,9 +23,9 @@ _UNITS = {"h": "hours", "d": "days", "w": "weeks"}
 def keys() -> None:
     """Keys of the API for the members of a team: made, listed, revoked.
 
-    A key has scopes (read: ask, and be told by hooks; write: state things; ingest: deliver sessions, as `memctl relay`
-    does; erase: forget for good; operate: metrics) and may be limited to projects. It is sent as `Authorization:
-    Bearer KEY`, or set as MEMCTL_API_TOKEN or MEMCTL_API_TOKEN_FILE.
+    A key has scopes (read: ask, and get answers at hooks; write: state things; ingest: deliver sessions, as `memctl
+    relay` does; erase: forget for good; operate: metrics) and may be limited to projects. It is sent as
+    `Authorization: Bearer KEY`, or set as MEMCTL_API_TOKEN or MEMCTL_API_TOKEN_FILE.
 
     A key for a project is for the git remotes that the project has now, or for its path where it has none: what is
     joined to it later by another remote takes a new key, and a place with two remotes is shown to neither's.

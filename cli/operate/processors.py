@@ -28,7 +28,7 @@ _as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def consolidate(preview: bool, force: bool, undo: str | None, log_: bool, limit: int, as_json: bool) -> None:
     """Look for memories that say the same, contradict each other, or were never needed.
 
-    Nothing is removed or rewritten: what says the same is told as one, what was never needed is not shown. Each change
+    Nothing is removed or rewritten: what says the same is shown as one, what was never needed is not shown. Each change
     is recorded and can be taken back. It happens by itself every 20 tasks or 6 hours.
 
     \b
@@ -116,7 +116,7 @@ def reflect(project: str | None, as_json: bool) -> None:
         print_json({"recorded": count})
     else:
         found = f"{count} reflections recorded; see: memctl search WORDS --kind reflection"
-        notice(found if count else "nothing new to tell")
+        notice(found if count else "nothing new to report")
 
 
 @click.command()
@@ -147,7 +147,7 @@ def maintain(as_json: bool) -> None:
 def judge(as_json: bool) -> None:
     """Have the language model judge how finished work went, newest first, as far as its budget goes.
 
-    Without one, the rules have judged already: `memctl episodes` tells how each went, and why.
+    Without one, the rules have judged already: `memctl episodes` shows how each went, and why.
 
     \b
     memctl judge

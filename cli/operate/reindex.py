@@ -39,5 +39,5 @@ def reindex(wait: bool, as_json: bool) -> None:
     if as_json:
         print_json({"points": points, "waiting_for_dense": dense})
     else:
-        outcome = "are written again" if wait else "will be written again; `memctl status` tells how far it is"
+        outcome = "are written again" if wait else "will be written again; `memctl status` shows how far it is"
         notice(f"{points:,} points {outcome}")

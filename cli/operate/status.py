@@ -37,7 +37,7 @@ LEAST_FREE = 200_000_000
 """Bytes on the disk."""
 
 OF_LATE = timedelta(days=1)
-"""Errors in the logs are told for so long."""
+"""Errors in the logs are shown for this long."""
 
 
 @dataclass(frozen=True)
@@ -342,7 +342,7 @@ def _pressed_q(seconds: float) -> bool:
 
 
 def _health(settings: Settings) -> Health | None:
-    """None where the database cannot be asked now, which is told elsewhere."""
+    """None if the database cannot be asked now; another line reports that."""
     from memctl.api.checks.health import health, servers
     from memctl.api.reading.reader import reader_of
     from memctl.infra.database import connect, outages

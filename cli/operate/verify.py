@@ -29,7 +29,7 @@ WIDTH = 80
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
 def verify(context: click.Context, paths: tuple[Path, ...], repair: bool, rebuilt: bool, as_json: bool) -> None:
-    """Prove that nothing that was told is missing; exit code 1 where anything is.
+    """Prove that nothing that was recorded is missing; exit code 1 where anything is.
 
     The log's hashes, ids and positions, the offsets of those who read it, every vector, the spool, and every line of
     every transcript that was read. With PATHS (files or folders), each of their lines has to be in the log. Changes
