@@ -50,8 +50,9 @@ def bugs(
     chances: Mapping[str, float] | None = None,
     limit: int = 5,
 ) -> BugAnswer:
-    """Known errors like those that `text` shows, certain ones first; if it shows none that is known, those it describes.
+    """Known errors like those that `text` shows, certain ones first.
 
+    If it shows no known error, those that it describes are returned.
     `chances` has the signatures that search finds for its words and meaning, each with the chance that it fits.
     """
     errors = signature_of(text, command)

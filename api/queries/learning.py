@@ -35,9 +35,9 @@ class Use(msgspec.Struct, frozen=True, kw_only=True):
     """How agents used memories of a kind.
 
     `recalls` counts each time that one was recalled in work that is over. Of the newest 32 of each memory, `followed`
-    are those whose work ended in a known way, `worth` what came of them (a success 1, a part of it 0.5); `ratings` counts
-    its newest 32 ratings, `helpful` those of 0.5 or more. `kind` is empty for what is no memory (core memory, the state
-    of a session after a compaction), and for memories that are gone.
+    are those whose work ended in a known way, `worth` what came of them (a success 1, a part of it 0.5); `ratings`
+    counts its newest 32 ratings, `helpful` those of 0.5 or more. `kind` is empty for what is no memory (core memory,
+    the state of a session after a compaction), and for memories that are gone.
     """
 
     kind: str
