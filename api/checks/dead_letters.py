@@ -117,7 +117,7 @@ def show(reader: Reader, id: int) -> ShownLetter:
 
 
 def retry(reader: Reader, ids: Sequence[int] = ()) -> list[Letter]:
-    """Fold what is parked anew, these letters or all; returns those of them that are parked still.
+    """Fold what is parked again, either these letters or all. Returns those of them that are still parked.
 
     `reader` is over a connection in autocommit mode. Raises: NoSuchLetter, OtherRules, LeaseHeld, DatabaseUnavailable.
     """

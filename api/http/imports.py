@@ -74,7 +74,7 @@ def _imported(settings: Settings, store: Path, dry_run: bool) -> Response:
                 intake.wake()
     except NotALegacyStore as problem:
         raise NotALegacyStore(path="what was sent", why=problem.why) from problem
-    told = account.as_json()
-    for bad in told.get("bad", []):
+    answer = account.as_json()
+    for bad in answer.get("bad", []):
         bad.pop("file", None)  # a name of ours, of which nobody else knows
-    return Response(orjson.dumps(told), media_type="application/json")
+    return Response(orjson.dumps(answer), media_type="application/json")

@@ -95,7 +95,7 @@ class CommandHandler:
             try:
                 return self._decided(dedupe_key, whole, meant)
             except (DatabaseUnavailable, psycopg.Error):
-                # The connection may have been lost long ago. Whether that append was committed, its key will tell.
+                # The connection may have been lost long ago. Its key will show whether that append was committed.
                 self._close()
                 return self._decided(dedupe_key, whole, meant)
 
@@ -147,15 +147,15 @@ class CommandHandler:
         """The command with whole ids for the beginnings that people type. Raises: NotFound, Ambiguous."""
         location = normalise(asked.location)
         named = {field: (kind, getattr(asked, field)) for field, kind in asked.refers.items()}
-        named = {field: (kind, told) for field, (kind, told) in named.items() if told or kind == "session"}
+        named = {field: (kind, given) for field, (kind, given) in named.items() if given or kind == "session"}
         if named:
 
             def look(reader: Reader) -> dict[str, Any]:
                 return {
-                    field: tuple(_whole(reader, kind, id, location) for id in told)
-                    if isinstance(told, tuple)
-                    else _whole(reader, kind, told, location)
-                    for field, (kind, told) in named.items()
+                    field: tuple(_whole(reader, kind, id, location) for id in given)
+                    if isinstance(given, tuple)
+                    else _whole(reader, kind, given, location)
+                    for field, (kind, given) in named.items()
                 }
 
             whole = self._readers.read(look)
@@ -169,8 +169,8 @@ class CommandHandler:
         if named:
             reader = reader_of(connection, self.settings.space)
             for field, kind in named.items():
-                told = getattr(asked, field)
-                for id in told if isinstance(told, tuple) else (told,):
+                given = getattr(asked, field)
+                for id in given if isinstance(given, tuple) else (given,):
                     if id:
                         queries.id_of(reader, kind, id)
 
@@ -248,7 +248,7 @@ def _repeated(before: Payload, now: Payload, meant: Sequence[object]) -> bool:
     if type(before) is not type(now):
         return False
     fields = [(getattr(before, name), getattr(now, name)) for name in now.__struct_fields__]
-    return all(was == told or told in meant for was, told in fields)
+    return all(was == given or given in meant for was, given in fields)
 
 
 def _done(event: Event, position: Position, status: str) -> Done:

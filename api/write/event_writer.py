@@ -48,7 +48,7 @@ class Recorded(msgspec.Struct, frozen=True):
     refused: dict[int, str] = {}
     """Indices of events that Postgres does not take, and why. Empty unless refusals were asked for."""
     log: str = ""
-    """Which log they are in, told to relays: one that was restored elsewhere is another."""
+    """The id of the log that they are in, for relays. A log that was restored elsewhere has another id."""
 
 
 class Away(MemctlError):
@@ -72,7 +72,7 @@ class Recording(Protocol):
 
     @property
     def lost(self) -> bool:
-        """Whether it has to be opened anew."""
+        """Whether it has to be opened again."""
 
     def known(self) -> dict[str, Checkpoint]:
         """How far each file was read, by `checkpoints.name_of` its path. Raises: DatabaseUnavailable."""
@@ -93,7 +93,7 @@ class IngestWriter(EventWriter):
     """Appends to one space of the log over a connection of its own. Not for several threads."""
 
     def __init__(self, settings: Settings, *, identify: bool = True) -> None:
-        """`identify`: whether events happened on this machine, so that git's files here tell of which checkout."""
+        """`identify`: whether events happened on this machine, so that git's files here show which checkout it is."""
         connection = connect(settings.require("database_url"), name="memctl intake")
         try:
             with outages():
@@ -130,7 +130,7 @@ class IngestWriter(EventWriter):
         return self._recorded(prepared, appended, {})
 
     def write_rest(self, prepared: Prepared, reached: Mapping[Path, Checkpoint] | None = None) -> Recorded:
-        """As `write`, but events that Postgres refuses are left out, and told.
+        """As `write`, but events that Postgres refuses are left out and reported.
 
         The others are then appended in several transactions, and `reached` is noted with the last. Raises:
         DatabaseUnavailable; then some may have been appended, and nothing is noted as reached.

@@ -1,6 +1,6 @@
 """Reads the transcripts that hooks point to, from where each was left, beside the door.
 
-A hook tells what its client chose to tell; the transcript has the rest. A client writes it behind its hooks, so a file
+A hook sends what its client chose to send; the transcript has the rest. A client writes it behind its hooks, so a file
 is read soon after a hook has named it, and once more when it had time to settle.
 """
 
