@@ -58,7 +58,7 @@ class Lines(logging.Formatter):
 class Json(logging.Formatter):
     """`{"time": "2026-03-02T09:00:01.123Z", "level": "warning", "logger": "memctl.door", "message": …, "pid": …}`
 
-    Where an exception was logged, also `error`: from the outermost to what caused it, each with `told` and `frames`.
+    Where an exception was logged, also `error`: from the outermost to what caused it, each with `message` and `frames`.
     """
 
     def format(self, record: logging.LogRecord) -> str:
@@ -69,7 +69,7 @@ class Json(logging.Formatter):
             "message": _message(record),
             "pid": record.process,
         }
-        if problems := [{"told": message_of(each), "frames": _frames(each)} for each in _raised(record)]:
+        if problems := [{"message": message_of(each), "frames": _frames(each)} for each in _raised(record)]:
             entry["error"] = problems
         return json.dumps(entry, ensure_ascii=False)
 

@@ -324,7 +324,7 @@ class Verification:
         for count, word in ((ledger.blank, "blank"), (ledger.bad, "bad")):
             counted += f" + {count:,} {word}" if count else ""
         counted += f"; {ledger.forgotten:,} of them forgotten" if ledger.forgotten else ""
-        counted += f"; {ledger.passed_over:,} of them told while saving was off" if ledger.passed_over else ""
+        counted += f"; {ledger.passed_over:,} of them said while saving was off" if ledger.passed_over else ""
         yield check(
             "transcripts", "lines", counted,
             [f"{line}: not in the log" for line in ledger.missing_named],

@@ -135,7 +135,7 @@ def _shown_or_refused(show: Callable[[T], str | Answer], asked: T) -> Response:
         if status == 500:
             log.error("a page failed: %s", why, exc_info=why)
         title = HTTPStatus(status).phrase if status != 500 else "This did not work"
-        return _html(render.page("refused.html", title=title, told=str(why), hint=why.hint, at=""), status)
+        return _html(render.page("refused.html", title=title, message=str(why), hint=why.hint, at=""), status)
 
 
 async def not_there(request: Request, why: Exception) -> Response:
@@ -143,7 +143,7 @@ async def not_there(request: Request, why: Exception) -> Response:
     if request.url.path.startswith("/v1") or "text/html" not in request.headers.get("accept", ""):
         return await of_http(request, why)
     message = "There is no such page here."
-    return _html(render.page("refused.html", title="Not Found", told=message, hint="", at=""), 404)
+    return _html(render.page("refused.html", title="Not Found", message=message, hint="", at=""), 404)
 
 
 def _html(text: str, status: int = 200) -> HTMLResponse:

@@ -428,7 +428,7 @@ def test_what_was_told_while_saving_was_off_is_not_missed_and_whatever_else_is_g
     read("".join(lines[10:]), "a")
     for found in (verified(settings), verified(settings, hushed)):
         assert found["transcripts: lines"].result == "ok"
-        assert "told while saving was off" in found["transcripts: lines"].counted
+        assert "said while saving was off" in found["transcripts: lines"].counted
     tamper(memory, "DELETE FROM memctl.events WHERE starts_with(session_id, '99999999')")
     assert len(gaps(settings, hushed)["transcripts: lines"]) > 1
 
