@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     help="Everything that happened before a date or time (ISO 8601; UTC where no zone is given).",
 )
 @click.option("--match", metavar="TEXT", help="Every event in which a text stands, in any case and layout; - asks.")
-@click.option("--scrub", is_flag=True, help="Build the database again afterwards, so that its files hold nothing of it.")
+@click.option("--scrub", is_flag=True, help="Build the database again afterwards: its files then hold nothing of it.")
 @click.option("--resume", is_flag=True, help="Go on with what was begun and did not end.")
 @click.option("--dry-run", is_flag=True, help="Show what would go and what would follow, and change nothing.")
 @click.option("--reason", default="", metavar="TEXT", help="Why; it is kept in the log.")
