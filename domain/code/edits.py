@@ -2,7 +2,7 @@
 
 Cheap structural rules over the lines that changed: no parser, no whole file. Precision before recall: what no rule is
 sure of is nothing. The structure of an edit decides its category (extract_method, rename, simplify, type_hints,
-extract_constant, restructure), not key words and line counts: docs/evaluation/code.md says why.
+extract_constant, restructure), not key words and line counts: docs/internals/evaluation/code.md says why.
 """
 
 from __future__ import annotations

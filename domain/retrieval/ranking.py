@@ -185,7 +185,7 @@ class Calibration(msgspec.Struct, frozen=True):
     tuning half of longmemeval-lite's evidence turns. The weights' ratio ranks best over a wide plateau (2 to 3 for
     `words` where `near` has 0.6). The intercept is the one for questions that do have an answer: of the reporting
     half's, best results at .75 and above were right in .85, and .84 of the questions
-    whose answers were hidden stayed below (`docs/evaluation/retrieval.md`).
+    whose answers were hidden stayed below (`docs/internals/evaluation/retrieval.md`).
     """
 
     both: tuple[float, float, float] = (-4.65, 2.50, 0.60)

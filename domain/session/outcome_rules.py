@@ -1,7 +1,7 @@
 """How a piece of work went, by rule: from what was run after the last change, what was said of it, and how it ended.
 
 What ReasoningBank (Ouyang et al., 2025) asks a model. Later signs count more than earlier ones, and what was run more
-than what was said. docs/evaluation/judging.md says how often readers agree.
+than what was said. docs/internals/evaluation/judging.md says how often readers agree.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from pathlib import Path
 
 PAGE = Path(__file__).parents[2] / "docs" / "scaling.md"
 
-# Measured on two processors at 1,000,000 events: as the beginning of docs/benchmarks.md has them (a test compares).
+# Measured on two processors at 1,000,000 events: as the beginning of docs/internals/benchmarks.md has them (a test compares).
 FOLD_CPU = 92e-6
 """Seconds of memctl's processor time an event, in a replay."""
 POSTGRES_CPU = 46e-6
@@ -42,7 +42,7 @@ EMBED_CPU = 12e-3
 ROUND_FIXED = 0.02
 """Seconds a round takes with nothing in it: a wake-up, a lease, two reads, a commit."""
 LAG_MEDIAN, LAG_P99 = 0.092, 0.162
-"""Seconds, as measured at 500 events/s from twenty sessions with one shard (docs/benchmarks.md)."""
+"""Seconds, as measured at 500 events/s from twenty sessions with one shard (docs/internals/benchmarks.md)."""
 STREAM_CPU = 0.9e-3
 """Seconds a round takes for each session that is open in it: its rows are read, folded and written whole. Fitted, so
 that the simulation gives about that median. Its p99 is too low: real rounds differ more than these do."""

@@ -1,4 +1,4 @@
-"""docs/read-models-coverage.md names rows, fields, functions and tests that exist."""
+"""docs/internals/read-models-coverage.md names rows, fields, functions and tests that exist."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import memctl.projections
 from memctl.projections.kernel import projections
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "read-models-coverage.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "internals" / "read-models-coverage.md").read_text(encoding="utf-8")
 LINES = [line for line in PAGE.splitlines() if line.count("|") == 5 and "`" in line]
 
 

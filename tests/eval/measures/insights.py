@@ -1,6 +1,6 @@
 """Insights: how many there are, drawn to a sheet for readers; whether they are any good only a reader can tell.
 
-The rubric stands on the sheet, and what readers said in docs/evaluation/insights.md.
+The rubric stands on the sheet, and what readers said in docs/internals/evaluation/insights.md.
 """
 
 from __future__ import annotations
