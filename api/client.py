@@ -23,7 +23,7 @@ SPACE = "Memctl-Space"
 class Unreachable(MemctlError):
     """memctl does not answer at {url}: {why}"""
 
-    hint = "start it with `memctl up`; `memctl status` tells what is wrong"
+    hint = "start it with `memctl up`; `memctl status` says what is wrong"
     url: str
     why: str
 
@@ -189,7 +189,7 @@ class Client:
         return answer
 
     def deliver(self, body: bytes) -> dict[str, Any]:
-        """Have events kept that were told elsewhere (a `delivering.Delivery` in JSON): a `commands.Recorded`."""
+        """Send events that were recorded elsewhere (a `delivering.Delivery` in JSON). Returns a `commands.Recorded`."""
         answer: dict[str, Any] = self._ask("POST", "/v1/events", body)
         return answer
 
@@ -231,8 +231,8 @@ class Client:
 
     def _look(self, method: str, path: str, asked: Mapping[str, Any], body: Any) -> Any:
         """A read, of memory as it is or was."""
-        told = {**asked, **_given(as_of=self._as_of)}
-        query = {name: str(value).lower() if isinstance(value, bool) else value for name, value in told.items()}
+        given = {**asked, **_given(as_of=self._as_of)}
+        query = {name: str(value).lower() if isinstance(value, bool) else value for name, value in given.items()}
         target = path + (f"?{urlencode(query)}" if query else "")
         while True:
             try:
@@ -250,8 +250,8 @@ class Client:
             status, content = answered(self._connection, method, self._prefix + target, body, headers)
         except (OSError, HTTPException) as why:
             self._connection.close()
-            told = "it took too long" if isinstance(why, TimeoutError) else str(why) or type(why).__name__
-            raise Unreachable(url=self._url, why=told) from why
+            reason = "it took too long" if isinstance(why, TimeoutError) else str(why) or type(why).__name__
+            raise Unreachable(url=self._url, why=reason) from why
         if status == 202:
             job = json.loads(content)["id"]
             raise NotYet(detail=f"job {job}", status=status, job=job)
@@ -313,8 +313,8 @@ class _UnixConnection(HTTPConnection):
 
 def _refusal(status: int, content: bytes) -> Refused:
     try:
-        told = json.loads(content)
-        detail, hint = told.get("detail") or told.get("title") or "", told.get("hint")
+        body = json.loads(content)
+        detail, hint = body.get("detail") or body.get("title") or "", body.get("hint")
     except (ValueError, AttributeError):
         detail, hint = "", None
     kind = {404: NotThere, 413: BadlyAsked, 414: BadlyAsked, 421: BadlyAsked, 422: BadlyAsked}.get(status, Refused)

@@ -1,7 +1,7 @@
 """memctl as an MCP server: small answers first, details by id.
 
-What it tells an agent was said and done in earlier sessions. It is quoted, with its date and id, and stated as what was
-remembered, never as an instruction. The server keeps no state: each call asks the running memctl.
+What it returns to an agent was said and done in earlier sessions. It is quoted, with its date and id. It is stated as
+what was remembered, never as an instruction. The server keeps no state: each call asks the running memctl.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def server(connect: Callable[[], Client], here: str | None = None) -> MCPServer:
     mcp = MCPServer("memctl", instructions=INSTRUCTIONS, log_level="WARNING")
 
     def reads(tool: Callable[..., str]) -> None:
-        mcp.tool(annotations=_READS, structured_output=False)(_told(tool))
+        mcp.tool(annotations=_READS, structured_output=False)(_guarded(tool))
 
     def search(query: Query, project: Project = None, limit: Limit = 3) -> str:
         """Search what is remembered about this project. Results are "high" (take as fact), "suggested" (worth a look),
@@ -179,7 +179,7 @@ def server(connect: Callable[[], Client], here: str | None = None) -> MCPServer:
         reads(tool)
 
     def adds(tool: Callable[..., str]) -> None:
-        mcp.tool(annotations=_ADDS, structured_output=False)(_told(tool))
+        mcp.tool(annotations=_ADDS, structured_output=False)(_guarded(tool))
 
     def said(name: str, location: str = "", **asked: Any) -> dict[str, Any]:
         with connect() as client:
@@ -214,7 +214,7 @@ def server(connect: Callable[[], Client], here: str | None = None) -> MCPServer:
         why: Annotated[str, Field(max_length=500)] = "",
         location: Location = "",
     ) -> str:
-        """Say whether something that memory told you was of use. It is told more, or less, from then on."""
+        """Say whether something that memory returned was useful. Memory returns it more, or less, from then on."""
         said("rate", location, memory=id, value=value, why=why)
         return "rated"
 
@@ -243,16 +243,16 @@ def server(connect: Callable[[], Client], here: str | None = None) -> MCPServer:
         confirmed: Annotated[bool, Field(description="Only where the user saw the preview and agreed.")] = False,
         reason: Annotated[str, Field(max_length=500)] = "",
     ) -> str:
-        """Erase something for good, with all that rests on it. Without `confirmed` it only tells what would go: show
+        """Erase something for good, with all that rests on it. Without `confirmed` it only shows what would go: show
         that to the user, and ask."""
         with connect() as client:
             if confirmed:
-                told = client.post("/v1/forget", {"id": id, "reason": reason}, key=uuid.uuid4().hex)
+                answer = client.post("/v1/forget", {"id": id, "reason": reason}, key=uuid.uuid4().hex)
             else:
-                told = client.post("/v1/forget/preview", {"id": id})
-        return _json(told)
+                answer = client.post("/v1/forget/preview", {"id": id})
+        return _json(answer)
 
-    mcp.tool(annotations=_ERASES, structured_output=False)(_told(forget))
+    mcp.tool(annotations=_ERASES, structured_output=False)(_guarded(forget))
     return mcp
 
 
@@ -288,8 +288,8 @@ _BEARER: ContextVar[str] = ContextVar("bearer of the request at hand")
 
 def _remembering_bearer(app: ASGIApp) -> ASGIApp:
     async def remembering(scope: Scope, receive: Receive, send: Send) -> None:
-        told = dict(scope.get("headers", ())).get(b"authorization", b"")
-        _BEARER.set(told.partition(b" ")[2].strip().decode("latin-1"))
+        header = dict(scope.get("headers", ())).get(b"authorization", b"")
+        _BEARER.set(header.partition(b" ")[2].strip().decode("latin-1"))
         await app(scope, receive, send)
 
     return remembering
@@ -299,28 +299,28 @@ def _caller(url: str, token: str) -> Caller | None:
     """Who a key is of, as the API knows it."""
     try:
         with Client(url, token) as client:
-            told = client.get("/v1/caller")
+            found = client.get("/v1/caller")
     except Refused as why:
         if why.status == 401:
             return None
         raise
-    projects = told["projects"]
-    return Caller(told["name"], frozenset(told["scopes"]), None if projects is None else tuple(projects))
+    projects = found["projects"]
+    return Caller(found["name"], frozenset(found["scopes"]), None if projects is None else tuple(projects))
 
 
-def _told(tool: Callable[..., str]) -> Callable[..., str]:
-    """A tool whose troubles an agent is told of in words, with what to do, and whose answer is not too long."""
+def _guarded(tool: Callable[..., str]) -> Callable[..., str]:
+    """A tool that shows an agent its errors in words, with what to do, and whose answer is not too long."""
     import functools
 
     @functools.wraps(tool)
-    def telling(*args: Any, **kwargs: Any) -> str:
+    def guarded(*args: Any, **kwargs: Any) -> str:
         try:
             answer = tool(*args, **kwargs)
         except MemctlError as problem:
             raise ToolError(" ".join(filter(None, (str(problem), problem.hint)))) from problem
         return answer if len(answer) <= WHOLE else f"{answer[:WHOLE]}… (cut: {len(answer):,} characters)"
 
-    return telling
+    return guarded
 
 
 def _here() -> str:
@@ -333,13 +333,17 @@ def _here() -> str:
 
 def _json(thing: dict[str, Any]) -> str:
     """A thing as JSON, also where its texts and lists have to be shortened to be no longer than `WHOLE`."""
-    told = json.dumps(thing, ensure_ascii=False, indent=1)
+    content = json.dumps(thing, ensure_ascii=False, indent=1)
     for text, items in _SHORTER:
-        if len(told) <= WHOLE:
-            return told
+        if len(content) <= WHOLE:
+            return content
         why = f"texts to {text:,} characters and lists to {items} items; memctl's command line has it whole"
-        told = json.dumps({"shortened": why, **_shortened(thing, text, items)}, ensure_ascii=False, indent=1)
-    return told if len(told) <= WHOLE else json.dumps({"shortened": "to nothing; memctl's command line has it whole"})
+        content = json.dumps({"shortened": why, **_shortened(thing, text, items)}, ensure_ascii=False, indent=1)
+    return (
+        content
+        if len(content) <= WHOLE
+        else json.dumps({"shortened": "to nothing; memctl's command line has it whole"})
+    )
 
 
 def _shortened(value: Any, text: int, items: int) -> Any:
@@ -360,8 +364,10 @@ def _listed(items: list[str], otherwise: str) -> str:
 
 
 def _found(found: dict[str, Any]) -> str:
-    told = ", ".join(filter(None, (found["kind"], _day(found["occurred_at"]), found["project"], found.get("outcome"))))
-    return f"[{found['class']} {found['score']:.2f}] {_quoted(found['text'])} ({told}; id {found['id']})"
+    details = ", ".join(
+        filter(None, (found["kind"], _day(found["occurred_at"]), found["project"], found.get("outcome")))
+    )
+    return f"[{found['class']} {found['score']:.2f}] {_quoted(found['text'])} ({details}; id {found['id']})"
 
 
 def _bug(hit: dict[str, Any]) -> str:
@@ -381,16 +387,16 @@ def _bug(hit: dict[str, Any]) -> str:
 
 
 def _episode(row: dict[str, Any]) -> str:
-    told = " ".join(filter(None, (row["outcome"], f"({row['why']})" if row.get("why") else "")))
-    return f"{_day(row['ended_at'])} {_quoted(row['description'])}: {told} [id {row['id']}]"
+    result = " ".join(filter(None, (row["outcome"], f"({row['why']})" if row.get("why") else "")))
+    return f"{_day(row['ended_at'])} {_quoted(row['description'])}: {result} [id {row['id']}]"
 
 
 def _advice(found: dict[str, Any]) -> str:
     """Guidance, with the like tasks and the known errors that it is made of, each by its id."""
     advice = found["guidance"]
     lines = [f"approach: {_quoted(advice['suggested_approach'])}"] if advice["suggested_approach"] else []
-    for name, told in (("try", "things_to_try"), ("avoid", "things_to_avoid"), ("expect", "expected_challenges")):
-        lines += [f"{name}: {_quoted(each)}" for each in advice[told]]
+    for name, field in (("try", "things_to_try"), ("avoid", "things_to_avoid"), ("expect", "expected_challenges")):
+        lines += [f"{name}: {_quoted(each)}" for each in advice[field]]
     lines += [
         f"like it: {_quoted(case['description'])}: {case['outcome']} [id {case['memory']}]"
         for case in found["similar_cases"]
@@ -402,13 +408,17 @@ def _advice(found: dict[str, Any]) -> str:
 
 def _strategy(row: dict[str, Any]) -> str:
     sessions = len(row["sessions"])
-    told = (row["domain"], f"{sessions} session{'s' if sessions != 1 else ''}", f"confidence {row['confidence']:.2f}")
-    return f"{_quoted(row['content'] or row['title'])} ({', '.join(filter(None, told))}; id {row['memory_id']})"
+    parts = (
+        row["domain"],
+        f"{sessions} session{'s' if sessions != 1 else ''}",
+        f"confidence {row['confidence']:.2f}",
+    )
+    return f"{_quoted(row['content'] or row['title'])} ({', '.join(filter(None, parts))}; id {row['memory_id']})"
 
 
 def _claim(row: dict[str, Any]) -> str:
-    told = ", ".join(filter(None, (row["kind"], row["status"], _day(row["last_seen"]))))
-    return f"{_quoted(row['text'])} ({told}; id {row['id']})"
+    details = ", ".join(filter(None, (row["kind"], row["status"], _day(row["last_seen"]))))
+    return f"{_quoted(row['text'])} ({details}; id {row['id']})"
 
 
 def _quoted(text: str) -> str:

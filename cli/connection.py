@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from memctl.cli.output import tell
+from memctl.cli.output import notice
 from memctl.domain.support.errors import MemctlError
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def running() -> Client:
     def wait(why: NotYet) -> None:
         """Until it is built, by looking again; a job of another number means that the one before is no more."""
         if not waiting:
-            tell(f"building memory as of {as_of}; this may take as long as a replay")
+            notice(f"building memory as of {as_of}; this may take as long as a replay")
         elif why.job != waiting[0].job:
             with Client.of(settings) as asking:
                 job = asking.job(waiting[0].job)
@@ -97,7 +97,7 @@ def running() -> Client:
             raise NotBuilt(
                 as_of=as_of,
                 why=f"it was not done in {PATIENCE_S / 60:.0f} minutes",
-                hint="ask again later; `memctl status` tells whether a worker runs",
+                hint="ask again later; `memctl status` says whether a worker runs",
             )
         waiting.append(why)
         time.sleep(LOOK_AGAIN_S)
@@ -106,7 +106,7 @@ def running() -> Client:
 
 
 def placed(project: str | None) -> dict[str, Any]:
-    """What the API is told of the place: a project in the user's words, and where the command runs."""
+    """What the API is asked about: a project in the user's words, and where the command runs."""
     if project is not None and project.startswith((".", "~", "/")):
         project = os.path.abspath(os.path.expanduser(project))
     try:

@@ -131,8 +131,8 @@ class Commands(click.Group):
             import difflib
 
             near = difflib.get_close_matches(args[0], COMMANDS, n=1)
-            told = f"{problem.message} Did you mean {near[0]!r}?" if near else problem.message
-            raise click.UsageError(told, ctx) from None
+            message = f"{problem.message} Did you mean {near[0]!r}?" if near else problem.message
+            raise click.UsageError(message, ctx) from None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         room = formatter.width - max(map(len, COMMANDS)) - 4
@@ -185,7 +185,7 @@ def run() -> None:
         problem.show()
         sys.exit(problem.exit_code)
     except MemctlError as problem:
-        _tell(problem)
+        _show_error(problem)
     except KeyboardInterrupt:
         sys.exit(130)
     except BrokenPipeError:  # whoever read our output has had enough
@@ -195,10 +195,10 @@ def run() -> None:
         known = _outage(problem)
         if known is None:
             raise
-        _tell(known)
+        _show_error(known)
 
 
-def _tell(problem: MemctlError) -> NoReturn:
+def _show_error(problem: MemctlError) -> NoReturn:
     click.echo(f"error: {problem}", err=True)
     if problem.hint:
         click.echo(f"hint: {problem.hint}", err=True)

@@ -66,7 +66,7 @@ def when(iso: str | None, now: datetime | None = None) -> str:
     return f"{at:%Y-%m-%d}"
 
 
-def tell(message: str) -> None:
+def notice(message: str) -> None:
     """A message for people, to stderr."""
     click.echo(safe(message), err=True)
 
@@ -104,7 +104,7 @@ def broken(text: str, indent: int) -> list[str]:
 
 @contextmanager
 def progress_bar() -> Iterator[Callable[[str, int, int], None]]:
-    """On a terminal, a bar for each thing that is told: its name, how much of it is done, and of how much."""
+    """On a terminal, a bar for each reported thing: its name, how much of it is done, and of how much."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from memctl.cli.connection import NOTHING_FOUND, placed, running
-from memctl.cli.output import Cell, Column, print_json, print_table, tell
+from memctl.cli.output import Cell, Column, notice, print_json, print_table
 
 
 def print_page(
@@ -27,7 +27,7 @@ def print_page(
     if as_json:
         print_json(items)
     elif items:
-        tell_scope(answer["scope"])
+        print_scope(answer["scope"])
         print_table(columns, [row(item) for item in items])
     if not items:
         nothing(context, answer["scope"], f"no {what} found")
@@ -36,13 +36,13 @@ def print_page(
 def nothing(context: click.Context, scope: dict[str, Any], message: str) -> None:
     if scope["project"] is not None:
         message += f" in project {scope['project']}; --project '*' asks all"
-    tell(message)
+    notice(message)
     context.exit(NOTHING_FOUND)
 
 
-def tell_scope(scope: dict[str, Any]) -> None:
-    """Say what was asked, where the user did not."""
+def print_scope(scope: dict[str, Any]) -> None:
+    """Print which project was asked, if the user did not name one."""
     if scope["chosen"] == "here":
-        tell(f"project {scope['project']} (--project '*' for all)")
+        notice(f"project {scope['project']} (--project '*' for all)")
     elif scope["chosen"] == "everywhere":
-        tell("all projects (memory knows none here)")
+        notice("all projects (memory knows none here)")

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from memctl.infra.database import Connection
 
 Scope = Literal["read", "write", "ingest", "erase", "operate"]
-"""What a key may do: ask memory (and be told by hooks); state and command; deliver what hooks and transcripts tell;
-forget for good; see how the machinery does."""
+"""What a key may do: ask memory (and have hooks inject); state and command; deliver what hooks and transcripts
+hold; forget for good; see how the machinery does."""
 
 SCOPES: tuple[Scope, ...] = get_args(Scope)
 
@@ -76,7 +76,7 @@ def make(
     projects: Sequence[str] | None = None,
     expires_at: datetime | None = None,
 ) -> tuple[Key, str]:
-    """A new key, and the token that it is used by, which is told here and kept nowhere."""
+    """A new key, and the token that it is used by, which is returned here and kept nowhere."""
     id, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
     kept = tuple(sorted(set(scopes)))
     limit = None if projects is None else tuple(projects)

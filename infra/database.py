@@ -84,7 +84,7 @@ class DatabaseDamaged(DatabaseUnavailable):
 class ReadModelsReplaced(DatabaseUnavailable):
     """The read models that were being read are gone: others have become live."""
 
-    hint = "run this again; where they stay away, `memctl replay --all` builds them anew"
+    hint = "run this again; where they stay away, `memctl replay --all` rebuilds them"
 
 
 class SchemaMissing(DatabaseUnavailable):
@@ -170,11 +170,11 @@ def connect(url: str, *, autocommit: bool = True, name: str = "memctl", statemen
             keepalives_idle=30,
         )
     except psycopg.OperationalError as problem:
-        # Why a connection is refused is told in words only: it has no SQLSTATE yet.
+        # Only words say why a connection is refused: it has no SQLSTATE yet.
         if any(words in str(problem) for words in _FULL):
-            raise TooManyConnections(_told(TooManyConnections, problem)) from problem
+            raise TooManyConnections(_message(TooManyConnections, problem)) from problem
         if any(words in str(problem) for words in _DAMAGED):
-            raise DatabaseDamaged(_told(DatabaseDamaged, problem)) from problem
+            raise DatabaseDamaged(_message(DatabaseDamaged, problem)) from problem
         raise DatabaseUnavailable(
             f"Postgres does not answer: {str(problem).strip()}",
             hint="start memctl with `memctl up`, or check MEMCTL_DATABASE_URL",
@@ -196,7 +196,7 @@ def outage(problem: psycopg.Error) -> DatabaseUnavailable | None:
         kind = next((_BY_STATE[state[:n]] for n in (5, 3, 2) if state[:n] in _BY_STATE), None)
     if kind is SchemaMissing and OF_A_GENERATION.search(str(problem)):
         kind = ReadModelsReplaced
-    return kind(_told(kind, problem)) if kind else None
+    return kind(_message(kind, problem)) if kind else None
 
 
 @contextlib.contextmanager
@@ -213,14 +213,14 @@ def outages() -> Iterator[None]:
         raise
 
 
-def _told(kind: type[DatabaseUnavailable], problem: psycopg.Error) -> str:
+def _message(kind: type[DatabaseUnavailable], problem: psycopg.Error) -> str:
     what = "Postgres went away" if kind is DatabaseUnavailable else (kind.__doc__ or "").rstrip(".")
     said = problem.diag.message_primary or " ".join(str(problem).split())
     return f"{what}: {said}" if said else what
 
 
 def in_parts(rows: Iterable[T], size: Callable[[T], int]) -> Iterator[list[T]]:
-    """Rows in order, as many at a time as one statement may put. `size` tells how many bytes a row takes."""
+    """Rows in order, as many at a time as one statement may put. `size` returns how many bytes a row takes."""
     part: list[T] = []
     held = 0
     for row in rows:

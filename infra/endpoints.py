@@ -1,4 +1,4 @@
-"""What the running instance answers on, told to other processes by one file that only its owner may read."""
+"""What the running instance answers on. Other processes read it from one file, which only its owner may read."""
 
 from __future__ import annotations
 

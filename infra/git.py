@@ -44,8 +44,8 @@ def checkout_of(directory: Path) -> Checkout | None:
 
 def _linked(root: Path, mark: Path) -> Checkout:
     """A worktree or a submodule: its `.git` is a file that names its directory inside the repository's."""
-    told = mark.read_text("utf-8", "replace")[:4096].removeprefix("gitdir:").strip()
-    own = root / told
+    gitdir = mark.read_text("utf-8", "replace")[:4096].removeprefix("gitdir:").strip()
+    own = root / gitdir
     common = own / "commondir"
     if not common.is_file():
         return Checkout(normalise(str(root)), "", _remote(own))  # a submodule is a repository of its own

@@ -43,10 +43,10 @@ DOOR_FILE, API_FILE = "door", "api"
 """In the folder of the running instance, as plain text: where its door listens; its API's socket, and its token."""
 
 DOWN_FILE = "told-down"
-"""There, once a session was told that nobody listens; the door takes it away when it listens again."""
+"""This file is there once a session was shown that nobody listens. The door deletes it when it listens again."""
 
 FULL_FILE = "told-full"
-"""There, once a session was told that the spool is full; whoever gets a delivery through takes it away."""
+"""This file is there once a session was shown that the spool is full. Whoever gets a delivery through deletes it."""
 
 OFF_FILE = "off.json"
 COUNTER = "refused"
@@ -130,8 +130,8 @@ def _deliver(asked: dict[str, str]) -> None:
     if off != "save" and not lost:
         _has_room_again(data_dir)
     if asks:
-        told = _answer(*asking) if asking else b""
-        os.write(1, told or (_trouble(data_dir, door, asked, payload, lost) if waits else b""))
+        answer = _answer(*asking) if asking else b""
+        os.write(1, answer or (_trouble(data_dir, door, asked, payload, lost) if waits else b""))
 
 
 def _payload(asked: dict[str, str]) -> bytes:
@@ -181,7 +181,7 @@ def _through_door(door: str, delivery: bytes) -> bool:
 def _ask(
     data_dir: str, asked: dict[str, str], identifier: str, payload: bytes
 ) -> tuple[_socket.socket, bytes, float] | None:
-    """Ask what memory has to tell at this hook, without waiting for anything.
+    """Ask what memory has to inject at this hook, without waiting for anything.
 
     Returns the connection on which it answers, what is still to be sent on it, and until when it may take; None where
     memory is not there.
@@ -209,7 +209,7 @@ def _ask(
 
 
 def _answer(client: _socket.socket, unsent: bytes, deadline: float) -> bytes:
-    """What memory has to tell, in the client's own form; nothing where it has nothing, or takes too long."""
+    """What memory injects, in the client's own form; nothing where it has nothing, or takes too long."""
     answer = b""
     try:
         client.settimeout(max(0.01, deadline - time.monotonic()))
@@ -255,11 +255,11 @@ def _is_off(data_dir: str, payload: bytes) -> bool:
     if not sessions and not projects:
         return False
     try:
-        told = json.loads(payload)
-        roots = told.get("workspace_roots")
-        places = [told.get("cwd"), *(roots if isinstance(roots, list) else ())]
-        named = [told.get("session_id"), told.get("conversation_id")]
-    except (ValueError, AttributeError, TypeError, RecursionError):  # the door tells what is wrong with it
+        delivered = json.loads(payload)
+        roots = delivered.get("workspace_roots")
+        places = [delivered.get("cwd"), *(roots if isinstance(roots, list) else ())]
+        named = [delivered.get("session_id"), delivered.get("conversation_id")]
+    except (ValueError, AttributeError, TypeError, RecursionError):  # the door says what is wrong with it
         return False
     inside = (os.path.normpath(place) + "/" for place in places if isinstance(place, str) and place)
     return any(isinstance(name, str) and name in sessions for name in named) or any(
@@ -296,12 +296,12 @@ def _trouble(data_dir: str, door: str, asked: dict[str, str], payload: bytes, lo
     except OSError:
         return b""
     if lost:
-        told = "memctl has no room in its spool: what is said here is not kept until it has (`memctl status`)."
+        notice = "memctl has no room in its spool: what is said here is not kept until it has (`memctl status`)."
     elif down:
-        told = "memctl is not running: what is said here waits on this disk, and is kept once it runs (`memctl up`)."
+        notice = "memctl is not running: what is said here waits on this disk, and is kept once it runs (`memctl up`)."
     else:
         return b""
-    text = f"<memctl-context>\n{told}\n</memctl-context>"
+    text = f"<memctl-context>\n{notice}\n</memctl-context>"
     if not named:
         return json.dumps({"context": text}).encode()
     if asked["--agent"] == "cursor":
@@ -310,7 +310,7 @@ def _trouble(data_dir: str, door: str, asked: dict[str, str], payload: bytes, lo
 
 
 def _has_room_again(data_dir: str) -> None:
-    """The next time that the spool is full is told of anew."""
+    """Let the next session be shown again when the spool is full."""
     try:
         os.unlink(f"{data_dir}/run/{FULL_FILE}")
     except OSError:  # as good as always: it was not
@@ -421,7 +421,7 @@ def _door(data_dir: str, user: dict[str, object]) -> str:
 
 
 def data_directory(user: dict[str, object]) -> str:
-    """The data directory of a hook that is not told another."""
+    """The data directory of a hook that is given no other."""
     return _named("data_dir", user) or _home("XDG_DATA_HOME", "~/.local/share")
 
 

@@ -24,11 +24,11 @@ FRAMES = 12
 """The innermost ones of a traceback."""
 
 _LOUD = ("httpx", "httpcore", "uvicorn", "alembic.runtime.plugins")
-"""Libraries that tell each request, or each part of theirs."""
+"""Libraries that log each request, or each part of theirs."""
 
 
 def set_up(level: str, form: Form, to: TextIO | None = None) -> None:
-    """Write all logs of this process, to standard error unless told otherwise."""
+    """Write all logs of this process, to standard error unless `to` is given."""
     handler = logging.StreamHandler(to or sys.stderr)
     handler.setFormatter(Json() if form == "json" else Lines())
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
@@ -36,7 +36,7 @@ def set_up(level: str, form: Form, to: TextIO | None = None) -> None:
         logging.getLogger(name).setLevel(logging.WARNING)
 
 
-def told(problem: BaseException) -> str:
+def message_of(problem: BaseException) -> str:
     """What may be written of an exception: memctl's own words, else its class and what the system calls it."""
     if isinstance(problem, MemctlError):
         return str(problem)
@@ -58,7 +58,7 @@ class Lines(logging.Formatter):
 class Json(logging.Formatter):
     """`{"time": "2026-03-02T09:00:01.123Z", "level": "warning", "logger": "memctl.door", "message": …, "pid": …}`
 
-    Where an exception was logged, also `error`: from the outermost to what caused it, each with `told` and `frames`.
+    Where an exception was logged, also `error`: from the outermost to what caused it, each with `message` and `frames`.
     """
 
     def format(self, record: logging.LogRecord) -> str:
@@ -69,15 +69,15 @@ class Json(logging.Formatter):
             "message": _message(record),
             "pid": record.process,
         }
-        if problems := [{"told": told(each), "frames": _frames(each)} for each in _raised(record)]:
+        if problems := [{"message": message_of(each), "frames": _frames(each)} for each in _raised(record)]:
             entry["error"] = problems
         return json.dumps(entry, ensure_ascii=False)
 
 
 def _message(record: logging.LogRecord) -> str:
-    """The record's words, with exceptions among them told as `told` does."""
+    """The record's words, with exceptions among them as `message_of` shows them."""
     if isinstance(record.msg, BaseException):
-        return told(record.msg)
+        return message_of(record.msg)
     message, given = str(record.msg), record.args
     if not given:
         return message
@@ -87,7 +87,7 @@ def _message(record: logging.LogRecord) -> str:
 
 
 def _shown(value: object) -> object:
-    return told(value) if isinstance(value, BaseException) else value
+    return message_of(value) if isinstance(value, BaseException) else value
 
 
 def _raised(record: logging.LogRecord) -> Iterator[BaseException]:
@@ -101,7 +101,7 @@ def _raised(record: logging.LogRecord) -> Iterator[BaseException]:
 
 
 def _lines_of(problem: BaseException) -> Iterator[str]:
-    yield told(problem)
+    yield message_of(problem)
     yield from (f"  at {frame}" for frame in _frames(problem))
 
 

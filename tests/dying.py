@@ -23,7 +23,7 @@ from vector_server import die_with_parent
 
 from memctl.api.checks import backups
 from memctl.api.write import ingest as ingesting
-from memctl.api.write.event_writer import EventWriter
+from memctl.api.write.event_writer import IngestWriter
 from memctl.infra.backup import archive
 from memctl.infra.database import connect
 from memctl.infra.log.append import append
@@ -55,7 +55,7 @@ def append_at_once(url: str) -> None:
 
 def ingest_the_example(url: str) -> None:
     ingesting.BATCH = 12
-    with EventWriter(load_settings(database_url=url)) as intake:
+    with IngestWriter(load_settings(database_url=url)) as intake:
         ingesting.ingest(intake, [EXAMPLE])
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Wakes:
-    """This process' end of the queue: its drainer, and whom to tell when stage 2 has moved."""
+    """This process' end of the queue: its drainer, and whom to call when stage 2 has moved."""
 
     def __init__(
         self, drainer: Drainer, redis: Redis, installation: str, moved: Callable[[], None] = lambda: None

@@ -113,7 +113,7 @@ def _similar_error(reader: Reader, text: str, places: Places, session: str, limi
     hits = [hit for hit in found.hits if hit.score >= SUGGESTED]
     known = _known_bugs(hits)
     if earlier := _earlier(reader, text, session):
-        # The known way out is told beside it: what was tried in this session did not keep it away.
+        # The known way out is shown beside it, because what this session tried did not prevent the error.
         return Answer(
             kind="similar_error", source="working_memory", scope=places.scope, error=earlier, bugs=hits,
             message="this error occurred earlier in this session; try something else",

@@ -1,7 +1,7 @@
-"""What a hook tells an agent unasked: little, dated, and only what memory is sure of.
+"""What a hook injects into an agent's context unasked: little, dated, and only what memory is sure of.
 
-Nothing at all is the usual answer. What is told stands in one block that the doors recognise, so that nothing is ever
-learnt from it, and each text is quoted: it is a record of what was said, never an instruction.
+The usual answer is nothing at all. The injected text stands in one block. The doors recognise that block, so memory
+never learns from it. Each text is quoted, because it is a record of what was said and never an instruction.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ SHORTEST_PROMPT = 12
 """Characters: "go on" asks nothing of memory."""
 
 LIKE_ENOUGH = 0.75
-"""How like a known error must be for its fix to be told unasked."""
+"""How similar a known error must be before its fix is injected unasked."""
 
 
 class Injection(msgspec.Struct, frozen=True):
-    """The text for the agent, empty where there is nothing worth saying, and the memories it tells of."""
+    """The text for the agent, and the memories that it comes from. The text is empty if nothing is worth saying."""
 
     text: str = ""
     memories: tuple[RecalledMemory, ...] = ()
@@ -55,14 +55,17 @@ class Injection(msgspec.Struct, frozen=True):
 
 
 Line = tuple[str, RecalledMemory]
-"""What is told of one memory, and which it is."""
+"""The text that is injected for one memory, and the memory itself."""
 
 
 def recall(
     reader: Reader, engine: Engine, hook: str, payload: dict[str, Any], stream: str, places: Places, now: datetime
 ) -> Injection:
-    """What to tell the session of that stream at a hook, from its payload in Claude Code's words. Where memory knows no
-    project only what holds everywhere, at its start: what was said in others is none of this one's business."""
+    """What to inject into the session of that stream at a hook. The payload is in Claude Code's words.
+
+    If memory knows no project there, a session gets only what holds everywhere, and only at its start: what was said
+    in other projects is none of its business.
+    """
     if hook == "SessionStart" and places.project is None:
         places = Places(None, "here", ())
     if hook == "SessionStart" and payload.get("source") == "compact":
@@ -110,8 +113,8 @@ def _for_error(reader: Reader, payload: dict[str, Any], places: Places) -> list[
             continue
         fix = hit.solution.get("description") or hit.solution.get("approach") or ""
         files = ", ".join(hit.solution.get("files", [])[:5])
-        told = f"{hit.last_seen:%Y-%m-%d} {quoted(hit.message, 200)}. What fixed it: {quoted(fix, TEXT)}"
-        return [_line(f"{told} in {quoted(files, 200)}" if files else told, hit.id, hit.score)]
+        message = f"{hit.last_seen:%Y-%m-%d} {quoted(hit.message, 200)}. What fixed it: {quoted(fix, TEXT)}"
+        return [_line(f"{message} in {quoted(files, 200)}" if files else message, hit.id, hit.score)]
     return []
 
 
@@ -159,11 +162,11 @@ def _for_start(reader: Reader, stream: str, places: Places) -> list[Line]:
     return lines
 
 
-def _overview(reader: Reader, places: Places, told: set[str]) -> list[Line]:
-    """What is sure of the project beside the claims that are told already."""
+def _overview(reader: Reader, places: Places, shown: set[str]) -> list[Line]:
+    """What is sure of the project, without the claims that are shown already."""
     lines = []
     for row in queries.memories(reader, places, kind="project", limit=1).items:
-        kept = "; ".join(line for line in row["text"].split("\n") if line not in told)
+        kept = "; ".join(line for line in row["text"].split("\n") if line not in shown)
         lines.append(_line(f"{row['last_at'][:10]} {quoted(kept, TEXT)}", row["id"]))
     return lines
 
@@ -175,42 +178,42 @@ def _day_of(section: dict[str, Any]) -> str:
 def _for_the_rest(reader: Reader, stream: str) -> list[Line]:
     """What must survive a compaction: the work in hand, what is settled, what is open, what still fails."""
     row = one(reader, models.working_memory, stream)
-    told = survivors(row) if row is not None else []
-    return [(f"{_clock(at)} {text}", RecalledMemory(stream, 1.0)) for at, text in told]
+    lines = survivors(row) if row is not None else []
+    return [(f"{_clock(at)} {text}", RecalledMemory(stream, 1.0)) for at, text in lines]
 
 
 def survivors(row: WorkingMemory) -> list[tuple[int, str]]:
     """What of a session its agent has to know again, each with the moment (microseconds) it was so."""
-    told: list[tuple[int, str]] = []
+    lines: list[tuple[int, str]] = []
     if row.task_description and row.task_status == "open":
-        told.append((row.task_started_at, f"task: {quoted(row.task_description, TEXT)}"))
+        lines.append((row.task_started_at, f"task: {quoted(row.task_description, TEXT)}"))
     if row.last_prompt and row.last_prompt != row.task_description:
-        told.append((row.updated_at, f"the user's last words: {quoted(row.last_prompt, TEXT)}"))
+        lines.append((row.updated_at, f"the user's last words: {quoted(row.last_prompt, TEXT)}"))
     if row.pending or row.current_step:
         steps = "; ".join(filter(None, (row.current_step, *row.pending[:8])))
-        told.append((row.updated_at, f"steps still to do: {quoted(steps, TEXT)}"))
-    told += [(each.at, f"decided: {quoted(each.text, 300)}") for each in row.decisions[-5:]]
-    told += [(each.at, f"{each.status} hypothesis: {quoted(each.text, 300)}") for each in row.hypotheses[-3:]]
-    told += [(each.at, f"found out: {quoted(each.text, 300)}") for each in row.discoveries[-5:]]
+        lines.append((row.updated_at, f"steps still to do: {quoted(steps, TEXT)}"))
+    lines += [(each.at, f"decided: {quoted(each.text, 300)}") for each in row.decisions[-5:]]
+    lines += [(each.at, f"{each.status} hypothesis: {quoted(each.text, 300)}") for each in row.hypotheses[-3:]]
+    lines += [(each.at, f"found out: {quoted(each.text, 300)}") for each in row.discoveries[-5:]]
     for each in row.errors[-3:]:
         if not each.resolution:
             where = f" at {quoted(each.command, 120)}" if each.command else ""
-            told.append((each.at, f"still failing: {quoted(each.message, 300)}{where}"))
+            lines.append((each.at, f"still failing: {quoted(each.message, 300)}{where}"))
     files = [each.path for each in row.files if each.state in ("edited", "created")][-10:]
     if files:
-        told.append((row.updated_at, f"files changed: {quoted(', '.join(files), TEXT)}"))
-    return told
+        lines.append((row.updated_at, f"files changed: {quoted(', '.join(files), TEXT)}"))
+    return lines
 
 
 def _clock(at: int) -> str:
     return f"{datetime.fromtimestamp(at / 1e6, UTC):%Y-%m-%d %H:%M}Z"
 
 
-def _line(told: str, id: str, score: float = 1.0, class_: str = "", *, memory: str = "") -> Line:
-    """`id` is what an agent may ask after; `memory` the memory that is made of it, where that is another: it counts as
-    told."""
+def _line(text: str, id: str, score: float = 1.0, class_: str = "", *, memory: str = "") -> Line:
+    """One line. `id` is what an agent may ask about. `memory` is the memory that is made from it, if its id is another
+    one; that memory counts as recalled."""
     sure = f"{class_}; " if class_ else ""
-    return f"{told} ({sure}id {id})", RecalledMemory(memory or id, round(score, 3))
+    return f"{text} ({sure}id {id})", RecalledMemory(memory or id, round(score, 3))
 
 
 def block(heading: str, lines: Sequence[Line]) -> Injection:

@@ -1,4 +1,4 @@
-"""Where everything that was told is now: each line of each transcript against the log, and what waits in the spool."""
+"""Where everything that was recorded is now: each line of each transcript, compared with the log and the spool."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LOOKED_UP = 5_000
 _ASIDE = (".damaged", ".refused")
 
 Progress = Callable[[Path, int], None]
-"""Told the file and the bytes of it just read."""
+"""Is called with the file and the number of its bytes that were just read."""
 
 
 class TranscriptLine(msgspec.Struct, frozen=True):
@@ -146,7 +146,7 @@ def _read(
         return
     looking.ledger.files += 1
     format = reader(path)
-    # A file that was written anew since has not been read as it is now.
+    # A file that was rewritten since then has not been read as it is now.
     upto = None if checkpoint is None else transcript.resume(checkpoint, format).offset
     unread = looking.ledger.unread
     for parsed in transcript.parse(format, START):

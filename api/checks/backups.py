@@ -63,21 +63,23 @@ def restore(settings: Settings, connection: Connection, file: Path, receipts: It
     """Restore a backup into a log without events, then forget in it what was forgotten since.
 
     Receipts are read from those files, from beside the backup and from the data directory. All of it is one
-    transaction; the workers fold it anew. What was redacted since is not yet cut again: see `Restored.redacted`. What
-    was begun to be forgotten and never ended is left to `forgetting.resume`: only the rows that are yet to be folded
-    tell what follows from it. The receipts of both are open.
+    transaction; the workers fold it again. What was redacted since is not yet cut again: see `Restored.redacted`.
+    A forgetting that began and never ended is left to `forgetting.resume`, because only the rows that are yet to be
+    folded show what follows from it. The receipts of both are open.
     `connection` is in autocommit mode. Raises: BadBackup, NotEmpty, BadReceipts, RebuildAtWork, DatabaseUnavailable;
     then nothing was restored.
     """
     manifest = archive.check(file)
-    told = list(read_receipts([*receipts, file.parent / RECEIPTS, settings.data_dir / RECEIPTS]))
-    told.sort(key=lambda each: (bool(each.outcome), len(each.erased)))  # of one that several tell of, the last counts
+    found = list(read_receipts([*receipts, file.parent / RECEIPTS, settings.data_dir / RECEIPTS]))
+    found.sort(
+        key=lambda each: (bool(each.outcome), len(each.erased))
+    )  # if several receipts have the same id, the last one counts
     with outages(), nothing_rebuilt(connection):
         with connection.transaction():
             connection.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
             archive.restore(connection, file)
             known = {each.id for each in erase.receipts(connection) if each.finished_at is not None}
-            since = {each.id: each for each in told if each.id not in known}
+            since = {each.id: each for each in found if each.id not in known}
             redactions = [each for each in since.values() if each.scope.kind == "rules"]
             begun = [each for each in since.values() if each.scope.kind != "rules" and not each.outcome]
             fresh = [each for each in since.values() if each.scope.kind != "rules" and each.outcome]
@@ -107,25 +109,25 @@ def newest(settings: Settings) -> Path:
     raise NoBackup(folder=str(folder))
 
 
-def set_aside(settings: Settings, tell: Callable[[str], None] = lambda _: None) -> Path | None:
+def set_aside(settings: Settings, notify: Callable[[str], None] = lambda _: None) -> Path | None:
     """Put memctl's own database aside, damaged or not, and start the servers with a new one; where it lies now.
 
-    Nobody tells it anything before `instance.up`: what hooks leave in the spool would be in the way of a backup. The
-    vectors are written anew from what is restored. Raises: NotOurs, and as `instance.up`.
+    Nothing reaches the new database before `instance.up`, because deliveries of hooks in the spool would be in the way
+    of a backup. The vectors are written again from what is restored. Raises: NotOurs, and as `instance.up`.
     """
     if settings.configured("database_url"):
         raise NotOurs
     places = Places(settings.data_dir)
-    instance.down(settings, tell)
+    instance.down(settings, notify)
     aside = None
     if places.postgres.exists():
         aside = places.data / f"postgres-{datetime.now(UTC):%Y%m%dT%H%M%S}.damaged"
         places.postgres.rename(aside)
         sync_folder(places.data)
-        tell(f"the database that was there lies in {aside}")
+        notify(f"the database that was there lies in {aside}")
     for folder in (places.vectors, places.valkey):
         shutil.rmtree(folder, ignore_errors=True)
-    instance.up(settings, SERVERS, tell)
+    instance.up(settings, SERVERS, notify)
     return aside
 
 
@@ -140,7 +142,7 @@ def _begin_again(connection: Connection, each: Recalled) -> int:
 
 
 def _forget_again(connection: Connection, each: Recalled) -> int:
-    """Forget what a receipt is about, in a log that may hold it, or may be told of it later."""
+    """Forget what a receipt is about, in a log that may hold it now or may receive it later."""
     space = _begin_again(connection, each)
     ids = set(each.erased)
     if each.scope.kind in ("session", "project", "before"):

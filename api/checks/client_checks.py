@@ -51,7 +51,7 @@ def _mentions_memctl(file: Path) -> bool:
 def _tried(client: Client, lines: list[str], plugin: bool) -> Check:
     wrong: list[str] = []
     mend = (
-        f"`memctl install {client.name}` writes them anew" if lines else "those of the plugin call memctl on the PATH"
+        f"`memctl install {client.name}` writes them again" if lines else "those of the plugin call memctl on the PATH"
     )
     if plugin:
         lines = list(dict.fromkeys([*lines, *plugin_commands()]))

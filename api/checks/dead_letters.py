@@ -117,7 +117,7 @@ def show(reader: Reader, id: int) -> ShownLetter:
 
 
 def retry(reader: Reader, ids: Sequence[int] = ()) -> list[Letter]:
-    """Fold what is parked anew, these letters or all; returns those of them that are parked still.
+    """Fold what is parked again, either these letters or all. Returns those of them that are still parked.
 
     `reader` is over a connection in autocommit mode. Raises: NoSuchLetter, OtherRules, LeaseHeld, DatabaseUnavailable.
     """
@@ -164,7 +164,7 @@ def leave_out(
 
 
 def _record(settings: Settings, source: UUID, target: Target, reason: str) -> None:
-    from memctl.api.write.event_writer import EventWriter
+    from memctl.api.write.event_writer import IngestWriter
 
     of_rows = bool(target.projection)
     event = NewEvent(
@@ -178,7 +178,7 @@ def _record(settings: Settings, source: UUID, target: Target, reason: str) -> No
         dedupe_key=f"skip:{derived_id(f'{source} {target.id}')}",
         actor="user",
     )
-    with EventWriter(settings) as intake:
+    with IngestWriter(settings) as intake:
         if not read_headers(intake.connection, intake.space_id, [event_id_of(intake.space_id, event.dedupe_key)]):
             intake.record([event])
 

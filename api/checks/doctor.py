@@ -85,7 +85,7 @@ def _data_directory(settings: Settings, found: InstanceStatus) -> Iterator[Check
     yield check(
         "data directory", "set aside", number(len(found.aside), "damaged file"),
         (folder / name for name in found.aside),
-        advice="what it held was built again or begins anew; look at it, then delete it",
+        advice="what it held was built again or starts empty; look at it, then delete it",
     )  # fmt: skip
     lost = [f"{number(found.refused, 'delivery', 'deliveries')} found no room in the spool"] if found.refused else []
     yield check("data directory", "spool", f"{found.refused:,} refused", lost, advice="see `memctl verify`")
@@ -149,8 +149,8 @@ def _server(settings: Settings, connection: Connection) -> Iterator[Check]:
         if value == "off"
     ]
     wrong += ["it is a standby, which may only be read"] if standby else []
-    told = f"fsync {fsync}, synchronous_commit {commit}, checksums {checksums}, lz4 {'yes' if lz4 else 'no'}"
-    yield check("postgres", "durability", told, wrong, advice="set it in Postgres's own configuration")
+    detail = f"fsync {fsync}, synchronous_commit {commit}, checksums {checksums}, lz4 {'yes' if lz4 else 'no'}"
+    yield check("postgres", "durability", detail, wrong, advice="set it in Postgres's own configuration")
     many = ["few connections are left"] if used > most * MOST_IN_USE else []
     yield check(
         "postgres", "connections", f"{used} of {most}", many, advice="end what is not needed, or raise max_connections"
@@ -214,13 +214,13 @@ def _queue(settings: Settings) -> Iterator[Check]:
         return
     client = Redis.from_url(settings.redis_url, socket_timeout=5, socket_connect_timeout=5)
     try:
-        told = client.info()
-        assert isinstance(told, dict)
-        kind = "valkey" if "valkey_version" in told else "redis"
-        policy = str(told.get("maxmemory_policy", "noeviction"))
+        info = client.info()
+        assert isinstance(info, dict)
+        kind = "valkey" if "valkey_version" in info else "redis"
+        policy = str(info.get("maxmemory_policy", "noeviction"))
         evicts = [f"maxmemory-policy is {policy}: it throws wake-ups away"] if policy != "noeviction" else []
         yield check(
-            "queue", "server", f"{kind} {told[kind + '_version']} [{settings.origin('redis_url')}]", evicts,
+            "queue", "server", f"{kind} {info[kind + '_version']} [{settings.origin('redis_url')}]", evicts,
             advice="set it to noeviction; until then the sweeper finds what was missed, a second later",
         )  # fmt: skip
     finally:
@@ -289,10 +289,10 @@ def _doors(settings: Settings, found: InstanceStatus) -> Iterator[Check]:
     """Who can reach memctl: its sockets, and the ports that its own processes listen on."""
     import socket
 
-    told = found.places  # a relay tells hooks alone where it listens
+    places = found.places  # only a relay's own hooks learn where it listens
     for name, path in (
-        ("door", settings.door_socket or _named_in(told.door_file)),
-        ("api", settings.api_socket or _named_in(told.api_file)),
+        ("door", settings.door_socket or _named_in(places.door_file)),
+        ("api", settings.api_socket or _named_in(places.api_file)),
     ):
         if path is None:
             yield _down("doors", name)
@@ -327,7 +327,7 @@ def _doors(settings: Settings, found: InstanceStatus) -> Iterator[Check]:
 
 
 def _named_in(file: Path) -> Path | None:
-    """The socket that hooks are told of, on the first line."""
+    """The socket that the file names for hooks, on its first line."""
     try:
         return Path(file.read_text().splitlines()[0])
     except (FileNotFoundError, IndexError):

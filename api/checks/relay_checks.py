@@ -13,7 +13,7 @@ from memctl.infra.settings_model import Settings
 
 PART = "relay"
 PATIENCE_S = 5.0
-NEEDS = {"ingest": "nothing that is told here reaches the team", "read": "hooks that ask get no answer"}
+NEEDS = {"ingest": "nothing that is recorded here reaches the team", "read": "hooks that ask get no answer"}
 """Scopes of a relay's key, and what is missing without each."""
 
 _KEY_ADVICE = "have a new key made (`memctl keys add`), and put it into the file that api_token_file names"

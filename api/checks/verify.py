@@ -1,4 +1,4 @@
-"""`verify`: is everything that was told still there, and does everything that is shown rest on it?
+"""`verify`: is everything that was recorded still there, and does everything that is shown rest on it?
 
 The checks go along the way of an event: transcript and spool, log, those who read it, vectors. Each looks at what it
 compares while everything goes on running; nothing is changed, unless drifted vectors are to be repaired.
@@ -53,7 +53,7 @@ _REPLAY = "run `memctl replay --all`"
 _WORKERS = "see `memctl status` and the worker's log; `memctl up` starts what is down"
 
 Progress = Callable[[str, int, int], None]
-"""Told what is being looked at, how much of it is done, and how much there is (0: unknown)."""
+"""Is called with what is being checked, how much of it is done, and how much there is (0: unknown)."""
 
 
 @dataclass
@@ -86,9 +86,12 @@ class Verification:
         return connect(self.settings.require("database_url"), name="memctl verify")
 
     def _looked_at(self, checks: Callable[[Connection], Iterator[Check]]) -> Iterator[Check]:
-        """The checks of a part; what is left of them once more where the connection was lost, or a gap is found in read
-        models that gave way to others meanwhile: neither tells anything of what is stored."""
-        told: set[str] = set()
+        """The checks of a part.
+
+        The checks that are left run once more if the connection was lost, or if a gap is found in read models that
+        were replaced meanwhile. Neither case says anything about what is stored.
+        """
+        reported: set[str] = set()
         for left in reversed(range(LOOKS)):
             try:
                 with self._connection() as connection:
@@ -96,8 +99,8 @@ class Verification:
                     for one in checks(connection):
                         if one.result == "gap" and left and _live(connection) != live:
                             break
-                        if one.name not in told:
-                            told.add(one.name)
+                        if one.name not in reported:
+                            reported.add(one.name)
                             yield one
                     else:
                         return
@@ -255,8 +258,8 @@ class Verification:
         )
         models = vector_models.models(connection)
         if (made := outbox.filling(connection, live.stage2)) is not None:
-            told = f"of {made.model}: {made.waiting:,} of {number(made.points, 'point')} to embed"
-            yield check("vectors", "model to come", told, waiting=made.waiting)
+            detail = f"of {made.model}: {made.waiting:,} of {number(made.points, 'point')} to embed"
+            yield check("vectors", "model to come", detail, waiting=made.waiting)
         url = self.settings.require("qdrant_url")
         client = store.connect(url, self.settings.qdrant_api_key)
         try:
@@ -321,7 +324,7 @@ class Verification:
         for count, word in ((ledger.blank, "blank"), (ledger.bad, "bad")):
             counted += f" + {count:,} {word}" if count else ""
         counted += f"; {ledger.forgotten:,} of them forgotten" if ledger.forgotten else ""
-        counted += f"; {ledger.passed_over:,} of them told while saving was off" if ledger.passed_over else ""
+        counted += f"; {ledger.passed_over:,} of them said while saving was off" if ledger.passed_over else ""
         yield check(
             "transcripts", "lines", counted,
             [f"{line}: not in the log" for line in ledger.missing_named],

@@ -1,4 +1,7 @@
-"""Today's rules of redaction over the past: what they would not have let in is emptied, and told anew without it."""
+"""Applies today's rules of redaction to the past.
+
+An event with something that the rules cut is appended again without it, and the old event is emptied.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +11,15 @@ from uuid import UUID, uuid4
 
 import msgspec
 
-from memctl.api.write.event_writer import EventWriter
+from memctl.api.write.event_writer import IngestWriter
 from memctl.domain.events.erasure import Scope
 from memctl.domain.events.event import Event, NewEvent, Position
 from memctl.domain.events.skipping import Undecodable
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.backup.receipts import write_receipts
 from memctl.infra.database import Connection, advisory_lock, connect, outages
+from memctl.infra.event_writer import EventWriter
 from memctl.infra.log import erase
-from memctl.infra.log.append import append
 from memctl.infra.log.erase import Receipt
 from memctl.infra.log.mark import move_mark
 from memctl.infra.log.read import read_stretch
@@ -46,34 +49,36 @@ class Redacted(msgspec.Struct, frozen=True, kw_only=True):
     receipt: UUID | None = None
 
 
-def redact_past(settings: Settings, *, dry: bool = False, tell: Callable[[str], None] = lambda _: None) -> Redacted:
+def redact_past(settings: Settings, *, dry: bool = False, notify: Callable[[str], None] = lambda _: None) -> Redacted:
     """Redact every event of the space by the rules of today.
 
-    What changes is told anew beside what is stored, as a variant of it, and only then is that emptied and folded
-    without: stopped at any moment, nothing is lost, and the next run goes on, and closes what that one had opened.
+    The changed event is first appended beside the stored one, as a variant of it. Only then is the stored event
+    emptied, and the rows are folded again without it. A run that is stopped at any moment loses nothing. The next run
+    continues, and closes what the stopped run had opened.
     Raises: RedactionAtWork, RebuildAtWork, OtherRules, LeaseHeld, DatabaseUnavailable.
     """
     cut: Counter[str] = Counter()
     looked_at, changed = 0, 0
     with (
-        EventWriter(settings) as intake,
+        IngestWriter(settings) as intake,
         outages(),
         connect(settings.require("database_url"), name="memctl redact") as log,
         advisory_lock(log, LOCK) as mine,
     ):
         if not mine:
             raise RedactionAtWork
+        writer = EventWriter(log, settings)
         begun = open_redactions(log, settings.space)
         receipt = begun[0].id if begun else uuid4()
         upto = move_mark(log)
         for events in _pages(log, upto, intake.space_id):
             looked_at += len(events)
-            prepared = intake.prepare([_told(event) for event in events])
+            prepared = intake.prepare([_as_recorded(event) for event in events])
             cut.update(prepared.redactions)
             pairs = [
-                (event, told)
-                for event, told in zip(events, prepared.events, strict=True)
-                if (told.payload, told.location) != (event.payload, event.location)
+                (event, redacted)
+                for event, redacted in zip(events, prepared.events, strict=True)
+                if (redacted.payload, redacted.location) != (event.payload, event.location)
             ]
             if not pairs or dry:
                 changed += len(pairs)
@@ -81,8 +86,8 @@ def redact_past(settings: Settings, *, dry: bool = False, tell: Callable[[str], 
             if not changed:
                 erase.begin(log, intake.space_id, receipt, Scope(kind="rules"), "")
             changed += len(pairs)
-            tell(f"{changed:,} of {looked_at:,} events hold what today's rules cut")
-            append(log, intake.space_id, [told for _, told in pairs])
+            notify(f"{changed:,} of {looked_at:,} events hold what today's rules cut")
+            writer.append([redacted for _, redacted in pairs])
             with nothing_rebuilt(log):
                 ids = {event.delivery_id for event, _ in pairs}
                 erase_round(log, intake.space_id, receipt, ids, only=[event.event_id for event, _ in pairs])
@@ -91,7 +96,7 @@ def redact_past(settings: Settings, *, dry: bool = False, tell: Callable[[str], 
             before = {each.id: len(each.erased) for each in begun}
             for id in before or [receipt]:
                 total = before.get(id, 0) + (changed if id == receipt else 0)
-                recorded(log, intake.space_id, id, Scope(kind="rules"), total, "")
+                recorded(writer, id, Scope(kind="rules"), total, "")
                 erase.finish(log, id, {"events": total, "cut": dict(cut) if id == receipt else {}})
             write_receipts(log, settings.data_dir)
             outbox.forget_unused(log, upto)
@@ -116,7 +121,7 @@ def _pages(connection: Connection, upto: Position, space_id: int) -> Iterator[li
         ]
 
 
-def _told(event: Event) -> NewEvent:
+def _as_recorded(event: Event) -> NewEvent:
     """The event as it came to the log; a variant under the key that it was a variant of."""
     key = event.dedupe_key if event.variant_of is None else event.dedupe_key.removesuffix(f"#{event.event_id}")
     return NewEvent(

@@ -1,4 +1,4 @@
-"""Beginning anew: a memctl that knows nothing."""
+"""Resets memctl: it knows nothing afterwards."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from memctl.infra.log.spaces import installation
 from memctl.infra.settings import Settings
 
 
-def reset(settings: Settings, *, backup: bool = True, tell: Callable[[str], None] = lambda _: None) -> Path | None:
+def reset(settings: Settings, *, backup: bool = True, notify: Callable[[str], None] = lambda _: None) -> Path | None:
     """Remove everything that is known; returns the backup that was written first, if one was.
 
     Backups, receipts and settings stay: what was forgotten stays so in what is restored. Of servers of the user's own,
@@ -30,7 +30,7 @@ def reset(settings: Settings, *, backup: bool = True, tell: Callable[[str], None
             kept = write_backup(settings, connection) if backup else None
             if settings.qdrant_url and settings.configured("database_url"):
                 _drop_collections(settings, installation(connection))
-    ran = instance.down(settings, tell)
+    ran = instance.down(settings, notify)
     if settings.configured("database_url"):
         with outages(), connect(settings.require("database_url"), name="memctl reset") as connection:
             connection.execute("DROP SCHEMA IF EXISTS memctl CASCADE")
@@ -40,11 +40,11 @@ def reset(settings: Settings, *, backup: bool = True, tell: Callable[[str], None
     for file in places.log.glob("*.log*"):
         file.unlink(missing_ok=True)
     for aside in sorted(places.data.glob("*.damaged")):
-        tell(f"{aside} was set aside, and stays: remove it when you need it no more")
+        notify(f"{aside} was set aside, and stays: remove it when you need it no more")
     if ran:
         from memctl.infra.settings import load_settings
 
-        instance.up(load_settings(), tell=tell)
+        instance.up(load_settings(), report=notify)
     return kept
 
 

@@ -1,4 +1,4 @@
-"""Building the database of the one-machine default anew after something was forgotten."""
+"""Rebuilds the database of the one-machine default after something was forgotten."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from memctl.infra.settings import Settings
 
 
 class ScrubElsewhere(MemctlError):
-    """The database is a server of your own; memctl does not build it anew."""
+    """The database is a server of your own; memctl does not rebuild it."""
 
     hint = (
         "what was forgotten is emptied in it; for its files: stop memctl, pg_dump, restore into a new cluster, let"
         " MEMCTL_DATABASE_URL name that, and delete the old one with its WAL archive, standbys and backups; of Qdrant"
-        " delete the collection, which memctl writes anew"
+        " delete the collection, which memctl writes again"
     )
 
 
-def scrub(settings: Settings, tell: Callable[[str], None] = lambda _: None) -> None:
+def scrub(settings: Settings, notify: Callable[[str], None] = lambda _: None) -> None:
     """Stop everything, copy what is known into a new cluster, put it in the old one's place and start again.
 
     Hooks spool meanwhile. Backups where those on schedule go are replaced by one made afterwards. What lay in blocks of
@@ -35,23 +35,23 @@ def scrub(settings: Settings, tell: Callable[[str], None] = lambda _: None) -> N
     if settings.configured("database_url") or settings.configured("qdrant_url"):
         raise ScrubElsewhere
     places, folder = Places(settings.data_dir), folder_of(settings)
-    ran = instance.down(settings, tell)
+    ran = instance.down(settings, notify)
     try:
-        tell("copying what is known into a new database")
+        notify("copying what is known into a new database")
         copy_cluster(places)
         finish_scrub(places)
         remove_unfinished(folder)
     finally:
         if ran or backups(folder):
-            instance.up(load_settings(), tell=tell)
+            instance.up(load_settings(), report=notify)
     for aside in sorted(places.data.glob("*.damaged")):
-        tell(f"{aside} was set aside, and may hold what was forgotten: remove it when you need it no more")
+        notify(f"{aside} was set aside, and may hold what was forgotten: remove it when you need it no more")
     if old := backups(folder):
-        tell(f"replacing the backups in {folder}, which hold what was forgotten, by one of now")
+        notify(f"replacing the backups in {folder}, which hold what was forgotten, by one of now")
         fresh = load_settings()
         with connect(fresh.require("database_url"), name="memctl backup") as connection:
             backup(fresh, connection)
         for file in old:
             file.unlink(missing_ok=True)
         if not ran:
-            instance.down(fresh, tell)
+            instance.down(fresh, notify)

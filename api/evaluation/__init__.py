@@ -18,7 +18,7 @@ class UnknownDataset(MemctlError):
 
 
 class Passage(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing to be found. `at` in microseconds (0: not told); `before` is the passage before it in its session.
+    """One thing to be found. `at` in microseconds (0: not known); `before` is the passage before it in its session.
 
     `scope` is what a question is asked of: questions see the passages of their own scope only.
     """

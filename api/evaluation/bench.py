@@ -51,7 +51,7 @@ _KEEP_EVERY = 256
 DEPTH = 20
 """Results looked at for each question."""
 
-Told = Callable[[str], None]
+Notify = Callable[[str], None]
 """Called with a line of progress."""
 
 
@@ -143,8 +143,11 @@ class Bench:
 
     @contextlib.contextmanager
     def _hiding(self, memories: Iterable[str]) -> Iterator[None]:
-        """These memories as good as forgotten for the while: what is only left out of the results would still lend its
-        neighbours what they are told by. (Points that are deleted and put back count twice in how rare words are.)"""
+        """Hide these memories for a while, as if they were forgotten.
+
+        If they were only left out of the results, their neighbours would still be found through them. (If points were
+        deleted and put back, they would count twice in how rare words are.)
+        """
         self._hidden = frozenset(memories)
         self._move(_ELSEWHERE)
         try:
@@ -195,7 +198,7 @@ def memory_of(passage: Passage, before: str = "") -> Memory:
 
 
 @contextlib.contextmanager
-def indexed(dataset: Dataset, embedders: Embedders, tell: Told) -> Iterator[Bench]:
+def indexed(dataset: Dataset, embedders: Embedders, notify: Notify) -> Iterator[Bench]:
     """The data set in a vector server of its own, which ends with the block. Raises: VectorServerFailed."""
     from memctl.infra.vectors import store
 
@@ -208,7 +211,7 @@ def indexed(dataset: Dataset, embedders: Embedders, tell: Told) -> Iterator[Benc
         client = store.connect(url, token, timeout=60)
         try:
             store.ensure_collection(client, COLLECTION, model.dimensions if model else 384)
-            dense = embedded([point.dense_text for point in points], model, tell) if model else None
+            dense = embedded([point.dense_text for point in points], model, notify) if model else None
             store.upsert(
                 client,
                 COLLECTION,
@@ -224,7 +227,7 @@ def indexed(dataset: Dataset, embedders: Embedders, tell: Told) -> Iterator[Benc
             client.close()
 
 
-def embedded(texts: Sequence[str], embedder: Embedder, tell: Told) -> Vectors:
+def embedded(texts: Sequence[str], embedder: Embedder, notify: Notify) -> Vectors:
     """The passages' vectors; kept in the user's cache directory as they are made, since that takes minutes."""
     import numpy
 
@@ -242,7 +245,7 @@ def embedded(texts: Sequence[str], embedder: Embedder, tell: Told) -> Vectors:
         new = kept.with_suffix(f".{os.getpid()}.npz")
         numpy.savez(new, keys=numpy.array(list(known)), vectors=numpy.stack(list(known.values())))
         new.replace(kept)
-        tell(f"embedded {start + len(part):,} of {len(missing):,}")
+        notify(f"embedded {start + len(part):,} of {len(missing):,}")
     return numpy.stack([known[key] for key in keys])
 
 

@@ -1,6 +1,6 @@
 """Files of questions: LoCoMo and LongMemEval as they are published, longmemeval-lite, and tldr pages in two languages.
 
-Which a file is, is told from what is in it.
+The content of a file shows which of them it is.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ def load(path: Path) -> list[Dataset]:
         raise UnknownDataset(path=str(path)) from why
 
 
-def _of(name: str, told: Any) -> Iterator[Dataset]:
-    if isinstance(told, dict) and {"queries", "passages"} <= told.keys():
-        yield _lite(name, told)
-    elif isinstance(told, list) and told and "conversation" in told[0]:
-        yield _locomo(name, told)
-    elif isinstance(told, list) and told and "haystack_sessions" in told[0]:
-        yield _longmemeval(name, told)
+def _of(name: str, content: Any) -> Iterator[Dataset]:
+    if isinstance(content, dict) and {"queries", "passages"} <= content.keys():
+        yield _lite(name, content)
+    elif isinstance(content, list) and content and "conversation" in content[0]:
+        yield _locomo(name, content)
+    elif isinstance(content, list) and content and "haystack_sessions" in content[0]:
+        yield _longmemeval(name, content)
     else:
         raise ValueError("neither LoCoMo nor LongMemEval")
 
@@ -121,12 +121,12 @@ def _longmemeval(name: str, samples: list[dict[str, Any]]) -> Dataset:
     return Dataset(name=name, passages=passages, questions=questions)
 
 
-def _lite(name: str, told: dict[str, Any]) -> Dataset:
+def _lite(name: str, content: dict[str, Any]) -> Dataset:
     """longmemeval-lite: one index for all questions. Golds stand with the question, or apart under `qrels`."""
-    relevant = told.get("qrels", {})
+    relevant = content.get("qrels", {})
     passages: list[Passage] = []
     before: dict[str, str] = {}
-    for each in told["passages"]:
+    for each in content["passages"]:
         id = each["id"]
         session = each.get("session_id") or id.rpartition("_")[0]
         text = each.get("text") or each.get("text_preview") or ""
@@ -142,7 +142,7 @@ def _lite(name: str, told: dict[str, Any]) -> Dataset:
             gold=frozenset(each.get("gold") or relevant.get(each["question_id"], ())),
             kind=each.get("question_type") or "",
         )
-        for each in told["queries"]
+        for each in content["queries"]
         if each.get("question")
     ]  # fmt: skip
     return Dataset(name=name, passages=passages, questions=questions, tuned="evidence" in name)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _MAJOR = "2"
 _NOWHERE = {"provider": "lmstudio", "config": {"lmstudio_base_url": "http://127.0.0.1:9/v1"}}
-"""mem0 wants a server of models before it is told that none is asked."""
+"""mem0 needs the address of a model server, although no model is asked."""
 
 
 def lacking(embedder: Embedder | None) -> str | None:
@@ -84,8 +84,8 @@ class _Vectors:
 
     def embed(self, text: str, memory_action: str) -> list[float]:
         vector = self._known[text] if memory_action == "add" else self._embedder.embed_query(text)
-        told: list[float] = vector.tolist()
-        return told
+        values: list[float] = vector.tolist()
+        return values
 
     def embed_batch(self, texts: Sequence[str], memory_action: str) -> list[list[float]]:
         return [self.embed(text, memory_action) for text in texts]

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from memctl.api.evaluation import Dataset
-from memctl.api.evaluation.bench import Told, indexed
+from memctl.api.evaluation.bench import Notify, indexed
 from memctl.api.evaluation.loaders import split
 from memctl.api.evaluation.peers import judged, left_out, peers
 from memctl.api.search.candidates import Switches
@@ -28,13 +28,13 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     embedders: Embedders = msgspec.field(default_factory=Embedders)
 
 
-def run(dataset: Dataset, how: Run, tell: Told) -> dict[str, Any]:
+def run(dataset: Dataset, how: Run, notify: Notify) -> dict[str, Any]:
     """Figures of every system asked, memctl first, as plain data for JSON. Raises: VectorServerFailed,
     EmbedderFailed, UnknownProfile."""
     questions = split(dataset.questions, how.half)[: how.limit]
     model = how.embedders.load()
     systems: list[dict[str, Any]] = []
-    with indexed(dataset, how.embedders, tell) as bench:
+    with indexed(dataset, how.embedders, notify) as bench:
         own = bench.ask(questions, profile=how.profile, switches=_switches(how.without))
         systems.append({"name": "memctl", "figures": _rounded(figures(own))})
         if how.ablate:

@@ -1,8 +1,8 @@
 """Who asks, and what each may ask: every route stands here under the scopes that open it.
 
 What no rule names is the owner's alone, whose token is that of the running instance. A key that is limited to projects
-sees these and nothing else (`memctl.api.reading.places`), and gets no answer at all from routes that tell of memory as
-a whole.
+sees these and nothing else (`memctl.api.reading.places`), and gets no answer at all from routes that report on memory
+as a whole.
 """
 
 from __future__ import annotations
@@ -28,8 +28,10 @@ MOST_MISSES = 20
 
 
 class Rule(NamedTuple):
-    """Scopes of which any opens a route; none opens it for everyone. `whole`: it tells of memory as a whole, so that a
-    key limited to projects gets no answer."""
+    """Any one of these scopes opens a route; without scopes it is open to everyone.
+
+    `whole`: the route reports on memory as a whole, so a key that is limited to projects gets no answer.
+    """
 
     scopes: frozenset[Scope]
     whole: bool = False
@@ -140,7 +142,7 @@ def refused(caller: Caller, method: str, path: str) -> str:
     if caller.scopes.isdisjoint(rule.scopes):
         return f"this key has no scope {' or '.join(sorted(rule.scopes))}"
     if rule.whole and caller.projects is not None:
-        return "this tells of memory as a whole, and this key is limited to projects"
+        return "this reports on memory as a whole, and this key is limited to projects"
     return ""
 
 

@@ -119,7 +119,7 @@ def jobs(settings: Settings) -> APIRouter:
             found = glances.read(connection, id)
         if found is None:
             raise NoJob(id=id)
-        return Response(_told(found), media_type="application/json")
+        return Response(_body_of(found), media_type="application/json")
 
     return router
 
@@ -128,10 +128,10 @@ async def not_built(_: Request, why: Exception) -> Response:
     """The answer while it is being built."""
     assert isinstance(why, NotBuilt)
     headers = {"Location": f"/v1/jobs/{why.glance.id}", "Retry-After": "1"}
-    return Response(_told(why.glance), 202, headers, media_type="application/json")
+    return Response(_body_of(why.glance), 202, headers, media_type="application/json")
 
 
-def _told(glance: AsOfSnapshot) -> bytes:
+def _body_of(glance: AsOfSnapshot) -> bytes:
     return orjson.dumps(
         {"id": glance.id, "status": glance.status, "position": glance.position, "message": glance.message}
     )

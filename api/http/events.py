@@ -14,7 +14,7 @@ from memctl.api.write.remote_ingest import Delivery, RemoteIngest
 
 
 def routes(deliveries: RemoteIngest) -> APIRouter:
-    """One route. Sent again, what was kept is told as `duplicate`: no key is needed but those of the events."""
+    """One route. An event that is sent again is reported as `duplicate`, so only the events' own keys are needed."""
     router = APIRouter(tags=["log"])
 
     @router.post(
@@ -23,8 +23,8 @@ def routes(deliveries: RemoteIngest) -> APIRouter:
         responses={409: described("What was sent is of a newer version than this API.")},
     )
     async def deliver(request: Request) -> Response:
-        """Keep events that clients told elsewhere, as `memctl relay` sends them: one entry in `appended` for each that
-        was kept, in order; `refused` tells by index which never will be, and why."""
+        """Append events that clients recorded elsewhere, as `memctl relay` sends them. `appended` has one entry for
+        each event that was appended, in order. `refused` says, by index, which events never will be, and why."""
         body = await request.body()
         recorded = await run_in_threadpool(deliveries.take, body)
         return Response(orjson.dumps(msgspec.to_builtins(recorded, str_keys=True)), media_type="application/json")

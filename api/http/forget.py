@@ -71,7 +71,7 @@ class Prune(BaseModel):
 
 
 def routes(settings: Settings) -> APIRouter:
-    """Forgetting, and pruning; each takes as long as folding anew what was learnt from it."""
+    """Forgetting, and pruning; each takes as long as it takes to fold again what was learnt from it."""
     router, at_once = APIRouter(tags=["forgetting"]), anyio.CapacityLimiter(AT_ONCE)
 
     async def alone(do: Callable[..., T], *given: Any) -> T:

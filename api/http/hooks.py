@@ -32,17 +32,17 @@ log = logging.getLogger("memctl.api")
 
 
 def routes(readers: Readers, engine: Engine, doors: CommandHandler, silence: CapturePolicy) -> APIRouter:
-    """One route. 204 where there is nothing to tell, which is most of the time."""
+    """One route. It answers 204 if there is nothing to inject, which is most of the time."""
     router = APIRouter(tags=["hooks"])
 
-    @router.post("/hooks/{agent}", responses={204: {"description": "There is nothing to tell."}})
+    @router.post("/hooks/{agent}", responses={204: {"description": "There is nothing to inject."}})
     async def hook(
         request: Request,
         agent: Annotated[str, Path(max_length=50)],
         delivery: Annotated[str, Header(alias="Memctl-Delivery", max_length=32)] = "",
         event: Annotated[str, Query(max_length=50, description="The hook, where the payload does not name it.")] = "",
     ) -> Response:
-        """What to tell an agent at this hook, in its client's own form; told, it is recorded."""
+        """The text to inject at this hook, in the form of the agent's client. The injection is recorded."""
         sent, payload = read_asked(agent, await request.body(), event)
         name = string(payload.get("hook_event_name"))
 
@@ -55,11 +55,11 @@ def routes(readers: Readers, engine: Engine, doors: CommandHandler, silence: Cap
         def look(reader: Reader) -> tuple[Injection, int, bool]:
             places = places_of(reader, None, string(payload.get("cwd")) or None)
             stream = session_stream(agent, session)
-            told = recall(reader, engine, name, payload, stream, places, datetime.now().astimezone())
-            return told, reader.space_id, _may_tell(reader, caller, stream, here)
+            injection = recall(reader, engine, name, payload, stream, places, datetime.now().astimezone())
+            return injection, reader.space_id, _may_record(reader, caller, stream, here)
 
-        told, space_id, recordable = await run_in_threadpool(readers.read, look)
-        if not told.text or agent not in get_args(Agent):
+        injection, space_id, recordable = await run_in_threadpool(readers.read, look)
+        if not injection.text or agent not in get_args(Agent):
             return Response(status_code=204)
         # What nobody may record is not held back either: it would be measured by nothing.
         withheld = (
@@ -67,18 +67,18 @@ def routes(readers: Readers, engine: Engine, doors: CommandHandler, silence: Cap
             and name == "UserPromptSubmit"
             and held_back(session, string(payload.get("prompt")), doors.settings.withhold_share)
         )
-        recorded = _recalled(agent, space_id, delivery, name, payload, told, withheld=withheld)
+        recorded = _recalled(agent, space_id, delivery, name, payload, injection, withheld=withheld)
         recording = BackgroundTask(_record, doors, recorded if recordable else None)
         if withheld:
             return Response(status_code=204, background=recording)
         return Response(
-            orjson.dumps(answer(agent, sent, told.text)), media_type="application/json", background=recording
+            orjson.dumps(answer(agent, sent, injection.text)), media_type="application/json", background=recording
         )
 
     return router
 
 
-def _may_tell(reader: Reader, caller: Caller, stream: str, location: str) -> bool:
+def _may_record(reader: Reader, caller: Caller, stream: str, location: str) -> bool:
     """Whether a caller may have something recorded in that session, at that place."""
     if caller.scopes.isdisjoint(("ingest", "owner")):
         return False
@@ -90,7 +90,14 @@ def _may_tell(reader: Reader, caller: Caller, stream: str, location: str) -> boo
 
 
 def _recalled(
-    agent: str, space_id: int, delivery: str, hook: str, payload: dict[str, Any], told: Injection, *, withheld: bool
+    agent: str,
+    space_id: int,
+    delivery: str,
+    hook: str,
+    payload: dict[str, Any],
+    injection: Injection,
+    *,
+    withheld: bool,
 ) -> NewEvent | None:
     session, location = place_of(payload)
     if not session:
@@ -100,8 +107,8 @@ def _recalled(
         payload=MemoryRecalled(
             hook=hook,
             asked_by=event_id_of(space_id, hook_key(delivery)) if delivery else None,
-            memories=told.memories,
-            tokens=0 if withheld else told.tokens,
+            memories=injection.memories,
+            tokens=0 if withheld else injection.tokens,
             withheld=withheld,
         ),
         occurred_at=Micros(time.time_ns() // 1000),

@@ -61,7 +61,7 @@ def routes(settings: Settings) -> APIRouter:
 
 
 def _imported(settings: Settings, store: Path, dry_run: bool) -> Response:
-    from memctl.api.write.event_writer import EventWriter
+    from memctl.api.write.event_writer import IngestWriter
 
     if not store.stat().st_size:
         raise NotALegacyStore(path="what was sent", why="nothing")
@@ -69,12 +69,12 @@ def _imported(settings: Settings, store: Path, dry_run: bool) -> Response:
         if dry_run:
             account, _ = account_of([store])
         else:
-            with EventWriter(settings) as intake:
+            with IngestWriter(settings) as intake:
                 account = import_stores(intake, [store])
                 intake.wake()
     except NotALegacyStore as problem:
         raise NotALegacyStore(path="what was sent", why=problem.why) from problem
-    told = account.as_json()
-    for bad in told.get("bad", []):
+    answer = account.as_json()
+    for bad in answer.get("bad", []):
         bad.pop("file", None)  # a name of ours, of which nobody else knows
-    return Response(orjson.dumps(told), media_type="application/json")
+    return Response(orjson.dumps(answer), media_type="application/json")

@@ -31,7 +31,7 @@ LOOK_AGAIN_S, LOOK_SELDOM_S = 0.03, 0.5
 """Between looks at how far the read models are: the first, and the longest."""
 
 MOST_WAITING = 32
-"""Requests that wait at once; more are told at once that it is not read yet."""
+"""How many requests may wait at the same time. More than that are answered at once that it is not read yet."""
 
 TAIL_EVERY_S = 0.5
 BEAT_S = 15.0
@@ -52,7 +52,7 @@ class NotWritten(MemctlError):
 class StillBehind(MemctlError):
     """What is read from has come to position {reached}, not yet to {wanted}."""
 
-    hint = "Ask again in a moment; `memctl status` tells whether the worker runs."
+    hint = "Ask again in a moment; `memctl status` says whether the worker runs."
     reached: int
     wanted: int
 
@@ -90,7 +90,7 @@ def caught_up(readers: Readers) -> Callable[..., Awaitable[None]]:
                 pause = min(1.5 * pause, LOOK_SELDOM_S)
         finally:
             waiting_now -= 1
-        request.state.told = [
+        request.state.added_headers = [
             (b"memctl-position", str(reached).encode()),
             (b"memctl-dense-waiting", str(dense).encode()),
         ]
@@ -106,7 +106,7 @@ def _reached(reader: Reader) -> tuple[int, int, int, int]:
 
 
 class AddedHeaders:
-    """Adds to an answer what its dependencies had to tell."""
+    """Adds to an answer the headers that its dependencies set."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -114,7 +114,7 @@ class AddedHeaders:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def sending(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message["headers"] = [*message.get("headers", ()), *scope.get("state", {}).get("told", ())]
+                message["headers"] = [*message.get("headers", ()), *scope.get("state", {}).get("added_headers", ())]
             await send(message)
 
         await self._app(scope, receive, sending if scope["type"] == "http" else send)
@@ -139,7 +139,7 @@ def tails(readers: Readers) -> APIRouter:
         ] = None,
         last: Annotated[str, Header(alias="Last-Event-ID", max_length=20)] = "",
     ) -> Response:
-        """Every event from a position on, as it can be read: its id is its position, its data tells what it is."""
+        """Every event from a position on, once it can be read. Its id is its position, its data says what it is."""
         start = int(last) if last.isascii() and last.isdecimal() and int(last) < 2**63 else after
         if start is None:
             start = await run_in_threadpool(readers.read, lambda reader: int(mark(reader.connection)))
@@ -203,11 +203,11 @@ class _Looking:
 
     async def at(self, look: Callable[[Reader], Any]) -> AsyncIterator[Any]:
         """What `look` sees, again and again, and a beat now and then."""
-        told = time.monotonic()
+        last_beat = time.monotonic()
         while await self._request.state.still_admitted():
             yield await run_in_threadpool(self._readers.read, look)
-            if time.monotonic() - told > BEAT_S:
-                told = time.monotonic()
+            if time.monotonic() - last_beat > BEAT_S:
+                last_beat = time.monotonic()
                 yield _BEAT
             await asyncio.sleep(TAIL_EVERY_S)
 

@@ -80,9 +80,9 @@ METRICS = (
     Metric("llm_allowed_usd", "Dollars that they may take.", ("period",)),
     Metric("llm_spent_tokens", "Tokens that they took, likewise.", ("period",)),
     Metric("llm_allowed_tokens", "Tokens that they may take.", ("period",)),
-    Metric("tasks", "Tasks that ended in a known way, by whether memory was told in them.", ("memory", "outcome")),
+    Metric("tasks", "Tasks that ended in a known way, by whether memory was injected in them.", ("memory", "outcome")),
     Metric("fixes", "Errors that were resolved, and whether they stayed away.", ("held",)),
-    Metric("recalls", "Times that memories were told in work that is over.", ("kind",)),
+    Metric("recalls", "Times that memories were injected in work that is over.", ("kind",)),
     Metric("recalls_followed", "Those, the newest 32 of each memory, whose work ended in a known way.", ("kind",)),
     Metric("recalls_worth", "What came of those: 1 for a success, 0.5 for a part of it.", ("kind",)),
     Metric("ratings", "The newest 32 ratings of each memory; helpful from 0.5 on.", ("kind", "helpful")),
@@ -124,8 +124,8 @@ def routes(readers: Readers, timings: Timings, settings: Settings) -> APIRouter:
             *_of_the_spool(settings.data_dir / FOLDER),
             *of_backups(backups.kept(settings), datetime.now(UTC)),
         ]
-        told = exposition(samples, timings)
-        return Response(told, media_type="text/plain; version=0.0.4; charset=utf-8")
+        text = exposition(samples, timings)
+        return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
 
     return router
 
@@ -160,17 +160,17 @@ def _of_the_database(found: Health) -> list[Sample]:
 
 
 def _of_troubles(found: Health) -> Iterator[Sample]:
-    told = Counter((trouble.kind, trouble.needs) for trouble in troubles(found))
+    counted = Counter((trouble.kind, trouble.needs) for trouble in troubles(found))
     for kind in get_args(get_type_hints(Trouble)["kind"]):
         for needs in (True, False):
-            yield Sample("troubles", told[kind, needs], (kind, "yes" if needs else "no"))
+            yield Sample("troubles", counted[kind, needs], (kind, "yes" if needs else "no"))
 
 
 def of_language_models(spent: budget.Spent, llm: Llm) -> list[Sample]:
     """What language models took of what they may take, by period and unit."""
     return [
-        Sample(f"llm_{what}_{unit}", float(getattr(told, f"{period}_{unit}")), (period,))
-        for what, told in (("spent", spent), ("allowed", llm))
+        Sample(f"llm_{what}_{unit}", float(getattr(amounts, f"{period}_{unit}")), (period,))
+        for what, amounts in (("spent", spent), ("allowed", llm))
         for period in ("daily", "monthly")
         for unit in ("usd", "tokens")
     ]

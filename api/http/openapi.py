@@ -187,7 +187,7 @@ def _schemas() -> dict[str, Any]:
     for name, schema in schemas.items():
         _as_shown(schema, lists.get(name, ()))
     for name in (*rows, "VerifiedClaim"):
-        # Beside the row's own fields, the doors tell its key, its project, and quotes in place of spans.
+        # Beside the row's own fields, the doors show its key, its project, and quotes in place of spans.
         schemas.get(name, {}).get("properties", {}).update(
             {
                 "id": {"type": "string"},
@@ -215,7 +215,7 @@ def _kept_as_lists(base: type[msgspec.Struct]) -> dict[str, tuple[str, ...]]:
 
 
 def _as_shown(schema: dict[str, Any], fields: tuple[str, ...]) -> None:
-    """Moments stand in rows as numbers, and are told as ISO 8601; what is kept as a list is told with its names."""
+    """Rows keep moments as numbers, answers show them as ISO 8601. Answers show what is kept as a list by its names."""
     if schema.get("type") == "array":
         items = schema.pop("prefixItems")
         for name in ("minItems", "items"):

@@ -88,8 +88,8 @@ async def _badly_asked(_: Request, why: Exception) -> Response:
     assert isinstance(why, RequestValidationError)
     # Not the value given: it may be a secret, and it comes back to whoever reads the log.
     errors = [{"where": ".".join(str(part) for part in e["loc"]), "why": str(e["msg"])} for e in why.errors()]
-    told = "; ".join(f"{e['where']}: {e['why']}" for e in errors[:3])
-    return problem(422, _BADLY_ASKED, told, errors=errors)
+    detail = "; ".join(f"{e['where']}: {e['why']}" for e in errors[:3])
+    return problem(422, _BADLY_ASKED, detail, errors=errors)
 
 
 async def of_http(request: Request, why: Exception) -> Response:

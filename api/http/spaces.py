@@ -1,4 +1,4 @@
-"""The space that an API answers for: whoever names another one is told so, and not answered from this one."""
+"""The space that an API answers for. A request that names another space gets an error, and no answer from this one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class OtherSpace(MemctlError):
 
     hint = (
         "let MEMCTL_API_URL or MEMCTL_DATA_DIR lead to the memctl of that space, or take the space out of MEMCTL_SPACE,"
-        " .memctl.toml or config.toml (`memctl config` tells where it is set)"
+        " .memctl.toml or config.toml (`memctl config` says where it is set)"
     )
     own: str
     asked: str
@@ -33,7 +33,7 @@ def own_space(own: str) -> Callable[..., None]:
 
 
 def parameter(own: str) -> dict[str, Any]:
-    """How the API's description tells of it."""
+    """How the API's description shows it."""
     return {
         "name": SPACE,
         "in": "header",

@@ -48,15 +48,17 @@ def bugs(
     places: Places,
     *,
     command: str = "",
-    told: Mapping[str, float] | None = None,
+    chances: Mapping[str, float] | None = None,
     limit: int = 5,
 ) -> BugAnswer:
-    """Known errors like those that `text` shows, certain ones first; or, where it shows none that is known, those that
-    it tells of. `told` are the signatures that search finds for its words and meaning, with the chance that they fit.
+    """Known errors like those that `text` shows, certain ones first.
+
+    If it shows no known error, those that it describes are returned.
+    `chances` has the signatures that search finds for its words and meaning, each with the chance that it fits.
     """
     errors = signature_of(text, command)
-    told = told or {}
-    found = like(reader, errors, places, command=command, also=told) or _told_of(reader, told, places)
+    chances = chances or {}
+    found = like(reader, errors, places, command=command, also=chances) or _patterns_of(reader, chances, places)
     found = found[:limit]
     return BugAnswer(
         errors=[
@@ -112,9 +114,9 @@ def ranked(errors: Sequence[SeenError], patterns: Iterable[BugPattern], command:
     return sorted(found, key=_best_first)
 
 
-def _told_of(reader: Reader, told: Mapping[str, float], places: Places) -> list[Likeness]:
-    """Patterns that a text tells of in words of its own."""
-    sure = {signature: chance for signature, chance in told.items() if chance > MATCHES_ABOVE}
+def _patterns_of(reader: Reader, chances: Mapping[str, float], places: Places) -> list[Likeness]:
+    """Patterns that a text describes in its own words."""
+    sure = {signature: chance for signature, chance in chances.items() if chance > MATCHES_ABOVE}
     patterns = _patterns(reader, list(sure))
     found = [
         Likeness(each, Match(round(sure[each.signature], 4), (DESCRIPTION,)))
@@ -142,8 +144,8 @@ def _best_first(found: Likeness) -> tuple[float, int, int, str]:
 def _asked(error: SeenError, command: str) -> Shape:
     """What the error is compared by. A type that only says "error" is none: it must not speak against others."""
     shape = shape_of(error, command)
-    told = tuple(t for t in shape.error_types if t.lower() not in _SAYS_NOTHING)
-    return msgspec.structs.replace(shape, error_types=told)
+    types = tuple(t for t in shape.error_types if t.lower() not in _SAYS_NOTHING)
+    return msgspec.structs.replace(shape, error_types=types)
 
 
 _SAYS_NOTHING = frozenset(("error", "exit", ""))

@@ -190,9 +190,9 @@ def known(reader: Reader, rows: Sequence[Keyed[VerifiedKnowledge]]) -> list[dict
     found = []
     for keyed in rows:
         item = {"id": keyed.key, **shown(keyed.row)}
-        for claim, told in zip(keyed.row.claims, item["claims"], strict=True):
-            told["evidence"] = msgspec.to_builtins(evidence_of(claim.evidence, events))
-            told["stale"] = any(changed.get(path, 0) > claim.last_seen for path in claim.files)
+        for claim, listed in zip(keyed.row.claims, item["claims"], strict=True):
+            listed["evidence"] = msgspec.to_builtins(evidence_of(claim.evidence, events))
+            listed["stale"] = any(changed.get(path, 0) > claim.last_seen for path in claim.files)
         item["memory_id"] = memory_id("knowledge", keyed.key)
         found.append(item)
     return found

@@ -76,7 +76,7 @@ def rules(
 
 
 def rule_item(keyed: Keyed[CodeRule], known: Projects) -> dict[str, Any]:
-    """A rule as it is told: what gives way to what, how sure that is, and where it was seen."""
+    """A rule as it is shown: what gives way to what, how sure that is, and where it was seen."""
     rule: CodeRule = keyed.row
     before, after = rule.texts_ahead
     outcomes = rule.outcomes
@@ -134,7 +134,7 @@ def patterns(
 
 
 def pattern_item(group: Sequence[Keyed[CodePattern]], project: str) -> dict[str, Any] | None:
-    """One pattern of the rows that several locations of a project keep of it, as one would tell it.
+    """The rows that several locations of a project keep of a pattern, merged into one pattern.
 
     None where it does not recur, or was retired. What is expected of it (`effects`) is the category's, not measured;
     `avg_improvement` is the mean share of characters that the shown lines lost.

@@ -74,7 +74,7 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _TEXTS = ("text", "title", "description", "message", "summary", "name", "variant")
-"""Fields that say what a record is, the most telling first."""
+"""Fields that say what a record is, the most informative first."""
 
 
 def explain(reader: Reader, wanted: str) -> dict[str, Any]:
@@ -85,8 +85,8 @@ def explain(reader: Reader, wanted: str) -> dict[str, Any]:
     answer = _record(reader, kind, item) if claim is None else _claim(reader, kind, str(item["id"]), claim)
     kept, to = claims.effective_id(reader, str(item["id"]))
     answer = msgspec.structs.replace(answer, resolution=kept, resolved_to=to)
-    told: dict[str, Any] = msgspec.to_builtins(answer)
-    return told
+    fields: dict[str, Any] = msgspec.to_builtins(answer)
+    return fields
 
 
 def _claim_of(reader: Reader, kind: str, item: Mapping[str, Any]) -> str | None:
@@ -117,8 +117,8 @@ def _claim(reader: Reader, kind: str, id: str, claim: str) -> Explanation:
     ]
     sayings = [saying for saying in insight.evidence if saying.span is not None]
     events = events_of(reader, [saying.span for saying in sayings if saying.span is not None])
-    told = [(evidence_of([s.span], events)[0], s.said_by, s.rule) for s in sayings if s.span is not None]
-    quoted = _in_place(told, events)
+    found = [(evidence_of([s.span], events)[0], s.said_by, s.rule) for s in sayings if s.span is not None]
+    quoted = _in_place(found, events)
     levels.append(_events(quoted, insight))
     reached = next((level.level for level in levels if level.reached), 0)
     files = tuple(f.name for f in insight.files)
@@ -210,8 +210,8 @@ def _conflicts(known: VerifiedKnowledge | None, claim: str) -> list[dict[str, An
 def _record(reader: Reader, kind: str, item: Mapping[str, Any]) -> Explanation:
     """A record stands on its sources, and is at most suggested until a person confirms it: no levels lie between."""
     level, memory = _of_record(reader, kind, item)
-    told = [e for each in (item, memory) for e in each.get("evidence", ()) if isinstance(e, dict) and "quote" in e]
-    kept = [(msgspec.convert(e, Evidence), "", "") for n, e in enumerate(told) if e not in told[:n]]
+    found = [e for each in (item, memory) for e in each.get("evidence", ()) if isinstance(e, dict) and "quote" in e]
+    kept = [(msgspec.convert(e, Evidence), "", "") for n, e in enumerate(found) if e not in found[:n]]
     quoted = _in_place(kept, events_of(reader, [_span(evidence) for evidence, _, _ in kept]))
     places = (
         f"{_times(len(quoted), 'place')} in the log" if quoted else "no place in the log is kept for the whole of it"
@@ -247,10 +247,10 @@ def _span(evidence: Evidence) -> Span:
     return Span(evidence.event_id, evidence.start, evidence.end, evidence.field, quote_hash(evidence.quote))
 
 
-def _in_place(told: Sequence[tuple[Evidence, str, str]], events: Mapping[UUID, Event]) -> list[Quoted]:
+def _in_place(cited: Sequence[tuple[Evidence, str, str]], events: Mapping[UUID, Event]) -> list[Quoted]:
     """Quotes, with who said them and which rule read them, in their surroundings."""
     found = []
-    for evidence, said_by, rule in told:
+    for evidence, said_by, rule in cited:
         event = events.get(evidence.event_id)
         before, after = _around(event, evidence)
         found.append(

@@ -169,11 +169,11 @@ def _edges(reader: Reader, places: Places, nodes: Sequence[str]) -> dict[str, li
     _add_relations(reader, places, weights)
     _add_entities(reader, places, weights)
     labels = _labels(reader, {other for edges in weights.values() for _, other in edges})
-    return {node: _told(edges, labels) for node, edges in weights.items()}
+    return {node: _heaviest(edges, labels) for node, edges in weights.items()}
 
 
-def _told(edges: dict[tuple[str, str], float], labels: dict[str, str]) -> list[Edge]:
-    """The heaviest edges; those that look alike (a file in several clones) told once, by their heaviest."""
+def _heaviest(edges: dict[tuple[str, str], float], labels: dict[str, str]) -> list[Edge]:
+    """The heaviest edges. Edges that look alike (a file in several clones) are listed once, by the heaviest of them."""
     alike: dict[tuple[str, str], tuple[str, float]] = {}
     for (relation, other), weight in sorted(edges.items(), key=lambda e: (-e[1], e[0])):
         node, total = alike.get((relation, labels[other]), (other, 0.0))
@@ -220,7 +220,7 @@ def _add_relations(reader: Reader, places: Places, weights: dict[str, dict[tuple
 
 
 def _add_entities(reader: Reader, places: Places, weights: dict[str, dict[tuple[str, str], float]]) -> None:
-    """Edges that the entities' own rows tell: which projects use them, and which files name them."""
+    """Edges that the entities' own rows show: which projects use them, and which files name them."""
     p = models.entities
     wanted = [parts_of(node) for node in weights if not node.startswith(("file:", "project:", "bug:"))]
     files = [node.partition(":")[2] for node in weights if node.startswith("file:")]
@@ -267,7 +267,7 @@ def _label(node: str) -> str:
     return name.partition("/")[2] if kind == "library" else name
 
 
-# --- what is told of an entity ---
+# --- what is shown of an entity ---
 
 
 def _entity(keyed: Keyed[Entity], known: Projects) -> dict[str, Any]:

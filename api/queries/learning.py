@@ -1,4 +1,4 @@
-"""What learning comes to, over all projects: what was learnt, how what was told was taken, what became of it."""
+"""What learning comes to, over all projects: what was learnt, how agents used what was recalled, and how that ended."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from memctl.api.reading.reader import Reader
 GUIDING = frozenset(("episode", "bug_pattern", "strategy"))
 """Kinds of memories that guidance is made of."""
 
-MOST_TOLD = 10
-"""Memories that were told most often."""
+MOST_RECALLED = 10
+"""How many of the memories that were recalled most often are listed."""
 
 _RETIRED = "(jsonb_typeof(row->'retired') IS NOT DISTINCT FROM 'object' AND row->'retired'->>'back' IS NULL)"
 _AGAIN = "(row->>'occurrences')::bigint > 1"
@@ -33,12 +33,12 @@ _STATES: dict[str, dict[str, str]] = {
 
 
 class Use(msgspec.Struct, frozen=True, kw_only=True):
-    """How memories of a kind were taken.
+    """How agents used memories of a kind.
 
-    `recalls` counts each time that one was told in work that is over. Of the newest 32 of each memory, `followed` are
-    those whose work ended in a known way, `worth` what came of them (a success 1, a part of it 0.5); `ratings` counts
-    its newest 32 ratings, `helpful` those of 0.5 or more. `kind` is empty for what is no memory (core memory, the state
-    of a session after a compaction), and for memories that are gone.
+    `recalls` counts each time that one was recalled in work that is over. Of the newest 32 of each memory, `followed`
+    are those whose work ended in a known way, `worth` what came of them (a success 1, a part of it 0.5); `ratings`
+    counts its newest 32 ratings, `helpful` those of 0.5 or more. `kind` is empty for what is no memory (core memory,
+    the state of a session after a compaction), and for memories that are gone.
     """
 
     kind: str
@@ -66,7 +66,7 @@ class Changes(msgspec.Struct, frozen=True):
 
 
 def uses(reader: Reader) -> list[Use]:
-    """Every kind of memory that was told or rated."""
+    """Every kind of memory that was recalled or rated."""
     rows = reader.connection.execute(
         sql.SQL(
             "SELECT coalesce(m.row->>'kind', '') AS kind, sum((r.row->>'recalls')::bigint)::bigint,"
@@ -117,14 +117,14 @@ def changes(reader: Reader) -> list[Changes]:
     return [Changes(*row) for row in rows]
 
 
-def most_told(reader: Reader) -> list[dict[str, Any]]:
-    """The memories that were told in most pieces of work, without their words: who operates memctl may ask, too."""
+def most_recalled(reader: Reader) -> list[dict[str, Any]]:
+    """The memories that were recalled in most pieces of work, without their text, so operators may ask for them too."""
     rows = reader.connection.execute(
         sql.SQL(
             "SELECT r.key, m.row->>'kind', (r.row->>'recalls')::bigint FROM {} AS r JOIN {} AS m"
             " ON m.space_id = r.space_id AND m.key = r.key"
             " WHERE r.space_id = %s AND (r.row->>'recalls')::bigint > 0 ORDER BY 3 DESC, 1 LIMIT %s"
         ).format(table_of(reader, models.regard), table_of(reader, models.memories)),
-        [reader.space_id, MOST_TOLD],
+        [reader.space_id, MOST_RECALLED],
     ).fetchall()
     return [dict(zip(("id", "kind", "recalls"), row, strict=True)) for row in rows]

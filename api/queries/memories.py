@@ -82,8 +82,8 @@ def memories(
     limit: int = 50,
     cursor: str | None = None,
 ) -> Page:
-    """Memories, newest first, each with its evidence; what a person rejected, was pruned, or is told as another is left
-    out. Times in microseconds."""
+    """Memories, newest first, each with its evidence. Those that a person rejected, that were pruned, or that are
+    merged into another are left out. Times in microseconds."""
     p = models.memories
     conditions = [
         *within(p, places, or_everywhere=True),
@@ -94,8 +94,8 @@ def memories(
     rows, after = page(reader, p, "occurred_at", conditions, limit=limit, cursor=cursor)
     said = regards(reader, [keyed.key for keyed in rows])
     apart = standings(reader, [keyed.row for keyed in rows])
-    told = [keyed for keyed in rows if keyed.key not in said or not said[keyed.key].rejected]
-    items = with_evidence(reader, [keyed for keyed in told if keyed.key not in apart or apart[keyed.key].listed])
+    remaining = [keyed for keyed in rows if keyed.key not in said or not said[keyed.key].rejected]
+    items = with_evidence(reader, [keyed for keyed in remaining if keyed.key not in apart or apart[keyed.key].listed])
     for item in items:
         item["pinned"] = item["id"] in said and said[item["id"]].pinned
         item["superseded_by"] = apart[item["id"]].successor if item["id"] in apart else ""
@@ -197,7 +197,7 @@ def _session(reader: Reader, stream: str, row: Session, briefs: Mapping[str, str
 def event(reader: Reader, wanted: str) -> dict[str, Any]:
     """One event of the log, by id or by the unambiguous beginning of one, with the payload that stage 1 takes.
 
-    A variant's id leads to its delivery; `variants` counts the payloads that were told under its key.
+    A variant's id leads to its delivery; `variants` counts the payloads that were recorded under its key.
     Raises: NotFound (also for what was erased), Ambiguous.
     """
     delivery = UUID(_only(wanted, event_ids(reader, wanted, _MOST_LIKE_IT)))
@@ -210,14 +210,14 @@ def event(reader: Reader, wanted: str) -> dict[str, Any]:
     found: Event | None = read_events(reader.connection, reader.space_id, [row[0]]).get(row[0])
     limits = limits_of(reader)
     if found is not None and limits is not None and found.location not in limits.locations:
-        raise NotFound(id=wanted)  # a variant may have been told elsewhere than what is told under its key
+        raise NotFound(id=wanted)  # a variant may have been recorded in another place than its delivery
     if found is None:
         raise NotFound(f"what event {wanted} said was erased", id=wanted, hint="It stays so; only its place is left.")
-    told = reader.connection.execute(
+    counted = reader.connection.execute(
         "SELECT count(*) FROM memctl.events WHERE space_id = %s AND (event_id = %s OR variant_of = %s)",
         [reader.space_id, row[0], row[0]],
     ).fetchone()
-    assert told is not None
+    assert counted is not None
     return {
         "id": str(found.event_id),
         "delivery_id": str(found.delivery_id),
@@ -229,7 +229,7 @@ def event(reader: Reader, wanted: str) -> dict[str, Any]:
         "occurred_at": iso(moment(found.occurred_at)),
         "recorded_at": iso(moment(found.recorded_at)),
         "source": msgspec.to_builtins(origin_of(found)),
-        "variants": told[0],
+        "variants": counted[0],
         "sources": [str(source) for source in found.sources],
         "payload": msgspec.to_builtins(found.payload),
     }
@@ -360,6 +360,6 @@ def _only_one(wanted: str, found: Sequence[tuple[str, str]]) -> tuple[str, str]:
     if not found:
         raise NotFound(id=wanted)
     if len(found) > 1:
-        told = [f"{kind} {key}".strip() for kind, key in found[:_MOST_LIKE_IT]]
-        raise Ambiguous(id=wanted, candidates=", ".join(told))
+        names = [f"{kind} {key}".strip() for kind, key in found[:_MOST_LIKE_IT]]
+        raise Ambiguous(id=wanted, candidates=", ".join(names))
     return found[0]

@@ -56,7 +56,7 @@ def counts(reader: Reader, places: Places) -> dict[str, Any]:
             "learnt": [msgspec.structs.asdict(each) for each in learning.learnt(reader)],
             "consolidation": [msgspec.structs.asdict(each) for each in learning.changes(reader)],
             "processors": [msgspec.structs.asdict(each) for each in processing.standings(connection, space)],
-            "most_told": learning.most_told(reader),
+            "most_told": learning.most_recalled(reader),
         },
         "read_models": models,
         "events": {"total": by_type.total(), "by_type": dict(sorted(by_type.items()))},
@@ -64,7 +64,7 @@ def counts(reader: Reader, places: Places) -> dict[str, Any]:
 
 
 def state(reader: Reader) -> dict[str, Any]:
-    """The part of `stats` that is soon told: how far everything is, what waits, and sizes."""
+    """The part of `stats` that is quick to compute: how far everything is, what waits, and sizes."""
     to_write, to_embed = backlog(reader.connection, reader.live.stage2)
     return {
         "log": progress(reader),
@@ -146,12 +146,12 @@ def totals_of(reader: Reader, places: Places) -> dict[str, int]:
 
 
 def measures(totals: dict[str, int], uses: Sequence[Use]) -> dict[str, float | int | None]:
-    """How well memory does, as shares of 1; None where there is nothing to tell it by yet.
+    """How well memory does, as shares of 1; None where there is nothing to measure it by yet.
 
-    Success of tasks whose outcome is known, with memory told, without, and with it held back; `pattern_accuracy`: fixes
-    that lasted. Over all projects: `recalls` counts memories told in work that is over, `recalls_useful` the share of
-    those whose work went well and of ratings that are good, `guidance_helpful` the same of the kinds that guidance is
-    made of, `strategies_useful` of strategies alone; `rated_helpful` of ratings alone (0.5 or more).
+    Success of tasks whose outcome is known, with recalled memory, without, and with it held back; `pattern_accuracy`:
+    fixes that lasted. Over all projects: `recalls` counts memories recalled in work that is over, `recalls_useful` the
+    share of those whose work went well and of ratings that are good, `guidance_helpful` the same of the kinds that
+    guidance is made of, `strategies_useful` of strategies alone; `rated_helpful` of ratings alone (0.5 or more).
     """
     everything = learning.together(uses)
     guiding = learning.together(use for use in uses if use.kind in learning.GUIDING)

@@ -38,18 +38,18 @@ def strategies(
         conditions.append(Condition(sql.SQL("row->>'domain' = %s"), (domain,)))
     rows, after = page(reader, models.strategies, "last_seen", conditions, limit=limit, cursor=cursor)
     known = projects_of(reader)
-    told: dict[tuple[str | None, str], dict[str, Any]] = {}
+    shown: dict[tuple[str | None, str], dict[str, Any]] = {}
     for keyed in standing(reader, "strategy", rows):
         item = strategy_item(keyed, known)
-        same = told.setdefault((item["project"], item["title"]), item)
+        same = shown.setdefault((item["project"], item["title"]), item)
         if same is not item:  # learnt in another clone or worktree of the project
             same["sessions"] = list(dict.fromkeys((*same["sessions"], *item["sessions"])))
             same["confidence"] = max(same["confidence"], item["confidence"])
-    return Page(list(told.values()), after, places.scope)
+    return Page(list(shown.values()), after, places.scope)
 
 
 def strategy_item(keyed: Keyed[Strategy], known: Projects) -> dict[str, Any]:
-    """A strategy as it is told. `memory_id` is what is rated, pinned or rejected."""
+    """A strategy as it is shown. `memory_id` is what is rated, pinned or rejected."""
     row: Strategy = keyed.row
     return {
         "id": keyed.key,

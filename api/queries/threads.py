@@ -26,7 +26,7 @@ def open_threads(reader: Reader, places: Places, *, limit: int = 5) -> list[dict
     """What sessions ended with and left open, newest first: one item for each piece of work, with its `threads`.
 
     Its id is the episode's. It is gone once somebody resolves or rejects that (`memctl resolve`, `reject`), once the
-    task is done, and once another session has taken the task up: then that session's own end tells.
+    task is done, and once another session has taken the task up: then the end of that session says what is left.
     """
     p = models.episodes
     newest, _ = page(reader, p, "started_at", within(p, places), limit=1)

@@ -31,8 +31,8 @@ def timeline(reader: Reader, stream: str, *, after: int = 0, limit: int = 50) ->
         " AND f.stream = e.stream AND f.position < e.position)) ORDER BY position LIMIT %s",
         [reader.space_id, stream, after, limit + 1],
     ).fetchall()
-    told = read_versions(reader.connection, reader.space_id, [id for id, _ in rows[:limit]])
-    here = {id: [each for each in versions if each.stream == stream] for id, versions in told.items()}
+    versions_by_id = read_versions(reader.connection, reader.space_id, [id for id, _ in rows[:limit]])
+    here = {id: [each for each in versions if each.stream == stream] for id, versions in versions_by_id.items()}
     found = {id: preferred(versions) for id, versions in here.items() if versions}
     items: list[dict[str, Any]] = [
         {

@@ -53,8 +53,10 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
                 found.append(Condition(sql.SQL(_HOLDS).format(field=sql.Literal(field)), (value,)))
         if self.error:
             clause = f"({_HOLDS} OR row->'signatures' ?| %s::text[])"
-            told = Condition(sql.SQL(clause).format(field=sql.Literal("error_types")), (self.error, [*self.signatures]))
-            found.append(told)
+            condition = Condition(
+                sql.SQL(clause).format(field=sql.Literal("error_types")), (self.error, [*self.signatures])
+            )
+            found.append(condition)
         return found
 
     def takes(self, row: EpisodeRow) -> bool:

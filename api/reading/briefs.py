@@ -37,13 +37,13 @@ def _work(reader: Reader, streams: Sequence[str]) -> dict[str, list[Work]]:
     if not streams:
         return found
     p = models.episodes
-    told = reader.connection.execute(
+    rows = reader.connection.execute(
         sql.SQL(
             "SELECT row->>'stream', row->>'description', row->>'outcome', row->>'why' FROM {table}"
             " WHERE space_id = %s AND {stream} = ANY(%s::text[]) ORDER BY {began}, key"
         ).format(table=table_of(reader, p), stream=field_of(p, "stream"), began=field_of(p, "started_at")),
         [reader.space_id, list(streams)],
     )
-    for stream, description, outcome, why in told:
+    for stream, description, outcome, why in rows:
         found[stream].append(Work(description=description or "", outcome=outcome or "unknown", why=why or ""))
     return found

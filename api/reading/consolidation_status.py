@@ -17,8 +17,8 @@ from memctl.projections.memory_rows import Memory
 
 
 class ConsolidationStatus(msgspec.Struct, frozen=True):
-    """Of the memory `id`: the one it is told as (itself, where it was not merged), what took its place, what
-    contradicts it, and whether it was pruned."""
+    """How the memory `id` stands: the memory that is shown for it (itself, unless it was merged), what took its place,
+    what contradicts it, and whether it was pruned."""
 
     id: str
     told_as: str
@@ -28,7 +28,7 @@ class ConsolidationStatus(msgspec.Struct, frozen=True):
 
     @property
     def listed(self) -> bool:
-        """Whether lists tell it by itself."""
+        """Whether lists show it by itself."""
         return not self.pruned and self.told_as == self.id
 
     @property
@@ -56,16 +56,16 @@ def _standing(memory: Memory, row: Consolidated) -> ConsolidationStatus:
 
 
 def without_repeats(ids: Iterable[str], found: Mapping[str, ConsolidationStatus]) -> list[str]:
-    """The ids in their order, without what was pruned, and of memories that are told as one only the first."""
-    told: set[str] = set()
+    """The ids in their order, without what was pruned. Of memories that are shown as one, only the first is kept."""
+    seen: set[str] = set()
     kept = []
     for id in ids:
         apart = found.get(id)
         if apart is not None and apart.pruned:
             continue
         one = apart.told_as if apart is not None else id
-        if one not in told:
-            told.add(one)
+        if one not in seen:
+            seen.add(one)
             kept.append(id)
     return kept
 

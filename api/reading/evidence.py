@@ -27,10 +27,11 @@ _KEPT = ("evidence", "sightings", "mentions", "examples")
 
 
 def events_of(reader: Reader, spans: Iterable[Span]) -> dict[UUID, Event]:
-    """The events that those spans quote, in one look-up; left out are erased ones, and what a limited caller may not
-    see: another payload under the same key may have been told elsewhere.
+    """The events that those spans quote, in one look-up.
 
-    Of several versions the one that counts, or one that says what is quoted: each stage folds events of its own types.
+    Erased events are left out, and so is what a limited caller may not see: another payload under the same key may have
+    been recorded in another place. Of several versions the one that counts is returned, or one that says what is
+    quoted: each stage folds events of its own types.
     """
     quoting: dict[UUID, list[Span]] = {}
     for span in spans:

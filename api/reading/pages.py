@@ -125,7 +125,7 @@ def met_in(p: Projection[Any], places: Places) -> list[Condition]:
 
 
 def visible_to_caller(reader: Reader, p: Projection[Any]) -> list[Condition]:
-    """The caller may see the row, as far as its locations' names tell (`memctl.api.reading.places.visible` says all of
+    """The caller may see the row, as far as its locations' names show (`memctl.api.reading.places.visible` says all of
     it): asked of the database, so that what others did takes no room in a page."""
     limits = limits_of(reader)
     if limits is None:

@@ -45,7 +45,7 @@ def projects_of(reader: Reader) -> Projects:
 
 
 def limits_of(reader: Reader) -> Limits | None:
-    """What a caller that is limited to projects may be told of and tell; None for one that is not."""
+    """What a caller that is limited to projects may read and record; None for a caller that is not limited."""
     if reader.limited_to is None:
         return None
     limits = reader.memo.get("limits")
@@ -57,22 +57,22 @@ def limits_of(reader: Reader) -> Limits | None:
 
 
 def visible(reader: Reader, row: Any) -> bool:
-    """Whether a row tells the caller of nothing but the projects that it is limited to.
+    """Whether a row shows the caller nothing but the projects that the caller is limited to.
 
     What people say of projects and memories (`regard`, `project_words`) has no place: it is read of what is visible.
     """
     limits = limits_of(reader)
     if limits is None:
         return True
-    told = locations_told(row)
-    if told is None:
+    named = locations_of_row(row)
+    if named is None:
         return isinstance(row, MemoryFeedback | ProjectWords)
     # A list that is full may have pushed out what was met elsewhere.
-    return bool(told) and len(told) < LOCATIONS and limits.locations.issuperset(told)
+    return bool(named) and len(named) < LOCATIONS and limits.locations.issuperset(named)
 
 
-def locations_told(row: Any) -> set[str] | None:
-    """Every location that a row tells of; None for a row of a kind that tells of none."""
+def locations_of_row(row: Any) -> set[str] | None:
+    """Every location that a row names; None for a row of a kind that names none."""
     if not (hasattr(row, "location") or hasattr(row, "locations")):
         return None
     seen = [each if isinstance(each, str) else each.name for each in getattr(row, "locations", ())]

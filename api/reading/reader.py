@@ -61,7 +61,7 @@ class Reader:
     space_id: int
     space: str
     limited_to: tuple[str, ...] | None = None
-    """Remotes and paths of the projects that the caller may be told of; None where it may be told everything."""
+    """Remotes and paths of the projects that the caller may read; None if the caller may read everything."""
     memo: dict[str, object] = field(default_factory=dict)
     """What was worked out for this request and may be asked for again."""
     alone: bool = False

@@ -17,7 +17,7 @@ from memctl.projections.memory_rows import Memory
 from memctl.projections.observed_files import ObservedFile
 
 CLAIMING = frozenset(("knowledge", "strategy"))
-"""Kinds of memories that claim something of their files; the others tell what happened to them."""
+"""Kinds of memories that claim something of their files; the others say what happened to them."""
 
 MOST_FILES = 64
 """Files that one question asks about."""

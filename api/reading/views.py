@@ -119,7 +119,7 @@ class BugHit(msgspec.Struct, frozen=True, kw_only=True):
     """A known kind of error that the given one matches, with the best way out that is known.
 
     `score` in 0 to 1, `aspects` what matched. `class`: `high` for the same error, `suggested` from 0.75 on, `none` for
-    a likeness below, which is told to who asks and never brought up unasked. `code` are lines of source that the tool
+    a likeness below, which is shown if asked for and never injected unasked. `code` are lines of source that the tool
     pointed at; `causes` what was said to be behind it. `solutions` best first.
     """
 

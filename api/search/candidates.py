@@ -144,7 +144,7 @@ class Sources:
         return self._meaning is not None
 
     def warm_up(self, recipe: Recipe | None = None) -> None:
-        """Load the client and the embedder (that the settings ask for); what fails is told with every answer."""
+        """Load the client and the embedder (that the settings ask for); what fails is reported with every answer."""
         with self._loading:
             url, key = self._qdrant
             if url and self._searches is None:

@@ -144,7 +144,7 @@ class Engine:
         self._sources = Sources(qdrant_url, qdrant_api_key, embedders, space)
 
     def warm_up(self, readers: Readers | None = None) -> None:
-        """Load the vector store's client and the embedder, that of the vectors which are there; what fails is told with
+        """Load the vector store's client, and the embedder of the vectors that are there. What fails is reported with
         every answer."""
         serving = None
         if readers is not None:
@@ -177,17 +177,17 @@ class Engine:
             intent=ranking.meant.intent,
             profile=asked.profile,
             degraded=ranking.degraded,
-            results=_told(reader, asked, ranking),
+            results=_results(reader, asked, ranking),
             took_ms=round((time.perf_counter() - began) * 1000, 1),
         )
 
     def rank(self, corpus: Corpus, asked: Question) -> Ranking:
-        """The best of any memories for a question, judged but not yet told. Raises: UnknownProfile."""
+        """The best of any memories for a question, judged but not yet returned. Raises: UnknownProfile."""
         profile_of(asked.profile)
         query = asked.query[:_LONGEST]
         meant = understand(query, asked.now)
         wanted = Wanted(
-            # Words that told a time are looked for elsewhere; of a query that is nothing else, all of it is kept.
+            # Words that name a time are looked for elsewhere. A query that has nothing else is kept whole.
             text=meant.content or query,
             places=asked.places,
             kinds=asked.kinds,
@@ -204,7 +204,7 @@ class Engine:
         return Ranking(meant, chosen, rows, gathered.degraded)
 
     def bugs_like(self, reader: Reader, text: str, places: Places) -> dict[str, float]:
-        """Signatures of known errors that a text may tell of in other words, with the chance that it does (0 to 1)."""
+        """Signatures of known errors that a text may describe in other words, with the chance that it does (0 to 1)."""
         wanted = Wanted(text=text[:_LONGEST], places=places, kinds=("bug_pattern",))
         found = self._sources.gather(_Live(reader), wanted).candidates
         rows: dict[str, Memory] = several(reader, models.memories, list(found))
@@ -276,9 +276,9 @@ def _chosen(
     said = corpus.regards(list(rows))
     rows = {id: row for id, row in rows.items() if asked.takes(row) and (id not in said or not said[id].rejected)}
     apart = corpus.standings(rows.values())
-    # Of memories that are told as one, the one that the question meets best.
-    told = without_repeats((c.id for c in worth if c.id in rows), apart)
-    rows = {id: rows[id] for id in told}
+    # Of memories that are shown as one, the one that the question meets best.
+    kept = without_repeats((c.id for c in worth if c.id in rows), apart)
+    rows = {id: rows[id] for id in kept}
     doubtful = stale | {id for id in rows if id in apart and apart[id].doubtful}
     by_named = said_by_named(asked.query[:_LONGEST], {id: row.text for id, row in rows.items() if row.kind == "turn"})
     known = [
@@ -301,13 +301,13 @@ def profile_of(name: str) -> Profile:
 
 def _distinct(worth: Iterable[Candidate], rows: Mapping[str, Memory]) -> Iterator[tuple[Candidate, Memory]]:
     """The candidates whose memories are there; a claim of several worktrees of a project is one to who asks."""
-    told: set[str] = set()
+    texts: set[str] = set()
     for candidate in worth:
         row = rows.get(candidate.id)
-        if row is None or row.text in told:
+        if row is None or row.text in texts:
             continue
         if row.kind == "knowledge":
-            told.add(row.text)
+            texts.add(row.text)
         yield candidate, row
 
 
@@ -348,7 +348,7 @@ def _known(
         by_named=by_named,
         uses=len(said.ratings),
         usefulness=said.usefulness,
-        told=said.recalls,
+        recalled=said.recalls,
         reliability=said.reliability,
         pinned=said.pinned,
     )
@@ -363,7 +363,7 @@ def _overlap(a: frozenset[str], b: frozenset[str]) -> float:
     return len(a & b) / len(a | b) if a or b else 0.0
 
 
-def _told(reader: Reader, asked: Question, ranking: Ranking) -> list[Found]:
+def _results(reader: Reader, asked: Question, ranking: Ranking) -> list[Found]:
     rows, chosen = ranking.rows, ranking.chosen
     events = events_of(reader, [span for each, _ in chosen for span in rows[each.id].evidence])
     found = []
@@ -463,12 +463,12 @@ def _why(scored: Scored, row: Memory, meant: Understood) -> str:
 
 
 def _said_of(standing: RankingFeatures) -> list[str]:
-    told = ["pinned"] if standing.pinned else []
+    reasons = ["pinned"] if standing.pinned else []
     if standing.uses:
-        told.append(f"rated {standing.usefulness:.2f}")
+        reasons.append(f"rated {standing.usefulness:.2f}")
     elif standing.reliability < _UNSAID.reliability and not standing.confirmed:
-        told.append(f"work that was told it ended badly ({standing.reliability:.2f})")
-    return told
+        reasons.append(f"work that was given it ended badly ({standing.reliability:.2f})")
+    return reasons
 
 
 def _explained(scored: Scored) -> dict[str, Any]:

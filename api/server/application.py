@@ -102,7 +102,7 @@ def application(
     it."""
     app = FastAPI(
         title="memctl",
-        summary="What a coding agent did, learnt and was told, and the events it rests on.",
+        summary="What a coding agent did, learnt and recalled, and the events it rests on.",
         version="1",
         openapi_url="/v1/openapi.json",
         docs_url=None,  # its pages load scripts from elsewhere
@@ -147,8 +147,8 @@ def _probes(readers: Readers, settings: Settings) -> APIRouter:
         as `memctl status` says it, or what kind of thing is not, since when, and at which position."""
         asked = servers(settings)
         found = troubles(readers.read(lambda reader: health(reader, asked)))
-        told = [{"kind": each.kind, "since": each.since, "position": each.position} for each in found]
-        return json_of({"status": "ready", "well": not found, "troubles": told})
+        listed = [{"kind": each.kind, "since": each.since, "position": each.position} for each in found]
+        return json_of({"status": "ready", "well": not found, "troubles": listed})
 
     return router
 
@@ -392,8 +392,10 @@ def _routes(readers: Readers, engine: Engine, llm: Llm) -> APIRouter:
     def looked_up(asked: ErrorText) -> Response:
         def ask(reader: Reader) -> Any:
             where = places_of(reader, asked.project, asked.here)
-            told = engine.bugs_like(reader, asked.text, where)
-            return bug_queries.bugs(reader, asked.text, where, command=asked.command, told=told, limit=asked.limit)
+            chances = engine.bugs_like(reader, asked.text, where)
+            return bug_queries.bugs(
+                reader, asked.text, where, command=asked.command, chances=chances, limit=asked.limit
+            )
 
         return json_of(readers.read(ask))
 
@@ -490,5 +492,5 @@ def _now() -> datetime:
 
 
 def _has(request: Request, tag: str) -> bool:
-    told = request.headers.get("if-none-match", "")
-    return told.strip() == "*" or tag in (part.strip().removeprefix("W/") for part in told.split(","))
+    header = request.headers.get("if-none-match", "")
+    return header.strip() == "*" or tag in (part.strip().removeprefix("W/") for part in header.split(","))

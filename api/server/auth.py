@@ -49,9 +49,9 @@ def names_of(url: str) -> frozenset[str]:
 class Guard:
     """Refuses what nobody with a right to ask would send, before anything of it is read.
 
-    `caller` tells from a bearer token that is not the owner's whose it is, and may raise where it cannot be told now;
-    `signed_in` from a `Cookie` header whether a browser may look. Every answer is also told not to be sniffed, framed
-    or cached by others.
+    `caller` returns whose a bearer token is that is not the owner's, and may raise if that cannot be found out now.
+    `signed_in` returns whether a browser may look, from a `Cookie` header. Every answer also has headers that forbid
+    sniffing, framing and caching by others.
     """
 
     def __init__(
@@ -120,7 +120,7 @@ class Guard:
             return NOBODY, None
         scheme, _, given = headers.get(b"authorization", b"").partition(b" ")
         given = given.strip()
-        # The token is compared whatever the scheme, so that time tells nothing.
+        # The token is compared with any scheme, so that the time taken reveals nothing.
         same = hmac.compare_digest(given, self._token)
         if same and scheme.lower() == b"bearer":
             return OWNER, None
@@ -145,7 +145,7 @@ Refusal = tuple[int, str, str]
 _UNKNOWN: Refusal = (
     401,
     "Not authorised",
-    "send the token or a key as `Authorization: Bearer …`; `memctl config --json` tells the token",
+    "send the token or a key as `Authorization: Bearer …`; `memctl config --json` shows the token",
 )
 
 

@@ -124,5 +124,5 @@ def _how(given: Mapping[str, Any]) -> str:
 
 def _page(*, how: str, what: str, trouble: str = "", key: str = "", **done: Preview | dict[str, Any] | None) -> str:
     """`done` is the `preview` or the `receipt`, where there is one."""
-    told = {"preview": None, "receipt": None, **done}
-    return render.page("forget.html", ways=HOW, how=how, what=what, trouble=trouble, key=key, at="forget", **told)
+    values = {"preview": None, "receipt": None, **done}
+    return render.page("forget.html", ways=HOW, how=how, what=what, trouble=trouble, key=key, at="forget", **values)

@@ -135,15 +135,15 @@ def _shown_or_refused(show: Callable[[T], str | Answer], asked: T) -> Response:
         if status == 500:
             log.error("a page failed: %s", why, exc_info=why)
         title = HTTPStatus(status).phrase if status != 500 else "This did not work"
-        return _html(render.page("refused.html", title=title, told=str(why), hint=why.hint, at=""), status)
+        return _html(render.page("refused.html", title=title, message=str(why), hint=why.hint, at=""), status)
 
 
 async def not_there(request: Request, why: Exception) -> Response:
-    """No such path: told as a page to a browser, as a problem document to whoever else asks."""
+    """The answer for a path that does not exist: a page for a browser, a problem document for other clients."""
     if request.url.path.startswith("/v1") or "text/html" not in request.headers.get("accept", ""):
         return await of_http(request, why)
-    told = "There is no such page here."
-    return _html(render.page("refused.html", title="Not Found", told=told, hint="", at=""), 404)
+    message = "There is no such page here."
+    return _html(render.page("refused.html", title="Not Found", message=message, hint="", at=""), 404)
 
 
 def _html(text: str, status: int = 200) -> HTMLResponse:
@@ -277,16 +277,16 @@ class _Pages:
         return self.like_an_error(request.query_params)
 
     def like_an_error(self, given: Mapping[str, Any]) -> str:
-        """`given` has `q`, the error, and `project`. A form posts it: an error is long, has lines, and is nobody's whom
-        a browser's history tells it."""
+        """`given` has `q`, the error, and `project`. A form posts it, because an error is long, has several lines, and
+        must not stay in the browser's history."""
         text, project = str(given.get("q", "")).strip()[:20_000], _named(given)
 
         def look(reader: Reader) -> dict[str, Any]:
             places = places_of(reader, project)
             if not text:
                 return {"q": "", "answer": bugs.known(reader, places, limit=40)}
-            told = self._engine.bugs_like(reader, text, places)
-            return {"q": text, "answer": bugs.bugs(reader, text, places, told=told, limit=20)}
+            chances = self._engine.bugs_like(reader, text, places)
+            return {"q": text, "answer": bugs.bugs(reader, text, places, chances=chances, limit=20)}
 
         return render.page("bugs.html", **self._readers.read(look), at="bugs", project=project)
 
@@ -345,7 +345,7 @@ class _Pages:
         return self._shown(name, request, look)
 
     def _figures(self, reader: Reader, places: Places) -> dict[str, Any]:
-        """How far everything is, and what there is: that is counted anew now and then."""
+        """How far everything is, and what there is; the counts are renewed now and then."""
         counts, days = self._counted.of(
             places,
             stats.version_of(reader),
@@ -378,8 +378,8 @@ def _places(reader: Reader, request: Request) -> Places:
 
 
 def _number(request: Request, name: str) -> int:
-    told = request.query_params.get(name, "")
-    return int(told) if told.isascii() and told.isdigit() and len(told) < 16 else 0
+    value = request.query_params.get(name, "")
+    return int(value) if value.isascii() and value.isdigit() and len(value) < 16 else 0
 
 
 def _days(reader: Reader, places: Places) -> dict[date, int]:

@@ -17,7 +17,7 @@ from memctl.api.queries.context import session_here, session_of
 from memctl.api.reading.caller import CALLER, Forbidden, drawn
 from memctl.api.reading.places import limits_of
 from memctl.api.reading.reader import Reader, Readers, reader_of
-from memctl.api.write.event_writer import EventWriter
+from memctl.api.write.event_writer import IngestWriter
 from memctl.api.write.remote_ingest import confined
 from memctl.domain.events.command import Command, KeyReused, Kind, commands, read_command
 from memctl.domain.events.event import Event, Micros, NewEvent, Payload, Position
@@ -25,7 +25,6 @@ from memctl.domain.events.observations import event_id_of
 from memctl.domain.support.errors import MemctlError
 from memctl.domain.support.location import normalise
 from memctl.infra.database import Connection, DatabaseUnavailable, outages
-from memctl.infra.log.append import append
 from memctl.infra.log.read import read_events, read_stream
 from memctl.infra.settings import Settings
 
@@ -64,7 +63,7 @@ class CommandHandler:
     def __init__(self, settings: Settings, readers: Readers) -> None:
         self.settings = settings
         self._readers = readers
-        self._intake: EventWriter | None = None
+        self._intake: IngestWriter | None = None
         self._lock = threading.Lock()
 
     def carry_out(self, name: str, body: bytes, key: str) -> Done:
@@ -96,7 +95,7 @@ class CommandHandler:
             try:
                 return self._decided(dedupe_key, whole, meant)
             except (DatabaseUnavailable, psycopg.Error):
-                # The connection may have been lost long ago. Whether that append was committed, its key will tell.
+                # The connection may have been lost long ago. Its key will show whether that append was committed.
                 self._close()
                 return self._decided(dedupe_key, whole, meant)
 
@@ -139,24 +138,24 @@ class CommandHandler:
             self._intake.close()
             self._intake = None
 
-    def _opened(self) -> EventWriter:
+    def _opened(self) -> IngestWriter:
         if self._intake is None:
-            self._intake = EventWriter(self.settings)
+            self._intake = IngestWriter(self.settings)
         return self._intake
 
     def _with_whole_ids(self, asked: Command) -> Command:
         """The command with whole ids for the beginnings that people type. Raises: NotFound, Ambiguous."""
         location = normalise(asked.location)
         named = {field: (kind, getattr(asked, field)) for field, kind in asked.refers.items()}
-        named = {field: (kind, told) for field, (kind, told) in named.items() if told or kind == "session"}
+        named = {field: (kind, given) for field, (kind, given) in named.items() if given or kind == "session"}
         if named:
 
             def look(reader: Reader) -> dict[str, Any]:
                 return {
-                    field: tuple(_whole(reader, kind, id, location) for id in told)
-                    if isinstance(told, tuple)
-                    else _whole(reader, kind, told, location)
-                    for field, (kind, told) in named.items()
+                    field: tuple(_whole(reader, kind, id, location) for id in given)
+                    if isinstance(given, tuple)
+                    else _whole(reader, kind, given, location)
+                    for field, (kind, given) in named.items()
                 }
 
             whole = self._readers.read(look)
@@ -170,8 +169,8 @@ class CommandHandler:
         if named:
             reader = reader_of(connection, self.settings.space)
             for field, kind in named.items():
-                told = getattr(asked, field)
-                for id in told if isinstance(told, tuple) else (told,):
+                given = getattr(asked, field)
+                for id in given if isinstance(given, tuple) else (given,):
                     if id:
                         queries.id_of(reader, kind, id)
 
@@ -203,7 +202,7 @@ class CommandHandler:
                 if not _repeated(before.payload, prepared.payload, meant):
                     raise KeyReused
                 return _done(before, before.position, "duplicate")
-            (appended,) = append(connection, space_id, [prepared])
+            (appended,) = intake.append([prepared])
             if appended.status == "new":
                 self._still_there(connection, asked)
         intake.wake()
@@ -249,7 +248,7 @@ def _repeated(before: Payload, now: Payload, meant: Sequence[object]) -> bool:
     if type(before) is not type(now):
         return False
     fields = [(getattr(before, name), getattr(now, name)) for name in now.__struct_fields__]
-    return all(was == told or told in meant for was, told in fields)
+    return all(was == given or given in meant for was, given in fields)
 
 
 def _done(event: Event, position: Position, status: str) -> Done:

@@ -14,7 +14,7 @@ from typing import Any, cast, get_args
 
 import msgspec
 
-from memctl.api.write.event_writer import OUTAGES, EventWriter, Recording
+from memctl.api.write.event_writer import OUTAGES, IngestWriter, Recording
 from memctl.api.write.transcripts import TranscriptReader
 from memctl.domain.events.event import Micros, NewEvent
 from memctl.domain.events.observations import Agent
@@ -33,7 +33,7 @@ BUSY: Answer = {"ok": False, "retry": True, "why": "busy"}
 
 @dataclass(eq=False, slots=True)
 class Waiting:
-    """A delivery on its way to Postgres. `gone` tells whether whoever waits for the answer has left."""
+    """A delivery on its way to Postgres. `gone` returns whether whoever waits for the answer has left."""
 
     delivery: Delivery
     answer: asyncio.Future[Answer]
@@ -56,7 +56,7 @@ class Committer(threading.Thread):
         settings: Settings,
         loop: asyncio.AbstractEventLoop,
         reader: TranscriptReader | None = None,
-        open_intake: Callable[[Settings], Recording] = EventWriter,
+        open_intake: Callable[[Settings], Recording] = IngestWriter,
     ) -> None:
         """`reader` gets to read the transcripts that deliveries name, once these are durable."""
         super().__init__(name="committer", daemon=True)
@@ -120,7 +120,7 @@ class Committer(threading.Thread):
         while self._commit_next():
             pass
         self._drop_intake()
-        self._tell(self.ended.set)
+        self._schedule(self.ended.set)
 
     def _commit_next(self) -> bool:
         """Commit what waits, or else what comes next. False at the end."""
@@ -161,7 +161,7 @@ class Committer(threading.Thread):
             self._away = False
             log.warning("deliveries are kept again")
         for waiting, answer in zip(group, answers, strict=True):
-            self._tell(_settle, waiting.answer, answer)
+            self._schedule(_settle, waiting.answer, answer)
         return True
 
     def _record(self, deliveries: Sequence[Delivery]) -> list[Answer]:
@@ -192,9 +192,9 @@ class Committer(threading.Thread):
 
     def _answer_all(self, group: Sequence[Waiting], answer: Answer) -> None:
         for waiting in group:
-            self._tell(_settle, waiting.answer, answer)
+            self._schedule(_settle, waiting.answer, answer)
 
-    def _tell(self, call: Callable[..., None], *arguments: object) -> None:
+    def _schedule(self, call: Callable[..., None], *arguments: object) -> None:
         with contextlib.suppress(RuntimeError):  # the loop has ended: nobody waits any more
             self._loop.call_soon_threadsafe(call, *arguments)
 
@@ -214,9 +214,11 @@ def parse(delivery: Delivery) -> ParsedHook:
 
 
 def heard(parsed: ParsedHook, silence: CapturePolicy) -> ParsedHook:
-    """Nothing of what was told where and while saving was off. A transcript that it names is read all the same, which
-    passes over what was said there (`memctl.api.write.ingest`): later it would be read from where it was left
-    before."""
+    """The delivery without what was recorded where, and while, saving was off.
+
+    A transcript that it names is read all the same. That reading passes over what was said while saving was off
+    (`memctl.api.write.ingest`). Otherwise a later reading would start from where the file was left before.
+    """
     if not any(silence.unheard(event.session_id, event.location, event.occurred_at) for event in parsed.events):
         return parsed
     return msgspec.structs.replace(parsed, events=(), kind="off")

@@ -53,7 +53,7 @@ MOST_WAITING_BYTES = MAX_PAYLOAD
 comes from the spool, which is read file by file."""
 
 LINGER_S = 0.5
-"""How long a client that has connected may still begin a delivery after the door was told to stop."""
+"""How long a client that has connected may still begin a delivery after the door was asked to stop."""
 
 STOP_WITHIN_S = 8.0
 """How long stopping may take in all: supervisors kill after ten seconds."""
@@ -182,7 +182,7 @@ def run_door(settings: Settings) -> None:
 
 
 def _own_place(places: Places) -> Path:
-    """The socket of a door that nobody gave one, told to hooks as `up` tells them."""
+    """The socket of a door that was given none. The door file names it, so that hooks find it as they do after `up`."""
     places.make()
     path = places.sockets / "door.sock"
     write_private(places.door_file, f"{path}\n")
@@ -190,7 +190,7 @@ def _own_place(places: Places) -> Path:
 
 
 def listens_again(data_dir: Path) -> None:
-    """The next time that nobody listens is told of anew."""
+    """Remove the mark of an outage, so that the next time that nobody listens is reported again."""
     (Places(data_dir).run / DOWN_FILE).unlink(missing_ok=True)
 
 
@@ -308,19 +308,21 @@ def _hung_up(writer: asyncio.StreamWriter) -> bool:
 
 async def _drain_spool(committer: Committer, folder: Path) -> None:
     """Commit what hooks left on disk while nobody listened. Its id makes each count once."""
-    told: set[str] = set()
+    reported: set[str] = set()
     while True:
         try:
             sweep(folder)
-            await drain(committer, folder, told)
+            await drain(committer, folder, reported)
         except Exception:
             log.exception("the spool could not be drained")
         await asyncio.sleep(SPOOL_EVERY_S)
 
 
-async def drain(committer: Committer, folder: Path, told: set[str]) -> bool:
-    """Drain once, oldest first, group by group, until nothing can be kept any more; then False. `told` are the names of
-    files whose trouble is in the log."""
+async def drain(committer: Committer, folder: Path, reported: set[str]) -> bool:
+    """Drain once, oldest first, group by group. Returns False as soon as nothing more can be kept.
+
+    `reported` holds the names of the files whose trouble is in the log already.
+    """
     group: list[tuple[Path, Delivery]] = []
     size = 0
     for path, found in read_spooled(spooled(folder)):
@@ -328,7 +330,7 @@ async def drain(committer: Committer, folder: Path, told: set[str]) -> bool:
             group.append((path, found))
             size += len(found.payload)
             if len(group) >= DRAINED_AT_ONCE or size >= DRAINED_BYTES:
-                if not await _commit_group(committer, group, told):
+                if not await _commit_group(committer, group, reported):
                     return False
                 group, size = [], 0
             continue
@@ -339,11 +341,11 @@ async def drain(committer: Committer, folder: Path, told: set[str]) -> bool:
         else:
             trouble = found
         if trouble is not None:
-            _tell_trouble(path, trouble, told)
-    return not group or await _commit_group(committer, group, told)
+            _report_trouble(path, trouble, reported)
+    return not group or await _commit_group(committer, group, reported)
 
 
-async def _commit_group(committer: Committer, group: list[tuple[Path, Delivery]], told: set[str]) -> bool:
+async def _commit_group(committer: Committer, group: list[tuple[Path, Delivery]], reported: set[str]) -> bool:
     answers = await committer.commit_all([delivery for _, delivery in group])
     trouble: OSError | None
     for (path, _), answer in zip(group, answers, strict=True):
@@ -359,7 +361,7 @@ async def _commit_group(committer: Committer, group: list[tuple[Path, Delivery]]
             log.error("spool file %s is set aside: %s", path.name, answer["why"])
             trouble = _out_of_the_way(path, "refused")
         if trouble is not None:
-            _tell_trouble(path, trouble, told)
+            _report_trouble(path, trouble, reported)
     return not any(not answer["ok"] and answer["retry"] for answer in answers)
 
 
@@ -371,7 +373,7 @@ def _out_of_the_way(path: Path, why: str) -> OSError | None:
     return None
 
 
-def _tell_trouble(path: Path, problem: OSError | NewerDelivery, told: set[str]) -> None:
-    if path.name not in told:
-        told.add(path.name)
+def _report_trouble(path: Path, problem: OSError | NewerDelivery, reported: set[str]) -> None:
+    if path.name not in reported:
+        reported.add(path.name)
         log.error("spool file %s cannot be drained: %s", path.name, problem)

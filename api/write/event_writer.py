@@ -13,16 +13,15 @@ import psycopg
 from psycopg import errors
 
 from memctl.api.write.identify import Identifier
-from memctl.domain.events.event import Micros, NewEvent, Payload
+from memctl.domain.events.event import NewEvent
 from memctl.domain.support.errors import MemctlError
-from memctl.infra import queue
-from memctl.infra.database import Connection, DatabaseUnavailable, connect, outages, past_deadlocks
+from memctl.infra.database import DatabaseUnavailable, connect, outages, past_deadlocks
 from memctl.infra.endpoints import NotRunning
+from memctl.infra.event_writer import EventWriter
 from memctl.infra.log import checkpoints
-from memctl.infra.log.append import Appended, append
-from memctl.infra.log.spaces import installation, space_id
+from memctl.infra.log.append import Appended
 from memctl.infra.readmodels import generations
-from memctl.infra.redaction import Prepared, prepare_all, redactor_for
+from memctl.infra.redaction import Prepared
 from memctl.infra.settings import Settings
 from memctl.infra.transcripts.reading import Checkpoint
 
@@ -49,7 +48,7 @@ class Recorded(msgspec.Struct, frozen=True):
     refused: dict[int, str] = {}
     """Indices of events that Postgres does not take, and why. Empty unless refusals were asked for."""
     log: str = ""
-    """Which log they are in, told to relays: one that was restored elsewhere is another."""
+    """The id of the log that they are in, for relays. A log that was restored elsewhere has another id."""
 
 
 class Away(MemctlError):
@@ -66,47 +65,43 @@ OUTAGES = (
 
 
 class Recording(Protocol):
-    """Where events are kept: a log at hand (`EventWriter`), or that of a team behind its API
+    """Where events are kept: a log at hand (`IngestWriter`), or that of a team behind its API
     (`memctl.api.write.remote_writer`)."""
 
     settings: Settings
 
     @property
     def lost(self) -> bool:
-        """Whether it has to be opened anew."""
+        """Whether it has to be opened again."""
 
     def known(self) -> dict[str, Checkpoint]:
         """How far each file was read, by `checkpoints.name_of` its path. Raises: DatabaseUnavailable."""
 
     def record(self, events: Sequence[NewEvent]) -> Recorded:
-        """See `EventWriter.record`. Raises: EventsRefused, DatabaseUnavailable, Away."""
+        """See `IngestWriter.record`. Raises: EventsRefused, DatabaseUnavailable, Away."""
 
     def prepare(self, events: Sequence[NewEvent]) -> Prepared:
-        """See `EventWriter.prepare`."""
+        """See `IngestWriter.prepare`."""
 
     def write_rest(self, prepared: Prepared, reached: Mapping[Path, Checkpoint] | None = None) -> Recorded:
-        """See `EventWriter.write_rest`. Raises: DatabaseUnavailable, Away."""
+        """See `IngestWriter.write_rest`. Raises: DatabaseUnavailable, Away."""
 
     def close(self) -> None: ...
 
 
-class EventWriter:
+class IngestWriter(EventWriter):
     """Appends to one space of the log over a connection of its own. Not for several threads."""
 
     def __init__(self, settings: Settings, *, identify: bool = True) -> None:
-        """`identify`: whether events happened on this machine, so that git's files here tell of which checkout."""
-        self.settings = settings
-        self.connection: Connection = connect(settings.require("database_url"), name="memctl intake")
+        """`identify`: whether events happened on this machine, so that git's files here show which checkout it is."""
+        connection = connect(settings.require("database_url"), name="memctl intake")
         try:
             with outages():
-                self.space_id = space_id(self.connection, settings.space)
-                generations.ensure_live(self.connection, settings.stage1_shards)
-                self.installation = installation(self.connection)
-            self._redis = queue.connect(settings.redis_url) if settings.redis_url else None
-            self._redactor = redactor_for(settings)
+                super().__init__(connection, settings)
+                generations.ensure_live(connection, settings.stage1_shards)
             self._identifier = Identifier() if identify else None
         except BaseException:
-            self.connection.close()
+            connection.close()
             raise
 
     @property
@@ -126,10 +121,6 @@ class EventWriter:
         """
         return self.write(self.prepare(events), reached)
 
-    def prepare(self, events: Sequence[NewEvent]) -> Prepared:
-        """Clean, redact and cap. Touches nothing else, so another thread may write meanwhile."""
-        return prepare_all(events, self._redactor)
-
     def write(self, prepared: Prepared, reached: Mapping[Path, Checkpoint] | None = None) -> Recorded:
         """Append what was prepared, in one transaction; what is returned is committed.
 
@@ -139,7 +130,7 @@ class EventWriter:
         return self._recorded(prepared, appended, {})
 
     def write_rest(self, prepared: Prepared, reached: Mapping[Path, Checkpoint] | None = None) -> Recorded:
-        """As `write`, but events that Postgres refuses are left out, and told.
+        """As `write`, but events that Postgres refuses are left out and reported.
 
         The others are then appended in several transactions, and `reached` is noted with the last. Raises:
         DatabaseUnavailable; then some may have been appended, and nothing is noted as reached.
@@ -175,9 +166,9 @@ class EventWriter:
 
         def kept() -> list[Appended]:
             if not reached:
-                return append(self.connection, self.space_id, events, self._by_todays_rules)
+                return self.append(events, by_todays_rules=True)
             with self.connection.transaction():
-                appended = append(self.connection, self.space_id, events, self._by_todays_rules)
+                appended = self.append(events, by_todays_rules=True)
                 checkpoints.save(self.connection, self.space_id, reached)
             return appended
 
@@ -188,25 +179,8 @@ class EventWriter:
         except _REFUSALS as problem:
             raise EventsRefused(why=_reason(problem)) from problem
 
-    def _by_todays_rules(self, payload: Payload, location: str) -> tuple[Payload, str]:
-        event = NewEvent(stream="", payload=payload, occurred_at=Micros(0), dedupe_key="", actor="", location=location)
-        (prepared,) = self.prepare([event]).events
-        return prepared.payload, prepared.location
-
-    def wake(self) -> None:
-        """Tell the workers. The append is committed by now, so nothing that fails here is its failure."""
-        if self._redis is None:
-            return
-        from redis.exceptions import RedisError
-
-        try:
-            live = generations.live(self.connection)
-            shards = [(1, offset.shard) for offset in generations.offsets(self.connection, live.stage1)]
-            queue.wake(self._redis, self.installation, shards)
-        except (RedisError, psycopg.Error) as problem:  # the sweeper finds it within a second or so
-            log.debug("nobody could be woken: %s", problem)
-
     def close(self) -> None:
+        """Close the connection, which is this writer's own."""
         self.connection.close()
 
     def __enter__(self) -> Self:

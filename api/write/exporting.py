@@ -18,7 +18,7 @@ import msgspec
 
 from memctl.api.reading.places import places_of
 from memctl.api.reading.reader import reader_of
-from memctl.api.write.event_writer import EventWriter
+from memctl.api.write.event_writer import IngestWriter
 from memctl.api.write.ingest import Account, BadLine
 from memctl.domain.events.event import Micros, NewEvent, decode_payload
 from memctl.domain.support.errors import MemctlError
@@ -137,7 +137,7 @@ def is_export(file: Path) -> bool:
         return False
 
 
-def import_export(intake: EventWriter, file: Path) -> Account:
+def import_export(intake: IngestWriter, file: Path) -> Account:
     """Append what an export holds; what is there already is a duplicate, what was forgotten stays so.
 
     The file is read to its end first: one that was cut off or changed is refused. Ids of other events within a payload
@@ -151,14 +151,14 @@ def import_export(intake: EventWriter, file: Path) -> Account:
     account.lines, account.read_bytes = 2, file.stat().st_size
     account.ignored["head and end"] = 2
     for batch in _batches(file, links, account):
-        told = [event for number, _, event in batch if number not in out]
-        account.forgotten += len(batch) - len(told)
-        _put(intake, told, account)
+        kept = [event for number, _, event in batch if number not in out]
+        account.forgotten += len(batch) - len(kept)
+        _put(intake, kept, account)
     return account
 
 
 class _Citing(msgspec.Struct, frozen=True):
-    """A line that cites: its number, the delivery that it tells, and those that it rests on."""
+    """A line that cites others: its number, the delivery that it records, and the deliveries that it rests on."""
 
     number: int
     delivery: UUID
@@ -176,29 +176,31 @@ def _links(file: Path) -> _Links:
     delivery_of: dict[UUID, UUID] = {}
     found: list[tuple[int, UUID, tuple[UUID, ...]]] = []
     for number, line in _lines_of(file):
-        with contextlib.suppress(msgspec.MsgspecError):  # which is told as the line is taken
-            told = msgspec.json.decode(line, type=Line)
-            if told.variant_of is not None:
-                delivery_of[told.id] = told.variant_of
-            if told.sources:
-                found.append((number, told.variant_of or told.id, told.sources))
+        with contextlib.suppress(msgspec.MsgspecError):  # the error is reported when the line is read for import
+            entry = msgspec.json.decode(line, type=Line)
+            if entry.variant_of is not None:
+                delivery_of[entry.id] = entry.variant_of
+            if entry.sources:
+                found.append((number, entry.variant_of or entry.id, entry.sources))
     citing = [_Citing(number, id, frozenset(delivery_of.get(each, each) for each in on)) for number, id, on in found]
     return _Links(delivery_of, citing)
 
 
-def _kept_out(intake: EventWriter, file: Path, links: _Links) -> set[int]:
-    """Numbers of the lines that rest on what is not to come in where only the file tells so: they cite what lies under
-    a tombstone and was never told here, or each other, in any order. (What cites what is gone here, an append knows.)
+def _kept_out(intake: IngestWriter, file: Path, links: _Links) -> set[int]:
+    """Numbers of the lines that rest on what is not to come in, where only the file shows that.
+
+    They cite what lies under a tombstone and was never recorded here, or they cite each other, in any order. (An append
+    itself finds lines that cite what is gone here.)
     """
     if not links.citing or not erase.has_tombstones(intake.connection, intake.space_id):
         return set()
     cited = frozenset[UUID]().union(*(each.rests_on for each in links.citing))
     here = set(gone(intake.connection, intake.space_id, cited))
-    told: dict[UUID, int] = dict.fromkeys(cited - here, 0)
-    """How many tellings of what is cited come in."""
+    counts: dict[UUID, int] = dict.fromkeys(cited - here, 0)
+    """How many lines record each cited delivery."""
     under: set[UUID] = set()
     out: set[int] = set()
-    for batch in _batches(file, links, Account(), told):
+    for batch in _batches(file, links, Account(), counts):
         events = intake.prepare([event for _, _, event in batch]).events
         forgotten = erase.forgotten(intake.connection, intake.space_id, events)
         for n, (number, delivery, _) in enumerate(batch):
@@ -206,26 +208,26 @@ def _kept_out(intake: EventWriter, file: Path, links: _Links) -> set[int]:
                 out.add(number)
                 under.add(delivery)
             else:
-                told[delivery] += 1
+                counts[delivery] += 1
     resting: dict[UUID, list[_Citing]] = {}
     for each in links.citing:
         for id in each.rests_on:
             resting.setdefault(id, []).append(each)
-    missing = [*here, *(id for id, tellings in told.items() if id in under and not tellings)]
+    missing = [*here, *(id for id, count in counts.items() if id in under and not count)]
     while missing:
         for each in resting.get(missing.pop(), ()):
             if each.number not in out:
                 out.add(each.number)
-                if each.delivery in told:
-                    told[each.delivery] -= 1
-                    if not told[each.delivery]:
+                if each.delivery in counts:
+                    counts[each.delivery] -= 1
+                    if not counts[each.delivery]:
                         missing.append(each.delivery)
     known = {each.number for each in links.citing if not each.rests_on.isdisjoint(here)}
     return {each.number for each in links.citing if each.number in out} - known
 
 
 def _lines_of(file: Path) -> Iterator[tuple[int, bytes]]:
-    """The lines that tell events, with their numbers."""
+    """The lines that hold events, with their numbers."""
     with open(file, "rb") as lines:
         for number, line in enumerate(lines, 1):
             if number > 1 and not line.startswith(b'{"end":'):
@@ -235,16 +237,16 @@ def _lines_of(file: Path) -> Iterator[tuple[int, bytes]]:
 def _batches(
     file: Path, links: _Links, account: Account, only: Container[UUID] | None = None
 ) -> Iterator[list[tuple[int, UUID, NewEvent]]]:
-    """The events of a file with the numbers of their lines and the deliveries that they are tellings of (of these
+    """The events of a file with the numbers of their lines and the deliveries that they record (of these
     `only`); what is no event is entered in the account."""
     batch: list[tuple[int, UUID, NewEvent]] = []
     for number, line in _lines_of(file):
         try:
-            told = msgspec.json.decode(line, type=Line)
-            delivery = told.variant_of or told.id
+            entry = msgspec.json.decode(line, type=Line)
+            delivery = entry.variant_of or entry.id
             if only is not None and delivery not in only:
                 continue
-            batch.append((number, delivery, _event(told, links.delivery_of)))
+            batch.append((number, delivery, _event(entry, links.delivery_of)))
             account.with_events += 1
         except (MemctlError, msgspec.MsgspecError, ValueError, KeyError) as problem:
             account.bad.append(BadLine(str(file), number, str(problem)))
@@ -256,7 +258,7 @@ def _batches(
         yield batch
 
 
-def _put(intake: EventWriter, batch: list[NewEvent], account: Account) -> None:
+def _put(intake: IngestWriter, batch: list[NewEvent], account: Account) -> None:
     if not batch:
         return
     done = intake.record(batch)
@@ -266,9 +268,9 @@ def _put(intake: EventWriter, batch: list[NewEvent], account: Account) -> None:
 
 
 def _event(line: Line, delivery_of: Mapping[UUID, UUID]) -> NewEvent:
-    """The event as it was told."""
+    """The event as it was recorded."""
     key = line.key
-    if line.variant_of is not None:  # its own id stands behind the key that it was told under
+    if line.variant_of is not None:  # its own id stands behind the key that it was recorded under
         key = key.removesuffix(f"#{line.id}")
     return NewEvent(
         stream=line.stream,

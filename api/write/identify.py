@@ -10,7 +10,7 @@ from memctl.domain.projects.identity import ProjectIdentified, identified_key, p
 from memctl.infra.git import checkout_of
 
 MOST_KNOWN = 50_000
-"""How many pairs of session and location are remembered; beyond them some are looked at again, and told once."""
+"""How many pairs of session and location are remembered. Beyond them some are looked at again, and recorded once."""
 
 
 class Identifier:
@@ -21,7 +21,7 @@ class Identifier:
 
     def about(self, events: Sequence[NewEvent]) -> list[NewEvent]:
         """What is to be recorded beside these events: one `project.identified` for each session and location that is
-        new here and lies in a checkout on this machine. Its key makes it one however often it is told."""
+        new here and lies in a checkout on this machine. Its key makes it one event, however often it is sent."""
         found = []
         for event in events:
             seen = (event.stream, event.location)

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from memctl.api.write.event_writer import EventWriter
+from memctl.api.write.event_writer import IngestWriter
 from memctl.api.write.ingest import Account, Batches, count
 from memctl.infra.legacy.apart import rows_apart
 from memctl.infra.legacy.meaning import events_of
@@ -23,7 +23,7 @@ def stores(paths: Iterable[Path]) -> list[Path]:
     return list(dict.fromkeys(store for path in paths for store in stores_in(path.expanduser())))
 
 
-def import_stores(intake: EventWriter, paths: Sequence[Path]) -> Account:
+def import_stores(intake: IngestWriter, paths: Sequence[Path]) -> Account:
     """Append what stores hold; what was imported before is a duplicate.
 
     Raises: NotALegacyStore, DatabaseUnavailable.

@@ -106,7 +106,7 @@ class Account(msgspec.Struct):
 
 
 Progress = Callable[[Path, int], None]
-"""Told the file and the bytes of it just read."""
+"""Is called with the file and the number of its bytes that were just read."""
 
 
 def ingest(
@@ -123,7 +123,7 @@ def ingest(
     A file is read on from where it was left, unless `again`, which reads it from its start (what is known already is
     a duplicate). Each batch is committed whole, together with how far its files were read: stopping at any moment
     loses nothing. What was said where and while saving was off, as `silence` knows, is passed over. What cannot be
-    read, and what Postgres does not take, is told among the bad. Raises: DatabaseUnavailable, and whatever `progress`
+    read, and what Postgres does not take, is listed among the bad. Raises: DatabaseUnavailable, and whatever `progress`
     raises, once what was read is written.
     """
     account = account if account is not None else Account()
@@ -142,14 +142,14 @@ def follow(
     intake: Recording,
     paths: Iterable[Path],
     account: Account,
-    tell: Callable[[Account], None],
+    on_change: Callable[[Account], None],
     stop: threading.Event,
     *,
     agent: str = "",
     silence: CapturePolicy | None = None,
 ) -> None:
-    """Ingest again and again as the files grow and new ones come, until told to stop: then what was begun is written
-    and counted. `tell` hears of every change; with `agent`, only that client's files are read.
+    """Ingest again and again as the files grow and new ones come, until asked to stop: then what was begun is written
+    and counted. `on_change` is called after every change; with `agent`, only that client's files are read.
     """
     sources = list(paths)
     seen: dict[Path, tuple[int, int]] | None = None
@@ -169,7 +169,7 @@ def follow(
         if changed:
             _read_all(intake, changed, _Reading(account, intake.known(), silence=silence), lambda path, size: None)
         if account.new != before:
-            tell(account)
+            on_change(account)
         stop.wait(FOLLOW_EVERY_S)
 
 
@@ -309,7 +309,7 @@ def _read(reading: _Reading, path: Path, batches: Batches, progress: Progress) -
 
 
 def _lines(reading: _Reading, path: Path) -> Generator[tuple[Transcript, Parsed]]:
-    """A file's lines from where it was left. That it cannot be read, or no further, is told among the bad."""
+    """A file's lines from where it was left. A file that cannot be read, or no further, is listed among the bad."""
     try:
         with Transcript(path) as transcript:
             if transcript.identity in reading.files:
@@ -365,7 +365,7 @@ def _reason(problem: OSError) -> str:
 
 
 def count(account: Account, path: Path, parsed: Parsed) -> None:
-    """Enter a line in the account; what becomes of its events is told once they are written."""
+    """Enter a line in the account; what becomes of its events is added once they are written."""
     if parsed.outcome == "incomplete":
         account.incomplete += 1
         return

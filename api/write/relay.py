@@ -75,15 +75,15 @@ def run_relay(settings: Settings) -> None:
         alone(door),
         contextlib.closing(Checkpoints(places.data / "relay.sqlite3")) as checkpoints,
         contextlib.closing(Notes(places, url)) as notes,
-        _told_to_hooks(places, door, api) as token,
+        _announced_to_hooks(places, door, api) as token,
     ):
         listens_again(settings.data_dir)
         asyncio.run(_Relay(settings, places, notes, checkpoints).run(door, api, token))
 
 
 @contextlib.contextmanager
-def _told_to_hooks(places: Places, door: Path, api: Path) -> Iterator[str]:
-    """Tell hooks where to go, as `up` does; yields the token that they send."""
+def _announced_to_hooks(places: Places, door: Path, api: Path) -> Iterator[str]:
+    """Write down where hooks find this relay, as `up` does; yields the token that they send."""
     token = secrets.token_hex(16)
     write_private(places.door_file, f"{door}\n")
     write_private(places.api_file, f"{api}\n{token}\n")
@@ -119,11 +119,11 @@ class Spooling:
         return False
 
     def _keep(self, delivery: Delivery) -> Answer:
-        told = heard(parse(delivery), self._silence)
-        if told.kind == "off":
-            for file in told.transcripts:
+        observed = heard(parse(delivery), self._silence)
+        if observed.kind == "off":
+            for file in observed.transcripts:
                 self._reader.read(file)
-            return {"ok": True, "new": 0, "duplicate": 0, "ignored": told.kind}
+            return {"ok": True, "new": 0, "duplicate": 0, "ignored": observed.kind}
         try:
             os.makedirs(self._folder, mode=0o700, exist_ok=True)
             # A hook that is sent away looks for room itself, and counts that there is none.
@@ -160,17 +160,17 @@ class _Relay:
 
     async def _forward(self, committer: Committer, wake: asyncio.Event) -> None:
         """Send on what lies in the spool, oldest first, as soon as it is there; back off while it is not taken."""
-        told: set[str] = set()
+        reported: set[str] = set()
         pause = BACK_OFF_S
         while True:
             wake.clear()
             taken = False
             try:
                 sweep(self._places.spool)
-                taken = await drain(committer, self._places.spool, told)
+                taken = await drain(committer, self._places.spool, reported)
             except Exception:
                 log.exception("the spool could not be sent on")
-            self._notes.tell()
+            self._notes.write_if_due()
             if taken:
                 pause = BACK_OFF_S
                 with contextlib.suppress(TimeoutError):
@@ -263,8 +263,8 @@ class Asking:
         ):
             return 204, b""
         why = self._notes.standing.why
-        told = (
+        message = (
             f"memctl: {why} What is said here is kept on this machine and sent once that is mended (`memctl status`)."
         )
-        text = "\n".join((CONTEXT_BLOCK_OPEN, told, CONTEXT_BLOCK_CLOSE))
+        text = "\n".join((CONTEXT_BLOCK_OPEN, message, CONTEXT_BLOCK_CLOSE))
         return 200, orjson.dumps(answer(parts.path.removeprefix(HOOKS), payload, text))

@@ -17,9 +17,9 @@ import psycopg
 from memctl.api.reading import models
 from memctl.api.reading.caller import CALLER
 from memctl.api.reading.pages import rows_unseen
-from memctl.api.reading.places import limits_of, locations_told
+from memctl.api.reading.places import limits_of, locations_of_row
 from memctl.api.reading.reader import Reader, Readers
-from memctl.api.write.event_writer import EventWriter, Recorded
+from memctl.api.write.event_writer import IngestWriter, Recorded
 from memctl.domain.events import observations
 from memctl.domain.events.event import (
     FutureSchemaVersion,
@@ -51,7 +51,7 @@ NOT_YOURS = "of no project that this key is for"
 
 
 class NotForRelays(MemctlError):
-    """Relays deliver what clients tell, not {type}."""
+    """Relays deliver what clients record, not {type}."""
 
     exit_code = 2
     type: str
@@ -137,7 +137,7 @@ def received(body: bytes) -> list[NewEvent]:
 
 def _event(each: Sent) -> NewEvent:
     kind = event_types().get(each.type)
-    if kind is not None and not _is_told_by_clients(kind.payload):
+    if kind is not None and not _comes_from_clients(kind.payload):
         raise NotForRelays(type=each.type)
     of_project = kind is not None and kind.payload is ProjectIdentified
     if of_project is each.stream.startswith("session/"):
@@ -156,13 +156,13 @@ def _event(each: Sent) -> NewEvent:
 
 
 def confined(event: NewEvent) -> NewEvent:
-    """An event as it is kept that a caller limited to projects told: folds take it to show nothing of other places."""
+    """An event of a caller that is limited to projects, as it is kept: folds assume that it shows no other places."""
     if not hasattr(event.payload, "confined"):
         return event
     return msgspec.structs.replace(event, payload=msgspec.structs.replace(event.payload, confined=True))
 
 
-def _is_told_by_clients(payload: type[Payload]) -> bool:
+def _comes_from_clients(payload: type[Payload]) -> bool:
     return payload is ProjectIdentified or payload.__module__ == observations.__name__
 
 
@@ -172,12 +172,12 @@ class RemoteIngest:
     def __init__(self, settings: Settings, readers: Readers) -> None:
         self._settings = settings
         self._readers = readers
-        self._intake: EventWriter | None = None
+        self._intake: IngestWriter | None = None
         self._lock = threading.Lock()
 
     def take(self, body: bytes) -> Recorded:
-        """Keep what a relay sent: what is returned is committed. An event that is refused for good is told by its
-        index; the others are kept. Raises: what `received` raises, and DatabaseUnavailable."""
+        """Append what a relay sent; what is returned is committed. An event that is refused for good is reported by its
+        index; the others are appended. Raises: what `received` raises, and DatabaseUnavailable."""
         events = received(body)
         refused: dict[int, str] = {}
         if CALLER.get().projects is not None:
@@ -199,7 +199,7 @@ class RemoteIngest:
 
     def _kept(self, events: list[NewEvent]) -> Recorded:
         if self._intake is None:
-            self._intake = EventWriter(self._settings, identify=False)
+            self._intake = IngestWriter(self._settings, identify=False)
         prepared: Prepared = self._intake.prepare(events)
         return msgspec.structs.replace(self._intake.write_rest(prepared), log=self._intake.installation)
 
@@ -209,8 +209,8 @@ class RemoteIngest:
             self._intake = None
 
     def _not_theirs(self, events: Sequence[NewEvent]) -> dict[int, str]:
-        """Events that a caller limited to projects may not tell, by index: of other places, or of a session of which it
-        may not be told."""
+        """Events that a caller limited to projects may not record, by index: events of other places, or of a session
+        that the caller may not read."""
 
         def look(reader: Reader) -> dict[int, str]:
             limits = limits_of(reader)
@@ -223,15 +223,15 @@ class RemoteIngest:
                 and limits.may_claim(event.location, event.payload.remote)
             }
             sessions = rows_unseen(reader, models.sessions, [event.stream for event in events])
-            worked = {stream: locations_told(row) or set() for stream, row in sessions.items()}
+            worked = {stream: locations_of_row(row) or set() for stream, row in sessions.items()}
             named = {event.location for event in events}.union(*worked.values())
             claimed = {*claims.values(), *_claimed(reader, limits, named)}
             theirs = {at for at in named if limits.holds(at, claimed)}
-            # A session whose list of places is full is shown to nobody limited, but may be told on where it was begun.
+            # A session whose list of places is full is shown to no limited caller. It may go on where it began.
             foreign = {stream for stream, at in worked.items() if not at or not at <= theirs}
             # A session's lines do not all say where they are of, and what did say so may not be folded yet.
             streams = {event.stream for event in events if event.location in theirs} | set(worked)
-            streams |= _told_at(reader, {event.stream for event in events} - streams, limits, claimed)
+            streams |= _streams_at(reader, {event.stream for event in events} - streams, limits, claimed)
             return {
                 index: NOT_YOURS
                 for index, event in enumerate(events)
@@ -243,16 +243,16 @@ class RemoteIngest:
         return self._readers.read(look)
 
 
-def _told_at(reader: Reader, streams: Set[str], limits: Limits, claimed: Set[str]) -> set[str]:
-    """Those of the streams of which the log, folded or not, tells places, and only such as the limits hold."""
+def _streams_at(reader: Reader, streams: Set[str], limits: Limits, claimed: Set[str]) -> set[str]:
+    """Those of the streams that have places in the log, folded or not, and only places that the limits hold."""
     if not streams:
         return set()
-    told = reader.connection.execute(
+    rows = reader.connection.execute(
         "SELECT stream, array_agg(DISTINCT location) FROM memctl.events"
         " WHERE space_id = %s AND stream = ANY(%s) AND location <> '' GROUP BY stream",
         [reader.space_id, list(streams)],
     )
-    return {stream for stream, places in told if all(limits.holds(at, claimed) for at in places)}
+    return {stream for stream, places in rows if all(limits.holds(at, claimed) for at in places)}
 
 
 def _claimed(reader: Reader, limits: Limits, paths: Iterable[str]) -> set[str]:

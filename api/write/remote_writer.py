@@ -48,7 +48,7 @@ class KeyRefused(Away):
 class SpaceRefused(Away):
     """The team's API refuses the space that this relay names: {why}"""
 
-    hint = "set `space` on this machine to the team's, or not at all; `memctl config` tells where it is set"
+    hint = "set `space` on this machine to the team's, or not at all; `memctl config` says where it is set"
 
 
 class ApiOutdated(Away):
@@ -75,7 +75,7 @@ class RemoteWriter:
         self._key = sha256(self._token.encode()).hexdigest()
         if checkpoints.goes_by(self._key):
             log.warning(
-                "this machine has another key: of what the API refused with the one before, transcripts are told from"
+                "this machine has another key: of what the API refused with the one before, transcripts are sent from"
                 " their beginning, when a hook names them or a session starts beside them"
             )
         self._client = Client(
@@ -113,8 +113,8 @@ class RemoteWriter:
         return prepare_all(events, self._redactor)
 
     def write_rest(self, prepared: Prepared, reached: Mapping[Path, Checkpoint] | None = None) -> Recorded:
-        """Send what was prepared; events that the API refuses are left out, and told. Once all of it is in the team's
-        log, how far files were read is noted here. Raises: Away."""
+        """Send what was prepared. Events that the API refuses are left out and reported. Once all of it is in the
+        team's log, how far files were read is noted here. Raises: Away."""
         # First where it was: a key for certain projects opens by that.
         self._send(self.prepare(self._identifier.about(prepared.events)).events)
         appended, refused = self._send(prepared.events)
@@ -145,8 +145,8 @@ class RemoteWriter:
 
     def _post(self, batch: list[Sent], first: int, appended: list[Appended], refused: dict[int, str]) -> None:
         try:
-            told = self._client.deliver(msgspec.json.encode(Delivery(batch)))
-            recorded = msgspec.convert(told, Recorded, strict=False)
+            response = self._client.deliver(msgspec.json.encode(Delivery(batch)))
+            recorded = msgspec.convert(response, Recorded, strict=False)
         except Unreachable as problem:
             raise self._away("waiting", ApiAway(why=problem.why)) from problem
         except Refused as problem:
@@ -155,8 +155,8 @@ class RemoteWriter:
             raise self._away("outdated", ApiOutdated(why="its answer cannot be read")) from problem
         if recorded.log and self._checkpoints.keeps(recorded.log):
             log.warning(
-                "the team's log is another one, as after a restore: transcripts that were read are told it from their"
-                " beginning, when a hook names them or a session starts beside them; what hooks alone told since that"
+                "the team's log is another one, as after a restore: transcripts that were read are sent from their"
+                " beginning, when a hook names them or a session starts beside them; what hooks alone sent since that"
                 " backup is lost"
             )
         appended += recorded.appended
@@ -174,5 +174,5 @@ class RemoteWriter:
 
     def _away(self, state: State, problem: Away) -> Away:
         if self._notes.failed(state, str(problem)) and state != "waiting":
-            log.error("%s; what is told is kept here until then. %s", problem, problem.hint or "")
+            log.error("%s; what is recorded is kept here until then. %s", problem, problem.hint or "")
         return problem

@@ -1,6 +1,6 @@
 """Reads the transcripts that hooks point to, from where each was left, beside the door.
 
-A hook tells what its client chose to tell; the transcript has the rest. A client writes it behind its hooks, so a file
+A hook sends what its client chose to send; the transcript has the rest. A client writes it behind its hooks, so a file
 is read soon after a hook has named it, and once more when it had time to settle.
 """
 
@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from memctl.api.write.event_writer import OUTAGES, EventWriter, Recording
+from memctl.api.write.event_writer import OUTAGES, IngestWriter, Recording
 from memctl.api.write.ingest import ingest
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.hooks.capture_policy import CapturePolicy
@@ -46,7 +46,7 @@ class TranscriptReader(threading.Thread):
     door ends, the next hook of that session or the next session's start asks for again.
     """
 
-    def __init__(self, settings: Settings, open_intake: Callable[[Settings], Recording] = EventWriter) -> None:
+    def __init__(self, settings: Settings, open_intake: Callable[[Settings], Recording] = IngestWriter) -> None:
         super().__init__(name="transcripts", daemon=True)
         self._settings = settings
         self._open_intake = open_intake

@@ -8,10 +8,10 @@ from urllib.parse import quote
 
 import click
 
-from memctl.cli.ask.record import KINDS, say, told
+from memctl.cli.ask.record import KINDS, print_result, say
 from memctl.cli.connection import NOTHING_FOUND, SHORT_ID, looking_back, placed, reading, running
-from memctl.cli.output import Cell, Column, broken, line, print_json, print_lines, print_table, tell, when
-from memctl.cli.pages import nothing, print_page, tell_scope
+from memctl.cli.output import Cell, Column, broken, line, notice, print_json, print_lines, print_table, when
+from memctl.cli.pages import nothing, print_page, print_scope
 
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
@@ -27,7 +27,7 @@ def insights(
     """List claims that hold, as words and work showed them; each with the level that it has reached.
 
     L4: active, found by search. L3: verified. L2: passed its checks, and waits to be said by you or seen in more
-    sessions. `memctl explain ID` tells the rest.
+    sessions. `memctl explain ID` shows the rest.
 
     \b
     memctl insights
@@ -64,7 +64,7 @@ def knowledge(
     if as_json:
         print_json(items)
     elif items:
-        tell_scope(answer["scope"])
+        print_scope(answer["scope"])
         for item in items:
             _print_subject(item)
     if not items:
@@ -102,7 +102,7 @@ def prefs(context: click.Context, project: str | None, limit: int, as_json: bool
     if as_json:
         print_json(items)
     elif items:
-        tell_scope(answer["scope"])
+        print_scope(answer["scope"])
         for group in dict.fromkeys(item["group"] for item in items):
             click.echo(click.style(group.replace("_", " "), bold=True))
             rows = [_preference(item) for item in items if item["group"] == group]
@@ -168,8 +168,8 @@ def _print_quoted(quoted: dict[str, Any]) -> None:
         return
     before, after = line(quoted["before"])[-60:], line(quoted["after"])[:60]
     quote = f" »{click.style(line(evidence['quote'])[:300], bold=True)}« " if evidence["quote"] else ""
-    told = f"  {'…' if before else ''}{before.lstrip('…')}{quote}{after.rstrip('…')}{'…' if after else ''}"
-    click.echo("\n".join(broken(told.rstrip(), 2)))
+    text = f"  {'…' if before else ''}{before.lstrip('…')}{quote}{after.rstrip('…')}{'…' if after else ''}"
+    click.echo("\n".join(broken(text.rstrip(), 2)))
 
 
 @click.command("verify-knowledge")
@@ -182,7 +182,7 @@ def verify_knowledge(id: str, why: str, as_json: bool) -> None:
     \b
     memctl verify-knowledge 8eb0a7c5
     """
-    told(say("verify-knowledge", claim=id, why=why), as_json, "verified")
+    print_result(say("verify-knowledge", claim=id, why=why), as_json, "verified")
 
 
 @click.command()
@@ -195,7 +195,7 @@ def reject(id: str, why: str, as_json: bool) -> None:
     \b
     memctl reject 8eb0a7c5 --why "it was a joke"
     """
-    told(say("reject", claim=id, why=why), as_json, "rejected")
+    print_result(say("reject", claim=id, why=why), as_json, "rejected")
 
 
 @click.command()
@@ -210,7 +210,7 @@ def rate(id: str, value: float, why: str, as_json: bool) -> None:
     memctl rate 8eb0a7c5 1
     memctl rate 8eb0a7c5 0 --why "of another project"
     """
-    told(say("rate", memory=id, value=value, why=why), as_json, "rated")
+    print_result(say("rate", memory=id, value=value, why=why), as_json, "rated")
 
 
 @click.command()
@@ -224,7 +224,7 @@ def pin(id: str, off: bool, as_json: bool) -> None:
     memctl pin 8eb0a7c5
     memctl pin 8eb0a7c5 --off
     """
-    told(say("pin", memory=id, pinned=not off), as_json, "unpinned" if off else "pinned")
+    print_result(say("pin", memory=id, pinned=not off), as_json, "unpinned" if off else "pinned")
 
 
 @click.command()
@@ -246,7 +246,7 @@ def resolve(context: click.Context, id: str | None, target: str | None, resoluti
         if (target is None) == (resolution is None):
             raise click.UsageError("give one of --to ID, --pending and --reject")
         done = say("resolve", condition=id, resolution=resolution or "confirmed", resolved_to=target or "")
-        told(done, as_json, resolution or "resolved")
+        print_result(done, as_json, resolution or "resolved")
         return
     with running() as client:
         items = client.get("/v1/resolutions")["items"]
@@ -257,7 +257,7 @@ def resolve(context: click.Context, id: str | None, target: str | None, resoluti
                 for i in items]  # fmt: skip
         print_table([Column("id"), Column("is"), Column("to"), Column("since")], rows)
     if not items:
-        tell("nothing was resolved yet")
+        notice("nothing was resolved yet")
         context.exit(NOTHING_FOUND)
 
 
@@ -280,7 +280,7 @@ def core(context: click.Context, as_json: bool) -> None:
         click.echo(click.style(f"{item['section']} (version {item['version']})", bold=True))
         print_lines(*(f"  {each}" for each in item["text"].splitlines()))
     if not items:
-        tell("core memory is empty; `memctl core append SECTION TEXT` begins it")
+        notice("core memory is empty; `memctl core append SECTION TEXT` begins it")
         context.exit(NOTHING_FOUND)
 
 
@@ -302,7 +302,7 @@ def core_history(context: click.Context, section: str, as_json: bool) -> None:
         click.echo(click.style(f"version {item['version']}, {when(item['changed_at'])}, by {item['by']}", bold=True))
         print_lines(*(f"  {each}" for each in item["text"].splitlines()))
     if not items:
-        tell(f"core memory never had a section {section!r}; `memctl core` lists those that it has")
+        notice(f"core memory never had a section {section!r}; `memctl core` lists those that it has")
         context.exit(NOTHING_FOUND)
 
 
@@ -323,7 +323,7 @@ def core_append(section: str, text: tuple[str, ...], version: int | None, as_jso
     memctl core append persona "Answers are short."
     """
     done = say("core-append", section=section, content=" ".join(text), version=version)
-    told(done, as_json, f"{section} is at version {done['recorded']['version']}")
+    print_result(done, as_json, f"{section} is at version {done['recorded']['version']}")
 
 
 @core.command("replace")
@@ -339,4 +339,4 @@ def core_replace(section: str, old: str, new: str, version: int | None, as_json:
     memctl core replace persona "short" "very short"
     """
     done = say("core-replace", section=section, old=old, new=new, version=version)
-    told(done, as_json, f"{section} is at version {done['recorded']['version']}")
+    print_result(done, as_json, f"{section} is at version {done['recorded']['version']}")

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from memctl.cli.connection import NOTHING_FOUND, SHORT_ID, looking_back, placed, running
-from memctl.cli.output import cut, line, print_json, tell, when
+from memctl.cli.output import cut, line, notice, print_json, when
 
 WIDTH = 100
 """Columns that a line takes at most."""
@@ -37,9 +37,9 @@ def context(context: click.Context, session: str | None, as_json: bool, project:
         with running() as client:
             answer = client.get("/v1/context", asked)
     except NotThere as problem:
-        tell(str(problem))
+        notice(str(problem))
         if problem.hint:
-            tell(f"hint: {problem.hint}")
+            notice(f"hint: {problem.hint}")
         context.exit(NOTHING_FOUND)
     if as_json:
         print_json(answer)
@@ -99,13 +99,15 @@ def _around(plan: list[dict[str, Any]], current: int, room: int = 8) -> list[dic
 
 
 def _counts(stats: dict[str, Any]) -> str:
-    told = [f"{stats['tool_calls']:,} tool calls", f"{stats['tokens_used']:,} tokens"]
+    parts = [f"{stats['tool_calls']:,} tool calls", f"{stats['tokens_used']:,} tokens"]
     if stats["errors_encountered"]:
-        told.append(f"{stats['errors_encountered']} errors")
+        parts.append(f"{stats['errors_encountered']} errors")
     if stats["patches_applied"]:
-        told.append(f"{stats['patches_applied']} of {max(stats['patches_proposed'], stats['patches_applied'])} patches")
-        told.append(f"+{stats['lines_added']} −{stats['lines_removed']} lines")
-    return ", ".join(told)
+        parts.append(
+            f"{stats['patches_applied']} of {max(stats['patches_proposed'], stats['patches_applied'])} patches"
+        )
+        parts.append(f"+{stats['lines_added']} −{stats['lines_removed']} lines")
+    return ", ".join(parts)
 
 
 def _file(file: dict[str, Any]) -> str:
@@ -115,7 +117,7 @@ def _file(file: dict[str, Any]) -> str:
 
 
 def _tail(path: str) -> str:
-    """The end of a path: four segments tell it from others."""
+    """The end of a path: four segments distinguish it from others."""
     parts = path.rsplit("/", 4)
     return f"…/{'/'.join(parts[-4:])}" if len(parts) == 5 and len(path) > 50 else path
 

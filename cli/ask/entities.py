@@ -9,7 +9,7 @@ from urllib.parse import quote
 import click
 
 from memctl.cli.connection import NOTHING_FOUND, looking_back, placed, reading, running
-from memctl.cli.output import Cell, Column, line, print_json, print_lines, print_table, tell, when
+from memctl.cli.output import Cell, Column, line, notice, print_json, print_lines, print_table, when
 
 
 @click.command()
@@ -48,7 +48,7 @@ def entities(
         ]
         print_table(columns, [_row(item) for item in items])
     if not items:
-        tell("no library, service or person was met here yet")
+        notice("no library, service or person was met here yet")
         context.exit(NOTHING_FOUND)
 
 
@@ -100,7 +100,7 @@ def graph(context: click.Context, entity: str, hops: int, project: str | None, a
     click.echo(click.style(line(answer["start"]), bold=True))
     _print_tree(answer["start"], below, labels, "", frozenset((answer["start"],)))
     if not answer["edges"]:
-        tell("nothing is tied to it yet")
+        notice("nothing is tied to it yet")
         context.exit(NOTHING_FOUND)
 
 

@@ -9,8 +9,8 @@ import click
 
 from memctl.cli.ask.read import print_bug, print_found
 from memctl.cli.connection import NOTHING_FOUND, looking_back, placed, reading, running
-from memctl.cli.output import print_json, print_lines, tell
-from memctl.cli.pages import tell_scope
+from memctl.cli.output import notice, print_json, print_lines
+from memctl.cli.pages import print_scope
 
 KINDS = ("similar_error", "how_to", "convention", "past_approach")
 
@@ -50,8 +50,8 @@ def ask(
     if as_json:
         print_json(answer)
     else:
-        tell_scope(answer["scope"])
-        tell(f"{answer['source'].replace('_', ' ')}: {answer['message']}")
+        print_scope(answer["scope"])
+        notice(f"{answer['source'].replace('_', ' ')}: {answer['message']}")
         if error := answer["error"]:
             print_lines(f"earlier: {error['message']}")
             if error.get("resolution"):
@@ -84,12 +84,12 @@ def guidance(context: click.Context, task: tuple[str, ...], project: str | None,
     if as_json:
         print_json(answer)
     else:
-        tell_scope(answer["scope"])
+        print_scope(answer["scope"])
         _print_advice(advice)
         _print_ground(answer)
     if not advice["sources"] and not advice["things_to_avoid"]:
         if not as_json:
-            tell("nothing like it is known")
+            notice("nothing like it is known")
         context.exit(NOTHING_FOUND)
 
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import click
 
-from memctl.cli.ask.record import say, told
+from memctl.cli.ask.record import print_result, say
 from memctl.cli.connection import NOTHING_FOUND, SHORT_ID, looking_back, placed, reading, running
-from memctl.cli.output import Cell, Column, line, print_json, print_lines, print_table, safe, tell, when
+from memctl.cli.output import Cell, Column, line, notice, print_json, print_lines, print_table, safe, when
 from memctl.domain.support.errors import MemctlError
 from memctl.domain.support.wording import span
 
@@ -114,7 +114,7 @@ def list_(context: click.Context, as_json: bool) -> None:
         ]
         print_table(columns, rows)
     if not items:
-        tell("no project is known yet")
+        notice("no project is known yet")
         context.exit(NOTHING_FOUND)
 
 
@@ -132,7 +132,7 @@ def merge(into: str, names: tuple[str, ...], as_json: bool) -> None:
     """
     done = [say("merge-projects", into=_place(into), project=_place(name)) for name in names]
     for each, name in zip(done, names, strict=True):
-        told(each, as_json, f"{name} is part of {into} now; `memctl project split {name}` takes it back")
+        print_result(each, as_json, f"{name} is part of {into} now; `memctl project split {name}` takes it back")
 
 
 @project.command()
@@ -149,7 +149,7 @@ def split(name: str, as_json: bool) -> None:
         about = client.get("/v1/project", _given(name))["project"]
     if len(about["parts"]) == 1 and (place not in about["locations"] or len(about["locations"]) == 1):
         raise NothingToSplit(project=name)
-    told(say("split-project", project=place), as_json, f"{name} is a project of its own now")
+    print_result(say("split-project", project=place), as_json, f"{name} is a project of its own now")
 
 
 @click.command()
@@ -191,7 +191,7 @@ def tools(context: click.Context, project: str | None, limit: int, as_json: bool
             ]
             print_table(columns, [[p["tool"], p[second], str(p["count"]), _rate(p)] for p in pairs])
     if not found["tools"]:
-        tell("no use of a tool is known there")
+        notice("no use of a tool is known there")
         context.exit(NOTHING_FOUND)
 
 

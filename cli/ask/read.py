@@ -8,8 +8,8 @@ from typing import Any
 import click
 
 from memctl.cli.connection import NOTHING_FOUND, SHORT_ID, looking_back, placed, reading, running
-from memctl.cli.output import Cell, Column, broken, line, print_json, print_lines, print_table, safe, tell, when
-from memctl.cli.pages import nothing, print_page, tell_scope
+from memctl.cli.output import Cell, Column, broken, line, notice, print_json, print_lines, print_table, safe, when
+from memctl.cli.pages import nothing, print_page, print_scope
 from memctl.domain.support.wording import fix_and_why, span
 
 
@@ -55,12 +55,12 @@ def search(
             since=since, before=before,
         )  # fmt: skip
     for missing in answer["degraded"]:
-        tell(f"note: {missing}")
+        notice(f"note: {missing}")
     results = answer["results"]
     if as_json:
         print_json(results)
     elif results:
-        tell_scope(answer["scope"])
+        print_scope(answer["scope"])
         for found in results:
             print_found(found)
     if not results:
@@ -119,9 +119,9 @@ def sessions(context: click.Context, project: str | None, limit: int, as_json: b
     """
 
     def row(item: dict[str, Any]) -> list[Cell | str]:
-        told = item["title"] or item["summary"] or item["first_prompt"]
+        title = item["title"] or item["summary"] or item["first_prompt"]
         id = Cell(item["session_id"][:SHORT_ID], "cyan")
-        return [id, when(item["last_at"]), item["agent"], item["project"], told]
+        return [id, when(item["last_at"]), item["agent"], item["project"], title]
 
     columns = [
         Column("id"), Column("last"), Column("agent"), Column("project"), Column("in short", give=True),
@@ -164,9 +164,9 @@ def bugs(
             print_bug(hit)
     if not answer["hits"]:
         if not error:
-            tell("no error was seen so far")
+            notice("no error was seen so far")
         else:
-            tell("this error was not seen before" if answer["errors"] else "no error was recognised in that text")
+            notice("this error was not seen before" if answer["errors"] else "no error was recognised in that text")
         context.exit(NOTHING_FOUND)
 
 
@@ -299,8 +299,8 @@ def _print_field(name: str, value: Any, indent: str) -> None:
         click.echo(f"{indent}{safe(label)}:")
         for each in value[:20]:
             if isinstance(each, (dict, list)):
-                told = ", ".join(f"{k}={v}" for k, v in each.items() if v) if isinstance(each, dict) else str(each)
-                print_lines(f"{indent}  - {line(told)[:300]}")
+                content = ", ".join(f"{k}={v}" for k, v in each.items() if v) if isinstance(each, dict) else str(each)
+                print_lines(f"{indent}  - {line(content)[:300]}")
             else:
                 print_lines(f"{indent}  - {line(str(each))}")
     elif isinstance(value, str) and "\n" in value:

@@ -1,4 +1,4 @@
-"""The verbs by which people tell memctl something: each is one command, carried out once."""
+"""The verbs by which people state something to memctl. Each is one command, carried out once."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from memctl.cli.output import print_json, tell
+from memctl.cli.output import notice, print_json
 
 KINDS = ("preference", "pattern", "expertise", "fact", "profile")
 
@@ -28,12 +28,12 @@ def say(name: str, **asked: Any) -> dict[str, Any]:
         return client.command(name, uuid.uuid4().hex, **asked)
 
 
-def told(done: dict[str, Any], as_json: bool, message: str) -> None:
-    """Print what a command became: as JSON to stdout, else the message for people."""
+def print_result(done: dict[str, Any], as_json: bool, message: str) -> None:
+    """Print the result of a command: as JSON to stdout, else the message for people."""
     if as_json:
         print_json(done)
     else:
-        tell(message)
+        notice(message)
 
 
 @click.command()
@@ -58,4 +58,4 @@ def note(
     memctl note "Answer in Korean." --everywhere --kind preference
     """
     done = say("note", text=" ".join(text), kind=kind or "", everywhere=everywhere, files=files, importance=importance)
-    told(done, as_json, "noted")
+    print_result(done, as_json, "noted")

@@ -6,9 +6,9 @@ from typing import Any, Literal
 
 import click
 
-from memctl.cli.ask.record import say, told
+from memctl.cli.ask.record import print_result, say
 from memctl.cli.connection import NOTHING_FOUND, SHORT_ID, placed, reading, running
-from memctl.cli.output import Cell, Column, line, print_json, print_lines, print_table, tell, when
+from memctl.cli.output import Cell, Column, line, notice, print_json, print_lines, print_table, when
 
 _STYLES: dict[str, Literal["green", "yellow", "red", "dim"]] = {
     "trusted": "green", "active": "yellow", "weak": "red", "retired": "dim", "seen": "dim",
@@ -77,7 +77,7 @@ def list_rules(
         ]
         print_table(columns, [_row(item) for item in items])
     if not items:
-        tell(f"no {what} were learnt here yet: one is shown once it was seen in two files or sessions")
+        notice(f"no {what} were learnt here yet: one is shown once it was seen in two files or sessions")
         context.exit(NOTHING_FOUND)
 
 
@@ -121,7 +121,7 @@ def good(id: str, why: str, as_json: bool) -> None:
     \b
     memctl rules good 8eb0a7c5
     """
-    told(say("reinforce_rule", rule=id, success=True, why=why), as_json, "noted: the rule held")
+    print_result(say("reinforce_rule", rule=id, success=True, why=why), as_json, "noted: the rule held")
 
 
 @rules.command()
@@ -134,7 +134,7 @@ def bad(id: str, why: str, as_json: bool) -> None:
     \b
     memctl rules bad 8eb0a7c5 --why "not in generated code"
     """
-    told(say("reinforce_rule", rule=id, success=False, why=why), as_json, "noted: the rule did not hold")
+    print_result(say("reinforce_rule", rule=id, success=False, why=why), as_json, "noted: the rule did not hold")
 
 
 @rules.command()
@@ -151,7 +151,7 @@ def retire(id: str, into: str, pattern: bool, why: str, as_json: bool) -> None:
     """
     kind = "code_pattern" if pattern else "rule"
     done = say("retire_pattern", pattern=id, kind=kind, reason=why, into=into)
-    told(done, as_json, "retired" if not into else "merged")
+    print_result(done, as_json, "retired" if not into else "merged")
 
 
 @rules.command()
@@ -166,4 +166,4 @@ def restore(id: str, pattern: bool, why: str, as_json: bool) -> None:
     memctl rules restore 8eb0a7c5
     """
     done = say("retire_pattern", pattern=id, kind="code_pattern" if pattern else "rule", reason=why, back=True)
-    told(done, as_json, "restored")
+    print_result(done, as_json, "restored")

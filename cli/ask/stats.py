@@ -7,8 +7,8 @@ from typing import Any
 import click
 
 from memctl.cli.connection import SHORT_ID, placed, reading, running
-from memctl.cli.output import Cell, Column, print_json, print_lines, print_table, tell
-from memctl.cli.pages import tell_scope
+from memctl.cli.output import Cell, Column, notice, print_json, print_lines, print_table
+from memctl.cli.pages import print_scope
 from memctl.domain.support.wording import size, span
 
 
@@ -25,13 +25,13 @@ def stats(project: str | None, limit: int, as_json: bool) -> None:
     if as_json:
         print_json(answer)
         return
-    tell_scope(answer["scope"])
+    print_scope(answer["scope"])
     number = [Column("what"), Column("count", "right")]
     totals = answer["totals"]
-    told = [(name.replace("_", " "), value) for name, value in totals.items() if not name.endswith("_us_total")]
-    print_table(number, [[name, f"{value:,}"] for name, value in told][:limit])
+    figures = [(name.replace("_", " "), value) for name, value in totals.items() if not name.endswith("_us_total")]
+    print_table(number, [[name, f"{value:,}"] for name, value in figures][:limit])
     if totals["errors_resolved"]:
-        tell(f"mean time to resolve an error: {span(totals['resolve_us_total'] / 1e6 / totals['errors_resolved'])}")
+        notice(f"mean time to resolve an error: {span(totals['resolve_us_total'] / 1e6 / totals['errors_resolved'])}")
     shares = [(name.replace("_", " "), value) for name, value in answer["measures"].items() if value is not None]
     if shares:
         click.echo()
@@ -71,7 +71,7 @@ def _print_learning(found: dict[str, Any]) -> None:
          *(f"{use[name]:,}" for name in ("ratings", "helpful"))]
         for use in found["uses"]
     ]  # fmt: skip
-    table("told", ["recalls", "followed", "worth", "ratings", "helpful"], uses)
+    table("recalled", ["recalls", "followed", "worth", "ratings", "helpful"], uses)
     table(
         "learnt", ["count"],
         [[f"{each['what'].replace('_', ' ')} {each['state']}", f"{each['count']:,}"] for each in found["learnt"]],
@@ -86,7 +86,7 @@ def _print_learning(found: dict[str, Any]) -> None:
         [[each["processor"], *(f"{each[state]:,}" for state in states)] for each in found["processors"]],
     )  # fmt: skip
     most = found["most_told"]
-    table("told most", ["kind", "times"], [[it["id"][:SHORT_ID], it["kind"], f"{it['recalls']:,}"] for it in most])
+    table("recalled most", ["kind", "times"], [[it["id"][:SHORT_ID], it["kind"], f"{it['recalls']:,}"] for it in most])
 
 
 def _numbers(counts: dict[str, int]) -> list[list[Cell | str]]:

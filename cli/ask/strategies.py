@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from memctl.cli.connection import NOTHING_FOUND, SHORT_ID, placed, reading, running
-from memctl.cli.output import line, print_json, tell
+from memctl.cli.output import line, notice, print_json
 
 
 @click.command()
@@ -37,5 +37,5 @@ def strategies(
             f"{item['project'] or 'everywhere'}{by}"
         )
     if not items:
-        tell("nothing yet: strategies are learnt from work whose errors were mended")
+        notice("nothing yet: strategies are learnt from work whose errors were mended")
         context.exit(NOTHING_FOUND)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from memctl.cli.connection import running
-from memctl.cli.output import tell
+from memctl.cli.output import notice
 
 
 @click.command()
@@ -14,7 +14,7 @@ def view(no_open: bool) -> None:
     """Open the viewer in your browser, signed in.
 
     The address that is printed works once, within a minute. memctl.localhost is this machine itself: browsers know
-    that, and keep what they are told there from its other servers.
+    that, and keep what they receive there from its other servers.
 
     \b
     memctl view
@@ -26,4 +26,4 @@ def view(no_open: bool) -> None:
         address = client.viewer()
     click.echo(address)
     if not no_open and not webbrowser.open(address):
-        tell("no browser could be started here; open that address yourself")
+        notice("no browser could be started here; open that address yourself")

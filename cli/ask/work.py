@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import click
 
-from memctl.cli.ask.record import say, told
+from memctl.cli.ask.record import print_result, say
 from memctl.cli.connection import SHORT_ID, reading
 from memctl.cli.output import Cell, Column, line, print_lines, when
 from memctl.cli.pages import print_page
@@ -111,19 +111,19 @@ def tasks(
 
 
 def print_episode(item: dict[str, Any]) -> None:
-    """One episode as a person would tell it: the work, how it went and why, what to take from it."""
+    """One episode as a person would describe it: the work, how it went and why, what to take from it."""
     click.echo(click.style(line(item["description"]), bold=True))
     outcome = click.style(item["outcome"], fg=OUTCOMES.get(item["outcome"]))
     click.echo(f"{outcome}: {line(item['why'])}" + ("" if item["closed"] else " (open)"))
     took = span(item["duration_us"] / 1e6)
-    told = [item["task_type"], item.get("project", ""), when(item["started_at"]), took, f"{item['steps']} steps"]
-    told += [f"{item['tokens']:,} tokens"] if item["tokens"] else []
-    told += [f"complexity {item['complexity']:.2f}"]
+    parts = [item["task_type"], item.get("project", ""), when(item["started_at"]), took, f"{item['steps']} steps"]
+    parts += [f"{item['tokens']:,} tokens"] if item["tokens"] else []
+    parts += [f"complexity {item['complexity']:.2f}"]
     if item["tests_passed"] is not None:
-        told.append("tests passed" if item["tests_passed"] else "tests failed")
+        parts.append("tests passed" if item["tests_passed"] else "tests failed")
     if item["feedback"] != "neutral":
-        told.append(f"feedback {item['feedback']}")
-    print_lines(", ".join(part for part in told if part))
+        parts.append(f"feedback {item['feedback']}")
+    print_lines(", ".join(part for part in parts if part))
     print_lines(f"{item['agent']} session {item['session_id']}")
     for label in ("problem", "solution"):
         if item[label]:
@@ -193,7 +193,7 @@ def start(description: tuple[str, ...], task_type: str | None, session: str, as_
     \b
     memctl task start "round invoice totals by the cent" --type bugfix
     """
-    told(
+    print_result(
         say("task-start", description=" ".join(description), type=task_type or "", session=session),
         as_json,
         "task begun",
@@ -212,7 +212,7 @@ def done(id: str, outcome: str, note: str, as_json: bool) -> None:
     memctl task done --outcome success
     memctl task done 3f6f1d52 --outcome failure --note "no access"
     """
-    told(say("task-done", session=id, outcome=outcome, note=note), as_json, "task done")
+    print_result(say("task-done", session=id, outcome=outcome, note=note), as_json, "task done")
 
 
 @click.command()
@@ -242,10 +242,10 @@ def hypothesis(
     sure = {} if confidence is None else {"confidence": confidence}
     if status is None:
         done = say("hypothesis-propose", text=said, evidence=evidence, session=session, **sure)
-        told(done, as_json, "held")
+        print_result(done, as_json, "held")
     else:
         done = say("hypothesis-update", hypothesis=said, status=status, evidence=evidence, session=session, **sure)
-        told(done, as_json, f"{status}: {line(done['recorded']['text'])}")
+        print_result(done, as_json, f"{status}: {line(done['recorded']['text'])}")
 
 
 @click.command()
@@ -261,7 +261,7 @@ def decide(text: tuple[str, ...], because: str, over: tuple[str, ...], session: 
     memctl decide "Decimal for money" --because "floats lose cents"
     """
     done = say("decide", text=" ".join(text), rationale=because, alternatives=over, session=session)
-    told(done, as_json, "decided")
+    print_result(done, as_json, "decided")
 
 
 @click.command()
@@ -275,4 +275,4 @@ def discovery(text: tuple[str, ...], kind: str, session: str, as_json: bool) -> 
     \b
     memctl discovery "totals are rounded twice"
     """
-    told(say("discovery", text=" ".join(text), kind=kind, session=session), as_json, "noted")
+    print_result(say("discovery", text=" ".join(text), kind=kind, session=session), as_json, "noted")

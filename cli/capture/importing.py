@@ -38,12 +38,12 @@ def import_legacy(paths: tuple[Path, ...], dry_run: bool, wait: bool, as_json: b
     elif dry_run:
         account, examples = account_of(stores(paths))
     else:
-        from memctl.api.write.event_writer import EventWriter
+        from memctl.api.write.event_writer import IngestWriter
         from memctl.cli.capture.ingest import wait_until_folded
         from memctl.infra.settings import load_settings
 
         found = stores(paths)
-        with EventWriter(load_settings()) as intake:
+        with IngestWriter(load_settings()) as intake:
             account = import_stores(intake, found)
             if wait:
                 wait_until_folded(intake)
@@ -59,7 +59,7 @@ def import_legacy(paths: tuple[Path, ...], dry_run: bool, wait: bool, as_json: b
 
 
 def _exports(paths: list[Path], wait: bool) -> Account:
-    from memctl.api.write.event_writer import EventWriter
+    from memctl.api.write.event_writer import IngestWriter
     from memctl.api.write.exporting import import_export
     from memctl.api.write.ingest import Account
     from memctl.cli.capture.ingest import wait_until_folded
@@ -67,7 +67,7 @@ def _exports(paths: list[Path], wait: bool) -> Account:
 
     whole = Account()
     # What was exported may have happened elsewhere, at paths that lie here as well.
-    with EventWriter(load_settings(), identify=False) as intake:
+    with IngestWriter(load_settings(), identify=False) as intake:
         for path in paths:
             account = import_export(intake, path)
             for name in ("files", "lines", "read_bytes", "with_events", "new", "duplicate", "variant", "forgotten"):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from memctl.infra.hooks.capture_policy import CapturePolicy
 
 KINDS_SHOWN = 8
-"""Kinds of lines without events that people are told of, the most frequent; clients have some fifty."""
+"""How many kinds of lines without events are shown, the most frequent ones; clients have some fifty."""
 
 EXAMPLE = Path(__file__).parents[2] / "infra" / "example" / "session.jsonl"
 
@@ -46,8 +46,8 @@ def ingest(
     exports, SpecStory, aider, SWE-agent.
 
     Without PATHS, the folders where clients keep theirs (exit 3 if there are none). A folder may hold all kinds. What
-    was read before is not read again, and a line that was told before is a duplicate: running this twice adds nothing.
-    The account at the end tells every line.
+    was read before is not read again, and a line that was recorded before is a duplicate: running this twice adds
+    nothing. The account at the end counts every line.
 
     \b
     memctl ingest                  # where coding agents keep their sessions
@@ -57,7 +57,7 @@ def ingest(
     """
     if from_stdin:  # alone, or with --agent and --event, it never comes here: see `memctl.infra.hook`
         raise click.UsageError("--stdin takes one hook payload, --agent and --event, and nothing else")
-    from memctl.api.write.event_writer import EventWriter
+    from memctl.api.write.event_writer import IngestWriter
     from memctl.api.write.ingest import Account
     from memctl.api.write.ingest import follow as follow_files
     from memctl.infra.hooks.capture_policy import CapturePolicy
@@ -89,7 +89,7 @@ def ingest(
             click.echo(f"no sessions{f' of {agent}' if agent else ''} found{where}", err=True)
         raise click.exceptions.Exit(3)
     account = Account()
-    with EventWriter(load_settings()) as intake:
+    with IngestWriter(load_settings()) as intake:
         silence = None if again else CapturePolicy(intake.settings)
         try:
             _with_progress(intake, files, again, account, silence)
@@ -207,6 +207,6 @@ def print_account(account: Account, as_json: bool) -> None:
         click.echo(f"  {number:>8}  ignored  {name}")
     if len(account.ignored) > KINDS_SHOWN:
         rest = ignored - sum(number for _, number in account.ignored.most_common(KINDS_SHOWN))
-        click.echo(f"  {rest:>8}  ignored  of {len(account.ignored) - KINDS_SHOWN} other kinds; --json tells each")
+        click.echo(f"  {rest:>8}  ignored  of {len(account.ignored) - KINDS_SHOWN} other kinds; --json shows each")
     for line in account.bad:
         click.echo(f"  bad  {line.file}:{line.line}  {line.why}")

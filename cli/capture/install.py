@@ -55,8 +55,8 @@ def install(client: str, uninstall: bool, yes: bool, dry_run: bool) -> None:
     changes = clients.removing(known) if uninstall else clients.installing(known, elsewhere)
     if not _written(changes, f"{known.title} {'does not call' if uninstall else 'calls'} memctl", yes, dry_run):
         return
-    told = "no longer calls memctl" if uninstall else "calls memctl from its next session on"
-    click.echo(f"{known.title} {told}", err=True)
+    outcome = "no longer calls memctl" if uninstall else "calls memctl from its next session on"
+    click.echo(f"{known.title} {outcome}", err=True)
     if known.note and not uninstall:
         click.echo(known.note, err=True)
     if known.name == "claude-code" and not uninstall and clients.plugin_enabled():

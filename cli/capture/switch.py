@@ -1,4 +1,4 @@
-"""`memctl off` and `on`: where memory keeps nothing, or tells an agent nothing."""
+"""`memctl off` and `on`: where memory records nothing, or injects nothing into an agent's context."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ def _show(off: Off, as_json: bool) -> None:
             }
         )
         return
-    told = [("everywhere", off.everywhere)] if off.everywhere else []
-    told += [(f"session {name}", what) for name, what in sorted(off.sessions.items())]
-    told += [(f"project {name}", what) for name, what in sorted(off.projects.items())]
-    print_lines(*(f"{where}: {' and '.join(sorted(what))} off" for where, what in told))
-    if not told:
+    switches = [("everywhere", off.everywhere)] if off.everywhere else []
+    switches += [(f"session {name}", what) for name, what in sorted(off.sessions.items())]
+    switches += [(f"project {name}", what) for name, what in sorted(off.projects.items())]
+    print_lines(*(f"{where}: {' and '.join(sorted(what))} off" for where, what in switches))
+    if not switches:
         click.echo("nothing is off", err=True)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from memctl.cli.output import Column, print_json, print_lines, print_table, tell, when
+from memctl.cli.output import Column, notice, print_json, print_lines, print_table, when
 from memctl.domain.support.wording import size
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     help="Everything that happened before a date or time (ISO 8601; UTC where no zone is given).",
 )
 @click.option("--match", metavar="TEXT", help="Every event in which a text stands, in any case and layout; - asks.")
-@click.option("--scrub", is_flag=True, help="Build the database anew afterwards, so that its files hold nothing of it.")
+@click.option("--scrub", is_flag=True, help="Build the database again afterwards: its files then hold nothing of it.")
 @click.option("--resume", is_flag=True, help="Go on with what was begun and did not end.")
 @click.option("--dry-run", is_flag=True, help="Show what would go and what would follow, and change nothing.")
 @click.option("--reason", default="", metavar="TEXT", help="Why; it is kept in the log.")
@@ -84,8 +84,8 @@ def forget(
         if resume:
             done = list(forgetting.resume(settings, connection, reader.space_id, qdrant))
             if open_redactions(connection, settings.space):
-                tell("a redaction was begun and did not end: today's rules are applied to the past")
-                redacted = redact_past(settings, tell=tell).receipt
+                notice("a redaction was begun and did not end: today's rules are applied to the past")
+                redacted = redact_past(settings, notify=notice).receipt
         elif named:
             plan = forgetting.plan(
                 reader, id=id_ or "", session=session or "", project=_whole(project), before=_moment(before),
@@ -100,21 +100,21 @@ def forget(
                 return
             if not yes:
                 _show(seen)
-                tell("This cannot be undone.")
+                notice("This cannot be undone.")
                 click.confirm("Forget it?", abort=True, err=True)
             done = [forgetting.forget(settings, connection, reader.space_id, plan, qdrant, reason)]
     if scrub:
-        from memctl.api.erasure.scrub import scrub as build_anew
+        from memctl.api.erasure.scrub import scrub as rebuild_database
 
-        build_anew(settings, tell)
+        rebuild_database(settings, notice)
     if as_json:
-        told = [msgspec.to_builtins(each) for each in done]
-        print_json(told[0] if len(told) == 1 else told)
+        results = [msgspec.to_builtins(each) for each in done]
+        print_json(results[0] if len(results) == 1 else results)
         return
     for each in done:
-        _tell(each)
+        _print_receipt(each)
     if resume and not done and redacted is None:
-        tell("nothing was left unfinished")
+        notice("nothing was left unfinished")
 
 
 def _unseen(*, alone: bool) -> str:
@@ -142,7 +142,7 @@ def prune(days: int | None, dry_run: bool, yes: bool, as_json: bool) -> None:
     """Let old sessions go, with what rests on them alone, so that memory takes less room.
 
     What was noted or stated stays, and so does each session on which something lasting rests: a verified claim, or a
-    memory that is pinned, confirmed, rated useful, or was told to an agent since. With storage.keep_days the worker
+    memory that is pinned, confirmed, rated useful, or was recalled by an agent since. With storage.keep_days the worker
     does this by itself, at most a tenth of the sessions, or ten, in a day. The room is used again; `memctl forget
     --scrub` gives it back to the disk.
 
@@ -162,29 +162,29 @@ def prune(days: int | None, dry_run: bool, yes: bool, as_json: bool) -> None:
             raise click.UsageError("say --older-than DAYS, or set storage.keep_days")
         space_id = space_of(connection, settings.space)
         found = retention.asked(connection, space_id, days)
-        told = {"sessions": len(found.streams), "of": found.of, "kept": found.kept}
+        counts = {"sessions": len(found.streams), "of": found.of, "kept": found.kept}
         takes = retention.size(connection, space_id, found.streams)
         if dry_run or not yes:
             seen = forgetting.preview(connection, space_id, found.plan())
             head = f"{len(found.streams):,} of {found.of:,} sessions, {size(takes)}{_staying(found.kept)}"
             if as_json and dry_run:
-                print_json({**told, "bytes": takes, **msgspec.to_builtins(seen)})
+                print_json({**counts, "bytes": takes, **msgspec.to_builtins(seen)})
             elif as_json:  # on stdout what was done stands alone
-                tell(f"{head}: {seen.events:,} events")
+                notice(f"{head}: {seen.events:,} events")
             else:
                 print_lines(head)
                 _show(seen)
             if dry_run:
                 return
-            tell("This cannot be undone.")
+            notice("This cannot be undone.")
             click.confirm("Prune them?", abort=True, err=True)
         done, gone = [], 0
         for sessions, each in retention.prune(settings, connection, space_id, found, qdrant):
             done.append(each)
             gone += sessions
-            tell(f"{gone:,} of {len(found.streams):,} sessions")
+            notice(f"{gone:,} of {len(found.streams):,} sessions")
     if as_json:
-        print_json({**told, "sessions": gone, "bytes": takes, "pruned": [msgspec.to_builtins(each) for each in done]})
+        print_json({**counts, "sessions": gone, "bytes": takes, "pruned": [msgspec.to_builtins(each) for each in done]})
         return
     events = sum(each.events for each in done)
     print_lines(f"pruned: {gone:,} sessions, {events:,} events{_staying(found.kept + len(found.streams) - gone)}")
@@ -207,13 +207,13 @@ def _show(seen: Preview) -> None:
         columns = [
             Column("what was learnt from it", give=True),
             Column("goes" if seen.exact else "goes, at least", "right"),
-            Column("is told without" if seen.exact else "or is told without, at most", "right"),
+            Column("is shown without" if seen.exact else "or is shown without, at most", "right"),
         ]
         rows = [[each.read_model, f"{each.dropped:,}", f"{each.changed:,}"] for each in seen.consequences]
         print_table(columns, rows)
 
 
-def _tell(done: Forgotten) -> None:
+def _print_receipt(done: Forgotten) -> None:
     print_lines(
         f"forgotten: {done.what}, {done.events:,} events; {done.looked_for:,} ids and words looked for, none found",
         f"receipt    {done.receipt}",

@@ -29,18 +29,18 @@ def undo(id: str, why: str, as_json: bool) -> None:
     """Take back what was recorded as the event ID: a change of `consolidate`, a pin, a rule's retirement, a merge of
     projects. That it was recorded, and that it was taken back, stays in the log.
 
-    Every command tells its event with --json; `memctl consolidate --log` lists what was changed by itself.
+    Every command shows its event with --json; `memctl consolidate --log` lists what was changed by itself.
 
     \b
     memctl undo 8eb0a7c5
     """
-    from memctl.cli.ask.record import say, told
+    from memctl.cli.ask.record import print_result, say
     from memctl.cli.connection import running
 
     with running() as client:
         event = client.get(f"/v1/events/{id}")
     name, asked = contrary(event, why)
-    told(say(name, **asked), as_json, "taken back")
+    print_result(say(name, **asked), as_json, "taken back")
 
 
 def contrary(event: dict[str, Any], why: str) -> tuple[str, dict[str, Any]]:
@@ -54,7 +54,7 @@ def contrary(event: dict[str, Any], why: str) -> tuple[str, dict[str, Any]]:
         case "project.merged":
             return "split-project", {"project": payload["merged"]}
         case "pattern.retired":
-            told = {name: payload[name] for name in ("pattern", "kind") if name in payload}
-            return "retire_pattern", {**told, "reason": why, "back": not payload.get("back", False)}
+            named = {name: payload[name] for name in ("pattern", "kind") if name in payload}
+            return "retire_pattern", {**named, "reason": why, "back": not payload.get("back", False)}
         case other:
             raise NotUndone(id=event["id"], type=other)

@@ -9,7 +9,7 @@ from uuid import UUID
 
 import click
 
-from memctl.cli.output import Column, print_json, print_lines, print_table, tell, when
+from memctl.cli.output import Column, notice, print_json, print_lines, print_table, when
 
 if TYPE_CHECKING:
     from memctl.api.checks.dead_letters import Letter
@@ -56,11 +56,11 @@ def list_(as_json: bool) -> None:
     if found.letters:
         _print(found.letters)
     for halt in found.halted:
-        tell(f"stage {halt.stage} shard {halt.shard} stands still at position {halt.position}: {halt.message}")
+        notice(f"stage {halt.stage} shard {halt.shard} stands still at position {halt.position}: {halt.message}")
     if not found.letters and not found.halted:
-        tell("nothing is parked")
+        notice("nothing is parked")
     if replayed is not None and replayed.status == "failed":
-        tell(f"the last replay failed: {replayed.message}")
+        notice(f"the last replay failed: {replayed.message}")
 
 
 @dlq.command()
@@ -118,10 +118,10 @@ def retry(ids: tuple[int, ...], everything: bool, as_json: bool) -> None:
     if as_json:
         print_json(msgspec.to_builtins(left))
     elif left:
-        tell("these still cannot be folded:")
+        notice("these still cannot be folded:")
         _print(left)
     else:
-        tell("all of it is folded")
+        notice("all of it is folded")
     if left:
         raise click.exceptions.Exit(1)
 
@@ -158,7 +158,7 @@ def drop(id: str, reason: str, projection: str, key: str | None, yes: bool) -> N
             what = f"event {letter.source}" if letter.stage == 1 else f"source {letter.row or letter.source}"
             _confirm(f"{what} will be left out of {letter.target}, and the {letter.waiting} waiting be folded", yes)
             dead_letters.drop(settings, reader, letter.id, reason)
-    tell("left out; the workers fold on without it")
+    notice("left out; the workers fold on without it")
 
 
 @contextlib.contextmanager
@@ -176,8 +176,8 @@ def _reading() -> Iterator[tuple[Settings, Reader]]:
 
 def _confirm(what: str, yes: bool) -> None:
     if not yes:
-        tell(f"{what}.")
-        tell("It stays in the log, but no read model will know it again, also after a replay. This cannot be undone.")
+        notice(f"{what}.")
+        notice("It stays in the log, but no read model will know it again, also after a replay. This cannot be undone.")
         click.confirm("Leave it out?", abort=True, err=True)
 
 

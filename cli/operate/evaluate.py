@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from memctl.cli.output import Column, print_table, tell
+from memctl.cli.output import Column, notice, print_table
 
 if TYPE_CHECKING:
     from memctl.api.evaluation import Dataset
@@ -42,7 +42,7 @@ def evaluate(
     embedder: str,
     as_json: bool,
 ) -> None:
-    """Ask questions whose answers are known, of memctl and of simple peers, and tell how often they were found.
+    """Ask questions whose answers are known, of memctl and of simple peers, and show how often they were found.
 
     PATH is a file of LoCoMo or LongMemEval as published, of longmemeval-lite or tldr-ko-en, or a folder of them. The
     memories are made and searched by the code that serves live searches, in a vector server of their own; nothing is
@@ -64,14 +64,14 @@ def evaluate(
         half=half, limit=limit, profile=profile, without=frozenset(without), ablate=ablate, peers=not no_peers,
         embedders=embedders_of(load_settings(embedder=embedder)),
     )  # fmt: skip
-    told: list[dict[str, Any]] = []
+    results: list[dict[str, Any]] = []
     for dataset in itertools.chain(_own() if own else (), *map(load, paths)):
-        found = run(dataset, how, tell)
-        told.append(found)
+        found = run(dataset, how, notice)
+        results.append(found)
         if not as_json:
             _print(found)
     if as_json:
-        click.echo(json.dumps(told, indent=2, ensure_ascii=False))
+        click.echo(json.dumps(results, indent=2, ensure_ascii=False))
 
 
 def _own() -> list[Dataset]:

@@ -1,4 +1,4 @@
-"""`memctl backup`, `restore`, `export`, `redact` and `reset`: what is kept elsewhere, brought back, or begun anew."""
+"""`memctl backup`, `restore`, `export`, `redact` and `reset`: what is kept elsewhere, brought back, or removed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from memctl.cli.output import print_json, print_lines, tell
+from memctl.cli.output import notice, print_json, print_lines
 from memctl.domain.support.wording import size
 
 _as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -21,7 +21,7 @@ def backup(folder: Path | None, keep: int | None, file: Path | None, as_json: bo
     """Write a backup: the log, and what is needed to bring it back, in one file with checksums.
 
     Into FOLDER, or `backups` in the data directory. Everything goes on meanwhile. Read models are not in it: they are
-    folded anew.
+    folded again.
 
     \b
     memctl backup                  # into `backups` of the data directory
@@ -62,7 +62,7 @@ def restore(file: Path | None, receipts: tuple[Path, ...], set_aside: bool, as_j
     """Restore a backup into a memctl that holds nothing yet; the workers then fold it.
 
     Without FILE the newest that can be read through. What was forgotten after the backup was made is left out, by the
-    receipts. What was told since comes back from transcripts: `memctl ingest`.
+    receipts. What was recorded since comes back from transcripts: `memctl ingest`.
 
     \b
     memctl restore                 # the newest that can be read through
@@ -80,27 +80,29 @@ def restore(file: Path | None, receipts: tuple[Path, ...], set_aside: bool, as_j
     chosen = file or backups.newest(settings)
     if set_aside:
         archive.check(chosen)  # before anything is stopped
-        backups.set_aside(settings, tell)
+        backups.set_aside(settings, notice)
         settings = load_settings()
     with connect(settings.require("database_url"), name="memctl restore") as connection:
         done = backups.restore(settings, connection, chosen, receipts)
     if done.redacted:
         from memctl.api.erasure.redaction import redact_past
 
-        tell("the log was redacted after that backup was made: today's rules are applied to it")
-        redact_past(settings, tell=tell)
+        notice("the log was redacted after that backup was made: today's rules are applied to it")
+        redact_past(settings, notify=notice)
     if set_aside:
-        instance.up(settings, tell=tell)
+        instance.up(settings, report=notice)
     if done.begun:
-        tell(f"forgettings that were begun and did not end: {done.begun}; once all is folded, `memctl forget --resume`")
+        notice(
+            f"forgettings that were begun and did not end: {done.begun}; once all is folded, `memctl forget --resume`"
+        )
     if as_json:
         print_json(msgspec.to_builtins(done))
         return
     gone = f"; {done.left_out:,} of them were forgotten since, and left out" if done.left_out else ""
     print_lines(f"restored {done.events:,} events of {done.made_at} from {chosen}{gone}")
     if done.keys:
-        tell(f"keys of the API in force, as they were then: {done.keys}; revoke again what was revoked since")
-    tell("the workers fold them now; `memctl status` tells how far they are, `memctl ingest` reads what came since")
+        notice(f"keys of the API in force, as they were then: {done.keys}; revoke again what was revoked since")
+    notice("the workers fold them now; `memctl status` shows how far they are, `memctl ingest` reads what came since")
 
 
 @click.command()
@@ -133,7 +135,7 @@ def export(file: Path | None, session: str | None, project: str | None) -> None:
         else:
             with open_private(file) as out:
                 written = write(connection, settings.space, out.write, session=session, project=where)
-    tell(f"{written:,} events exported")
+    notice(f"{written:,} events exported")
     if not written:
         raise click.exceptions.Exit(3)
 
@@ -144,7 +146,8 @@ def export(file: Path | None, session: str | None, project: str | None) -> None:
 def redact(dry_run: bool, as_json: bool) -> None:
     """Apply today's rules of redaction to the past: secrets that were kept before a rule knew them are cut.
 
-    Events with such are emptied and told anew without them, under a receipt; all that was learnt is folded again.
+    Events with such secrets are emptied and appended again without them, under a receipt. All that was learnt is folded
+    again.
 
     \b
     memctl redact --dry-run
@@ -154,7 +157,7 @@ def redact(dry_run: bool, as_json: bool) -> None:
     from memctl.api.erasure.redaction import redact_past
     from memctl.infra.settings import load_settings
 
-    done = redact_past(load_settings(), dry=dry_run, tell=tell)
+    done = redact_past(load_settings(), dry=dry_run, notify=notice)
     if as_json:
         print_json(msgspec.to_builtins(done))
         return
@@ -168,17 +171,17 @@ def redact(dry_run: bool, as_json: bool) -> None:
 @click.option("--confirm", is_flag=True, help="Do not ask.")
 @click.option("--backup/--no-backup", default=True, show_default=True, help="Write a backup first.")
 def reset(confirm: bool, backup: bool) -> None:
-    """Begin anew: everything that memctl knows is removed. Transcripts and backups stay.
+    """Start empty: everything that memctl knows is removed. Transcripts and backups stay.
 
     \b
     memctl reset --backup
     """
-    from memctl.api.erasure.resetting import reset as begin_anew
+    from memctl.api.erasure.resetting import reset as reset_memory
     from memctl.infra.settings import load_settings
 
     settings = load_settings()
     if not confirm:
-        tell(f"Everything that memctl knows in {settings.data_dir} will be removed.")
-        click.confirm("Begin anew?", abort=True, err=True)
-    kept = begin_anew(settings, backup=backup, tell=tell)
+        notice(f"Everything that memctl knows in {settings.data_dir} will be removed.")
+        click.confirm("Remove it and start empty?", abort=True, err=True)
+    kept = reset_memory(settings, backup=backup, notify=notice)
     print_lines("memctl knows nothing now" + (f"; what it knew is in {kept}" if kept else ""))

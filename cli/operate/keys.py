@@ -23,9 +23,9 @@ _UNITS = {"h": "hours", "d": "days", "w": "weeks"}
 def keys() -> None:
     """Keys of the API for the members of a team: made, listed, revoked.
 
-    A key has scopes (read: ask, and be told by hooks; write: state things; ingest: deliver sessions, as `memctl relay`
-    does; erase: forget for good; operate: metrics) and may be limited to projects. It is sent as `Authorization:
-    Bearer KEY`, or set as MEMCTL_API_TOKEN or MEMCTL_API_TOKEN_FILE.
+    A key has scopes (read: ask, and get answers at hooks; write: state things; ingest: deliver sessions, as `memctl
+    relay` does; erase: forget for good; operate: metrics) and may be limited to projects. It is sent as
+    `Authorization: Bearer KEY`, or set as MEMCTL_API_TOKEN or MEMCTL_API_TOKEN_FILE.
 
     A key for a project is for the git remotes that the project has now, or for its path where it has none: what is
     joined to it later by another remote takes a new key, and a place with two remotes is shown to neither's.
@@ -72,7 +72,7 @@ def add(name: str, scopes: tuple[Scope, ...], projects: tuple[str, ...], expires
     if as_json:
         print_json({**msgspec.to_builtins(key), "key": token})
         return
-    click.echo(f"key {key.id}: {_told(key)}", err=True)
+    click.echo(f"key {key.id}: {_description(key)}", err=True)
     click.echo("it is not shown again:", err=True)
     click.echo(token)
 
@@ -100,7 +100,7 @@ def list_keys(everything: bool, as_json: bool) -> None:
     elif not found:
         click.echo("no key is in force; `memctl keys add NAME` makes one", err=True)
     else:
-        print_lines(*(f"{key.id}  {key.name}: {_told(key)}" for key in found))
+        print_lines(*(f"{key.id}  {key.name}: {_description(key)}" for key in found))
     if not found:
         raise click.exceptions.Exit(3)
 
@@ -138,15 +138,15 @@ def _reader() -> Iterator[Reader]:
         yield reader_of(connection, settings.space)
 
 
-def _told(key: Key) -> str:
-    told = [", ".join(key.scopes)]
+def _description(key: Key) -> str:
+    parts = [", ".join(key.scopes)]
     if key.projects is not None:
-        told.append(f"for {', '.join(key.projects)}")
+        parts.append(f"for {', '.join(key.projects)}")
     if key.revoked_at is not None:
-        told.append(f"revoked {key.revoked_at:%Y-%m-%d}")
+        parts.append(f"revoked {key.revoked_at:%Y-%m-%d}")
     elif key.expires_at is not None:
-        told.append(f"until {key.expires_at:%Y-%m-%d %H:%M}")
-    return "; ".join(told)
+        parts.append(f"until {key.expires_at:%Y-%m-%d %H:%M}")
+    return "; ".join(parts)
 
 
 _SPAN = patterns.compile(r"(\d{1,4})([hdw])")

@@ -62,8 +62,8 @@ def relay() -> None:
     """Take hooks on this machine for a team's memory elsewhere (foreground); no database is needed.
 
     MEMCTL_API_URL names the team's API, MEMCTL_API_TOKEN_FILE a file with your key (`memctl keys add`, scopes read and
-    ingest) that only you may read. What hooks and transcripts tell is redacted here, kept on this disk until the API
-    has it, and sent once; what hooks ask is passed on. `memctl status` tells how it goes.
+    ingest) that only you may read. What hooks and transcripts send is redacted here, kept on this disk until the API
+    has it, and sent once; what hooks ask is passed on. `memctl status` shows how it goes.
 
     \b
     MEMCTL_API_URL=https://memory.example memctl relay

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from memctl.cli.connection import NOTHING_FOUND
-from memctl.cli.output import line, print_json, print_lines, tell, when
+from memctl.cli.output import line, notice, print_json, print_lines, when
 
 if TYPE_CHECKING:
     from memctl.workers.processors.consolidator import Change
@@ -28,7 +28,7 @@ _as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def consolidate(preview: bool, force: bool, undo: str | None, log_: bool, limit: int, as_json: bool) -> None:
     """Look for memories that say the same, contradict each other, or were never needed.
 
-    Nothing is removed or rewritten: what says the same is told as one, what was never needed is not shown. Each change
+    Nothing is removed or rewritten: what says the same is shown as one, what was never needed is not shown. Each change
     is recorded and can be taken back. It happens by itself every 20 tasks or 6 hours.
 
     \b
@@ -39,15 +39,14 @@ def consolidate(preview: bool, force: bool, undo: str | None, log_: bool, limit:
     if sum((preview or force, undo is not None, log_)) > 1:
         raise click.UsageError("--undo and --log stand alone")
     if undo is not None:
-        from memctl.cli.ask.record import say, told
+        from memctl.cli.ask.record import print_result, say
 
-        told(say("undo_consolidation", change=undo), as_json, "taken back")
+        print_result(say("undo_consolidation", change=undo), as_json, "taken back")
         return
     if log_:
         _log(limit, as_json)
         return
     from memctl.workers.processors import consolidator
-    from memctl.workers.processors.runner import wake
 
     with _desk() as desk:
         if preview:
@@ -55,14 +54,14 @@ def consolidate(preview: bool, force: bool, undo: str | None, log_: bool, limit:
         else:
             plan, recorded = consolidator.consolidate(desk, force=force)
             if recorded:
-                wake(desk)
+                desk.writer.wake()
     if as_json:
         print_json({"memories": plan.of, "changed": plan.changed, "changes": [_shown(each) for each in plan.changes]})
         return
     for change in plan.changes:
         print_lines(f"{_verb(change)}: {' | '.join(line(title)[:60] for title in change.titles)}")
     verb = "would be recorded" if preview else "recorded"
-    tell(f"{len(plan.changes)} changes of {plan.of:,} memories {verb}")
+    notice(f"{len(plan.changes)} changes of {plan.of:,} memories {verb}")
 
 
 def _shown(change: Change) -> dict[str, Any]:
@@ -89,8 +88,8 @@ def _log(limit: int, as_json: bool) -> None:
         print_json(items)
     for item in [] if as_json else items:
         undone = "  (taken back)" if item["undone_at"] else ""
-        told = " | ".join(line(each["title"])[:40] for each in item["memories"])
-        print_lines(f"{item['id'][:8]}  {when(item['occurred_at'])}  {item['kind']}: {told}{undone}")
+        titles = " | ".join(line(each["title"])[:40] for each in item["memories"])
+        print_lines(f"{item['id'][:8]}  {when(item['occurred_at'])}  {item['kind']}: {titles}{undone}")
     if not items:
         raise click.exceptions.Exit(NOTHING_FOUND)
 
@@ -116,7 +115,7 @@ def reflect(project: str | None, as_json: bool) -> None:
         print_json({"recorded": count})
     else:
         found = f"{count} reflections recorded; see: memctl search WORDS --kind reflection"
-        tell(found if count else "nothing new to tell")
+        notice(found if count else "nothing new to report")
 
 
 @click.command()
@@ -147,7 +146,7 @@ def maintain(as_json: bool) -> None:
 def judge(as_json: bool) -> None:
     """Have the language model judge how finished work went, newest first, as far as its budget goes.
 
-    Without one, the rules have judged already: `memctl episodes` tells how each went, and why.
+    Without one, the rules have judged already: `memctl episodes` shows how each went, and why.
 
     \b
     memctl judge
@@ -161,7 +160,7 @@ def judge(as_json: bool) -> None:
     if as_json:
         print_json({"recorded": count})
     else:
-        tell(f"{count} recorded")
+        notice(f"{count} recorded")
 
 
 @click.command()
@@ -176,18 +175,18 @@ def costs(limit: int, as_json: bool) -> None:
     from memctl.cli.connection import running
 
     with running() as client:
-        told = client.get("/v1/costs", {"limit": limit})
+        answer = client.get("/v1/costs", {"limit": limit})
     if as_json:
-        print_json(told)
+        print_json(answer)
         return
-    for name, budget in told["budget"].items():
+    for name, budget in answer["budget"].items():
         print_lines(f"{name:<16} {_amount(budget['spent'])} of {_amount(budget['allowed'])}")
-    for item in told["calls"]:
+    for item in answer["calls"]:
         print_lines(
             f"{item['processor']:<15} {line(item['subject'])[:24]:<24} {item['calls']:>3} calls"
             f" {item['tokens_in'] + item['tokens_out']:>9,} tokens  ${item['usd']:.4f}"
         )
-    if not told["calls"]:
+    if not answer["calls"]:
         raise click.exceptions.Exit(NOTHING_FOUND)
 
 
@@ -205,11 +204,11 @@ def _anchor(desk: ProcessorContext, project: str) -> str:
 
 
 def _run(desk: ProcessorContext, processor: Processor) -> int:
-    from memctl.workers.processors.runner import process, wake
+    from memctl.workers.processors.runner import process
 
     count = process(desk, processor)
     if count:
-        wake(desk)
+        desk.writer.wake()
     return count
 
 

@@ -19,7 +19,7 @@ def reindex(wait: bool, as_json: bool) -> None:
     memctl reindex
     memctl reindex --wait
     """
-    from memctl.cli.output import print_json, progress_bar, tell
+    from memctl.cli.output import notice, print_json, progress_bar
     from memctl.infra.database import connect
     from memctl.infra.readmodels import generations
     from memctl.infra.settings import load_settings
@@ -39,5 +39,5 @@ def reindex(wait: bool, as_json: bool) -> None:
     if as_json:
         print_json({"points": points, "waiting_for_dense": dense})
     else:
-        told = "are written again" if wait else "will be written again; `memctl status` tells how far it is"
-        tell(f"{points:,} points {told}")
+        outcome = "are written again" if wait else "will be written again; `memctl status` shows how far it is"
+        notice(f"{points:,} points {outcome}")

@@ -251,8 +251,8 @@ def _print(result: Replayed, verified: bool) -> None:
     read = f"{result.events} events into {result.facts} facts" if result.events else f"{result.facts} facts"
     click.echo(f"replayed {read} up to position {result.position} in {result.seconds:.1f} s{rate}", err=verified)
     if result.without_dense:
-        told = f"{result.without_dense} points wait for a meaning vector: it is made in the background"
-        click.echo(told, err=True)
+        message = f"{result.without_dense} points wait for a meaning vector: it is made in the background"
+        click.echo(message, err=True)
     if result.compared:
         click.echo(f"{'':<20} {'':>8}       {'live':<12}  {'rebuilt':<12}")
     for c in result.compared:

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import click
 
 from memctl.cli.operate.up import data_dir_option
-from memctl.cli.output import Cell, Column, line, print_json, table_lines, tell, when
+from memctl.cli.output import Cell, Column, line, notice, print_json, table_lines, when
 from memctl.domain.support.errors import MemctlError
 from memctl.domain.support.wording import size, span
 
@@ -37,7 +37,7 @@ LEAST_FREE = 200_000_000
 """Bytes on the disk."""
 
 OF_LATE = timedelta(days=1)
-"""Errors in the logs are told for so long."""
+"""Errors in the logs are shown for this long."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ def status(context: click.Context, data_dir: Path | None, as_json: bool) -> None
         for each in screen(look, troubles):
             click.echo(each)
         if not (look.status.running or look.status.elsewhere or look.relay):
-            tell("memctl is not running; start it with: memctl up")
+            notice("memctl is not running; start it with: memctl up")
     if troubles:
         context.exit(1)
 
@@ -150,22 +150,24 @@ def top(data_dir: Path | None, every: float, once: bool) -> None:
 def troubles_of(look: Look) -> list[str]:
     """What needs a person, in words, the worst first."""
     found, health = look.status, look.health
-    told = [f"{program.name} does not run" for program in found.programs if found.running and not program.well]
+    problems = [f"{program.name} does not run" for program in found.programs if found.running and not program.well]
     if (relay := look.relay) is not None:
-        told += ([] if relay.well else [relay.standing.why]) if relay.running else ["the relay does not run"]
+        problems += ([] if relay.well else [relay.standing.why]) if relay.running else ["the relay does not run"]
     elif not (found.running or found.elsewhere):
-        told.append("memctl is not running")
+        problems.append("memctl is not running")
     if (found.running or found.elsewhere) and health is None:
-        told.append("the database does not answer")
+        problems.append("the database does not answer")
     if health is not None:
-        told += _of(health, needs=True)
-    told += _room(look)
-    told += [f"damaged, and set aside for you to look at: {found.places.data / path}" for path in found.aside]
+        problems += _of(health, needs=True)
+    problems += _room(look)
+    problems += [f"damaged, and set aside for you to look at: {found.places.data / path}" for path in found.aside]
     if look.kept is not None and look.kept.overdue(datetime.now(UTC)):
-        told.append(f"the last backup is overdue; {found.places.log / 'worker.log'} says why none was made")
+        problems.append(f"the last backup is overdue; {found.places.log / 'worker.log'} says why none was made")
     if found.refused:
-        told.append(f"the spool had no room for {found.refused} deliveries of hooks; `memctl verify` says what to do")
-    return told
+        problems.append(
+            f"the spool had no room for {found.refused} deliveries of hooks; `memctl verify` says what to do"
+        )
+    return problems
 
 
 def _of(health: Health, *, needs: bool) -> list[str]:
@@ -201,7 +203,7 @@ def screen(look: Look, troubles: Sequence[str], rates: dict[str, str] | None = N
     if look.relay is None:
         yield from _programs(look, rates)
         yield ""
-    yield from (f"{click.style(f'{name:<{LABEL}}', dim=True)} {told}" for name, told in _figures(look))
+    yield from (f"{click.style(f'{name:<{LABEL}}', dim=True)} {figure}" for name, figure in _figures(look))
 
 
 def _programs(look: Look, rates: dict[str, str] | None) -> Iterator[str]:
@@ -245,8 +247,8 @@ def _figures(look: Look) -> Iterator[tuple[str, str]]:
             yield "model to come", line(f"{made.model}: {done}; searches go by the one before until all are")
         for each in health.processors:
             if each.working or each.failed or each.given_up:
-                told = f"{each.working} at work, {each.failed} to be tried again, {each.given_up} given up"
-                yield "processor", f"{each.processor}: {told}"
+                counts = f"{each.working} at work, {each.failed} to be tried again, {each.given_up} given up"
+                yield "processor", f"{each.processor}: {counts}"
         if (replay := health.replay) is not None:
             left = f", {span(replay.seconds_left)} left" if replay.seconds_left else ""
             yield "replay", f"{replay.phase}: {replay.done:,} of {replay.total:,}{left}"
@@ -340,7 +342,7 @@ def _pressed_q(seconds: float) -> bool:
 
 
 def _health(settings: Settings) -> Health | None:
-    """None where the database cannot be asked now, which is told elsewhere."""
+    """None if the database cannot be asked now; another line reports that."""
     from memctl.api.checks.health import health, servers
     from memctl.api.reading.reader import reader_of
     from memctl.infra.database import connect, outages

@@ -27,10 +27,10 @@ def up(data_dir: Path | None) -> None:
     from memctl.infra.settings import load_settings
 
     settings = load_settings(data_dir=data_dir)
-    started = instance.up(settings, tell=_tell)
-    _tell("memctl is running" if started else "memctl is already running")
+    started = instance.up(settings, report=_print_status)
+    _print_status("memctl is running" if started else "memctl is already running")
     if api_url := load_settings(data_dir=data_dir).api_url:
-        _tell(f"API: {api_url}")
+        _print_status(f"API: {api_url}")
 
 
 @click.command()
@@ -44,9 +44,9 @@ def down(data_dir: Path | None) -> None:
     from memctl.infra.embedded import instance
     from memctl.infra.settings import load_settings
 
-    stopped = instance.down(load_settings(data_dir=data_dir), tell=_tell)
-    _tell("memctl is stopped" if stopped else "memctl was not running")
+    stopped = instance.down(load_settings(data_dir=data_dir), report=_print_status)
+    _print_status("memctl is stopped" if stopped else "memctl was not running")
 
 
-def _tell(line: str) -> None:
+def _print_status(line: str) -> None:
     click.echo(line, err=True)

@@ -29,7 +29,7 @@ WIDTH = 80
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
 def verify(context: click.Context, paths: tuple[Path, ...], repair: bool, rebuilt: bool, as_json: bool) -> None:
-    """Prove that nothing that was told is missing; exit code 1 where anything is.
+    """Prove that nothing that was recorded is missing; exit code 1 where anything is.
 
     The log's hashes, ids and positions, the offsets of those who read it, every vector, the spool, and every line of
     every transcript that was read. With PATHS (files or folders), each of their lines has to be in the log. Changes
@@ -53,10 +53,10 @@ def verify(context: click.Context, paths: tuple[Path, ...], repair: bool, rebuil
         found = list(_shown(_all(verification, settings, rebuilt, progress), quiet=as_json))
     gaps = sum(one.result == "gap" for one in found)
     if as_json:
-        from memctl.api.checks.check import as_json as told
+        from memctl.api.checks.check import as_json as checks_json
 
         answer = {"ok": not gaps, "events": verification.events, "seconds": round(time.monotonic() - began, 3)}
-        print_json({**answer, "checks": told(found)})
+        print_json({**answer, "checks": checks_json(found)})
     else:
         what = f"{verification.events:,} events, "
         sound = "nothing missing" if rebuilt else "nothing missing from the log, read models sampled (--replay: all)"
@@ -82,9 +82,9 @@ def doctor(context: click.Context, as_json: bool) -> None:
     found = list(_shown(examine(), quiet=as_json))
     gaps = sum(one.result == "gap" for one in found)
     if as_json:
-        from memctl.api.checks.check import as_json as told
+        from memctl.api.checks.check import as_json as checks_json
 
-        print_json({"ok": not gaps, "checks": told(found)})
+        print_json({"ok": not gaps, "checks": checks_json(found)})
     else:
         _conclude("nothing to be done" if not gaps else f"{gaps} to be done", time.monotonic() - began)
     if gaps:
@@ -173,7 +173,7 @@ def _progress() -> Iterator[Progress]:
     with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as bar:
         task = bar.add_task("", total=None, visible=False)
 
-        def tell(what: str, done: int, of: int) -> None:
+        def show(what: str, done: int, of: int) -> None:
             bar.update(task, description=what, completed=done, total=of or None, visible=True)
 
-        yield tell
+        yield show

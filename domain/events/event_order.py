@@ -49,7 +49,7 @@ class OrderedEvent(msgspec.Struct, frozen=True, gc=False):
     cite: UUID
     when: Micros
     key: Key
-    telling: str
+    match_key: str
     """The key that a hook and a transcript share for the same thing; empty for what only one of them reports."""
     hook: UUID | None = None
     """The hook's delivery that the transcript's block took the place of."""
@@ -225,7 +225,7 @@ class EventOrder:
         placed: list[OrderedEvent] = []
         groups: dict[str, list[OrderedEvent]] = {}
         for entry in entries:
-            if key := entry.telling:
+            if key := entry.match_key:
                 groups.setdefault(key, []).append(entry)
             else:
                 placed.append(entry)
@@ -275,7 +275,7 @@ class EventOrder:
 
     def _remember(self, entries: Sequence[OrderedEvent], lines: Mapping[str, _Line]) -> None:
         for entry in entries:
-            seen, shared = entry.payload, entry.telling
+            seen, shared = entry.payload, entry.match_key
             if isinstance(seen, ToolCalled) and seen.call:
                 self._calls[seen.call] = min(self._calls.get(seen.call, entry.key), entry.key)
             elif isinstance(seen, ToolOutcome) and seen.call:

@@ -52,9 +52,9 @@ class Candidate(msgspec.Struct, frozen=True):
 class RankingFeatures(msgspec.Struct, frozen=True, kw_only=True):
     """What speaks for a memory whatever was asked, and how it fits what was.
 
-    `confirmed`: by a person, a run that passed, or L3. `uses` counts ratings, `usefulness` is what they come to; `told`
-    counts the pieces of work in which it was injected, `reliability` is what came of those whose end is known;
-    `pinned`: somebody wants it to come first.
+    `confirmed`: by a person, a run that passed, or L3. `uses` counts ratings, `usefulness` is what they come to;
+    `recalled` counts the pieces of work in which it was injected, `reliability` is what came of those whose end is
+    known; `pinned`: somebody wants it to come first.
     """
 
     age_days: float
@@ -64,7 +64,7 @@ class RankingFeatures(msgspec.Struct, frozen=True, kw_only=True):
     conflicted: bool = False
     uses: int = 0
     usefulness: float = 0.5
-    told: int = 0
+    recalled: int = 0
     reliability: float = 0.5
     pinned: bool = False
     preferred: bool = True
@@ -353,7 +353,8 @@ def _reasoningbank(known: Known, redundancy: float) -> dict[str, float]:
     return {
         "similarity": n.similarity * relevance(known.candidate),
         "freshness": n.freshness * math.exp(-standing.age_days / n.decay_days),
-        "proof": n.proof * min(standing.confidence * math.sqrt((standing.uses + standing.told) / n.enough_uses), 1.0),
+        "proof": n.proof
+        * min(standing.confidence * math.sqrt((standing.uses + standing.recalled) / n.enough_uses), 1.0),
         "redundancy": -n.redundancy * redundancy,
     }
 

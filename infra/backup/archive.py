@@ -1,7 +1,7 @@
 """Backups: the log with all that steers it, in one zip file that any zip tool can open and check.
 
 Members are tables as Postgres' COPY writes them (text), then `manifest.json`: schema, columns, rows and sha256 of each.
-Read models are not in it: they are folded anew. The cache of dense vectors is, so that a restore embeds nothing twice;
+Read models are not in it: they are folded again. The cache of dense vectors is, so that a restore embeds nothing twice;
 and what processors did and spent, so that no language model is asked twice and its budget goes on.
 What is in a backup is what one snapshot saw: writers go on meanwhile, and what they had not committed is not in it.
 """
@@ -50,7 +50,7 @@ _UNREADABLE = (
 """What a damaged member raises, or one that is packed or locked as memctl packs none."""
 
 Progress = Callable[[str, int], None]
-"""Told the table and how many bytes of it are done."""
+"""Called with the table and how many bytes of it are done."""
 
 
 class BadBackup(MemctlError):
@@ -151,7 +151,7 @@ def check(file: Path) -> Manifest:
 def restore(connection: Connection, file: Path, progress: Progress = lambda table, size: None) -> Manifest:
     """Put a backup into a log that holds no event, in the caller's transaction. Check the file first (`check`).
 
-    Whoever appends meanwhile waits: it would be given a position, or tell an event, that the backup brings. Where a
+    Whoever appends meanwhile waits: it would be given a position, or record an event, that the backup brings. Where a
     space has another number afterwards, memctl's other connections are ended: they go by the one of before.
 
     Raises: NotEmpty, BadBackup.
@@ -180,7 +180,7 @@ def restore(connection: Connection, file: Path, progress: Progress = lambda tabl
                     copy.write(block)
                     progress(table, len(block))
         # A log without events may have handed out positions, to appends that were undone, or to a restore that was:
-        # who has passed them begins anew, and none is handed out again, for somebody may be about to pass it.
+        # who has passed them starts over, and none is handed out again, for somebody may be about to pass it.
         connection.execute(
             "SELECT setval(sequence, greatest(last, max(position), 1), coalesce(last, max(position)) IS NOT NULL)"
             " FROM pg_get_serial_sequence('memctl.events', 'position') AS sequence,"
@@ -188,7 +188,7 @@ def restore(connection: Connection, file: Path, progress: Progress = lambda tabl
             " GROUP BY sequence, last"
         )
         connection.execute("UPDATE memctl.mark SET position = 0")
-        generations.begin_anew(connection)
+        generations.reset_offsets(connection)
         for table, column in (("spaces", "space_id"), ("llm_calls", "call")):
             connection.execute(
                 sql.SQL("SELECT setval(pg_get_serial_sequence(%s, %s), greatest(max({}), 1)) FROM {}").format(
@@ -202,8 +202,8 @@ def restore(connection: Connection, file: Path, progress: Progress = lambda tabl
 
 
 def _end_others(connection: Connection) -> None:
-    """End memctl's other connections to this database; who connects anew waits for the end of the transaction before it
-    learns what number a space has."""
+    """End memctl's other connections to this database. Whoever connects again waits for the end of the transaction
+    before it learns what number a space has."""
     _terminate(connection)  # one that has read the spaces, and goes on, would keep the lock for as long as it does
     connection.execute("LOCK TABLE memctl.spaces IN ACCESS EXCLUSIVE MODE")
     _terminate(connection)  # who connected in between

@@ -155,7 +155,7 @@ def every(settings: Settings) -> timedelta | None:
 
 
 def due(settings: Settings, connection: Connection, now: datetime) -> bool:
-    """Whether a backup is to be made now: the last is old enough, and something was told or forgotten since.
+    """Whether a backup is to be made now: the last is old enough, and something was recorded or forgotten since.
 
     Raises: NoRoom.
     """

@@ -42,7 +42,7 @@ _CRASHES = 3
 _ATTEMPTS = 3
 """How often `up` picks other ports when someone takes one between the choice and its use."""
 
-Tell = Callable[[str], None]
+Report = Callable[[str], None]
 """Says to a person what is going on, one line at a time."""
 
 
@@ -100,7 +100,7 @@ class InstanceStatus:
         return self.running and all(program.well for program in self.programs)
 
 
-def up(settings: Settings, programs: tuple[Program, ...] = PROGRAMS, tell: Tell = lambda _: None) -> bool:
+def up(settings: Settings, programs: tuple[Program, ...] = PROGRAMS, report: Report = lambda _: None) -> bool:
     """Have every program run and be ready, and the database at memctl's schema. False where that was so already.
 
     Programs that the settings place elsewhere are not started. Raises ProgramFailed with the end of its log; what
@@ -109,37 +109,37 @@ def up(settings: Settings, programs: tuple[Program, ...] = PROGRAMS, tell: Tell 
     places = Places(settings.data_dir)
     places.make()
     wanted = tuple(program for program in programs if not _elsewhere(program, settings))
-    with _alone(places, tell):
+    with _alone(places, report):
         if supervisor.running(places) is None:
             finish_scrub(places)
         instance = prepare(places, wanted) if supervisor.running(places) is None else recalled(places)
         if supervisor.running(places) is not None:
             if _unchanged(instance, wanted):
-                return _converge(instance, wanted, settings, tell)
-            tell("the configuration changed: starting everything again")
+                return _converge(instance, wanted, settings, report)
+            report("the configuration changed: starting everything again")
         avoid: frozenset[int] = frozenset()
         for attempt in range(_ATTEMPTS):
             _stop(places)
             places.make()
             instance = prepare(places, wanted, avoid)
             try:
-                _start(instance, wanted, settings, tell)
+                _start(instance, wanted, settings, report)
                 return True
             except ProgramFailed as failure:
                 lost = instance.ports.get(failure.name)
                 if lost is None or attempt + 1 == _ATTEMPTS or not _taken_by_another(instance, failure.name):
                     raise
-                tell(f"port {lost} was taken meanwhile: trying others")
+                report(f"port {lost} was taken meanwhile: trying others")
                 avoid |= {lost}
     raise AssertionError("unreachable")
 
 
-def down(settings: Settings, tell: Tell = lambda _: None) -> bool:
+def down(settings: Settings, report: Report = lambda _: None) -> bool:
     """Stop everything and wait until it is gone; no socket and no pid file stays. False where nothing ran."""
     places = Places(settings.data_dir)
     if not places.run.is_dir():
         return False
-    with _alone(places, tell):
+    with _alone(places, report):
         stopped = _stop(places)
         if places.sockets.parent != places.run:  # in /tmp, where nobody would tidy up after us
             with contextlib.suppress(OSError):
@@ -157,21 +157,21 @@ def status(settings: Settings, programs: tuple[Program, ...] = PROGRAMS) -> Inst
             states = supervisor.states(places)
     by_themselves = not runs and all(_elsewhere(program, settings) for program in programs if not program.after_schema)
     instance = recalled(places)
-    told = []
+    statuses = []
     for program in programs:
         if by_themselves or _elsewhere(program, settings):
-            told.append(ProgramStatus(program.name, "ELSEWHERE"))
+            statuses.append(ProgramStatus(program.name, "ELSEWHERE"))
             continue
         state = states.get(program.name)
         process = Process.of(state.pid) if state is not None and state.pid else None
         if state is None or process is None:
-            told.append(ProgramStatus(program.name, state.state if state else "STOPPED"))
+            statuses.append(ProgramStatus(program.name, state.state if state else "STOPPED"))
             continue
         name = "RUNNING" if program.ready(instance, process) else "STARTING"
-        told.append(ProgramStatus(program.name, name, process.pid, process.age(), memory(process)))
+        statuses.append(ProgramStatus(program.name, name, process.pid, process.age(), memory(process)))
     lost = refusals(places.spool)
     return InstanceStatus(
-        places, runs, told, read_endpoints(places), set_aside(places), refused=lost.deliveries if lost else 0
+        places, runs, statuses, read_endpoints(places), set_aside(places), refused=lost.deliveries if lost else 0
     )
 
 
@@ -210,50 +210,50 @@ def _taken_by_another(instance: Instance, name: str) -> bool:
     return not port_is_free(instance.ports[name]) and (recorded is None or not recorded.lives())
 
 
-def _converge(instance: Instance, wanted: tuple[Program, ...], settings: Settings, tell: Tell) -> bool:
+def _converge(instance: Instance, wanted: tuple[Program, ...], settings: Settings, report: Report) -> bool:
     """Start what an earlier `up` did not, or what gave up since."""
     states = supervisor.states(instance.places)
     asleep = [program for program in wanted if states[program.name].state not in ("RUNNING", "STARTING")]
     if not asleep and all(_is_ready(program, instance, states[program.name]) for program in wanted):
         return False
     for program in asleep:
-        tell(f"starting {program.name}")
-    _start_programs(instance, wanted, settings, tell)
+        report(f"starting {program.name}")
+    _start_programs(instance, wanted, settings, report)
     return True
 
 
-def _start(instance: Instance, wanted: tuple[Program, ...], settings: Settings, tell: Tell) -> None:
-    tell(f"starting {', '.join(program.name for program in wanted)} in {instance.places.data}")
+def _start(instance: Instance, wanted: tuple[Program, ...], settings: Settings, report: Report) -> None:
+    report(f"starting {', '.join(program.name for program in wanted)} in {instance.places.data}")
     supervisor.start(instance.places, supervisor.configuration(instance, wanted))
     try:
-        _start_programs(instance, wanted, settings, tell)
+        _start_programs(instance, wanted, settings, report)
     except ProgramFailed as failure:
         if not any(program.after_schema for program in wanted if program.name == failure.name):
             _stop(instance.places)  # without its servers nothing of memctl can serve
         raise
 
 
-def _start_programs(instance: Instance, wanted: tuple[Program, ...], settings: Settings, tell: Tell) -> None:
+def _start_programs(instance: Instance, wanted: tuple[Program, ...], settings: Settings, report: Report) -> None:
     first = [program for program in wanted if not program.after_schema]
     then = [program for program in wanted if program.after_schema]
     for program in first:
         supervisor.start_program(instance.places, program.name)
     migrate = _migrations()  # imports that take as long as the servers take to start
-    _await(first, instance, tell)
+    _await(first, instance, report)
     endpoints: Endpoints = {}
     for program in wanted:
         endpoints |= program.endpoints(instance)
     write_endpoints(instance.places, endpoints)
     url = endpoints.get("database_url") or settings.require("database_url")
     if "database_url" in endpoints:  # another's database is theirs to back up
-        _keep_what_was(settings, url, tell)
+        _keep_what_was(settings, url, report)
     migrate(url)
     for program in then:
         supervisor.start_program(instance.places, program.name)
-    _await(then, instance, tell)
+    _await(then, instance, report)
 
 
-def _keep_what_was(settings: Settings, url: str, tell: Tell) -> None:
+def _keep_what_was(settings: Settings, url: str, report: Report) -> None:
     """Back a log up that an older memctl left, before it is brought forward: only that one can read it afterwards."""
     from memctl.infra.backup.copies import before_upgrade
     from memctl.infra.database import connect
@@ -261,9 +261,9 @@ def _keep_what_was(settings: Settings, url: str, tell: Tell) -> None:
     try:
         with connect(url, name="memctl backup") as connection:
             if (file := before_upgrade(settings, connection)) is not None:
-                tell(f"as it was before this upgrade: {file}")
+                report(f"as it was before this upgrade: {file}")
     except (OSError, MemctlError) as problem:
-        tell(f"no backup was made before this upgrade: {problem}")
+        report(f"no backup was made before this upgrade: {problem}")
 
 
 def _migrations() -> Callable[[str], object]:
@@ -295,7 +295,7 @@ class _Wait:
         return time.monotonic() - self._began
 
 
-def _await(programs: list[Program], instance: Instance, tell: Tell) -> None:
+def _await(programs: list[Program], instance: Instance, report: Report) -> None:
     """Wait until each is ready, and say now and then for which. Raises ProgramFailed."""
     waits = {program.name: _Wait() for program in programs}
     said_at = time.monotonic()
@@ -320,7 +320,7 @@ def _await(programs: list[Program], instance: Instance, tell: Tell) -> None:
                 raise ProgramFailed(name, f"{state.state}\n{said}".strip(), _advice(instance, name))
         if waiting and time.monotonic() > said_at + _SAY_EVERY:
             said_at = time.monotonic()
-            tell("waiting for " + ", ".join(f"{name} ({waits[name].seconds:.0f} s)" for name in waiting))
+            report("waiting for " + ", ".join(f"{name} ({waits[name].seconds:.0f} s)" for name in waiting))
         time.sleep(LOOK_AGAIN)
 
 
@@ -367,20 +367,20 @@ def _stop(places: Places) -> bool:
 
 
 @contextlib.contextmanager
-def _alone(places: Places, tell: Tell, patience: float = 120.0) -> Iterator[None]:
+def _alone(places: Places, report: Report, patience: float = 120.0) -> Iterator[None]:
     """One `up` or `down` at a time in one data directory. The lock ends with its holder, however that ends."""
     handle = os.open(places.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         deadline = time.monotonic() + patience
-        told = False
+        reported = False
         while True:
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 break
             except BlockingIOError:
-                if not told:
-                    tell("another memctl up or down is at work: waiting for it")
-                    told = True
+                if not reported:
+                    report("another memctl up or down is at work: waiting for it")
+                    reported = True
                 if time.monotonic() > deadline:
                     raise Busy(str(places.data)) from None
                 time.sleep(LOOK_AGAIN)

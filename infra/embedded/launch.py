@@ -21,8 +21,8 @@ from typing import NoReturn
 from memctl.infra.process import Process
 
 PARENT = "MEMCTL_PARENT_PID"
-"""Environment variable in which a parent tells its children who it is: without it, a child whose parent died before
-the child asked to be told could not know."""
+"""Environment variable in which a parent names itself to its children. Without it, a child could not know that its
+parent died before the child asked for a signal."""
 
 _CLONE_NEWUSER = 0x10000000
 _PR_SET_PDEATHSIG, _PR_SET_KEEPCAPS, _PR_CAP_AMBIENT, _PR_CAP_AMBIENT_RAISE = 1, 8, 47, 2
@@ -47,7 +47,7 @@ def become(argv: list[str], *, record: Path | None = None, dies: signal.Signals 
 def die_with_parent(by: signal.Signals, parent: int) -> None:
     """Get the signal `by` when `parent` ends. The kernel forgets this when the user changes: call it last."""
     _prctl(_PR_SET_PDEATHSIG, by)
-    if os.getppid() != parent:  # it ended before the kernel knew that we want to be told
+    if os.getppid() != parent:  # it ended before the kernel knew that we want the signal
         sys.exit(f"the parent process {parent} is gone")
 
 

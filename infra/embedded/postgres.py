@@ -103,7 +103,7 @@ def after_damage(folder: Path) -> str:
         f"first keep a copy of {folder}. Then either put a copy of yours in its place; or run `memctl restore"
         " --set-aside`, which puts it aside and restores the newest backup; or, where there is none, run `memctl down`,"
         f" rename {folder}, run `memctl up`. Either way `memctl ingest` reads the transcripts that are still on disk"
-        " (what only hooks and commands told since the backup is then in what was put aside alone)"
+        " (what only hooks and commands delivered since the backup is then only in what was put aside)"
     )
 
 

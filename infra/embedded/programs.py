@@ -24,7 +24,7 @@ from memctl.infra.process import Process
 
 @dataclass(frozen=True)
 class Instance:
-    """What programs are told: places, tokens that stay from one `up` to the next, and a loopback port by program."""
+    """What programs are given: places, tokens that stay from one `up` to the next, and a loopback port by program."""
 
     places: Places
     tokens: dict[str, str] = field(repr=False)

@@ -68,7 +68,7 @@ def finish_scrub(places: Places) -> bool:
         copied.rename(places.postgres)
         sync_folder(places.data)
     if found:
-        # The vectors are written anew from what is wanted and from the cache; the queue holds nothing but wake-ups.
+        # The vectors are written again from what is wanted and from the cache; the queue holds nothing but wake-ups.
         for folder in (places.vectors, places.valkey, old):
             shutil.rmtree(folder, ignore_errors=True)
         for file in places.log.glob("*.log*"):
@@ -95,11 +95,11 @@ def _pipe(first: list[str], second: list[str]) -> None:
     ):
         assert dump.stdout is not None
         dump.stdout.close()
-        _, told = restore.communicate()
+        _, restore_said = restore.communicate()
         assert dump.stderr is not None
         said = dump.stderr.read()
     if dump.returncode or restore.returncode:
-        raise NotCopied(why=" ".join((said + told).decode("utf-8", "replace").split())[:500])
+        raise NotCopied(why=" ".join((said + restore_said).decode("utf-8", "replace").split())[:500])
 
 
 def leftovers(folder: Path) -> list[Path]:

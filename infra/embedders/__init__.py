@@ -1,6 +1,7 @@
 """Embedders: text in, unit vectors out. Which one is used is a setting; `none` leaves search to words alone.
 
-What makes vectors is told by a recipe, which is kept beside them; by its name they are cached, and told from others'.
+A recipe describes what makes the vectors, and is kept beside them. Vectors are cached under the recipe's name, which
+also sets them apart from those of other recipes.
 """
 
 from __future__ import annotations

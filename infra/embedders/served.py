@@ -48,8 +48,8 @@ LONGEST_ANSWER = 64 << 20
 _CONTENT = (400, 413, 422)
 """Statuses by which a server may mean these very texts."""
 
-_UNTOLD = (408, *range(500, 600))
-"""Statuses after which the server may have counted the request; of 503 it says that it did not begin."""
+_MAYBE_COUNTED = (408, *range(500, 600))
+"""Statuses after which the server may have counted the request. A 503 says that the server did not begin it."""
 
 
 def address_of(recipe: Recipe) -> str:
@@ -171,7 +171,7 @@ class OpenAi:
                 raise _Again(name=self.name, why=f"its server hung up ({type(problem).__name__})") from problem
             if answer.status_code == 200:
                 line.counted(_tokens(bytes(said)))
-            elif answer.status_code not in _UNTOLD or answer.status_code == 503:
+            elif answer.status_code not in _MAYBE_COUNTED or answer.status_code == 503:
                 line.free(f"HTTP {answer.status_code}")
             else:
                 line.why = f"HTTP {answer.status_code}"

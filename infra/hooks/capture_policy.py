@@ -52,7 +52,7 @@ Spans = list[tuple[int, int]]
 class OffUnreadable(MemctlError):
     """{path} cannot be read: {why}"""
 
-    hint = "mend it or delete it; until then nothing is kept and nothing is told"
+    hint = "mend it or delete it; until then nothing is kept and nothing is recalled"
 
 
 class Past(msgspec.Struct, frozen=True):
@@ -66,7 +66,7 @@ class Past(msgspec.Struct, frozen=True):
 
 class Off(msgspec.Struct, frozen=True):
     """What is off. `sessions` by id, `projects` by absolute path, with all that lies below it. `past`: when saving was
-    off before, the latest last, for transcripts tell of that later."""
+    off before, the latest last, because transcripts of those times are read later."""
 
     everywhere: frozenset[What] = frozenset()
     sessions: dict[str, frozenset[What]] = {}
@@ -236,7 +236,7 @@ def _project_off(file: Path) -> frozenset[str]:
         if not stat.S_ISREG(found.st_mode) or found.st_size > LONGEST_PROJECT_FILE:
             return frozenset()
         said: dict[str, Any] = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):  # that it cannot be read is told to whoever runs memctl there
+    except (OSError, ValueError, RecursionError):  # whoever runs memctl there is shown that it cannot be read
         return frozenset()
     return frozenset(what for what in BOTH if said.get(what) is False)
 

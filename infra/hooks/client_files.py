@@ -1,6 +1,6 @@
 """Other programs' settings files: changed whole or not at all, and given back as they were.
 
-What memctl puts into a file is taken out again before it is put in anew, so doing it twice changes nothing; and where
+What memctl puts into a file is taken out before it is put in once more, so doing it twice changes nothing. Where
 nothing else changed since memctl came, taking it out gives the file back to the byte.
 """
 

@@ -26,7 +26,7 @@ from memctl.infra.hooks.client_files import (
 )
 
 TIMEOUT_S = 10
-"""What a client is told to wait at most; the hook gives up long before (`memctl.infra.hook`)."""
+"""The longest that a client is asked to wait. The hook gives up long before (`memctl.infra.hook`)."""
 
 NAME = "memctl"
 """Of the MCP server, in every client."""
@@ -46,7 +46,7 @@ class Client(NamedTuple):
     title: str
     events: tuple[str, ...]
     asking: frozenset[str]
-    """Those of them at which memory may have something to tell."""
+    """Those of them at which memory may have something to inject."""
     files: Callable[[Client, Path | None, bool], list[Change]]
     """The changes that put memctl in (True) or take it out, given a data directory that is not the usual one."""
     hooks_file: Callable[[], Path]
@@ -365,7 +365,7 @@ CLIENTS = {
             lambda: _home("CODEX_HOME", "~/.codex") / "hooks.json",
             note="Codex asks you to review and trust new hooks before it runs them (`/hooks`).",
         ),
-        # Its tools' uses are in the transcript that these hooks name, under ids that its hooks for tools do not tell;
+        # Its tools' uses are in the transcript that these hooks name, under ids that its hooks for tools do not give;
         # its PreCompress runs before every request to its model.
         Client(
             "gemini-cli",

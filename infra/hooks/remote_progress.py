@@ -23,7 +23,7 @@ State = Literal["forwarding", "waiting", "refused", "outdated"]
 """It goes on; the API does not answer; it refuses the key; it is of another version. Only the first two mend
 themselves."""
 
-TOLD_EVERY_S = 1.0
+WRITE_EVERY_S = 1.0
 """Least time between two counts that are written; another state is written at once."""
 
 _FILE, _RECORD = "relay.json", "relay.process"
@@ -79,10 +79,10 @@ class Notes:
         with self._lock:
             return self._now(state, why)
 
-    def tell(self) -> None:
+    def write_if_due(self) -> None:
         """Write what has changed, if it is time."""
         with self._lock:
-            if self.standing != self._written and time.monotonic() - self._written_at > TOLD_EVERY_S:
+            if self.standing != self._written and time.monotonic() - self._written_at > WRITE_EVERY_S:
                 self._write()
 
     def _now(self, state: State, why: str) -> bool:
@@ -134,13 +134,13 @@ class Checkpoints:
 
     @property
     def log(self) -> str:
-        """Which log the API told last that it keeps; "" before the first time."""
+        """The log that the API last said it keeps; "" before the first time."""
         with self._lock:
             return self._log()
 
     def keeps(self, log: str) -> bool:
         """The API keeps this log. Whether it kept another before: then every file is to be read from its beginning,
-        since this one may lack what that one was told."""
+        since this one may lack what that one was sent."""
         with self._lock, self._connection as connection:
             before = self._log()
             if log == before:
@@ -148,16 +148,16 @@ class Checkpoints:
             connection.execute("DELETE FROM log")
             connection.execute("INSERT INTO log VALUES (?)", [log])
             if before:
-                self._begin_anew()
+                self._start_over()
             return bool(before)
 
     def goes_by(self, key: str) -> bool:
-        """The API is asked with this key (what tells it from others). Whether it refused lines that came with another:
-        then every file is to be read from its beginning."""
+        """The API is asked with this key (what sets it apart from others). Returns whether it refused lines that came
+        with another: then every file is to be read from its beginning."""
         with self._lock, self._connection as connection:
             others = connection.execute("DELETE FROM refused WHERE key <> ?", [key]).rowcount > 0
             if others:
-                self._begin_anew()
+                self._start_over()
             return others
 
     def refused(self, key: str) -> None:
@@ -180,7 +180,7 @@ class Checkpoints:
                 [(name_of(path), at.offset, at.lines, at.digest) for path, at in reached.items()],
             )
 
-    def _begin_anew(self) -> None:
+    def _start_over(self) -> None:
         at = [START.offset, START.lines, START.digest]
         self._connection.execute('UPDATE checkpoints SET "offset" = ?, lines = ?, digest = ?', at)
 

@@ -1,7 +1,7 @@
 """What a legacy row claims, as events: statements with their store as origin, and what code-memory's hooks saw.
 
 Nothing is concluded: a field without a place in memctl's events stays out, a figure without one goes into words.
-A row's key is its table, its id and its times, so importing twice adds nothing, and a row that changed is said anew.
+A row's key is its table, its id and its times, so importing twice adds nothing, and a row that changed is stated again.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _KINDS = get_args(InsightKind)
 
 
 def table_of(row: dict[str, Any], name: str) -> str:
-    """The table that a row is of: by its own fields where they tell, else by the name of what holds it."""
+    """The table that a row is of: by its own fields where they show it, else by the name of what holds it."""
     if _first(row, "event_type", "eventType") in _SAID:
         return "events"
     if _first(row, "insight_type", "insightType"):
@@ -169,14 +169,14 @@ def _profile(table: str, row: dict[str, Any], number: int) -> Made:
 
 
 def _figures(row: dict[str, Any]) -> str:
-    """What a profile tells beside, in words."""
-    told = [string(_first(row, "personality_notes", "notes"))[:1000]]
+    """What else a profile says, in words."""
+    words = [string(_first(row, "personality_notes", "notes"))[:1000]]
     if met := count(row.get("interaction_count")):
-        told.append(f"{met} interactions")
+        words.append(f"{met} interactions")
     feeling = string(row.get("sentiment"))
     if feeling and feeling != "neutral" and row.get("sentiment_score") is None:
-        told.append(f"sentiment: {feeling[:40]}")
-    return "; ".join(filter(None, told))
+        words.append(f"sentiment: {feeling[:40]}")
+    return "; ".join(filter(None, words))
 
 
 def _felt(table: str, row: dict[str, Any]) -> SentimentNoted | None:

@@ -29,7 +29,7 @@ _SPENT = """
 class OverBudget(MemctlError):
     """The {limit} for language models is used up: {spent} of {allowed}."""
 
-    hint = "it begins anew by itself; `memctl costs` shows what it went into, `llm` in the configuration sets it"
+    hint = "it starts over by itself; `memctl costs` shows what it went into, `llm` in the configuration sets it"
     limit: str
     spent: str
     allowed: str

@@ -21,7 +21,7 @@ your answer.
 
 
 class Prompt(msgspec.Struct, frozen=True):
-    """What a model is told to do. `name` holds the version: `judge@1`."""
+    """What a model is asked to do. `name` holds the version: `judge@1`."""
 
     name: str
     instructions: str
@@ -29,7 +29,7 @@ class Prompt(msgspec.Struct, frozen=True):
 
 @cache
 def prompt(name: str) -> Prompt:
-    """The prompt of that name. Raises: FileNotFoundError, ValueError where its file tells no version."""
+    """The prompt of that name. Raises: FileNotFoundError, ValueError where its file states no version."""
     text = resources.files("memctl.infra.llm").joinpath("texts", f"{name}.md").read_text("utf-8")
     version = _VERSION.match(text)
     if version is None:

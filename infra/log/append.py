@@ -59,20 +59,20 @@ _SALT = 16
 class Appended(msgspec.Struct, frozen=True):
     """Where an event stands in the log: its position, and whether this append put it there.
 
-    A `duplicate` was there already; a `variant` is another telling under a key that was there (another payload, time or
-    place, or by somebody else or in another stream), kept beside it. What is
-    `forgotten` was erased, and stands there empty, or lies under a tombstone, and has no position (0): it is not kept.
+    A `duplicate` was there already. A `variant` is another version under a key that was there (another payload, time or
+    place, or by somebody else or in another stream), and is kept beside it. What is `forgotten` was erased and stands
+    there empty, or lies under a tombstone and has no position (0): it is not kept.
     """
 
     position: Position
     status: Status
 
 
-_NOT_TOLD = Appended(Position(0), "forgotten")
+_NOT_KEPT = Appended(Position(0), "forgotten")
 
 _CITED = "cited"
-"""`stream` of the tombstones of what rested on what was forgotten. They keep out what cites it, and not other tellings
-under its key: these may rest on something else, and the order of arrival would decide whether one stands."""
+"""`stream` of the tombstones of what rested on what was forgotten. They keep out what cites it. They do not keep out
+other versions under its key: these may rest on something else, and the order of arrival would decide which stand."""
 
 
 def append(
@@ -97,9 +97,9 @@ def _append_citing(
 ) -> list[Appended]:
     """Append events that name what they rest on, without those that rest on what was forgotten."""
     resting = _resting_on_what_is_gone(connection, space_id, events)
-    told = [event for n, event in enumerate(events) if n not in resting]
-    rest = iter(_append(connection, space_id, told, again, alone=False) if told else ())
-    return [_NOT_TOLD if n in resting else next(rest) for n in range(len(events))]
+    kept = [event for n, event in enumerate(events) if n not in resting]
+    rest = iter(_append(connection, space_id, kept, again, alone=False) if kept else ())
+    return [_NOT_KEPT if n in resting else next(rest) for n in range(len(events))]
 
 
 def _append(
@@ -110,20 +110,20 @@ def _append(
         values = [None if column[0] is None else Packed(column[0]) for column in columns]
         found = connection.execute(_CALL_ONE, [space_id, *values], binary=True, prepare=True).fetchone()
         assert found is not None
-        if found[0] == _NOT_TOLD.position:
-            return [_NOT_TOLD]
+        if found[0] == _NOT_KEPT.position:
+            return [_NOT_KEPT]
         if found[0] is not None:
             return [Appended(Position(found[0]), "new")]
     with connection.transaction() if alone else contextlib.nullcontext():
         positions, statuses = _put(connection, space_id, columns)
         if _FORGOTTEN in statuses:
-            told = [event for event, status in zip(events, statuses, strict=True) if status != _FORGOTTEN]
-            rest = iter(_append(connection, space_id, told, again, alone=False) if told else ())
-            return [_NOT_TOLD if status == _FORGOTTEN else next(rest) for status in statuses]
+            kept = [event for event, status in zip(events, statuses, strict=True) if status != _FORGOTTEN]
+            rest = iter(_append(connection, space_id, kept, again, alone=False) if kept else ())
+            return [_NOT_KEPT if status == _FORGOTTEN else next(rest) for status in statuses]
         appended = [Appended(Position(at), _STATUS[s]) for at, s in zip(positions, statuses, strict=True)]
         others = [n for n, status in enumerate(statuses) if status == _OTHER]
         if others and again is not None:
-            others = _told_otherwise(connection, space_id, events, columns, others, again)
+            others = _really_different(connection, space_id, events, columns, others, again)
             appended = [_as_duplicate(a) if a.status == "variant" else a for a in appended]
         for of_whom in (False, True):
             if not others:
@@ -189,7 +189,7 @@ def _as_duplicate(appended: Appended) -> Appended:
     return Appended(appended.position, "duplicate")
 
 
-def _told_otherwise(
+def _really_different(
     connection: Connection,
     space_id: int,
     events: Sequence[NewEvent],
@@ -215,7 +215,7 @@ def _told_otherwise(
 
 
 def _envelope(event: Event | NewEvent) -> tuple[object, ...]:
-    """What is told beside the words and the place, which rules of redaction may have changed."""
+    """What an event says beside its words and its place, which rules of redaction may have changed."""
     return (
         type(event.payload), event.occurred_at, event.actor, event.stream, event.session_id, event.sources,
     )  # fmt: skip
@@ -287,7 +287,7 @@ def _columns(space_id: int, events: Sequence[NewEvent]) -> list[_Column]:
 def _variants(
     space_id: int, events: Sequence[NewEvent], columns: Sequence[_Column], which: Sequence[int], *, of_whom: bool
 ) -> list[_Column]:
-    """The columns of events whose key is taken by another telling, under an id that their own content gives them.
+    """The columns of events whose key is taken by another version, under an id that their own content gives them.
 
     `of_whom`: that id is taken too, by the same words of somebody else or in another stream, and these count as well.
     """
@@ -296,10 +296,10 @@ def _variants(
     variants[_VARIANTS_OF] = list(ids)
     for i, n in enumerate(which):
         e = events[n]
-        told = f"{e.type}\0{e.occurred_at}\0{e.location}\0"
+        content = f"{e.type}\0{e.occurred_at}\0{e.location}\0"
         if of_whom:
-            told += "\0".join((e.actor, e.stream, e.session_id, *map(str, e.sources))) + "\0"
-        digest = hashlib.sha256(told.encode("utf-8", "surrogatepass") + encode_payload(e)).hexdigest()
+            content += "\0".join((e.actor, e.stream, e.session_id, *map(str, e.sources))) + "\0"
+        digest = hashlib.sha256(content.encode("utf-8", "surrogatepass") + encode_payload(e)).hexdigest()
         ids[i] = own = derived_bytes(f"{space_id}:{e.dedupe_key}#{digest}")
         keys[i] = f"{e.dedupe_key}#{UUID(bytes=own)}".encode()
     return variants

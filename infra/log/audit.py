@@ -58,7 +58,7 @@ _TRIGGERS = {
 T = TypeVar("T")
 
 Progress = Callable[[int, int], None]
-"""Told how many positions are done, and how many there are."""
+"""Called with how many positions are done, and how many there are."""
 
 
 class Found(Generic[T]):

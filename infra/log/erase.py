@@ -43,8 +43,8 @@ _FIND = """SELECT DISTINCT coalesce(variant_of, event_id) FROM memctl.events
 
 
 class SoFar(msgspec.Struct, frozen=True):
-    """Ids of what was gone, or told otherwise, when a forgetting was left off: who spoke of it meanwhile named those.
-    Once a receipt is finished, it holds none."""
+    """Ids of things that were gone, and of memories that stood otherwise, when a forgetting was left off. Statements
+    recorded meanwhile may name them. Once a receipt is finished, it holds none."""
 
     dropped: tuple[str, ...] = ()
     retold: tuple[str, ...] = ()
@@ -94,13 +94,13 @@ def to_come(connection: Connection, receipt: UUID, ids: Iterable[UUID]) -> None:
     connection.execute(_MORE, [list(ids), receipt])
 
 
-def note(connection: Connection, receipt: UUID, dropped: Sequence[str], retold: Sequence[str]) -> None:
-    """Note what is gone, or told otherwise, under a receipt that is not finished, in the caller's transaction."""
+def note(connection: Connection, receipt: UUID, dropped: Sequence[str], changed: Sequence[str]) -> None:
+    """Note what is gone, and which memories changed, under an unfinished receipt, in the caller's transaction."""
     connection.execute(
         "UPDATE memctl.receipts SET outcome = jsonb_build_object("
         " 'dropped', coalesce(outcome->'dropped', '[]') || to_jsonb(%s::text[]),"
         " 'retold', coalesce(outcome->'retold', '[]') || to_jsonb(%s::text[])) WHERE receipt = %s",
-        [list(dropped), list(retold), receipt],
+        [list(dropped), list(changed), receipt],
     )
 
 
@@ -207,7 +207,7 @@ def settled(connection: Connection, patience_s: float = 90.0) -> bool:
 
 
 def has_tombstones(connection: Connection, space_id: int) -> bool:
-    """Whether anything was ever forgotten in the space that is kept from being told again."""
+    """Whether the space has tombstones: something was forgotten in it, and must not be recorded again."""
     row = connection.execute("SELECT has_tombstones FROM memctl.spaces WHERE space_id = %s", [space_id]).fetchone()
     return bool(row and row[0])
 
@@ -229,15 +229,15 @@ _UNPLACED = """(location = '' AND type = ANY(%(observed)s) AND coalesce(
      AND l.location <> '' AND l.position < events.position ORDER BY l.position DESC LIMIT 1),
     (SELECT l.location FROM memctl.events l WHERE l.space_id = events.space_id AND l.stream = events.stream
      AND l.location <> '' AND l.position > events.position ORDER BY l.position LIMIT 1)) = ANY(%(held)s))"""
-"""What was observed in a session and tells no place (a title, a prompt that waits) is of the place told last before it,
-else of the first one told."""
+"""An observation in a session may name no place (a title, a prompt that waits). It belongs to the place named last
+before it in its stream, else to the first one named there."""
 
 
 _BEFORE = """(occurred_at < %(until)s AND (occurred_at > timestamptz 'epoch' OR coalesce(
     (SELECT min(l.occurred_at) FROM memctl.events l WHERE l.space_id = events.space_id AND l.stream = events.stream
      AND starts_with(events.stream, 'session/') AND l.occurred_at > timestamptz 'epoch'), recorded_at) < %(until)s))"""
-"""What bears no time (a title, all that some clients write) happened when its session began, else by the time that it
-was told. (A stream of another kind, as of what was imported, holds much that has nothing to do with each other.)"""
+"""What bears no time (a title, all that some clients write) counts as of the moment when its session began, else as of
+the moment when it was recorded. (A stream of another kind, such as an import, holds much that is unrelated.)"""
 
 
 def found_by(connection: Connection, space_id: int, scope: Scope) -> set[UUID]:
@@ -258,15 +258,15 @@ def found_by(connection: Connection, space_id: int, scope: Scope) -> set[UUID]:
 
 
 def _places_within(connection: Connection, space_id: int, places: Sequence[str]) -> list[str]:
-    """Every place ever told that is one of these or lies inside one.
+    """Every place ever recorded that is one of these or lies inside one.
 
     Asked of the places that there are: a thousand patterns held against each of a million events take a minute.
     """
     if not places:
         return []
     wanted = frozenset(places)
-    told = connection.execute("SELECT DISTINCT location FROM memctl.events WHERE space_id = %s", [space_id])
-    return [place for (place,) in told if not wanted.isdisjoint((place, *above(place)))]
+    recorded = connection.execute("SELECT DISTINCT location FROM memctl.events WHERE space_id = %s", [space_id])
+    return [place for (place,) in recorded if not wanted.isdisjoint((place, *above(place)))]
 
 
 def holding(connection: Connection, space_id: int, text: str) -> set[UUID]:
@@ -299,7 +299,7 @@ def between(connection: Connection, space_id: int, stream: str, since: Micros, u
 def calls_between(
     connection: Connection, space_id: int, stream: str, after: Micros, before: Micros | None
 ) -> set[UUID]:
-    """The calls of tools that a stream tells after a moment, and before another one where there is one."""
+    """The calls of tools in a stream after a moment, and before another moment where there is one."""
     where = "stream = %(stream)s AND type = 'tool.called' AND occurred_at > %(after)s AND occurred_at < %(before)s"
     until = "infinity" if before is None else _moment(before)
     return _ids(connection, where, space=space_id, stream=stream, after=_moment(after), before=until)
@@ -352,30 +352,30 @@ def _citing_many(connection: Connection, space_id: int, ids: Set[UUID]) -> set[U
 
 def naming(connection: Connection, space_id: int, keys: Sequence[str]) -> set[UUID]:
     """What people and processors said about things of these ids: statements that name one in a field of its own, and
-    what tells how memories stand to each other, where one of them is named.
+    events that state how memories relate to each other, where one of them is named.
 
     What was recalled holds nothing but ids, and stays.
     """
     where = (
-        "type <> ALL(%(told)s) AND (EXISTS (SELECT FROM jsonb_each_text(payload) f WHERE f.value = ANY(%(keys)s))"
+        "type <> ALL(%(excluded)s) AND (EXISTS (SELECT FROM jsonb_each_text(payload) f WHERE f.value = ANY(%(keys)s))"
         " OR type = ANY(%(comparing)s) AND EXISTS (SELECT FROM jsonb_path_query(payload, '$.**') f"
         " WHERE jsonb_typeof(f) = 'string' AND f #>> '{}' = ANY(%(keys)s)))"
     )
     if not keys:
         return set()
-    told = [*observed(), "project.identified"]
-    return _ids(connection, where, space=space_id, told=told, comparing=comparing(), keys=list(keys))
+    excluded = [*observed(), "project.identified"]
+    return _ids(connection, where, space=space_id, excluded=excluded, comparing=comparing(), keys=list(keys))
 
 
 def reflecting(connection: Connection, space_id: int, memories: Sequence[str]) -> set[UUID]:
-    """Reflections on these memories: they quote what a memory told, which rests on more than it shows as evidence."""
+    """Reflections on these memories. They quote a memory, which rests on more than it shows as evidence."""
     where = "type = 'reflection.made' AND payload->'memories' ?| %(memories)s::text[]"
     return _ids(connection, where, space=space_id, memories=list(memories)) if memories else set()
 
 
 @cache
 def observed() -> list[str]:
-    """The types of what was observed in sessions, what agents were told among it; not of what anybody stated."""
+    """The types of events observed in sessions, recalls for agents included; not of what anybody stated."""
     return [
         *(name for name, entry in event_types().items() if issubclass(entry.payload, Observation)),
         "memory.recalled",
@@ -384,7 +384,7 @@ def observed() -> list[str]:
 
 @cache
 def comparing() -> list[str]:
-    """The types of recorded events that tell how memories stand to each other."""
+    """The types of recorded events that state how memories relate to each other."""
     return [name for name, entry in event_types().items() if issubclass(entry.payload, Consolidating)]
 
 
@@ -413,7 +413,7 @@ def empty(
 
     Those that are empty already stay so.
 
-    A variant's id and key tell what it said, so it gets others.
+    A variant's id and key are derived from what it said, so it gets others.
     """
     wanted = list(ids)
     connection.execute("SELECT set_config('memctl.receipt', %s, true)", [str(receipt)])

@@ -23,7 +23,7 @@ PATIENCE_S = 0.25
 
 
 SLOW_WRITER_S = 10.0
-"""An append takes milliseconds. A transaction that has appended and is still open after this is told in the log."""
+"""An append takes milliseconds. A transaction that has appended and is still open after this time is logged."""
 
 
 _APPENDERS = 0x6D656D63746C
@@ -75,7 +75,7 @@ def move_mark(connection: Connection, *, patience_s: float = PATIENCE_S) -> Posi
     pause = 0.0005
     while waiting:
         if time.monotonic() > deadline:
-            _tell(slow_writers(connection))
+            _log_slow_writers(slow_writers(connection))
             return Position(reached)
         time.sleep(pause)
         pause = min(pause * 2, 0.02)
@@ -88,8 +88,8 @@ def move_mark(connection: Connection, *, patience_s: float = PATIENCE_S) -> Posi
 
 
 def hold_off_appends(connection: Connection) -> None:
-    """No append is under way, and none begins, until the caller's transaction ends: who appends waits, or is told to
-    try again. Whoever holds a position already is waited for."""
+    """No append is under way, and none begins, until the caller's transaction ends. Whoever appends waits, or is
+    asked to try again. Whoever holds a position already is waited for."""
     connection.execute("SELECT pg_advisory_xact_lock(%s)", [_APPENDERS])
 
 
@@ -114,20 +114,20 @@ def slow_writers(connection: Connection, *, longer_than_s: float | None = None) 
     return [SlowWriter(*row) for row in found]
 
 
-_told: set[tuple[int, int]] = set()
-"""Writers that were told of, by pid and time held, in powers of two: each at 10 s, 20 s, 40 s, …"""
+_logged: set[tuple[int, int]] = set()
+"""Writers that were logged, by pid and by time held in powers of two: each at 10 s, 20 s, 40 s, …"""
 
 
-def _tell(writers: list[SlowWriter]) -> None:
+def _log_slow_writers(writers: list[SlowWriter]) -> None:
     current = {(writer.pid, int(writer.seconds / max(SLOW_WRITER_S, 1.0)).bit_length()): writer for writer in writers}
     for key, writer in current.items():
-        if key not in _told:
+        if key not in _logged:
             log.warning(
                 "the mark waits for a writer: %s (pid %d) is %s and has not ended its transaction for %.0f s",
                 writer.application or "a client", writer.pid, writer.state or "connected", writer.seconds,
             )  # fmt: skip
-    _told.clear()
-    _told.update(current)
+    _logged.clear()
+    _logged.update(current)
 
 
 def last_position(connection: Connection) -> Position:

@@ -20,7 +20,7 @@ def space_names(connection: Connection) -> dict[int, str]:
 
 
 def installation(connection: Connection) -> str:
-    """Eight hex digits that tell this database's memctl from others on the same Redis or Qdrant."""
+    """Eight hex digits that set this database's memctl apart from others on the same Redis or Qdrant."""
     row = connection.execute("SELECT id FROM memctl.installation").fetchone()
     assert row is not None
     return str(row[0]).replace("-", "")[:8]

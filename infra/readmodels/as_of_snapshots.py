@@ -22,7 +22,7 @@ KEPT_S = 300.0
 """A glance that nobody looked at for so long is dropped, built or not."""
 
 ENDED_S = 3600.0
-"""For so long it is told how one ended."""
+"""How long it is still reported how one ended."""
 
 MOST_WAITING, MOST_OF_ONE = 12, 3
 """Glances that wait to be built, or are being built: of all who ask, and of one."""
@@ -160,7 +160,7 @@ def drop_all(connection: Connection) -> None:
 
 
 def expired(connection: Connection, id: int, kept_s: float = KEPT_S) -> bool:
-    """Whether it was dropped, nobody looked at it for a while, or the rows of today were made anew since."""
+    """Whether it was dropped, nobody looked at it for a while, or the rows of today were rebuilt since."""
     row = connection.execute(
         "SELECT status <> 'ready' OR used_at < clock_timestamp() - make_interval(secs => %s)"
         " OR (g.stage1, g.stage2) <> (p.stage1, p.stage2)"

@@ -222,7 +222,7 @@ def read_routes(connection: Connection, generation: int, sources: Sequence[Sourc
 
 
 def routed_to(connection: Connection, generation: int, keys: Sequence[str]) -> dict[SourceKey, Route]:
-    """Every source that went to one of these `projection:key`s, in any space; of its keys only those are told."""
+    """Every source that went to one of these `projection:key`s, in any space. Of its keys only these are returned."""
     found = connection.execute(
         sql.SQL(
             "SELECT space_id, source, target, upstream, upstream_key FROM memctl.routes_g{g}"

@@ -1,8 +1,8 @@
 """Which rules this process folds by: a fingerprint of all the code that decides what a row is, as it was loaded.
 
 Files may be replaced while a process runs (`pip install -U`, an editor). What it folds by is what it loaded, so the
-files are looked at before any of them is: `memctl.infra` imports this first. Once they have changed, no fingerprint
-can be told that was not told before, and a worker ends to be started again.
+files are looked at before any of them is: `memctl.infra` imports this first. Once they have changed, no new
+fingerprint is computed: only one that was computed before is returned. A worker then ends, to be started again.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def _sources() -> dict[str, bytes]:
     """The files that decide what a row is: modules that folds import, and whatever lies beside them."""
     waiting = [file for file in _at_start if file.startswith("projections/") or not file.endswith(".py")]
     waiting += [_path(module)[len(_ROOT) + 1 :] for module in ENGINE]
-    # Which payloads there are, and what of them stage 1 leaves alone, is told where they are registered.
+    # The files that register payloads state which there are, and what of them stage 1 leaves alone.
     events = [file for file in _at_start if file.startswith("domain/") and file.endswith(".py")]
     waiting += [file for file in events if _EVENT.search(Path(_ROOT, file).read_bytes())]
     sources: dict[str, bytes] = {}

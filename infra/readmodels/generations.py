@@ -149,8 +149,8 @@ def begin_at(connection: Connection, generation: int, position: Position) -> Non
     )
 
 
-def begin_anew(connection: Connection) -> None:
-    """Every generation reads from the beginning, and nobody holds a lease, in the caller's transaction."""
+def reset_offsets(connection: Connection) -> None:
+    """Let every generation read from the beginning, with nobody holding a lease, in the caller's transaction."""
     connection.execute(
         "UPDATE memctl.offsets SET position = 0, epoch = epoch + 1, owner = NULL, lease_until = NULL,"
         " updated_at = clock_timestamp()"

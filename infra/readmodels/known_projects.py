@@ -1,4 +1,4 @@
-"""The projects that memory knows, read from the rows that tell of locations."""
+"""The projects that memory knows, read from the rows that hold locations."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def known_projects(connection: Connection, live: Live, space_id: int) -> Project
 
 
 def known_places(connection: Connection, live: Live, space_id: int) -> Known:
-    """What the live read models say of locations. Worked out anew only where they say something else than before: with
-    thousands of locations it takes half a second, and whatever names a project asks for it."""
+    """What the live read models say of locations. It is worked out again only where they say something else than
+    before: with thousands of locations that takes half a second, and whatever names a project asks for it."""
     which = (connection.info.host, connection.info.port, connection.info.dbname, live.stage2, space_id)
     with _lock:
         former = _kept.get(which)

@@ -60,7 +60,7 @@ def claim(
 ) -> Claim | None:
     """Take up a piece of work; None where it is done, given up, under way, or not to be tried again yet.
 
-    `digest` says what it is made of: once that has changed, all begins anew. Work whose processes keep ending under it
+    `digest` says what it is made of: once that has changed, all starts over. Work whose processes keep ending under it
     is given up like any other.
     """
     row = connection.execute(

@@ -2,7 +2,7 @@
 
 A task is claimed by locking its row for the transaction in which it is worked off, so a process that is killed in the
 middle leaves nothing behind and the task to the others. Tasks are unlogged, as the tables they fill are until they
-are finished: after a crash of the database both are empty, and the rebuild begins anew.
+are finished: after a crash of the database both are empty, and the rebuild starts over.
 """
 
 from __future__ import annotations

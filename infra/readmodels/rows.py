@@ -110,7 +110,7 @@ def finish_table(connection: Connection, stage: Stage, generation: int, name: st
             indexes += ["(space_id, stream)"] if stage == 1 else []
             indexes += [f"(space_id, {_expressions(p, fields)})" for fields in p.indexes]
     if durable:
-        # First, for it writes the table anew, and every index that is there.
+        # First, because it rewrites the table and every index that is there.
         connection.execute(_literal(f"ALTER TABLE {full} SET LOGGED"))
     if name != "outbox":
         key = _KEYS.get(name, "space_id, key")

@@ -1,7 +1,7 @@
 """What every event passes on its way into the log: cleaned, redacted, marked, and only then capped.
 
-A secret that capping would cut in half must not survive, hence the order. What memctl itself told is not kept again:
-that it was told is recorded by ids (`memory.recalled`), and a copy of its words would outlive what is forgotten.
+A secret that capping would cut in half must not survive, hence the order. What memctl itself injected is not kept
+again: `memory.recalled` records it by ids, and a copy of its words would outlive what is forgotten.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def _prepared(event: NewEvent, redactor: Redactor, counts: Counter[str]) -> NewE
     strings = [location, event.stream, event.session_id, event.dedupe_key, event.actor]
     odd = _collect(payload, strings)
     joined = "\n".join(strings)
-    told = False
+    injected = False
     try:
         suspect = CONTEXT_BLOCK_OPEN in joined or odd or "\0" in joined or redactor.suspects(joined.encode())
     except UnicodeEncodeError:  # a lone surrogate
@@ -97,7 +97,7 @@ def _prepared(event: NewEvent, redactor: Redactor, counts: Counter[str]) -> NewE
     if suspect:
         rewrite = _Rewrite(redactor, counts)
         payload, location = rewrite.value(payload), rewrite.text(location)
-        told = rewrite.told
+        injected = rewrite.injected
         event = _renamed(event, redactor, counts)
     if isinstance(payload, Observation):
         # What is stated of a session stands where that does, whatever a log of before calls it.
@@ -112,7 +112,7 @@ def _prepared(event: NewEvent, redactor: Redactor, counts: Counter[str]) -> NewE
             if len(name) > _SHORT_NAME and (kept := bounded_name(name)) != name:
                 changes[field] = kept
         own = _OWN_TOOL.match(getattr(payload, "tool", ""))
-        if (told or own) and not payload.injected:
+        if (injected or own) and not payload.injected:
             changes["injected"] = True
         if own and isinstance(payload, ToolOutcome) and payload.text != _CUT:
             changes |= {"text": _CUT, "length": payload.length or len(payload.text)}
@@ -190,7 +190,7 @@ class _Rewrite:
     def __init__(self, redactor: Redactor, counts: Counter[str]) -> None:
         self._redactor = redactor
         self._counts = counts
-        self.told = False
+        self.injected = False
         """Whether memctl's own words were met."""
 
     def value(self, value: Any, key: str = "", depth: int = 0) -> Any:
@@ -206,8 +206,8 @@ class _Rewrite:
             # A key spans lines: they are one text.
             lines = "\n".join(value.lines)
             redacted = self.text(lines)
-            told = Hunk(_counted(value.old_start), _counted(value.new_start), tuple(redacted.split("\n")))
-            return value if told == value else told
+            hunk = Hunk(_counted(value.old_start), _counted(value.new_start), tuple(redacted.split("\n")))
+            return value if hunk == value else hunk
         if isinstance(value, msgspec.Struct):
             most = _MOST_COUNTED if isinstance(value, Observation) else _MOST_STATED
             fields = {
@@ -219,7 +219,7 @@ class _Rewrite:
             return msgspec.structs.replace(value, **changes) if changes else value
         if isinstance(value, float) and (not depth or not math.isfinite(value)):
             return value if math.isfinite(value) else str(value)
-        # In an object a float as large comes back from Postgres as a whole number, and is told so by an export.
+        # In an object, a float as large comes back from Postgres as a whole number, and an export shows it as one.
         if isinstance(value, (int, float)) and not _SMALLEST <= value <= _LARGEST:
             return f"{value:e}" if abs(value) < 10**300 else "[… number too large …]"
         return value
@@ -228,7 +228,7 @@ class _Rewrite:
         text, private = drop_private(clean(text))
         if CONTEXT_BLOCK_OPEN in text:
             text, blocks = _without_injected(text)
-            self.told |= blocks > 0
+            self.injected |= blocks > 0
         if private:
             self._counts["private"] += private
         before, after = (f'"{key}": "', '"') if key else ("", "")

@@ -1,9 +1,9 @@
 """Aider's `.aider.chat.history.md`: markdown that grows, one file a project, many chats.
 
 A chat begins with `# aider chat started at`, a prompt's lines with `#### `, aider's own words with `> `; these lines
-end in two spaces, which tells them from headings and quotes in answers. All else is the answer. A chat has no id: it is
-named by its time and a digest of its text up to its first prompt, and its lines count from its own heading, so that
-trimmed and joined histories tell the same. Times are local, and a chat has one; they are taken for UTC.
+end in two spaces, which sets them apart from headings and quotes in answers. All else is the answer. A chat has no id:
+it is named by its time and a digest of its text up to its first prompt, and its lines count from its own heading, so
+that trimmed and joined histories give the same events. Times are local, and a chat has one; they are taken for UTC.
 
 Not kept: chats without a prompt, questions that aider asks and the announcements behind its version and model.
 `.aider.input.history` repeats the prompts and is not read.
@@ -204,7 +204,7 @@ def _said(lines: list[str], chat: _Chat, common: _Common) -> Iterator[Observatio
             }
             yield NoticeReceived(kind="tokens", data=data, block=2 * block, **common)
         elif applied := _APPLIED.fullmatch(line):
-            # No id of its own: a call is named by the place of the line that tells of it.
+            # No id of its own: a call is named by the place of the line that reports it.
             path = applied[1].strip()
             call = f"{common['line']}.{block}"
             edits = [

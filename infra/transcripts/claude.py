@@ -164,7 +164,7 @@ def _at(record: dict[str, Any], what: str, place: str) -> str:
 
 def _started(record: dict[str, Any], hook: dict[str, Any], place: str) -> list[NewEvent]:
     """A session start, known by the client's SessionStart hooks alone. Each of several hooks leaves a line with its own
-    uuid and time, so that one start may be told more than once.
+    uuid and time, so one start may be recorded more than once.
     """
     line = _Line(record, place)
     line.add(SessionStarted(source=string(hook.get("hookName")).partition(":")[2], **line.common))
@@ -223,7 +223,7 @@ class _Line:
         blocks = [mapping(block) for block in items(content)]
         images = sum(block.get("type") == "image" for block in blocks)
         results = sum(block.get("type") == "tool_result" for block in blocks)
-        # The structured result belongs to the line; with several results in it, it cannot be told whose it is.
+        # The structured result belongs to the line; with several results in it, nothing shows whose it is.
         details = record.get("toolUseResult") if results == 1 else None
         others: list[Any] = []
         for index, block in enumerate(blocks):

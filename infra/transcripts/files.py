@@ -18,7 +18,7 @@ def default_sources(home: Path | None = None, agent: str = "") -> list[Path]:
 
     `CLAUDE_CONFIG_DIR`, `CODEX_HOME`, `GEMINI_CLI_HOME` and `XDG_CONFIG_HOME` are heeded as the clients heed them.
     Clients that keep none in the user's home have none here: SpecStory and aider write into the project, OpenCode and
-    SWE-agent where they are told to.
+    SWE-agent where they are asked to.
     """
     home = home or Path.home()
     claude = [Path(part) for part in os.environ.get("CLAUDE_CONFIG_DIR", "").split(",") if part]
@@ -40,7 +40,7 @@ def discover(paths: Iterable[Path], agent: str = "", refused: Refused = lambda p
 
     A file that is named is given if it is a transcript whatever its name; in folders only files with the suffixes that
     clients use are looked at. With `agent`, only that client's. Links are followed, and loops of them end; archives are
-    not opened; what cannot be read is passed over, and `refused` is told of it.
+    not opened; what cannot be read is passed over, and `refused` is called with it.
 
     Raises: FileNotFoundError for a named path that is not there.
     """

@@ -44,10 +44,10 @@ class Format(Protocol):
 
 @runtime_checkable
 class Document(Protocol):
-    """A format whose files are one text each, mostly written anew as a whole. One instance reads one file.
+    """A format whose files are one text each, mostly rewritten as a whole. One instance reads one file.
 
     The records that it splits a text into are accounted for as lines are. A file is read whole whenever it changed:
-    what it told before is known by its keys, so these may not depend on what stands behind.
+    what it gave before is known by its keys, so these may not depend on what stands behind.
     """
 
     agent: Agent
@@ -72,7 +72,7 @@ def observed(
 ) -> NewEvent:
     """A block of a transcript line as an event, under the key that its line and block give it.
 
-    `actor` is who spoke where the kind of observation does not tell it.
+    `actor` is who spoke where the kind of observation does not say it.
     """
     return NewEvent(
         stream=session_stream(agent, session),

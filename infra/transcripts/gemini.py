@@ -33,7 +33,7 @@ _REFERENCED = "\n--- Content from referenced files ---"
 """Behind it stand the files that a prompt names by `@path`, which the client adds."""
 
 _OF_HOOKS = patterns.compile(r"\s*<hook_context>.*?</hook_context>\s*", patterns.S)
-"""What hooks had to tell, which the client lays before or behind the user's words (its own `<` and `>` escaped)."""
+"""What hooks inject: the client puts it before or behind the user's words (its own `<` and `>` escaped)."""
 
 _EXIT_CODE = patterns.compile(r"^Exit Code: (-?\d{1,10})\b", patterns.M)
 _CANCELLED = patterns.compile(r"(?:Request|Operation|Turn) (?:was )?cancel", patterns.I)
@@ -197,7 +197,7 @@ def _root_beside(path: Path | None) -> str:
 
 
 def typed(text: str) -> str:
-    """Of a prompt as the client sends it, what the user typed: not what hooks told, be it memory's own."""
+    """Of a prompt as the client sends it, what the user typed: without what hooks injected, memory's own included."""
     return _OF_HOOKS.sub("", text)
 
 

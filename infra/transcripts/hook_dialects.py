@@ -24,7 +24,7 @@ _GEMINI = {
     "BeforeAgent": "UserPromptSubmit",
     "AfterAgent": "Stop",
 }
-"""Passed over: its hooks for tools, since the transcript tells the same under ids that they do not have; and
+"""Passed over: its hooks for tools, since the transcript holds the same under ids that they do not have; and
 `PreCompress`, which it runs before every request to its model, whether anything is compressed or not (seen in 0.61).
 """
 
@@ -82,20 +82,20 @@ def answer(agent: str, payload: Mapping[str, Any], text: str) -> Payload:
 
 def _of_gemini(payload: Payload) -> Payload:
     name = string(payload.get("hook_event_name"))
-    told = {**payload, "hook_event_name": _GEMINI.get(name, name)}
+    translated = {**payload, "hook_event_name": _GEMINI.get(name, name)}
     if name == "BeforeAgent":
-        told["prompt"] = typed(string(payload.get("prompt")))
+        translated["prompt"] = typed(string(payload.get("prompt")))
     elif name == "AfterAgent":
-        told["last_assistant_message"] = payload.get("prompt_response")
+        translated["last_assistant_message"] = payload.get("prompt_response")
     elif name not in _GEMINI:
-        told["hook_event_name"] = f"gemini:{name}"
-    return told
+        translated["hook_event_name"] = f"gemini:{name}"
+    return translated
 
 
 def _of_cursor(payload: Payload) -> Payload:
     name = string(payload.get("hook_event_name"))
     roots = [root for root in items(payload.get("workspace_roots")) if isinstance(root, str)]
-    told = {
+    translated = {
         **payload,
         "hook_event_name": _CURSOR.get(name, f"cursor:{name}"),
         "session_id": payload.get("conversation_id") or payload.get("session_id"),
@@ -104,16 +104,16 @@ def _of_cursor(payload: Payload) -> Payload:
     }
     match name:
         case "sessionStart":
-            told["source"] = "startup"
+            translated["source"] = "startup"
         case "postToolUse":
-            told["tool_response"] = _tool_output(payload.get("tool_output"))
-            told["duration_ms"] = _whole(payload.get("duration"))
+            translated["tool_response"] = _tool_output(payload.get("tool_output"))
+            translated["duration_ms"] = _whole(payload.get("duration"))
         case "postToolUseFailure":
-            told["error"] = payload.get("error_message")
-            told["duration_ms"] = _whole(payload.get("duration"))
+            translated["error"] = payload.get("error_message")
+            translated["duration_ms"] = _whole(payload.get("duration"))
         case "afterAgentResponse":
-            told["last_assistant_message"] = payload.get("text")
-    return told
+            translated["last_assistant_message"] = payload.get("text")
+    return translated
 
 
 def _tool_output(output: Any) -> Any:

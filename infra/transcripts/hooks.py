@@ -249,7 +249,7 @@ def _failed(payload: dict[str, Any], common: _Common) -> ToolFailed:
 
 
 def _text(response: Any) -> str:
-    """A tool's answer as the agent saw it, as far as the structured answer tells."""
+    """A tool's answer as the agent saw it, as far as the structured answer shows it."""
     if isinstance(response, (str, list)):
         return joined(response)
     details = mapping(response)

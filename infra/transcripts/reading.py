@@ -29,7 +29,7 @@ MAX_LINE = 64 * 1024 * 1024
 _MAX_TORN = 8 * 1024 * 1024
 _MAX_RECOVERIES = 32
 _EDGE = 4096
-"""Bytes at the start of a file, and before an offset, that tell whether it is the same file still."""
+"""Bytes at the start of a file, and before an offset, that show whether it is still the same file."""
 
 _json = json.JSONDecoder()
 
@@ -116,7 +116,7 @@ class Trail:
 
 class Transcript:
     """A transcript held open. Its lines, its size and its checkpoints all speak of the bytes that are read through it,
-    also when another file takes its path meanwhile, or it is written anew in place.
+    also when another file takes its path meanwhile, or it is rewritten in place.
 
     Raises: OSError, as each of its methods does.
     """

@@ -1,4 +1,4 @@
-"""Which format a transcript is in, told by how it begins and never by its name."""
+"""Which format a transcript is in. Its beginning decides, never its name."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _ARCHIVES = (b"\xfd7zXZ\0", b"\x1f\x8b", b"BZh", b"(\xb5/\xfd", b"PK\x03\x04", b
 
 
 def is_archive(path: Path) -> bool:
-    """Whether a file is packed, so that what is in it cannot be told.
+    """Whether a file is packed, so that its content cannot be read.
 
     Raises: OSError.
     """

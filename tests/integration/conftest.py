@@ -12,7 +12,7 @@ from asked import Remembered, remembered
 from data_dirs import used
 from llm_server import Server, llm_server
 
-from memctl.api.write.event_writer import EventWriter
+from memctl.api.write.event_writer import IngestWriter
 from memctl.infra.database import Connection, connect
 from memctl.infra.llm import client
 from memctl.infra.settings import Settings, load_settings
@@ -40,8 +40,8 @@ def settings(database_url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
 
 
 @pytest.fixture
-def intake(database_url: str, tmp_path: Path) -> Iterator[EventWriter]:
-    with EventWriter(load_settings(database_url=database_url, data_dir=used(tmp_path / "data"))) as intake:
+def intake(database_url: str, tmp_path: Path) -> Iterator[IngestWriter]:
+    with IngestWriter(load_settings(database_url=database_url, data_dir=used(tmp_path / "data"))) as intake:
         yield intake
 
 

@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 from events import id_of, prompt
 from waiting import until
 
-from memctl.api.write.event_writer import EventWriter
+from memctl.api.write.event_writer import IngestWriter
 from memctl.cli.capture.ingest import wait_until_folded
 from memctl.cli.main import memctl
 from memctl.cli.operate.dlq import dlq
@@ -100,7 +100,7 @@ def test_who_waited_until_all_is_folded_is_told_what_is_not(
 ) -> None:
     def told() -> str:
         log.execute(f"DELETE FROM memctl.outbox_g{generations.live(log).stage2}")  # no vector store is there
-        with EventWriter(load_settings()) as intake:
+        with IngestWriter(load_settings()) as intake:
             wait_until_folded(intake)
         return capsys.readouterr().err
 

@@ -26,7 +26,7 @@ from memctl.api.reading.places import projects_of
 from memctl.api.reading.reader import reader_of
 from memctl.api.write import transcripts
 from memctl.api.write.door import STOP_WITHIN_S
-from memctl.api.write.event_writer import EventWriter
+from memctl.api.write.event_writer import IngestWriter
 from memctl.infra.database import DatabaseUnavailable, connect
 from memctl.infra.hook import MAX_PAYLOAD
 from memctl.infra.hooks.spool import Delivery, spool
@@ -431,10 +431,10 @@ def test_a_transcript_that_could_not_be_kept_is_read_again_though_nobody_names_i
         monkeypatch.setattr(transcripts, name, 0.01)
     attempts: list[DatabaseUnavailable | None] = [None] + 5 * [DatabaseUnavailable()]
 
-    def away_at_first(settings: Settings) -> EventWriter:
+    def away_at_first(settings: Settings) -> IngestWriter:
         if problem := attempts.pop():
             raise problem
-        return EventWriter(settings)
+        return IngestWriter(settings)
 
     reader = transcripts.TranscriptReader(settings, away_at_first)
     reader.start()
@@ -455,11 +455,11 @@ def test_of_many_transcripts_that_could_not_be_kept_one_is_tried_after_each_paus
     monkeypatch.setattr(transcripts, "AGAIN_S", 0.1)
     attempts: list[float] = []
 
-    def away_at_first(settings: Settings) -> EventWriter:
+    def away_at_first(settings: Settings) -> IngestWriter:
         attempts.append(time.monotonic())
         if len(attempts) < 4:
             raise DatabaseUnavailable
-        return EventWriter(settings)
+        return IngestWriter(settings)
 
     reader = transcripts.TranscriptReader(settings, away_at_first)
     for number in range(5):

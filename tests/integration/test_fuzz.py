@@ -25,7 +25,7 @@ from processes import memctl
 from waiting import until
 
 from memctl.api.write import exporting
-from memctl.api.write.event_writer import EventWriter
+from memctl.api.write.event_writer import IngestWriter
 from memctl.api.write.importing import account_of, stores
 from memctl.api.write.ingest import ingest
 from memctl.domain.support.errors import MemctlError
@@ -234,7 +234,7 @@ def test_no_file_makes_a_reader_fail_otherwise_than_in_words(
     folder = tmp_path / "hostile"
     (folder / ".git").mkdir(parents=True)
     refused = 0
-    with EventWriter(settings) as intake:
+    with IngestWriter(settings) as intake:
         for _ in range(COUNT // 2):
             data = mangler.bytes(mangler.rng.choice(honest), mangler.rng.choice(honest)[:5000])
             (folder / ".git" / "config").write_bytes(data)

@@ -18,7 +18,7 @@ from client_sessions import OPENCODE_MESSAGES, SAMPLES, opencode
 from histories import EXAMPLE, digests, real_sessions
 
 from memctl.api.checks.accounting import account as account_of_log
-from memctl.api.write.event_writer import EventWriter
+from memctl.api.write.event_writer import IngestWriter
 from memctl.api.write.importing import import_stores
 from memctl.api.write.ingest import Account, ingest
 from memctl.cli.capture.ingest import ingest as ingest_verb
@@ -66,19 +66,19 @@ def adds_up(account: Account) -> bool:
     return 0 <= beside_events <= len(account.bad)
 
 
-def types(intake: EventWriter) -> list[str]:
+def types(intake: IngestWriter) -> list[str]:
     return [
         e.type
         for e in read_stretch(intake.connection, Position(0), move_mark(intake.connection), limit=1_000_000).events
     ]
 
 
-def folded(intake: EventWriter, database_url: str) -> dict[str, tuple[int, str]]:
+def folded(intake: IngestWriter, database_url: str) -> dict[str, tuple[int, str]]:
     catch_up(Drainer(database_url))
     return digests(intake.connection)
 
 
-def test_every_line_is_accounted_for(intake: EventWriter, sessions: Path) -> None:
+def test_every_line_is_accounted_for(intake: IngestWriter, sessions: Path) -> None:
     account = ingest(intake, [sessions])
     assert account.files == 1
     assert account.lines == len(EXAMPLE.read_text().splitlines())
@@ -87,7 +87,7 @@ def test_every_line_is_accounted_for(intake: EventWriter, sessions: Path) -> Non
     assert account.new == sum(account.types.values()) == len(types(intake))
 
 
-def test_reading_again_adds_nothing(intake: EventWriter, sessions: Path) -> None:
+def test_reading_again_adds_nothing(intake: IngestWriter, sessions: Path) -> None:
     first = ingest(intake, [sessions])
     second = ingest(intake, [sessions])
     assert (second.new, second.lines, second.unchanged) == (0, 0, 1)
@@ -95,13 +95,13 @@ def test_reading_again_adds_nothing(intake: EventWriter, sessions: Path) -> None
     assert (whole.new, whole.duplicate, whole.variant) == (0, first.new, 0)
 
 
-def test_the_same_session_under_another_name_adds_nothing(intake: EventWriter, sessions: Path) -> None:
+def test_the_same_session_under_another_name_adds_nothing(intake: IngestWriter, sessions: Path) -> None:
     first = ingest(intake, [sessions])
     (sessions / "two.jsonl").write_bytes(EXAMPLE.read_bytes())
     assert ingest(intake, [sessions]).duplicate == first.new
 
 
-def test_a_file_that_grows_is_read_on_from_where_it_was_left(intake: EventWriter, sessions: Path) -> None:
+def test_a_file_that_grows_is_read_on_from_where_it_was_left(intake: IngestWriter, sessions: Path) -> None:
     whole = EXAMPLE.read_bytes()
     file = sessions / "one.jsonl"
     lines = events = 0
@@ -115,7 +115,7 @@ def test_a_file_that_grows_is_read_on_from_where_it_was_left(intake: EventWriter
     assert ingest(intake, [file], again=True).duplicate == events
 
 
-def test_a_last_line_without_its_newline_is_kept_and_not_doubled(intake: EventWriter, sessions: Path) -> None:
+def test_a_last_line_without_its_newline_is_kept_and_not_doubled(intake: IngestWriter, sessions: Path) -> None:
     file = sessions / "one.jsonl"
     whole = EXAMPLE.read_bytes()
     file.write_bytes(whole.rstrip(b"\n"))
@@ -126,7 +126,7 @@ def test_a_last_line_without_its_newline_is_kept_and_not_doubled(intake: EventWr
     assert first.new == ingest(intake, [file], again=True).duplicate
 
 
-def test_a_file_rewritten_in_place_is_read_from_its_start(intake: EventWriter, sessions: Path) -> None:
+def test_a_file_rewritten_in_place_is_read_from_its_start(intake: IngestWriter, sessions: Path) -> None:
     ingest(intake, [sessions])
     changed = EXAMPLE.read_text().replace("Invoice totals", "Invoice sums")
     (sessions / "one.jsonl").write_text(changed)
@@ -135,7 +135,7 @@ def test_a_file_rewritten_in_place_is_read_from_its_start(intake: EventWriter, s
     assert account.lines == len(changed.splitlines())
 
 
-def test_what_cannot_be_read_is_named_with_file_line_and_reason(intake: EventWriter, sessions: Path) -> None:
+def test_what_cannot_be_read_is_named_with_file_line_and_reason(intake: IngestWriter, sessions: Path) -> None:
     file = sessions / "one.jsonl"
     good = EXAMPLE.read_text().splitlines()
     file.write_text("\n".join([good[0], "{not json", "", good[1], "[1, 2]", "\x00\x01", good[2]]) + "\n")
@@ -193,7 +193,7 @@ def test_what_is_no_transcript_is_named_and_what_is_one_is_read_beside_it(
     assert move_mark(log) > 0
 
 
-def test_a_line_of_two_objects_run_together_gives_both(intake: EventWriter, sessions: Path) -> None:
+def test_a_line_of_two_objects_run_together_gives_both(intake: IngestWriter, sessions: Path) -> None:
     file = sessions / "one.jsonl"
     good = EXAMPLE.read_text().splitlines()
     file.write_text("\n".join([good[0], good[1] + good[2], good[3]]) + "\n")
@@ -202,7 +202,7 @@ def test_a_line_of_two_objects_run_together_gives_both(intake: EventWriter, sess
     assert account.lines == 3
 
 
-def test_secrets_and_private_parts_never_reach_the_log(intake: EventWriter, sessions: Path) -> None:
+def test_secrets_and_private_parts_never_reach_the_log(intake: IngestWriter, sessions: Path) -> None:
     key = "AKIA" + "QYLPMN5HHHFPZAM2"
     line = json.loads(EXAMPLE.read_text().splitlines()[0])
     line["message"]["content"] = f"use {key} for the bucket <private>my diary</private> please"
@@ -216,7 +216,7 @@ def test_secrets_and_private_parts_never_reach_the_log(intake: EventWriter, sess
 
 
 def test_stopping_in_the_middle_loses_nothing(
-    intake: EventWriter, sessions: Path, monkeypatch: pytest.MonkeyPatch
+    intake: IngestWriter, sessions: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("memctl.api.write.ingest.BATCH", 5)
     read = 0
@@ -235,7 +235,7 @@ def test_stopping_in_the_middle_loses_nothing(
     assert account.duplicate == len(types(intake))
 
 
-def test_stopping_keeps_what_was_read_whole_and_goes_on_there(intake: EventWriter, sessions: Path) -> None:
+def test_stopping_keeps_what_was_read_whole_and_goes_on_there(intake: IngestWriter, sessions: Path) -> None:
     read = 0
 
     def stop_soon(path: Path, size: int) -> None:
@@ -254,7 +254,7 @@ def test_stopping_keeps_what_was_read_whole_and_goes_on_there(intake: EventWrite
 
 
 def test_a_file_that_takes_the_place_of_one_being_read_is_read_from_its_start(
-    intake: EventWriter, sessions: Path, tmp_path: Path
+    intake: IngestWriter, sessions: Path, tmp_path: Path
 ) -> None:
     file, other = sessions / "one.jsonl", tmp_path / "other"
     other.write_bytes(session("s-new", *(f"prompt {n}" for n in range(40))) + EXAMPLE.read_bytes())
@@ -269,7 +269,7 @@ def test_a_file_that_takes_the_place_of_one_being_read_is_read_from_its_start(
     assert ingest(intake, [file], again=True).new == 0
 
 
-def test_a_file_that_goes_away_is_told_and_the_others_are_kept(intake: EventWriter, tmp_path: Path) -> None:
+def test_a_file_that_goes_away_is_told_and_the_others_are_kept(intake: IngestWriter, tmp_path: Path) -> None:
     files = [tmp_path / f"{n}.jsonl" for n in range(3)]
     for file in files:
         file.write_bytes(session(file.stem, "hello", "bye"))
@@ -285,7 +285,7 @@ def test_a_file_that_goes_away_is_told_and_the_others_are_kept(intake: EventWrit
 
 
 def test_a_file_that_fails_while_it_is_read_keeps_what_was_read_of_it(
-    intake: EventWriter, sessions: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    intake: IngestWriter, sessions: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from memctl.infra.transcripts import reading
 
@@ -310,7 +310,7 @@ def test_a_file_that_fails_while_it_is_read_keeps_what_was_read_of_it(
 
 @pytest.mark.parametrize("batch", [1000, 7])
 def test_what_postgres_refuses_is_told_and_the_rest_of_its_batch_is_kept(
-    intake: EventWriter, tmp_path: Path, batch: int, monkeypatch: pytest.MonkeyPatch
+    intake: IngestWriter, tmp_path: Path, batch: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("memctl.api.write.ingest.BATCH", batch)
     intake.connection.execute("ALTER TABLE memctl.events ADD CHECK (payload::text NOT LIKE '%not this%')")
@@ -326,7 +326,7 @@ def test_what_postgres_refuses_is_told_and_the_rest_of_its_batch_is_kept(
     assert ingest(intake, [file, other]).unchanged == 2
 
 
-def test_a_file_with_a_very_long_path_is_noted(intake: EventWriter, tmp_path: Path) -> None:
+def test_a_file_with_a_very_long_path_is_noted(intake: IngestWriter, tmp_path: Path) -> None:
     folder = tmp_path
     luck = random.Random(2)
     while len(str(folder)) < 3500:
@@ -338,7 +338,7 @@ def test_a_file_with_a_very_long_path_is_noted(intake: EventWriter, tmp_path: Pa
     assert ingest(intake, [file]).unchanged == 1
 
 
-def test_all_real_sessions_are_read_and_every_line_is_accounted_for(intake: EventWriter, real: Path) -> None:
+def test_all_real_sessions_are_read_and_every_line_is_accounted_for(intake: IngestWriter, real: Path) -> None:
     account = ingest(intake, [real])
     counted = sum(path.read_bytes().count(b"\n") for path in real.rglob("*.jsonl"))
     assert account.files == 150
@@ -350,7 +350,7 @@ def test_all_real_sessions_are_read_and_every_line_is_accounted_for(intake: Even
 
 
 def test_real_sessions_in_another_order_and_in_growing_prefixes_end_in_the_same_rows(
-    intake: EventWriter, database_url: str, postgres_server: str, migrated_template: str, real: Path, tmp_path: Path
+    intake: IngestWriter, database_url: str, postgres_server: str, migrated_template: str, real: Path, tmp_path: Path
 ) -> None:
     import servers
 
@@ -362,7 +362,7 @@ def test_real_sessions_in_another_order_and_in_growing_prefixes_end_in_the_same_
 
     with servers.fresh_database(postgres_server, template=migrated_template) as other:
         settings = load_settings(database_url=other, data_dir=tmp_path / "other")
-        with EventWriter(settings) as growing:
+        with IngestWriter(settings) as growing:
             luck.shuffle(files)
             for share in (0.3, 0.6, 1.0):
                 for number, file in enumerate(files):
@@ -376,12 +376,12 @@ def test_real_sessions_in_another_order_and_in_growing_prefixes_end_in_the_same_
 
 
 def test_ingest_from_two_processes_at_once_keeps_each_event_once(
-    intake: EventWriter, database_url: str, sessions: Path, tmp_path: Path
+    intake: IngestWriter, database_url: str, sessions: Path, tmp_path: Path
 ) -> None:
     from concurrent.futures import ThreadPoolExecutor
 
     def go(number: int) -> Account:
-        with EventWriter(load_settings(database_url=database_url, data_dir=tmp_path / "data")) as mine:
+        with IngestWriter(load_settings(database_url=database_url, data_dir=tmp_path / "data")) as mine:
             return ingest(mine, [sessions], again=True)
 
     with ThreadPoolExecutor(4) as pool:
@@ -393,7 +393,7 @@ def test_ingest_from_two_processes_at_once_keeps_each_event_once(
 
 
 def test_where_lines_are_known_by_their_number_a_missing_newline_shifts_nothing(
-    intake: EventWriter, tmp_path: Path
+    intake: IngestWriter, tmp_path: Path
 ) -> None:
     def line(number: int) -> str:
         said = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": f"please do {number}"}]}
@@ -415,7 +415,7 @@ def test_where_lines_are_known_by_their_number_a_missing_newline_shifts_nothing(
 
 
 def test_a_folder_of_every_clients_sessions_is_read_once_and_all_of_it_is_in_the_log(
-    intake: EventWriter, tmp_path: Path
+    intake: IngestWriter, tmp_path: Path
 ) -> None:
     folder = tmp_path / "mixed"
     folder.mkdir()
@@ -433,7 +433,7 @@ def test_a_folder_of_every_clients_sessions_is_read_once_and_all_of_it_is_in_the
     assert (ledger.files, ledger.missing, ledger.unread) == (len(SAMPLES), 0, 0)
 
 
-def test_a_document_that_was_written_anew_adds_what_is_new(intake: EventWriter, tmp_path: Path) -> None:
+def test_a_document_that_was_written_anew_adds_what_is_new(intake: IngestWriter, tmp_path: Path) -> None:
     path = tmp_path / "session.json"
     path.write_bytes(opencode(OPENCODE_MESSAGES[:1]))
     first = ingest(intake, [path])
@@ -445,7 +445,7 @@ def test_a_document_that_was_written_anew_adds_what_is_new(intake: EventWriter, 
     assert grown.new > first.new
 
 
-def test_a_store_is_imported_once(intake: EventWriter, database_url: str, tmp_path: Path) -> None:
+def test_a_store_is_imported_once(intake: IngestWriter, database_url: str, tmp_path: Path) -> None:
     path = tmp_path / "export.json"
     note = {"id": 1, "content": "The staging server restarts on Sundays.", "category": "ops"}
     said = {

@@ -25,7 +25,7 @@ from memctl.api.erasure import scope as forget
 from memctl.api.erasure.redaction import redact_past
 from memctl.api.reading.reader import reader_of
 from memctl.api.write import exporting
-from memctl.api.write.event_writer import EventWriter
+from memctl.api.write.event_writer import IngestWriter
 from memctl.api.write.ingest import ingest
 from memctl.cli.capture.importing import import_legacy
 from memctl.domain.events.erasure import Scope, Tombstone
@@ -145,7 +145,7 @@ def test_what_another_log_learnt_from_one_of_two_tellings_stays_away_once_they_a
     with open(file := tmp_path / "log.jsonl", "wb") as out:
         assert exporting.export(elsewhere, "default", out.write) == 4
     forget.forget(settings, log, 1, forget.plan(reader_of(log, "default"), match=PHRASE), None)
-    with EventWriter(settings) as intake:
+    with IngestWriter(settings) as intake:
         account = exporting.import_export(intake, file)
     assert (account.new, account.variant, account.forgotten, account.bad) == (0, 0, 4, [])
 
@@ -180,7 +180,7 @@ def test_what_another_log_learnt_from_what_lies_under_a_tombstone_here_stays_awa
         assert exporting.export(elsewhere, "default", out.write) == 10
     if told == "backwards and in batches":
         monkeypatch.setattr(exporting, "BATCH", 1)
-    with EventWriter(settings) as intake:
+    with IngestWriter(settings) as intake:
         account = exporting.import_export(intake, file)
     assert (account.new, account.forgotten, account.bad) == (6, 4, [])
     stands = log.execute("SELECT payload->>'line' FROM memctl.events ORDER BY 1").fetchall()
@@ -192,7 +192,7 @@ def test_an_import_looks_twice_at_what_the_file_cites_alone(
 ) -> None:
     """To redact all of a large file once more takes as long as to take it in."""
 
-    class Counting(EventWriter):
+    class Counting(IngestWriter):
         prepared = 0
 
         def prepare(self, events: Sequence[NewEvent]) -> Prepared:
@@ -231,11 +231,11 @@ def test_an_export_is_taken_back_once_and_without_what_was_forgotten(
         written = exporting.export(log, "default", out.write)
     assert written == len(events(log))
     forget.forget(settings, log, 1, forget.plan(reader_of(log, "default"), match=PHRASE), None)
-    with EventWriter(settings) as intake:
+    with IngestWriter(settings) as intake:
         account = exporting.import_export(intake, file)
     assert (account.new, account.variant, account.forgotten, account.bad) == (0, 0, 2, [])
     monkeypatch.setenv("MEMCTL_DATABASE_URL", url_of(elsewhere, database_url))
-    with EventWriter(load_settings()) as intake:
+    with IngestWriter(load_settings()) as intake:
         account = exporting.import_export(intake, file)
         assert (account.new, account.variant) == (written - 2, 2)
         account = exporting.import_export(intake, file)
@@ -249,7 +249,7 @@ def test_an_export_is_taken_back_once_and_without_what_was_forgotten(
         [*lines[:-1], lines[-1].replace(b"sha", b"hsa")],
     ):
         file.write_bytes(b"".join(broken))
-        with EventWriter(load_settings()) as intake, pytest.raises(exporting.NotAnExport):
+        with IngestWriter(load_settings()) as intake, pytest.raises(exporting.NotAnExport):
             exporting.import_export(intake, file)
 
 
@@ -277,14 +277,14 @@ def test_rules_that_came_later_cut_the_past_and_the_same_transcript_brings_nothi
     source = Path(__file__).parents[2] / "infra" / "example" / "session.jsonl"
     transcript = tmp_path / "session.jsonl"
     transcript.write_bytes(source.read_bytes())
-    with EventWriter(settings) as intake:
+    with IngestWriter(settings) as intake:
         first = ingest(intake, [transcript])
     drained(database_url)
     whole = len(events(log))
     monkeypatch.setenv("MEMCTL_PRIVACY__EXCLUDE_PATTERNS", json.dumps(["(?i)invoice"]))
     grown = load_settings()
     # Told again under rules that know more, it is a duplicate: nothing comes twice.
-    with EventWriter(grown) as intake:
+    with IngestWriter(grown) as intake:
         again = ingest(intake, [transcript], again=True)
     assert (again.new, again.variant, again.duplicate) == (0, 0, first.new)
     dry = redact_past(grown, dry=True)
@@ -302,7 +302,7 @@ def test_rules_that_came_later_cut_the_past_and_the_same_transcript_brings_nothi
     drained(database_url)
     assert "invoice" not in str(events(log)).lower()
     assert redact_past(grown).events == 0
-    with EventWriter(grown) as intake:
+    with IngestWriter(grown) as intake:
         again = ingest(intake, [transcript], again=True)
     assert (again.new, again.variant) == (0, 0)
     found = hashed(log, move_mark(log))

@@ -17,7 +17,7 @@ from data_dirs import used
 from histories import EXAMPLE
 from waiting import until
 
-from memctl.api.write.event_writer import EventWriter
+from memctl.api.write.event_writer import IngestWriter
 from memctl.api.write.ingest import Account, follow, ingest
 from memctl.infra import database
 from memctl.infra.database import (
@@ -122,10 +122,10 @@ def test_an_ingest_that_lost_its_postgres_keeps_what_it_had_and_goes_on(
             until(lambda: events(database_url) > 0)
             assert end_backends(database_url) == 1
 
-    with EventWriter(settings) as intake, pytest.raises(DatabaseUnavailable, match="went away"):
+    with IngestWriter(settings) as intake, pytest.raises(DatabaseUnavailable, match="went away"):
         ingest(intake, [EXAMPLE], progress=end_it)
     assert events(database_url) > 0
-    with EventWriter(settings) as intake:
+    with IngestWriter(settings) as intake:
         rest = ingest(intake, [EXAMPLE])
         whole = ingest(intake, [EXAMPLE], again=True)
     assert rest.new > 0
@@ -137,7 +137,7 @@ def test_a_table_that_stays_locked_is_not_called_away(
 ) -> None:
     monkeypatch.setattr(database, "LOCK_TIMEOUT_S", 0.2)
     with (
-        EventWriter(load_settings(database_url=database_url, data_dir=used(tmp_path))) as intake,
+        IngestWriter(load_settings(database_url=database_url, data_dir=used(tmp_path))) as intake,
         psycopg.connect(database_url) as other,
     ):
         other.execute("LOCK TABLE memctl.events IN ACCESS EXCLUSIVE MODE")
@@ -155,7 +155,7 @@ def test_a_statement_that_takes_too_long_is_told_as_such(database_url: str) -> N
 
 def test_a_database_that_was_never_migrated_names_the_command(postgres_url: str, tmp_path: Path) -> None:
     with pytest.raises(SchemaMissing) as told:
-        EventWriter(load_settings(database_url=postgres_url, data_dir=tmp_path))
+        IngestWriter(load_settings(database_url=postgres_url, data_dir=tmp_path))
     assert "memctl up" in (told.value.hint or "")
 
 
@@ -190,7 +190,7 @@ def test_read_models_that_gave_way_to_others_are_no_schema_that_lacks_a_part(dat
 
 def test_a_wake_that_fails_does_not_make_a_kept_batch_look_failed(database_url: str, tmp_path: Path) -> None:
     settings = load_settings(database_url=database_url, data_dir=used(tmp_path), redis_url=NOWHERE)
-    with EventWriter(settings) as intake:
+    with IngestWriter(settings) as intake:
         intake.connection.execute("ALTER TABLE memctl.projection_state RENAME TO hidden")
         account = ingest(intake, [EXAMPLE])
         assert account.new == events(database_url) > 0
@@ -220,7 +220,7 @@ def test_a_second_migration_waits_for_the_first_however_long_it_takes(
 
 
 def test_following_goes_on_when_files_and_folders_go_away(
-    database_url: str, intake: EventWriter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    database_url: str, intake: IngestWriter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("memctl.api.write.ingest.FOLLOW_EVERY_S", 0.02)
     folder = tmp_path / "sessions"

@@ -21,7 +21,7 @@ from memctl.api.checks import backups
 from memctl.api.erasure import redaction as redacting
 from memctl.api.erasure import scope as forget
 from memctl.api.reading.reader import reader_of
-from memctl.api.write.event_writer import EventWriter
+from memctl.api.write.event_writer import IngestWriter
 from memctl.infra.backup import archive
 from memctl.infra.backup.copies import backup
 from memctl.infra.backup.receipts import RECEIPTS
@@ -86,14 +86,14 @@ def test_whoever_is_connected_while_a_backup_is_restored_tells_the_space_of_its_
     move_mark(log)
     file = backup(settings, log, tmp_path / "kept")
     team = load_settings(database_url=url_of(elsewhere, database_url), data_dir=settings.data_dir, space="team")
-    doors = [EventWriter(team)]
+    doors = [IngestWriter(team)]
     looks = connect(team.require("database_url"), autocommit=False)
     assert space_names(looks)
     assert doors[0].space_id == 2, "that of another space in the backup"
 
     def meanwhile(table: str, size: int) -> None:
         if table == "events":
-            doors.append(EventWriter(team))
+            doors.append(IngestWriter(team))
 
     with contextlib.closing(looks), elsewhere.transaction():
         elsewhere.execute("SET LOCAL lock_timeout = '10s'")
@@ -104,7 +104,7 @@ def test_whoever_is_connected_while_a_backup_is_restored_tells_the_space_of_its_
             told = [prompt(100 + number)]
             with contextlib.suppress(DatabaseUnavailable):
                 door.record(told)
-        with contextlib.closing(EventWriter(team)) as opened_anew:
+        with contextlib.closing(IngestWriter(team)) as opened_anew:
             opened_anew.record(told)
     found = elsewhere.execute(
         "SELECT name FROM memctl.events JOIN memctl.spaces USING (space_id)"

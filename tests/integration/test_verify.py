@@ -22,7 +22,7 @@ from waiting import until
 
 from memctl.api.checks.check import Check
 from memctl.api.checks.verify import Verification
-from memctl.api.write.event_writer import EventWriter
+from memctl.api.write.event_writer import IngestWriter
 from memctl.api.write.ingest import ingest
 from memctl.infra import hook
 from memctl.infra.database import Connection, connect
@@ -52,7 +52,7 @@ def learnt(postgres_server: str, migrated_template: str, folder: Path) -> Iterat
     """Name of a database whose memory has read both transcripts and is caught up: a template for each test's own."""
     write_sessions(folder)
     with servers.fresh_database(postgres_server, template=migrated_template) as url:
-        with EventWriter(
+        with IngestWriter(
             load_settings(database_url=url, data_dir=used(folder.with_name("memctl")), stage1_shards=4)
         ) as intake:
             ingest(intake, [folder])
@@ -419,7 +419,7 @@ def test_what_was_told_while_saving_was_off_is_not_missed_and_whatever_else_is_g
     def read(text: str, mode: str) -> None:
         with hushed.open(mode, encoding="utf-8") as file:
             file.write(text)
-        with EventWriter(settings) as intake:
+        with IngestWriter(settings) as intake:
             ingest(intake, [hushed], silence=CapturePolicy(settings))
 
     switch(settings.data_dir, False, ["save"])
@@ -428,7 +428,7 @@ def test_what_was_told_while_saving_was_off_is_not_missed_and_whatever_else_is_g
     read("".join(lines[10:]), "a")
     for found in (verified(settings), verified(settings, hushed)):
         assert found["transcripts: lines"].result == "ok"
-        assert "told while saving was off" in found["transcripts: lines"].counted
+        assert "said while saving was off" in found["transcripts: lines"].counted
     tamper(memory, "DELETE FROM memctl.events WHERE starts_with(session_id, '99999999')")
     assert len(gaps(settings, hushed)["transcripts: lines"]) > 1
 
@@ -450,7 +450,7 @@ def test_what_was_said_while_saving_was_off_and_nobody_read_it_is_not_kept_nor_m
     said_in(file, "said while it was off")
     switch(settings.data_dir, True, session="down")
     said_in(file, "said once it was on")
-    with EventWriter(settings) as intake:
+    with IngestWriter(settings) as intake:
         ingest(intake, [file], silence=CapturePolicy(settings))
     rows = memory.execute("SELECT payload->>'text' FROM memctl.events WHERE session_id = 'down' ORDER BY position")
     assert [text for (text,) in rows] == ["said before it was off", "said once it was on"]
@@ -464,7 +464,7 @@ def test_what_was_said_before_saving_went_off_is_kept_though_it_is_read_while_it
     said_in(file, "said before it was off")
     switch(settings.data_dir, False)
     said_in(file, "said while it was off")
-    with EventWriter(settings) as intake:
+    with IngestWriter(settings) as intake:
         ingest(intake, [file], silence=CapturePolicy(settings))
     rows = memory.execute("SELECT payload->>'text' FROM memctl.events WHERE session_id = 'behind' ORDER BY position")
     assert [text for (text,) in rows] == ["said before it was off"]

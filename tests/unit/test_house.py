@@ -91,6 +91,15 @@ def patterns_for_msgspec(path: Path) -> list[int]:
     ]
 
 
+def test_events_are_appended_in_one_place() -> None:
+    for room in ("api", "workers", "cli"):
+        for path in sources(room):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.ImportFrom) and node.module == "memctl.infra.log.append":
+                    names = {alias.name for alias in node.names}
+                    assert "append" not in names, f"{path.relative_to(ROOT)}: use memctl.infra.event_writer"
+
+
 MOST_FILES = 22
 
 

@@ -80,7 +80,7 @@ def test_json_is_one_object_a_line_with_the_causes() -> None:
     assert entry["message"] == "delivery 비밀\nis odd: 3"
     assert (entry["level"], entry["logger"]) == ("error", "memctl.test")
     assert entry["time"].endswith("Z")
-    assert [each["told"] for each in entry["error"]] == ["ValueError", "ValueError"]
+    assert [each["message"] for each in entry["error"]] == ["ValueError", "ValueError"]
     assert all("test_logs.py" in each["frames"][-1] for each in entry["error"])
 
 

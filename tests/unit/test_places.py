@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from memctl.api.reading.places import locations_told, visible
+from memctl.api.reading.places import locations_of_row, visible
 from memctl.api.reading.reader import Reader
 from memctl.domain.events.command import commands
 from memctl.domain.events.event import Event, Micros, Position
@@ -51,7 +51,7 @@ def test_every_read_model_lists_its_places_in_a_way_that_is_understood() -> None
     for p in listing:
         shape = str(p.row.__annotations__.get("locations") or p.row.__mro__[1].__annotations__["locations"])
         assert shape in ("tuple[str, ...]", "tuple[Seen, ...]"), p.name
-    assert locations_told(session(A, B)) == {A, B}
+    assert locations_of_row(session(A, B)) == {A, B}
 
 
 def test_only_what_is_said_of_a_place_or_of_what_it_shows_is_for_limited_callers() -> None:

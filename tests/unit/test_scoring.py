@@ -43,7 +43,7 @@ standings = st.builds(
     conflicted=st.booleans(),
     uses=st.integers(0, 10_000),
     usefulness=shares,
-    told=st.integers(0, 10_000),
+    recalled=st.integers(0, 10_000),
     reliability=shares,
     preferred=st.booleans(),
     in_period=st.none() | st.booleans(),
@@ -71,7 +71,7 @@ def test_reasoningbank_gives_its_worked_example() -> None:
 def test_reasoningbank_counts_each_piece_of_work_in_which_a_memory_was_told_as_a_use() -> None:
     parts = [
         PROFILES["reasoningbank"].parts(
-            Known(Candidate("a"), RankingFeatures(age_days=1, confidence=0.8, told=told)), 0.0
+            Known(Candidate("a"), RankingFeatures(age_days=1, confidence=0.8, recalled=told)), 0.0
         )
         for told in (0, 10, 25)
     ]
@@ -84,10 +84,12 @@ def test_bad_ends_of_the_work_it_was_told_in_lower_what_nobody_spoke_of_and_good
         return PROFILES["bounded"].parts(Known(Candidate("a"), standing), 0.0)["proof"]
 
     thrice = 0.5 * 0.7**3
-    assert proof(told=3, reliability=thrice) == pytest.approx(0.967, abs=0.0005)
-    assert proof(told=9, reliability=0.97) == proof() == 1.0
-    assert proof(told=3, reliability=thrice, uses=1, usefulness=0.65) == pytest.approx(1.015), "a rating goes before it"
-    assert proof(told=3, reliability=thrice, confirmed=True, confidence=1.0) == pytest.approx(1.05)
+    assert proof(recalled=3, reliability=thrice) == pytest.approx(0.967, abs=0.0005)
+    assert proof(recalled=9, reliability=0.97) == proof() == 1.0
+    assert proof(recalled=3, reliability=thrice, uses=1, usefulness=0.65) == pytest.approx(1.015), (
+        "a rating goes before it"
+    )
+    assert proof(recalled=3, reliability=thrice, confirmed=True, confidence=1.0) == pytest.approx(1.05)
 
 
 def test_reasoningbank_takes_less_of_what_is_like_what_was_chosen() -> None:

@@ -95,7 +95,7 @@ def test_a_marked_text_is_the_text_escaped(text: str, start: int, end: int) -> N
 
 
 def test_a_hostile_title_is_text_on_the_page() -> None:
-    page = render.page("refused.html", title="<script>alert(1)</script>", told='"><img src=x>', hint="", at="")
+    page = render.page("refused.html", title="<script>alert(1)</script>", message='"><img src=x>', hint="", at="")
     assert "<script>alert" not in page
     assert "<img" not in page
 

@@ -1,7 +1,7 @@
-"""Erasing at work: events are emptied, and what was folded from them is folded anew, in one transaction.
+"""Erasing at work: events are emptied, and what was folded from them is folded again, in one transaction.
 
-Every read model is then as if they had never been told. What people and processors recorded about things that are gone
-with them is erased in the next round, and so on.
+Every read model is then as if they had never been recorded. What people and processors recorded about things that are
+gone with them is erased in the next round, and so on.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ PAGE = 10_000
 class RebuildAtWork(MemctlError):
     """A rebuild of the read models is at work, which would fold what is to be forgotten."""
 
-    hint = "wait for it to end (`memctl replay --status` tells how far it is), then say the same again"
+    hint = "wait for it to end (`memctl replay --status` shows how far it is), then say the same again"
 
 
 class Consequence(msgspec.Struct, frozen=True):
-    """What becomes of a read model's rows: how many go, and how many are told without what is erased."""
+    """What becomes of a read model's rows: how many go, and how many change since part of them is erased."""
 
     read_model: str
     dropped: int
@@ -73,7 +73,7 @@ class Round(msgspec.Struct):
     points: list[str] = msgspec.field(default_factory=list)
     """Ids of vector points that stand no more, or otherwise."""
     about: set[UUID] = msgspec.field(default_factory=set)
-    """What was recorded about things that are gone, or told what they no longer tell: to be erased next."""
+    """What was recorded about things that are gone, or repeats what they no longer say: to be erased next."""
 
     @property
     def events(self) -> int:
@@ -132,13 +132,13 @@ def with_what_cites(connection: Connection, space_id: int, ids: Collection[UUID]
 
 
 def with_twins(connection: Connection, space_id: int, ids: Collection[UUID]) -> tuple[set[UUID], list[Tombstone]]:
-    """Single deliveries with the other tellings of the same (by hook and by transcript), and what keeps each of them
-    from being told again."""
+    """Single deliveries with the other deliveries of the same (by hook and by transcript), and the tombstones that keep
+    each of them from being recorded again."""
     found = set(ids)
     stones: list[Tombstone] = []
-    tellings = _Tellings(connection, space_id)
+    lookup = _Twins(connection, space_id)
     for event in erase.read(connection, space_id, ids):
-        twins = tellings.twins(event)
+        twins = lookup.twins(event)
         found |= twins
         stones += event_tombstones(event.stream, event.type, event.occurred_at, event.payload, has_twin=bool(twins))
     for event in erase.read(connection, space_id, found - set(ids)):
@@ -146,8 +146,8 @@ def with_twins(connection: Connection, space_id: int, ids: Collection[UUID]) -> 
     return found, stones
 
 
-class _Tellings:
-    """What streams' events tell, looked up once for each stream and type: by the call of a tool, else by text."""
+class _Twins:
+    """Which events of a stream say the same. Looked up once for each stream and type: by tool call, else by text."""
 
     def __init__(self, connection: Connection, space_id: int) -> None:
         self._connection, self._space_id = connection, space_id
@@ -155,7 +155,7 @@ class _Tellings:
         self._texts: dict[tuple[str, str], list[Event]] = {}
 
     def twins(self, event: Event) -> set[UUID]:
-        """The other deliveries that tell the same as this one."""
+        """The other deliveries that say the same as this one."""
         where = (event.stream, event.type)
         if where not in self._by_call:
             self._by_call[where] = self._calls(*where)
@@ -164,8 +164,8 @@ class _Tellings:
         if call:
             return others
         if where not in self._texts:
-            told = self._by_call[where].get("", set())
-            self._texts[where] = list(erase.read(self._connection, self._space_id, told))
+            without_call = self._by_call[where].get("", set())
+            self._texts[where] = list(erase.read(self._connection, self._space_id, without_call))
         return {
             e.delivery_id
             for e in self._texts[where]
@@ -192,7 +192,7 @@ def erase_round(
     dry: bool = False,
     only: Collection[UUID] | None = None,
 ) -> Round:
-    """Empty these deliveries under a receipt and fold anew what was folded from them; `dry`: and undo it all.
+    """Empty these deliveries under a receipt and fold again what was folded from them; `dry`: and undo it all.
 
     `only`: of the deliveries' variants just these events; the others stand, and are folded in their place.
 
@@ -252,7 +252,7 @@ def _erased(
 
 
 def said_about(connection: Connection, space_id: int, found: Round) -> set[UUID]:
-    """What was recorded about things that are gone, the events among them, or told what they no longer tell."""
+    """What was recorded about things that are gone, the events among them, or repeats what they no longer say."""
     said = erase.naming(connection, space_id, [*found.dropped, *map(str, found.ids)])
     return said | erase.reflecting(connection, space_id, [*found.dropped, *found.retold])
 

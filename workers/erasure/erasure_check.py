@@ -91,11 +91,11 @@ def found_in(
 ) -> list[str]:
     """Where something of it is still found, in words that do not repeat it; empty where it is gone.
 
-    In log files words only: which event could not be folded they tell by its id, which says nothing of it.
+    In log files, words only: they name an event that could not be folded by its id, which says nothing of it.
     """
-    told = tuple(word for word in probe.words if len(word) >= 8 and any(map(str.isdecimal, word)))
+    distinctive = tuple(word for word in probe.words if len(word) >= 8 and any(map(str.isdecimal, word)))
     tables = _in_tables(connection, space_id, probe)
-    files = _in_files(data_dir / "spool", (*probe.ids, *told)) | _in_files(data_dir / "log", told)
+    files = _in_files(data_dir / "spool", (*probe.ids, *distinctive)) | _in_files(data_dir / "log", distinctive)
     words = set().union(*tables.values(), *files.values()) & set(probe.words)
     innocent = _said_elsewhere(connection, words)
     seen = {f"the table {table}": _but_by_chance(connection, table, hits - innocent) for table, hits in tables.items()}
@@ -129,7 +129,7 @@ def _undesired(connection: Connection, space_id: int, generation: int, points: C
 
 
 def _in_tables(connection: Connection, space_id: int, probe: Probe) -> dict[str, set[str]]:
-    """What of it stands in which table. What another space was told may name an id by itself, as an import does."""
+    """What of it stands in which table. What another space holds may name an id by itself, as an import does."""
     found: dict[str, set[str]] = {}
     for table in _tables(connection):
         for whose, look in (("=", (*probe.ids, *probe.words)), ("<>", probe.words)):

@@ -1,8 +1,8 @@
 """What would follow from erasing much, counted where trying it out would take minutes and hold up every worker.
 
-Counting folds nothing, so what it tells are bounds. A row goes for certain where all that it was folded from goes: of
+Counting folds nothing, so it reports bounds. A row goes for certain where all that it was folded from goes: of
 stage 1 its whole stream, of stage 2 every fact, event and row that is routed to it. Any other row that something of it
-reaches may go, be told without it, or stay as it is.
+reaches may go, change, or stay as it is.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def foreseen(connection: Connection, space_id: int, ids: Collection[UUID]) -> Ro
 
 
 def _streams(connection: Connection, space_id: int, result: Round) -> tuple[list[str], list[str]]:
-    """Count what goes, and tell the sessions' streams of which nothing is left, and the others."""
+    """Count what goes, and return the sessions' streams of which nothing is left, and the others."""
     going: Counter[str] = Counter()
     for stream, kind, count, first_at, last_at in connection.execute(
         "SELECT e.stream, e.type, count(*), min(e.occurred_at), max(e.occurred_at) FROM memctl.events e"

@@ -26,9 +26,9 @@ from memctl.domain.events.event import Micros, NewEvent, Position, derived_id
 from memctl.domain.support.errors import MemctlError
 from memctl.infra.backup.receipts import write_receipts
 from memctl.infra.database import Connection, outages
+from memctl.infra.event_writer import EventWriter
 from memctl.infra.hooks.spool import Delivery, read_spooled
 from memctl.infra.log import erase
-from memctl.infra.log.append import append
 from memctl.infra.log.erase import Receipt, SoFar
 from memctl.infra.log.mark import move_mark, position_at
 from memctl.infra.readmodels import dead_letters, generations
@@ -80,7 +80,7 @@ class VectorsBehind(MemctlError):
 
 
 class NotFolded(MemctlError):
-    """What was told before this was to be forgotten is not folded yet: nobody knows what follows from it."""
+    """What was recorded before this was to be forgotten is not folded yet: nobody knows what follows from it."""
 
     hint = "wait until `memctl status` shows that the workers are through; then `memctl forget --resume`"
 
@@ -184,7 +184,7 @@ def forget_once(
     qdrant: QdrantClient | None,
     reason: str = "",
 ) -> dict[str, Any]:
-    """As `forget`, once under an idempotency key: what was begun is gone on with, and what was done is told again.
+    """As `forget`, once under an idempotency key: what was begun is gone on with, and what was done is reported again.
 
     `asked` says what is asked for, and `planned` what that means. Raises: KeyReused where something else was asked for
     under that key, whatever `planned` raises, and as `forget`.
@@ -220,8 +220,8 @@ def forget_once(
                 plan = msgspec.structs.replace(plan, scope=msgspec.structs.replace(plan.scope, asked=digest))
                 reason = _begin(settings, connection, space_id, receipt, plan, reason)
             done = _carry_out(settings, connection, space_id, receipt, plan, qdrant, reason)
-    told: dict[str, Any] = msgspec.to_builtins(done)
-    return told
+    response: dict[str, Any] = msgspec.to_builtins(done)
+    return response
 
 
 def _begin(settings: Settings, connection: Connection, space_id: int, receipt: UUID, plan: Plan, reason: str) -> str:
@@ -263,7 +263,7 @@ def resume(
     by_rule: bool = False,
     stop: Callable[[], bool] = lambda: False,
 ) -> list[Forgotten]:
-    """Go on with what was begun to be forgotten and not finished, or only with what goes by a rule, until told to stop.
+    """Go on with forgetting that was begun and not finished, or only with what goes by a rule, until asked to stop.
 
     What new rules of redaction were to cut is `redact`'s to go on with. Raises: NotFolded, and as `forget`.
     """
@@ -304,8 +304,8 @@ def _carry_out(
     spooled = 0 if plan.scope.rule else _spool_without(settings.data_dir / "spool", plan)
     if not erase.settled(connection):
         raise StillWriting
-    told_upto = move_mark(connection)
-    # A look at the past that was built before the receipt stood is not told of it.
+    recorded_upto = move_mark(connection)
+    # A look at the past that was built before the receipt stood does not learn of the receipt.
     drop_all_but_live(connection)
     if plan.scope.kind in ("id", "match"):
         came = _with_what_came(connection, space_id, receipt, plan.ids, plan.text)
@@ -313,7 +313,7 @@ def _carry_out(
     ids = _ids(connection, space_id, plan, some=False)
     words = () if plan.scope.rule else _words(connection, space_id, ids, plan.text)
     types: Counter[str] = Counter()
-    told: Counter[tuple[str, str]] = Counter()
+    counts: Counter[tuple[str, str]] = Counter()
     points: list[str] = []
     gone: set[UUID] = set()
     made = 0
@@ -323,20 +323,20 @@ def _carry_out(
         types += found.types
         points += found.points
         for each in found.consequences:
-            told[each.read_model, "dropped"] += each.dropped
-            told[each.read_model, "changed"] += each.changed
+            counts[each.read_model, "dropped"] += each.dropped
+            counts[each.read_model, "changed"] += each.changed
     # What waits on disk is new, and meets the tombstones where it is not.
     spooled += 0 if plan.scope.rule else _spool_without(settings.data_dir / "spool", plan)
-    recorded(connection, space_id, receipt, plan.scope, types.total(), reason)
-    # Which points went in rounds of before, nothing tells: all that is queued by now is waited for.
+    recorded(EventWriter(connection, settings), receipt, plan.scope, types.total(), reason)
+    # Nothing shows which points went in earlier rounds: all that is queued by now is waited for.
     _await_vectors(settings, connection, qdrant, None if plan.begun else points)
     probe = Probe(probing.ids_of(gone), words, tuple(points))
-    outbox.forget_unused(connection, told_upto)  # else the outbox's writer does, once the rows are folded so far
+    outbox.forget_unused(connection, recorded_upto)  # else the outbox's writer does, once the rows are folded so far
     if left := probing.found_in(connection, space_id, probe, settings.data_dir, qdrant):
         raise StillThere(where="; ".join(left))
     consequences = [
-        Consequence(name, told[name, "dropped"], told[name, "changed"])
-        for name in dict.fromkeys(name for name, _ in told)
+        Consequence(name, counts[name, "dropped"], counts[name, "changed"])
+        for name in dict.fromkeys(name for name, _ in counts)
     ]
     done = Forgotten(
         receipt=receipt,
@@ -371,7 +371,7 @@ def rounds(
         stood.dropped += found.dropped
         stood.retold += found.retold
         yield ids, found
-        # Who began to tell of it while it stood has ended by then; who begins now meets that it is gone.
+        # Whoever began to record something about it while it stood has ended by then. Whoever begins now finds it gone.
         if not erase.settled(connection):
             raise StillWriting
         about = said_about(connection, space_id, stood)
@@ -385,8 +385,8 @@ def rounds(
 def _with_what_came(
     connection: Connection, space_id: int, receipt: UUID, ids: Collection[UUID], text: str = ""
 ) -> set[UUID]:
-    """Deliveries with the other tellings of the same, and what holds the text, with all that was still being told of it
-    when it was looked up. Their tombstones are laid, and they are noted under the receipt. Raises: StillWriting."""
+    """Deliveries with the other deliveries of the same, and what holds the text, with all of it that was still being
+    recorded when it was looked up. Lays their tombstones, and notes them under the receipt. Raises: StillWriting."""
     known = set(ids)
     for _ in range(MOST_ROUNDS):
         more = erase.holding(connection, space_id, text) if text else set()
@@ -397,7 +397,7 @@ def _with_what_came(
         if found <= known:
             break
         known = found
-        # Who was telling it once more, and saw no tombstone, has ended by then.
+        # Whoever was recording it once more, and saw no tombstone, has ended by then.
         if not erase.settled(connection):
             raise StillWriting
     return known
@@ -433,10 +433,10 @@ def of_thing(connection: Connection, space_id: int, id: str, kind: str = "") -> 
     else:
         episode = id if kind == "episode" else ""
     if episode and (row := _row(connection, space_id, "episodes", episode)) is not None:
-        told = erase.between(connection, space_id, row.stream, row.started_at, row.ended_at)
+        within = erase.between(connection, space_id, row.stream, row.started_at, row.ended_at)
         # Calls that nobody answered are its last ones; they do not make it longer.
         following = _next_episode(connection, space_id, row)
-        return told | erase.calls_between(connection, space_id, row.stream, row.ended_at, following)
+        return within | erase.calls_between(connection, space_id, row.stream, row.ended_at, following)
     return lineage(connection, space_id, THINGS[kind], id)
 
 
@@ -479,7 +479,7 @@ def _space_name(connection: Connection, space_id: int) -> str:
 # --- beside the log ---
 
 
-def recorded(connection: Connection, space_id: int, receipt: UUID, scope: Scope, events: int, reason: str) -> None:
+def recorded(writer: EventWriter, receipt: UUID, scope: Scope, events: int, reason: str) -> None:
     """Record in the log that something was erased under a receipt; twice is once."""
     event = NewEvent(
         stream=f"erased/{receipt}",
@@ -490,8 +490,8 @@ def recorded(connection: Connection, space_id: int, receipt: UUID, scope: Scope,
         dedupe_key=f"erased:{receipt}",
         actor="user",
     )
-    append(connection, space_id, [event])
-    move_mark(connection)
+    writer.append([event])
+    move_mark(writer.connection)
 
 
 def _spool_without(folder: Path, plan: Plan) -> int:

@@ -1,8 +1,8 @@
 """Retention: sessions older than they are to be kept are pruned, which is forgetting them by a rule.
 
 What was observed in them goes, with all that rests on it alone; what people and agents stated stays. So does a session
-on which something lasting rests: a verified claim, or a memory that is pinned, confirmed, rated useful, or was told to
-an agent since. Each prune is recorded with its receipt, so replays, backups and transcripts told again know of it.
+on which something lasting rests: a verified claim, or a memory that is pinned, confirmed, rated useful, or was injected
+since. Each prune is recorded with its receipt, so replays, backups and transcripts that are read again know of it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from memctl.domain.support.errors import MemctlError
 from memctl.infra.database import Connection, advisory_lock, connect
 from memctl.infra.log import erase
 from memctl.infra.log.spaces import space_id as space_of
-from memctl.infra.logs import told
+from memctl.infra.logs import message_of
 from memctl.infra.readmodels import generations
 from memctl.infra.readmodels import rows as readmodels
 from memctl.infra.settings import Settings
@@ -181,7 +181,7 @@ def prune_once(
     """Prune what is due, once under an idempotency key: the receipts' outcomes.
 
     The first receipt holds all that is meant. Asked again, what was begun is gone on with, what was left is done, and
-    what was done is told again. Raises: KeyReused where another age was asked for under that key, NothingOldEnough,
+    what was done is reported again. Raises: KeyReused where another age was asked for under that key, NothingOldEnough,
     PruneAtWork, and as `forget`.
     """
     done: list[dict[str, Any]] = []
@@ -224,7 +224,7 @@ def alone(connection: Connection, patience_s: float = PATIENCE_S) -> Iterator[No
 
 
 def keep_pruning(settings: Settings, stop: threading.Event) -> None:
-    """Prune as the settings say until told to stop; what goes wrong is logged, and tried again later."""
+    """Prune as the settings say until asked to stop; what goes wrong is logged, and tried again later."""
     if not settings.storage.keep_days:
         return
     last = ""
@@ -234,7 +234,7 @@ def keep_pruning(settings: Settings, stop: threading.Event) -> None:
                 prune_if_due(settings, connection, Micros(time.time_ns() // 1000), stop.is_set)
             last = ""
         except Exception as problem:
-            if (why := told(problem)) != last:
+            if (why := message_of(problem)) != last:
                 log.warning("nothing was pruned: %s", why)
             last = why
 
@@ -243,7 +243,7 @@ def prune_if_due(
     settings: Settings, connection: Connection, now: Micros, stop: Callable[[], bool] = lambda: False
 ) -> int:
     """Go on with prunes that were begun, then prune what is due by the settings, as much of it as may go in a day,
-    until told to stop; nothing where somebody else is at it.
+    until asked to stop; nothing where somebody else is at it.
 
     Returns how many sessions that were due have gone. Raises: as `forget`.
     """
@@ -280,7 +280,7 @@ def _pruned_since(connection: Connection, space: str, moment: int) -> int:
 
 
 def _lasting(connection: Connection, space_id: int, live: generations.Live, until: Micros) -> set[str]:
-    """The streams that something lasting rests on: what was verified, what somebody holds dear, what was told since."""
+    """The streams that something lasting rests on: what was verified, is dear to somebody, or was injected since."""
     dear: list[str] = []
     with connection.transaction():
         for rows in readmodels.scan(connection, model("regard"), live.stage2, 2_000):
@@ -289,14 +289,14 @@ def _lasting(connection: Connection, space_id: int, live: generations.Live, unti
                 for (space, key), row in rows
                 if space == space_id and (row.pinned or row.confirmed or row.usefulness > USEFUL)
             ]
-    # Rows may be behind the log: whatever was said of a memory that they do not tell of yet counts.
+    # Rows may be behind the log: whatever was said of a memory counts, even where they do not show it yet.
     said = connection.execute(
         "SELECT DISTINCT coalesce(payload->>'memory', payload->>'claim') FROM memctl.events WHERE space_id = %s"
         " AND position > %s AND type IN ('memory.pinned', 'memory.rated', 'knowledge.verified')",
         [space_id, generations.lowest_offset(connection, live.stage2)],
     )
     dear += [row[0] for row in said if row[0]]
-    told = connection.execute(
+    injected = connection.execute(
         "SELECT DISTINCT m->>'id' FROM memctl.events, jsonb_array_elements(payload->'memories') m WHERE space_id = %s"
         " AND type = 'memory.recalled' AND occurred_at >= %s AND payload ? 'memories' AND NOT payload ? 'withheld'",
         [space_id, _moment(until)],
@@ -306,7 +306,7 @@ def _lasting(connection: Connection, space_id: int, live: generations.Live, unti
         sql.SQL("SELECT row FROM {} WHERE space_id = %b AND (key = ANY(%b) OR row->>'status' <> 'record')").format(
             sql.SQL(readmodels.table(p.name, live.stage2))
         ),
-        [space_id, [*dear, *(row[0] for row in told)]],
+        [space_id, [*dear, *(row[0] for row in injected)]],
         binary=True,
     )
     streams: set[str] = set()

@@ -24,7 +24,7 @@ from memctl.infra.log.migrate import refuse_newer
 from memctl.infra.readmodels import dead_letters, generations
 from memctl.infra.readmodels.generations import Lease, LeaseLost
 from memctl.workers.folding import progress_board as progress
-from memctl.workers.folding.poison import told
+from memctl.workers.folding.poison import message_of
 from memctl.workers.folding.stage1 import Stage1
 from memctl.workers.folding.stage2 import Stage2
 
@@ -75,7 +75,7 @@ def owner_of(pid: int) -> str:
 
 
 class Drainer:
-    """Drains shards over one connection of its own, which is opened anew after a fault. Not for several threads."""
+    """Drains shards over one connection of its own, which is opened again after a fault. Not for several threads."""
 
     def __init__(self, database_url: str, batch: int = 2000) -> None:
         self._url = database_url
@@ -113,7 +113,7 @@ class Drainer:
         except Exception as problem:
             pause = min(max(pause * 2, FIRST_PAUSE_S), LONGEST_PAUSE_S)
             self._pauses[stage, shard] = pause, time.monotonic() + pause
-            kind, words = type(problem).__name__, told(problem)
+            kind, words = type(problem).__name__, message_of(problem)
             log.error("stage %d shard %d cannot go on, next attempt in %.0f s: %s", stage, shard, pause, words)
             self._note(partial(dead_letters.halt, error=kind, message=words), stage, shard)
             return False

@@ -26,7 +26,7 @@ import msgspec
 from memctl.infra.embedded.launch import die_with_parent
 from memctl.workers.folding import frames
 from memctl.workers.folding import progress_board as progress
-from memctl.workers.folding.poison import told
+from memctl.workers.folding.poison import message_of
 from memctl.workers.folding.progress_board import At, Board, Work
 
 log = logging.getLogger("memctl.guard")
@@ -226,7 +226,7 @@ class _Guard:
         try:
             self._trial()
         except Exception as problem:
-            log.error("what was set aside could not be tried: %s", told(problem))
+            log.error("what was set aside could not be tried: %s", message_of(problem))
         finally:
             self._leave(0)
 

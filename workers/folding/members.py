@@ -85,8 +85,8 @@ class Members:
         events = [source for source in absent if source not in found]
         for space_id in {source[0] for source in events}:
             ids = [source[1] for source in events if source[0] == space_id]
-            told = read_events(self._connection, space_id, ids, self._upto, folded_as_recorded())
-            found.update(((space_id, id), Recorded(event, event.payload)) for id, event in told.items())
+            recorded = read_events(self._connection, space_id, ids, self._upto, folded_as_recorded())
+            found.update(((space_id, id), Recorded(event, event.payload)) for id, event in recorded.items())
         for name, wanted in rows.items():
             upstream = self._register.by_name[name]
             self.load(upstream, [key for _, key in wanted])

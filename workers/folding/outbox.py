@@ -300,7 +300,7 @@ def switched(connection: Connection, generation: int, scrub: Scrub) -> bool:
 
 
 class OutboxLoop:
-    """Keeps the live generation's collections in step, until told to stop: one thread writes, one embeds.
+    """Keeps the live generation's collections in step, until asked to stop: one thread writes, one embeds.
 
     Where the settings ask for another model than the one that serves, its vectors are made beside, and it takes the
     other's place once none is missing.
@@ -391,7 +391,7 @@ class OutboxLoop:
                         drop_leftovers(connection, client)
                         vector_models.prune(connection)
                         tidied, unused = now, last_position(connection)
-                    # What was forgotten may have been told in other words before, or come back with a backup's cache.
+                    # What was forgotten may have had other words before, and a backup may bring back vectors of them.
                     if unused is not None and outbox.forget_unused(connection, unused):
                         unused = None
                     scrubbing = False

@@ -66,7 +66,7 @@ def of_content(problem: BaseException) -> bool:
     return isinstance(problem, Exception) and not isinstance(problem, _OF_THE_MOMENT)
 
 
-def told(problem: BaseException) -> str:
+def message_of(problem: BaseException) -> str:
     """What may be logged and kept of a fault: an error that is not ours may quote what was being folded."""
     known = outage(problem) if isinstance(problem, psycopg.Error) else problem
     if not isinstance(known, MemctlError):

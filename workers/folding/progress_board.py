@@ -75,14 +75,14 @@ class Slot:
 
     def over(self, work: Work, cpu_s: float = STEP_CPU_S, wall_s: float = 0.0) -> None:
         """Begin another work, at its first piece."""
-        told = msgspec.json.encode(work)
-        if len(told) > len(self._text):
-            told = msgspec.json.encode(msgspec.structs.replace(work, name=work.name[:1000], pieces=()))
+        encoded = msgspec.json.encode(work)
+        if len(encoded) > len(self._text):
+            encoded = msgspec.json.encode(msgspec.structs.replace(work, name=work.name[:1000], pieces=()))
         words = self._words
         words[_LENGTH] = 0
-        self._text[: len(told)] = told
+        self._text[: len(encoded)] = encoded
         words[_PIECE], words[_CPU_MS], words[_WALL_MS] = 0, int(cpu_s * 1000), int(wall_s * 1000)
-        words[_LENGTH] = len(told)
+        words[_LENGTH] = len(encoded)
         words[_TURN] = abs(words[_TURN]) + 1
 
     def fold(self, work: Work) -> None:

@@ -1,4 +1,4 @@
-"""Folding single streams and rows anew: for what was parked, for rows that were damaged, and for what was erased.
+"""Folding single streams and rows again: for what was parked, for rows that were damaged, and for what was erased.
 
 Everything happens in one transaction that holds the leases of all that it touches, and no offset moves.
 """
@@ -50,7 +50,7 @@ def refold(
     first: Callable[[], None] = lambda: None,
     last: Callable[[], None] = lambda: None,
 ) -> None:
-    """Fold streams, rows of stage 2 (projection, and key) and what was parked anew, and all that follows from it.
+    """Fold streams, rows of stage 2 (projection, and key) and what was parked again, and all that follows from it.
 
     The rows are then those of a full rebuild at the same position. `letters` are of the live generations; what cannot
     be folded still is parked again, or with `parks` False raised; what made no progress before is tried apart first,
@@ -88,7 +88,7 @@ def refold(
         for lease in stage1:
             here = by_shard[lease.shard]
             Stage1(parks=parks, endless=endless).refold(connection, lease, here)
-            # Stage 2 is told of them also where it has yet to read them, and of what was changed in these streams
+            # Stage 2 is given them also where it has yet to read them, and what was changed in these streams
             # before: else its rows hold what is gone until it does, and who forgets does not learn what follows. That
             # it reads them again changes nothing.
             since = Position(min(of_rows.position + 1, lease.position))

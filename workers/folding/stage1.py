@@ -29,7 +29,7 @@ KEPT_EVENTS = 60_000
 """About how many events' worth of stream states a worker keeps in memory; streams beyond it are read again."""
 
 DEAR = 10_000
-"""How many events of one stream a batch may fold anew before the next takes as many of the log, up to `KEPT_EVENTS`."""
+"""How many events of one stream a batch may fold again before the next batch takes as many, up to `KEPT_EVENTS`."""
 
 
 class Stage1:
@@ -47,9 +47,9 @@ class Stage1:
         self._kept = 0
         self._seen: dict[tuple[int, int], tuple[Position, int]] = {}
         """By generation and shard: the offset and epoch after our last batch."""
-        self._folded_anew: dict[tuple[int, int], int] = {}
-        """By the same: how many events the longest stream had that our last batch folded anew, since some came late."""
-        self._anew = 0
+        self._last_refolded: dict[tuple[int, int], int] = {}
+        """By the same: the events of the longest stream that our last batch folded again, since some came late."""
+        self._refolded = 0
         """The same of the batch at hand."""
         self._step, self._end = Work("stage 1"), Position(0)
         """For who watches: whatever is no fold, and up to where the batch at hand goes."""
@@ -66,29 +66,29 @@ class Stage1:
         self._seen.pop(shard, None)
         self._step = Work("stage 1", str(lease.shard), generation=lease.generation)
         progress.slot().over(self._step)
-        limit = self._limit(self._folded_anew.get(shard, 0))
+        limit = self._limit(self._last_refolded.get(shard, 0))
         events, end = read_stretch(connection, lease.position, upto, limit=limit, hashes=lease.hashes)
         streams: dict[StreamKey, list[Event]] = {}
         for event in events:
             if event.stream.startswith("session/") and event.stream.count("/") >= 2:
                 streams.setdefault((event.space_id, event.stream), []).append(event)
-        self._anew = 0
+        self._refolded = 0
         lease = self._commit(connection, lease, streams, end, retry=False)
-        self._folded_anew[shard] = self._anew
+        self._last_refolded[shard] = self._refolded
         self._seen[shard] = (lease.position, lease.epoch)
         self._shrink()
         return lease
 
-    def _limit(self, anew: int) -> int:
-        """How many events a batch takes. A long session that comes with its end first is folded anew by each batch of
-        it: with batches as long as what was folded anew, that costs about twice the session, not its square. (Not as
-        long as all that was: of many streams that are no longer kept a longer batch folds more of them anew.)"""
-        return self._batch if anew < DEAR else max(self._batch, min(anew, KEPT_EVENTS))
+    def _limit(self, refolded: int) -> int:
+        """How many events a batch takes. A long session that comes with its end first is folded again by each batch of
+        it. With batches as long as the longest stream folded again, that costs about twice the session, not its square.
+        (Not as long as all those streams: where many are no longer kept, a longer batch folds more of them again.)"""
+        return self._batch if refolded < DEAR else max(self._batch, min(refolded, KEPT_EVENTS))
 
     def refold(self, connection: Connection, lease: Lease, streams: Iterable[StreamKey]) -> Lease:
-        """Fold streams of this shard anew from all their events up to its offset, also those that were parked.
+        """Fold streams of this shard again from all their events up to its offset, also those that were parked.
 
-        Facts that changed get the offset as their `at`: whoever has read that far has to be told of them.
+        Facts that changed get the offset as their `at`: whoever has read that far has to see them.
         Raises: LeaseLost, CannotFold; then nothing was written.
         """
         self._forget(lease)
@@ -155,12 +155,12 @@ class Stage1:
         for key in deltas:
             self._states.move_to_end(key)
             self._states[key].remember(end)
-        anew = streams.keys() - deltas.keys()
-        told = read_streams(connection, sorted(anew), before)
-        self._anew = max((len(known) + len(streams[key]) for key, known in told.items() if known), default=0)
+        refolds = streams.keys() - deltas.keys()
+        earlier = read_streams(connection, sorted(refolds), before)
+        self._refolded = max((len(known) + len(streams[key]) for key, known in earlier.items() if known), default=0)
         slot = progress.slot()
-        slot.fold(self._work(told, streams))
-        for number, (key, known) in enumerate(told.items()):
+        slot.fold(self._work(earlier, streams))
+        for number, (key, known) in enumerate(earlier.items()):
             self._drop(key)
             events = [*known, *streams[key]]
             slot.piece(number, len(events))
@@ -183,7 +183,7 @@ class Stage1:
                 self._states[key] = state
                 self._kept += state.events
         slot.over(self._step)
-        return deltas, anew
+        return deltas, refolds
 
     def _work(self, keys: Iterable[StreamKey], fresh: Mapping[StreamKey, Sequence[Event]]) -> Work:
         """The folds of these streams, for who watches: each with the first position that is new."""
@@ -221,7 +221,7 @@ class Stage1:
         streams: Mapping[StreamKey, Sequence[Event]],
         fold: Callable[[StreamState, Sequence[Event]], Delta | None],
     ) -> dict[StreamKey, Delta]:
-        """What `fold` does to the kept states; those of streams that have to be folded anew are left out."""
+        """What `fold` does to the kept states; those of streams that have to be folded again are left out."""
         deltas: dict[StreamKey, Delta] = {}
         slot = progress.slot()
         slot.fold(self._work(streams, streams))

@@ -1,7 +1,7 @@
 """Stage 2 at work: facts, recorded events and changed rows are routed, folded and written with one new offset.
 
 Folds do not depend on the order of what they are given, so a fact seen for the first time is simply folded in. A
-fact that was revised or retracted makes the rows it went to be folded anew from everything that was routed to them.
+fact that was revised or retracted makes the rows it went to be folded again from everything that was routed to them.
 
 A row that cannot be folded is parked: it stands as before the first that is at fault, and what comes for it is routed
 but not folded until it is tried again, the one at fault changes, or is left out.
@@ -94,7 +94,7 @@ class Stage2:
         changes: Iterable[Source] = (),
         letters: Iterable[DeadLetter] = (),
     ) -> Lease:
-        """Fold rows (projection, and key) anew from all that was routed to them, and all that follows from it.
+        """Fold rows (projection, and key) again from all that was routed to them, and all that follows from it.
 
         `changes` of facts and recorded events that this offset has passed are folded in too, and what was parked is
         tried again. The offset stays. Raises: LeaseLost, CannotFold; then nothing was written.
@@ -162,8 +162,8 @@ class _Batch:
         self._skips = [skip for skip in skips if lease.position < skip.position <= end]
         """Those that come with this batch."""
         self._careful = careful
-        self._anew = False
-        """What is folded anew is folded anew where it is parked, too: some of what it holds may be forgotten now."""
+        self._refolding = False
+        """Rows that are parked are folded again, too: some of what they hold may be forgotten now."""
         self._members = Members(connection, lease.generation, facts_of, end, register, rows)
         self._routes = self._members.routes
         self._feeds: dict[str, dict[RowKey, list[Item]]] = defaultdict(lambda: defaultdict(list))
@@ -188,7 +188,7 @@ class _Batch:
     def refold(
         self, rows: Sequence[tuple[str, RowKey]], changes: Sequence[Source], letters: Sequence[DeadLetter]
     ) -> None:
-        self._anew = True
+        self._refolding = True
         unrouted: list[SourceKey] = []
         for letter in letters:
             target, fault = letter.target, letter.fault
@@ -263,13 +263,13 @@ class _Batch:
         return tuple(found)
 
     def _begin(self, kind: str, name: str, pieces: Sequence[Any]) -> None:
-        """Tell who watches what is folded from now on."""
+        """Show whoever watches what is folded from now on."""
         self._slot.fold(Work(kind, name, pieces, self._generation, self._end))
 
     def _keys(
         self, p: Projection[Any], source: SourceKey, item: Item, upstream: tuple[str, str] | None = None
     ) -> Sequence[str]:
-        """The rows of a projection that a source goes to; none where that is what cannot be told."""
+        """The rows of a projection that a source goes to; none where that is what cannot be computed."""
         target = Target(p.name, source[0], None, source[1])
         if target in self._parking:
             self._parking.wait(target, 1)
@@ -309,7 +309,7 @@ class _Batch:
             change: Changed[Any] = Changed(key[1], row)
             keys = () if row is None else self._keys(p, source, change, (upstream.name, key[1]))
             now = [prefix + k for k in keys]
-            # A row that went there before is revised or retracted, as a fact is: what it went to is folded anew.
+            # A row that went there before is revised or retracted, as a fact is: what it went to is folded again.
             for target in was:
                 self._refolds[p.name].add((key[0], target[len(prefix) :]))
             for target in now:
@@ -366,10 +366,10 @@ class _Batch:
         return self._folded(p, key, None, (item for _, item in members[:index]))
 
     def _wait(self, p: Projection[Any], feeds: dict[RowKey, list[Item]], refolds: set[RowKey]) -> None:
-        """Set aside what came for rows that are parked: their routes are kept, and tell it when they are refolded."""
+        """Set aside what came for rows that are parked: their routes are kept, and show it when they are refolded."""
         for target in self._parking.rows(p.name, feeds.keys() | refolds):
             key = (target.space_id, cast(str, target.key))
-            if self._anew and key in refolds:
+            if self._refolding and key in refolds:
                 self._parking.try_again(target)
                 continue
             self._parking.wait(target, len(feeds.pop(key, ())) + (key in refolds))

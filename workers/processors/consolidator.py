@@ -1,6 +1,6 @@
 """The consolidator: finds memories that say the same, contradict each other or were never needed, and records it.
 
-Nothing is rewritten or removed: search and lists tell merged memories as one, and leave out what was pruned, until the
+Nothing is rewritten or removed: search and lists show merged memories as one, and leave out what was pruned, until the
 change is taken back. Candidates come from an index over words (`memctl.domain.support.near_duplicates`), so time grows
 with the number of memories; of their texts only those are held that may be alike.
 """
@@ -81,7 +81,7 @@ class TooManyChanges(MemctlError):
 class Overtaken(MemctlError):
     """Something was forgotten while memories were compared; nothing was recorded."""
 
-    hint = "say the same again; what was begun to be forgotten is told by `memctl doctor`"
+    hint = "say the same again; `memctl doctor` shows what was begun to be forgotten"
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):
@@ -107,7 +107,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def changed(self) -> int:
-        """Memories that would be told otherwise than before. (Of a contradiction both sides are told as before.)"""
+        """Memories that would be shown otherwise than before. (Of a contradiction both sides are shown as before.)"""
         gone = [set(touched(c.payload)[1:]) or {c.about[0]} for c in self.changes if _takes_away(c.payload)]
         return len(set[str]().union(*gone))
 
@@ -196,20 +196,20 @@ def plan(desk: ProcessorContext) -> Plan:
     changes: list[Change] = []
     for members, pairs in _batches(rows):
         changes += _judged(desk, known, [signed[n] for n in members], pairs)
-    told = _told_in_sessions(desk, [change.about[0] for change in prunes])
-    return Plan(of=count, changes=(*changes, *(change for change in prunes if change.about[0] not in told)))
+    injected = _injected_in_sessions(desk, [change.about[0] for change in prunes])
+    return Plan(of=count, changes=(*changes, *(change for change in prunes if change.about[0] not in injected)))
 
 
-def _told_in_sessions(desk: ProcessorContext, memories: list[str]) -> frozenset[str]:
-    """Those of some memories that an agent was ever told. `regard` learns of it only when the work in which they were
-    told is over, and so does not know yet what was told today. (An index holds the recalls alone.)"""
+def _injected_in_sessions(desk: ProcessorContext, memories: list[str]) -> frozenset[str]:
+    """Those of some memories that were ever injected for an agent. `regard` learns of it only when the work in which
+    they were injected is over, and so does not know yet what was injected today. (An index holds the recalls alone.)"""
     if not memories:
         return frozenset()
     rows = desk.connection.execute(
-        "SELECT DISTINCT told->>'id' FROM memctl.events, jsonb_array_elements("
-        " CASE jsonb_typeof(payload->'memories') WHEN 'array' THEN payload->'memories' ELSE '[]' END) AS told"
+        "SELECT DISTINCT injected->>'id' FROM memctl.events, jsonb_array_elements("
+        " CASE jsonb_typeof(payload->'memories') WHEN 'array' THEN payload->'memories' ELSE '[]' END) AS injected"
         " WHERE space_id = %s AND type = 'memory.recalled' AND payload->'withheld' IS DISTINCT FROM 'true'"
-        " AND told->>'id' = ANY(%s)",
+        " AND injected->>'id' = ANY(%s)",
         [desk.space_id, memories],
     )
     return frozenset(row[0] for row in rows)
@@ -223,7 +223,7 @@ def _judged(
         key: row
         for (_, key), row in readmodels.load(desk.connection, model("memories"), known.generation, keys).items()
     }
-    # A row that is gone since was folded anew: the next round looks at it.
+    # A row that is gone since was folded again: the next round looks at it.
     order = {n: at for at, n in enumerate(n for n, each in enumerate(members) if each.id in rows)}
     sides = [
         Side(

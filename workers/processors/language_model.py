@@ -186,10 +186,10 @@ class LlmProcessor:
             away = problem.whatever or problem.kind == "unavailable"
             pause_s = NOBODY_THERE_S if away else 0.0
             raise Failed(problem.kind, notes, counts=not problem.whatever, pause_s=pause_s) from problem
-        told = {
+        origin = {
             "made_by": answer.model, "prompt": prompt(self.text).name, "tokens": answer.tokens, "cost_usd": answer.usd,
         }  # fmt: skip
-        payload = self.payload(subject, material, answer.output, told)
+        payload = self.payload(subject, material, answer.output, origin)
         if payload is None:
             return Outcome()
         event: NewEvent = outcome(
@@ -205,7 +205,7 @@ class LlmProcessor:
             for fact in facts.read_facts(desk.connection, desk.live.stage1, [id]).values():
                 yield from (span.event for span in fact.evidence)
 
-    def payload(self, subject: Subject, material: Material, said: Any, told: dict[str, Any]) -> Payload | None:
+    def payload(self, subject: Subject, material: Material, said: Any, origin: dict[str, Any]) -> Payload | None:
         """What is recorded of the answer; None where it says nothing."""
         raise NotImplementedError
 
@@ -215,12 +215,17 @@ class Judge(LlmProcessor):
 
     name, text, form = "judge", "judge", Verdict
 
-    def payload(self, subject: Subject, material: Material, said: Verdict, told: dict[str, Any]) -> Payload:
+    def payload(self, subject: Subject, material: Material, said: Verdict, origin: dict[str, Any]) -> Payload:
         spans = tuple(span for words in said.quotes if (span := material.find(words)) is not None)
         # A verdict that points at nothing is a guess.
         confidence = said.confidence if spans else min(said.confidence, 0.5)
         return TrajectoryJudged(
-            episode=UUID(subject.id), outcome=said.outcome, why=said.why, confidence=confidence, evidence=spans, **told
+            episode=UUID(subject.id),
+            outcome=said.outcome,
+            why=said.why,
+            confidence=confidence,
+            evidence=spans,
+            **origin,
         )
 
 
@@ -229,9 +234,9 @@ class Distiller(LlmProcessor):
 
     name, text, form = "distiller", "distil", Strategies
 
-    def payload(self, subject: Subject, material: Material, said: Strategies, told: dict[str, Any]) -> Payload | None:
+    def payload(self, subject: Subject, material: Material, said: Strategies, origin: dict[str, Any]) -> Payload | None:
         lessons = tuple(Lesson(**each.model_dump()) for each in said.strategies)
-        return StrategyDistilled(episode=UUID(subject.id), strategies=lessons, **told) if lessons else None
+        return StrategyDistilled(episode=UUID(subject.id), strategies=lessons, **origin) if lessons else None
 
 
 class EpisodeReader(LlmProcessor):
@@ -239,12 +244,12 @@ class EpisodeReader(LlmProcessor):
 
     name, text, form = "episode-reader", "episode", Lessons
 
-    def payload(self, subject: Subject, material: Material, said: Lessons, told: dict[str, Any]) -> Payload | None:
+    def payload(self, subject: Subject, material: Material, said: Lessons, origin: dict[str, Any]) -> Payload | None:
         if not (said.problem or said.solution or said.gotchas or said.tips):
             return None
         return EpisodeDistilled(
             episode=UUID(subject.id), problem=said.problem, solution=said.solution, gotchas=tuple(said.gotchas),
-            tips=tuple(said.tips), confidence=said.confidence, **told,
+            tips=tuple(said.tips), confidence=said.confidence, **origin,
         )  # fmt: skip
 
 
@@ -253,7 +258,7 @@ class Extractor(LlmProcessor):
 
     name, text, form, of = "extractor", "extract", Claims, "sessions"
 
-    def payload(self, subject: Subject, material: Material, said: Claims, told: dict[str, Any]) -> Payload | None:
+    def payload(self, subject: Subject, material: Material, said: Claims, origin: dict[str, Any]) -> Payload | None:
         claims = tuple(
             Claim(
                 kind=each.kind, text=each.text, quote=each.quote, said_by=each.said_by, confidence=each.confidence,
@@ -262,7 +267,7 @@ class Extractor(LlmProcessor):
             )
             for each in said.claims
         )  # fmt: skip
-        return InsightExtracted(claims=claims, **told) if claims else None
+        return InsightExtracted(claims=claims, **origin) if claims else None
 
 
 class Summariser(LlmProcessor):
@@ -270,10 +275,10 @@ class Summariser(LlmProcessor):
 
     name, text, form, of = "summariser", "summarise", Summary, "sessions"
 
-    def payload(self, subject: Subject, material: Material, said: Summary, told: dict[str, Any]) -> Payload:
+    def payload(self, subject: Subject, material: Material, said: Summary, origin: dict[str, Any]) -> Payload:
         return SessionSummarized(
-            summary=said.summary, tags=tuple(said.tags), made_by=told["made_by"], tokens=told["tokens"],
-            cost_usd=told["cost_usd"],
+            summary=said.summary, tags=tuple(said.tags), made_by=origin["made_by"], tokens=origin["tokens"],
+            cost_usd=origin["cost_usd"],
         )  # fmt: skip
 
 
@@ -292,16 +297,16 @@ def llm_processors(settings: Settings) -> list[LlmProcessor]:
 
 def material_of(subject: Subject, events: Sequence[Event]) -> Material:
     """What happened between two moments, a line for each thing: who said or did what; of much its beginning and end."""
-    told: list[tuple[str, Event]] = []
+    shown: list[tuple[str, Event]] = []
     for event in sorted(events, key=lambda e: (e.occurred_at, str(e.event_id))):
         if subject.began <= event.occurred_at <= subject.ended and (line := _line(event)):
-            told.append((line, event))
-    lines = [line for line, _ in told]
+            shown.append((line, event))
+    lines = [line for line, _ in shown]
     if sum(len(line) + 1 for line in lines) > HEAD + TAIL:
         first, last = _fitting(lines, HEAD), len(lines) - _fitting(reversed(lines), TAIL)
         lines = [*lines[:first], "[… left out …]", *lines[last:]]
-        told = [*told[:first], *told[last:]]
-    return Material("\n".join(lines), tuple(event for _, event in told))
+        shown = [*shown[:first], *shown[last:]]
+    return Material("\n".join(lines), tuple(event for _, event in shown))
 
 
 def _fitting(lines: Iterable[str], room: int) -> int:
@@ -343,8 +348,8 @@ def _subject(row: Any, of: str) -> Subject:
 
 
 _EXTENT = {"episodes": ("started_at", "ended_at"), "sessions": ("prompts", "answers", "tool_calls")}
-"""What tells that there is more to be said of a row: nothing that a model's own words move, or it would be asked for
-ever."""
+"""Fields that show that there is more to be said of a row. A model's own words move none of them, or it would be asked
+forever."""
 
 
 def _finished(desk: ProcessorContext, of: str, processor: str, prompt: str) -> list[tuple[Any, str]]:

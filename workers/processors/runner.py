@@ -23,18 +23,15 @@ import psycopg
 
 from memctl.domain.events.event import Micros, NewEvent, Payload
 from memctl.domain.support.errors import MemctlError
-from memctl.infra import queue
 from memctl.infra.database import Connection, connect
+from memctl.infra.event_writer import EventWriter
 from memctl.infra.llm.client import longest_s
 from memctl.infra.log import erase
-from memctl.infra.log.append import append
-from memctl.infra.log.spaces import installation, space_id
 from memctl.infra.readmodels import generations, rebuilds
 from memctl.infra.readmodels import processor_work as processing
 from memctl.infra.readmodels import rows as readmodels
 from memctl.infra.readmodels.generations import Live
 from memctl.infra.readmodels.processor_work import Claim, WorkLost
-from memctl.infra.redaction import prepare_all
 from memctl.infra.redaction.text import redactor_for
 from memctl.infra.settings import Settings
 from memctl.projections.kernel import Projection, projections
@@ -66,7 +63,7 @@ class Work(msgspec.Struct, frozen=True):
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """What a piece of work came to: events to record, and what the next work on the same subject is told.
+    """What a piece of work came to: events to record, and what the next work on the same subject is given.
 
     `names_all`: the events name all that was looked at, so forgetting anything else meanwhile leaves them true.
     """
@@ -94,7 +91,8 @@ class ProcessorContext:
     def __init__(self, connection: Connection, settings: Settings, now: Callable[[], int] | None = None) -> None:
         self.connection = connection
         self.settings = settings
-        self.space_id = space_id(connection, settings.space)
+        self.writer = EventWriter(connection, settings)
+        self.space_id = self.writer.space_id
         self.now: Callable[[], int] = now or (lambda: time.time_ns() // 1000)
         self.claimed: Claim | None = None
         """What is being worked on."""
@@ -145,11 +143,11 @@ def outcome(
 
 def digest_of(parts: Iterable[object]) -> str:
     """32 hex digits for these ids, in this order."""
-    told = hashlib.sha256()
+    digest = hashlib.sha256()
     for part in parts:
-        told.update(str(part).encode("utf-8", "surrogatepass"))
-        told.update(b"\0")
-    return told.hexdigest()[:32]
+        digest.update(str(part).encode("utf-8", "surrogatepass"))
+        digest.update(b"\0")
+    return digest.hexdigest()[:32]
 
 
 @cache
@@ -180,7 +178,8 @@ def process(
     """Do what a processor finds, one piece after the other; returns how many events were recorded.
 
     Nothing is done while the read models are being rebuilt, or something is being forgotten: it would be done on what
-    is about to be replaced, or to go. `rest` is told for how many seconds nothing would come of another look.
+    is about to be replaced, or to go. `rest` is called with the number of seconds in which another look
+    would find nothing.
     """
     began = erase.now(desk.connection)
     if rebuilds.running(desk.connection, "replace") or erase.at_work_since(desk.connection, began, desk.space_id):
@@ -254,27 +253,13 @@ def record(desk: ProcessorContext, events: Sequence[NewEvent]) -> list[NewEvent]
     """Redact and append; returns those that were new."""
     if not events:
         return []
-    prepared = prepare_all(events, desk.redactor).events
-    appended = append(desk.connection, desk.space_id, prepared)
+    prepared = desk.writer.prepare(events).events
+    appended = desk.writer.append(prepared)
     return [event for event, entry in zip(prepared, appended, strict=True) if entry.status == "new"]
 
 
-def wake(desk: ProcessorContext) -> None:
-    """Tell the workers that something was recorded; where the queue is down, the sweeper finds it."""
-    from redis.exceptions import RedisError
-
-    if desk.settings.redis_url is None:
-        return
-    try:
-        here = installation(desk.connection)
-        shards = [(1, offset.shard) for offset in generations.offsets(desk.connection, desk.live.stage1)]
-        queue.wake(queue.connect(desk.settings.redis_url), here, shards)
-    except (RedisError, psycopg.Error) as problem:
-        log.debug("nobody could be woken: %s", problem)
-
-
 class ProcessorLoop:
-    """Lets processors look for work once a minute, one after the other, until told to stop."""
+    """Lets processors look for work once a minute, one after the other, until asked to stop."""
 
     def __init__(
         self,
@@ -326,4 +311,4 @@ class ProcessorLoop:
             self._rests_until[processor.name] = time.monotonic() + seconds
 
         if process(desk, processor, self._stop.is_set, rest):
-            wake(desk)
+            desk.writer.wake()

@@ -1,7 +1,7 @@
 """What became of each event, as OpenTelemetry traces: from what a hook or client said to the rows that know it.
 
 Watched from outside: a process of its own reads the log behind the folds, and looks where the mark and the offsets
-stand. Doors and workers do nothing for it, and where it does not run it costs nothing. Spans tell times, position, type
+stand. Doors and workers do nothing for it, and where it does not run it costs nothing. Spans hold times, position, type
 and stream, and nothing of what was said. Needs the extra `otel`; where spans are sent, and how, is the exporter's own
 business (OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_RESOURCE_ATTRIBUTES, …).
 """
@@ -38,7 +38,7 @@ EVERY_S = 0.05
 """Between looks: spans are as exact as this."""
 
 AT_ONCE = 500
-"""Events that are told in one request."""
+"""Events that are sent in one request."""
 
 LATE_S = 60.0
 """What was recorded longer after it happened was read from a file: how long that lay there is nobody's delay."""
@@ -95,14 +95,14 @@ STEPS = ("readable", "stage 1", "stage 2")
 
 
 class Timeline:
-    """When each position was passed, as looks tell."""
+    """When each position was passed, as looks show."""
 
     def __init__(self) -> None:
         self._reached: tuple[deque[tuple[int, int]], ...] = tuple(deque(maxlen=MOST_LOOKS) for _ in STEPS)
         """For each step the positions that it was seen to reach, each with when (ns), ascending."""
 
     def add(self, look: Look) -> None:
-        """Looks come in order of time; what one tells that is not new is left out."""
+        """Looks come in order of time; what one shows that is not new is left out."""
         for reached, position in zip(self._reached, look.positions, strict=True):
             if not reached or reached[-1][0] < position:
                 reached.append((position, look.at))
@@ -125,8 +125,8 @@ class Timeline:
 
 
 def spans_of(event: Appended, passed: Sequence[int], resource: Resource) -> list[ReadableSpan]:
-    """The spans of one event: itself, its delivery, and one for each step. Ids are made of the event's, so telling it
-    twice tells nothing else.
+    """The spans of one event: itself, its delivery, and one for each step. Ids are made of the event's, so sending it
+    twice adds nothing.
 
     A trace is named by the correlation id, else by the event that caused it, else by the event; the span of the
     causing event is the parent. What it rests on is linked.
@@ -144,7 +144,7 @@ def spans_of(event: Appended, passed: Sequence[int], resource: Resource) -> list
     ended = max(recorded, *passed)
     cited = zip(event.traces_of_sources, event.sources, strict=True)
     links = [Link(_context(of.int, each, "event")) for of, each in cited]
-    told: dict[str, str | int] = {
+    attributes: dict[str, str | int] = {
         "memctl.position": event.position,
         "memctl.type": event.type,
         "memctl.stream": event.stream,
@@ -152,7 +152,7 @@ def spans_of(event: Appended, passed: Sequence[int], resource: Resource) -> list
     }
     spans = [
         ReadableSpan(
-            event.type, context=own, parent=cause, resource=resource, attributes=told, links=links,
+            event.type, context=own, parent=cause, resource=resource, attributes=attributes, links=links,
             kind=SpanKind.CONSUMER, start_time=began, end_time=ended,
         ),
         ReadableSpan(
@@ -186,7 +186,7 @@ def is_traced(stream: str, share: float) -> bool:
 
 
 class Follower:
-    """Tells of every event that is appended from now on, once stage 2 knows it."""
+    """Exports every event that is appended from now on, once stage 2 knows it."""
 
     def __init__(self, connection: Connection, space_id: int, exporter: SpanExporter, share: float = 1.0) -> None:
         from opentelemetry.sdk.resources import Resource
@@ -198,22 +198,22 @@ class Follower:
         self._resource = Resource.create({"service.name": "memctl"})
         self._timeline = Timeline()
         first = self._look()
-        self._told = first.positions[-1]
+        self._exported = first.positions[-1]
         self._timeline.add(first)
 
     def step(self) -> int:
-        """Look once, and tell what stage 2 has reached since; returns how many events were told."""
+        """Look once, and export what stage 2 has reached since; returns how many events were exported."""
         look = self._look()
         self._timeline.add(look)
         count = 0
-        while self._told < look.positions[-1]:
-            wanted = {"after": self._told, "upto": look.positions[-1], "space": self._space_id}
+        while self._exported < look.positions[-1]:
+            wanted = {"after": self._exported, "upto": look.positions[-1], "space": self._space_id}
             found = self._connection.execute(_EVENTS, {**wanted, "most": AT_ONCE, "links": MOST_LINKS})
             events = [Appended(*row) for row in found]
             self._export(events)
             count += len(events)
-            self._told = events[-1].position if len(events) == AT_ONCE else look.positions[-1]
-            self._timeline.forget(self._told)
+            self._exported = events[-1].position if len(events) == AT_ONCE else look.positions[-1]
+            self._timeline.forget(self._exported)
         return count
 
     def _look(self) -> Look:
@@ -244,7 +244,7 @@ class Follower:
 
 
 def follow(settings: Settings, share: float, stop: threading.Event) -> None:
-    """Tell of events until `stop` is set, whoever is away meanwhile. Raises: NoExporter, NotRunning, NewerSchema."""
+    """Export events until `stop` is set, whoever is away meanwhile. Raises: NoExporter, NotRunning, NewerSchema."""
     try:
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
     except ImportError:

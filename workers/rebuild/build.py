@@ -45,7 +45,7 @@ from memctl.projections.kernel import Changed, Projection, Recorded, projections
 from memctl.projections.stage1 import Delta, fold_stream, stored
 from memctl.workers.folding import progress_board as progress
 from memctl.workers.folding import trial
-from memctl.workers.folding.poison import CannotFold, fold_whole, keys_of, named, of_content, told
+from memctl.workers.folding.poison import CannotFold, fold_whole, keys_of, message_of, named, of_content
 from memctl.workers.folding.progress_board import Work
 from memctl.workers.folding.sources import recorded_sources, row_source
 
@@ -149,7 +149,7 @@ class Leader:
         self._worker = Worker(connection, rebuild)
 
     def build(self) -> Iterator[StepProgress]:
-        """Do all tasks, telling how far it is again and again.
+        """Do all tasks, and yield again and again how far it is.
 
         Can be led again from where it stopped. Raises: RebuildStopped when a task cannot be done.
         """
@@ -264,7 +264,7 @@ class Worker:
             # A limit of Postgres's (SQLSTATE class 54) is an OperationalError, too, and would be met again.
             if claimed is None or (isinstance(fault, psycopg.OperationalError) and not of_content(fault)):
                 raise
-            why = told(self._named(claimed.task, fault))
+            why = message_of(self._named(claimed.task, fault))
             log.debug("a task of rebuild %d cannot be done: %s: %s", self._rebuild.id, claimed.task, why)
             rebuilds.could_not(self._connection, self._rebuild.id, claimed.step, claimed.number, why)
         finally:

@@ -1,4 +1,4 @@
-"""Replay: read models are built anew from the log beside the live ones, compared at one position, and switched.
+"""Replay: read models are rebuilt from the log beside the live ones, compared at one position, and switched.
 
 Stage 1 is rebuilt a stream at a time, stage 2 from all facts; both by the same folds that the workers use. Only for
 the last stretch are the live offsets held, so that both stand at the same position.
@@ -50,8 +50,8 @@ MEETINGS = 3
 NAMED = 20
 """How many differing rows are named."""
 
-TELL_S = 0.3
-"""How often the database is told how far it is."""
+REPORT_S = 0.3
+"""Least seconds between two reports to the database of how far it is."""
 
 log = logging.getLogger("memctl.replay")
 
@@ -112,7 +112,7 @@ class Replayed(msgspec.Struct):
 
 
 Progress = Callable[[str, int, int], None]
-"""Told what is being done, how much of it is done, and how much there is."""
+"""Called with what is being done, how much of it is done, and how much there is."""
 
 
 def stages_of(names: Sequence[str]) -> Literal[1, 2]:
@@ -186,7 +186,7 @@ class _Replay:
         self._processes = processes
         self._progress = progress
         self._rebuild: Rebuild | None = None
-        self._told = ("", 0.0)
+        self._reported = ("", 0.0)
         self._owner = f"replay:{socket.gethostname()}:{os.getpid()}"
 
     def build(self, first_stage: Literal[1, 2], shards: int | None, verify: bool, switch: bool) -> Replayed:
@@ -201,7 +201,7 @@ class _Replay:
             raise ReplayRunning
         try:
             for step in Leader(self._url, connection, rebuild, self._processes).build():
-                self._tell(step.what, step.done, step.of)
+                self._report(step.what, step.done, step.of)
                 if step.what == "events":
                     result.events = step.of
             result.facts = sum(facts.count_facts(connection, rebuild.stage1, rebuild.upto).values())
@@ -275,10 +275,12 @@ class _Replay:
         """Drop what a rebuild built; what was live before it stays."""
         _clear(self._connection, self._qdrant, "building", only=Live(rebuild.stage1, rebuild.stage2))
 
-    def _tell(self, what: str, done: int, of: int) -> None:
+    def _report(self, what: str, done: int, of: int) -> None:
         now = time.monotonic()
-        if self._rebuild is not None and (what != self._told[0] or now - self._told[1] > TELL_S or done >= of):
-            self._told = (what, now)
+        if self._rebuild is not None and (
+            what != self._reported[0] or now - self._reported[1] > REPORT_S or done >= of
+        ):
+            self._reported = (what, now)
             rebuilds.report(self._connection, self._rebuild.id, what, done, of)
         self._progress(what, done, of)
 
@@ -357,7 +359,7 @@ class _Replay:
                     total, done = points.backlog()[0], 0
                     while wrote := points.sync():
                         done += wrote
-                        self._tell("vectors", min(done, total), total)
+                        self._report("vectors", min(done, total), total)
                     return
             if time.monotonic() > deadline:
                 raise WorkersHoldOn(seconds=PATIENCE_S)
@@ -383,7 +385,7 @@ class _Replay:
                     generations.release(self._connection, lease)
 
     def _renew(self, held: list[Lease], ended: threading.Event) -> None:
-        """Renew the leases until told that it is over. One that is lost all the same is found at the switch."""
+        """Renew the leases until `ended` is set. One that is lost all the same is found at the switch."""
         pause = generations.LEASE.total_seconds() / 5
         while not ended.wait(pause):
             # A connection that is lost, or a lock that somebody holds over one of them, is no reason to let go of all.

@@ -29,7 +29,7 @@ from memctl.workers.folding import guard
 from memctl.workers.folding import progress_board as progress
 from memctl.workers.folding.drain import OtherRules, owner_of
 from memctl.workers.folding.guard import Before, Stuck
-from memctl.workers.folding.poison import CannotFold, fault_of, told
+from memctl.workers.folding.poison import CannotFold, fault_of, message_of
 from memctl.workers.folding.refold import refold
 from memctl.workers.folding.trial import endless_event
 from memctl.workers.rebuild.build import RebuildStopped, Worker
@@ -143,14 +143,14 @@ def _end_task(connection: Connection, stuck: Stuck) -> None:
         if rebuild.purpose != "as_of":  # beside which others go on, who would have to wait for this
             events = remaining(read_streams(connection, [(space_id, stream)], rebuild.upto)[space_id, stream])
             with suppress(AssertionError):
-                why = told(CannotFold(endless_event((space_id, stream), events)))
+                why = message_of(CannotFold(endless_event((space_id, stream), events)))
     elif task.kind == "rows":
         p = next(p for p in projections(2) if p.name == task.name)
         sources = Worker(connection, rebuild).sources(p, task.part, task.parts)
         for source, _, upstream in islice(sources, stuck.piece, stuck.piece + 1):
             target = Target(p.name, source[0], None, source[1])
             problem = NoProgress(stuck.seconds, stuck.place)
-            why = told(CannotFold(fault_of(target, source, rebuild.upto, problem, upstream)))
+            why = message_of(CannotFold(fault_of(target, source, rebuild.upto, problem, upstream)))
     rebuilds.could_not(connection, id, step, number, why)
 
 
@@ -159,7 +159,7 @@ def _end_rebuild(connection: Connection, generation: int, fault: Fault) -> None:
     for purpose in get_args(Purpose):
         for each in rebuilds.running(connection, purpose):
             if generation in (each.stage1, each.stage2):
-                rebuilds.end(connection, each.id, "failed", told(CannotFold(fault)))
+                rebuilds.end(connection, each.id, "failed", message_of(CannotFold(fault)))
 
 
 def try_apart(database_url: str) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from memctl.infra.database import Connection, connect
 from memctl.infra.readmodels import as_of_snapshots as glances
 from memctl.infra.readmodels.as_of_snapshots import AsOfSnapshot
-from memctl.workers.folding.poison import told
+from memctl.workers.folding.poison import message_of
 from memctl.workers.rebuild.as_of import as_of
 
 log = logging.getLogger("memctl.glances")
@@ -38,7 +38,7 @@ class AsOfBuilder:
         self._kept: list[_Kept] = []
 
     def run(self, stop: threading.Event) -> None:
-        """Work until told to stop; then drop what is kept. A fault is logged, and tried again."""
+        """Work until asked to stop; then drop what is kept. A fault is logged, and tried again."""
         while not stop.is_set():
             try:
                 with connect(self._url, name="memctl glances") as connection:
@@ -48,7 +48,7 @@ class AsOfBuilder:
                     finally:
                         self._drop_all(connection)
             except Exception as problem:
-                log.warning("memory as it was cannot be built for now: %s", told(problem))
+                log.warning("memory as it was cannot be built for now: %s", message_of(problem))
                 stop.wait(10 * LOOK_EVERY_S)
 
     def look(self, connection: Connection) -> None:
@@ -66,8 +66,8 @@ class AsOfBuilder:
             _, then = scratch.enter_context(as_of(self._url, glance.position))
         except Exception as problem:
             scratch.close()
-            log.error("memory as of position %d could not be built: %s", glance.position, told(problem))
-            glances.end(connection, glance.id, "failed", told(problem))
+            log.error("memory as of position %d could not be built: %s", glance.position, message_of(problem))
+            glances.end(connection, glance.id, "failed", message_of(problem))
             return
         kept = _Kept(glance, scratch)
         self._kept.append(kept)

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from memctl.infra.backup import copies as backups
 from memctl.infra.database import Connection, advisory_lock, connect
 from memctl.infra.settings import Settings
-from memctl.workers.folding.poison import told
+from memctl.workers.folding.poison import message_of
 
 log = logging.getLogger("memctl.backups")
 
@@ -19,7 +19,7 @@ LOCK = 0x6261636B
 
 
 def keep_making(settings: Settings, stop: threading.Event) -> None:
-    """Make backups as the settings say until told to stop; what goes wrong is logged, and tried again later."""
+    """Make backups as the settings say until asked to stop; what goes wrong is logged, and tried again later."""
     if backups.every(settings) is None:
         return
     last = ""
@@ -29,7 +29,7 @@ def keep_making(settings: Settings, stop: threading.Event) -> None:
                 make_if_due(settings, connection, datetime.now(UTC))
             last = ""
         except Exception as problem:
-            why = str(problem) if isinstance(problem, OSError) else told(problem)
+            why = str(problem) if isinstance(problem, OSError) else message_of(problem)
             if why != last:
                 log.warning("no backup was made: %s", why)
             last = why

@@ -29,7 +29,7 @@ class Sweeper:
         self._queue_down = False
 
     def run(self, stop: threading.Event) -> None:
-        """Sweep until told to stop; a fault is logged and tried again with growing pauses."""
+        """Sweep until asked to stop; a fault is logged and tried again with growing pauses."""
         pause = 0.0  # whoever takes another's place begins at once
         while not stop.wait(pause):
             try:

@@ -30,7 +30,7 @@ from memctl.workers.erasure import retention
 from memctl.workers.folding import guard
 from memctl.workers.folding.drain import Drainer
 from memctl.workers.folding.outbox import OutboxLoop
-from memctl.workers.folding.poison import CannotFold, told
+from memctl.workers.folding.poison import CannotFold, message_of
 from memctl.workers.processors.registry import by_model, by_rule
 from memctl.workers.processors.runner import ProcessorLoop
 from memctl.workers.rebuild import stuck
@@ -190,9 +190,9 @@ def _watch(settings: Settings, stop: threading.Event, before: guard.Before = gua
             log.info("another process is rebuilding")
         except (RebuildStopped, CannotFold) as problem:
             again = f"it is tried again in {attempts.stopped(left_out):.0f} s, or once something is left out"
-            log.error("the rebuild failed; the old rows are served, and %s: %s", again, told(problem))
+            log.error("the rebuild failed; the old rows are served, and %s: %s", again, message_of(problem))
         except Exception as problem:
-            log.error("the rebuild failed; the old rows are served, and it is tried again: %s", told(problem))
+            log.error("the rebuild failed; the old rows are served, and it is tried again: %s", message_of(problem))
         files_changed = rules.changed()
         stop.wait(REBUILD_PAUSE_S)
 
