@@ -15,7 +15,7 @@ from pathlib import Path
 
 PAGE = Path(__file__).parents[2] / "docs" / "scaling.md"
 
-# Measured on two processors at 1,000,000 events: as the beginning of docs/internals/benchmarks.md has them (a test compares).
+# Measured on two processors at 1,000,000 events, as docs/internals/benchmarks.md has them (a test compares).
 FOLD_CPU = 92e-6
 """Seconds of memctl's processor time an event, in a replay."""
 POSTGRES_CPU = 46e-6

@@ -196,7 +196,8 @@ def test_the_tables_of_the_scaling_page_are_those_that_its_model_computes() -> N
 def test_what_the_model_of_scaling_starts_from_is_what_the_pages_say_was_measured() -> None:
     from bench import scaling
 
-    readme, measured = text_of(ROOT / "README.md"), text_of(ROOT / "docs" / "internals" / "benchmarks.md").replace("\n", " ")
+    readme = text_of(ROOT / "README.md")
+    measured = text_of(ROOT / "docs" / "internals" / "benchmarks.md").replace("\n", " ")
     assert f"\nmemories {scaling.REAL_MEMORIES:>20} rows" in readme
     assert f"\n{scaling.REAL_EVENTS:,} events, nothing missing" in readme
     assert f"quiet cores: {scaling.REPLAY_WALL:.0f} s" in measured
