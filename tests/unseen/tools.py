@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -101,9 +101,9 @@ RECIPES = (
 )  # fmt: skip
 
 
-def outputs(report: list[str]) -> Iterator[tuple[str, str]]:
+def outputs(report: list[str], recipes: Sequence[Recipe] = RECIPES) -> Iterator[tuple[str, str]]:
     """Command and output of each recipe that can be run here. What cannot is named in `report`."""
-    for recipe in RECIPES:
+    for recipe in recipes:
         if not (shutil.which(recipe.needs) or Path(recipe.needs).exists()):
             report.append(recipe.needs)
             continue
