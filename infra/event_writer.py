@@ -29,13 +29,13 @@ class EventWriter:
         self.connection = connection
         self.settings = settings
         self.space_id = space_id(connection, settings.space)
-        self._redactor = redactor_for(settings)
+        self.redactor = redactor_for(settings)
         self._redis = queue.connect(settings.redis_url) if settings.redis_url else None
         self.installation = installation(connection)
 
     def prepare(self, events: Sequence[NewEvent]) -> Prepared:
         """Clean, redact and cap. Touches nothing else, so another thread may write meanwhile."""
-        return prepare_all(events, self._redactor)
+        return prepare_all(events, self.redactor)
 
     def append(self, prepared: Sequence[NewEvent], *, by_todays_rules: bool = False) -> list[Appended]:
         """Append prepared events; one entry for each, in order.

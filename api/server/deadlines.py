@@ -16,6 +16,7 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
+from memctl.api.http.problems import problem
 from memctl.api.reading import question as questions
 from memctl.api.reading.question import Question
 
@@ -110,8 +111,6 @@ class Deadline:
 
 
 async def _refuse(scope: Scope, receive: Receive, send: Send, allowed: float) -> None:
-    from memctl.api.http.problems import problem
-
     answer = problem(
         503,
         "Service Unavailable",

@@ -71,9 +71,9 @@ def test_reasoningbank_gives_its_worked_example() -> None:
 def test_reasoningbank_counts_each_piece_of_work_in_which_a_memory_was_told_as_a_use() -> None:
     parts = [
         PROFILES["reasoningbank"].parts(
-            Known(Candidate("a"), RankingFeatures(age_days=1, confidence=0.8, recalled=told)), 0.0
+            Known(Candidate("a"), RankingFeatures(age_days=1, confidence=0.8, recalled=recalls)), 0.0
         )
-        for told in (0, 10, 25)
+        for recalls in (0, 10, 25)
     ]
     assert [each["proof"] for each in parts] == pytest.approx([0.0, 0.16, 0.2]), "0.8 · √(10 / 10), then the bound"
 

@@ -166,7 +166,7 @@ class LlmProcessor:
         if not material.text:
             return Outcome()
         sources = (*self._evidence(desk, subject), *(event.delivery_id for event in material.events))
-        asked = Client(desk.settings.llm, desk.connection, desk.space_id, desk.redactor)
+        asked = Client(desk.settings.llm, desk.connection, desk.space_id, desk.writer.redactor)
         try:
             answer: Answer[Any] = asked.ask(
                 prompt(self.text),

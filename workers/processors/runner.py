@@ -32,14 +32,13 @@ from memctl.infra.readmodels import processor_work as processing
 from memctl.infra.readmodels import rows as readmodels
 from memctl.infra.readmodels.generations import Live
 from memctl.infra.readmodels.processor_work import Claim, WorkLost
-from memctl.infra.redaction.text import redactor_for
 from memctl.infra.settings import Settings
 from memctl.projections.kernel import Projection, projections
 from memctl.projections.memory_rows import Memory
 from memctl.workers.folding import progress_board as progress
 
 if TYPE_CHECKING:
-    from memctl.infra.redaction import Redactor
+    pass
 
 log = logging.getLogger("memctl.processors")
 
@@ -96,7 +95,6 @@ class ProcessorContext:
         self.now: Callable[[], int] = now or (lambda: time.time_ns() // 1000)
         self.claimed: Claim | None = None
         """What is being worked on."""
-        self.redactor: Redactor = redactor_for(settings)
 
     @property
     def live(self) -> Live:
